@@ -219,6 +219,7 @@ plan all_to_all --fabric {ONE} --algorithm shifts:shifts=2 => not lead
 plan all_to_all --fabric {ONE} --algorithm shifts:shifts=9 => below
 plan all_to_all --fabric {ONE} --algorithm rotor:hops=3 => hops
 plan all_to_all --fabric {ONE} --algorithm rotor:hops=2,cycles=3 => 2 with
+plan scatter --fabric wdm_ring:ranks=4,wavelengths=2 --algorithm tree:light_trees=2 => multicast
 plan all_to_all --fabric {TWO} --algorithm static => with planes=1
 plan all_gather --fabric {ONE} --algorithm static:topology=star => kautz
 plan all_gather --fabric {ONE} --algorithm static:topology=hypercube => power

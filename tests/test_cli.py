@@ -49,7 +49,6 @@ def run_json(run: Run, schema: str, *arguments: str | Path, code: int = 0) -> An
 
 
 DRAGONFLY = "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=1"
-LIGHT_TREES = f"{RING},multicast=drop_and_continue"
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMAS))
@@ -169,9 +168,7 @@ OF_GRIDS = ("plane_shifts", "pipelined")
         (
             record["collective"],
             record["name"],
-            LIGHT_TREES
-            if record["name"] == "light_tree"
-            else "circuit_switch:ranks=8"
+            "circuit_switch:ranks=8"
             if record["family"] == "circuit_switch" or record["name"] in OF_SWITCHES
             else "wss_grid:rows=3,columns=4"
             if record["name"] in OF_GRIDS

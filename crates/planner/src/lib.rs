@@ -221,7 +221,6 @@ pub const PLANNERS: &[Planner] = &[
     ring::grouped::PLANNER,
     ring::tree::PLANNER,
     ring::chains::PLANNER,
-    ring::light_tree::PLANNER,
     ring::detour::PLANNER,
     combined::signals::PLANNER,
     ring::store_and_forward::PLANNER,

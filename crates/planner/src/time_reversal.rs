@@ -74,6 +74,28 @@ fn appended(mut there: Plan, back: &Plan, whole: Collective) -> Plan {
     there
 }
 
+/// Returns the collective that copies from a rank what another one combines or collects there; others themselves.
+pub(crate) fn copying(kind: CollectiveKind) -> CollectiveKind {
+    match kind {
+        CollectiveKind::ReduceScatter => CollectiveKind::AllGather,
+        CollectiveKind::Reduce => CollectiveKind::Broadcast,
+        CollectiveKind::Gather => CollectiveKind::Scatter,
+        kind => kind,
+    }
+}
+
+/// Returns a plan of the copying collective as one of a collective, in as many pieces: backwards if that combines.
+///
+/// # Errors
+/// Chunks beyond 32 bits.
+pub(crate) fn towards(copying: Plan, collective: Collective) -> Result<Plan, PlannerError> {
+    if copying.schedule.collective.kind() == collective.kind() {
+        return Ok(copying);
+    }
+    let pieces = copying.schedule.collective.pieces();
+    Ok(backwards(&copying, collective.with_pieces(pieces)?))
+}
+
 /// A plan run backwards, every lightpath turned round, in the mirrored slot, for the collective that
 /// this makes it carry out: every rank of the one must get every chunk once at most.
 pub(crate) fn backwards(forward: &Plan, reversed: Collective) -> Plan {

@@ -30,11 +30,12 @@ mod lanes;
 mod room;
 
 use self::lanes::Lane;
-use self::room::{Room, copying};
+use self::room::Room;
 use crate::ring::few_slots::{self, Estimate, Recipe};
 use crate::ring::slot_cost::SlotCost;
 use crate::selection::contest::Contender;
-use crate::{OnMachine, Planner, PlannerError, Question, Scope, empty_plan, time_reversal};
+use crate::time_reversal::{self, copying};
+use crate::{OnMachine, Planner, PlannerError, Question, Scope, empty_plan};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -156,8 +157,8 @@ impl Recipe for Chains {
     }
 
     fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
-        let (kind, pieces) = (collective.kind(), self.pieces);
-        let forward = copying(kind);
+        let pieces = self.pieces;
+        let forward = copying(collective.kind());
         let Some(room) = Room::new(ring, collective) else {
             return Err(no_room(ring));
         };
@@ -171,10 +172,7 @@ impl Recipe for Chains {
         if let Some(stripes) = self.stripes {
             let mut first = broadcast(ring, outwards, &room.of_first_chunks(), pieces, 1);
             first.algorithm = self.spec().to_string();
-            if forward != kind {
-                first = time_reversal::backwards(&first, collective.with_pieces(chunks)?);
-            }
-            return Ok(first.in_pieces(stripes, pieces));
+            return Ok(time_reversal::towards(first, collective)?.in_pieces(stripes, pieces));
         }
         let mut plan = match forward {
             CollectiveKind::AllReduce => there_and_back(ring, outwards, &room, pieces),
@@ -182,10 +180,7 @@ impl Recipe for Chains {
             _ => scatter(ring, outwards, &room),
         };
         plan.algorithm = self.spec().to_string();
-        Ok(match forward == kind {
-            true => plan,
-            false => time_reversal::backwards(&plan, collective.with_pieces(chunks)?),
-        })
+        time_reversal::towards(plan, collective)
     }
 
     fn given(

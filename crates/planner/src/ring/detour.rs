@@ -28,9 +28,9 @@ use crate::assembly::{Assembly, Move};
 use crate::ring::relay_tree::lightpath_requests::{self, Demand, PlacedDemand, Room};
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
 use crate::selection::named::{flat, nested};
+use crate::time_reversal::{self, copying};
 use crate::{
     OnMachine, Planned, Planner, PlannerError, Question, Scope, ring::relay_tree::capability,
-    time_reversal,
 };
 
 use opticoll_base::interrupt;
@@ -110,17 +110,6 @@ fn of_fewer_pieces(name: String, ring: &WdmRing) -> String {
 /// Whether there is something to go around or to relay.
 fn leads(ring: &WdmRing) -> bool {
     ring.ranks > 1 && (!ring.broken.is_empty() || ring.longest() < ring.ranks - 1)
-}
-
-/// The collective whose plan is led around: where chunks are combined on the way to one rank, the one that
-/// copies them from there.
-fn copying(kind: CollectiveKind) -> CollectiveKind {
-    match kind {
-        CollectiveKind::ReduceScatter => CollectiveKind::AllGather,
-        CollectiveKind::Reduce => CollectiveKind::Broadcast,
-        CollectiveKind::Gather => CollectiveKind::Scatter,
-        kind => kind,
-    }
 }
 
 /// The ring on which the copying collective runs, and the ring without faults.
@@ -304,10 +293,7 @@ fn led(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Plan, Pla
         CollectiveKind::AllReduce => led_around(ring, &planned)?,
         _ => relayed(&there, &planned, question)?,
     };
-    if copying(kind) != kind {
-        let pieces = plan.schedule.collective.pieces();
-        plan = time_reversal::backwards(&plan, question.collective.with_pieces(pieces)?);
-    }
+    plan = time_reversal::towards(plan, question.collective)?;
     plan.fabric = question.fabric.clone();
     let named = Spec::new(NAME).with("plan", flat(&planned.algorithm));
     let named = if keeps_slots {

@@ -14,6 +14,9 @@
 //! Every rank gets every chunk at most once, so backwards a broadcast is a reduce and a scatter a
 //! gather.
 //!
+//! **Light trees.** On a ring with multicast every rank on the way of light takes a share of it, so that a broadcast
+//! of as many pieces as a direction has channels, or both have, takes one slot ([`crate::ring::relay_tree::multicast`]).
+//!
 //! **Large vectors.** A broadcast may scatter N blocks and then all_gather them, a reduce may
 //! reduce_scatter and then gather: M / (2 c B) for the root's links, and as much again for the
 //! second half, if that meets its bandwidth bound. What a rank holds already is not sent to it again.
@@ -23,9 +26,12 @@ use std::ops::Range;
 
 use crate::assembly::{Assembly, Move, PartOf, cut};
 use crate::ring::few_slots::{self, Estimate, Recipe};
+use crate::ring::relay_tree::multicast;
 use crate::ring::slot_cost::{SlotCost, spread};
 use crate::ring::unfold::{Hand, holder, unfold};
-use crate::{Planner, PlannerError, Question, time_reversal};
+use crate::selection::contest::Contender;
+use crate::time_reversal::{self, copying};
+use crate::{OnMachine, Planned, Planner, PlannerError, Question, Scope};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Bytes;
@@ -50,6 +56,9 @@ pub(crate) struct Tree {
 /// More levels than that are never the fastest below a million ranks.
 const MOST_LEVELS: usize = 5;
 
+/// The option that names light trees.
+const LIGHT_TREES: &str = "light_trees";
+
 /// The planner of trees around the root.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
@@ -63,6 +72,13 @@ pub(crate) const PLANNER: Planner = Planner {
         OptionRecord::new("stripes", "stripes of each level, such as 16x12x12")
             .range("numbers joined by x, each 1 to 4096")
             .default("1"),
+        OptionRecord::new(
+            LIGHT_TREES,
+            "pieces of the vector of a broadcast, each of which goes to all ranks as light that they share; \
+         needs a ring with multicast",
+        )
+        .range("1 to twice the channels of a direction")
+        .default("unassigned: lightpaths from rank to rank"),
     ],
     by_size: true,
     ..Planner::new(
@@ -76,7 +92,7 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "A tree of any radices around the root, striped over the channels it leaves",
         "opticoll; growth after Bermond et al., Theoretical Computer Science 2000",
-        few_slots::scope::<Tree>(),
+        Scope::Rings(OnMachine::new(plan, contenders)),
     )
 };
 
@@ -101,7 +117,7 @@ impl Recipe for Tree {
     }
 
     fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
-        plan(ring, collective, self)
+        with_radices(ring, collective, self)
     }
 
     fn given(
@@ -123,16 +139,70 @@ impl Recipe for Tree {
     }
 }
 
+fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
+    let Some(pieces) = spec.count(LIGHT_TREES, 1, 2 * ring.channels())? else {
+        return few_slots::plan::<Tree>(spec, question, ring);
+    };
+    if !shares_light(question, ring) {
+        let rule = "needs a broadcast, on a ring with multicast=drop_and_continue";
+        return Err(spec.refuse(LIGHT_TREES, rule).into());
+    }
+    with_light_trees(question, ring, pieces).map(Planned::from)
+}
+
+/// Returns the most promising trees; and light trees of the whole vector and of as many pieces as fill one direction, or both.
+fn contenders<'a>(
+    question: &Question<'a>,
+    ring: &'a WdmRing,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let mut contenders = few_slots::contenders::<Tree>(question, ring)?;
+    if ring.ranks < 2 || !shares_light(question, ring) {
+        return Ok(contenders);
+    }
+    let least = question.least()?;
+    let question = *question;
+    for pieces in [1, ring.channels(), 2 * ring.channels()] {
+        let transfers = u64::from(pieces) * u64::from(ring.ranks);
+        if transfers <= question.most_transfers && u64::from(pieces) <= question.size.get().max(1) {
+            contenders.push(Contender {
+                name: light_trees(pieces),
+                slots: 1,
+                least,
+                estimate: least,
+                transfers,
+                make: Box::new(move |_| Ok(with_light_trees(&question, ring, pieces)?.into())),
+            });
+        }
+    }
+    Ok(contenders)
+}
+
+/// Returns whether ranks on the way of a broadcast's light can take a share of it.
+fn shares_light(question: &Question<'_>, ring: &WdmRing) -> bool {
+    ring.multicast && question.collective.kind() == CollectiveKind::Broadcast
+}
+
+fn light_trees(pieces: u32) -> String {
+    Spec::new(Tree::NAME).with(LIGHT_TREES, pieces).to_string()
+}
+
+/// Builds the broadcast along light trees.
+fn with_light_trees(
+    question: &Question<'_>,
+    ring: &WdmRing,
+    pieces: u32,
+) -> Result<Plan, PlannerError> {
+    let collective = question.collective.with_pieces(pieces)?;
+    let plan = multicast::broadcast(ring, collective, &light_trees(pieces));
+    plan.ok_or(PlannerError::CutOff)
+}
+
 /// The plan of a tree for a broadcast, scatter, reduce or gather.
 ///
 /// # Errors
 /// Chunks beyond 32 bits.
-fn plan(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
-    let forward = match collective.kind() {
-        CollectiveKind::Reduce => CollectiveKind::Broadcast,
-        CollectiveKind::Gather => CollectiveKind::Scatter,
-        kind => kind,
-    };
+fn with_radices(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
+    let forward = copying(collective.kind());
     let pieces = if forward == CollectiveKind::Broadcast {
         pieces_for(&tree.levels)
     } else {
@@ -141,12 +211,7 @@ fn plan(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, Pla
     let outwards = Collective::new(forward, collective.ranks())?
         .with_root(collective.root())?
         .with_pieces(pieces)?;
-    let plan = outward(ring, outwards, tree)?;
-    Ok(if forward == collective.kind() {
-        plan
-    } else {
-        time_reversal::backwards(&plan, collective.with_pieces(pieces)?)
-    })
+    time_reversal::towards(outward(ring, outwards, tree)?, collective)
 }
 
 /// The least number of pieces that all levels cut into stripes none of which is more than 3 % above

@@ -44,14 +44,12 @@ fn light_trees_gather_in_half_as_many_slots_as_ranks_per_channel() {
 #[test]
 fn light_trees_broadcast_in_one_slot_and_halve_the_way_back_of_an_all_reduce() {
     let options = "ranks=16,wavelengths=2,multicast=drop_and_continue";
-    let tree = planned(
-        CollectiveKind::Broadcast,
-        options,
-        "auto",
-        Policy::EveryStep,
-    )
-    .unwrap();
-    assert_eq!(tree.slots(), 1);
+    // As many pieces as both directions have channels go all the way around in a slot.
+    for algorithm in ["auto", "tree:light_trees=1", "tree:light_trees=4"] {
+        let kind = CollectiveKind::Broadcast;
+        let tree = planned(kind, options, algorithm, Policy::EveryStep).unwrap();
+        assert_eq!(tree.slots(), 1, "{algorithm}");
+    }
     // Five slots of relay trees there (their bound), four of light trees back.
     let both = planned(
         CollectiveKind::AllReduce,

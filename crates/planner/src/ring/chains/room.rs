@@ -1,17 +1,9 @@
 //! What of a ring chains take: the sides of the root, their channels and ranks, also around cuts.
 
-use crate::{ring::relay_tree::capability, ring::relay_tree::reachable};
+use crate::ring::relay_tree::{capability, reachable};
+use crate::time_reversal::copying;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
-
-/// The collective whose plan is made: that which copies what the given one combines on the way to the root.
-pub(super) fn copying(kind: CollectiveKind) -> CollectiveKind {
-    match kind {
-        CollectiveKind::Reduce => CollectiveKind::Broadcast,
-        CollectiveKind::Gather => CollectiveKind::Scatter,
-        kind => kind,
-    }
-}
 
 /// One side of the root.
 #[derive(Clone, Copy)]
