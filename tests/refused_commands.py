@@ -217,8 +217,11 @@ simulate all_gather --fabric {ONE} --policy two_tier => use all_stop
 plan all_gather --fabric {ONE} --algorithm relay_tree => needs a wdm_ring
 plan all_to_all --fabric {ONE} --algorithm shifts:shifts=2 => not lead
 plan all_to_all --fabric {ONE} --algorithm shifts:shifts=9 => below
-plan all_to_all --fabric {ONE} --algorithm rotor:hops=3 => hops
-plan all_to_all --fabric {ONE} --algorithm rotor:hops=2,cycles=3 => 2 with
+plan all_to_all --fabric {ONE} --algorithm shifts:shifts=all,relays=2 => fewest
+plan all_to_all --fabric {ONE} --algorithm shifts:shifts=all,relays=all,cycles=3 => left out
+plan all_to_all --fabric {ONE} --algorithm shifts:cycles=3 => needs shifts=all
+plan all_gather --fabric {ONE} --algorithm shifts => an all_to_all alone
+plan all_gather --fabric crossbar:ranks=4 --algorithm shifts => ports of a circuit_switch
 plan scatter --fabric wdm_ring:ranks=4,wavelengths=2 --algorithm tree:light_trees=2 => multicast
 plan all_to_all --fabric {TWO} --algorithm static => with planes=1
 plan all_gather --fabric {ONE} --algorithm static:topology=star => kautz

@@ -38,7 +38,7 @@ CASES = [
     ("all_to_all", "direct", TWO),
     ("all_to_all", "shifts:shifts=1x2", ONE),
     ("all_reduce", "settings:algorithm=cyclic_doubling,settings=one", ONE),
-    ("all_to_all", "rotor:hops=2", "circuit_switch:ranks=4,latency=100ns"),
+    ("all_to_all", "shifts:shifts=all,relays=all", "circuit_switch:ranks=4,latency=100ns"),
     ("all_gather", "static:topology=kautz", "circuit_switch:ranks=6,ports=2"),
     ("all_to_all", "static:topology=kautz", "circuit_switch:ranks=6,ports=2"),
     ("reduce", "binomial", ONE),
@@ -227,7 +227,7 @@ def test_the_view_settings_lists_the_graph_of_each_setting(run: Run, tmp_path: P
 def test_no_bound_of_many_settings_is_above_a_rotor(ranks: int) -> None:
     # Numbers of settings above 256 are bounded several at a time.
     fabric = f"circuit_switch:ranks={ranks},latency=1us,reconfiguration=0s"
-    row = opticoll.measure(opticoll.plan("all_to_all", fabric, "rotor"), f"{ranks}MB")
+    row = opticoll.measure(opticoll.plan("all_to_all", fabric, "shifts:shifts=all"), f"{ranks}MB")
     assert row.verified
     assert row.bound_time_s is not None
     assert 0.99 * row.time_s < row.bound_time_s <= row.time_s

@@ -155,11 +155,11 @@ def test_option_keys_may_be_written_in_any_case(run: Run) -> None:
 OF_LINKS = ("tree_packing", "matching", "fewest_steps", "concurrent_flow")
 """Planners for fabrics with links only."""
 
-OF_SWITCHES = ("settings", "shifts", "decomposition", "static", "rotor")
+OF_SWITCHES = ("settings", "decomposition", "static")
 """Planners for circuit switches only."""
 
-OF_GRIDS = ("plane_shifts", "pipelined")
-"""Planners for grids only."""
+OF_GRIDS = ("shifts", "pipelined")
+"""Planners whose collectives all run on grids."""
 
 
 @pytest.mark.parametrize(

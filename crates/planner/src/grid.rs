@@ -1,4 +1,3 @@
 //! Planners for grids: of switches with tunable lasers, of lightpaths.
 
 pub(super) mod pipelined;
-pub(super) mod plane_shifts;

@@ -39,7 +39,6 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 use opticoll_fabric::family::wdm_ring::WdmRing;
-use opticoll_fabric::family::wss_grid::WssGrid;
 use opticoll_placement::AUTO;
 use opticoll_placement::wdm_ring::placement::Assignment;
 use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -90,7 +89,6 @@ enum Scope {
     ),
     Rings(OnMachine<WdmRing>),
     Switches(OnMachine<CircuitSwitch>),
-    Grids(OnMachine<WssGrid>),
 }
 
 /// Makes the plan that a spec names, whose options are known.
@@ -148,7 +146,6 @@ impl Planner {
             Scope::Any(applies, ..) => applies(fabric),
             Scope::Rings(on) => fabric.needed(self.name).is_ok_and(on.applies),
             Scope::Switches(on) => fabric.needed(self.name).is_ok_and(on.applies),
-            Scope::Grids(on) => fabric.needed(self.name).is_ok_and(on.applies),
         }
     }
 
@@ -168,11 +165,6 @@ impl Planner {
                 let reason = "it sets the ports of a circuit_switch";
                 (on.plan)(spec, question, switch.map_err(|_| refused(reason))?)
             }
-            Scope::Grids(on) => {
-                let grid = fabric.needed(self.name);
-                let reason = "it sends along rows and columns of a wss_grid";
-                (on.plan)(spec, question, grid.map_err(|_| refused(reason))?)
-            }
         }
     }
 
@@ -183,7 +175,6 @@ impl Planner {
             Scope::Any(.., candidates) => candidates(question),
             Scope::Rings(on) => (on.candidates)(question, fabric.needed(self.name)?),
             Scope::Switches(on) => (on.candidates)(question, fabric.needed(self.name)?),
-            Scope::Grids(on) => (on.candidates)(question, fabric.needed(self.name)?),
         }
     }
 }
@@ -233,11 +224,9 @@ pub const PLANNERS: &[Planner] = &[
     graph::concurrent_flow::PLANNER,
     switch::settings::PLANNER,
     switch::shifts::PLANNER,
-    grid::plane_shifts::PLANNER,
     grid::pipelined::PLANNER,
     switch::decomposition::PLANNER,
     switch::kept_setting::PLANNER,
-    switch::rotor::PLANNER,
     selection::auto::PLANNER,
 ];
 

@@ -139,7 +139,7 @@ fn rotors_take_what_their_formulas_say() {
         // Blocks that all parts divide evenly.
         let block = 840 * ranks;
         for cycles in [1u64, 2, 7] {
-            let algorithm = format!("rotor:cycles={cycles}");
+            let algorithm = format!("shifts:shifts=all,cycles={cycles}");
             let fabric = fabric(ranks, ports);
             let plan = proved(
                 AllToAll,
@@ -174,7 +174,7 @@ fn rotors_take_what_their_formulas_say() {
         if slots == 1 {
             continue;
         }
-        let algorithm = "rotor:hops=2";
+        let algorithm = "shifts:shifts=all,relays=all";
         let found = time(
             AllToAll,
             algorithm,

@@ -66,7 +66,7 @@ fn shifts_fill_both_planes() {
             } else {
                 1000 * ranks
             };
-            let (plan, time) = timed(&fabric, collective(kind, &fabric), "plane_shifts", bytes);
+            let (plan, time) = timed(&fabric, collective(kind, &fabric), "shifts", bytes);
             let slots = u64::from(plan.slots());
             let blocks = (time - slots * SLOT) / (1000 * BYTE);
             // Each rank needs all blocks but its own; those for ranks that share no switch take a hop along the row and
@@ -92,16 +92,11 @@ fn what_a_root_sends_or_receives_is_what_it_receives_in_an_all_gather() {
     use CollectiveKind::{AllGather, Gather, Scatter};
     for (rows, columns) in [(1, 2), (2, 3), (1, 5), (6, 1), (5, 7), (8, 8)] {
         let fabric = fabric(rows, columns);
-        let (_, expected) = timed(
-            &fabric,
-            collective(AllGather, &fabric),
-            "plane_shifts",
-            1000,
-        );
+        let (_, expected) = timed(&fabric, collective(AllGather, &fabric), "shifts", 1000);
         for kind in [Gather, Scatter] {
             for root in [0, fabric.ranks() - 1] {
                 let rooted = collective(kind, &fabric).with_root(root).unwrap();
-                let (_, time) = timed(&fabric, rooted, "plane_shifts", 1000);
+                let (_, time) = timed(&fabric, rooted, "shifts", 1000);
                 assert_eq!(time, expected, "{kind} on {fabric}");
             }
         }
@@ -171,7 +166,7 @@ fn the_fewest_slots_of_shifts_are_those_of_a_search_of_all() {
         let fewest = (1..).find(|&slots| lead_to_all(rows, columns, slots, &start));
         let fabric = fabric(rows, columns);
         let barrier = collective(CollectiveKind::Barrier, &fabric);
-        let (plan, time) = timed(&fabric, barrier, "plane_shifts", 0);
+        let (plan, time) = timed(&fabric, barrier, "shifts", 0);
         assert_eq!(Some(plan.slots() as usize), fewest, "{rows} x {columns}");
         assert_eq!(time, u64::from(plan.slots()) * SLOT);
     }

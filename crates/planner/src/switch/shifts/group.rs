@@ -1,0 +1,148 @@
+//! The ranks as elements of a group to which shifts are added, sequences of shifts, and the hops from rank 0 to each rank.
+//!
+//! On a circuit switch of N ranks the group is Z_N, and any port can shift by any element. A grid of n rows and m columns is
+//! Z_n x Z_m, numbered row by row: its first port shifts along the row, its second one along the column.
+
+use opticoll_base::spec::whole;
+
+/// Z_rows x Z_columns; Z_N has one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) rows: u32,
+    pub(super) columns: u32,
+}
+
+impl Group {
+    pub(super) fn ranks(self) -> u32 {
+        self.rows * self.columns
+    }
+
+    /// Returns the rank `by` after another.
+    pub(super) fn plus(self, rank: u32, by: u32) -> u32 {
+        let row = (rank / self.columns + by / self.columns) % self.rows;
+        let column = (rank % self.columns + by % self.columns) % self.columns;
+        row * self.columns + column
+    }
+
+    /// Returns the rank `by` before another.
+    pub(super) fn minus(self, rank: u32, by: u32) -> u32 {
+        let row = (rank / self.columns + self.rows - by / self.columns) % self.rows;
+        let column = (rank % self.columns + self.columns - by % self.columns) % self.columns;
+        row * self.columns + column
+    }
+
+    /// Combines the value of each rank with the other value of the rank `by` before.
+    pub(super) fn combine<T: Copy>(
+        self,
+        values: &mut [T],
+        others: &[T],
+        by: u32,
+        combined: impl Fn(T, T) -> T,
+    ) {
+        let columns = self.columns as usize;
+        let (down, along) = (by as usize / columns, by as usize % columns);
+        let mut enter = |to: usize, from: &[T]| {
+            for (value, other) in values[to..].iter_mut().zip(from) {
+                *value = combined(*value, *other);
+            }
+        };
+        for (row, from) in others.chunks_exact(columns).enumerate() {
+            let to = (row + down) % self.rows as usize * columns;
+            let (start, end) = from.split_at(columns - along);
+            enter(to + along, start);
+            enter(to, end);
+        }
+    }
+}
+
+/// The shifts of a port: the multiples of a unit up to a greatest number of units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PortShifts {
+    pub(super) unit: u32,
+    pub(super) most: u32,
+}
+
+/// The shifts of the ports in each setting, as elements of the group; 0 sends nothing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Sequence(pub(super) Vec<Vec<u32>>);
+
+impl Sequence {
+    /// Returns the shifts in units of their ports, as typed: `1+63x12+52`.
+    pub(super) fn text(&self, ports: &[PortShifts]) -> String {
+        let of_setting = |shifts: &Vec<u32>| {
+            let shifts = shifts.iter().zip(ports);
+            let units: Vec<String> = shifts
+                .map(|(shift, port)| (shift / port.unit).to_string())
+                .collect();
+            units.join("+")
+        };
+        let settings: Vec<String> = self.0.iter().map(of_setting).collect();
+        settings.join("x")
+    }
+
+    pub(super) fn parse(text: &str, ports: &[PortShifts]) -> Option<Sequence> {
+        let of_setting = |setting: &str| {
+            let mut left = ports.iter();
+            let shift = |units: &str| {
+                let (port, units) = (left.next()?, whole(units)?);
+                (units <= port.most).then_some(units * port.unit)
+            };
+            setting.split('+').map(shift).collect()
+        };
+        let settings: Option<Vec<Vec<u32>>> = text.split('x').map(of_setting).collect();
+        settings.map(Sequence)
+    }
+}
+
+/// Hops to a rank that is not reached.
+pub(super) const UNREACHED: i16 = i16::MAX / 2;
+
+/// Maximum number of ranks: with more of them, a hop count would exceed [`UNREACHED`].
+pub(super) const MAX_RANKS: u32 = UNREACHED as u32;
+
+/// The least hops from rank 0 to each rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reach {
+    pub(super) hops: Vec<i16>,
+    group: Group,
+}
+
+impl Reach {
+    /// Returns the hops before the first setting.
+    pub(super) fn of_none(group: Group) -> Reach {
+        let mut hops = vec![UNREACHED; group.ranks() as usize];
+        hops[0] = 0;
+        Reach { hops, group }
+    }
+
+    /// Writes the hops after `most` slots of a setting into the first of two scratch values. Returns the number of slots that
+    /// helped.
+    pub(super) fn after(&self, shifts: &[u32], most: u32, scratch: &mut [Reach; 2]) -> u32 {
+        let [last, next] = scratch;
+        last.hops.clone_from(&self.hops);
+        for slot in 0..most {
+            next.hops.clone_from(&self.hops);
+            shifts.iter().for_each(|shift| next.go_on(last, *shift));
+            if next == last {
+                return slot;
+            }
+            std::mem::swap(last, next);
+        }
+        most
+    }
+
+    /// Lowers the hops by one more hop over the circuits of a shift.
+    fn go_on(&mut self, last: &Reach, shift: u32) {
+        let lower = |own: i16, other: i16| own.min(other + 1);
+        self.group.combine(&mut self.hops, &last.hops, shift, lower);
+    }
+
+    /// Returns the sum of hops, in which a rank that is not reached counts [`UNREACHED`].
+    pub(super) fn sum(&self) -> u64 {
+        self.hops.iter().map(|hops| *hops as u64).sum()
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.hops.iter().all(|hops| *hops < UNREACHED)
+    }
+}
