@@ -7,10 +7,6 @@
 //! c' = floor(c / 2) leaves room for both, and what was near a bound on the whole ring with half the channels is
 //! near the bound on the line, whose last link and whose middle take half of what a ring's do.
 //!
-//! The slots may stay as they are (`slots=kept`): on channels c' and up the lightpaths that go the other way meet no
-//! others, for of those of one channel and slot one crosses the cut. Circuits that stay up on the whole ring then stay
-//! up here.
-//!
 //! **Relays.** A lightpath longer than light reaches becomes several, in slots that follow one another. A rank
 //! that relays chunks keeps them, so that no later lightpath brings them to it again; what then has no use is left
 //! out, so that the plan can run backwards. Each lightpath takes the earliest slot after those that bring its chunks, in
@@ -52,9 +48,6 @@ pub(crate) const PLANNER: Planner = Planner {
     )
     .range("algorithms of the collective; of its copying half where it combines")
     .default("the fastest found"),
-        OptionRecord::new("slots", "slots of that plan: packed anew, or kept on channels of their own around one cut")
-            .range("packed, kept")
-            .default("packed"),
     ],
     by_size: true,
     ..Planner::new(
@@ -200,20 +193,14 @@ fn contenders<'a>(
     let least = question.least()?;
     let transfers = u64::from(ring.ranks) * u64::from(ring.ranks);
     let mut contenders: Vec<Contender<'a>> = Vec::new();
-    let packed = |(name, time): &(String, Time)| (Spec::new(NAME).with("plan", flat(name)), *time);
-    let mut specs: Vec<(Spec, Time)> = plans.iter().map(packed).collect();
-    // Kept slots take what they take on the whole ring.
-    if let Some((fastest, time)) = plans.first().filter(|_| keeps(&there, &whole)) {
-        let kept = Spec::new(NAME).with("plan", flat(fastest));
-        specs.push((kept.with("slots", KEPT), *time));
-    }
-    for (spec, estimate) in specs {
+    for (name, time) in plans {
+        let spec = Spec::new(NAME).with("plan", flat(&name));
         let question = *question;
         contenders.push(Contender {
             name: spec.to_string(),
             slots: 1,
             least,
-            estimate: estimate.max(least),
+            estimate: time.max(least),
             transfers,
             make: Box::new(move |_| led(&spec, &question, ring).map(Made::from)),
         });
@@ -236,47 +223,10 @@ fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned,
     Ok(fastest?.0.into())
 }
 
-/// The word for slots that stay as they are.
-const KEPT: &str = "kept";
-
-/// Whether the slots of a plan for the whole ring can be kept: light reaches everywhere, one place is cut in a
-/// direction, and there are channels for lightpaths that go the other way.
-fn keeps(ring: &WdmRing, whole: &WdmRing) -> bool {
-    let is_cut_once = |direction: Direction| {
-        let cuts = ring.broken.iter();
-        cuts.filter(|link| link.direction == direction).count() <= 1
-    };
-    let is_cut = !ring.broken.is_empty() && Direction::BOTH.into_iter().all(is_cut_once);
-    is_cut && ring.longest() >= ring.ranks - 1 && 2 * whole.channels() <= ring.channels()
-}
-
-/// A plan in its own slots, with what crosses a cut on further channels of the other direction.
-fn kept(ring: &WdmRing, whole: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
-    let mut plan = planned.clone();
-    for (index, light) in plan.light.iter_mut().enumerate() {
-        let transfer = planned.schedule.transfer(index);
-        let before = WdmLight::from(*light);
-        let way = whole_way(ring, &transfer, before.direction);
-        let way = way.ok_or_else(|| broken(index, &transfer))?;
-        // The whole ring has one fibre.
-        let channel = u32::from(before.wavelength);
-        let is_kept = way == before.direction;
-        let beside = if is_kept { 0 } else { whole.channels() };
-        *light = ring.light(way, channel + beside);
-    }
-    Ok(plan)
-}
-
 /// The plan that a spec names, led around.
 fn led(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Plan, PlannerError> {
     let kind = question.collective.kind();
     let (there, whole) = rings(ring, kind);
-    let keeps_slots =
-        opticoll_algorithms::choice(spec, "slots", &[("packed", false), (KEPT, true)])?;
-    if keeps_slots && !keeps(&there, &whole) {
-        let problem = "needs one cut in a direction at most, light that reaches everywhere, and two channels each way";
-        return Err(spec.refuse("slots", problem).into());
-    }
     let fabric = Fabric::new(whole.clone());
     let of_whole = inner(question, &fabric)?;
     let planned = match spec.option("plan") {
@@ -284,23 +234,17 @@ fn led(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Plan, Pla
         None => of_whole.fastest()?,
     };
     let (transfers, most) = (planned.plan.transfers(), most_packed(ring));
-    if !keeps_slots && transfers > most {
+    if transfers > most {
         return Err(PlannerError::TooLarge { transfers, most });
     }
     let planned = planned.plan.into_written_out();
     let mut plan = match kind {
-        _ if keeps_slots => kept(&there, &whole, &planned)?,
         CollectiveKind::AllReduce => led_around(ring, &planned)?,
         _ => relayed(&there, &planned, question)?,
     };
     plan = time_reversal::towards(plan, question.collective)?;
     plan.fabric = question.fabric.clone();
     let named = Spec::new(NAME).with("plan", flat(&planned.algorithm));
-    let named = if keeps_slots {
-        named.with("slots", KEPT)
-    } else {
-        named
-    };
     plan.algorithm = named.to_string();
     Ok(plan)
 }

@@ -24,7 +24,7 @@ fn stays_up(spec: &str, kind: CollectiveKind, options: &str, size: &str) -> (Pla
 fn circuits_that_stay_up_are_paid_once_and_always_busy() {
     for (ranks, wavelengths, pieces) in [(2, 1, 3), (5, 2, 1), (16, 4, 8), (9, 3, 40)] {
         let options = format!("ranks={ranks},wavelengths={wavelengths}");
-        let spec = format!("chains:pieces={pieces}");
+        let spec = format!("pipelined:pieces={pieces}");
         for kind in [CollectiveKind::Broadcast, CollectiveKind::Reduce] {
             // A piece has 100 B; the last one leaves the root in slot p and makes N - 1 hops.
             let size = format!("{}B", 100 * pieces * 2 * wavelengths);
@@ -49,7 +49,7 @@ fn circuits_that_stay_up_are_paid_once_and_always_busy() {
 fn scatters_hop_from_neighbour_to_neighbour_where_light_reaches_no_farther() {
     for (ranks, wavelengths, pieces) in [(16, 4, 4), (9, 2, 6), (16, 3, 9)] {
         let options = format!("ranks={ranks},wavelengths={wavelengths},reach=1");
-        let spec = format!("chains:pieces={pieces}");
+        let spec = format!("pipelined:pieces={pieces}");
         for kind in [CollectiveKind::Scatter, CollectiveKind::Gather] {
             let size = format!("{}B", 100 * pieces);
             let (_, time) = stays_up(&spec, kind, &options, &size);
@@ -69,7 +69,7 @@ fn chains_next_to_a_cut_take_what_crosses_into_the_last_rank() {
             let next = before + 1;
             let options =
                 format!("ranks={ranks},wavelengths={wavelengths},broken={before}-{next}{cut}");
-            let spec = format!("chains:pieces={pieces}");
+            let spec = format!("pipelined:pieces={pieces}");
             let share = format!("{}B", 100 * pieces * wavelengths);
             let (_, time) = stays_up(&spec, CollectiveKind::Broadcast, &options, &share);
             assert_eq!(time, 1000 + 100 * (pieces + behind - 1), "{options}");
@@ -95,31 +95,6 @@ fn chains_next_to_a_cut_take_what_crosses_into_the_last_rank() {
                 time,
                 1000 + 100 * (behind * pieces).div_ceil(wavelengths),
                 "{turned}"
-            );
-        }
-    }
-}
-
-#[test]
-fn circuits_led_around_a_cut_stay_up_on_channels_of_their_own() {
-    for (kind, plan) in [
-        (
-            CollectiveKind::AllToAll,
-            "store_and_forward/stride=1/pieces=2",
-        ),
-        (CollectiveKind::Broadcast, "chains/pieces=4"),
-        (CollectiveKind::Gather, "chains/pieces=4"),
-    ] {
-        let named = plan.replacen('/', ":", 1).replace('/', ",");
-        let (whole, time) = stays_up(&named, kind, "ranks=16,wavelengths=2", "64KiB");
-        for cut in ["3-4", "3-4cw", "15-0ccw"] {
-            let options = format!("ranks=16,wavelengths=4,broken={cut}");
-            let spec = format!("detour:plan={plan},slots=kept");
-            let (led, time_around) = stays_up(&spec, kind, &options, "64KiB");
-            assert_eq!(
-                (led.slots(), time_around),
-                (whole.slots(), time),
-                "{spec} {options}"
             );
         }
     }
