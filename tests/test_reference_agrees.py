@@ -327,27 +327,27 @@ CHANGED = {
         set(),
     ),
     "the last rank of a chain gets nothing": (
-        ("broadcast", f"{RING},wavelengths=1", "chains:pieces=8"),
+        ("broadcast", f"{RING},wavelengths=1", "pipelined:pieces=8"),
         [("copy 0 5>6 cw", "copy 0 6>6 cw")],
         {"self_transfer", "missing"},
     ),
     "a rank in a chain gets nothing, and sends it on": (
-        ("broadcast", f"{RING},wavelengths=1", "chains:pieces=8"),
+        ("broadcast", f"{RING},wavelengths=1", "pipelined:pieces=8"),
         [("copy 8 6>5 ccw", "copy 8 6>6 ccw")],
         {"self_transfer", "not_held", "missing"},
     ),
     "data arrive over wavelengths that do not exist, for two of four streams": (
-        ("broadcast", f"{RING},wavelengths=4", "chains:pieces=8"),
+        ("broadcast", f"{RING},wavelengths=4", "pipelined:pieces=8"),
         [("5>6 cw 0.0", "5>6 cw 0.2")],
         {"wavelength_range"},
     ),
     "data arrive over a fibre that does not exist": (
-        ("broadcast", f"{RING},wavelengths=1", "chains:pieces=8"),
+        ("broadcast", f"{RING},wavelengths=1", "pipelined:pieces=8"),
         [("5>6 cw 0.0", "5>6 cw 1.0")],
         {"fibre_range"},
     ),
     "wavelengths that do not exist on fibres of which the second does not": (
-        ("broadcast", f"{RING},wavelengths=1,fibres=2", "chains:pieces=8"),
+        ("broadcast", f"{RING},wavelengths=1,fibres=2", "pipelined:pieces=8"),
         [("5>6 cw 0.0", "5>6 cw 1.1")],
         {"wavelength_range", "fibre_range"},
     ),

@@ -64,7 +64,7 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
 }
 
 const WAYS: [(CollectiveKind, &str); 18] = [
-    (CollectiveKind::AllReduce, "chains:pieces=3"),
+    (CollectiveKind::AllReduce, "pipelined:pieces=3"),
     (CollectiveKind::AllReduce, "grouped"),
     (CollectiveKind::AllGather, "grouped"),
     (CollectiveKind::ReduceScatter, "grouped"),
@@ -75,10 +75,10 @@ const WAYS: [(CollectiveKind, &str); 18] = [
     (CollectiveKind::Broadcast, "two_phases"),
     (CollectiveKind::Reduce, "two_phases"),
     (CollectiveKind::AllToAll, "store_and_forward"),
-    (CollectiveKind::Broadcast, "chains"),
-    (CollectiveKind::Reduce, "chains"),
-    (CollectiveKind::Scatter, "chains"),
-    (CollectiveKind::Gather, "chains"),
+    (CollectiveKind::Broadcast, "pipelined"),
+    (CollectiveKind::Reduce, "pipelined"),
+    (CollectiveKind::Scatter, "pipelined"),
+    (CollectiveKind::Gather, "pipelined"),
     (CollectiveKind::AllToAll, "collectors"),
     (CollectiveKind::AllGather, "collectors"),
     (CollectiveKind::ReduceScatter, "collectors"),

@@ -60,7 +60,7 @@ fn plans_of(cases: &[(&str, u32, u32)]) -> Vec<Plan> {
         let fabric = Fabric::parse(fabric).unwrap();
         let collective = Collective::new(kind, fabric.ranks()).unwrap();
         let collective = collective.with_root(root).unwrap();
-        let spec = format!("chains:pieces={pieces}").parse().unwrap();
+        let spec = format!("pipelined:pieces={pieces}").parse().unwrap();
         let method = Method::default();
         let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1 << 20), &method);
         let plan = planned.unwrap().plan;

@@ -18,11 +18,11 @@
 mod line;
 
 use crate::selection::contest::{Contender, Made};
-use crate::{Planned, Planner, PlannerError, Question, Scope};
+use crate::{Planned, PlannerError, Question};
 use line::{Line, Shape};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
-use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::circuits::Charge;
 use opticoll_fabric::families::CircuitMachine::{LightPathGrid, WssGrid};
@@ -30,35 +30,11 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 use opticoll_simulate::Policy;
 
-/// The planner of pieces that follow one another.
-pub(crate) const PLANNER: Planner = Planner {
-    options: &[
-        OptionRecord::new("pieces", "pieces of each part of the vector")
-            .range("1 to 1048576")
-            .default("the number that takes the least time"),
-        OptionRecord::new(
-            "shape",
-            "how pieces go along a line of ranks; lines of other lengths than powers of two are rings",
-        )
-        .range("hypercube, ring")
-        .default("the faster one"),
-    ],
-    by_size: true,
-    ..Planner::new(
-        NAME,
-        "Pipelined",
-        &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
-        "Pieces that follow one another along rows and columns at once, or along the dimensions of a hypercube",
-        "opticoll; along a line Johnsson and Ho, IEEE Transactions on Computers 1989",
-        Scope::Any(
-            |fabric| matches!(fabric.circuit_machine(), Some(WssGrid(_) | LightPathGrid(_))),
-            plan,
-            contenders,
-        ),
-    )
-};
+/// The planner's name.
+pub(crate) const NAME: &str = "pipelined";
 
-const NAME: &str = "pipelined";
+/// The option that names the shape of a line.
+pub(crate) const SHAPE: &str = "shape";
 
 const SHAPES: [(&str, Shape); 2] = [("hypercube", Shape::Hypercube), ("ring", Shape::Ring)];
 
@@ -71,6 +47,11 @@ const MOST_PIECES: u32 = 1 << 20;
 const MOST_TRANSFERS: u64 = 1 << 18;
 /// The same as long as the slots before the last rank has its first piece are more than a 64th of all.
 const MOST_FOR_REST: u64 = 1 << 20;
+
+fn is_planned(question: &Question<'_>) -> bool {
+    let kind = question.collective.kind();
+    matches!(kind, CollectiveKind::Broadcast | CollectiveKind::Reduce)
+}
 
 /// Where pieces go.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +73,9 @@ impl Course {
             ranks,
             reason: reason.into(),
         };
+        if !is_planned(question) {
+            return Err(refused("on a grid it plans a broadcast or a reduce"));
+        }
         let grid = match question.fabric.circuit_machine() {
             Some(LightPathGrid(grid)) => grid,
             Some(WssGrid(grid)) => {
@@ -106,7 +90,10 @@ impl Course {
                     (false, _) => Err(refused(rule)),
                 };
             }
-            _ => return Err(refused("it plans on a wss_grid or a light_path_grid")),
+            _ => {
+                let reason = "it plans on a wdm_ring, a wss_grid or a light_path_grid";
+                return Err(refused(reason));
+            }
         };
         let line = Line::new(shape, ranks, root);
         if line.shape != shape {
@@ -204,12 +191,12 @@ fn planes(row: Line, column: Line, slot: u32, send: &mut impl FnMut(u32, i64, u3
     }
 }
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+pub(crate) fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     if question.collective.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let shapes = match spec.option("shape") {
-        Some(_) => vec![opticoll_algorithms::choice(spec, "shape", &SHAPES)?],
+    let shapes = match spec.option(SHAPE) {
+        Some(_) => vec![opticoll_algorithms::choice(spec, SHAPE, &SHAPES)?],
         None => SHAPES.map(|(_, shape)| shape).to_vec(),
     };
     let given = spec.count("pieces", 1, MOST_PIECES)?;
@@ -238,9 +225,9 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
 }
 
 /// A plan of each shape.
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+pub(crate) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
     let ranks = question.collective.ranks();
-    if ranks < 2 {
+    if ranks < 2 || !is_planned(question) {
         return Ok(Vec::new());
     }
     let mut contenders = Vec::new();
@@ -284,7 +271,7 @@ fn named(shape: Shape, pieces: u32) -> Spec {
     let shape = SHAPES.iter().find(|(_, one)| *one == shape);
     Spec::new(NAME)
         .with("pieces", pieces)
-        .with("shape", shape.map_or("", |(name, _)| name))
+        .with(SHAPE, shape.map_or("", |(name, _)| name))
 }
 
 /// The number of pieces that takes the least time, and that time in picoseconds, as the simulator `circuit` has it.

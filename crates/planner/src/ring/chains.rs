@@ -35,41 +35,16 @@ use crate::ring::few_slots::{self, Estimate, Recipe};
 use crate::ring::slot_cost::SlotCost;
 use crate::selection::contest::Contender;
 use crate::time_reversal::{self, copying};
-use crate::{OnMachine, Planner, PlannerError, Question, Scope, empty_plan};
+use crate::{PlannerError, Question, empty_plan};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
-use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::spec::Spec;
 use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::{Action, Transfer};
-
-/// The planner of chains.
-pub(crate) const PLANNER: Planner = Planner {
-    options: &[OptionRecord::new(
-        "pieces",
-        "chunks that the share of a channel is cut into; of a scatter or gather, each block",
-    )
-    .range("1 to 65536")
-    .default("the fastest of powers of two")],
-    by_size: true,
-    ..Planner::new(
-        Chains::NAME,
-        "Chains",
-        &[
-            CollectiveKind::Broadcast,
-            CollectiveKind::Scatter,
-            CollectiveKind::Reduce,
-            CollectiveKind::Gather,
-            CollectiveKind::AllReduce,
-        ],
-        "Pieces passed on from neighbour to neighbour, both ways around, over circuits that stay up",
-        "opticoll; pipelined chains as in MPI libraries",
-        Scope::Rings(OnMachine::new(few_slots::plan::<Chains>, contenders)),
-    )
-};
 
 /// More pieces than that save no time on any ring that fits into memory.
 const MOST_PIECES: u32 = 1 << 16;
@@ -130,7 +105,7 @@ impl Chains {
 }
 
 /// The most promising chains; no all_reduce on a whole ring, where relay trees take as long in fewer slots.
-fn contenders<'a>(
+pub(crate) fn contenders<'a>(
     question: &Question<'a>,
     ring: &'a WdmRing,
 ) -> Result<Vec<Contender<'a>>, PlannerError> {
@@ -141,7 +116,7 @@ fn contenders<'a>(
 }
 
 impl Recipe for Chains {
-    const NAME: &'static str = "chains";
+    const NAME: &'static str = "pipelined";
     const AROUND_CUTS: bool = true;
 
     fn spec(&self) -> Spec {

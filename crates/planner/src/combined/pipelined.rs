@@ -1,0 +1,67 @@
+//! Collectives in pieces that follow one another over circuits that stay up: on rings ([`crate::ring::chains`]), on grids of
+//! switches or of lightpaths ([`crate::grid::pipelined`]).
+
+use crate::grid::pipelined::{self as on_grids, NAME, SHAPE};
+use crate::ring::{chains, few_slots};
+use crate::selection::contest::Contender;
+use crate::{Planned, Planner, PlannerError, Question, Scope, ring_of};
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_fabric::families::CircuitMachine::{LightPathGrid, WdmRing, WssGrid};
+use opticoll_plan::collective::CollectiveKind;
+
+/// The planner of pieces that follow one another.
+pub(crate) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new(
+            "pieces",
+            "chunks that the share of a channel is cut into, on a grid the share of each way; of a scatter or gather, each block",
+        )
+        .range("1 to 65536, on a grid 1 to 1048576")
+        .default("the number that takes the least time"),
+        OptionRecord::new(
+            SHAPE,
+            "how pieces go along a line of ranks of a grid; lines of other lengths than powers of two are rings",
+        )
+        .range("hypercube, ring")
+        .default("the faster one"),
+    ],
+    by_size: true,
+    ..Planner::new(
+        NAME,
+        "Pipelined",
+        &[
+            CollectiveKind::Broadcast,
+            CollectiveKind::Reduce,
+            CollectiveKind::Scatter,
+            CollectiveKind::Gather,
+            CollectiveKind::AllReduce,
+        ],
+        "Pieces that follow one another both ways around a ring, along rows and columns at once, or along a hypercube",
+        "opticoll; chains as in MPI libraries; along a line Johnsson and Ho, IEEE Transactions on Computers 1989",
+        Scope::Any(
+            |fabric| {
+                let machine = fabric.circuit_machine();
+                matches!(machine, Some(WdmRing(_) | WssGrid(_) | LightPathGrid(_)))
+            },
+            plan,
+            contenders,
+        ),
+    )
+};
+
+fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    match ring_of(question.fabric) {
+        Some(_) if spec.option(SHAPE).is_some() => {
+            Err(spec.refuse(SHAPE, "is for grids alone").into())
+        }
+        Some(ring) => few_slots::plan::<chains::Chains>(spec, question, ring),
+        None => on_grids::plan(spec, question),
+    }
+}
+
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    match ring_of(question.fabric) {
+        Some(ring) => chains::contenders(question, ring),
+        None => on_grids::contenders(question),
+    }
+}
