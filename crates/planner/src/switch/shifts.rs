@@ -78,7 +78,6 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::ReduceScatter,
             CollectiveKind::Scatter,
             CollectiveKind::Gather,
-            CollectiveKind::Barrier,
         ],
         "Every rank sends to the ranks some places on, over a few settings of a switch or both planes of a grid at once",
         "opticoll; near to arXiv 2602.10468 and ReTri, arXiv 2605.26930; rotors: Mellette et al., RotorNet, SIGCOMM 2017",
@@ -260,7 +259,6 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let ranks = u64::from(question.collective.ranks());
     let kind = question.collective.kind();
     let blocks = match kind {
-        CollectiveKind::Barrier => ranks,
         CollectiveKind::Scatter | CollectiveKind::Gather => 8 * ranks,
         _ => ranks * ranks,
     };

@@ -9,7 +9,6 @@
 //! * **gather.** Of all hops of an all_gather those on the way to the root, which receives in each slot what it receives in the
 //!   all_gather, while others send no more. scatter is the same backwards.
 //! * **all_to_all.** The block for the rank (i, j) places on takes the same hops from every rank ([`Ways`]).
-//! * **barrier.** Every rank signals by both shifts of each slot until something of each has come to all.
 
 use super::group::{Group, Sequence};
 use super::spread::{SlotHops, Spread};
@@ -51,7 +50,6 @@ pub(super) fn scheduled(
     };
     let copies = Collective::new(outwards, group.ranks())?.with_root(collective.root())?;
     let schedule = match kind {
-        CollectiveKind::Barrier => return Ok(Some(signals(collective, group, &spread))),
         CollectiveKind::Scatter | CollectiveKind::Gather => {
             in_slots(copies, gathered(group, collective.root(), &spread))
         }
@@ -80,10 +78,6 @@ fn in_slots(collective: Collective, slots: impl Iterator<Item = Vec<Hop>>) -> Sc
             });
         }
     }
-    claim(schedule)
-}
-
-fn claim(mut schedule: Schedule) -> Schedule {
     schedule.claims = Claims {
         schedule_steps: Some(schedule.steps() as u32),
         ..Claims::default()
@@ -148,18 +142,4 @@ fn exchanged(group: Group, ways: &Ways) -> impl Iterator<Item = Vec<Hop>> {
         }
     }
     sent.into_iter()
-}
-
-/// Builds the barrier: signals by all shifts of the slots.
-fn signals(collective: Collective, group: Group, spread: &Spread) -> Schedule {
-    let mut schedule = Schedule::new(collective);
-    for hops in &spread.slots {
-        schedule.begin_step();
-        for rank in 0..group.ranks() {
-            for of_plane in hops.iter().filter(|of_plane| !of_plane.senders.is_empty()) {
-                schedule.push(Transfer::reduce(0, rank, group.plus(rank, of_plane.shift)));
-            }
-        }
-    }
-    claim(schedule)
 }

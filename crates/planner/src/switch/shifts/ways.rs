@@ -47,7 +47,6 @@ impl Price {
             CollectiveKind::AllGather | CollectiveKind::Scatter | CollectiveKind::Gather => {
                 question.size
             }
-            CollectiveKind::Barrier => Bytes::new(0),
             _ => Bytes::new(question.size.get().div_ceil(ranks)),
         };
         let grid = match machine {
