@@ -47,7 +47,7 @@ fn ring(ranks: u32) -> String {
         for step in 0..ranks - 1 {
             goal += &format!("s{step}: send 8b to {next} tag {step}\n");
             goal += &format!("r{step}: recv 8b from {before} tag {step}\n");
-            for earlier in step.checked_sub(1) {
+            if let Some(earlier) = step.checked_sub(1) {
                 for (later, ended) in [("s", "s"), ("s", "r"), ("r", "s"), ("r", "r")] {
                     goal += &format!("{later}{step} requires {ended}{earlier}\n");
                 }

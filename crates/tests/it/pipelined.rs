@@ -2,8 +2,8 @@
 //! written from all of them.
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::{Fabric, Light};
-use opticoll::family::wdm_ring::{Direction, WdmLight, WdmRing};
+use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::{WdmLight, WdmRing};
 use opticoll::plan::{Lightpath, Plan, Repetition, text};
 use opticoll::planner;
 use opticoll::schedule::Action;
