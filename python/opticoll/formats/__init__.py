@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,7 +29,8 @@ class Format:
     `shows` says whether a content is of the format; the last one of its kind is taken otherwise.
     Files of a `sized` format state bytes: what writes them takes the size of the collective in
     bytes before the path. What writes several files returns their paths.
-    `on_links` formats send over links only, so that a fabric must have each of them.
+    `on_links` formats send over links only, so that a fabric must have each of them. `beside` are
+    the fields that a YAML file of a fabric may have beside `graph`.
     """
 
     name: str
@@ -41,15 +41,11 @@ class Format:
     shows: Callable[[bytes], bool] | None = None
     sized: bool = False
     on_links: bool = False
+    beside: tuple[str, ...] = ()
 
     def read(self, *source: Any, **fields: Any) -> Any:
         """What a file holds, by the function of the format, which is loaded now."""
         return _function(self.reads)(*source, **fields)
-
-    def fields(self) -> list[str]:
-        """The names of what reading takes beside the source."""
-        parameters = signature(_function(self.reads)).parameters.values()
-        return [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
 
     def write(self, *content_and_path: Any) -> list[Path] | None:
         """Write a file by the function of the format, which is loaded now; its paths if several."""
@@ -66,17 +62,26 @@ def _is_goal(content: bytes) -> bool:
     return first.startswith((b"num_ranks", b"rank "))
 
 
+_OF_GRAPHS = ("rate", "latency", "members", "without", "rate_from", "unit")
+
 FORMATS = (
-    Format("graphml", "fabric", (".graphml",), "graphml:read", "graphml:write"),
-    Format("nccl_topology", "fabric", (".xml",), "nccl_topology:read"),
+    Format(
+        *("graphml", "fabric", (".graphml",), "graphml:read", "graphml:write"),
+        beside=_OF_GRAPHS,
+    ),
+    Format(
+        *("nccl_topology", "fabric", (".xml",), "nccl_topology:read"), beside=("boxes", "latency")
+    ),
     Format(
         *("node_link", "fabric", (".json",), "node_link:read", "node_link:write"),
         shows=lambda content: b'"nodes"' in content,
+        beside=_OF_GRAPHS,
     ),
     Format(
         *("infragraph", "fabric", (".yaml", ".yml", ".json", ".pb")),
         *("infragraph_file:read", "infragraph_file:write"),
         shows=lambda content: b"instances" in content,
+        beside=("rate", "latency"),
     ),
     Format(
         "plan", "plan", (".plan", ".txt", ".zst"), "core_texts:read_plan", "core_texts:write_plan"

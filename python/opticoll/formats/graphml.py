@@ -24,16 +24,7 @@ _WRITTEN = {
 _STRUCTURE = ("id", "source", "target", "directed")
 
 
-def read(
-    path: Path,
-    *,
-    rate: object = None,
-    latency: object = None,
-    members: object = None,
-    without: object = None,
-    rate_from: object = None,
-    unit: object = None,
-) -> Fabric:
+def read(path: Path, **beside: object) -> Fabric:
     """The custom fabric in a file, with the fields that a fabric file has beside `graph`.
 
     Raises
@@ -82,8 +73,6 @@ def read(
         one_way = given.get("directed", otherwise).lower() == "true"
         ends = (given["source"], given["target"])
         edges.append(Item(("edge", position), ends, attributes(edge), one_way))
-    beside = {"rate": rate, "latency": latency, "members": members, "without": without}
-    beside |= {"rate_from": rate_from, "unit": unit}
     return fabric_of(path.name, attributes(whole), nodes, edges, beside)
 
 

@@ -127,7 +127,7 @@ class _Infrastructure:
     edges: list[_Edge] | None = None
 
 
-def read(path: Path, *, rate: object = None, latency: object = None) -> Fabric:
+def read(path: Path, **beside: object) -> Fabric:
     """The custom fabric in a file; `rate` and `latency` are those of links that name none.
 
     Raises
@@ -139,8 +139,7 @@ def read(path: Path, *, rate: object = None, latency: object = None) -> Fabric:
     FileError
         The file cannot be read.
     """
-    given = {"rate": rate, "latency": latency}
-    options = texts((), {key: one for key, one in given.items() if one is not None}, list(given))
+    options = texts((), beside, list(beside))
     if path.suffix == ".json":
         return fabric_of(read_json(path), path.name, options)
     if path.suffix == ".pb":

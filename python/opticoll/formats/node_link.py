@@ -29,16 +29,7 @@ if TYPE_CHECKING:
     import networkx
 
 
-def read(
-    path: Path,
-    *,
-    rate: object = None,
-    latency: object = None,
-    members: object = None,
-    without: object = None,
-    rate_from: object = None,
-    unit: object = None,
-) -> Fabric:
+def read(path: Path, **beside: object) -> Fabric:
     """The custom fabric in a file, with the fields that a fabric file has beside `graph`.
 
     Raises
@@ -48,8 +39,6 @@ def read(
     FileError
         The file cannot be read.
     """
-    beside = {"rate": rate, "latency": latency, "members": members, "without": without}
-    beside |= {"rate_from": rate_from, "unit": unit}
     return fabric_of(read_json(path), path.name, beside)
 
 

@@ -62,8 +62,9 @@ def trace(content: bytes) -> Trace:
     TraceError
         A row that is none of an event table; the message names the row.
     """
-    parquet = needed("pyarrow.parquet", "Parquet tables are read by", "trace")
-    pyarrow = needed("pyarrow", "")
+    pyarrow = needed("pyarrow", "Parquet tables are read by", "trace")
+    from pyarrow import parquet
+
     try:
         # In this thread alone: threads of pyarrow that outlive the reading may abort the process.
         return _read(parquet.ParquetFile(io.BytesIO(content), pre_buffer=False))

@@ -67,8 +67,9 @@ def write_parquet(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[
     FileError
         The file cannot be written, or Parquet has no type for the values of a column.
     """
-    parquet = needed("pyarrow.parquet", "Parquet tables are written by")
-    pyarrow = needed("pyarrow", "")
+    pyarrow = needed("pyarrow", "Parquet tables are written by")
+    from pyarrow import parquet
+
     try:
         table = pyarrow.Table.from_pylist([dict(row) for row in rows])
     except (pyarrow.ArrowException, OverflowError) as error:

@@ -228,12 +228,12 @@ def read_graph(
         known = [one for one in known if one.shows is not None and one.shows(content)] or known
     form = known[0]
     for key in fields:
-        if key not in form.fields():
-            hint = nearest(key, form.fields()) if form.fields() else ""
+        if key not in form.beside:
+            hint = nearest(key, form.beside) if form.beside else ""
             raise network_graph.MisplacedError(
                 (key,), f"there is no such field beside a graph of the format {form.name}{hint}"
             )
-    own, others = _parts_of(parts, [key for key in form.fields() if key not in fields])
+    own, others = _parts_of(parts, [key for key in form.beside if key not in fields])
     try:
         fabric: Fabric = form.read(path, **fields, **own)
     except ConfigError as error:

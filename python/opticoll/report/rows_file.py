@@ -85,8 +85,9 @@ def _typed(cell: str) -> Any:
 
 
 def _parquet(path: Path) -> Rows:
-    parquet = needed("pyarrow.parquet", "Parquet tables are read by")
-    pyarrow = needed("pyarrow", "")
+    pyarrow = needed("pyarrow", "Parquet tables are read by")
+    from pyarrow import parquet
+
     try:
         with parquet.ParquetFile(path) as file:
             cells = file.metadata.num_rows * file.metadata.num_columns

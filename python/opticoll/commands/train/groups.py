@@ -53,7 +53,6 @@ GIVEN = (
 class Grouped:
     """An iteration carried out, and what was said on the way."""
 
-    training: GroupedTraining
     iteration: Outcome
     row: GroupsRow
     simulator: str
@@ -188,27 +187,16 @@ def carry_out(
             for one in iteration.chosen.rows()
         }
         rows = [collective_row(training, one, _chosen(training, one, chosen)) for one in made]
-        return Grouped(
-            training=training,
-            iteration=iteration,
-            row=_row(asked, training, fabric, iteration, rows, way),
-            simulator=iteration.simulator,
-            policy=settings.get("policy", fabric.policy),
-            violations=[],
-        )
+        row = _row(asked, training, fabric, iteration, rows, way)
+        policy = settings.get("policy", fabric.policy)
+        return Grouped(iteration, row, iteration.simulator, policy, [])
     prices = GroupPrices(fabric, training, algorithms, settings, way.reconfigure)
     for number, one in enumerate(made):
         watch.update(f"{one['collective'] or 'message'} of {one['group']}", number, len(made))
         prices.find(one)
     iteration = training.with_times(prices.times_ps)
-    return Grouped(
-        training=training,
-        iteration=iteration,
-        row=_row(asked, training, fabric, iteration, prices.rows, way),
-        simulator=prices.simulator,
-        policy=prices.policy,
-        violations=prices.violations,
-    )
+    row = _row(asked, training, fabric, iteration, prices.rows, way)
+    return Grouped(iteration, row, prices.simulator, prices.policy, prices.violations)
 
 
 def _algorithms(asked: Train) -> dict[str, str]:
@@ -261,27 +249,23 @@ def _row(
     way: Way,
 ) -> GroupsRow:
     tensor, pipeline, expert, data = training.groups
-    micro_batches = training.micro_batches
+    batches = training.micro_batches
     assigned, dropped = training.assignments
     parts = [
         PartRow.of(one, stage=None if stage == pipeline else stage)
         for stage, one in enumerate(iteration.stages.rows())
     ]
     return GroupsRow.of(
-        iteration,
+        *(iteration, way, training, asked),
         tensor=tensor,
         pipeline=pipeline,
         expert=expert,
         data=data,
         sharded=asked.sharded or 0,
-        micro_batches=micro_batches,
         contention="simulated" if way.alone is None else "none",
-        alone=way.alone,
         carried_out=carried_out(fabric) if way.alone is None else "each collective by its plan",
-        reconfigure=way.reconfigure,
-        expert_skew=asked.expert_skew,
         dropped=dropped / assigned if assigned else None,
-        bubble=(pipeline - 1) / (micro_batches + pipeline - 1),
+        bubble=(pipeline - 1) / (batches + pipeline - 1),
         parts=parts,
         collectives=collectives,
     )
