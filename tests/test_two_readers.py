@@ -102,6 +102,64 @@ TAKEN = [
     with_nodes("3-3+0-0"),
 ]
 
+# Words that stand in the place of one in a plan that is read, by what they replace.
+CHUNKS = "+1 -1 0+ 0++1 4 1e0 ² 0+4294967296 0+-1 ٣ 1_0"
+ENDS = "0>3 0>1>2 0-1 >1 0> +0>1"
+LIGHT = [
+    *("cw", "0.0", "CW 0.0", "cw 0", "cw 256.0", "row 0.0", "cw -1.0", "cw 0.65535"),
+    *("cw .0", "cw 0.", "cw *.0", "cw 0.+1"),
+]
+REPEATED = [
+    *("x0", "x", "x+1", "rank+1", "x1 rank", "2", "x2", "x1 step+1", "x1 rank-1", "x1 rank+"),
+    *("x1 chunk+4294967296", "x4294967295 x4294967295 x4294967295", "x1 turn+3"),
+]
+SLOTS = ["", "slot 2", "slot -1", "slot 0\nslot 0", "slot 0 1", "slot"]
+END = [
+    *("end 2", "end", "end 1 1", "end +1", "end 1\nslot 1", "", "ends 1", "end 1\nend 1"),
+    *("end 99999999999999999999", "end 0"),
+]
+OPTIONS = [
+    *("size 1", "size 1K", "size 0.3B", "size 1B|size 1B", "size 1B 2", "size -1B"),
+    *("claim", "claim best", "claim paper_steps 1|size 1B", "claim paper_steps -1"),
+    *("claim paper_steps", "claim neighbours_only|claim neighbours_only"),
+    *("claim schedule_steps 4294967296", "claim paper_steps 18446744073709551616"),
+]
+COLLECTIVES = [
+    "broadcast ranks=3 root=3 pieces=1",
+    "broadcast ranks=3 root=0 pieces=0",
+    "broadcast root=0 ranks=3 pieces=1",
+    "broadcast ranks=3 root=0",
+    "broadcast ranks=+3 root=0 pieces=1",
+    "gather ranks=3 root=0 pieces=1431655766",
+    "broadcast ranks=4 root=0 pieces=4",
+    "broad ranks=3 root=0 pieces=4",
+]
+RINGS = """
+moebius_ring:ranks=3 wdm_ring wdm_ring: wdm_ring:ranks=3 wdm_ring:ranks=3,wavelengths=0
+wdm_ring:ranks=3,wavelengths=4097 wdm_ring:ranks=+3,wavelengths=2 wdm_ring:ranks=3,wavelengths=2,
+wdm_ring:ranks=3,wavelengths=2,ranks=3
+"""
+OF_RING = """
+colour=red port=8 ports=9 ports=0 ports=few rate=4 rate=0b/s rate=1kbps rate=1.GB/s rate=
+conversion=1 conversion=0.1ps conversion=99999999s flit=0B flit=1 packet=32B packet=message
+flit=32B,packet=0B flit=32B,packet=100B flit=32B,packet=all converters=Full multicast=yes reach=0
+reach=all broken=0-0 broken=0-3 broken=0 broken=0-1cww broken=0-1+ broken=+0-1 dead=2 dead=2.0
+dead=0. dead=0+1 dead=+0 dead= through_loss=1dB
+launch_power=5,sensitivity=-20dBm,through_loss=0.01dB
+launch_power=5dBm,sensitivity=-20dBm,through_loss=-1dB
+launch_power=-21dBm,sensitivity=-20dBm,through_loss=1dB
+launch_power=5dBm,sensitivity=-20.0000001dBm,through_loss=1dB
+"""
+OF_GRID = """
+colour=red plan=any ports=1 tuning=soon dead_ports=row2.0 dead_ports=row0.2 dead_ports=row.0
+dead_transceivers=4.row dead_transceivers=0.rows
+"""
+ON_GRID = [
+    *("0>1 row.*", "0>1 cw 0.0", "0>1 row.0 x1 fibre+1", "0>1>3 row.0", "0>1>3 row.0 column.0"),
+    "0>1>3 row.0 column.0@1 x1",
+]
+NODES = "0+0 1-0 0+4 0+ +0+1 0-1-2 none 0"
+
 REFUSED = [
     "",
     "\n",
@@ -114,139 +172,36 @@ REFUSED = [
     *(plan().replace("by hand", f"by{odd}hand") for odd in ODD if odd not in "\ufeff\u200b"),
     plan().rstrip("\n") + "\r",
     plan().replace("\n", "\r"),
-    *(
-        plan(lines=f"copy {chunks} 0>1 cw 0.0")
-        for chunks in ("+1", "-1", "0+", "0++1", "4", "1e0", "²")
-    ),
-    *(
-        plan(lines=f"copy {chunks} 0>1 cw 0.0")
-        for chunks in ("0+4294967296", "0+-1", "٣", "1_0", "")
-    ),
-    *(plan(lines=f"copy 0 {ends} cw 0.0") for ends in ("0>3", "0>1>2", "0-1", ">1", "0>", "+0>1")),
-    *(
-        plan(lines=f"copy 0 0>1 {light}")
-        for light in ("cw", "0.0", "CW 0.0", "cw 0", "cw 256.0", "row 0.0")
-    ),
-    *(
-        plan(lines=f"copy 0 0>1 {light}")
-        for light in ("cw -1.0", "cw 0.65535", "cw .0", "cw 0.", "cw *.0", "cw 0.+1")
-    ),
-    *(
-        plan(lines=f"copy 0 0>1 cw 0.0 {more}")
-        for more in ("x0", "x", "x+1", "rank+1", "x1 rank", "2")
-    ),
-    *(
-        plan(lines=f"copy 0 0>1 cw 0.0 {more}")
-        for more in ("x2", "x1 step+1", "x1 rank-1", "x1 rank+")
-    ),
-    plan(lines="copy 0 0>1 cw 0.0 x1 chunk+4294967296"),
-    plan(lines="copy 0 0>1 cw 0.0 x4294967295 x4294967295 x4294967295"),
+    *(plan(lines=f"copy {chunks} 0>1 cw 0.0") for chunks in [*CHUNKS.split(), ""]),
+    *(plan(lines=f"copy 0 {ends} cw 0.0") for ends in ENDS.split()),
+    *(plan(lines=f"copy 0 0>1 {light}") for light in LIGHT),
+    *(plan(lines=f"copy 0 0>1 cw 0.0 {more}") for more in REPEATED),
     plan(lines="copy 0 0>1 cw 0.0" + " x1" * 33),
     plan(lines="copy 0 0>1 cw 0.0 x2 slot+2", end="end 2"),
     plan(lines="copy 0 0>1 cw 0.0 x2 slot+1 x2 slot+1", end="end 4"),
-    plan(lines="copy 0 0>1 cw 0.0 x1 turn+3"),
     plan(lines="copy 0 0>1 cw 255.0 x2 fibre+1", end="end 2"),
     plan(lines="copy 0 0>1 cw 0.65534 x2 wavelength+1", end="end 2"),
     plan(lines="copy 0 0>1 cw 0.* x1 wavelength+1"),
     plan(lines="move 0 0>1 cw 0.0"),
-    plan(slots=""),
-    *(plan(slots=slots) for slots in ("slot 2", "slot -1", "slot 0\nslot 0", "slot 0 1", "slot")),
-    *(
-        plan(end=end)
-        for end in ("end 2", "end", "end 1 1", "end +1", "end 1\nslot 1", "", "ends 1")
-    ),
-    *(plan(end=end) for end in ("end 1\nend 1", "end 99999999999999999999", "end 0")),
-    plan(steps="1 x"),
-    plan(steps="16777216 1"),
-    plan(steps="4294967296"),
+    *(plan(slots=slots) for slots in SLOTS),
+    *(plan(end=end) for end in END),
+    *(plan(steps=steps) for steps in ("1 x", "16777216 1", "4294967296")),
     plan().replace("steps 1 1\n", ""),
-    *(
-        plan(options=line)
-        for line in ("size 1", "size 1K", "size 0.3B", "size 1B|size 1B", "size 1B 2")
-    ),
-    *(
-        plan(options=line)
-        for line in ("claim paper_steps 1|size 1B", "claim", "claim best", "size -1B")
-    ),
-    *(plan(options=f"claim {claim}") for claim in ("paper_steps -1", "paper_steps")),
-    plan(options="claim neighbours_only|claim neighbours_only"),
-    plan(options="claim schedule_steps 4294967296"),
-    plan(options="claim paper_steps 18446744073709551616"),
-    plan(collective="broadcast ranks=3 root=3 pieces=1"),
-    plan(collective="broadcast ranks=3 root=0 pieces=0"),
-    plan(collective="broadcast root=0 ranks=3 pieces=1"),
-    plan(collective="broadcast ranks=3 root=0"),
-    plan(collective="broadcast ranks=+3 root=0 pieces=1"),
-    plan(collective="gather ranks=3 root=0 pieces=1431655766"),
-    plan(collective="broadcast ranks=4 root=0 pieces=4"),
-    plan(collective="broad ranks=3 root=0 pieces=4"),
-    plan("moebius_ring:ranks=3"),
-    plan("wdm_ring"),
-    plan("wdm_ring:"),
-    plan("wdm_ring:ranks=3"),
-    plan("wdm_ring:ranks=3,wavelengths=0"),
-    plan("wdm_ring:ranks=3,wavelengths=4097"),
-    plan("wdm_ring:ranks=+3,wavelengths=2"),
-    plan("wdm_ring:ranks=3,wavelengths=2,"),
-    plan("wdm_ring:ranks=3,wavelengths=2,ranks=3"),
-    *(
-        plan(f"{RING},{option}")
-        for option in ("colour=red", "port=8", "ports=9", "ports=0", "ports=few")
-    ),
-    *(
-        plan(f"{RING},{option}")
-        for option in ("rate=4", "rate=0b/s", "rate=1kbps", "rate=1.GB/s", "rate=")
-    ),
-    *(
-        plan(f"{RING},{option}")
-        for option in ("conversion=1", "conversion=0.1ps", "conversion=99999999s")
-    ),
-    *(
-        plan(f"{RING},{option}")
-        for option in ("flit=0B", "flit=1", "packet=32B", "packet=message", "flit=32B,packet=0B")
-    ),
-    plan(f"{RING},flit=32B,packet=100B"),
-    plan(f"{RING},flit=32B,packet=all"),
-    *(
-        plan(f"{RING},{option}")
-        for option in ("converters=Full", "multicast=yes", "reach=0", "reach=all")
-    ),
-    *(
-        plan(f"{RING},{option}")
-        for option in ("broken=0-0", "broken=0-3", "broken=0", "broken=0-1cww")
-    ),
-    *(
-        plan(f"{RING},{option}")
-        for option in ("broken=0-1+", "broken=+0-1", "dead=2", "dead=2.0", "dead=0.")
-    ),
-    *(plan(f"{RING},{option}") for option in ("dead=0+1", "dead=+0", "dead=", "through_loss=1dB")),
-    plan(f"{RING},launch_power=5,sensitivity=-20dBm,through_loss=0.01dB"),
-    plan(f"{RING},launch_power=5dBm,sensitivity=-20dBm,through_loss=-1dB"),
-    plan(f"{RING},launch_power=-21dBm,sensitivity=-20dBm,through_loss=1dB"),
-    plan(f"{RING},launch_power=5dBm,sensitivity=-20.0000001dBm,through_loss=1dB"),
+    *(plan(options=options) for options in OPTIONS),
+    *(plan(collective=collective) for collective in COLLECTIVES),
+    *(plan(fabric) for fabric in RINGS.split()),
+    *(plan(f"{RING},{option}") for option in OF_RING.split()),
     plan("crossbar:ranks=3,colour=red", "copy 0 0>1"),
     plan("crossbar:ranks=3,rate=fast", "copy 0 0>1"),
     plan("crossbar:ranks=3", "copy 0 0>1 cw 0.0"),
     plan("crossbar:ranks=3", "copy 0 0>1 x1 wavelength+1"),
-    plan(PATHS, "copy 0 0>1 0.*"),
-    plan(PATHS, "copy 0 0>1 256.0"),
-    plan(PATHS, "copy 0 0>1 0.65536"),
+    *(plan(PATHS, f"copy 0 0>1 {light}") for light in ("0.*", "256.0", "0.65536")),
     plan(PATHS, "copy 0 0>1"),
     plan(PATHS + ",colour=red", "copy 0 0>1 0.0"),
     plan(PATHS + ",ports=257", "copy 0 0>1 0.0").replace("ports=2,", ""),
-    *(of_grid(f",{option}") for option in ("colour=red", "plan=any", "ports=1", "tuning=soon")),
-    *(
-        of_grid(f",{option}")
-        for option in ("dead_ports=row2.0", "dead_ports=row0.2", "dead_ports=row.0")
-    ),
-    *(of_grid(f",{option}") for option in ("dead_transceivers=4.row", "dead_transceivers=0.rows")),
-    of_grid(line="copy 0 0>1 row.*"),
-    of_grid(line="copy 0 0>1 cw 0.0"),
-    of_grid(line="copy 0 0>1 row.0 x1 fibre+1"),
-    of_grid(line="copy 0 0>1>3 row.0"),
-    of_grid(line="copy 0 0>1>3 row.0 column.0"),
-    of_grid(line="copy 0 0>1>3 row.0 column.0@1 x1"),
-    *(with_nodes(nodes) for nodes in ("0+0", "1-0", "0+4", "0+", "+0+1", "0-1-2", "none", "0")),
+    *(of_grid(f",{option}") for option in OF_GRID.split()),
+    *(of_grid(line=f"copy 0 {line}") for line in ON_GRID),
+    *(with_nodes(nodes) for nodes in NODES.split()),
 ]
 
 

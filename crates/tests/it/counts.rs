@@ -10,6 +10,7 @@ use opticoll::simulate::{Method, SimulationError};
 use opticoll::units::Bytes;
 
 use crate::electrical::proved;
+use crate::rows;
 
 /// 10^18 bytes, of which 19 are more than 64 bits count.
 const LARGE: u64 = 1_000_000_000_000_000_000;
@@ -19,66 +20,39 @@ fn run(plan: &Plan, bytes: u64, settings: &[(&str, &str)]) -> Result<Outcome, Si
     simulate::run(plan, Bytes::new(bytes), &method)
 }
 
+/// A fabric of 32 ranks, a collective, an algorithm, and a setting of the simulator.
+const LARGE_RUNS: &str = "
+crossbar:ranks=32 | broadcast | linear | -
+crossbar:ranks=32 | gather | linear | start=step
+crossbar:ranks=32 | gather | linear | start=sender
+crossbar:ranks=32 | all_gather | ring | -
+crossbar:ranks=32 | all_gather | direct | -
+fat_tree:arity=8,levels=2 | all_gather | direct | weights=inverse_latency
+torus:dims=4x8 | all_gather | direct | background=nearest:rate=1GB/s
+electrical_ring:ranks=32 | all_gather | direct | -
+wdm_ring:ranks=32,wavelengths=64 | all_gather | direct | -
+wdm_ring:ranks=32,wavelengths=64 | all_gather | direct | policy=per_port
+wss_grid:rows=4,columns=8 | all_gather | direct | simulator=circuit
+wss_grid:rows=4,columns=8 | all_gather | direct | simulator=control
+light_path_grid:ranks=32 | all_gather | ring | -
+";
+
 #[test]
 fn more_bytes_than_64_bits_hold_are_an_error() {
-    use CollectiveKind::{AllGather, Broadcast, Gather};
-    let fast = "rate=1000000Tb/s";
-    for (fabric, kind, algorithm, settings) in [
-        ("crossbar:ranks=32", Broadcast, "linear", &[][..]),
-        ("crossbar:ranks=32", Gather, "linear", &[("start", "step")]),
-        (
-            "crossbar:ranks=32",
-            Gather,
-            "linear",
-            &[("start", "sender")],
-        ),
-        ("crossbar:ranks=32", AllGather, "ring", &[]),
-        ("crossbar:ranks=32", AllGather, "direct", &[]),
-        (
-            "fat_tree:arity=8,levels=2",
-            AllGather,
-            "direct",
-            &[("weights", "inverse_latency")],
-        ),
-        (
-            "torus:dims=4x8",
-            AllGather,
-            "direct",
-            &[("background", "nearest:rate=1GB/s")],
-        ),
-        ("electrical_ring:ranks=32", AllGather, "direct", &[]),
-        ("wdm_ring:ranks=32,wavelengths=64", AllGather, "direct", &[]),
-        (
-            "wdm_ring:ranks=32,wavelengths=64",
-            AllGather,
-            "direct",
-            &[("policy", "per_port")],
-        ),
-        (
-            "wss_grid:rows=4,columns=8",
-            AllGather,
-            "direct",
-            &[("simulator", "circuit")],
-        ),
-        (
-            "wss_grid:rows=4,columns=8",
-            AllGather,
-            "direct",
-            &[("simulator", "control")],
-        ),
-        ("light_path_grid:ranks=32", AllGather, "ring", &[]),
-    ] {
-        let fabric = Fabric::parse(&format!("{fabric},{fast}")).unwrap();
+    for [fabric, kind, algorithm, settings] in rows(LARGE_RUNS) {
+        let settings: Vec<_> = settings.split_once('=').into_iter().collect();
+        let kind: CollectiveKind = kind.parse().unwrap();
+        let fabric = Fabric::parse(&format!("{fabric},rate=1000000Tb/s")).unwrap();
         let plan = proved(kind, algorithm, &fabric);
         let name = format!("{algorithm} {kind} on {}", fabric.family());
-        let error = run(&plan, LARGE, settings).expect_err(&name).to_string();
+        let error = run(&plan, LARGE, &settings).expect_err(&name).to_string();
         assert!(error.contains("byte"), "{name}: {error}");
         // A hundredth of the size is counted: all that is sent is received.
         let outcome =
-            run(&plan, LARGE / 100, settings).unwrap_or_else(|error| panic!("{name}: {error}"));
+            run(&plan, LARGE / 100, &settings).unwrap_or_else(|error| panic!("{name}: {error}"));
         let sum = |bytes: &[u64]| bytes.iter().copied().map(u128::from).sum::<u128>();
         let expected = match kind {
-            AllGather => 32 * 31,
+            CollectiveKind::AllGather => 32 * 31,
             _ => 31,
         };
         let moved = expected * u128::from(LARGE / 100);

@@ -13,6 +13,7 @@ use opticoll::simulate::Method;
 use opticoll::units::Bytes;
 
 use super::dragonfly::{check_costs, proved};
+use crate::rows;
 use opticoll::algorithms::formula::of_ranks;
 
 /// The time (s) of a plan under the default rule.
@@ -223,23 +224,18 @@ fn a_ring_of_eight_channels_takes_an_eighth_of_the_bytes_over_an_interface() {
     }
 }
 
+/// An algorithm, a fabric that it does not run on, and words of the error.
+const REFUSED: &str = "
+ring:channels=9 | dgx_a100:boxes=2 | a group has 8 ranks
+ring:channels=2 | crossbar:ranks=8 | no groups
+double_binary_tree:channels=2 | torus:dims=4x4 | no groups
+ring:channels=0 | dgx_a100:boxes=2 | from 1
+ring:channels=2,order=shuffled | dgx_a100:boxes=2 | order=natural
+";
+
 #[test]
 fn channels_that_there_are_no_ranks_for_are_refused() {
-    for (spec, fabric, words) in [
-        ("ring:channels=9", "dgx_a100:boxes=2", "a group has 8 ranks"),
-        ("ring:channels=2", "crossbar:ranks=8", "no groups"),
-        (
-            "double_binary_tree:channels=2",
-            "torus:dims=4x4",
-            "no groups",
-        ),
-        ("ring:channels=0", "dgx_a100:boxes=2", "from 1"),
-        (
-            "ring:channels=2,order=shuffled",
-            "dgx_a100:boxes=2",
-            "order=natural",
-        ),
-    ] {
+    for [spec, fabric, words] in rows(REFUSED) {
         let fabric = Fabric::parse(fabric).unwrap();
         let collective = Collective::new(AllReduce, fabric.ranks()).unwrap();
         let refused = algorithms::build(&spec.parse().unwrap(), collective, &fabric);
