@@ -57,6 +57,10 @@ ODD = [
 ]
 ODD += ["\u1680", "\u2003", "\u2028", "\u2029", "\u202f", "\u3000", "\ufeff", "\u200b", "\r"]
 
+TAKEN_OF_RING = """
+ports=all Ports=8 reach=1 dead=0+1.1 flit=32B flit=1KiB,packet=4KiB flit=32B,packet=message
+broken=2-0ccw+0-1 rate=2.5GB/s propagation=0ps
+"""
 TAKEN = [
     plan(),
     plan().replace("\n", "\r\n"),
@@ -80,15 +84,7 @@ TAKEN = [
     plan(lines="", steps="", slots="", end="end 0"),
     plan(options="size 1.5KiB|claim paper_steps 18446744073709551615|claim neighbours_only"),
     plan(collective="Broad-Cast ranks=3 root=2 pieces=1431655765"),
-    *(plan(f"{RING},{option}") for option in ("ports=all", "Ports=8", "reach=1", "dead=0+1.1")),
-    *(
-        plan(f"{RING},{option}")
-        for option in ("flit=32B", "flit=1KiB,packet=4KiB", "flit=32B,packet=message")
-    ),
-    *(
-        plan(f"{RING},{option}")
-        for option in ("broken=2-0ccw+0-1", "rate=2.5GB/s", "propagation=0ps")
-    ),
+    *(plan(f"{RING},{option}") for option in TAKEN_OF_RING.split()),
     plan("WDM-ring:wavelengths=2,ranks=3,RECONFIGURATION=0.001ns,converters=full"),
     plan(f"{RING},launch_power=-0.5dBm,sensitivity=-20dBm,through_loss=0.01dB,resonators=65536"),
     plan("crossbar:ranks=3,rate=4KiB/s,latency=0s", "copy 0+2 0>1"),

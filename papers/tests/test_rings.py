@@ -564,12 +564,6 @@ def test_wrht_steps_at_64_wavelengths_are_constructed_as_claimed(
     assert (int(row["formula"]), int(row["constructed"])) == (steps, steps)
 
 
-def test_wrht_formula_steps_at_1024_ranks_fall_with_wavelengths(of_wrht: Reproduction) -> None:
-    # Reference, section 1.5: (1024, w) for w = 1, 2, 4, 16, 64, 128, 256.
-    rows = [row for row in of_wrht.rows("steps.csv") if row["ranks"] == "1024"]
-    assert [int(row["formula"]) for row in rows] == [13, 9, 7, 4, 3, 3, 3]
-
-
 def test_wrht_for_all_reduce_takes_its_claimed_steps_everywhere(of_wrht: Reproduction) -> None:
     rows = of_wrht.rows("steps.csv")
     assert len(rows) == 9 * 7

@@ -223,53 +223,30 @@ fn every_link_has_two_ends_and_a_name_of_its_own() {
     }
 }
 
+/// A fabric, two ranks, and the names of the links from one to the other.
+const NAMED: &str = "
+crossbar:ranks=4 | 0 | 3 | rank 0 -> switch, switch -> rank 3
+fat_tree:down=2x2x2,up=1x2x2,links=1x1x2 | 0 | 7
+    | rank 0 -> leaf 0, leaf 0 -> level 2 switch 1, level 2 switch 1 -> spine 3 (cable 1), \
+spine 3 -> level 2 switch 3 (cable 0), level 2 switch 3 -> leaf 3, leaf 3 -> rank 7
+dragonfly:terminals_per_router=1,routers_per_group=2,global_per_router=1 | 0 | 3
+    | rank 0 -> group 0 router 0, group 0 router 0 -> group 0 router 1, \
+group 0 router 1 -> group 1 router 0, group 1 router 0 -> group 1 router 1, \
+group 1 router 1 -> rank 3
+mesh:dims=3,duplex=half | 2 | 1 | rank 1 <-> rank 2
+custom:ranks=2,switches=1,links=0-2+2~1,names=a%20b+c+%C3%A9 | 0 | 1
+    | a b -> \u{e9}, \u{e9} <-> c
+";
+
 #[test]
 fn links_are_named_in_words() {
-    for (spelling, source, destination, names) in [
-        (
-            "crossbar:ranks=4",
-            0,
-            3,
-            vec!["rank 0 -> switch", "switch -> rank 3"],
-        ),
-        (
-            "fat_tree:down=2x2x2,up=1x2x2,links=1x1x2",
-            0,
-            7,
-            vec![
-                "rank 0 -> leaf 0",
-                "leaf 0 -> level 2 switch 1",
-                "level 2 switch 1 -> spine 3 (cable 1)",
-                "spine 3 -> level 2 switch 3 (cable 0)",
-                "level 2 switch 3 -> leaf 3",
-                "leaf 3 -> rank 7",
-            ],
-        ),
-        (
-            "dragonfly:terminals_per_router=1,routers_per_group=2,global_per_router=1",
-            0,
-            3,
-            vec![
-                "rank 0 -> group 0 router 0",
-                "group 0 router 0 -> group 0 router 1",
-                "group 0 router 1 -> group 1 router 0",
-                "group 1 router 0 -> group 1 router 1",
-                "group 1 router 1 -> rank 3",
-            ],
-        ),
-        ("mesh:dims=3,duplex=half", 2, 1, vec!["rank 1 <-> rank 2"]),
-        (
-            "custom:ranks=2,switches=1,links=0-2+2~1,names=a%20b+c+%C3%A9",
-            0,
-            1,
-            vec!["a b -> \u{e9}", "\u{e9} <-> c"],
-        ),
-    ] {
+    for [spelling, source, destination, names] in rows(NAMED) {
         let fabric = Fabric::parse(spelling).unwrap();
         let network = fabric.network().unwrap();
+        let [source, destination] = [source, destination].map(|rank| rank.parse().unwrap());
         let route = route(network, source, destination);
         let found: Vec<String> = route.iter().map(|link| network.link_name(*link)).collect();
-        assert_eq!(found, names, "{spelling}");
+        assert_eq!(found.join(", "), names, "{spelling}");
     }
 }
 

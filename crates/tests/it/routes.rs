@@ -8,6 +8,8 @@ use opticoll::simulate::Method;
 use opticoll::units::Bytes;
 use opticoll::verify::{ViolationKind, verify};
 
+use crate::rows;
+
 /// Two ranks joined by two switches: link 0 leads from rank 0 to switch 2, link 3 from there to rank 1, links 4 and 7
 /// do the same over switch 3.
 const TWO_SWITCHES: &str = "custom:ranks=2,switches=2,links=0-2+1-2+0-3+1-3,rate=1GB/s,latency=1us";
@@ -76,62 +78,39 @@ fn packets_refuse_named_routes_in_a_sentence() {
     );
 }
 
+/// A route from rank 0 to rank 1 over two switches, and what is wrong with it.
+const ROUTES: &str = "
+0.3 | -
+4.7 | -
+0.1.4.7 | -
+0 | has a route that ends at vertex 2, not at rank 1
+3 | goes over link 3, which does not leave vertex 0, where it starts
+3.0 | goes over link 3, which does not leave vertex 0, where it starts
+0.7 | goes over link 7, which does not leave vertex 2, where link 0 ends
+0.2 | goes over link 2, which does not leave vertex 2, where link 0 ends
+2.1 | goes over link 2, which does not leave vertex 0, where it starts
+0.8 | goes over link 8, which does not exist
+";
+
+/// The same over two half-duplex cables and one switch.
+const HALF_DUPLEX: &str = "
+0.1 | -
+1.0 | goes over link 1, which does not leave vertex 0, where it starts
+";
+
 #[test]
 fn a_route_must_lead_from_end_to_end_over_links_that_exist() {
     let half_duplex = "custom:ranks=2,switches=1,links=0~2+1~2,rate=1GB/s";
-    let rows = [
-        (TWO_SWITCHES, "0.3", None),
-        (TWO_SWITCHES, "4.7", None),
-        (TWO_SWITCHES, "0.1.4.7", None),
-        (half_duplex, "0.1", None),
-        (
-            TWO_SWITCHES,
-            "0",
-            Some("has a route that ends at vertex 2, not at rank 1"),
-        ),
-        (
-            TWO_SWITCHES,
-            "3",
-            Some("goes over link 3, which does not leave vertex 0, where it starts"),
-        ),
-        (
-            TWO_SWITCHES,
-            "3.0",
-            Some("goes over link 3, which does not leave vertex 0, where it starts"),
-        ),
-        (
-            TWO_SWITCHES,
-            "0.7",
-            Some("goes over link 7, which does not leave vertex 2, where link 0 ends"),
-        ),
-        (
-            TWO_SWITCHES,
-            "0.2",
-            Some("goes over link 2, which does not leave vertex 2, where link 0 ends"),
-        ),
-        (
-            TWO_SWITCHES,
-            "2.1",
-            Some("goes over link 2, which does not leave vertex 0, where it starts"),
-        ),
-        (
-            TWO_SWITCHES,
-            "0.8",
-            Some("goes over link 8, which does not exist"),
-        ),
-        (
-            half_duplex,
-            "1.0",
-            Some("goes over link 1, which does not leave vertex 0, where it starts"),
-        ),
-    ];
-    for (fabric, route, problem) in rows {
-        let plan = broadcast(fabric, [route, ""]);
-        let wrong = verify(&plan);
-        let Some(problem) = problem else {
+    let both = [(TWO_SWITCHES, ROUTES), (half_duplex, HALF_DUPLEX)];
+    let cases = both.into_iter().flat_map(|(fabric, table)| {
+        rows(table).map(move |[route, problem]| (fabric, route, problem))
+    });
+    for (fabric, route, problem) in cases {
+        let wrong = verify(&broadcast(fabric, [route, ""]));
+        if problem == "-" {
             assert_eq!(wrong, [], "{route}");
             continue;
-        };
+        }
         assert_eq!(wrong.len(), 1, "{route}: {wrong:?}");
         assert_eq!(wrong[0].kind, ViolationKind::Route);
         assert_eq!(wrong[0].transfers, [0]);
