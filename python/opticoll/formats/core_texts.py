@@ -11,7 +11,7 @@ messages that ranks send step by step, for simulators of others. Whatever is rea
 >>> opticoll.read_plan(folder / "ring.plan.zst").to_text() == plan.to_text()
 True
 >>> write_goal(plan, 10, folder / "ring.goal")
->>> print(*(folder / "ring.goal").read_text().splitlines()[:5], sep="\n")
+>>> print(*(folder / "ring.goal").read_text().splitlines()[:5], sep="\\n")
 // all_gather ranks=2 root=0 pieces=1 size=10
 num_ranks 2
 rank 0 {
