@@ -152,7 +152,7 @@ def test_option_keys_may_be_written_in_any_case(run: Run) -> None:
     assert (row["ranks"], row["wavelengths"], row["steps"]) == (16, 2, 12)
 
 
-OF_LINKS = ("tree_packing", "matching", "fewest_steps", "concurrent_flow")
+OF_LINKS = ("tree_packing", "matching", "concurrent_flow")
 """Planners for fabrics with links only."""
 
 OF_SWITCHES = ("settings", "decomposition", "static")

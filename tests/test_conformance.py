@@ -62,7 +62,7 @@ CASES = [
     *(
         (kind, algorithm, links, None)
         for kind, algorithm, links in product(
-            REACHED, ("matching:chunks=1", "matching:chunks=3", "fewest_steps"), LINKS
+            REACHED, ("matching:chunks=1", "matching:chunks=3", "matching:steps=fewest"), LINKS
         )
     ),
     *((kind, *level, None) for kind, level in product(GATHERED, LEVELS)),

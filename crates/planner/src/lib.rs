@@ -219,7 +219,6 @@ pub const PLANNERS: &[Planner] = &[
     ring::bundles::PLANNER,
     graph::tree_packing::PLANNER,
     graph::matching::PLANNER,
-    graph::fewest_steps::PLANNER,
     combined::two_phases::PLANNER,
     graph::concurrent_flow::PLANNER,
     switch::settings::PLANNER,

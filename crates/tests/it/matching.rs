@@ -180,7 +180,7 @@ fn all_collectives_on_all_graphs() {
             for (name, start) in [
                 ("matching", StartRule::Rendezvous),
                 ("matching:chunks=3", StartRule::Link),
-                ("fewest_steps", StartRule::Rendezvous),
+                ("matching:steps=fewest", StartRule::Rendezvous),
             ] {
                 planned(kind, name, &fabric, 10_000, start);
             }
@@ -317,7 +317,7 @@ fn small_graphs_take_the_fewest_steps() {
             let steps = plan.schedule.steps() as u32;
             let held: Vec<u32> = (0..ranks).map(|rank| 1 << rank).collect();
             assert!(!graph.can_end(&held, steps - 1), "{fabric}: {steps} steps");
-            let (plan, _) = planned(kind, "fewest_steps", &fabric, 1, start);
+            let (plan, _) = planned(kind, "matching:steps=fewest", &fabric, 1, start);
             let steps = plan.schedule.steps() as u32;
             assert_eq!(Some(steps), graph.diameter(), "{fabric}");
         }
@@ -335,7 +335,7 @@ fn tori_take_few_steps_and_few_chunks_per_link() {
         ("8x8", 8, 16),
     ] {
         let fabric = Fabric::parse(&format!("torus:dims={dims},latency=1us")).unwrap();
-        let name = format!("fewest_steps:steps={steps}");
+        let name = format!("matching:steps={steps}");
         let kind = CollectiveKind::AllGather;
         let (plan, _) = planned(kind, &name, &fabric, 1000, StartRule::Rendezvous);
         let schedule = &plan.schedule;

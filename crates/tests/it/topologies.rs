@@ -60,7 +60,7 @@ fn rings_of_shifts_take_what_their_circuits_carry() {
             let fabric = fabric(ranks, ports);
             let algorithm = format!("static:shifts={shifts}");
             let farthest = (ranks - 1) / ports;
-            let gather = format!("{algorithm},on_links=fewest_steps");
+            let gather = format!("{algorithm},on_links=matching");
             let plan = proved(AllGather, &gather, &fabric, 1, Policy::AllStop);
             assert_eq!(u64::from(plan.slots()), farthest);
             // Each port must take an equal part of what a rank receives, at best.

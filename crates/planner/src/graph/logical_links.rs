@@ -30,6 +30,8 @@ pub(crate) struct Channel {
 /// All channels of a fabric, those to one rank side by side.
 pub(crate) struct Channels {
     pub(crate) ranks: u32,
+    /// Whether links lead to anything but ranks.
+    pub(crate) has_switches: bool,
     pub(crate) all: Vec<Channel>,
     /// By rank: its first channel; and their number.
     starts: Vec<u32>,
@@ -38,17 +40,6 @@ pub(crate) struct Channels {
     pub(crate) rates: Vec<u64>,
     /// Translations that move every channel onto another.
     pub(crate) translations: Option<Translations>,
-}
-
-/// Whether channels lead through switches from more ranks than are kept as sources of one.
-pub(crate) fn are_some_left_out(fabric: &Fabric) -> bool {
-    let through_switches = |network: &dyn Network| {
-        let ranks = network.ranks();
-        let links = 0..network.links().len() as u32;
-        let mut ends = links.filter_map(|link| network.ends(link));
-        ends.any(|(from, to)| from.max(to) >= ranks)
-    };
-    fabric.ranks() as usize > MOST_INTO && fabric.network().is_some_and(through_switches)
 }
 
 impl Channels {
@@ -75,6 +66,7 @@ impl Channels {
         }
         let mut channels = Channels {
             ranks,
+            has_switches,
             all: Vec::new(),
             starts: vec![0],
             routes: Vec::new(),

@@ -11,12 +11,19 @@
 //! **Time.** Under the start rule `link` the matching follows the clock: a link is busy for its latency and a chunk's
 //! bytes. Under the other rules ranks go step by step, and a link that is n times as fast as the slowest carries
 //! n chunks in a step.
+//!
+//! **Few steps**, for sizes at which latencies count most. A spread takes as many steps as the farthest two ranks are apart,
+//! and no fewer. A step costs its latency and the chunks of its busiest link. So where the number of steps is given, links carry
+//! in each step only as many chunks as would be needed if what is left came evenly in the steps to come, those that have
+//! come farthest first. Where that leaves some rank behind, links carry more in each step.
 
 mod search;
 
+use std::rc::Rc;
+
 use crate::graph::logical_links::Channels;
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
-use crate::{Planned, Planner, PlannerError, Question, Scope};
+use crate::{Planned, Planner, PlannerError, Question, Scope, selection::least};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -27,8 +34,7 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 use opticoll_simulate::fluid::StartRule;
-pub(crate) use search::{First, Found, Pace, Spread, search};
-use search::{slots_into, translations};
+use search::{First, Found, Pace, Spread, search, slots_into, translations};
 
 /// The planner that matches links and chunks.
 pub(crate) const PLANNER: Planner = Planner {
@@ -45,33 +51,36 @@ pub(crate) const PLANNER: Planner = Planner {
         )
         .range("0 to 4294967295")
         .default("the best of a few"),
+        OptionRecord::new(
+            "steps",
+            "steps of each spread, with few chunks on each link: a number, or the hops between the farthest ranks (fewest)",
+        )
+        .range("1 to 4294967295, fewest")
+        .default("as many as keep links busy; the faster of these and the fewest where no option is given"),
     ],
     by_size: true,
     ..Planner::new(
         NAME,
         "Matching",
-        COLLECTIVES,
-        "Greedy matching of links and chunks, instant by instant, on any graph",
-        "after Won et al., TACOS: Topology-Aware Collective Algorithm Synthesizer, MICRO 2024",
-        Scope::Any(applies, plan, contenders),
+        &[
+            CollectiveKind::AllGather,
+            CollectiveKind::ReduceScatter,
+            CollectiveKind::AllReduce,
+            CollectiveKind::Broadcast,
+            CollectiveKind::Reduce,
+        ],
+        "Greedy matching of links and chunks, instant by instant or in few steps, on any graph",
+        "after Won et al., TACOS: Topology-Aware Collective Algorithm Synthesizer, MICRO 2024; \
+         Cai et al., SCCL, PPoPP 2021",
+        Scope::Any(
+            |fabric| Channels::of(fabric, false).is_some(),
+            plan,
+            contenders,
+        ),
     )
 };
 
 const NAME: &str = "matching";
-
-/// Returns whether a fabric has links whose channels are known.
-pub(super) fn applies(fabric: &Fabric) -> bool {
-    Channels::of(fabric, false).is_some()
-}
-
-/// What spreads from ranks to ranks, or is that backwards.
-pub(crate) const COLLECTIVES: &[CollectiveKind] = &[
-    CollectiveKind::AllGather,
-    CollectiveKind::ReduceScatter,
-    CollectiveKind::AllReduce,
-    CollectiveKind::Broadcast,
-    CollectiveKind::Reduce,
-];
 
 /// The most chunks of a block.
 const MOST_CHUNKS: u32 = 4096;
@@ -92,22 +101,42 @@ const WORK: u64 = 1 << 20;
 /// The most searches for one plan.
 const SEARCHES: u64 = 24;
 
+/// How many times the chunks that are needed on average links may carry in a step, where the number of steps is given: the
+/// first factor with which all ranks get all chunks is taken.
+const MORE: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 1e9];
+
+/// What is searched for: the values of the options.
+#[derive(Debug, Clone, Copy)]
+struct Variant {
+    chunks: u32,
+    seed: Option<u32>,
+    steps: Option<u32>,
+}
+
+impl Variant {
+    fn spec(self) -> Spec {
+        let mut spec = Spec::new(NAME).with("chunks", self.chunks);
+        for (name, value) in [("seed", self.seed), ("steps", self.steps)] {
+            if let Some(value) = value {
+                spec = spec.with(name, value);
+            }
+        }
+        spec
+    }
+}
+
 /// A spread that a collective consists of.
-pub(crate) struct Part {
-    pub(crate) channels: Channels,
-    pub(crate) distances: Vec<u16>,
-    pub(crate) backwards: bool,
+struct Part {
+    channels: Channels,
+    distances: Vec<u16>,
+    backwards: bool,
 }
 
 /// The spreads of a collective, in the order in which they run.
 ///
 /// # Errors
 /// A fabric without links that flows share, or ranks that others cannot reach.
-pub(crate) fn parts(
-    fabric: &Fabric,
-    kind: CollectiveKind,
-    name: &'static str,
-) -> Result<Vec<Part>, PlannerError> {
+fn parts(fabric: &Fabric, kind: CollectiveKind) -> Result<Vec<Part>, PlannerError> {
     let directions: &[bool] = match kind {
         CollectiveKind::AllReduce => &[true, false],
         CollectiveKind::ReduceScatter | CollectiveKind::Reduce => &[true],
@@ -116,10 +145,9 @@ pub(crate) fn parts(
     let part = |&backwards: &bool| {
         let channels = Channels::of(fabric, backwards).ok_or_else(|| {
             let reason = "it needs links between known ends that flows share".into();
-            let ranks = fabric.ranks();
             AlgorithmError::Refused {
-                name,
-                ranks,
+                name: NAME,
+                ranks: fabric.ranks(),
                 reason,
             }
         })?;
@@ -140,10 +168,7 @@ pub(crate) fn parts(
 ///
 /// # Errors
 /// Too many chunks.
-pub(crate) fn cut(
-    collective: Collective,
-    chunks: u32,
-) -> Result<(Spread, Collective), PlannerError> {
+fn cut(collective: Collective, chunks: u32) -> Result<(Spread, Collective), PlannerError> {
     let (root, blocks) = match collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Reduce => (Some(collective.root()), 1),
         CollectiveKind::AllReduce => (None, collective.ranks()),
@@ -158,7 +183,7 @@ pub(crate) fn cut(
 }
 
 /// The plan that makes the deliveries found for each part.
-pub(crate) fn assembled(
+fn assembled(
     fabric: &Fabric,
     collective: Collective,
     spread: &Spread,
@@ -213,7 +238,7 @@ fn written(collective: Collective, spread: &Spread, part: &Part, found: &Found) 
 }
 
 /// The fewest steps in which all chunks can come over the links into some rank.
-pub(crate) fn fewest_steps(part: &Part, spread: &Spread) -> u64 {
+fn fewest_steps(part: &Part, spread: &Spread) -> u64 {
     let channels = &part.channels;
     let slowest = channels
         .all
@@ -242,7 +267,7 @@ pub(crate) fn fewest_steps(part: &Part, spread: &Spread) -> u64 {
 }
 
 /// How much is looked at in a search.
-pub(crate) fn work(part: &Part, spread: &Spread) -> u64 {
+fn work(part: &Part, spread: &Spread) -> u64 {
     let ranks = u64::from(part.channels.ranks);
     let blocks = if spread.root.is_some() { 1 } else { ranks };
     let folded = translations(&part.channels, spread).is_some();
@@ -252,52 +277,56 @@ pub(crate) fn work(part: &Part, spread: &Spread) -> u64 {
 
 /// Whether a search takes too long. The time to assign chunks to the channels of a rank grows with
 /// the square of their number.
-pub(crate) fn is_large(part: &Part, spread: &Spread) -> bool {
+fn is_large(part: &Part, spread: &Spread) -> bool {
     let into = part.channels.all.len() as u64 / u64::from(part.channels.ranks);
     work(part, spread).saturating_mul(into) > MOST_WORK
 }
 
 /// The best of a few searches.
-fn best(part: &Part, spread: Spread, pace: Pace, seed: Option<u32>) -> Option<Found> {
-    let searches = match seed {
-        Some(_) => 1,
-        None => (WORK / work(part, &spread).max(1)).clamp(2, SEARCHES),
+fn best(part: &Part, spread: Spread, pace: Pace, variant: Variant) -> Option<Found> {
+    let searches = (WORK / work(part, &spread).max(1)).clamp(2, SEARCHES);
+    let seeds = match variant.seed {
+        Some(seed) => u64::from(seed)..u64::from(seed) + 1,
+        None => 0..searches,
     };
+    let run =
+        |pace, first, seed| search(&part.channels, &part.distances, spread, pace, first, seed);
+    let order = |found: &Found| (found.cost, found.steps);
+    if let Some(steps) = variant.steps {
+        return MORE.into_iter().find_map(|more| {
+            let within = Some((steps, more));
+            let pace = Pace::Steps { within };
+            let found = seeds.clone();
+            let found = found.filter_map(|seed| run(pace, First::Farthest, seed));
+            found.min_by_key(order)
+        });
+    }
     let enough = match pace {
         Pace::Steps { .. } => fewest_steps(part, &spread),
         Pace::Clock { .. } => 0,
     };
     let mut best: Option<Found> = None;
-    for search_number in 0..searches {
-        let (first, seed) = match seed {
-            Some(seed) => (First::Rarest, seed.into()),
-            None if search_number % 2 == 0 => (First::Rarest, search_number / 2),
-            None => (First::Farthest, search_number / 2),
-        };
-        let found = search(&part.channels, &part.distances, spread, pace, first, seed)?;
-        let order = |found: &Found| (found.cost, found.steps);
+    for seed in seeds {
+        let found = run(pace, First::Rarest, seed)?;
+        let is_enough = u64::from(found.steps) <= enough;
         if best.as_ref().is_none_or(|best| order(&found) < order(best)) {
             best = Some(found);
         }
-        if best
-            .as_ref()
-            .is_some_and(|best| u64::from(best.steps) <= enough)
-        {
+        if is_enough {
             break;
         }
     }
     best
 }
 
-/// The plan with a number of chunks.
+/// The plan of a variant.
 fn matched(
     question: &Question<'_>,
     parts: &[Part],
-    chunks: u32,
-    seed: Option<u32>,
+    variant: Variant,
 ) -> Result<Plan, PlannerError> {
-    let (spread, collective) = cut(question.collective, chunks)?;
-    question.fits(transfers(question, chunks))?;
+    let (spread, collective) = cut(question.collective, variant.chunks)?;
+    question.fits(transfers(question, variant.chunks))?;
     let pace = match question.method.start {
         Some(StartRule::Link) => {
             let bytes = collective.range_bytes(question.size, 0, 1)?;
@@ -307,29 +336,41 @@ fn matched(
         }
         _ => Pace::Steps { within: None },
     };
-    let found = parts.iter().map(|part| best(part, spread, pace, seed));
+    let found = parts.iter().map(|part| best(part, spread, pace, variant));
     let found: Option<Vec<Found>> = found.collect();
     let found = found.ok_or_else(|| {
-        let sentence = "some ranks cannot be reached from others";
-        PlacementError::new(PlacementProblem::Unfit, sentence)
+        let sentence = match variant.steps {
+            Some(steps) => format!("some ranks are more than {steps} steps apart"),
+            None => "some ranks cannot be reached from others".into(),
+        };
+        PlacementError::new(PlacementProblem::Unfit, &sentence)
     })?;
-    let mut name = Spec::new(NAME).with("chunks", chunks);
-    if let Some(seed) = seed {
-        name = name.with("seed", seed);
-    }
-    let fabric = question.fabric;
     Ok(assembled(
-        fabric,
+        question.fabric,
         collective,
         &spread,
         parts,
         &found,
-        name.to_string(),
+        variant.spec().to_string(),
     ))
 }
 
+/// The hops between the farthest ranks that anything spreads between.
+fn farthest(question: &Question<'_>, parts: &[Part]) -> u32 {
+    let root = cut(question.collective, 1).ok().and_then(|cut| cut.0.root);
+    let far = parts.iter().filter_map(|part| {
+        let ranks = part.channels.ranks as usize;
+        let distances = match root {
+            Some(root) => &part.distances[root as usize * ranks..][..ranks],
+            None => &part.distances[..],
+        };
+        distances.iter().max()
+    });
+    far.max().copied().unwrap_or(0).into()
+}
+
 /// The transfers of a plan.
-pub(crate) fn transfers(question: &Question<'_>, chunks: u32) -> u64 {
+fn transfers(question: &Question<'_>, chunks: u32) -> u64 {
     let ranks = u64::from(question.collective.ranks());
     let blocks = match question.collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
@@ -385,40 +426,68 @@ fn promising(question: &Question<'_>, parts: &[Part]) -> Vec<(u32, Time)> {
     numbers
 }
 
+/// Plans of a few numbers of chunks; where no switches join ranks, also of a few numbers of steps, since through switches one
+/// step reaches all ranks.
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
     if question.fabric.ranks() < 2 {
         return Ok(Vec::new());
     }
-    let Ok(parts) = parts(question.fabric, question.collective.kind(), NAME) else {
+    let Ok(parts) = parts(question.fabric, question.collective.kind()) else {
         return Ok(Vec::new());
     };
     let least = question.least()?;
-    let numbers = promising(question, &parts);
-    let parts = std::rc::Rc::new(parts);
-    let contender = |(chunks, estimate): (u32, Time)| {
-        let (parts, question) = (std::rc::Rc::clone(&parts), *question);
+    let of_chunks = promising(question, &parts).into_iter();
+    let mut variants: Vec<(Variant, Time)> = of_chunks
+        .map(|(chunks, estimate)| {
+            let (seed, steps) = (None, None);
+            let variant = Variant {
+                chunks,
+                seed,
+                steps,
+            };
+            (variant, estimate)
+        })
+        .collect();
+    let (spread, _) = cut(question.collective, 1)?;
+    let is_apart = |part: &Part| !part.channels.has_switches && !is_large(part, &spread);
+    if parts.iter().all(is_apart) && transfers(question, 1) <= question.most_transfers {
+        let far = farthest(question, &parts);
+        let busy = parts.iter().map(|part| fewest_steps(part, &spread)).max();
+        let mut numbers = vec![far, far + far.div_ceil(4), far + far.div_ceil(2)];
+        numbers.dedup();
+        // In more steps links are as busy without a number.
+        numbers.retain(|steps| *steps == far || busy.is_some_and(|busy| u64::from(*steps) < busy));
+        for (place, steps) in (0..).zip(numbers) {
+            let variant = Variant {
+                chunks: 1,
+                seed: None,
+                steps: Some(steps),
+            };
+            let all_steps = u128::from(steps) * parts.len() as u128;
+            let estimate = least::of_question(question, all_steps).max(least);
+            variants.push((variant, estimate.plus(Time::from_ps(place))?));
+        }
+    }
+    let parts = Rc::new(parts);
+    let contender = |(variant, estimate): (Variant, Time)| {
+        let (parts, question) = (Rc::clone(&parts), *question);
         Contender {
-            name: Spec::new(NAME).with("chunks", chunks).to_string(),
+            name: variant.spec().to_string(),
             slots: 1,
             least,
             estimate: estimate.max(least),
-            transfers: transfers(&question, chunks),
-            make: Box::new(move |_| {
-                let plan = matched(&question, &parts, chunks, None)?;
-                Ok(Made::from(plan))
-            }),
+            transfers: transfers(&question, variant.chunks),
+            make: Box::new(move |_| Ok(Made::from(matched(&question, &parts, variant)?))),
         }
     };
-    Ok(numbers.into_iter().map(contender).collect())
+    Ok(variants.into_iter().map(contender).collect())
 }
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     if question.fabric.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let chunks = spec.count("chunks", 1, MOST_CHUNKS)?;
-    let seed = spec.count("seed", 0, u32::MAX)?;
-    if chunks.is_none() && seed.is_none() {
+    if spec.options().next().is_none() {
         let contest = Contest::new(question)?;
         let contenders = contenders(question)?;
         if !contenders.is_empty() {
@@ -426,7 +495,19 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             return Ok(fastest?.0.into());
         }
     }
-    let parts = parts(question.fabric, question.collective.kind(), NAME)?;
-    let number = promising(question, &parts).first().map_or(1, |one| one.0);
-    Ok(matched(question, &parts, chunks.unwrap_or(number), seed)?.into())
+    let parts = parts(question.fabric, question.collective.kind())?;
+    let steps = match spec.option("steps") {
+        Some("fewest") => Some(farthest(question, &parts)),
+        _ => spec.count("steps", 1, u32::MAX)?,
+    };
+    let chosen = match steps {
+        Some(_) => 1,
+        None => promising(question, &parts).first().map_or(1, |one| one.0),
+    };
+    let variant = Variant {
+        chunks: spec.count("chunks", 1, MOST_CHUNKS)?.unwrap_or(chosen),
+        seed: spec.count("seed", 0, u32::MAX)?,
+        steps,
+    };
+    Ok(matched(question, &parts, variant)?.into())
 }

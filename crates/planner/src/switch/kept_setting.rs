@@ -37,7 +37,7 @@ pub(crate) const PLANNER: Planner = Planner {
             .range("numbers below the number of ranks, joined by +")
             .default("the fewest hops found"),
         OptionRecord::new("on_links", "planner of the graph's links")
-            .range("tree_packing, matching, fewest_steps; all_to_all, scatter and gather have none")
+            .range("tree_packing, matching; all_to_all, scatter and gather have none")
             .default("the fastest"),
     ],
     by_size: true,
@@ -64,7 +64,7 @@ pub(crate) const PLANNER: Planner = Planner {
 const NAME: &str = "static";
 
 /// The planners of links that are asked.
-const ON_LINKS: [&str; 3] = ["fewest_steps", "matching", "tree_packing"];
+const ON_LINKS: [&str; 2] = ["matching", "tree_packing"];
 
 /// Plans of a planner of links that are tried on a graph where none is named, those that promise most.
 const TRIED: usize = 3;
@@ -93,9 +93,7 @@ fn plan(
             ON_LINKS
                 .into_iter()
                 .find(|one| *one == name)
-                .ok_or_else(|| {
-                    spec.refuse("on_links", "must be tree_packing, matching or fewest_steps")
-                })?,
+                .ok_or_else(|| spec.refuse("on_links", "must be tree_packing or matching"))?,
         ),
         None => None,
     };

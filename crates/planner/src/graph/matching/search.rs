@@ -20,15 +20,15 @@ use opticoll_fabric::network::translations::Translations;
 
 /// What is to be spread: so many pieces of a block of each rank, or of one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spread {
-    pub(crate) pieces: u32,
+pub(super) struct Spread {
+    pub(super) pieces: u32,
     /// `None`: every rank has a block.
-    pub(crate) root: Option<u32>,
+    pub(super) root: Option<u32>,
 }
 
 /// When channels carry chunks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Pace {
+pub(super) enum Pace {
     /// All in steps. A link carries as many chunks in a step as its rate is times that of the slowest; where a
     /// number of steps is given, as many times that as the chunks left need.
     Steps {
@@ -44,26 +44,26 @@ pub(crate) enum Pace {
 
 /// Which chunk goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum First {
+pub(super) enum First {
     Rarest,
     Farthest,
 }
 
 /// A chunk over a channel in a step.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Delivery {
-    pub(crate) step: u32,
-    pub(crate) channel: u32,
-    pub(crate) chunk: u32,
+pub(super) struct Delivery {
+    pub(super) step: u32,
+    pub(super) channel: u32,
+    pub(super) chunk: u32,
 }
 
 /// What was found.
-pub(crate) struct Found {
+pub(super) struct Found {
     /// In the order of steps.
-    pub(crate) deliveries: Vec<Delivery>,
-    pub(crate) steps: u32,
+    pub(super) deliveries: Vec<Delivery>,
+    pub(super) steps: u32,
     /// Of steps the chunks that the slowest links carry in all; of a clock the time (ps).
-    pub(crate) cost: u64,
+    pub(super) cost: u64,
 }
 
 /// Candidates that are compared for a channel.
@@ -106,7 +106,7 @@ pub(super) fn translations<'a>(
 }
 
 /// Matches until every rank has every chunk; `None` where that cannot be, or not in the steps given.
-pub(crate) fn search(
+pub(super) fn search(
     channels: &Channels,
     distances: &[u16],
     spread: Spread,
@@ -397,7 +397,7 @@ impl<'a> Search<'a> {
                     arrived.push((to, chunk));
                     let slots = channels.route(channel).iter().map(|&link| {
                         let link = link as usize;
-                        (share_of(turns, shares[link]) - free[link]).div_ceil(shares[link].max(1))
+                        (turns * shares[link] - free[link]).div_ceil(shares[link].max(1))
                     });
                     used = used.max(slots.max().unwrap_or(0));
                 }
@@ -502,10 +502,6 @@ impl<'a> Search<'a> {
             cost: last,
         })
     }
-}
-
-fn share_of(turns: u64, share: u64) -> u64 {
-    turns * share
 }
 
 /// The chunks that a rank can get in a step of one turn.
