@@ -9,7 +9,7 @@
 //! room for k trees of every root. With b the rate of the slowest link, a block takes at most 1 / x* + 1 / (k b)
 //! (ForestColl, arXiv 2402.06787, section on fixed k), which is 1 + 1 / k of the optimum where 1 / x* >= 1 / b.
 //!
-//! An all_gather takes a forest of all roots; a broadcast takes low trees of one (`low`), along which chunks follow one
+//! An all_gather takes a forest of all roots; a broadcast takes low trees of one (`exchange`), along which chunks follow one
 //! another (`pipeline`). reduce_scatter and reduce run one backwards that was found with all links reversed, and an all_reduce is a
 //! reduce_scatter and then an all_gather.
 //!
@@ -19,19 +19,17 @@
 //! ([`spanning`](opticoll_bounds::throughput::spanning)).
 //!
 //! An edge of a tree stands for a path over switches. Where that is not the route of the fabric, the plan names it
-//! (`channels`). On a grid whose translations move links onto links the trees of one root are enough (`translated`).
+//! (`channels`).
 
 mod channels;
 mod chunks;
-mod even;
+mod exchange;
 mod ground;
-mod low;
 mod pack;
 mod pipeline;
 mod relays;
 mod split;
 mod timetable;
-mod translated;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -424,8 +422,7 @@ fn with<'a>(
                 transfers,
                 make: Box::new(move |limit| {
                     // Full effort tries what only seems to be slower.
-                    let expects = question.effort == Effort::Enough;
-                    let limit_of_guesses = limit.filter(|_| expects);
+                    let limit_of_guesses = limit.filter(|_| question.effort == Effort::Enough);
                     let enough = Time::from_ps(least.ps().saturating_add(least.ps() / ENOUGH));
                     if limit_of_guesses.is_some_and(|limit| limit <= enough) {
                         return Ok(Made::NotExpected("the plan chosen is near the bound"));
@@ -434,12 +431,14 @@ fn with<'a>(
                         return Ok(Made::NotExpected("its steps are longer"));
                     }
                     let more_than = exact.filter(|exact| *exact < count && cut != Some(1));
-                    if expects && more_than.is_some_and(|exact| grounds.is_as_even(exact, count)) {
+                    if limit_of_guesses.is_some()
+                        && more_than.is_some_and(|exact| grounds.is_as_even(exact, count))
+                    {
                         return Ok(Made::NotExpected("more trees do not even out the steps"));
                     }
                     let forests = grounds.forests(count, most_work)?;
                     let known = forests.iter();
-                    let expected = known.map(|forest| forest.expected(pieces_of_tree, bits));
+                    let expected = known.map(|forest| forest.expected(pieces_of_tree));
                     let expected = expected.into_iter().try_fold(Time::ZERO, Time::plus)?;
                     if limit_of_guesses.is_some_and(|limit| expected >= limit) {
                         return Ok(Made::NotExpected("its steps are longer"));

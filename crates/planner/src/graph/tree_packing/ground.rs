@@ -5,12 +5,11 @@ use std::rc::Rc;
 
 use super::channels::{Channel, Channels};
 use super::chunks::Chunks;
-use super::even::even;
+use super::exchange::{balance_loads, low_trees};
 use super::pack::{Packing, Tree};
 use super::split::{self, Capacities, Paths};
 use super::timetable::{LONGEST_STEP, Timed, Timetable};
-use super::translated::Translated;
-use super::{low, pipeline, relays};
+use super::{pipeline, relays};
 use crate::{PlannerError, selection::least};
 use opticoll_base::interrupt;
 use opticoll_base::names::plural;
@@ -131,8 +130,6 @@ pub(super) struct Forest<'a> {
 }
 
 enum Trees {
-    /// Those of every root, by those of rank 0.
-    Translated(Translated),
     OfAll(Vec<Tree>, Channels),
     OfOne(Vec<Tree>, Channels),
     /// Those of one root, with channels away from it and back.
@@ -145,7 +142,6 @@ impl Forest<'_> {
     pub(super) fn timed(&self, collective: Collective, chunks: &Chunks) -> Timed {
         let count = chunks.pieces();
         let timed = match &self.trees {
-            Trees::Translated(trees) => trees.schedule(collective, count),
             Trees::OfOne(..) | Trees::UpAndDown(..) => self
                 .pipeline()
                 .expect("trees of one root")
@@ -167,17 +163,11 @@ impl Forest<'_> {
         }
     }
 
-    /// The time expected of the steps, with blocks of `bits`: latency and transfer of translated
-    /// trees, latency alone of trees of every root, zero of a pipeline.
-    pub(super) fn expected(&self, chunks: u32, bits: u128) -> Time {
+    /// The latency expected of the steps of trees of every root; zero of a pipeline.
+    pub(super) fn expected(&self, chunks: u32) -> Time {
         match &self.trees {
             Trees::OfAll(trees, channels) => {
                 self.timetable(trees, channels).latency_of_steps(chunks)
-            }
-            Trees::Translated(trees) => {
-                let links = self.links.network.links().iter();
-                let least = links.map(|link| link.latency).min();
-                trees.expected(chunks, bits, least.unwrap_or(Time::ZERO))
             }
             Trees::OfOne(..) | Trees::UpAndDown(..) => Time::ZERO,
         }
@@ -200,7 +190,6 @@ impl Forest<'_> {
     /// earlier.
     pub(super) fn assign(&self, timed: &Timed, before: usize, routes: &mut NamedRoutes) {
         let (down, up) = match &self.trees {
-            Trees::Translated(_) => return,
             Trees::OfAll(_, channels) | Trees::OfOne(_, channels) => (channels, None),
             Trees::UpAndDown(_, down, up) => (down, Some(up)),
         };
@@ -225,7 +214,7 @@ impl Forest<'_> {
                 up: Some(up),
                 ..self.timetable(trees, down)
             }),
-            Trees::OfAll(..) | Trees::Translated(_) => None,
+            Trees::OfAll(..) => None,
         }
     }
 
@@ -411,12 +400,6 @@ impl<'a> Ground<'a> {
                 most_work,
             )?));
         }
-        let grid = self.links.network.translations();
-        let grid = grid.filter(|_| self.root.is_none());
-        let translated = grid.and_then(|grid| Translated::new(grid, &self.rates, count));
-        if let Some(translated) = translated {
-            return Some(of(Trees::Translated(translated)));
-        }
         let mut relayed = self.relayed().into_iter();
         if let Some(trees) = relayed.find(|trees| trees.len() == count as usize) {
             let channels = Channels::new(
@@ -480,9 +463,9 @@ impl<'a> Ground<'a> {
         };
         Some(of(match self.root {
             Some(root) => {
-                let mut trees = low::trees(&links, (self.links.ranks, root, count), most_work)?;
+                let mut trees = low_trees(&links, (self.links.ranks, root, count), most_work)?;
                 let mut channels = channels(&trees);
-                even(self.links.network, &mut trees, &mut channels, self.reversed);
+                balance_loads(self.links.network, &mut trees, &mut channels, self.reversed);
                 Trees::OfOne(trees, channels)
             }
             None => {
@@ -524,7 +507,7 @@ impl<'a> Ground<'a> {
             .map(|((from, to), capacity)| (from, to, capacity))
             .collect();
         links.sort_unstable();
-        let trees = low::trees(&links, (ranks, root, count), most_work)?;
+        let trees = low_trees(&links, (ranks, root, count), most_work)?;
         let paths = links
             .iter()
             .map(|&(from, to, capacity)| ((from, to), vec![(Vec::new(), capacity)]));

@@ -35,8 +35,7 @@ pub(super) struct Timetable<'a> {
     pub(super) up: Option<&'a Channels>,
 }
 
-/// Steps, and the channel of each transfer; without channels where all go by the routes of the
-/// fabric.
+/// Steps, and the channel of each transfer.
 pub(super) struct Timed {
     pub(super) schedule: Schedule,
     pub(super) channels: Vec<u32>,
@@ -258,7 +257,7 @@ pub(super) const LONGEST_STEP: u128 = 16;
 /// In a step of m pieces of the slowest link, of rate s, a link of rate r carries floor(m r / s).
 /// If the busiest link needs the time t for all, a link with n pieces should carry n m / (s t) in a
 /// step. The least m is taken with which all do but for 2 %, or that comes nearest.
-pub(super) fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
+fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
     let used = loads.iter().filter(|load| load.0 > 0);
     let slowest = used.map(|load| load.1).min().unwrap_or(1).max(1);
     let busiest = loads
@@ -303,10 +302,10 @@ impl Timed {
     /// The same backwards: steps in reverse order, source and destination exchanged.
     pub(super) fn reversed(&self, collective: Collective) -> Timed {
         let steps = (0..self.schedule.steps()).rev();
-        let channels = steps.flat_map(|step| self.channels.get(self.schedule.step(step)));
+        let channels = steps.flat_map(|step| &self.channels[self.schedule.step(step)]);
         Timed {
             schedule: self.schedule.reversed(collective),
-            channels: channels.flatten().copied().collect(),
+            channels: channels.copied().collect(),
         }
     }
 }
