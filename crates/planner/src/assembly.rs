@@ -12,7 +12,6 @@ use crate::PlannerError;
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::{Fabric, Light};
 use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
-use opticoll_placement::PlacementError;
 use opticoll_placement::wdm_ring::placement::{Assignment, assign};
 use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};
@@ -156,7 +155,7 @@ impl Assembly {
         let fabric = &self.plan.fabric;
         let (auto, name) = (Assignment::AUTO, String::new());
         let placed = assign(schedule, light.collect(), fabric, auto, name);
-        self.append(&placed.map_err(PlacementError::from)?);
+        self.append(&placed?);
         Ok(())
     }
 
@@ -208,8 +207,7 @@ impl Assembly {
             }
         }
         let auto = Assignment::AUTO;
-        let placed = assign(schedule, light, &self.plan.fabric, auto, String::new());
-        let placed = placed.map_err(PlacementError::from)?;
+        let placed = assign(schedule, light, &self.plan.fabric, auto, String::new())?;
         let light = placed.light.into_iter().zip(placed.slot);
         let lit = lit.into_iter().zip(light);
         Ok(lit.map(|(own, (light, slot))| (own, light, slot)).collect())

@@ -92,9 +92,13 @@ fn rows<const CELLS: usize>(table: &str) -> impl Iterator<Item = [&str; CELLS]> 
         .filter(|line| !line.is_empty() && !line.starts_with('#'));
     let cells = lines.flat_map(|line| line.trim_start_matches("    | ").split(" | "));
     let cells: Vec<&str> = cells.collect();
-    let (rows, rest) = cells.as_chunks::<CELLS>();
-    assert!(rest.is_empty(), "a row has not {CELLS} cells: {rest:?}");
-    rows.to_vec().into_iter()
+    let rows = cells.chunks_exact(CELLS);
+    assert!(
+        rows.remainder().is_empty(),
+        "a row has not {CELLS} cells: {table}"
+    );
+    let rows: Vec<[&str; CELLS]> = rows.map(|row| row.try_into().unwrap()).collect();
+    rows.into_iter()
 }
 
 /// The algorithms that are made for any fabric.
