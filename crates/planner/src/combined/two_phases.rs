@@ -5,7 +5,7 @@
 
 use crate::assembly::Assembly;
 use crate::selection::auto::LATER_NAMED;
-use crate::selection::contest::{Contender, Made};
+use crate::selection::contest::{Contender, Made, is_of_one};
 use crate::selection::named::{flat, nested};
 use crate::{
     Planned, Planner, PlannerError, Question, Scope, ring::tree as rooted, ring_of, time_reversal,
@@ -157,20 +157,54 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     };
     let planned = |key: &'static str, kind: CollectiveKind| {
         let half = half(kind, question)?;
-        match spec.option(key) {
-            Some(text) => half.answer(&nested(text)?),
-            None => half.fastest(),
-        }
+        let planned: Planned = match spec.option(key) {
+            Some(text) => half.answer(&nested(text)?)?,
+            None => half.fastest()?,
+        };
+        // The fastest, and the next ones, should it not fit the other half.
+        let next = planned
+            .candidates
+            .iter()
+            .filter(|one| one.left_out.is_none())
+            .skip(1);
+        let next: Vec<String> = next
+            .take(MOST_TRIED - 1)
+            .map(|one| one.name.clone())
+            .collect();
+        Ok::<_, PlannerError>((half, planned.plan, next))
     };
-    let (first, second) = (planned("first", first)?, planned("second", second)?);
-    let name = Spec::new(NAME)
-        .with("first", flat(&first.plan.algorithm))
-        .with("second", flat(&second.plan.algorithm));
-    let mut joined = join(question, first.plan, second.plan)?;
-    joined.algorithm = name.to_string();
-    joined.size = Some(question.size);
-    Ok(joined.into())
+    let (of_first, fastest, firsts) = planned("first", first)?;
+    let (of_second, fastest_second, seconds) = planned("second", second)?;
+    let mut refused = None;
+    for first in std::iter::once(None).chain(firsts.iter().map(Some)) {
+        for second in std::iter::once(None).chain(seconds.iter().map(Some)) {
+            let made = |name: Option<&String>, fastest: &Plan, half: &Question<'_>| match name {
+                None => Ok(fastest.clone()),
+                Some(name) => half.answer(&name.parse()?).map(|planned| planned.plan),
+            };
+            let first = made(first, &fastest, &of_first)?;
+            let second = made(second, &fastest_second, &of_second)?;
+            let name = Spec::new(NAME)
+                .with("first", flat(&first.algorithm))
+                .with("second", flat(&second.algorithm));
+            match join(question, first, second) {
+                Ok(mut joined) => {
+                    joined.algorithm = name.to_string();
+                    joined.size = Some(question.size);
+                    return Ok(joined.into());
+                }
+                Err(error) if is_of_one(&error) => _ = refused.get_or_insert(error),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Err(refused.unwrap_or(PlannerError::NothingFits {
+        most: question.most_transfers,
+    }))
 }
+
+/// How many of the fastest plans of a half are tried, since not all fit one another.
+const MOST_TRIED: usize = 4;
 
 fn join(question: &Question<'_>, first: Plan, second: Plan) -> Result<Plan, PlannerError> {
     let collective = question.collective;
