@@ -189,9 +189,7 @@ def test_congestion_takes_the_fastest_without_bursts(run: Run) -> None:
     assert chosen.chosen in finished.out
 
 
-@pytest.mark.parametrize(
-    "asked", ["auto", "grouped", "relay_tree", "relay_tree:pieces=2", "levels"]
-)
+@pytest.mark.parametrize("asked", ["auto", "grouped", "relay_tree", "relay_tree:pieces=2"])
 def test_replays_take_every_planner(run: Run, tmp_path: Path, asked: str) -> None:
     rows = "\n".join(f"{rank},Allreduce,,1600,1600,,0,,{rank}" for rank in range(16))
     path = tmp_path / "trace.csv"
@@ -201,7 +199,7 @@ def test_replays_take_every_planner(run: Run, tmp_path: Path, asked: str) -> Non
     options = ["--fabric", fabric, "--collective", f"all_reduce={asked}"]
     row = run_json(run, "replay", "replay", path, *options)
     (used,) = row["collectives"]
-    size = None if asked.startswith(("relay_tree", "levels")) else 1600
+    size = None if asked.startswith("relay_tree") else 1600
     assert (used["algorithm"], used["size_bytes"], used["ranks"]) == (asked, size, 16)
     plan = opticoll.plan("all_reduce", fabric, asked, size=1600)
     assert used["chosen"] == plan.algorithm

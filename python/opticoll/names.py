@@ -52,7 +52,7 @@ def plans_by_size(algorithm: str) -> bool:
 def takes_all_stripes(algorithm: str) -> bool:
     """Whether an algorithm has the option `stripes=all`, which planners of their own do not.
 
-    >>> takes_all_stripes("ring"), takes_all_stripes("levels")
+    >>> takes_all_stripes("ring"), takes_all_stripes("grouped")
     (True, False)
     """
     options = (

@@ -46,7 +46,6 @@ use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};
 use opticoll_plan::schedule::{Claims, Schedule};
 use opticoll_simulate::outcome::Outcome;
 use opticoll_simulate::{Method, Policy, default_policy};
-pub use ring::levels::static_levels;
 pub use ring::relay_tree::rotations::relay_tree;
 pub use selection::bounds::{NoBound, StatedBound, stated_bound, time_bound, time_bounds};
 use selection::contest::Contender;
@@ -208,7 +207,6 @@ fn ring_of(fabric: &Fabric) -> Option<&WdmRing> {
 /// All planners.
 pub const PLANNERS: &[Planner] = &[
     ring::relay_tree::PLANNER,
-    ring::levels::PLANNER,
     ring::grouped::PLANNER,
     ring::tree::PLANNER,
     combined::pipelined::PLANNER,

@@ -6,7 +6,6 @@ pub(super) mod collectors;
 pub(super) mod detour;
 pub(super) mod few_slots;
 pub(super) mod grouped;
-pub(super) mod levels;
 pub(super) mod relay_tree;
 pub(super) mod slot_cost;
 pub(super) mod store_and_forward;

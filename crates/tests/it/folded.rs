@@ -35,15 +35,14 @@ const CASES: &[(&str, u32)] = &[
     ("wdm_ring:ranks=64,wavelengths=8", 8),
 ];
 
-/// Folded plans on a fabric: relay trees and static levels, there, back, and there and back.
+/// Folded plans on a fabric: relay trees of blocks whole and in pieces, there, back, and there and back.
 fn folded_plans(fabric: &str, pieces: u32) -> Vec<Plan> {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
-    let collective = collective.with_pieces(pieces).unwrap();
-    let mut gathers = planner::static_levels(&fabric, collective);
-    gathers.push(planner::relay_tree(&fabric, collective).unwrap());
     let mut plans = Vec::new();
-    for gather in gathers {
+    for pieces in [1, pieces] {
+        let collective = collective.with_pieces(pieces).unwrap();
+        let gather = planner::relay_tree(&fabric, collective).unwrap();
         plans.push(planner::reduce_scatter(&gather).unwrap());
         plans.push(planner::all_reduce(&gather).unwrap());
         plans.push(gather);
@@ -444,33 +443,34 @@ fn folded_plans_with_columns_of_different_lengths_are_refused() {
 
 #[test]
 fn plans_of_65536_ranks_are_written_proved_and_timed_through_their_symmetry() {
-    // One level of reach 2, for 3 does not divide N: ceil((N - 1) / 2 / 2) slots, never reset.
-    let fabric = Fabric::parse("wdm_ring:ranks=65536,wavelengths=64").unwrap();
-    let collective = Collective::new(CollectiveKind::AllGather, 65_536).unwrap();
-    let plans = planner::static_levels(&fabric, collective);
-    let gather = &plans[0];
+    // Each half of a block on a wavelength of its own, to both neighbours: N / 2 slots, never reset.
+    let fabric = Fabric::parse("wdm_ring:ranks=65536,wavelengths=2").unwrap();
+    let collective = Collective::new(CollectiveKind::AllGather, 65_536)
+        .and_then(|collective| collective.with_pieces(2))
+        .unwrap();
+    let gather = &planner::relay_tree(&fabric, collective).unwrap();
     assert_eq!(
         (gather.slots(), gather.transfers()),
-        (16_384, 65_536 * 65_535)
+        (32_768, 2 * 65_536 * 65_535)
     );
     assert_eq!(circuit::configurations(gather), 1);
     let reduced = planner::reduce_scatter(gather).unwrap();
     for plan in [gather, &reduced] {
         assert_eq!(verify(plan), []);
         assert_eq!(&text::read_any(&text::write(plan)).unwrap(), plan);
-        // Blocks of 5000 bytes take 1 us.
-        let size = 5000
+        // Half blocks of 5000 bytes take 1 us.
+        let size = 10_000
             * if std::ptr::eq(plan, gather) {
                 1
             } else {
                 65_536
             };
         let outcome = simulated(plan, size, Policy::Free).unwrap();
-        assert_eq!(outcome.time, "16384us".parse().unwrap());
-        assert_eq!(outcome.ranks.sent[65_535], 65_535 * 5000);
+        assert_eq!(outcome.time, "32768us".parse().unwrap());
+        assert_eq!(outcome.ranks.sent[65_535], 65_535 * 10_000);
         assert_eq!(
             simulated(plan, size, Policy::PerPort).unwrap().time,
-            "16409us".parse().unwrap()
+            "32793us".parse().unwrap()
         );
     }
 }

@@ -237,32 +237,6 @@ fn large_blocks_come_close_to_the_bound_on_time() {
 }
 
 #[test]
-fn circuits_that_stay_up_take_the_slots_of_their_levels() {
-    // optical-ring, better schedules: one level of reach x with x (x + 1) / 2 <= w takes
-    // ceil((N - 1) / 2x) slots: 52 for (1024, 64); (16, 2) 8; (64, 64) 4. Two levels of 16 and 64
-    // ranks take 8 + 16 = 24 slots for (1024, 64); 16 x 16 take 4 + 4 = 8 for (256, 64).
-    for (ranks, wavelengths, expected) in [
-        (1024, 64, vec![(1, 52), (2, 24)]),
-        (256, 64, vec![(1, 13), (2, 8)]),
-        (64, 64, vec![(1, 4), (2, 3)]),
-        (16, 2, vec![(1, 8)]),
-    ] {
-        let fabric =
-            Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
-        let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
-        let found = planner::static_levels(&fabric, collective);
-        for (settings, slots) in expected {
-            let plan = found
-                .iter()
-                .find(|plan| simulate::circuit::configurations(plan) == settings)
-                .unwrap_or_else(|| panic!("{fabric}: no plan of {settings} settings"));
-            assert_eq!(verify(plan), []);
-            assert!(plan.slots() <= slots, "{fabric}: {} slots", plan.slots());
-        }
-    }
-}
-
-#[test]
 fn circuits_to_neighbours_are_set_once_for_the_whole_of_an_all_reduce() {
     // Every channel of both directions to the next rank, from the first slot to the last.
     for (ranks, wavelengths) in [(16, 2), (17, 3), (64, 8), (3, 1)] {
@@ -271,8 +245,8 @@ fn circuits_to_neighbours_are_set_once_for_the_whole_of_an_all_reduce() {
         let collective = Collective::new(CollectiveKind::AllGather, ranks)
             .and_then(|collective| collective.with_pieces(wavelengths))
             .unwrap();
-        let gather = &planner::static_levels(&fabric, collective)[0];
-        let whole = planner::all_reduce(gather).unwrap();
+        let gather = planner::relay_tree(&fabric, collective).unwrap();
+        let whole = planner::all_reduce(&gather).unwrap();
         assert_eq!(verify(&whole), [], "{fabric}");
         assert_eq!(whole.slots(), 2 * (ranks / 2), "{fabric}");
         assert_eq!(simulate::circuit::configurations(&whole), 1, "{fabric}");

@@ -14,7 +14,6 @@ pub(crate) mod reachable;
 pub(crate) mod rotations;
 pub(crate) mod split;
 pub(crate) mod tree;
-pub(crate) mod urgent;
 
 use self::rotations::{NAME, on_ring};
 use crate::selection::contest::{Contender, Made};
@@ -68,42 +67,26 @@ fn contenders<'a>(
     let Some(gathering) = Gathering::new(question, ring) else {
         return Ok(Vec::new());
     };
-    let kind = question.collective.kind();
-    let mut contenders = Vec::new();
-    for (gather, most) in gathering.cuts() {
-        let pieces = gather.pieces();
-        let slots = gathering.times * wdm_ring::best(&gathering.there, &gather).steps;
-        let settings = if pieces >= ring.channels() { 1 } else { slots };
-        let spec = match pieces {
-            1 => Spec::new(NAME),
-            _ => Spec::new(NAME).with("pieces", pieces),
-        };
-        let name = spec.to_string();
-        let made = gathering.contender(gather, slots, settings, spec, move || {
-            let mut plan = turned(ring, kind, |ring| rotations::within(ring, gather, most))?;
-            plan.algorithm.clone_from(&name);
-            Ok(plan)
-        });
-        contenders.push(made?);
-    }
-    Ok(contenders)
+    let cuts = gathering.cuts();
+    cuts.map(|(gather, most)| gathering.contender(gather, most))
+        .collect()
 }
 
 /// A question for a collective that is made of an all_gather on a ring.
-pub(crate) struct Gathering<'a> {
+struct Gathering<'a> {
     question: Question<'a>,
     ring: &'a WdmRing,
     /// The ring on which the all_gather is planned.
-    pub(crate) there: WdmRing,
+    there: WdmRing,
     /// The bytes of its block.
     block: u64,
     /// How often its slots come.
-    pub(crate) times: u64,
+    times: u64,
 }
 
 impl<'a> Gathering<'a> {
     /// Returns none where there is a single rank.
-    pub(crate) fn new(question: &Question<'a>, ring: &'a WdmRing) -> Option<Gathering<'a>> {
+    fn new(question: &Question<'a>, ring: &'a WdmRing) -> Option<Gathering<'a>> {
         if ring.ranks < 2 {
             return None;
         }
@@ -128,7 +111,7 @@ impl<'a> Gathering<'a> {
 
     /// All_gathers of blocks in as many pieces as are worth trying, with the most transfers or orbits of their
     /// plans; whole blocks are not refused for the limit's sake.
-    pub(crate) fn cuts(&self) -> impl Iterator<Item = (Collective, u64)> + '_ {
+    fn cuts(&self) -> impl Iterator<Item = (Collective, u64)> + '_ {
         let ranks = self.ring.ranks;
         let cut = move |pieces: u32| {
             let gather = Collective::new(CollectiveKind::AllGather, ranks).ok()?;
@@ -149,19 +132,22 @@ impl<'a> Gathering<'a> {
     }
 
     /// The bytes of the smallest piece.
-    pub(crate) fn piece(&self, gather: Collective) -> u64 {
+    fn piece(&self, gather: Collective) -> u64 {
         self.block / u64::from(gather.pieces())
     }
 
-    /// A contender of so many slots and settings of circuits.
-    pub(crate) fn contender(
-        &self,
-        gather: Collective,
-        slots: u64,
-        settings: u64,
-        spec: Spec,
-        make: impl FnOnce() -> Result<Plan, PlannerError> + 'a,
-    ) -> Result<Contender<'a>, PlannerError> {
+    /// Returns the contender of a cut, with the most transfers or orbits of its plan.
+    fn contender(&self, gather: Collective, most: u64) -> Result<Contender<'a>, PlannerError> {
+        let slots = self.times * wdm_ring::best(&self.there, &gather).steps;
+        // A piece on every channel goes on over the same circuits in all slots.
+        let settings = match gather.pieces() >= self.ring.channels() {
+            true => 1,
+            false => slots,
+        };
+        let spec = match gather.pieces() {
+            1 => Spec::new(NAME),
+            pieces => Spec::new(NAME).with("pieces", pieces),
+        };
         let (ring, policy) = (self.ring, self.question.policy());
         let bytes = self.piece(gather).saturating_mul(slots);
         let least = match policy {
@@ -202,7 +188,12 @@ impl<'a> Gathering<'a> {
                 Some(limit) if expected > limit => Ok(Made::NotExpected(
                     "its circuits are expected to change too often",
                 )),
-                _ => make().map(Into::into),
+                _ => {
+                    let mut plan =
+                        turned(ring, kind, |ring| rotations::within(ring, gather, most))?;
+                    plan.algorithm = spec.to_string();
+                    Ok(plan.into())
+                }
             }),
         })
     }
@@ -223,7 +214,7 @@ fn pieces_to_try(channels: u32) -> Vec<u32> {
 }
 
 /// The all_gather that `make` plans, or what it gives backwards, or there and back.
-pub(crate) fn turned(
+fn turned(
     ring: &WdmRing,
     kind: CollectiveKind,
     make: impl Fn(&WdmRing) -> Result<Plan, PlannerError>,

@@ -8,7 +8,8 @@
 //! cut forms intervals, which first fit by left ends colours without loss. Trees for other c' are tried
 //! as well, for odd c and several cuts, and blocks that go from rank to rank, 1, ..., q links far.
 //!
-//! **Ports.** See [`crate::ring::relay_tree::ports`]. **Light trees.** See [`crate::ring::relay_tree::multicast`].
+//! **Ports.** Blocks that go from rank to rank take q (q + 1) / 2 channels of a direction. With 2 q ports, where that is
+//! at most c, they meet the bound. See [`crate::ring::relay_tree::ports`]. **Light trees.** See [`crate::ring::relay_tree::multicast`].
 
 use crate::ring::relay_tree::lightpath_requests::{self, Demand, PlacedDemand};
 use crate::ring::relay_tree::tree::{self, Reserve, TreeEdge};
@@ -73,16 +74,11 @@ fn candidates(ring: &WdmRing, pieces: u32) -> impl Iterator<Item = Vec<Demand>> 
     let (ranks, channels) = (ring.ranks, ring.channels());
     let ports = ring.ports.unwrap_or(2 * channels).min(2 * channels);
     let whole = ring.broken.is_empty();
-    let grown = whole.then(|| ports::growth(ranks, pieces, channels, ports, ring.longest()));
-    let grown = grown.and_then(|tree| rotated(ring, pieces, &tree, true));
     let leapt = (whole && pieces == 1)
         .then(|| ports::leaps(ranks, channels, ports, ring.longest()))
         .and_then(|tree| rotated(ring, 1, &tree, true));
-    let flooded = (!whole)
-        .then(|| flood_lengths(ring, pieces, ports))
-        .into_iter()
-        .flatten()
-        .filter_map(move |longest| flooded(ring, pieces, longest));
+    let lengths = flood_lengths(ring, pieces, ports).into_iter();
+    let flooded = lengths.filter_map(move |longest| flooded(ring, pieces, longest));
     let trees = budgets(ring)
         .into_iter()
         .filter_map(move |budget| tree(ring, pieces, budget))
@@ -94,7 +90,7 @@ fn candidates(ring: &WdmRing, pieces: u32) -> impl Iterator<Item = Vec<Demand>> 
             ]
         })
         .flatten();
-    grown.into_iter().chain(leapt).chain(flooded).chain(trees)
+    flooded.chain(leapt).chain(trees)
 }
 
 /// The channels per direction for which trees are made.

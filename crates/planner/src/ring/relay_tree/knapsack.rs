@@ -1,7 +1,5 @@
 //! Which split for which gap: two knapsacks, one for each direction's channels.
 
-use std::cmp::Reverse;
-
 use crate::ring::relay_tree::split::{Split, by_total, one_end, splits};
 use opticoll_base::interrupt;
 
@@ -29,64 +27,20 @@ pub(crate) fn choose(
         .iter()
         .map(|size| &options[distinct.partition_point(|known| known < size)][..])
         .collect();
-    let budgets = [channels as usize; 2];
-    if work_of_two(&options, budgets) <= MOST_WORK {
-        return knapsack_of_two(&options, budgets);
+    let side = channels as usize + 1;
+    let work: usize = options
+        .iter()
+        .map(|options| 2 * options.len() * side * side)
+        .sum();
+    if work <= MOST_WORK {
+        return knapsack_of_two(&options, side);
     }
     let simple: Vec<Vec<Split>> = options.iter().map(|options| by_total(options)).collect();
     let full = 2 * channels;
     (full - full / 16..=full).rev().find_map(|capacity| {
         let mut chosen = knapsack(&simple, capacity)?;
-        if turn(&mut chosen, channels) {
-            return Some(chosen);
-        }
-        reconsider(&options, chosen, channels)
+        turn(&mut chosen, channels).then_some(chosen)
     })
-}
-
-/// Chooses again, with two budgets, for the gaps whose splits cost most; the others keep theirs.
-fn reconsider(options: &[&[Split]], chosen: Vec<Split>, channels: u32) -> Option<Vec<Split>> {
-    let mut order: Vec<usize> = (0..chosen.len()).collect();
-    order.sort_by_key(|&index| Reverse(chosen[index].total()));
-    let budgets = [channels as usize; 2];
-    let mut again = 1;
-    while again < order.len() {
-        interrupt::check();
-        let some: Vec<&[Split]> = order[..=again]
-            .iter()
-            .map(|&index| options[index])
-            .collect();
-        if work_of_two(&some, budgets) > MOST_WORK {
-            break;
-        }
-        again += 1;
-    }
-    let mut result = chosen;
-    let mut rest: Vec<Split> = order[again..]
-        .iter()
-        .map(|&index| result[index].clone())
-        .collect();
-    if !turn(&mut rest, channels) {
-        return None;
-    }
-    let spent = |side: fn(&Split) -> u32| rest.iter().map(side).sum::<u32>();
-    let left = [spent(|split| split.cost.0), spent(|split| split.cost.1)]
-        .map(|spent| (channels - spent) as usize);
-    let some: Vec<&[Split]> = order[..again].iter().map(|&index| options[index]).collect();
-    let picks = knapsack_of_two(&some, left)?;
-    for (&index, split) in order.iter().zip(picks.into_iter().chain(rest)) {
-        result[index] = split;
-    }
-    Some(result)
-}
-
-/// Table entries that [`knapsack_of_two`] goes through.
-fn work_of_two(options: &[&[Split]], budgets: [usize; 2]) -> usize {
-    let states = (budgets[0] + 1) * (budgets[1] + 1);
-    options
-        .iter()
-        .map(|options| options.len() * 2 * states)
-        .sum()
 }
 
 /// Table entries that a step may spend on the knapsack with two budgets.
@@ -135,10 +89,9 @@ fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
     Some(chosen)
 }
 
-/// The same with a budget for each direction; splits come out turned.
-fn knapsack_of_two(options: &[&[Split]], budgets: [usize; 2]) -> Option<Vec<Split>> {
-    let [rows, side] = budgets.map(|budget| budget + 1);
-    let mut best = vec![f32::INFINITY; rows * side];
+/// The same with the budget `side - 1` for each direction; splits come out turned.
+fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
+    let mut best = vec![f32::INFINITY; side * side];
     best[0] = 0.0;
     let mut picks: Vec<Vec<u16>> = Vec::with_capacity(options.len());
     let turned = |split: &Split, turn: usize| {
@@ -146,16 +99,16 @@ fn knapsack_of_two(options: &[&[Split]], budgets: [usize; 2]) -> Option<Vec<Spli
         if turn == 0 { (near, far) } else { (far, near) }
     };
     for options in options {
-        let mut next = vec![f32::INFINITY; rows * side];
-        let mut pick = vec![u16::MAX; rows * side];
+        let mut next = vec![f32::INFINITY; side * side];
+        let mut pick = vec![u16::MAX; side * side];
         for (index, split) in options.iter().enumerate() {
             interrupt::check();
             for turn in 0..2 {
                 let (one, other) = turned(split, turn);
-                if (turn == 1 && one == other) || one >= rows || other >= side {
+                if (turn == 1 && one == other) || one.max(other) >= side {
                     continue;
                 }
-                for used in 0..rows - one {
+                for used in 0..side - one {
                     let from = &best[used * side..(used + 1) * side - other];
                     let start = (used + one) * side + other;
                     let places = start..start + from.len();
@@ -173,7 +126,7 @@ fn knapsack_of_two(options: &[&[Split]], budgets: [usize; 2]) -> Option<Vec<Spli
         best = next;
         picks.push(pick);
     }
-    let mut used = (0..rows * side).min_by(|&one, &other| best[one].total_cmp(&best[other]))?;
+    let mut used = (0..side * side).min_by(|&one, &other| best[one].total_cmp(&best[other]))?;
     if best[used] == f32::INFINITY {
         return None;
     }

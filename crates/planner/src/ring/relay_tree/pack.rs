@@ -1,10 +1,15 @@
 //! Channels for the rotations of a relay tree.
 //!
 //! In its step a lightpath of length l is needed N times, once from every rank. Where l divides N,
-//! l channels hold these exactly, and they are an orbit of a folded plan. What
-//! does not divide N goes around the ring channel by channel, the longest lightpath that still fits
-//! at every rank; what finds no room waits for a later step, with all that depends on it. Where that
-//! takes too many steps, [`crate::ring::relay_tree::urgent`] is tried.
+//! l channels hold these exactly, and they are an orbit of a folded plan. Other lengths are placed by list scheduling:
+//! each channel of a step is filled along the ring, at every rank with the first waiting lightpath of an order that still
+//! fits; a lightpath without room waits for a later step, with all that depends on it.
+//!
+//! [`Order::Longest`] fills a channel with lightpaths of one length, as far as they join without a gap, and
+//! suits many channels. With few channels one lightpath left over is a large part of a step;
+//! there [`Order::Urgent`] loses a step where the other order loses every third.
+
+use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
@@ -22,7 +27,21 @@ pub(crate) struct PlacedLightpath {
     pub(crate) channel: u32,
 }
 
-/// Whether every lightpath's length divides N, so that [`exactly`] applies.
+/// The order in which waiting lightpaths get channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The longest first, none before its step in the tree.
+    Longest,
+    /// Those of the earliest step in the tree first, of these the longest; each as soon as its block is at its source.
+    Urgent,
+}
+
+impl Order {
+    /// Both, in the order in which they are tried.
+    pub(crate) const ALL: [Order; 2] = [Order::Longest, Order::Urgent];
+}
+
+/// Returns whether every lightpath's length divides N, so that [`exactly`] applies.
 pub(crate) fn divides(ranks: u32, tree: &[TreeEdge]) -> bool {
     tree.iter().all(|edge| ranks % edge.length == 0)
 }
@@ -40,163 +59,149 @@ pub(crate) fn exactly(tree: &[TreeEdge], step: u32, mut put: impl FnMut(&TreeEdg
     }
 }
 
-/// What waits for a place in one direction: by length (longest first) and by first link, the
-/// lightpaths as `edge * N + origin`.
-struct WaitingByLength {
-    ranks: u32,
-    lengths: Vec<u32>,
-    /// `queues[length index][link]`.
-    queues: Vec<Vec<Vec<u64>>>,
-    left: usize,
+/// A waiting lightpath; the first in the order is the least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    key: [u32; 2],
+    edge: u32,
+    origin: u32,
 }
 
-impl WaitingByLength {
-    fn new(ranks: u32, lengths: &[u32]) -> WaitingByLength {
-        WaitingByLength {
-            ranks,
-            lengths: lengths.to_vec(),
-            queues: vec![vec![Vec::new(); ranks as usize]; lengths.len()],
-            left: 0,
+/// The waiting lightpaths of one direction, by the rank at which they start.
+struct WaitingRanks<'a> {
+    tree: &'a [TreeEdge],
+    at: Vec<BTreeSet<Waiting>>,
+    clockwise: bool,
+    order: Order,
+}
+
+impl WaitingRanks<'_> {
+    /// Returns the rank so many links ahead of another.
+    fn ahead(&self, rank: u32, links: u32) -> u32 {
+        let ranks = self.at.len() as u32;
+        match self.clockwise {
+            true => (rank + links) % ranks,
+            false => (rank + ranks - links % ranks) % ranks,
         }
     }
 
-    fn push(&mut self, length: u32, link: u32, path: u64) {
-        let at = self.lengths.iter().position(|known| *known == length);
-        let Some(at) = at else { return };
-        self.queues[at][link as usize].push(path);
-        self.left += 1;
+    fn push(&mut self, edge: u32, origin: u32) {
+        let TreeEdge {
+            parent,
+            step,
+            length,
+            ..
+        } = self.tree[edge as usize];
+        let shortness = u32::MAX - length;
+        let key = match self.order {
+            Order::Longest => [shortness, step],
+            Order::Urgent => [step, shortness],
+        };
+        let source = (origin + parent) as usize % self.at.len();
+        self.at[source].insert(Waiting { key, edge, origin });
     }
 
-    /// Fills one channel from a link on, with lightpaths of one length while they join without a
-    /// gap, and with shorter ones where they do not; calls `put` for each. Returns where the last
-    /// one of that length ended.
-    fn tour(&mut self, main: usize, first: u32, mut put: impl FnMut(u64)) -> u32 {
-        let mut passed = 0;
-        let mut joint = first;
-        while passed < self.ranks && self.left > 0 {
+    /// Fills one channel, from the nearest rank ahead of `from` on at which a first lightpath of the order waits, and calls
+    /// `put` for each lightpath. Returns the rank at which the last one of its length or step ends, or `None`
+    /// where nothing waits.
+    fn fill(&mut self, from: u32, mut put: impl FnMut(Waiting)) -> Option<u32> {
+        let ranks = self.at.len() as u32;
+        let firsts = (0..ranks).filter_map(|links| {
+            let first = self.at[self.ahead(from, links) as usize].first()?;
+            Some((first.key[0], links))
+        });
+        let (main, links) = firsts.min()?;
+        let (start, mut passed) = (self.ahead(from, links), 0);
+        let mut joint = start;
+        while passed < ranks {
             interrupt::check();
-            let link = (first + passed) % self.ranks;
-            let room = self.ranks - passed;
-            let fits = |at: &usize| {
-                self.lengths[*at] <= room && !self.queues[*at][link as usize].is_empty()
-            };
-            let Some(at) = (main..self.lengths.len()).find(fits) else {
+            let here = self.ahead(start, passed) as usize;
+            let length = |one: &Waiting| self.tree[one.edge as usize].length;
+            let fitting = self.at[here]
+                .iter()
+                .find(|one| length(one) <= ranks - passed);
+            let Some(one) = fitting.copied() else {
                 passed += 1;
                 continue;
             };
-            if let Some(path) = self.queues[at][link as usize].pop() {
-                put(path);
+            passed += length(&one);
+            self.at[here].remove(&one);
+            if one.key[0] == main {
+                joint = self.ahead(start, passed);
             }
-            self.left -= 1;
-            passed += self.lengths[at];
-            if at == main {
-                joint = (first + passed) % self.ranks;
-            }
+            put(one);
         }
-        joint
-    }
-
-    /// The longest length of which a lightpath waits (as an index), and the first link from `from`
-    /// on where one does.
-    fn longest(&self, from: u32) -> Option<(usize, u32)> {
-        self.queues.iter().enumerate().find_map(|(at, queue)| {
-            (0..self.ranks)
-                .map(|offset| (from + offset) % self.ranks)
-                .find(|&link| !queue[link as usize].is_empty())
-                .map(|link| (at, link))
-        })
+        Some(joint)
     }
 }
 
-/// Places all lightpaths, each in its step or a later one; one list per step. `None` where more
+/// Places all lightpaths; one list per step, each with whether it goes clockwise. `None` where more
 /// than `most` steps would be needed.
-pub(crate) fn greedily(
+pub(crate) fn place(
     ranks: u32,
     channels: u32,
     tree: &[TreeEdge],
     most: u32,
+    order: Order,
 ) -> Option<Vec<Vec<(bool, PlacedLightpath)>>> {
-    let mut lengths: Vec<u32> = tree.iter().map(|edge| edge.length).collect();
-    lengths.sort_unstable_by(|one, other| other.cmp(one));
-    lengths.dedup();
     let children = children(ranks, tree);
-    let mut waiting = [
-        WaitingByLength::new(ranks, &lengths),
-        WaitingByLength::new(ranks, &lengths),
-    ];
+    let mut waiting = [false, true].map(|clockwise| WaitingRanks {
+        tree,
+        at: vec![BTreeSet::new(); ranks as usize],
+        clockwise,
+        order,
+    });
     // Lightpaths whose block has arrived at their source, by the step from which they may go.
-    let mut due: Vec<Vec<u64>> = vec![Vec::new(); most as usize + 1];
-    for (index, edge) in tree.iter().enumerate() {
-        if edge.parent == 0 {
-            let all = (0..ranks).map(|origin| index as u64 * u64::from(ranks) + u64::from(origin));
-            due.get_mut(edge.step as usize)?.extend(all);
-        }
+    let mut due: Vec<Vec<(u32, u32)>> = vec![Vec::new(); most as usize + 1];
+    let from = |edge: u32, arrived: usize| match order {
+        Order::Longest => arrived.max(tree[edge as usize].step as usize),
+        Order::Urgent => arrived,
+    };
+    for (edge, _) in (0..).zip(tree).filter(|(_, edge)| edge.parent == 0) {
+        let due = due.get_mut(from(edge, 0))?;
+        due.extend((0..ranks).map(|origin| (edge, origin)));
     }
     let mut steps = Vec::new();
-    let mut placed_in_all = 0;
-    while placed_in_all < tree.len() * ranks as usize {
+    let mut left = tree.len() * ranks as usize;
+    while left > 0 {
         interrupt::check();
         let step = steps.len();
         if step >= most as usize {
             return None;
         }
-        for path in std::mem::take(&mut due[step]) {
-            let (edge, origin) = split(ranks, path);
-            let link = first_link(ranks, &tree[edge as usize], origin);
-            let side = usize::from(tree[edge as usize].clockwise);
-            waiting[side].push(tree[edge as usize].length, link, path);
+        for (edge, origin) in std::mem::take(&mut due[step]) {
+            waiting[usize::from(tree[edge as usize].clockwise)].push(edge, origin);
         }
         let mut placed = Vec::new();
-        for (side, waiting) in waiting.iter_mut().enumerate() {
-            let mut first = 0;
+        for waiting in &mut waiting {
+            let (clockwise, mut joint) = (waiting.clockwise, 0);
             for channel in 0..channels {
-                interrupt::check();
-                let Some((main, start)) = waiting.longest(first) else {
-                    break;
-                };
-                first = waiting.tour(main, start, |path| {
-                    let (edge, origin) = split(ranks, path);
-                    placed.push((
-                        side == 1,
-                        PlacedLightpath {
-                            edge,
-                            origin,
-                            channel,
-                        },
-                    ));
+                let filled = waiting.fill(joint, |Waiting { edge, origin, .. }| {
+                    let path = PlacedLightpath {
+                        edge,
+                        origin,
+                        channel,
+                    };
+                    placed.push((clockwise, path));
                 });
+                let Some(end) = filled else { break };
+                joint = end;
             }
         }
         for (_, path) in &placed {
             for &child in &children[path.edge as usize] {
-                let from = (step + 1).max(tree[child as usize].step as usize);
-                let path = u64::from(child) * u64::from(ranks) + u64::from(path.origin);
-                due.get_mut(from)?.push(path);
+                let due = due.get_mut(from(child, step + 1))?;
+                due.push((child, path.origin));
             }
         }
-        placed_in_all += placed.len();
+        left -= placed.len();
         steps.push(placed);
     }
     Some(steps)
 }
 
-fn split(ranks: u32, path: u64) -> (u32, u32) {
-    let ranks = u64::from(ranks);
-    ((path / ranks) as u32, (path % ranks) as u32)
-}
-
-/// The lowest link of a lightpath, links numbered clockwise from 0 for both directions.
-fn first_link(ranks: u32, edge: &TreeEdge, origin: u32) -> u32 {
-    let source = (origin + edge.parent) % ranks;
-    if edge.clockwise {
-        source
-    } else {
-        (source + ranks - edge.length) % ranks
-    }
-}
-
 /// For each edge those that start where it ends.
-pub(crate) fn children(ranks: u32, tree: &[TreeEdge]) -> Vec<Vec<u32>> {
+fn children(ranks: u32, tree: &[TreeEdge]) -> Vec<Vec<u32>> {
     let mut from = FxHashMap::default();
     for (index, edge) in tree.iter().enumerate() {
         let at = (edge.piece, edge.parent);

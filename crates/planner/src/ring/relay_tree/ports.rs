@@ -4,10 +4,6 @@
 //! edge's step. With p ports a step holds at most p edges, beside the limit of c on their lengths in
 //! each direction: S >= ceil((N - 1) / p).
 //!
-//! **Growth.** The ranks that have the block are an interval around its owner. In each step both ends
-//! send lightpaths of lengths 1, ..., q outwards, together p of them, at q (q + 1) / 2 channels a
-//! direction. Where that is at most c, the bound is met.
-//!
 //! **Leaps.** An end that sends one lightpath of length g, and leaves the g - 1 ranks between to be
 //! filled by lightpaths of length 1 in later steps, takes 2g - 1 channels a step for g ranks. With
 //! g = p / 2 at both ends every port is busy where p <= c + 1, but for the first steps.
@@ -18,56 +14,6 @@
 
 use crate::ring::relay_tree::tree::TreeEdge;
 use opticoll_base::interrupt;
-
-/// The tree of an interval that grows at both ends, for each of `pieces`, with at most `ports` edges
-/// per step, `channels` per direction over all of them, and no edge above `reach`; its edges by step.
-pub(crate) fn growth(
-    ranks: u32,
-    pieces: u32,
-    channels: u32,
-    ports: u32,
-    reach: u32,
-) -> Vec<TreeEdge> {
-    let share = (channels / pieces).max(1);
-    let longest = (1..=share).take_while(|q| q * (q + 1) / 2 <= share).last();
-    let longest = longest.unwrap_or(1).min(reach);
-    let most = ports.div_ceil(pieces).max(1);
-    let mut edges = Vec::new();
-    let (mut reached, mut step) = ([0u32; 2], 0u32);
-    while reached[0] + reached[1] + 1 < ranks {
-        let before = reached;
-        let mut left = most;
-        // The side with less to show goes first, so that an odd port alternates.
-        let first = usize::from(before[0] > before[1]);
-        for side in [first, 1 - first] {
-            let fair = if side == first {
-                most.div_ceil(2)
-            } else {
-                left
-            };
-            for length in 1..=longest.min(fair) {
-                interrupt::check();
-                if reached[0] + reached[1] + 1 == ranks || left == 0 {
-                    break;
-                }
-                reached[side] += 1;
-                left -= 1;
-                edges.extend((0..pieces).map(|piece| TreeEdge {
-                    parent: match side {
-                        0 => before[0],
-                        _ => (ranks - before[1]) % ranks,
-                    },
-                    length,
-                    clockwise: side == 0,
-                    step,
-                    piece,
-                }));
-            }
-        }
-        step += 1;
-    }
-    edges
-}
 
 /// The tree of fewest steps found whose steps have at most `ports` edges and total lengths of at most
 /// `channels` per direction: one interval of ranks with the block grows by leaps of one length at both

@@ -10,7 +10,7 @@ use crate::ring::relay_tree::tree::{self, Reserve, TreeEdge};
 use crate::{
     Form, MOST_TRANSFERS, PlannerError, empty_plan, ring::relay_tree::capability,
     ring::relay_tree::few_ranks, ring::relay_tree::fronts, ring::relay_tree::multicast,
-    ring::relay_tree::pack, ring::relay_tree::urgent, selection::named,
+    ring::relay_tree::pack, selection::named,
 };
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
@@ -228,9 +228,9 @@ fn attempt(
                 placed: None,
             });
         }
-        for place in [pack::greedily, urgent::place] {
+        for order in pack::Order::ALL {
             let fewer = best.as_ref().map_or(enough, |found| found.steps) - 1;
-            if let Some(placed) = place(ranks, channels, &tree, fewer) {
+            if let Some(placed) = pack::place(ranks, channels, &tree, fewer, order) {
                 let taken = placed.len() as u32;
                 best = Some(Packed {
                     tree: tree.clone(),
