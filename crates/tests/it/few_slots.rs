@@ -63,11 +63,9 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
     plan
 }
 
-const WAYS: [(CollectiveKind, &str); 18] = [
+const WAYS: [(CollectiveKind, &str); 16] = [
     (CollectiveKind::AllReduce, "pipelined:pieces=3"),
     (CollectiveKind::AllReduce, "grouped"),
-    (CollectiveKind::AllGather, "grouped"),
-    (CollectiveKind::ReduceScatter, "grouped"),
     (CollectiveKind::Broadcast, "tree"),
     (CollectiveKind::Reduce, "tree"),
     (CollectiveKind::Scatter, "tree"),
@@ -144,66 +142,39 @@ fn given_groups_radices_and_stages_take_the_slots_of_their_loads() {
     // A group of m with its owner in the middle has load floor(m / 2), one of which all are owners
     // floor(m^2 / 4); an exchange among n ceil(floor(n^2 / 4) / 2); a radix q floor(q / 2); stages
     // (N / m) floor(m^2 / 4), half of it on the first. Slots are loads times stripes over c, up and
-    // down. An all_gather hands down the blocks before and behind a member's own: two stripes at least.
+    // down.
     for (kind, spec, ranks, wavelengths, slots) in [
+        (CollectiveKind::AllReduce, "grouped:groups=5", 25, 4, 3),
         (
             CollectiveKind::AllReduce,
-            "grouped:groups=5,core=exchange",
+            "grouped:groups=5,stripes=2x1",
             25,
             4,
             3,
         ),
         (
             CollectiveKind::AllReduce,
-            "grouped:groups=5,stripes=2x1,core=exchange",
-            25,
-            4,
-            3,
-        ),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=5,stripes=3x1,core=exchange",
+            "grouped:groups=5,stripes=3x1",
             25,
             4,
             5,
         ),
+        (CollectiveKind::AllReduce, "grouped:groups=5x5", 25, 2, 4),
         (
             CollectiveKind::AllReduce,
-            "grouped:groups=5x5,core=one_stage",
-            25,
-            2,
-            4,
-        ),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=4,owners=4,core=one_stage",
+            "grouped:groups=4,owners=4",
             16,
             8,
-            4,
+            3,
         ),
         (
             CollectiveKind::AllReduce,
-            "grouped:groups=4,owners=4,core=one_stage",
+            "grouped:groups=4,owners=4",
             16,
             4,
-            6,
-        ),
-        (CollectiveKind::AllReduce, "grouped:groups=129", 1024, 64, 4),
-        (CollectiveKind::AllGather, "grouped:groups=4", 16, 2, 4),
-        (
-            CollectiveKind::AllGather,
-            "grouped:groups=4,stripes=2x1",
-            16,
-            2,
             4,
         ),
-        (
-            CollectiveKind::ReduceScatter,
-            "grouped:groups=4,stripes=2x1",
-            16,
-            2,
-            4,
-        ),
+        (CollectiveKind::AllReduce, "grouped:groups=129", 1024, 64, 3),
         (CollectiveKind::Broadcast, "tree:radices=5x5", 25, 2, 2),
         (CollectiveKind::Broadcast, "tree:radices=129x8", 1024, 64, 2),
         (
@@ -470,11 +441,6 @@ fn small_all_reduces_take_a_third_of_the_named_algorithms_time() {
     let size = "1MB".parse().unwrap();
     let outcome = simulate::simulate(&plan, size, Policy::EveryStep, "circuit").unwrap();
     assert!(outcome.time.seconds() < 250e-6, "{}", outcome.time);
-    let collective = Collective::new(CollectiveKind::AllGather, 1024).unwrap();
-    let plan = check("grouped", &fabric, collective, "1KiB", Policy::EveryStep);
-    let size = "1KiB".parse().unwrap();
-    let outcome = simulate::simulate(&plan, size, Policy::EveryStep, "circuit").unwrap();
-    assert!(outcome.time.seconds() < 190e-6, "{}", outcome.time);
 }
 
 #[test]
@@ -503,23 +469,8 @@ fn what_does_not_fit_is_refused_with_the_reason() {
         ),
         (
             CollectiveKind::AllReduce,
-            "grouped:core=ring",
-            "exchange, one_stage, relay_tree",
-        ),
-        (
-            CollectiveKind::AllReduce,
             "grouped:group=4",
             "did you mean `groups`",
-        ),
-        (
-            CollectiveKind::AllGather,
-            "grouped:groups=4,owners=2",
-            "not consecutive",
-        ),
-        (
-            CollectiveKind::AllGather,
-            "grouped:core=exchange",
-            "one_stage or relay_tree",
         ),
         (
             CollectiveKind::Broadcast,

@@ -30,7 +30,7 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("all_reduce"),
         OptionRecord::new(
             "plan",
-            "algorithm of that collective, such as grouped/groups=17/core=exchange",
+            "algorithm of that collective, such as grouped/groups=17",
         )
         .range("algorithms of that collective")
         .default("the fastest found"),

@@ -178,6 +178,7 @@ impl<'a> Gathering<'a> {
         let rest = (largest - self.piece(gather)).saturating_mul(slots);
         let longer = least::of_slots(ring, Policy::Free, 0, rest, 1)?;
         let estimate = estimate.plus(longer)?;
+        let kind = self.question.collective.kind();
         Ok(Contender {
             name: spec.to_string(),
             slots,
