@@ -22,11 +22,10 @@
 //! **Pieces.** A slot costs its reconfiguration and v d / B. Where blocks take longer than a reconfiguration, trees of many slots with less than a
 //! block on a lightpath are the fastest: a block is cut into pieces, and v counts pieces.
 
+mod cache;
 mod filling;
 mod gaps;
 mod grouping;
-mod known;
-mod last;
 mod limits;
 mod pace;
 mod recipes;
@@ -38,9 +37,7 @@ mod walks;
 use std::ops::Range;
 
 use crate::assembly::{Assembly, SharedMove};
-use crate::ring::collectors::Collectors;
 use crate::ring::few_slots::{self, Estimate, Recipe};
-use crate::ring::grouped::GroupedLayout;
 use crate::selection::contest::Contender;
 use crate::{GATHERED, OnMachine, Planned, Planner, PlannerError, Question, Scope, time_reversal};
 use filling::Family;
@@ -52,7 +49,6 @@ use opticoll_fabric::fabric::Light;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
-use opticoll_simulate::Policy;
 use pace::Pace;
 use tree::BundleTree;
 
@@ -64,6 +60,8 @@ pub(crate) struct Bundles {
     /// Pieces of a lightpath in the slot in which holders of sums exchange them.
     meeting: Option<u32>,
     volumes: Vec<u32>,
+    /// The tree with which the search found it; none where options give the recipe.
+    tree: Option<BundleTree>,
 }
 
 /// The planner of bundles.
@@ -115,10 +113,6 @@ const MOST_PIECES: u32 = 64;
 
 /// Slots that nobody asks for.
 const MOST_SLOTS: usize = 64;
-
-/// On rings of more ranks, what bundles take at least is to be so many times less than what other plans take.
-const LARGE_RING: u32 = 64;
-const WORTH: f64 = 1.03;
 
 impl Recipe for Bundles {
     const NAME: &'static str = "bundles";
@@ -218,6 +212,7 @@ impl Recipe for Bundles {
             pieces,
             meeting,
             volumes,
+            tree: None,
         }))
     }
 
@@ -228,11 +223,10 @@ impl Recipe for Bundles {
         let pace = pace(ring, question);
         let halves = pace.halves;
         let found = recipes::fastest(ring, &pace);
-        let found = found.map(|found| Estimate {
-            time: found.time,
-            slots: (found.recipe.volumes.len() as u64 + 1) * halves
-                - u64::from(found.recipe.meeting.is_some()),
-            recipe: found.recipe,
+        let found = found.map(|(time, recipe)| Estimate {
+            time,
+            slots: (recipe.volumes.len() as u64 + 1) * halves - u64::from(recipe.meeting.is_some()),
+            recipe,
         });
         found.into_iter().collect()
     }
@@ -259,48 +253,16 @@ fn contenders<'a>(
     question: &Question<'a>,
     ring: &'a WdmRing,
 ) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let Some(others) = slower(ring, question) else {
+    if ring.ports.is_some() || !ring.broken.is_empty() || ring.ranks < 4 {
         return Ok(Vec::new());
-    };
-    // Where circuits may stay, plans of many slots are often far faster, so that no tree needs to be looked for.
-    let may_stay = matches!(question.policy(), Policy::OnChange | Policy::PerPort);
-    if !may_stay || ring.ranks <= LARGE_RING {
-        return few_slots::contenders::<Bundles>(question, ring);
     }
+    // Lightpaths of a slot may all be short.
     let without_light = Pace {
         hops: 0,
         ..pace(ring, question)
     };
     let least = recipes::least(ring, &without_light) as u64;
-    Ok(vec![few_slots::sought::<Bundles>(
-        question, ring, least, others,
-    )])
-}
-
-/// What other plans of few slots take, where that is longer than bundles do at least, on large rings by a factor of [`WORTH`]. There, bundles are
-/// only for slots that cost a reconfiguration.
-fn slower(ring: &WdmRing, question: &Question<'_>) -> Option<u64> {
-    let charged = match question.policy() {
-        Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
-        _ => 0,
-    };
-    let takes_none = ring.ports.is_some() || !ring.broken.is_empty() || ring.ranks < 4;
-    if takes_none || (charged == 0 && ring.ranks > LARGE_RING) {
-        return None;
-    }
-    let others = match question.collective.kind() {
-        CollectiveKind::AllReduce => least(GroupedLayout::estimated(ring, question)),
-        _ => least(Collectors::estimated(ring, question)),
-    };
-    let worth = if ring.ranks > LARGE_RING { WORTH } else { 1.0 };
-    let own = recipes::least(ring, &pace(ring, question));
-    (own * worth < others as f64).then_some(others)
-}
-
-/// The least of estimated times.
-fn least<R>(estimates: Vec<Estimate<R>>) -> u64 {
-    let times = estimates.iter().map(|estimate| estimate.time);
-    times.min().unwrap_or(u64::MAX)
+    Ok(vec![few_slots::sought::<Bundles>(question, ring, least)])
 }
 
 /// The plan that a spec names.

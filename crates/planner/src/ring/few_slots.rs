@@ -123,13 +123,11 @@ pub(crate) fn contenders<'a, R: Recipe>(
         .collect())
 }
 
-/// A contender whose recipes are looked for in its turn, as they are expected to take `least` picoseconds at least. A large plan is not made where it is
-/// expected to take longer than `others`.
+/// Returns a contender whose recipes are searched in its turn, as they are expected to take `least` picoseconds at least.
 pub(crate) fn sought<'a, R: Recipe>(
     question: &Question<'a>,
     ring: &'a WdmRing,
     least: u64,
-    others: u64,
 ) -> Contender<'a> {
     let ranks = u64::from(ring.ranks);
     let question = *question;
@@ -147,9 +145,7 @@ pub(crate) fn sought<'a, R: Recipe>(
             let Some(fastest) = estimates.min_by_key(|estimate| estimate.time) else {
                 return Err(refuse::<R>(ring, "no recipe for it was found".into()));
             };
-            let others = Time::from_ps(others);
-            let limit = limit.map_or(others, |limit| limit.min(others));
-            made(&question, ring, &fastest, Some(limit))
+            made(&question, ring, &fastest, limit)
         }),
     }
 }

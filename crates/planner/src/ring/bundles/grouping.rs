@@ -89,15 +89,14 @@ impl Grouping {
     }
 }
 
-/// Lengths that lightpaths may have: all, or all short ones and then each a tenth more than the one before.
-pub(super) fn lengths(grouping: &Grouping, all: bool) -> Vec<u32> {
+/// Returns the lengths that lightpaths may have: all up to 21, and then each a tenth more than the one before.
+pub(super) fn lengths(grouping: &Grouping) -> Vec<u32> {
     let widest = grouping.parts.iter().max().copied().unwrap_or(1);
     let most = (widest * grouping.group)
         .min(grouping.ranks / 2)
         .min(grouping.longest);
     let most = most.max(1);
-    let part = if all { 0 } else { 1 };
-    let grow = |length: &u32| Some((length + 1).max(length * (11 + part) / 11));
+    let grow = |length: &u32| Some((length + 1).max(length * 12 / 11));
     let lengths = std::iter::successors(Some(1), grow);
     lengths.take_while(|length| *length <= most).collect()
 }

@@ -6,29 +6,28 @@ use super::grouping::Grouping;
 /// Prices have rounding errors: a tree that costs so many times what slots offer still fits.
 pub(super) const FITTING: f32 = 1.001;
 
-/// Where a tree was not found, slots are to offer such a part more at least.
-const MORE: f32 = 0.001;
-
 /// For groups of one size, holders and a number of slots.
 #[derive(Clone, Default)]
 pub(super) struct PriceLimits {
     /// What trees cost at least.
     least: Vec<(Vec<f32>, f32)>,
-    /// Where none was found.
-    missed: Vec<Missed>,
+    /// Rooms in which none was found.
+    missed: Vec<Vec<f32>>,
 }
 
 impl PriceLimits {
     /// Whether slots with so many pieces on a lightpath offer enough, for all that is known, with a part to spare.
     pub(super) fn allow(&self, grouping: &Grouping, volumes: &[u32], spare: f32) -> bool {
-        if self
-            .missed
-            .iter()
-            .any(|one| one.excludes(grouping, volumes))
-        {
+        let rooms = rooms(grouping, volumes);
+        let fits = |missed: &Vec<f32>| {
+            rooms
+                .iter()
+                .zip(missed)
+                .all(|(room, missed)| room <= missed)
+        };
+        if self.missed.iter().any(fits) {
             return false;
         }
-        let rooms = rooms(grouping, volumes);
         let offers = |prices: &[f32]| offered(prices, &rooms);
         let mut least = self.least.iter();
         least.all(|(prices, cost)| *cost <= (1.0 - spare) * FITTING * offers(prices))
@@ -44,35 +43,9 @@ impl PriceLimits {
         self.least.push((prices.to_vec(), cost));
     }
 
-    /// No tree was found.
-    pub(super) fn miss(&mut self, missed: Missed) {
-        self.missed.push(missed);
-    }
-}
-
-/// What is known where no tree was found.
-#[derive(Clone)]
-pub(super) enum Missed {
-    /// There is none in these rooms, nor in others none of which is larger.
-    These(Vec<f32>),
-    /// At these prices, slots must offer so much.
-    Cost { prices: Vec<f32>, cost: f32 },
-}
-
-impl Missed {
-    /// Whether slots with so many pieces on a lightpath are known to have no tree.
-    pub(super) fn excludes(&self, grouping: &Grouping, volumes: &[u32]) -> bool {
-        let offers = rooms(grouping, volumes);
-        match self {
-            Missed::These(rooms) => offers.iter().zip(rooms).all(|(offer, room)| offer <= room),
-            Missed::Cost { prices, cost } => *cost > offered(prices, &offers),
-        }
-    }
-
-    /// Of a tree that lacked such a part of what rooms offer.
-    pub(super) fn at(prices: Vec<f32>, rooms: &[f32], lacking: f32) -> Missed {
-        let cost = offered(&prices, rooms) * (1.0 + lacking.max(MORE));
-        Missed::Cost { prices, cost }
+    /// There is no tree in these rooms, nor in others none of which is larger.
+    pub(super) fn miss(&mut self, rooms: Vec<f32>) {
+        self.missed.push(rooms);
     }
 }
 
@@ -109,15 +82,14 @@ mod tests {
         assert!(limits.allow(&grouping, &[2, 2], 0.1));
     }
 
-    /// Where no tree was found in slots of 2 and 3 pieces, none is looked for in slots neither of which has more; or in none that offer as
-    /// little at the prices.
+    /// Where no tree was found in slots of 2 and 3 pieces, none is looked for in slots neither of which has more.
     #[test]
     fn slots_without_a_tree_are_not_tried_again() {
         let fabric =
             opticoll_fabric::fabric::Fabric::parse("wdm_ring:ranks=16,wavelengths=5").unwrap();
         let grouping = Grouping::new(crate::ring_of(&fabric).unwrap(), 1);
         let mut limits = PriceLimits::default();
-        limits.miss(Missed::These(rooms(&grouping, &[2, 3])));
+        limits.miss(rooms(&grouping, &[2, 3]));
         for (volumes, allowed) in [
             ([2, 3], false),
             ([1, 3], false),
@@ -130,10 +102,5 @@ mod tests {
                 "{volumes:?}"
             );
         }
-        let mut limits = PriceLimits::default();
-        let rooms = rooms(&grouping, &[2; 5]);
-        limits.miss(Missed::at(vec![1.0; 5], &rooms, 0.2));
-        assert!(!limits.allow(&grouping, &[1, 2, 2, 2, 3], 0.0));
-        assert!(limits.allow(&grouping, &[3, 3, 3, 2, 2], 0.0));
     }
 }

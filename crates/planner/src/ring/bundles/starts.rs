@@ -7,13 +7,13 @@ use super::gaps::gaps_between;
 use super::grouping::{Grouping, distance};
 use opticoll_base::interrupt;
 
-/// Sets of holders that are tried for channels.
+/// Sets of holders, the best first, for whose first slot channels are searched.
 const MOST_STARTS: usize = 400;
 
-/// Sets of holders that are tried for channels of an exchange.
+/// Sets of holders, the best first, for whose exchange channels are searched.
 const MOST_MEETINGS: usize = 40;
 
-/// More holders have too many pairs.
+/// Maximum number of holders that exchange: the links between all pairs grow with its square.
 const MOST_HOLDERS: u32 = 8;
 
 /// The holders after the first slot.

@@ -3,25 +3,24 @@
 use std::collections::BTreeMap;
 
 use super::Bundles;
+use super::cache::TimedRecipe;
 use super::grouping::Grouping;
-use super::known::Timed;
-use super::limits::PriceLimits;
+use super::limits::{PriceLimits, rooms};
 use super::starts::Start;
-use super::tree::{BundleTree, Effort, SMALL_RING, Search};
+use super::tree::{BundleTree, Search};
 use opticoll_base::interrupt;
-use opticoll_base::memory;
 
-/// The parts of all links that slots have to spare: first trees that have much of them are looked for.
+/// The parts of all links that slots have to spare: first trees that have much of them are looked for. Without such
+/// rounds, 12 of 49 recipes take up to 19 % longer.
 const SPARE: [f32; 8] = [0.5, 0.3, 0.15, 0.06, 0.03, 0.015, 0.007, 0.0];
 
-/// Trees that are looked for with so much to spare; on small rings more.
-const MOST_TRIED: usize = 8;
-const MOST_TRIED_SMALL: usize = 24;
+/// Maximum number of tree searches with the same part to spare, once a tree is known.
+const MAX_TRIED: usize = 24;
 
-/// Ranks, slots and lengths, multiplied, of all trees that are tried.
+/// Budget of a question's tree searches, in ranks times slots times lengths.
 const MOST_WORK: usize = 15_000_000;
 
-/// So many ranks in a group take no more work than one.
+/// Ranks in a group that take no more work than one.
 const GROUP: u32 = 8;
 
 /// A number of slots for groups of a size.
@@ -92,7 +91,6 @@ struct Trial<'a> {
     one: &'a Try<'a>,
     grouping: Grouping,
     starts: Vec<Start>,
-    effort: &'a Effort,
     spare: f32,
 }
 
@@ -103,138 +101,86 @@ impl Trial<'_> {
             lengths: &self.one.frame.lengths,
             starts: &self.starts,
             volumes: &self.one.volumes,
-            effort: self.effort,
             spare: self.spare,
         }
     }
 
-    fn timed(&self, tree: BundleTree) -> Timed {
+    fn timed(&self, tree: BundleTree) -> TimedRecipe {
         let one = self.one;
         let recipe = Bundles {
             group: self.grouping.group,
             pieces: one.pieces,
             meeting: one.frame.meeting.map(|volume| volume * one.pieces),
             volumes: one.volumes.clone(),
+            tree: Some(tree),
         };
-        Timed {
-            time: one.time,
-            recipe,
-            tree,
-        }
+        (one.time, recipe)
     }
-}
-
-/// What is known after some trials.
-#[derive(Clone, Default)]
-struct Known {
-    limits: BTreeMap<(usize, u32), PriceLimits>,
-    work: usize,
-    /// Trees that were looked for with so much to spare.
-    tried: usize,
-    /// The places of recipes whose prices were adjusted.
-    priced: Vec<usize>,
 }
 
 /// The recipes, by their times.
 pub(super) struct Trials<'a> {
     tries: &'a [Try<'a>],
-    effort: &'a Effort,
-    /// Trees that are looked for with so much to spare, where one is known.
-    most_tried: usize,
-    /// What takes as long or longer is of no use.
+    /// Recipes that take as long or longer are of no use.
     most: u64,
-    known: Known,
+    limits: BTreeMap<(usize, u32), PriceLimits>,
+    /// Work of all tree searches so far.
+    work: usize,
+    /// Tree searches so far with the same part to spare.
+    tried: usize,
 }
 
 impl<'a> Trials<'a> {
-    /// Only recipes that take less than `most` picoseconds are tried.
-    pub(super) fn new(
-        ranks: u32,
-        tries: &'a [Try<'a>],
-        effort: &'a Effort,
-        most: u64,
-    ) -> Trials<'a> {
+    /// Tries only recipes that take less than `most` picoseconds.
+    pub(super) fn new(tries: &'a [Try<'a>], most: u64) -> Trials<'a> {
         Trials {
             tries,
-            effort,
-            most_tried: match ranks <= SMALL_RING {
-                true => MOST_TRIED_SMALL,
-                false => MOST_TRIED,
-            },
             most,
-            known: Known::default(),
+            limits: BTreeMap::new(),
+            work: 0,
+            tried: 0,
         }
     }
 
-    /// The fastest recipe that was found with a tree.
-    pub(super) fn fastest(mut self) -> Option<Timed> {
+    /// Returns the fastest recipe that was found with a tree.
+    pub(super) fn fastest(mut self) -> Option<TimedRecipe> {
         let mut fastest = None;
         for spare in SPARE {
-            self.known.tried = 0;
+            self.tried = 0;
             if let Some(found) = self.first(spare) {
-                self.most = found.time;
+                self.most = found.0;
                 fastest = Some(found);
             }
         }
         fastest
     }
 
-    /// The first recipe that is found with a tree. At the same time the tree of the next recipe is looked for, as if the first had none. It
-    /// counts only if the first one's miss leaves out none of the recipes looked at.
-    fn first(&mut self, spare: f32) -> Option<Timed> {
-        let mut next = self.next(0, spare);
-        while let Some(first) = next {
-            let known = self.known.clone();
-            self.known.priced.clear();
-            let (ahead, tree) = interrupt::both(
-                || {
-                    memory::attempt(|| {
-                        let second = self.next(first.place + 1, spare)?;
-                        let tree = second.search().tree();
-                        Some((second, tree))
-                    })
-                },
-                || first.search().tree(),
-            );
-            let missed = match tree {
-                Ok(tree) => {
-                    self.known = known;
-                    return Some(first.timed(tree));
+    /// Returns the first recipe that is found with a tree.
+    fn first(&mut self, spare: f32) -> Option<TimedRecipe> {
+        let mut from = 0;
+        while let Some(trial) = self.next(from, spare) {
+            match trial.search().tree() {
+                Some(tree) => return Some(trial.timed(tree)),
+                None => {
+                    let missed = rooms(&trial.grouping, &trial.one.volumes);
+                    self.limits(trial.one).miss(missed);
                 }
-                Err(missed) => missed,
-            };
-            let is_left_out = |&place: &usize| {
-                let one = &self.tries[place];
-                one.key() == first.one.key() && missed.excludes(&first.grouping, &one.volumes)
-            };
-            if self.known.priced.iter().any(is_left_out) {
-                self.known = known;
-                self.limits(first.one).miss(missed);
-                next = self.next(first.place + 1, spare);
-                continue;
             }
-            self.limits(first.one).miss(missed);
-            let (second, tree) = ahead.unwrap_or_else(|much| memory::refuse(much))?;
-            match tree {
-                Ok(tree) => return Some(second.timed(tree)),
-                Err(missed) => self.limits(second.one).miss(missed),
-            }
-            next = self.next(second.place + 1, spare);
+            from = trial.place + 1;
         }
         None
     }
 
     fn limits(&mut self, one: &Try<'_>) -> &mut PriceLimits {
-        self.known.limits.entry(one.key()).or_default()
+        self.limits.entry(one.key()).or_default()
     }
 
-    /// The next recipe that may have a tree, from a place on.
+    /// Returns the next recipe that may have a tree, from a place on.
     fn next(&mut self, from: usize, spare: f32) -> Option<Trial<'a>> {
-        let (tries, effort) = (self.tries, self.effort);
-        for (place, one) in tries.iter().enumerate().skip(from) {
+        for (place, one) in self.tries.iter().enumerate().skip(from) {
             interrupt::check();
-            let is_enough = self.most < u64::MAX && self.known.tried >= self.most_tried;
-            if one.time >= self.most || is_enough || self.known.work > MOST_WORK {
+            let is_enough = self.most < u64::MAX && self.tried >= MAX_TRIED;
+            if one.time >= self.most || is_enough || self.work > MOST_WORK {
                 return None;
             }
             if !one.may_spare(spare) {
@@ -250,42 +196,14 @@ impl<'a> Trials<'a> {
                 one,
                 grouping,
                 starts: starts.map(|start| start.in_pieces(one.pieces)).collect(),
-                effort,
                 spare,
             };
-            self.known.priced.push(place);
             if trial.search().may_fit(self.limits(one)) {
-                self.known.work += one.work();
-                self.known.tried += 1;
+                self.work += one.work();
+                self.tried += 1;
                 return Some(trial);
             }
         }
         None
-    }
-}
-
-#[cfg(test)]
-impl Trials<'_> {
-    /// The same, one recipe after the other.
-    pub(super) fn fastest_one_by_one(mut self) -> (Option<Timed>, usize) {
-        let (mut fastest, mut missed) = (None, 0);
-        for spare in SPARE {
-            self.known.tried = 0;
-            let mut next = self.next(0, spare);
-            while let Some(trial) = next {
-                match trial.search().tree() {
-                    Ok(tree) => {
-                        self.most = trial.one.time;
-                        fastest = Some(trial.timed(tree));
-                    }
-                    Err(miss) => {
-                        missed += 1;
-                        self.limits(trial.one).miss(miss);
-                    }
-                }
-                next = self.next(trial.place + 1, spare);
-            }
-        }
-        (fastest, missed)
     }
 }
