@@ -27,7 +27,7 @@
 
 use std::collections::BTreeMap;
 
-use super::live::{Live, MessageEvent, PlannedCollective};
+use super::live::{Live, MessageEvent, MessageTimes, PlannedCollective, ReadyMessage};
 use super::{Policy, SimulationError};
 use crate::table::Details;
 use opticoll_base::event::EventQueue;
@@ -175,20 +175,25 @@ impl<'a> OnDemand<'a> {
 }
 
 impl Live for OnDemand<'_> {
+    fn ranks(&self) -> Option<u32> {
+        Some(self.ring.ranks)
+    }
+
     fn send(
         &mut self,
         number: u32,
-        (source, destination): (u32, u32),
-        _route: u32,
-        bytes: Bytes,
-        now: Time,
-    ) -> Result<(), SimulationError> {
-        let message = PathRequest {
+        message: ReadyMessage,
+    ) -> Result<Option<MessageTimes>, SimulationError> {
+        if let Some(own) = message.to_itself() {
+            return Ok(Some(own));
+        }
+        let (source, destination) = (message.source, message.destination);
+        let request = PathRequest {
             number,
             source,
             destination,
-            bytes,
-            asked: now,
+            bytes: message.bytes,
+            asked: message.ready,
         };
         if self.channels == 0 || self.paths(source, destination).next().is_none() {
             let problem = format!(
@@ -197,7 +202,8 @@ impl Live for OnDemand<'_> {
             );
             return Err(SimulationError::refused("on_demand", problem));
         }
-        self.ask(Request::Message(message), now)
+        self.ask(Request::Message(request), message.ready)?;
+        Ok(None)
     }
 
     fn carry_out(

@@ -12,11 +12,11 @@ mod set_up;
 mod time_independent;
 
 use opticoll::families::Medium;
+use opticoll::simulate::live::Live;
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::network::Transport;
-use opticoll::workload::network_model::NetworkModel;
 use opticoll::workload::program::Program;
 use opticoll::workload::replay::{EndCosts, ReplaySettings, Replayed, replay};
 
@@ -26,11 +26,11 @@ fn transport(network: &str, ranks: u32) -> Transport {
     Transport::new(medium, None::<[(&str, &str); 0]>).unwrap()
 }
 
-fn run(program: &Program, model: &mut impl NetworkModel) -> Replayed {
+fn run(program: &Program, model: &mut impl Live) -> Replayed {
     run_between(EndCosts::default(), program, model)
 }
 
-fn run_between(ends: EndCosts, program: &Program, model: &mut impl NetworkModel) -> Replayed {
+fn run_between(ends: EndCosts, program: &Program, model: &mut impl Live) -> Replayed {
     let settings = ReplaySettings {
         timeline: true,
         ends,

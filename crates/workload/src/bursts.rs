@@ -13,9 +13,7 @@
 //! # Ok::<(), opticoll_simulate::burst::BurstError>(())
 //! ```
 
-use super::network_model::SimulatedNetwork;
 use opticoll_fabric::families::Medium;
-use opticoll_simulate::SimulationError;
 use opticoll_simulate::burst::collective::{Congestion, OnRequest};
 use opticoll_simulate::burst::{BurstError, BurstNetwork, BurstSettings, BurstWork};
 
@@ -76,16 +74,13 @@ impl OverBursts {
     ///
     /// # Errors
     /// Settings that contradict each other or the network.
-    pub fn start(&self) -> Result<SimulatedNetwork<'_>, SimulationError> {
+    pub fn start(&self) -> Result<OnRequest<'_>, BurstError> {
         let OverBursts {
             network,
             congestion,
             settings,
             work,
         } = self;
-        Ok(SimulatedNetwork {
-            live: Box::new(OnRequest::new(network, work, settings, congestion)?),
-            ranks: network.hosts(),
-        })
+        OnRequest::new(network, work, settings, congestion)
     }
 }

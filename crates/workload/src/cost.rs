@@ -10,15 +10,15 @@
 //!   the sender's port is free and holds it for max(g, n G); its head is there L later and waits until
 //!   the receiver's port is free, which it then holds for max(g, n G); n G after that it has arrived.
 
-use super::network_model::{MessageTimes, NetworkModel, ReadyMessage};
 use opticoll_base::units::{Rate, Time};
 use opticoll_simulate::SimulationError;
+use opticoll_simulate::live::{Live, MessageTimes, ReadyMessage};
 
 /// A network that costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Zero;
 
-impl NetworkModel for Zero {
+impl Live for Zero {
     fn send(
         &mut self,
         _: u32,
@@ -40,7 +40,7 @@ pub struct Hockney {
     pub rate: Rate,
 }
 
-impl NetworkModel for Hockney {
+impl Live for Hockney {
     fn send(
         &mut self,
         _: u32,
@@ -79,7 +79,7 @@ impl LogGp {
     }
 }
 
-impl NetworkModel for LogGp {
+impl Live for LogGp {
     fn send(
         &mut self,
         _: u32,

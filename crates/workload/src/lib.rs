@@ -37,7 +37,6 @@ pub mod expand;
 pub mod goal_plan;
 pub mod goal_text;
 pub mod network;
-pub mod network_model;
 pub mod plan_messages;
 pub mod program;
 pub mod replay;

@@ -9,6 +9,18 @@
 //! | a fabric with links, or a `wdm_ring` | what its simulator says |
 //! | links with `wavelengths` | what a lightpath on request costs ([`OverBursts`]) |
 //!
+//! **Simulated networks:**
+//!
+//! * an electrical fabric under `fluid`: each message is a flow over its route; flows share links max-min
+//!   fairly; a message has left when it has arrived, since it holds the links all along;
+//! * under `packet`: each message is handed to its rank's terminal, which cuts it into chunks; it has left
+//!   when the last chunk is on the terminal's link;
+//! * a ring of wavelengths: collectives are carried out by their plans, and wait until the links that they use are
+//!   free; each other message asks for a lightpath ([`opticoll_simulate::on_demand`]) and waits for one if there is none;
+//!   it has left when it has arrived.
+//!
+//! A message to the rank itself costs nothing there.
+//!
 //! What a rank spends on a message, and which messages leave at once, are the [`EndCosts`] of all of them.
 
 use std::fmt;
@@ -19,7 +31,6 @@ use super::error::TraceError;
 use super::expand::{
     Algorithms, ChosenAlgorithm, CollectiveTarget, Expanded, SetUp, expand_on, expand_plan,
 };
-use super::network_model::{MessageTimes, NetworkModel, ReadyMessage, SimulatedNetwork, on_fabric};
 use super::program::Program;
 use super::replay::{Eager, EndCosts, ReplaySettings, Replayed, replay};
 use super::trace::Trace;
@@ -33,7 +44,7 @@ use opticoll_fabric::family::message_cost::MessageCost;
 use opticoll_plan::plan::Plan;
 use opticoll_simulate::burst::BurstError;
 use opticoll_simulate::fluid::Endpoint;
-use opticoll_simulate::live::{MessageEvent, PlannedCollective};
+use opticoll_simulate::live::{Live, MessageEvent, MessageTimes, PlannedCollective, ReadyMessage};
 use opticoll_simulate::table::Details;
 use opticoll_simulate::{Method, SimulationError, Simulator};
 
@@ -357,11 +368,33 @@ fn replay_program(program: &Program, request: &ReplayRequest<'_>) -> Result<Done
     }
 }
 
+/// The settings of simulators that have no place in a replay, which has ends, calls and steps of its own.
+const OF_PLANS: [&str; 4] = ["start", "endpoint", "issue", "overhead"];
+
+/// Returns a fabric without messages under the simulator of a method, and the simulator's name.
+///
+/// # Errors
+/// A fabric or simulator that knows no single messages, a setting that does not fit.
+pub fn on_fabric<'a>(
+    fabric: &'a Fabric,
+    method: &'a Method,
+) -> Result<(Box<dyn Live + 'a>, &'static str), SimulationError> {
+    let of = "plans; the ends of a replay have an overhead and an eager limit of their own";
+    let simulator = Simulator::of(fabric, method)?;
+    let live = simulator.live.ok_or_else(|| {
+        let hint = "replays run message by message: fluid and packet on electrical fabrics, circuit on a \
+                    wdm_ring";
+        simulator.not_on(fabric, hint)
+    })?;
+    method.lacks(&OF_PLANS, simulator.name, of)?;
+    Ok((live(fabric, method)?, simulator.name))
+}
+
 /// Carries out one collective, alone, in the time of its plan.
 #[derive(Default)]
 struct AsPlanned(Option<MessageEvent>);
 
-impl NetworkModel for AsPlanned {
+impl Live for AsPlanned {
     fn send(
         &mut self,
         _number: u32,
@@ -395,7 +428,7 @@ impl NetworkModel for AsPlanned {
 /// A lightpath serves both ends until the last byte is there: its sender is free then, not before.
 struct OverLight(Hockney);
 
-impl NetworkModel for OverLight {
+impl Live for OverLight {
     fn send(
         &mut self,
         number: u32,
@@ -430,7 +463,7 @@ fn done(
 fn modelled(
     program: &Program,
     name: &'static str,
-    mut model: impl NetworkModel,
+    mut model: impl Live,
     request: &ReplayRequest<'_>,
 ) -> Result<Done, TraceError> {
     if let Some(simulator) = request.method.simulator {
@@ -459,22 +492,22 @@ fn modelled(
 
 fn simulated(
     program: &Program,
-    mut model: SimulatedNetwork<'_>,
+    mut model: Box<dyn Live + '_>,
     simulator: &'static str,
     request: &ReplayRequest<'_>,
 ) -> Result<Done, TraceError> {
     if !program.routes.is_empty() {
-        model.live.take_routes(&program.routes)?;
+        model.take_routes(&program.routes)?;
     }
-    let replayed = replay(program, &mut model, request.settings.clone())?;
-    let found = model.live.close(replayed.time)?;
+    let replayed = replay(program, &mut *model, request.settings.clone())?;
+    let found = model.close(replayed.time)?;
     Ok(done(replayed, simulator, found, program, request))
 }
 
 fn over_bursts<'a>(
     over: &'a OverBursts,
     method: &Method,
-) -> Result<SimulatedNetwork<'a>, SimulationError> {
+) -> Result<Box<dyn Live + 'a>, SimulationError> {
     if let Some(simulator) = method.simulator {
         return Err(SimulationError::Fabric {
             simulator: simulator.name,
@@ -483,5 +516,5 @@ fn over_bursts<'a>(
         });
     }
     method.known_to("burst")?;
-    over.start()
+    Ok(Box::new(over.start()?))
 }

@@ -16,7 +16,7 @@
 //! serves messages when they are matched, ours when they come.
 //!
 //! Each event is one entry in a queue ordered by time, kind and node; events of the present instant go
-//! through a first-in first-out queue beside it. A network that is simulated ([`super::network`]) has a
+//! through a first-in first-out queue beside it. A network that is simulated ([`opticoll_simulate::live`]) has a
 //! clock of its own: between two instants of the replay it is asked when something happens there next, and
 //! the earlier of the two comes first, the network's at equal times.
 
@@ -26,10 +26,10 @@ mod engine;
 use std::collections::BTreeMap;
 
 use super::error::TraceError;
-use super::network_model::NetworkModel;
 use super::program::{Call, Program};
 use engine::ReplayEngine;
 use opticoll_base::units::{Bytes, Time};
+use opticoll_simulate::live::Live;
 
 /// How to replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,7 +196,7 @@ opticoll_simulate::totals! {
 /// network refuses.
 pub fn replay(
     program: &Program,
-    network: &mut impl NetworkModel,
+    network: &mut (impl Live + ?Sized),
     settings: ReplaySettings,
 ) -> Result<Replayed, TraceError> {
     let (trace, fabric) = (program.ranks(), network.ranks().unwrap_or(u32::MAX));

@@ -5,14 +5,13 @@
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
-//! use opticoll_plan::plan::routes::OF_FABRIC;
 //! use opticoll_simulate::fluid::{DrivenFlows, FlowOptions};
-//! use opticoll_simulate::live::Live;
+//! use opticoll_simulate::live::{Live, ReadyMessage};
 //! use opticoll_base::units::{Bytes, Time};
 //! let fabric = Fabric::parse("crossbar:ranks=2,rate=8Gb/s,latency=0s")?;
 //! let options = FlowOptions::default();
 //! let mut flows = DrivenFlows::new(fabric.network().unwrap(), &options)?;
-//! flows.send(7, (0, 1), OF_FABRIC, Bytes::new(1000), Time::from_ps(500))?;
+//! flows.send(7, ReadyMessage::new((0, 1), Bytes::new(1000), Time::from_ps(500)))?;
 //! let end = flows.next_time()?;
 //! assert_eq!(end, Some(Time::from_ps(1_000_500)));
 //! let mut happened = Vec::new();
@@ -26,9 +25,9 @@ use super::instant::to_time;
 use super::program::FlowStart;
 use super::{FlowOptions, FluidError, check_background, check_ends};
 use crate::SimulationError;
-use crate::live::{BusiestLink, Live, MessageEvent};
+use crate::live::{BusiestLink, Live, MessageEvent, MessageTimes, ReadyMessage};
 use crate::table::Details;
-use opticoll_base::units::{Bytes, Time};
+use opticoll_base::units::Time;
 use opticoll_fabric::network::Network;
 use opticoll_plan::plan::NamedRoutes;
 
@@ -74,6 +73,10 @@ impl<'a> DrivenFlows<'a> {
 }
 
 impl Live for DrivenFlows<'_> {
+    fn ranks(&self) -> Option<u32> {
+        Some(self.network.ranks())
+    }
+
     fn take_routes(&mut self, routes: &NamedRoutes) -> Result<(), SimulationError> {
         self.engine.take_routes(routes);
         Ok(())
@@ -82,17 +85,24 @@ impl Live for DrivenFlows<'_> {
     fn send(
         &mut self,
         flow: u32,
-        (source, destination): (u32, u32),
-        route: u32,
-        bytes: Bytes,
-        time: Time,
-    ) -> Result<(), SimulationError> {
+        message: ReadyMessage,
+    ) -> Result<Option<MessageTimes>, SimulationError> {
+        let ReadyMessage {
+            source,
+            destination,
+            route,
+            bytes,
+            ready,
+        } = message;
+        if let Some(own) = message.to_itself() {
+            return Ok(Some(own));
+        }
         check_ends(flow as usize, source, destination, self.network.ranks())?;
         // The present as it was told may be its instant rounded up.
-        let present = to_time(self.now)? == time;
+        let present = to_time(self.now)? == ready;
         let now = match present {
             true => self.now,
-            false => self.now.max(time.ps() as f64),
+            false => self.now.max(ready.ps() as f64),
         };
         if now > self.now {
             self.engine.next_instant(self.now)?;
@@ -101,7 +111,7 @@ impl Live for DrivenFlows<'_> {
         }
         self.next = None;
         self.flows += 1;
-        let message = FlowStart {
+        let start = FlowStart {
             flow,
             source,
             destination,
@@ -110,7 +120,8 @@ impl Live for DrivenFlows<'_> {
             cap: f64::INFINITY,
             start: now,
         };
-        Ok(self.engine.begin(message, now)?)
+        self.engine.begin(start, now)?;
+        Ok(None)
     }
 
     fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {

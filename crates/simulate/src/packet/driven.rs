@@ -2,13 +2,12 @@
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
-//! use opticoll_plan::plan::routes::OF_FABRIC;
-//! use opticoll_simulate::live::{Live, MessageEvent};
+//! use opticoll_simulate::live::{Live, MessageEvent, ReadyMessage};
 //! use opticoll_simulate::packet::{DrivenPackets, PacketSettings};
 //! use opticoll_base::units::{Bytes, Time};
 //! let fabric = Fabric::parse("crossbar:ranks=2,rate=10GB/s,latency=10ns")?;
 //! let mut packets = DrivenPackets::new(&fabric, &PacketSettings::default())?;
-//! packets.send(7, (0, 1), OF_FABRIC, Bytes::new(4096), Time::ZERO)?;
+//! packets.send(7, ReadyMessage::new((0, 1), Bytes::new(4096), Time::ZERO))?;
 //! let mut events = Vec::new();
 //! while !events.iter().any(|event: &MessageEvent| event.arrived) {
 //!     packets.advance(&mut events)?;
@@ -27,9 +26,9 @@ use super::steps::IssuedMessage;
 use super::stuck;
 use super::{PacketError, PacketOptions, PacketWork};
 use crate::SimulationError;
-use crate::live::{BusiestLink, Live, MessageEvent};
+use crate::live::{BusiestLink, Live, MessageEvent, MessageTimes, ReadyMessage};
 use crate::table::Details;
-use opticoll_base::units::{Bytes, Time};
+use opticoll_base::units::Time;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::Network;
 
@@ -69,19 +68,23 @@ impl<'a> DrivenPackets<'a> {
 }
 
 impl Live for DrivenPackets<'_> {
+    fn ranks(&self) -> Option<u32> {
+        Some(self.network.ranks())
+    }
+
     /// Numbers are below 2^31, times below 13 days.
     fn send(
         &mut self,
-        message: u32,
-        (source, destination): (u32, u32),
-        _route: u32,
-        bytes: Bytes,
-        time: Time,
-    ) -> Result<(), SimulationError> {
-        if message >= FIRST_STREAM {
+        number: u32,
+        message: ReadyMessage,
+    ) -> Result<Option<MessageTimes>, SimulationError> {
+        if let Some(own) = message.to_itself() {
+            return Ok(Some(own));
+        }
+        if number >= FIRST_STREAM {
             return Err(PacketError::TooMany.into());
         }
-        if time.ps() >= LATEST_PS {
+        if message.ready.ps() >= LATEST_PS {
             return Err(PacketError::TooLong.into());
         }
         let place = |rank: u32| {
@@ -89,13 +92,13 @@ impl Live for DrivenPackets<'_> {
             terminal.ok_or(PacketError::Unreachable { rank })
         };
         self.built.engine.hand_in(IssuedMessage {
-            source: place(source)?,
-            destination: place(destination)?,
-            bytes: bytes.get(),
-            tag: message,
-            time: time.ps(),
+            source: place(message.source)?,
+            destination: place(message.destination)?,
+            bytes: message.bytes.get(),
+            tag: number,
+            time: message.ready.ps(),
         });
-        Ok(())
+        Ok(None)
     }
 
     fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {

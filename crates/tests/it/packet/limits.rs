@@ -3,10 +3,9 @@
 use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::plan::routes::OF_FABRIC;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::SimulationError;
-use opticoll::simulate::live::Live;
+use opticoll::simulate::live::{Live, ReadyMessage};
 use opticoll::simulate::packet;
 use opticoll::simulate::packet::{
     Arbitration, DrivenPackets, Overheads, PacketError, PacketOptions, PacketSettings, PacketWork,
@@ -152,7 +151,8 @@ fn a_driven_network_ends_there_too() {
     let fabric = Fabric::parse("crossbar:ranks=2,rate=1b/s").unwrap();
     let mut packets = DrivenPackets::new(&fabric, &PacketSettings::default()).unwrap();
     let send = |packets: &mut DrivenPackets<'_>, ps| {
-        packets.send(0, (0, 1), OF_FABRIC, Bytes::new(200_000), Time::from_ps(ps))
+        let bytes = Bytes::new(200_000);
+        packets.send(0, ReadyMessage::new((0, 1), bytes, Time::from_ps(ps)))
     };
     let too_long = SimulationError::from(PacketError::TooLong);
     assert_eq!(send(&mut packets, END_PS), Err(too_long.clone()));

@@ -2,10 +2,9 @@
 //! delivered where bursts refuse them.
 
 use opticoll::families::Medium;
-use opticoll::plan::routes::OF_FABRIC;
 use opticoll::simulate::SimulationError;
 use opticoll::simulate::burst::collective::{OnRequest, RequestUse};
-use opticoll::simulate::live::Live;
+use opticoll::simulate::live::{Live, ReadyMessage};
 use opticoll::units::{Bytes, Rate, Time};
 use opticoll::workload::bursts::OverBursts;
 use opticoll::workload::cost::{Hockney, Zero};
@@ -30,7 +29,7 @@ fn over(network: &str, settings: &[(&str, &str)]) -> OverBursts {
 fn carried(program: &Program, over: &OverBursts) -> Result<(Replayed, u64, u64), TraceError> {
     let mut network = over.start().unwrap();
     let replayed = replay(program, &mut network, ReplaySettings::default())?;
-    let found = network.live.close(replayed.time).unwrap();
+    let found = Box::new(network).close(replayed.time).unwrap();
     let used = found.get::<RequestUse>().unwrap();
     Ok((replayed, used.set_ups, used.blocked))
 }
@@ -275,7 +274,7 @@ fn quickly(ports: usize, asked: &[((u32, u32), u64, u64)]) -> Vec<u64> {
                 let (direction, bytes, _) = asked[number];
                 let bytes = Bytes::new(bytes);
                 paths
-                    .send(number as u32, direction, OF_FABRIC, bytes, due)
+                    .send(number as u32, ReadyMessage::new(direction, bytes, due))
                     .unwrap();
             }
             (_, Some(event)) => {

@@ -19,7 +19,7 @@ use opticoll::verify::verify;
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::{Algorithms, expand};
-use opticoll::workload::network_model::on_fabric;
+use opticoll::workload::network::on_fabric;
 use opticoll::workload::program::Program;
 use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings, Replayed, replay};
 
@@ -43,7 +43,7 @@ pub(super) fn run_on(
         ends,
         ..ReplaySettings::default()
     };
-    replay(program, &mut network, settings)
+    replay(program, &mut *network, settings)
 }
 
 fn method(settings: &[(&str, &str)]) -> Method {

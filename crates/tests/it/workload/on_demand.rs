@@ -2,9 +2,8 @@
 
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::{Direction, WdmRing};
-use opticoll::plan::routes::OF_FABRIC;
 use opticoll::simulate::Policy;
-use opticoll::simulate::live::{Live, PlannedCollective};
+use opticoll::simulate::live::{Live, PlannedCollective, ReadyMessage};
 use opticoll::simulate::on_demand::OnDemand;
 use opticoll::units::{Bytes, Time};
 
@@ -42,7 +41,10 @@ fn arrivals(ring: &WdmRing, policy: Policy, asked: &[Asked]) -> Vec<u64> {
                 let (source, destination, bytes, _) = asked[next];
                 let bytes = Bytes::new(bytes);
                 on_demand
-                    .send(next as u32, (source, destination), OF_FABRIC, bytes, due)
+                    .send(
+                        next as u32,
+                        ReadyMessage::new((source, destination), bytes, due),
+                    )
                     .unwrap();
                 next += 1;
             }
@@ -292,7 +294,8 @@ fn a_planned_collective_holds_the_links_that_it_spans() {
                 let number = next as u32;
                 match asked[next].1 {
                     Message(from, to) => {
-                        on_demand.send(number, (from, to), OF_FABRIC, Bytes::new(50), due)
+                        let message = ReadyMessage::new((from, to), Bytes::new(50), due);
+                        on_demand.send(number, message).map(|_| ())
                     }
                     Collective(span) => {
                         let time = Time::from_ps(100_000);

@@ -6,11 +6,11 @@ use std::io::Read;
 use std::path::Path;
 
 use opticoll::simulate::SimulationError;
+use opticoll::simulate::live::{Live, MessageTimes, ReadyMessage};
 use opticoll::units::{Bytes, Rate, Time};
 use opticoll::workload::cost::{Hockney, Zero};
 use opticoll::workload::csv;
 use opticoll::workload::expand::{Algorithms, expand};
-use opticoll::workload::network_model::{MessageTimes, NetworkModel, ReadyMessage};
 use opticoll::workload::program::{Call, Program};
 use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings, replay};
 
@@ -124,7 +124,7 @@ fn various(text: &str) -> u128 {
 /// LogGOPSim's stream of n - 1 bytes instead of n.
 struct OneByteLess(Hockney);
 
-impl NetworkModel for OneByteLess {
+impl Live for OneByteLess {
     fn send(
         &mut self,
         number: u32,

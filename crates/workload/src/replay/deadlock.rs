@@ -2,11 +2,11 @@
 
 use super::engine::{NodePhase, ReplayEngine};
 use crate::error::{Place, TraceError};
-use crate::network_model::NetworkModel;
 use crate::program::{FOLLOWS, NONE, NodeKind};
 use opticoll_base::interrupt;
+use opticoll_simulate::live::Live;
 
-impl<C: NetworkModel> ReplayEngine<'_, C> {
+impl<C: Live + ?Sized> ReplayEngine<'_, C> {
     fn other_end(&self, node: u32) -> u32 {
         let plain = &self.program.nodes[node as usize];
         if plain.kind != NodeKind::Collective {

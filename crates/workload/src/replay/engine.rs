@@ -5,11 +5,10 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use super::{CallSum, Calls, ReplaySettings, Replayed, ReplayedRanks, SentMessages, Timeline};
 use crate::error::TraceError;
-use crate::network_model::{NetworkModel, ReadyMessage};
 use crate::program::{Call, FOLLOWS, NONE, NodeKind, Program};
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
-use opticoll_simulate::live::MessageEvent;
+use opticoll_simulate::live::{Live, MessageEvent, ReadyMessage};
 
 /// The kind of an event, in the upper half of its key; the node is in the lower.
 const READY: u64 = 0;
@@ -30,7 +29,7 @@ pub(super) enum NodePhase {
     Ended,
 }
 
-pub(super) struct ReplayEngine<'a, C> {
+pub(super) struct ReplayEngine<'a, C: ?Sized> {
     pub(super) program: &'a Program,
     network: &'a mut C,
     /// Messages that the network has and that have not arrived.
@@ -93,7 +92,7 @@ impl RankOf {
     }
 }
 
-impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
+impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
     pub(super) fn new(
         program: &'a Program,
         network: &'a mut C,

@@ -33,7 +33,7 @@ use super::settings::Congestion;
 use crate::SimulationError;
 use crate::burst::settings::BurstSettings;
 use crate::burst::{BurstError, BurstNetwork, BurstWork, check};
-use crate::live::{Live, MessageEvent};
+use crate::live::{Live, MessageEvent, MessageTimes, ReadyMessage};
 use crate::table::Details;
 use opticoll_base::event::EventQueue;
 use opticoll_base::units::{Bytes, Time};
@@ -155,26 +155,32 @@ impl<'a> OnRequest<'a> {
 }
 
 impl Live for OnRequest<'_> {
+    fn ranks(&self) -> Option<u32> {
+        Some(self.beside.engine.network.hosts())
+    }
+
     fn send(
         &mut self,
         number: u32,
-        direction: (u32, u32),
-        _route: u32,
-        bytes: Bytes,
-        now: Time,
-    ) -> Result<(), SimulationError> {
-        self.beside.run_until(self.beside.start + now.ps())?;
+        message: ReadyMessage,
+    ) -> Result<Option<MessageTimes>, SimulationError> {
+        if let Some(own) = message.to_itself() {
+            return Ok(Some(own));
+        }
+        let direction = (message.source, message.destination);
+        self.beside
+            .run_until(self.beside.start + message.ready.ps())?;
         let asked = self.beside.engine.now;
         let path = self.paths.entry(direction).or_default();
         path.messages.push_back(RequestedMessage {
             number,
-            bytes,
+            bytes: message.bytes,
             asked,
         });
-        match path.state {
-            LightPathState::Dark => Ok(self.begin_asking(direction)?),
-            _ => Ok(()),
+        if path.state == LightPathState::Dark {
+            self.begin_asking(direction)?;
         }
+        Ok(None)
     }
 
     fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
