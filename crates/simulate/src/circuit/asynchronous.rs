@@ -38,7 +38,6 @@ use super::held::{ChunkTimes, Since};
 use super::ledger::LineLedger;
 use super::messages::SlotMessages;
 use super::planes::PlaneSettings;
-use super::remaining::{Added, PortStates, Remaining, are_alone};
 use super::slots::SlotHops;
 use crate::SimulationError;
 use crate::outcome::{Critical, SlotColumns};
@@ -124,8 +123,6 @@ struct TransferTimeline<'a> {
     /// Where the ports of a plane change together.
     planes: Option<PlaneSettings<Since>>,
     runs: Vec<TransferRun>,
-    /// Where the run has a limit.
-    remaining: Option<Remaining>,
 }
 
 /// How transfers are carried out without barriers.
@@ -152,7 +149,6 @@ pub(super) fn run(
         limit,
     } = ports;
     let mut timeline = TransferTimeline::new(plan, circuits, charge, period)?;
-    timeline.look_ahead(circuits, limit, slots, &mut messages)?;
     let mut columns = SlotColumns::default();
     let mut previous = Time::ZERO;
     let (mut turned, mut tunings) = (Vec::new(), Vec::new());
@@ -240,48 +236,7 @@ impl<'a> TransferTimeline<'a> {
             ports: Ports::default(),
             planes: (charge == Charge::ChangedPlane).then(PlaneSettings::default),
             runs: vec![TransferRun::default(); plan.len()],
-            remaining: None,
         })
-    }
-
-    /// Adds up what is to be sent where the run has a limit; gives it up where that takes longer.
-    fn look_ahead(
-        &mut self,
-        circuits: &dyn Circuits,
-        limit: Option<Time>,
-        slots: &SlotHops,
-        messages: &mut SlotMessages<'_>,
-    ) -> Result<(), SimulationError> {
-        let Some(limit) = limit else {
-            return Ok(());
-        };
-        let mut added = Added::new(self.free.len(), limit);
-        let mut ports = PortStates::new(self.change);
-        let (mut turned, mut tunings) = (Vec::new(), Vec::new());
-        for slot in self.plan.step_slots.iter().cloned().flatten() {
-            let block = messages.of(slots.of_slot(slot))?;
-            tune(circuits, self.period, block, &mut turned, &mut tunings);
-            for (place, _, message, circuit) in block.iter() {
-                if message.leader != place {
-                    continue;
-                }
-                interrupt::check();
-                let retune = match self.has_known_changes() {
-                    true => ports.enter(block, &tunings, place),
-                    false => Time::ZERO,
-                };
-                let taken = retune.plus(circuit.delay)?.plus(message.sending)?;
-                let channel = tunings[place as usize].channel;
-                added.add(self.places(circuit, channel), taken)?;
-            }
-        }
-        self.remaining = Some(added.remaining()?);
-        Ok(())
-    }
-
-    /// Whether the plan says which messages change ports that are alone in their pools.
-    fn has_known_changes(&self) -> bool {
-        self.planes.is_none() && self.plan.relays.is_empty()
     }
 
     /// Where the channel of a circuit is on its lines, modulo the period: ranges of places, some of which may be empty.
@@ -470,16 +425,8 @@ impl<'a> TransferTimeline<'a> {
             transfer: Some(transfer),
         };
         let places = self.places(&block.circuits[leader as usize], channel);
-        for places in &places {
-            self.free[places.clone()].fill(since);
-        }
-        let counted = match self.has_known_changes() && are_alone(block, tunings, leader) {
-            true => waiting.retune,
-            false => Time::ZERO,
-        };
-        if let Some(remaining) = &mut self.remaining {
-            let taken = counted.plus(end)?.ps() - start.ps();
-            remaining.pass(places, Time::from_ps(taken), end)?;
+        for places in places {
+            self.free[places].fill(since);
         }
         if let Some(planes) = &mut self.planes {
             planes.end(plane, |ended| ended.map_or(since, |one| one.later(since)));

@@ -3,7 +3,6 @@
 use super::beside;
 use super::block::{Message, MessageBlock};
 use super::chains::{self, ChainHop};
-use super::places::CircuitPlaces;
 use super::slots::hop;
 use super::trees;
 use crate::SimulationError;
@@ -12,6 +11,7 @@ use opticoll_fabric::fabric::circuits::{Circuits, LightSharing};
 use opticoll_fabric::fabric::{Hop, Light, Transmission};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Transfer;
+use rustc_hash::FxHashMap;
 
 /// What is taken for the bytes of a transfer.
 #[derive(Debug, Clone, Copy)]
@@ -45,8 +45,8 @@ pub(super) struct SlotMessages<'a> {
     one_by_one: bool,
     /// The hops of the slot, where transfers may go over several circuits in it.
     chained: Option<Vec<ChainHop>>,
-    /// The place of the message on a circuit.
-    places: CircuitPlaces,
+    /// The place of the message on a circuit, by its ends and its light.
+    places: FxHashMap<(u32, u32, Light), u32>,
 }
 
 impl<'a> SlotMessages<'a> {
@@ -71,7 +71,7 @@ impl<'a> SlotMessages<'a> {
             beside: circuits.beside(),
             one_by_one: false,
             chained: (circuits.cuts_through() && !plan.relays.is_empty()).then(Vec::new),
-            places: CircuitPlaces::default(),
+            places: FxHashMap::default(),
         }
     }
 
@@ -188,8 +188,8 @@ impl<'a> SlotMessages<'a> {
             let mut before = self.block.hops.iter();
             return before.position(|one| one == hop).unwrap_or(next);
         }
-        let before = self.places.enter(hop, next as u32);
-        before.map_or(next, |place| place as usize)
+        let circuit = (hop.from, hop.to, hop.light);
+        *self.places.entry(circuit).or_insert(next as u32) as usize
     }
 
     /// What a hop carries, alone so far. Asking for a transfer checks for interrupts.

@@ -13,7 +13,6 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::places::CircuitPlaces;
 use super::slots::hop;
 use opticoll_base::hash::hash;
 use opticoll_base::ports::PoolNumbers;
@@ -37,9 +36,9 @@ pub(super) struct Settings<'a> {
     circuits: Option<&'a dyn Circuits>,
     /// Where the plan is folded.
     rotation: Option<&'a dyn Rotation>,
-    in_force: CircuitPlaces,
+    in_force: FxHashSet<CircuitEnds>,
     /// More of them, which are not looked up yet.
-    unlisted: Vec<Hop>,
+    unlisted: Vec<CircuitEnds>,
     /// The sum over its circuits.
     fingerprint: u128,
     /// The channels that circuits have on lines, where no two share them.
@@ -66,7 +65,7 @@ impl<'a> Settings<'a> {
             plan,
             circuits: plan.fabric.circuits(),
             rotation: plan.fabric.rotation().filter(|_| is_folded),
-            in_force: CircuitPlaces::default(),
+            in_force: FxHashSet::default(),
             unlisted: Vec::new(),
             fingerprint: 0,
             taken: TakenLines::default(),
@@ -122,7 +121,7 @@ impl<'a> Settings<'a> {
         };
         self.tuning.clear();
         circuits.tune(&[hop], &mut self.tuning);
-        if self.holds(&hop, ends, tree.is_some()) {
+        if self.holds(ends, tree.is_some()) {
             return true;
         }
         let has_ports = self.has_ports(ends, tree);
@@ -136,7 +135,7 @@ impl<'a> Settings<'a> {
     }
 
     /// Whether a circuit is in force already; otherwise it is from now on.
-    fn holds(&mut self, hop: &Hop, ends: CircuitEnds, may_share: bool) -> bool {
+    fn holds(&mut self, ends: CircuitEnds, may_share: bool) -> bool {
         // Where one circuit at most has a port of the pool, either that one is the circuit asked for, or it has to be set up.
         if let [tuning] = self.tuning[..]
             && !tuning.is_fixed
@@ -148,15 +147,13 @@ impl<'a> Settings<'a> {
             if taken.is_none_or(|taken| taken.count == 1) {
                 let holds = taken.is_some_and(|taken| taken.first == ends);
                 if !holds {
-                    self.unlisted.push(*hop);
+                    self.unlisted.push(ends);
                 }
                 return holds;
             }
         }
-        for one in self.unlisted.drain(..) {
-            self.in_force.enter(&one, 0);
-        }
-        self.in_force.enter(hop, 0).is_some()
+        self.in_force.extend(self.unlisted.drain(..));
+        !self.in_force.insert(ends)
     }
 
     /// Takes a port at each end of a circuit, which may be part of a light tree; whether there is one.
