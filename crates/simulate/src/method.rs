@@ -9,7 +9,9 @@ use super::background::{self, Background};
 use super::fluid::{self, Endpoint, LinkBin, StartRule, Weights};
 use super::live::Live;
 use super::packet::{self, PacketProgress};
-use super::setting::{self, SettingDeclaration, SettingRecord, SettingValues};
+use super::setting::{
+    self, HelpLevel, SettingDeclaration, SettingRecord, SettingValues, parsed, said, settings,
+};
 use super::{POLICIES, Paths, Policy, SimulationError, default_policy};
 use crate::outcome::Outcome;
 use opticoll_base::names::{same_name, shown, suggest};
@@ -54,137 +56,52 @@ impl From<Policy> for Method {
 /// All settings of simulators of plans.
 pub fn settings() -> impl Iterator<Item = &'static SettingRecord> {
     let packets = packet::SETTINGS.iter().map(|setting| &setting.record);
-    OWN.iter()
-        .map(|(setting, _)| &setting.record)
-        .chain(packets)
+    OWN.iter().map(|setting| &setting.record).chain(packets)
 }
 
-/// Whether a method has a setting.
-type Given = fn(&Method) -> bool;
-
-const OWN: &[(SettingDeclaration<Method>, Given)] = &[
-    (
-        SettingDeclaration::<Method>::new(
-            "policy",
-            "Rule by which reconfiguration is charged, such as every_step, per_port or free; \
-             see `opticoll list policies`",
-            SettingValues::Words(|| POLICIES.iter().map(|one| one.name).collect()),
-            "the fabric's own: every_step, two_tier, establish_release or all_stop",
-            &["circuit", "control"],
-            |method, text| put(&mut method.policy, said(text.parse().map(Some))),
-        ),
-        |method| method.policy.is_some(),
-    ),
-    (
-        SettingDeclaration::<Method>::new(
-            "paths",
-            "Rule by which circuits are torn down: released, kept or warm (kept by an earlier run)",
-            SettingValues::Text(
-                "released after their group of slots; kept, the most recently used, until \
-             their port is needed; or warm, kept by an earlier run of the same plan",
-            ),
-            "released",
-            &["circuit"],
-            |method, text| {
-                put(
-                    &mut method.paths,
-                    setting::one_of(text, &Paths::ALL).map(Some),
-                )
-            },
-        )
-        .further(),
-        |method| method.paths.is_some(),
-    ),
-    (
-        SettingDeclaration::<Method>::new(
-            "start",
-            "Rule by which messages start on links: rendezvous, sender, step or link",
-            SettingValues::Words(|| fluid::START_RULES.iter().map(|one| one.name).collect()),
-            "rendezvous",
-            &["fluid"],
-            |method, text| put(&mut method.start, said(text.parse().map(Some))),
-        ),
-        |method| method.start.is_some(),
-    ),
-    (
-        SettingDeclaration::<Method>::new(
-            "weights",
-            "Weights by which flows share a full link: equal or inverse_latency (1 / latency of \
-             the route)",
-            SettingValues::Text("equal or inverse_latency"),
-            "equal",
-            &["fluid"],
-            |method, text| put(&mut method.fluid.weights, said(text.parse())),
-        )
-        .further(),
-        |method| method.fluid.weights != Weights::Equal,
-    ),
-    (
-        SettingDeclaration::<Method>::new(
-            "endpoint",
-            "Costs of a message at its two hosts, such as loggp:overhead=500ns,eager=64KiB",
-            SettingValues::Text(
-                "none, or \
-             loggp:latency=1us,overhead=500ns,gap=200ns,rate=10GB/s,eager=64KiB with \
-             each left out 0 or unbounded; also send_overhead and receive_overhead",
-            ),
-            "none",
-            &["fluid"],
-            |method, text| put(&mut method.fluid.endpoint, endpoint(text)),
-        )
-        .further(),
-        |method| method.fluid.endpoint.is_some(),
-    ),
-    (
-        SettingDeclaration::<Method>::new(
-            "background",
-            "Background traffic, such as nearest:rate=1GB/s",
-            SettingValues::Text(
-                "none, or PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of nearest, \
-             shift:by=4, group_shift, permutation:seed=1, hot_spot:rank=0 or \
-             pair:from=0,to=5; for packets also uniform, and \
-             bytes=2KiB,period=2us,messages=100 instead of a rate; several with a \
-             semicolon between them",
-            ),
-            "none",
-            &["fluid", "packet"],
-            |method, text| put(&mut method.background, traffic(text)),
-        )
-        .further(),
-        |method| !method.background.is_empty() || !method.fluid.background.is_empty(),
-    ),
-    (
-        SettingDeclaration::<Method>::new(
-            "link_bin",
-            "Length of the time bins in which the bytes of each link are recorded, such as 10us",
-            SettingValues::Text("a time, or fitted for 200 to 400 bins"),
-            "none",
-            &["fluid"],
-            |method, text| put(&mut method.fluid.link_bin, link_bin(text)),
-        )
-        .further(),
-        |method| method.fluid.link_bin.is_some(),
-    ),
-    (
-        SettingDeclaration::<Method>::new(
-            "step_overhead",
-            "Time of each step beside its messages, for synchronisation and start-up",
-            SettingValues::Time,
-            "0s",
-            &["bulk_synchronous"],
-            |method, text| put(&mut method.step_overhead, said(text.parse())),
-        )
-        .further(),
-        |method| method.step_overhead > Time::ZERO,
-    ),
-];
+/// The settings that are not those of packets alone.
+const OWN: &[SettingDeclaration<Method>] = settings! {
+    Method, HelpLevel::All, &["fluid"];
+    "policy" ["circuit", "control"] .policy: "Rule by which reconfiguration is charged, such as \
+        every_step, per_port or free; see `opticoll list policies`",
+        named(POLICIES) Some,
+        "the fabric's own: every_step, two_tier, establish_release or all_stop" => HelpLevel::Usual;
+    "paths" ["circuit"] .paths: "Rule by which circuits are torn down: released, kept or warm \
+        (kept by an earlier run)",
+        text("released after their group of slots; kept, the most recently used, until \
+              their port is needed; or warm, kept by an earlier run of the same plan", paths) Some, "released";
+    "start" .start: "Rule by which messages start on links: rendezvous, sender, step or link",
+        named(fluid::START_RULES) Some, "rendezvous" => HelpLevel::Usual;
+    "weights" .fluid.weights: "Weights by which flows share a full link: equal or \
+        inverse_latency (1 / latency of the route)",
+        text("equal or inverse_latency", weights), "equal";
+    "endpoint" .fluid.endpoint: "Costs of a message at its two hosts, such as \
+        loggp:overhead=500ns,eager=64KiB",
+        text("none, or \
+              loggp:latency=1us,overhead=500ns,gap=200ns,rate=10GB/s,eager=64KiB with \
+              each left out 0 or unbounded; also send_overhead and receive_overhead", endpoint), "none";
+    "background" ["fluid", "packet"] .background: "Background traffic, such as nearest:rate=1GB/s",
+        text("none, or PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of nearest, \
+              shift:by=4, group_shift, permutation:seed=1, hot_spot:rank=0 or \
+              pair:from=0,to=5; for packets also uniform, and \
+              bytes=2KiB,period=2us,messages=100 instead of a rate; several with a \
+              semicolon between them", traffic), "none";
+    "link_bin" .fluid.link_bin: "Length of the time bins in which the bytes of each link are \
+        recorded, such as 10us",
+        text("a time, or fitted for 200 to 400 bins", link_bin), "none";
+    "step_overhead" ["bulk_synchronous"] .step_overhead: "Time of each step beside its messages, \
+        for synchronisation and start-up",
+        time, "0s";
+};
 
 impl Method {
     /// Applies a setting by name.
     pub(super) fn set(&mut self, name: &str, text: &str) -> Result<(), SimulationError> {
-        let own = OWN.iter().find(|(setting, _)| setting.record.name == name);
-        let (name, applied) = match (own, setting::find(packet::SETTINGS, name)) {
-            (Some((own, _)), _) => (own.record.name, own.apply(self, text)),
+        let (name, applied) = match (
+            setting::find(OWN, name),
+            setting::find(packet::SETTINGS, name),
+        ) {
+            (Some(own), _) => (own.record.name, own.apply(self, text)),
             (None, Some(packets)) => (packets.record.name, self.packet.set(name, text)),
             (None, None) => {
                 return Err(SimulationError::Unknown {
@@ -199,10 +116,11 @@ impl Method {
 
     /// The settings that are given, in the order of their declaration.
     fn given(&self) -> impl Iterator<Item = &'static SettingRecord> {
-        let own = OWN.iter().filter(|(_, given)| given(self));
-        let packets = packet::SETTINGS.iter().map(|setting| &setting.record);
-        own.map(|(setting, _)| &setting.record)
-            .chain(packets.filter(|record| self.packet.has(record.name)))
+        let own = OWN.iter().filter(|setting| (setting.differs)(self));
+        let packets = packet::SETTINGS.iter();
+        let packets = packets.filter(|setting| (setting.differs)(&self.packet));
+        own.map(|setting| &setting.record)
+            .chain(packets.map(|setting| &setting.record))
     }
 
     /// Refuses what traffic alone, packet by packet, has no use for.
@@ -253,14 +171,14 @@ impl Method {
     }
 }
 
-/// Sets a place to a value that was read.
-fn put<V>(place: &mut V, value: Result<V, String>) -> Result<(), String> {
-    value.map(|value| *place = value)
+/// The rule of circuits that a text names.
+fn paths(text: &str) -> Result<Paths, String> {
+    setting::one_of(text, &Paths::ALL)
 }
 
-/// The value that a text names, or what is wrong with the text.
-fn said<V, E: std::fmt::Display>(read: Result<V, E>) -> Result<V, String> {
-    read.map_err(|problem| problem.to_string())
+/// The weights that a text names.
+fn weights(text: &str) -> Result<Weights, String> {
+    said(text.parse())
 }
 
 /// The bins that a text names; `none` for no bins.

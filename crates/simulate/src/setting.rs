@@ -11,6 +11,8 @@ pub struct SettingDeclaration<T: 'static> {
     /// What is said of it.
     pub record: SettingRecord,
     pub(super) apply: fn(&mut T, &str) -> Result<(), String>,
+    /// Whether a `T` has another value than its default.
+    pub(super) differs: fn(&T) -> bool,
 }
 
 /// What is said of a setting.
@@ -81,33 +83,6 @@ impl SettingValues {
 }
 
 impl<T> SettingDeclaration<T> {
-    /// A setting of one simulator that short help shows.
-    pub const fn new(
-        name: &'static str,
-        summary: &'static str,
-        values: SettingValues,
-        default: &'static str,
-        simulators: &'static [&'static str],
-        apply: fn(&mut T, &str) -> Result<(), String>,
-    ) -> SettingDeclaration<T> {
-        let level = HelpLevel::Usual;
-        let record = SettingRecord {
-            name,
-            summary,
-            values,
-            default,
-            level,
-            simulators,
-        };
-        SettingDeclaration { record, apply }
-    }
-
-    /// The same, shown only by help on everything.
-    pub const fn further(mut self) -> SettingDeclaration<T> {
-        self.record.level = HelpLevel::All;
-        self
-    }
-
     /// Changes what the setting is of, as a text says.
     ///
     /// # Errors
@@ -137,9 +112,10 @@ pub(super) fn words<V>(table: &[(&'static str, V)]) -> Vec<&'static str> {
     table.iter().map(|(word, _)| *word).collect()
 }
 
-/// Declares settings: each with its name, its field, one sentence, what it takes and what holds where it is not given.
+/// Declares settings: each with its name, the simulators that know it where these are not those of all, its field, one
+/// sentence, what it takes and what holds where it is not given.
 macro_rules! settings {
-    ($of:ty, $level:expr, $simulators:expr; $($name:literal $(.$field:ident)+: $words:literal, $kind:ident
+    ($of:ty, $level:expr, $simulators:expr; $($name:literal $([$($simulator:literal),+])? $(.$field:ident)+: $words:literal, $kind:ident
         $(($($about:expr),+))? $($some:ident)?, $default:literal $(=> $own:expr)?;)+) => {
         &[$(SettingDeclaration {
             record: SettingRecord {
@@ -148,31 +124,41 @@ macro_rules! settings {
                 values: settings!(@values $kind $($($about),+)?),
                 default: $default,
                 level: settings!(@level $level $(, $own)?),
-                simulators: $simulators,
+                simulators: settings!(@simulators $simulators $(, [$($simulator),+])?),
             },
             apply: |of: &mut $of, text| {
                 of$(.$field)+ = settings!(@read text, $kind $($($about),+)?)$(.map($some))??;
                 Ok(())
             },
+            differs: |of: &$of| of$(.$field)+ != <$of>::default()$(.$field)+,
         },)+]
     };
+    (@simulators $simulators:expr) => { $simulators };
+    (@simulators $simulators:expr, [$($simulator:literal),+]) => { &[$($simulator),+] };
     (@level $level:expr) => { $level };
     (@level $level:expr, $own:expr) => { $own };
     (@values words $table:expr) => { SettingValues::Words(|| words($table)) };
     (@values whole $least:expr, $most:expr) => { SettingValues::Whole($least, $most) };
     (@values records $table:expr) => { SettingValues::Words(|| $table.iter().map(|one| one.name).collect()) };
+    (@values named $table:expr) => { SettingValues::Words(|| $table.iter().map(|one| one.name).collect()) };
     (@values text $form:expr, $read:expr) => { SettingValues::Text($form) };
     (@values time) => { SettingValues::Time };
     (@values bytes) => { SettingValues::Bytes };
     (@values positive) => { SettingValues::Positive };
     (@read $text:ident, words $table:expr) => { one_of($text, $table) };
     (@read $text:ident, records $table:expr) => { named_by($text, $table) };
+    (@read $text:ident, named $table:expr) => { said($text.parse()) };
     (@read $text:ident, whole $least:expr, $most:expr) => { whole($text, $least, $most) };
     (@read $text:ident, text $form:expr, $read:expr) => { $read($text) };
     (@read $text:ident, positive) => { positive($text) };
     (@read $text:ident, $quantity:ident) => { parsed($text) };
 }
 pub(super) use settings;
+
+/// What was read, or in words why it was not.
+pub(super) fn said<V, E: Display>(read: Result<V, E>) -> Result<V, String> {
+    read.map_err(|problem| problem.to_string())
+}
 
 /// A value that its own type reads.
 pub(super) fn parsed<V: FromStr>(text: &str) -> Result<V, String>

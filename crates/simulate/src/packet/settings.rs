@@ -138,19 +138,12 @@ impl PacketSettings {
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         let setting = find(SETTINGS, name).ok_or_else(|| suggest(name, names(SETTINGS)))?;
         setting.apply(self, text)?;
-        let mut alone = PacketSettings::default();
-        setting.apply(&mut alone, text)?;
         let SettingRecord { name, default, .. } = setting.record;
         self.changed.retain(|(other, ..)| *other != name);
-        if alone != PacketSettings::default() {
+        if (setting.differs)(self) {
             self.changed.push((name, text.trim().into(), default));
         }
         Ok(())
-    }
-
-    /// Whether what has this name was set to something else than its default.
-    pub fn has(&self, name: &str) -> bool {
-        self.changed.iter().any(|(other, ..)| *other == name)
     }
 }
 
