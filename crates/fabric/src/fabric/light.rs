@@ -129,14 +129,6 @@ impl LightKind {
         Light(light.0 & !self.bits(field) | value << self.shift(field))
     }
 
-    /// Whether some field has no single value.
-    pub fn has_star(&self, light: Light) -> bool {
-        let values = (0..self.fields.len()).map(|field| self.value(light, field));
-        values
-            .zip(self.fields)
-            .any(|(value, field)| field.star && value == field.most())
-    }
-
     /// The bits of the fields that `wanted` picks.
     pub fn mask(&self, wanted: impl Fn(&LightField) -> bool) -> u32 {
         let fields = (0..self.fields.len()).filter(|&field| wanted(&self.fields[field]));

@@ -91,6 +91,26 @@ macro_rules! declare {
 }
 pub(crate) use declare;
 
+/// Makes a network a machine of the family of its module, of which `RECORD` and the options that are `declared` say all.
+macro_rules! machine_over_links {
+    ($machine:ty) => {
+        impl crate::fabric::Machine for $machine {
+            fn record(&self) -> &'static crate::fabric::FamilyRecord {
+                &RECORD
+            }
+
+            fn spec(&self) -> Spec {
+                crate::fabric::options::print(self, &RECORD, declared)
+            }
+
+            fn network(&self) -> Option<&dyn Network> {
+                Some(self)
+            }
+        }
+    };
+}
+pub(crate) use machine_over_links;
+
 /// How a family declares its options.
 type Declaration<T, M> = fn(&mut Options<'_, M>) -> Result<T, FabricError>;
 

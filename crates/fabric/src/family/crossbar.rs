@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use crate::drawing;
 use crate::drawing::Drawing;
-use crate::fabric;
 use crate::fabric::options;
-use crate::fabric::options::Options;
+use crate::fabric::options::{Options, machine_over_links};
 use crate::fabric::wiring;
 use crate::fabric::wiring::Wire;
 use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
@@ -64,19 +63,7 @@ impl Crossbar {
     }
 }
 
-impl fabric::Machine for Crossbar {
-    fn record(&self) -> &'static FamilyRecord {
-        &RECORD
-    }
-
-    fn spec(&self) -> Spec {
-        options::print(self, &RECORD, declared)
-    }
-
-    fn network(&self) -> Option<&dyn Network> {
-        Some(self)
-    }
-}
+machine_over_links!(Crossbar);
 
 impl Network for Crossbar {
     fn ranks(&self) -> u32 {

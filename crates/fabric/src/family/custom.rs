@@ -12,10 +12,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::fabric;
 use crate::fabric::options;
-use crate::fabric::options::Options;
 use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::{Options, machine_over_links};
 use crate::fabric::wiring;
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
 use crate::network::fewest_links::{FewestLinks, Ties};
@@ -408,19 +407,7 @@ fn decoded(text: &str) -> Option<String> {
         .filter(|name| !name.is_empty())
 }
 
-impl fabric::Machine for Custom {
-    fn record(&self) -> &'static FamilyRecord {
-        &RECORD
-    }
-
-    fn spec(&self) -> Spec {
-        options::print(self, &RECORD, declared)
-    }
-
-    fn network(&self) -> Option<&dyn Network> {
-        Some(self)
-    }
-}
+machine_over_links!(Custom);
 
 impl Network for Custom {
     fn ranks(&self) -> u32 {

@@ -7,13 +7,12 @@ use std::sync::Arc;
 
 use crate::drawing;
 use crate::drawing::Drawing;
-use crate::fabric;
 use crate::fabric::options;
 use crate::fabric::options::Otherwise::Printed;
-use crate::fabric::options::{Options, declare};
+use crate::fabric::options::{Options, declare, machine_over_links};
 use crate::fabric::wiring;
 use crate::fabric::wiring::Wire;
-use crate::fabric::{Fabric, FabricError, FamilyRecord};
+use crate::fabric::{Fabric, FabricError, FamilyRecord, Machine};
 use crate::network::{Network, Wiring};
 use opticoll_base::spec::{OptionRecord, Spec};
 
@@ -67,19 +66,7 @@ impl Example {
     }
 }
 
-impl fabric::Machine for Example {
-    fn record(&self) -> &'static FamilyRecord {
-        &RECORD
-    }
-
-    fn spec(&self) -> Spec {
-        options::print(self, &RECORD, declared)
-    }
-
-    fn network(&self) -> Option<&dyn Network> {
-        Some(self)
-    }
-}
+machine_over_links!(Example);
 
 impl Network for Example {
     fn ranks(&self) -> u32 {
@@ -115,7 +102,7 @@ fn messages_to_even_and_odd_ranks_take_different_cables() {
     let spec: Spec = "example:ranks=4,cables=2,rate=100Gb/s".parse().unwrap();
     let machine = Example::parse(&spec).unwrap();
     assert_eq!(
-        fabric::Machine::spec(&machine).to_string(),
+        Machine::spec(&machine).to_string(),
         "example:ranks=4,rate=100Gb/s,latency=0s,cables=2"
     );
     let ends = |source, destination| {

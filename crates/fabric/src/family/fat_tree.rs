@@ -17,9 +17,8 @@ use std::sync::Arc;
 
 use crate::drawing;
 use crate::drawing::Drawing;
-use crate::fabric;
 use crate::fabric::options;
-use crate::fabric::options::Options;
+use crate::fabric::options::{Options, machine_over_links};
 use crate::fabric::wiring;
 use crate::fabric::wiring::{CHOSEN, DEFAULT_RATE, MOST_RANKS, Wire};
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
@@ -292,19 +291,7 @@ fn levels(down: &[u32], up: &[u32], parallel: &[u32]) -> Result<Vec<SwitchLevel>
     Ok(levels)
 }
 
-impl fabric::Machine for FatTree {
-    fn record(&self) -> &'static FamilyRecord {
-        &RECORD
-    }
-
-    fn spec(&self) -> Spec {
-        options::print(self, &RECORD, declared)
-    }
-
-    fn network(&self) -> Option<&dyn Network> {
-        Some(self)
-    }
-}
+machine_over_links!(FatTree);
 
 impl Network for FatTree {
     fn ranks(&self) -> u32 {

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use crate::drawing;
 use crate::drawing::Drawing;
-use crate::fabric;
 use crate::fabric::options;
-use crate::fabric::options::Options;
+use crate::fabric::options::{Options, machine_over_links};
 use crate::fabric::wiring;
 use crate::fabric::wiring::{Wire, pair_number};
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
@@ -54,19 +53,7 @@ impl FullyConnected {
     }
 }
 
-impl fabric::Machine for FullyConnected {
-    fn record(&self) -> &'static FamilyRecord {
-        &RECORD
-    }
-
-    fn spec(&self) -> Spec {
-        options::print(self, &RECORD, declared)
-    }
-
-    fn network(&self) -> Option<&dyn Network> {
-        Some(self)
-    }
-}
+machine_over_links!(FullyConnected);
 
 impl Network for FullyConnected {
     fn ranks(&self) -> u32 {

@@ -32,10 +32,9 @@ use std::fmt::Write;
 
 use crate::drawing;
 use crate::drawing::{Drawing, Point};
-use crate::fabric;
 use crate::fabric::options;
-use crate::fabric::options::Options;
 use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::{Options, machine_over_links};
 use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::family::custom::Custom;
 use crate::network::{Network, Wiring};
@@ -402,19 +401,7 @@ impl GpuServers {
     }
 }
 
-impl fabric::Machine for GpuServers {
-    fn record(&self) -> &'static FamilyRecord {
-        &RECORD
-    }
-
-    fn spec(&self) -> Spec {
-        options::print(self, &RECORD, declared)
-    }
-
-    fn network(&self) -> Option<&dyn Network> {
-        Some(self)
-    }
-}
+machine_over_links!(GpuServers);
 
 impl Network for GpuServers {
     fn ranks(&self) -> u32 {
