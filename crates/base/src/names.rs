@@ -1,6 +1,55 @@
 //! Names that are one whatever their case and hyphens, the nearest known name to a misspelt one, and
 //! how a word of somebody else is shown in a message.
 
+/// Declares enums whose variants have names: `ALL` has the variants in their order, `WORDS` with their names, `name` and
+/// `Display` give the name of one.
+///
+/// ```
+/// opticoll_base::named_enum! {
+///     /// A colour.
+///     #[derive(Debug, Clone, Copy, PartialEq)]
+///     pub enum Colour {
+///         /// That of the sky.
+///         Blue = "blue",
+///         /// That of grass.
+///         Green = "green",
+///     }
+/// }
+/// assert_eq!(Colour::ALL.map(Colour::name), ["blue", "green"]);
+/// ```
+#[macro_export]
+macro_rules! named_enum {
+    ($($(#[$about:meta])* pub enum $name:ident {
+        $($(#[$meaning:meta])* $variant:ident = $word:literal,)+
+    })+) => {$(
+        $(#[$about])*
+        pub enum $name {
+            $($(#[$meaning])* $variant,)+
+        }
+
+        impl $name {
+            /// All of them, in their order.
+            pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
+
+            /// All of them with their names.
+            pub const WORDS: [(&'static str, $name); [$($word),+].len()] = [$(($word, $name::$variant)),+];
+
+            /// Returns the name, as typed and printed.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(self.name())
+            }
+        }
+    )+};
+}
+
 /// `1 slot`, `2 slots`.
 pub fn plural(count: usize, word: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };

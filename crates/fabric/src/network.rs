@@ -22,13 +22,24 @@ use crate::drawing::Drawing;
 use opticoll_base::units::{Rate, Time};
 use translations::Translations;
 
-/// How flows get along on a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Sharing {
-    /// They divide the rate among them.
-    Shared,
-    /// Each may use the whole rate, whatever the others do.
-    PerFlow,
+opticoll_base::named_enum! {
+    /// How flows get along on a link.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Sharing {
+        /// They divide the rate among them.
+        Shared = "shared",
+        /// Each may use the whole rate, whatever the others do.
+        PerFlow = "per_flow",
+    }
+
+    /// What the two directions of a cable have to do with each other.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Duplex {
+        /// Nothing: each has the whole rate.
+        Full = "full",
+        /// They divide the rate.
+        Half = "half",
+    }
 }
 
 /// A directed link. A half-duplex wire is one link that lies on routes of both directions.
@@ -40,15 +51,6 @@ pub struct Link {
     pub latency: Time,
     /// How flows get along on it.
     pub sharing: Sharing,
-}
-
-/// What the two directions of a cable have to do with each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Duplex {
-    /// Nothing: each has the whole rate.
-    Full,
-    /// They divide the rate.
-    Half,
 }
 
 /// Directed links one after another, and the vertices that they join, as far as they are known.

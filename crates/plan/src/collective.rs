@@ -34,7 +34,6 @@
 
 pub mod demand;
 
-use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -109,58 +108,32 @@ pub enum CollectiveError {
     Demand(#[from] DemandError),
 }
 
-/// The collectives, by their MPI names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CollectiveKind {
-    /// Every rank ends with every rank's block.
-    AllGather,
-    /// Rank i ends with the combination of everybody's block i.
-    ReduceScatter,
-    /// Every rank ends with the combination of everybody's vector.
-    AllReduce,
-    /// Every rank ends with the root's vector.
-    Broadcast,
-    /// The root ends with the combination of everybody's vector.
-    Reduce,
-    /// The root ends with every rank's block.
-    Gather,
-    /// Rank i ends with the root's block i.
-    Scatter,
-    /// Rank j ends with block j of every rank.
-    AllToAll,
-    /// Every rank has heard from every other.
-    Barrier,
+opticoll_base::named_enum! {
+    /// The collectives, by their MPI names.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum CollectiveKind {
+        /// Every rank ends with every rank's block.
+        AllGather = "all_gather",
+        /// Rank i ends with the combination of everybody's block i.
+        ReduceScatter = "reduce_scatter",
+        /// Every rank ends with the combination of everybody's vector.
+        AllReduce = "all_reduce",
+        /// Every rank ends with the root's vector.
+        Broadcast = "broadcast",
+        /// The root ends with the combination of everybody's vector.
+        Reduce = "reduce",
+        /// The root ends with every rank's block.
+        Gather = "gather",
+        /// Rank i ends with the root's block i.
+        Scatter = "scatter",
+        /// Rank j ends with block j of every rank.
+        AllToAll = "all_to_all",
+        /// Every rank has heard from every other.
+        Barrier = "barrier",
+    }
 }
 
 impl CollectiveKind {
-    /// All collectives, in the order in which they are listed.
-    pub const ALL: [CollectiveKind; 9] = [
-        CollectiveKind::AllGather,
-        CollectiveKind::ReduceScatter,
-        CollectiveKind::AllReduce,
-        CollectiveKind::Broadcast,
-        CollectiveKind::Reduce,
-        CollectiveKind::Gather,
-        CollectiveKind::Scatter,
-        CollectiveKind::AllToAll,
-        CollectiveKind::Barrier,
-    ];
-
-    /// The name as typed and printed, such as `all_gather`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CollectiveKind::AllGather => "all_gather",
-            CollectiveKind::ReduceScatter => "reduce_scatter",
-            CollectiveKind::AllReduce => "all_reduce",
-            CollectiveKind::Broadcast => "broadcast",
-            CollectiveKind::Reduce => "reduce",
-            CollectiveKind::Gather => "gather",
-            CollectiveKind::Scatter => "scatter",
-            CollectiveKind::AllToAll => "all_to_all",
-            CollectiveKind::Barrier => "barrier",
-        }
-    }
-
     /// What `size` means for this collective, in words.
     pub const fn size_convention(self) -> &'static str {
         match self {
@@ -175,12 +148,6 @@ impl CollectiveKind {
             }
             CollectiveKind::Barrier => "of no meaning: a barrier moves no bytes",
         }
-    }
-}
-
-impl fmt::Display for CollectiveKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
     }
 }
 

@@ -73,25 +73,16 @@ impl ProgramError {
 /// Chunks of an instruction at most, as runtimes have it.
 const MOST_COUNT: u32 = 71;
 
-/// One of the three buffers of a rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ChunkBuffer {
-    /// What the rank contributes.
-    Input,
-    /// What the rank ends with.
-    Output,
-    /// Room of the program's own.
-    Scratch,
-}
-
-impl ChunkBuffer {
-    /// The name as sentences use it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ChunkBuffer::Input => "input",
-            ChunkBuffer::Output => "output",
-            ChunkBuffer::Scratch => "scratch",
-        }
+opticoll_base::named_enum! {
+    /// One of the three buffers of a rank.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ChunkBuffer {
+        /// What the rank contributes.
+        Input = "input",
+        /// What the rank ends with.
+        Output = "output",
+        /// Room of the program's own.
+        Scratch = "scratch",
     }
 }
 

@@ -173,7 +173,7 @@ impl Method {
 
 /// The rule of circuits that a text names.
 fn paths(text: &str) -> Result<Paths, String> {
-    setting::one_of(text, &Paths::ALL)
+    setting::one_of(text, &Paths::WORDS)
 }
 
 /// The weights that a text names.

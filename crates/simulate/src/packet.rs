@@ -193,52 +193,54 @@ pub enum PacketError {
     Unit(#[from] UnitError),
 }
 
-/// How chunks find their way on a dragonfly; other fabrics have fixed routes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum PacketRouting {
-    /// The shortest way.
-    #[default]
-    Minimal,
-    /// By way of a random group (Valiant).
-    NonMinimal,
-    /// The less loaded of the two at the first router (UGAL-L).
-    Adaptive,
-    /// The same, and once more at the second router.
-    Progressive,
-}
+opticoll_base::named_enum! {
+    /// How chunks find their way on a dragonfly; other fabrics have fixed routes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum PacketRouting {
+        /// The shortest way.
+        #[default]
+        Minimal = "minimal",
+        /// By way of a random group (Valiant).
+        NonMinimal = "valiant",
+        /// The less loaded of the two at the first router (UGAL-L).
+        Adaptive = "adaptive",
+        /// The same, and once more at the second router.
+        Progressive = "progressive",
+    }
 
-/// What a router's delay keeps busy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum RouterDelay {
-    /// Nothing: chunks are in it one behind the other.
-    #[default]
-    Pipelined,
-    /// The output port.
-    OccupiesPort,
-}
+    /// What a router's delay keeps busy.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum RouterDelay {
+        /// Nothing: chunks are in it one behind the other.
+        #[default]
+        Pipelined = "pipelined",
+        /// The output port.
+        OccupiesPort = "occupies_port",
+    }
 
-/// Which channel a free link serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Arbitration {
-    /// The highest that has chunks, decided ahead: as soon as a chunk comes and no others wait, however
-    /// many chosen chunks the link has still to send; otherwise when the link has sent those. CODES does
-    /// this.
-    #[default]
-    Ahead,
-    /// The highest that has chunks, when the link is free.
-    Strict,
-    /// One after the other, when the link is free.
-    RoundRobin,
-}
+    /// Which channel a free link serves.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Arbitration {
+        /// The highest that has chunks, decided ahead: as soon as a chunk comes and no others wait, however
+        /// many chosen chunks the link has still to send; otherwise when the link has sent those. CODES does
+        /// this.
+        #[default]
+        Ahead = "ahead",
+        /// The highest that has chunks, when the link is free.
+        Strict = "strict",
+        /// One after the other, when the link is free.
+        RoundRobin = "round_robin",
+    }
 
-/// How a rank issues the messages of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Issue {
-    /// The next when the one before has left.
-    #[default]
-    Sequential,
-    /// All at once.
-    Together,
+    /// How a rank issues the messages of a step.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Issue {
+        /// The next when the one before has left.
+        #[default]
+        Sequential = "sequential",
+        /// All at once.
+        Together = "together",
+    }
 }
 
 /// The bytes of the buffer of a virtual channel, by what its link leads to.

@@ -105,172 +105,84 @@ use report::Report;
 use rules::Rules;
 pub use wss_grid::tasks::tasks;
 
-/// What rule a plan breaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ViolationKind {
-    /// The columns of the plan have different lengths.
-    Columns,
-    /// Fabric and collective have different numbers of ranks.
-    RankCount,
-    /// A source or destination is no rank.
-    RankRange,
-    /// A transfer ends where it starts.
-    SelfTransfer,
-    /// A transfer has no chunks or chunks that do not exist.
-    ChunkRange,
-    /// A slot is not among those of the plan.
-    SlotRange,
-    /// The fabric has no such fibre.
-    FibreRange,
-    /// The fabric has no such wavelength.
-    WavelengthRange,
-    /// Wavelength conversion on a fabric without converters.
-    Conversion,
-    /// A reduction in a collective that combines nothing.
-    WrongAction,
-    /// Steps do not follow one another, or a transfer is outside the slots of its step.
-    StepOrder,
-    /// A lightpath over a link that is broken.
-    BrokenFibre,
-    /// A lightpath on a wavelength that is dead.
-    DeadWavelength,
-    /// A lightpath longer than light reaches.
-    Reach,
-    /// Two lightpaths on one wavelength of one fibre, on one link in one slot; on a grid, two inputs of
-    /// a switch whose light of one wavelength leaves by one output.
-    Collision,
-    /// More converted lightpaths on a fibre than it has wavelengths.
-    Overload,
-    /// A rank sends or receives more lightpaths at once than it has ports; on a grid of lightpaths, a port
-    /// that a rank does not have, or that holds two paths at once.
-    Ports,
-    /// A hop between ports that its wavelength does not join.
-    Path,
-    /// A hop through a transceiver or switch port that is dead.
-    DeadPort,
-    /// An input port and a wavelength that lead to two output ports of a switch.
-    SwitchSetting,
-    /// A transmitter is on two wavelengths in one slot.
-    Tuning,
-    /// A receiver gets bursts from two transmitters in one slot.
-    Receiver,
-    /// Relays out of order, or where there are none.
-    Relays,
-    /// A named route that does not lead from the source of a transfer to its destination.
-    Route,
-    /// A switch port that two tasks use.
-    Allocation,
-    /// A rank sends a chunk that it does not hold.
-    NotHeld,
-    /// A rank sends a chunk that it receives only in the same step.
-    SameStepForward,
-    /// A rank is sent what it already has.
-    Duplicate,
-    /// A contribution is combined into a chunk that already has it.
-    DoubleReduction,
-    /// A copy replaces a chunk that has contributions which the copy lacks.
-    LostContribution,
-    /// A copy and something else arrive for the same chunk of a rank in one step.
-    CopyConflict,
-    /// A rank does not end with what the collective demands.
-    Missing,
-    /// A claim of the schedule is not true.
-    Claim,
-    /// A folded plan that no rotations make whole, or a pipelined one that is not made of copies of its first chunks.
-    Symmetry,
-    /// Circuits of a family that the verifier has no rules for, so that the plan is not proved.
-    Unchecked,
-    /// The plan is larger than the verifier can replay, and hence not proved.
-    TooLarge,
-}
-
-impl ViolationKind {
-    /// All kinds, in the order in which they are checked.
-    pub const ALL: [ViolationKind; 36] = [
-        ViolationKind::Columns,
-        ViolationKind::RankCount,
-        ViolationKind::RankRange,
-        ViolationKind::SelfTransfer,
-        ViolationKind::ChunkRange,
-        ViolationKind::SlotRange,
-        ViolationKind::FibreRange,
-        ViolationKind::WavelengthRange,
-        ViolationKind::Conversion,
-        ViolationKind::WrongAction,
-        ViolationKind::StepOrder,
-        ViolationKind::BrokenFibre,
-        ViolationKind::DeadWavelength,
-        ViolationKind::Reach,
-        ViolationKind::Collision,
-        ViolationKind::Overload,
-        ViolationKind::Ports,
-        ViolationKind::Path,
-        ViolationKind::DeadPort,
-        ViolationKind::SwitchSetting,
-        ViolationKind::Tuning,
-        ViolationKind::Receiver,
-        ViolationKind::Relays,
-        ViolationKind::Route,
-        ViolationKind::Allocation,
-        ViolationKind::NotHeld,
-        ViolationKind::SameStepForward,
-        ViolationKind::Duplicate,
-        ViolationKind::DoubleReduction,
-        ViolationKind::LostContribution,
-        ViolationKind::CopyConflict,
-        ViolationKind::Missing,
-        ViolationKind::Claim,
-        ViolationKind::Symmetry,
-        ViolationKind::Unchecked,
-        ViolationKind::TooLarge,
-    ];
-
-    /// The name as printed, such as `collision`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ViolationKind::Columns => "columns",
-            ViolationKind::RankCount => "rank_count",
-            ViolationKind::RankRange => "rank_range",
-            ViolationKind::SelfTransfer => "self_transfer",
-            ViolationKind::ChunkRange => "chunk_range",
-            ViolationKind::SlotRange => "slot_range",
-            ViolationKind::FibreRange => "fibre_range",
-            ViolationKind::WavelengthRange => "wavelength_range",
-            ViolationKind::Conversion => "conversion",
-            ViolationKind::WrongAction => "wrong_action",
-            ViolationKind::StepOrder => "step_order",
-            ViolationKind::BrokenFibre => "broken_fibre",
-            ViolationKind::DeadWavelength => "dead_wavelength",
-            ViolationKind::Reach => "reach",
-            ViolationKind::Collision => "collision",
-            ViolationKind::Overload => "overload",
-            ViolationKind::Ports => "ports",
-            ViolationKind::Path => "path",
-            ViolationKind::DeadPort => "dead_port",
-            ViolationKind::SwitchSetting => "switch_setting",
-            ViolationKind::Tuning => "tuning",
-            ViolationKind::Receiver => "receiver",
-            ViolationKind::Relays => "relays",
-            ViolationKind::Route => "route",
-            ViolationKind::Allocation => "allocation",
-            ViolationKind::NotHeld => "not_held",
-            ViolationKind::SameStepForward => "same_step_forward",
-            ViolationKind::Duplicate => "duplicate",
-            ViolationKind::DoubleReduction => "double_reduction",
-            ViolationKind::LostContribution => "lost_contribution",
-            ViolationKind::CopyConflict => "copy_conflict",
-            ViolationKind::Missing => "missing",
-            ViolationKind::Claim => "claim",
-            ViolationKind::Symmetry => "symmetry",
-            ViolationKind::Unchecked => "unchecked",
-            ViolationKind::TooLarge => "too_large",
-        }
-    }
-}
-
-impl fmt::Display for ViolationKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
+opticoll_base::named_enum! {
+    /// What rule a plan breaks.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ViolationKind {
+        /// The columns of the plan have different lengths.
+        Columns = "columns",
+        /// Fabric and collective have different numbers of ranks.
+        RankCount = "rank_count",
+        /// A source or destination is no rank.
+        RankRange = "rank_range",
+        /// A transfer ends where it starts.
+        SelfTransfer = "self_transfer",
+        /// A transfer has no chunks or chunks that do not exist.
+        ChunkRange = "chunk_range",
+        /// A slot is not among those of the plan.
+        SlotRange = "slot_range",
+        /// The fabric has no such fibre.
+        FibreRange = "fibre_range",
+        /// The fabric has no such wavelength.
+        WavelengthRange = "wavelength_range",
+        /// Wavelength conversion on a fabric without converters.
+        Conversion = "conversion",
+        /// A reduction in a collective that combines nothing.
+        WrongAction = "wrong_action",
+        /// Steps do not follow one another, or a transfer is outside the slots of its step.
+        StepOrder = "step_order",
+        /// A lightpath over a link that is broken.
+        BrokenFibre = "broken_fibre",
+        /// A lightpath on a wavelength that is dead.
+        DeadWavelength = "dead_wavelength",
+        /// A lightpath longer than light reaches.
+        Reach = "reach",
+        /// Two lightpaths on one wavelength of one fibre, on one link in one slot; on a grid, two inputs of
+        /// a switch whose light of one wavelength leaves by one output.
+        Collision = "collision",
+        /// More converted lightpaths on a fibre than it has wavelengths.
+        Overload = "overload",
+        /// A rank sends or receives more lightpaths at once than it has ports; on a grid of lightpaths, a port
+        /// that a rank does not have, or that holds two paths at once.
+        Ports = "ports",
+        /// A hop between ports that its wavelength does not join.
+        Path = "path",
+        /// A hop through a transceiver or switch port that is dead.
+        DeadPort = "dead_port",
+        /// An input port and a wavelength that lead to two output ports of a switch.
+        SwitchSetting = "switch_setting",
+        /// A transmitter is on two wavelengths in one slot.
+        Tuning = "tuning",
+        /// A receiver gets bursts from two transmitters in one slot.
+        Receiver = "receiver",
+        /// Relays out of order, or where there are none.
+        Relays = "relays",
+        /// A named route that does not lead from the source of a transfer to its destination.
+        Route = "route",
+        /// A switch port that two tasks use.
+        Allocation = "allocation",
+        /// A rank sends a chunk that it does not hold.
+        NotHeld = "not_held",
+        /// A rank sends a chunk that it receives only in the same step.
+        SameStepForward = "same_step_forward",
+        /// A rank is sent what it already has.
+        Duplicate = "duplicate",
+        /// A contribution is combined into a chunk that already has it.
+        DoubleReduction = "double_reduction",
+        /// A copy replaces a chunk that has contributions which the copy lacks.
+        LostContribution = "lost_contribution",
+        /// A copy and something else arrive for the same chunk of a rank in one step.
+        CopyConflict = "copy_conflict",
+        /// A rank does not end with what the collective demands.
+        Missing = "missing",
+        /// A claim of the schedule is not true.
+        Claim = "claim",
+        /// A folded plan that no rotations make whole, or a pipelined one that is not made of copies of its first chunks.
+        Symmetry = "symmetry",
+        /// Circuits of a family that the verifier has no rules for, so that the plan is not proved.
+        Unchecked = "unchecked",
+        /// The plan is larger than the verifier can replay, and hence not proved.
+        TooLarge = "too_large",
     }
 }
 

@@ -54,63 +54,44 @@ use std::fmt;
 use layout::Layout;
 use opticoll_program::program::{CollectiveProgram, Instruction};
 
-/// What rule a program breaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ProgramFault {
-    /// A rank to send to or to receive from that is missing, or the rank itself.
-    Peer,
-    /// A chunk that the buffer does not have.
-    Bounds,
-    /// An instruction to wait for that does not exist or never tells.
-    Dependency,
-    /// Two thread blocks with one connection.
-    Connection,
-    /// A message that is not received, not sent, or of another length than its receive.
-    Pairing,
-    /// Instructions that wait for one another.
-    Deadlock,
-    /// Two accesses of a chunk that nothing orders.
-    Race,
-    /// A chunk is read that nothing has written.
-    NotWritten,
-    /// A contribution is combined into a chunk that already has it.
-    DoubleReduction,
-    /// An output chunk that does not end with what the collective demands.
-    WrongResult,
-    /// A message between ranks that no link joins.
-    NoLink,
-    /// The program is larger than the verifier can replay.
-    TooLarge,
-    /// A message brings what is there already. A remark.
-    Redundant,
-    /// A chunk of a separate input is overwritten. A remark.
-    InputOverwritten,
-    /// A size of a buffer that is not the collective's. A remark.
-    DeclaredSize,
+opticoll_base::named_enum! {
+    /// What rule a program breaks.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ProgramFault {
+        /// A rank to send to or to receive from that is missing, or the rank itself.
+        Peer = "peer",
+        /// A chunk that the buffer does not have.
+        Bounds = "bounds",
+        /// An instruction to wait for that does not exist or never tells.
+        Dependency = "dependency",
+        /// Two thread blocks with one connection.
+        Connection = "connection",
+        /// A message that is not received, not sent, or of another length than its receive.
+        Pairing = "pairing",
+        /// Instructions that wait for one another.
+        Deadlock = "deadlock",
+        /// Two accesses of a chunk that nothing orders.
+        Race = "race",
+        /// A chunk is read that nothing has written.
+        NotWritten = "not_written",
+        /// A contribution is combined into a chunk that already has it.
+        DoubleReduction = "double_reduction",
+        /// An output chunk that does not end with what the collective demands.
+        WrongResult = "wrong_result",
+        /// A message between ranks that no link joins.
+        NoLink = "no_link",
+        /// The program is larger than the verifier can replay.
+        TooLarge = "too_large",
+        /// A message brings what is there already. A remark.
+        Redundant = "redundant",
+        /// A chunk of a separate input is overwritten. A remark.
+        InputOverwritten = "input_overwritten",
+        /// A size of a buffer that is not the collective's. A remark.
+        DeclaredSize = "declared_size",
+    }
 }
 
 impl ProgramFault {
-    /// The name as printed, such as `race`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ProgramFault::Peer => "peer",
-            ProgramFault::Bounds => "bounds",
-            ProgramFault::Dependency => "dependency",
-            ProgramFault::Connection => "connection",
-            ProgramFault::Pairing => "pairing",
-            ProgramFault::Deadlock => "deadlock",
-            ProgramFault::Race => "race",
-            ProgramFault::NotWritten => "not_written",
-            ProgramFault::DoubleReduction => "double_reduction",
-            ProgramFault::WrongResult => "wrong_result",
-            ProgramFault::NoLink => "no_link",
-            ProgramFault::TooLarge => "too_large",
-            ProgramFault::Redundant => "redundant",
-            ProgramFault::InputOverwritten => "input_overwritten",
-            ProgramFault::DeclaredSize => "declared_size",
-        }
-    }
-
     /// Whether it is no violation, but worth to know.
     pub const fn is_remark(self) -> bool {
         matches!(

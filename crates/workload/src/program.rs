@@ -34,42 +34,44 @@ pub enum NodeKind {
     Receive,
 }
 
-/// The call that a node belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Call {
-    /// Local work, and what communicates with nobody: init, finalize, making a communicator.
-    Local,
-    /// A blocking send.
-    Send,
-    /// A send that returns at once.
-    ImmediateSend,
-    /// A blocking receive.
-    Receive,
-    /// A receive that returns at once.
-    ImmediateReceive,
-    /// Waiting for requests.
-    Wait,
-    /// A barrier.
-    Barrier,
-    /// A broadcast.
-    Broadcast,
-    /// A reduction to a root.
-    Reduce,
-    /// A reduction to all.
-    AllReduce,
-    /// A gather to a root.
-    Gather,
-    /// A scatter from a root.
-    Scatter,
-    /// A gather to all.
-    AllGather,
-    /// A reduction of which each rank keeps its block.
-    ReduceScatter,
-    /// A total exchange of equal blocks.
-    AllToAll,
-    /// A total exchange of blocks of various sizes.
-    AllToAllVarious,
+opticoll_base::named_enum! {
+    /// The call that a node belongs to.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum Call {
+        /// Local work, and what communicates with nobody: init, finalize, making a communicator.
+        Local = "local",
+        /// A blocking send.
+        Send = "send",
+        /// A send that returns at once.
+        ImmediateSend = "isend",
+        /// A blocking receive.
+        Receive = "recv",
+        /// A receive that returns at once.
+        ImmediateReceive = "irecv",
+        /// Waiting for requests.
+        Wait = "wait",
+        /// A barrier.
+        Barrier = "barrier",
+        /// A broadcast.
+        Broadcast = "broadcast",
+        /// A reduction to a root.
+        Reduce = "reduce",
+        /// A reduction to all.
+        AllReduce = "all_reduce",
+        /// A gather to a root.
+        Gather = "gather",
+        /// A scatter from a root.
+        Scatter = "scatter",
+        /// A gather to all.
+        AllGather = "all_gather",
+        /// A reduction of which each rank keeps its block.
+        ReduceScatter = "reduce_scatter",
+        /// A total exchange of equal blocks.
+        AllToAll = "all_to_all",
+        /// A total exchange of blocks of various sizes.
+        AllToAllVarious = "all_to_all_v",
+    }
 }
 
 impl Cell for Call {
@@ -79,50 +81,6 @@ impl Cell for Call {
 
     fn column(cells: &[Call]) -> Values<'_> {
         Values::Whole(Box::new(|row| cells[row] as u64))
-    }
-}
-
-impl Call {
-    /// All calls, in the order of their numbers.
-    pub const ALL: [Call; 16] = [
-        Call::Local,
-        Call::Send,
-        Call::ImmediateSend,
-        Call::Receive,
-        Call::ImmediateReceive,
-        Call::Wait,
-        Call::Barrier,
-        Call::Broadcast,
-        Call::Reduce,
-        Call::AllReduce,
-        Call::Gather,
-        Call::Scatter,
-        Call::AllGather,
-        Call::ReduceScatter,
-        Call::AllToAll,
-        Call::AllToAllVarious,
-    ];
-
-    /// The name as printed, such as `all_reduce`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Call::Local => "local",
-            Call::Send => "send",
-            Call::ImmediateSend => "isend",
-            Call::Receive => "recv",
-            Call::ImmediateReceive => "irecv",
-            Call::Wait => "wait",
-            Call::Barrier => "barrier",
-            Call::Broadcast => "broadcast",
-            Call::Reduce => "reduce",
-            Call::AllReduce => "all_reduce",
-            Call::Gather => "gather",
-            Call::Scatter => "scatter",
-            Call::AllGather => "all_gather",
-            Call::ReduceScatter => "reduce_scatter",
-            Call::AllToAll => "all_to_all",
-            Call::AllToAllVarious => "all_to_all_v",
-        }
     }
 }
 

@@ -92,33 +92,20 @@ pub enum Charge {
     },
 }
 
-/// When paths go that groups of slots set up, under the policy `establish_release`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Paths {
-    /// After the group of slots for which they were set up.
-    #[default]
-    Released,
-    /// When their ports are needed: each rank keeps the paths that it used last.
-    Kept,
-    /// The same, and at first there are those that an earlier run of the plan has left.
-    Warm,
-    /// As [`Paths::Released`], but known in advance: they are set up before the plan begins, and its time does not
-    /// contain the last release.
-    Predicted,
-}
-
-impl Paths {
-    /// All of them, with their names as typed.
-    pub const ALL: [(&'static str, Paths); 4] = [
-        ("released", Paths::Released),
-        ("kept", Paths::Kept),
-        ("warm", Paths::Warm),
-        ("predicted", Paths::Predicted),
-    ];
-
-    /// The name, as typed.
-    pub fn name(self) -> &'static str {
-        Paths::ALL[self as usize].0
+opticoll_base::named_enum! {
+    /// When paths go that groups of slots set up, under the policy `establish_release`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum Paths {
+        /// After the group of slots for which they were set up.
+        #[default]
+        Released = "released",
+        /// When their ports are needed: each rank keeps the paths that it used last.
+        Kept = "kept",
+        /// The same, and at first there are those that an earlier run of the plan has left.
+        Warm = "warm",
+        /// As [`Paths::Released`], but known in advance: they are set up before the plan begins, and its time does not
+        /// contain the last release.
+        Predicted = "predicted",
     }
 }
 

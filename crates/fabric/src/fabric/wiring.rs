@@ -46,9 +46,6 @@ const SHARING: OptionRecord = OptionRecord::new(
     "shared: flows on a link divide its rate; per_flow: each flow has the whole rate",
 );
 
-const DUPLEXES: &[(&str, Duplex)] = &[("full", Duplex::Full), ("half", Duplex::Half)];
-const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("per_flow", Sharing::PerFlow)];
-
 /// Declares an option with a value for all parts of a fabric, or one for each, joined by `x`; `parts` says how many
 /// there are, and what they are called.
 pub(crate) fn each<T, M>(
@@ -132,7 +129,7 @@ pub(crate) fn sharing<M>(
     options: &mut Options<'_, M>,
     of: impl FnOnce(&M) -> Sharing,
 ) -> Result<Sharing, FabricError> {
-    options.word(SHARING, SHARINGS, Silent(Sharing::Shared), of)
+    options.word(SHARING, &Sharing::WORDS, Silent(Sharing::Shared), of)
 }
 
 /// Declares the rate and latency of a class of cables, by default those of the others.
@@ -174,7 +171,7 @@ impl Wire {
         link: Link,
         of: impl Fn(&M) -> Wire,
     ) -> Result<Wire, FabricError> {
-        let duplex = options.word(DUPLEX, DUPLEXES, Silent(Duplex::Full), |machine| {
+        let duplex = options.word(DUPLEX, &Duplex::WORDS, Silent(Duplex::Full), |machine| {
             of(machine).duplex
         })?;
         let sharing = sharing(options, |machine| of(machine).link.sharing)?;
@@ -248,18 +245,4 @@ pub(crate) fn counts(spec: &Spec, key: &str, most: u32) -> Result<Option<Vec<u32
 pub(crate) fn print_counts(numbers: &[u32]) -> String {
     let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
     words.join("x")
-}
-
-/// The sharing that a word stands for.
-pub(crate) fn sharing_named(word: &str) -> Option<Sharing> {
-    let found = SHARINGS.iter().find(|(name, _)| *name == word);
-    found.map(|(_, sharing)| *sharing)
-}
-
-/// `shared` or `per_flow`.
-pub(crate) fn sharing_name(sharing: Sharing) -> &'static str {
-    match sharing {
-        Sharing::Shared => "shared",
-        Sharing::PerFlow => "per_flow",
-    }
 }

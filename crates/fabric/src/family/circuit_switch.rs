@@ -106,38 +106,24 @@ impl Quantity for Reconfiguration {
         "0s or more, or up to three parts, such as 68us+3us+9us for control, switching and lock";
 }
 
-/// Whether the first setting is there at the beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FirstSetting {
-    /// It is.
-    Free,
-    /// It is made like any other.
-    Charged,
-}
+opticoll_base::named_enum! {
+    /// Whether the first setting is there at the beginning.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum FirstSetting {
+        /// It is.
+        Free = "free",
+        /// It is made like any other.
+        Charged = "charged",
+    }
 
-impl FirstSetting {
-    /// Both, with their names as typed.
-    pub const ALL: [(&'static str, FirstSetting); 2] = [
-        ("free", FirstSetting::Free),
-        ("charged", FirstSetting::Charged),
-    ];
-}
-
-/// How a rank sends on what is on its way to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Forwarding {
-    /// When it has all of a message, in a later slot.
-    Store,
-    /// While the message arrives, in the same slot, too.
-    CutThrough,
-}
-
-impl Forwarding {
-    /// Both, with their names as typed.
-    pub const ALL: [(&'static str, Forwarding); 2] = [
-        ("store", Forwarding::Store),
-        ("cut_through", Forwarding::CutThrough),
-    ];
+    /// How a rank sends on what is on its way to another.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Forwarding {
+        /// When it has all of a message, in a later slot.
+        Store = "store",
+        /// While the message arrives, in the same slot, too.
+        CutThrough = "cut_through",
+    }
 }
 
 /// The ports that a circuit joins.
@@ -243,11 +229,11 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
             Broken "ports that are slower, out and in, and their rate" range "3.0@100Gb/s+5.1@50Gb/s";
         reconfiguration "reconfiguration" value(Printed(Reconfiguration::new(Time::from_ps(10_000_000)))) Reconfiguration
             "time to change the setting, or its parts: control+switching+lock" source CHOSEN;
-        first_setting "first_setting" word(&FirstSetting::ALL, Silent(FirstSetting::Free)) Reconfiguration
+        first_setting "first_setting" word(&FirstSetting::WORDS, Silent(FirstSetting::Free)) Reconfiguration
             "whether the first setting is there at the beginning, or charged";
         startup "startup" value(Silent(Time::ZERO)) "delay of a message, once for all circuits that it goes over";
         latency "latency" value(Silent(Time::ZERO)) "delay of each circuit";
-        forwarding "forwarding" word(&Forwarding::ALL, Silent(Forwarding::Store))
+        forwarding "forwarding" word(&Forwarding::WORDS, Silent(Forwarding::Store))
             "how ranks send on: when they have all of a message, or while it arrives";
         beside_rate "beside_rate" option(
             |spec| Ok(spec.value("beside_rate")?),

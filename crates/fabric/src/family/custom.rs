@@ -19,7 +19,7 @@ use crate::fabric::wiring;
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
 use crate::network::fewest_links::{FewestLinks, Ties};
 use crate::network::translations::Translations;
-use crate::network::{Duplex, Link, Network, Wiring};
+use crate::network::{Duplex, Link, Network, Sharing, Wiring};
 use opticoll_base::interrupt;
 use opticoll_base::names::{prints, shown};
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
@@ -281,7 +281,7 @@ impl Cable {
             text += &format!("@{}", self.link.latency);
         }
         if self.link.sharing != default.sharing {
-            text += &format!("@{}", wiring::sharing_name(self.link.sharing));
+            text += &format!("@{}", self.link.sharing);
         }
         text
     }
@@ -334,7 +334,7 @@ fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
     }
     let mut link = default;
     for value in parts {
-        if let Some(sharing) = wiring::sharing_named(value) {
+        if let Some(sharing) = Sharing::ALL.into_iter().find(|one| one.name() == value) {
             link.sharing = sharing;
         } else if value.contains("/s") || value.contains(['b', 'B']) {
             link.rate = value.parse().map_err(|error| format!("{error}"))?;

@@ -31,13 +31,15 @@ use opticoll_base::hash::hash;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 
-/// Which router owns the cable to a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Arrangement {
-    /// By the group's number, over all global ports.
-    Absolute,
-    /// The router with the group's number.
-    SimGrid,
+opticoll_base::named_enum! {
+    /// Which router owns the cable to a group.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Arrangement {
+        /// By the group's number, over all global ports.
+        Absolute = "absolute",
+        /// The router with the group's number.
+        SimGrid = "simgrid",
+    }
 }
 
 /// How routes between groups are chosen.
@@ -85,11 +87,6 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     presets: &[],
 };
 
-const ARRANGEMENTS: &[(&str, Arrangement)] = &[
-    ("absolute", Arrangement::Absolute),
-    ("simgrid", Arrangement::SimGrid),
-];
-
 const ARRANGEMENT: OptionRecord = OptionRecord::new(
     "arrangement",
     "absolute: cables by group number over all ports; simgrid: router T has the cable to group T",
@@ -111,7 +108,7 @@ const ROUTING: &[OptionRecord] = &[
 fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricError> {
     let missing = options.missing("global_per_router");
     // Both arrangements have defaults and limits of their own.
-    let simgrid = |spec: &Spec| spec.option(ARRANGEMENT.name) == Some(ARRANGEMENTS[1].0);
+    let simgrid = |spec: &Spec| spec.option(ARRANGEMENT.name) == Some(Arrangement::SimGrid.name());
     declare! { options of Dragonfly;
         terminals_per_router "terminals_per_router" count(MOST_RANKS, Required)
             "ranks on each router, p";
@@ -139,7 +136,9 @@ fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricErr
             range "1 to a h + 1, or to a where the arrangement is simgrid" default "the most";
     }
     let default = Silent(Arrangement::Absolute);
-    let arrangement = options.word(ARRANGEMENT, ARRANGEMENTS, default, |own| own.arrangement)?;
+    let arrangement = options.word(ARRANGEMENT, &Arrangement::WORDS, default, |own| {
+        own.arrangement
+    })?;
     let print = |spec: Spec, routing: &Routing| match routing {
         Routing::Valiant { seed } => spec.with("routing", "valiant").with("seed", seed),
         Routing::Minimal => spec,

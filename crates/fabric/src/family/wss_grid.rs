@@ -29,34 +29,20 @@ use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError};
 use opticoll_base::units::{Rate, Time, UnitError};
 pub use places::{SwitchPort, Transceiver};
 
-/// Which wavelength leads from which port of a switch to which other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WavelengthPlan {
-    /// Wavelength b joins ports i and i XOR 2^b: as many wavelengths as a port has bits.
-    Xor,
-    /// Wavelength d leads from port i to port (i + d + 1) mod p: any pair, p - 1 wavelengths.
-    Cyclic,
-    /// The circuits of a task, coloured: as many wavelengths as a port has partners (Koenig).
-    EdgeColouring,
+opticoll_base::named_enum! {
+    /// Which wavelength leads from which port of a switch to which other.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum WavelengthPlan {
+        /// Wavelength b joins ports i and i XOR 2^b: as many wavelengths as a port has bits.
+        Xor = "xor",
+        /// Wavelength d leads from port i to port (i + d + 1) mod p: any pair, p - 1 wavelengths.
+        Cyclic = "cyclic",
+        /// The circuits of a task, coloured: as many wavelengths as a port has partners (Koenig).
+        EdgeColouring = "edge_colouring",
+    }
 }
 
 impl WavelengthPlan {
-    /// All plans.
-    pub const ALL: [WavelengthPlan; 3] = [
-        WavelengthPlan::Xor,
-        WavelengthPlan::Cyclic,
-        WavelengthPlan::EdgeColouring,
-    ];
-
-    /// The name as typed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            WavelengthPlan::Xor => "xor",
-            WavelengthPlan::Cyclic => "cyclic",
-            WavelengthPlan::EdgeColouring => "edge_colouring",
-        }
-    }
-
     /// The wavelength that leads from a port to another of a switch of `ports`, where the plan is a
     /// formula that has one.
     pub fn wavelength(self, ports: u32, input: u32, output: u32) -> Option<u32> {

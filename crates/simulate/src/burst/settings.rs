@@ -11,35 +11,90 @@ use opticoll_base::names::{same_name, shown, suggest};
 use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
 
-/// What generates bursts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BurstSource {
-    /// A Poisson process at each host; bursts of one host may overlap.
-    Poisson,
-    /// The same before a queue and one transmitter.
-    Transmitter,
-    /// Send, pause for an exponential time, send again: a finite source.
-    OnOff,
-}
+opticoll_base::named_enum! {
+    /// What generates bursts.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum BurstSource {
+        /// The same before a queue and one transmitter.
+        Transmitter = "transmitter",
+        /// A Poisson process at each host; bursts of one host may overlap.
+        Poisson = "poisson",
+        /// Send, pause for an exponential time, send again: a finite source.
+        OnOff = "on_off",
+    }
 
-/// How the lengths of bursts are distributed, about the same mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Length {
-    /// All are of the mean length.
-    Constant,
-    /// Exponential.
-    Exponential,
-    /// Uniform from nothing to twice the mean.
-    Uniform,
-}
+    /// How the lengths of bursts are distributed, about the same mean.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Length {
+        /// All are of the mean length.
+        Constant = "constant",
+        /// Exponential.
+        Exponential = "exponential",
+        /// Uniform from nothing to twice the mean.
+        Uniform = "uniform",
+    }
 
-/// To whom a host sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Destinations {
-    /// To each other host alike.
-    Everyone,
-    /// To each host of other nodes alike.
-    OtherNodes,
+    /// To whom a host sends.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Destinations {
+        /// To each other host alike.
+        Everyone = "everyone",
+        /// To each host of other nodes alike.
+        OtherNodes = "other_nodes",
+    }
+
+    /// Who asks whom before a burst is sent; see [the model](super).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Signalling {
+        /// Two ways: the whole route is granted or blocked before the burst is sent.
+        TwoWay = "two_way",
+        /// Just enough time: one way, links are held from when the burst comes.
+        Jet = "jet",
+        /// Just in time: one way, links are held from when control comes.
+        Jit = "jit",
+    }
+
+    /// What a transmitter does whose setup was blocked.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum AfterBlocking {
+        /// It is silent for as long as the burst would have taken: what hosts offer does not depend on
+        /// what is lost.
+        Silent = "silent",
+        /// It goes on at once. What it sends next comes just when the network is full.
+        Next = "next",
+    }
+
+    /// Which of the free wavelengths is taken. On a link, free is a wavelength without reservation
+    /// in the interval needed; without converters, and with the whole route known, one that is so on all links.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum WavelengthChoice {
+        /// The lowest.
+        FirstFit = "first_fit",
+        /// Each alike.
+        Random = "random",
+        /// LAUC: of those with no reservation at or after the interval, the one whose last ends latest;
+        /// on several links the latest sum. Voids stay unused.
+        Horizon = "horizon",
+        /// LAUC-VF: the one whose last reservation before the interval ends latest, voids included.
+        LaucVf = "lauc_vf",
+        /// The one that succeeded most often of all tries between these nodes, counted with one success more in
+        /// two more tries; the lowest of equals. A try succeeds if the burst goes all the way, whichever link would
+        /// have blocked it. Better ones that turn out not to be free on the whole route count as tried. All tries
+        /// count alike, however long ago, so that scores settle only after thousands for each pair.
+        Pwa = "pwa",
+        /// The first from W s / N on, in a circle, at node s of N.
+        SourceOffset = "source_offset",
+    }
+
+    /// Which way bursts go.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum BurstRouting {
+        /// The fabric's own route.
+        Fixed = "fixed",
+        /// Of the routes with the fewest links, the one whose fullest link has the fewest wavelengths held
+        /// now or later, when control is sent; the fabric's own, then the lowest links of equals.
+        LeastLoaded = "least_loaded",
+    }
 }
 
 /// How bursts are put together from packets, one burst per pair of hosts at a time: it is
@@ -54,39 +109,6 @@ pub struct BurstAssembly {
     pub time_out: Option<Time>,
 }
 
-/// Who asks whom before a burst is sent; see [the model](super).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signalling {
-    /// Just enough time: one way, links are held from when the burst comes.
-    Jet,
-    /// Just in time: one way, links are held from when control comes.
-    Jit,
-    /// Two ways: the whole route is granted or blocked before the burst is sent.
-    TwoWay,
-}
-
-/// Which of the free wavelengths is taken. On a link, free is a wavelength without reservation
-/// in the interval needed; without converters, and with the whole route known, one that is so on all links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WavelengthChoice {
-    /// The lowest.
-    FirstFit,
-    /// Each alike.
-    Random,
-    /// LAUC: of those with no reservation at or after the interval, the one whose last ends latest;
-    /// on several links the latest sum. Voids stay unused.
-    Horizon,
-    /// LAUC-VF: the one whose last reservation before the interval ends latest, voids included.
-    LaucVf,
-    /// The one that succeeded most often of all tries between these nodes, counted with one success more in
-    /// two more tries; the lowest of equals. A try succeeds if the burst goes all the way, whichever link would
-    /// have blocked it. Better ones that turn out not to be free on the whole route count as tried. All tries
-    /// count alike, however long ago, so that scores settle only after thousands for each pair.
-    Pwa,
-    /// The first from W s / N on, in a circle, at node s of N.
-    SourceOffset,
-}
-
 /// What can change a burst's wavelength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Converters {
@@ -97,26 +119,6 @@ pub enum Converters {
     /// Each node, for so many bursts at once. A burst keeps its wavelength where it can.
     /// Where the whole route is known, it takes as few converters as possible.
     PerNode(u32),
-}
-
-/// Which way bursts go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BurstRouting {
-    /// The fabric's own route.
-    Fixed,
-    /// Of the routes with the fewest links, the one whose fullest link has the fewest wavelengths held
-    /// now or later, when control is sent; the fabric's own, then the lowest links of equals.
-    LeastLoaded,
-}
-
-/// What a transmitter does whose setup was blocked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AfterBlocking {
-    /// It is silent for as long as the burst would have taken: what hosts offer does not depend on
-    /// what is lost.
-    Silent,
-    /// It goes on at once. What it sends next comes just when the network is full.
-    Next,
 }
 
 /// All of them. Times are zero by default: bursts are long against propagation and processing.
@@ -198,28 +200,28 @@ impl Default for BurstSettings {
 pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
     BurstSettings, HelpLevel::All, &["burst"];
     "source" .source: "Generator of bursts: transmitter (Poisson, one at a time per host), poisson or on_off",
-        words(SOURCES), "transmitter";
+        words(&BurstSource::WORDS), "transmitter";
     "offered_load" .offered_load: "Offered load of a host in erlang: bursts per time, times their length", positive, "0.9" => HelpLevel::Usual;
     "size" .size: "Mean size of a burst", bytes, "125MB" => HelpLevel::Usual;
     "length" .length: "Distribution of burst lengths about their mean: constant, exponential or uniform",
-        words(LENGTHS), "constant";
+        words(&Length::WORDS), "constant";
     "destinations" .destinations: "Hosts that a host sends to: everyone, or those of other_nodes",
-        words(DESTINATIONS), "everyone";
+        words(&Destinations::WORDS), "everyone";
     "assembly" .assembly: "Assembly of bursts from packets, ready by size, by time-out or by the first of both: packets:packet=1MB,size=125MB,time_out=1s",
         text("none, or packets:packet=1MB,size=125MB,time_out=1s", assembly), "none";
     "signalling" .signalling: "Signalling before a burst: two_way (the whole path first), jet or jit (one way)",
-        words(SIGNALLINGS), "two_way" => HelpLevel::Usual;
+        words(&Signalling::WORDS), "two_way" => HelpLevel::Usual;
     "blocked" .blocked: "Reaction of a transmitter to a blocked setup of two_way: silent (idle for the burst's duration) or next (sends the next burst at once)",
-        words(REFUSED), "silent";
+        words(&AfterBlocking::WORDS), "silent";
     "offset" .offset: "Time between control message and burst beyond what is needed; for jet and jit",
         time, "0s";
     "processing" .processing: "Processing time of a control message at a node", time, "0s";
     "switching" .switching: "Setup time of a switch", time, "0s";
     "assignment" .assignment: "Assignment of a free wavelength: first_fit, random, horizon, lauc_vf, pwa or source_offset",
-        words(ASSIGNMENTS), "first_fit" => HelpLevel::Usual;
+        words(&WavelengthChoice::WORDS), "first_fit" => HelpLevel::Usual;
     "converters" .converters: "Number of bursts whose wavelength a node can convert at the same time: none, full or a number",
         text("none, full or a whole number", converters), "none";
-    "routing" .routing: "Routing of bursts: fixed, or least_loaded of the shortest routes", words(ROUTINGS), "fixed" => HelpLevel::Usual;
+    "routing" .routing: "Routing of bursts: fixed, or least_loaded of the shortest routes", words(&BurstRouting::WORDS), "fixed" => HelpLevel::Usual;
     "receivers" .receivers: "Number of bursts that a host can receive at the same time, or unlimited",
         text("unlimited or a whole number from 1 to 65536", receivers), "unlimited";
     "bursts" .bursts: "Maximum number of measured bursts, such as 1e7", whole(1, 1 << 50), "1e6";
@@ -231,42 +233,6 @@ pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
         whole(1, 1 << 10), "4" => HelpLevel::Usual;
     "seed" .seed: "Seed of all random draws", whole(0, u64::MAX), "1";
 };
-
-const SOURCES: &[(&str, BurstSource)] = &[
-    ("transmitter", BurstSource::Transmitter),
-    ("poisson", BurstSource::Poisson),
-    ("on_off", BurstSource::OnOff),
-];
-const LENGTHS: &[(&str, Length)] = &[
-    ("constant", Length::Constant),
-    ("exponential", Length::Exponential),
-    ("uniform", Length::Uniform),
-];
-const DESTINATIONS: &[(&str, Destinations)] = &[
-    ("everyone", Destinations::Everyone),
-    ("other_nodes", Destinations::OtherNodes),
-];
-const SIGNALLINGS: &[(&str, Signalling)] = &[
-    ("two_way", Signalling::TwoWay),
-    ("jet", Signalling::Jet),
-    ("jit", Signalling::Jit),
-];
-const REFUSED: &[(&str, AfterBlocking)] = &[
-    ("silent", AfterBlocking::Silent),
-    ("next", AfterBlocking::Next),
-];
-const ASSIGNMENTS: &[(&str, WavelengthChoice)] = &[
-    ("first_fit", WavelengthChoice::FirstFit),
-    ("random", WavelengthChoice::Random),
-    ("horizon", WavelengthChoice::Horizon),
-    ("lauc_vf", WavelengthChoice::LaucVf),
-    ("pwa", WavelengthChoice::Pwa),
-    ("source_offset", WavelengthChoice::SourceOffset),
-];
-const ROUTINGS: &[(&str, BurstRouting)] = &[
-    ("fixed", BurstRouting::Fixed),
-    ("least_loaded", BurstRouting::LeastLoaded),
-];
 
 impl BurstSettings {
     /// The settings that names and texts give; see [`SETTINGS`].

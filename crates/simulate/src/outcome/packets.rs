@@ -63,11 +63,6 @@ impl Distribution {
         Time::from_ps(self.max)
     }
 
-    /// A time that at least `percent` percent of the measured ones do not exceed: see `per_mille`.
-    pub fn percentile(&self, percent: u32) -> Time {
-        self.per_mille(10 * percent)
-    }
-
     /// A time that at least so many thousandths of the measured ones do not exceed: the least such
     /// time rounded up by at most 1/64, and never above the maximum.
     pub fn per_mille(&self, thousandths: u32) -> Time {
@@ -122,31 +117,18 @@ impl Distribution {
     }
 }
 
-/// What kind of link a channel is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LinkClass {
-    /// From a terminal to its router.
-    Injection,
-    /// From a router to a terminal.
-    Ejection,
-    /// Within a group; between routers where there are no groups.
-    Local,
-    /// Between groups.
-    Global,
-}
-
-impl LinkClass {
-    /// All classes.
-    pub const ALL: [LinkClass; 4] = [
-        LinkClass::Injection,
-        LinkClass::Ejection,
-        LinkClass::Local,
-        LinkClass::Global,
-    ];
-
-    /// In words.
-    pub fn name(self) -> &'static str {
-        ["injection", "ejection", "local", "global"][self as usize]
+opticoll_base::named_enum! {
+    /// What kind of link a channel is on.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum LinkClass {
+        /// From a terminal to its router.
+        Injection = "injection",
+        /// From a router to a terminal.
+        Ejection = "ejection",
+        /// Within a group; between routers where there are no groups.
+        Local = "local",
+        /// Between groups.
+        Global = "global",
     }
 }
 

@@ -40,31 +40,20 @@ pub struct Groups {
     pub data: u32,
 }
 
-/// A kind of group whose members carry out collectives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum GroupKind {
-    /// Ranks that divide each matrix.
-    Tensor,
-    /// Ranks of consecutive stages.
-    Pipeline,
-    /// Ranks that divide the experts.
-    Expert,
-    /// Ranks with the same part of the model.
-    Data,
-    /// Ranks with the same experts.
-    ExpertData,
-}
-
-impl GroupKind {
-    /// The name as printed.
-    pub const fn name(self) -> &'static str {
-        match self {
-            GroupKind::Tensor => "tensor",
-            GroupKind::Pipeline => "pipeline",
-            GroupKind::Expert => "expert",
-            GroupKind::Data => "data",
-            GroupKind::ExpertData => "expert_data",
-        }
+opticoll_base::named_enum! {
+    /// A kind of group whose members carry out collectives.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum GroupKind {
+        /// Ranks that divide each matrix.
+        Tensor = "tensor",
+        /// Ranks of consecutive stages.
+        Pipeline = "pipeline",
+        /// Ranks that divide the experts.
+        Expert = "expert",
+        /// Ranks with the same part of the model.
+        Data = "data",
+        /// Ranks with the same experts.
+        ExpertData = "expert_data",
     }
 }
 
