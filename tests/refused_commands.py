@@ -225,6 +225,7 @@ plan all_gather --fabric crossbar:ranks=4 --algorithm shifts => ports of a circu
 plan scatter --fabric wdm_ring:ranks=4,wavelengths=2 --algorithm tree:light_trees=2 => multicast
 plan all_to_all --fabric {TWO} --algorithm static => with planes=1
 plan all_gather --fabric {ONE} --algorithm static:topology=star => kautz
+plan all_gather --fabric {ONE} --algorithm static:topology=hypercube => power
 plan all_gather --fabric {ONE} --algorithm static:shifts=2 => lead to all
 plan all_gather --fabric crossbar:ranks=4 --algorithm static => does not run here, on 4 ranks
 plan all_gather --fabric {ONE} --algorithm settings:algorithm=rnig => did you mean `ring`

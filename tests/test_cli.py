@@ -158,7 +158,7 @@ OF_LINKS = ("tree_packing", "matching", "concurrent_flow")
 OF_SWITCHES = ("settings", "decomposition", "static")
 """Planners for circuit switches only."""
 
-OF_GRIDS = ("shifts", "pipelined")
+OF_GRIDS = ("shifts",)
 """Planners whose collectives all run on grids."""
 
 

@@ -74,7 +74,8 @@ fn appended(mut there: Plan, back: &Plan, whole: Collective) -> Plan {
     there
 }
 
-/// Returns the collective that copies from a rank what another one combines or collects there; others themselves.
+/// Returns the collective that copies from a rank what another one combines or collects there;
+/// others themselves.
 pub(crate) fn copying(kind: CollectiveKind) -> CollectiveKind {
     match kind {
         CollectiveKind::ReduceScatter => CollectiveKind::AllGather,
@@ -84,7 +85,8 @@ pub(crate) fn copying(kind: CollectiveKind) -> CollectiveKind {
     }
 }
 
-/// Returns a plan of the copying collective as one of a collective, in as many pieces: backwards if that combines.
+/// Returns a plan of the copying collective as one of a collective, in as many pieces: backwards if
+/// that combines.
 ///
 /// # Errors
 /// Chunks beyond 32 bits.

@@ -54,37 +54,43 @@ fn generalised_kautz_graphs_have_the_diameters_of_their_authors() {
 }
 
 #[test]
-fn rings_of_shifts_take_what_their_circuits_carry() {
-    for ranks in [3u64, 5, 9, 13] {
-        for (ports, shifts) in [(1, String::from("1")), (2, format!("1+{}", ranks - 1))] {
-            let fabric = fabric(ranks, ports);
-            let algorithm = format!("static:shifts={shifts}");
-            let farthest = (ranks - 1) / ports;
-            let gather = format!("{algorithm},on_links=matching");
-            let plan = proved(AllGather, &gather, &fabric, 1, Policy::AllStop);
-            assert_eq!(u64::from(plan.slots()), farthest);
-            // Each port must take an equal part of what a rank receives, at best.
-            let size = 1 << 20;
-            let found = time(AllGather, &algorithm, &fabric, size, Policy::AllStop);
-            let delays = farthest * 200_000 + 100_000;
-            let received = delays + (ranks - 1) * size * BETA / ports;
-            assert!(found >= received, "{ranks}: {found} below {received}");
-            assert!(found * 10 <= received * 13, "{ranks}: {found}, {received}");
-            // A circuit is crossed by 1 block of the ranks next to each other, 2 of those two circuits apart, and so on.
-            let crossing = farthest * (farthest + 1) / 2;
-            let found = time(AllToAll, &algorithm, &fabric, ranks * size, Policy::AllStop);
-            let least = delays + crossing * size * BETA;
-            assert!(found >= least, "{ranks}: {found} below {least}");
-            assert!(found * 10 <= least * 12, "{ranks}: {found}, {least}");
-            // Blocks of one rank alone are fewer.
-            for kind in [Scatter, Gather] {
-                let alone = time(kind, &algorithm, &fabric, size, Policy::AllStop);
-                assert!(
-                    alone >= received,
-                    "{kind} {ranks}: {alone} below {received}"
-                );
-                assert!(alone <= found, "{kind} {ranks}: {alone}, {found}");
-            }
+fn hypercubes_gather_in_as_many_steps_as_they_have_dimensions() {
+    for bits in [2u64, 3, 4, 5] {
+        let ranks = 1 << bits;
+        let fabric = fabric(ranks, bits);
+        let algorithm = "static:topology=hypercube,on_links=matching";
+        let plan = proved(AllGather, algorithm, &fabric, 1, Policy::AllStop);
+        assert_eq!(u64::from(plan.slots()), bits);
+        // Each port must take an equal part of what a rank receives, at best.
+        let size = 1 << 20;
+        let found = time(
+            AllGather,
+            "static:topology=hypercube",
+            &fabric,
+            size,
+            Policy::AllStop,
+        );
+        let least = bits * 200_000 + 100_000 + (ranks - 1) * size * BETA / bits;
+        assert!(found >= least, "{ranks}: {found} below {least}");
+        assert!(found * 10 <= least * 13, "{ranks}: {found}, {least}");
+        // n / 2 blocks cross each circuit. Where all hops of one number are in one slot, that is as many as d circuits have of
+        // the ranks that far away or farther.
+        let all_to_all = "static:topology=hypercube";
+        let found = time(AllToAll, all_to_all, &fabric, ranks * size, Policy::AllStop);
+        let delays = bits * 200_000 + 100_000;
+        let least = delays + ranks / 2 * size * BETA;
+        assert!(found >= least, "{ranks}: {found} below {least}");
+        let farther =
+            |hops: u64| (0..ranks).filter(move |rank| u64::from(rank.count_ones()) >= hops);
+        let of_slot = |hops: u64| (farther(hops).count() as u64).div_ceil(bits);
+        let most = delays + (1..=bits).map(of_slot).sum::<u64>() * size * BETA;
+        assert!(found * 10 <= most * 12, "{ranks}: {found}, {most}");
+        // From one rank blocks leave over all ports, and those of each further hop are fewer.
+        for kind in [Scatter, Gather] {
+            let found = time(kind, all_to_all, &fabric, size, Policy::AllStop);
+            let least = delays + (ranks - 1) * size * BETA / bits;
+            assert!(found >= least, "{kind} {ranks}: {found} below {least}");
+            assert!(found <= most, "{kind} {ranks}: {found}, {most}");
         }
     }
 }
@@ -103,13 +109,16 @@ fn a_setting_that_is_kept_pays_for_no_change() {
         Gather,
         AllToAll,
     ] {
-        for topology in ["shifts", "kautz"] {
+        for topology in ["ring", "shifts", "kautz"] {
             let algorithm = format!("static:topology={topology}");
             let [cheap, dear] = ["0s", "1s"]
                 .map(|text| time(kind, &algorithm, &change(text), 1 << 16, Policy::AllStop));
             assert_eq!(cheap, dear, "{kind} {topology}");
         }
     }
+    let torus = "static:topology=torus";
+    let found = proved(AllGather, torus, &fabric(12, 4), 1 << 16, Policy::AllStop);
+    assert!(found.algorithm.starts_with(torus), "{}", found.algorithm);
 }
 
 #[test]

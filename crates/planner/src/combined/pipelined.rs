@@ -1,5 +1,5 @@
-//! Collectives in pieces that follow one another over circuits that stay up: on rings ([`crate::ring::chains`]), on grids of
-//! switches or of lightpaths ([`crate::grid::pipelined`]).
+//! Collectives in pieces that follow one another over circuits that stay up: on rings
+//! ([`crate::ring::chains`]), on grids of switches or of lightpaths ([`crate::grid::pipelined`]).
 
 use crate::grid::pipelined::{self as on_grids, NAME, SHAPE};
 use crate::ring::{chains, few_slots};
@@ -14,13 +14,15 @@ pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "pieces",
-            "chunks that the share of a channel is cut into, on a grid the share of each way; of a scatter or gather, each block",
+            "chunks that the share of a channel is cut into, on a grid the share of each way; \
+             of a scatter or gather, each block",
         )
         .range("1 to 65536, on a grid 1 to 1048576")
         .default("the number that takes the least time"),
         OptionRecord::new(
             SHAPE,
-            "how pieces go along a line of ranks of a grid; lines of other lengths than powers of two are rings",
+            "how pieces go along a line of ranks of a grid; lines of other lengths than powers of two \
+             are rings",
         )
         .range("hypercube, ring")
         .default("the faster one"),
@@ -36,8 +38,10 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Gather,
             CollectiveKind::AllReduce,
         ],
-        "Pieces that follow one another both ways around a ring, along rows and columns at once, or along a hypercube",
-        "opticoll; chains as in MPI libraries; along a line Johnsson and Ho, IEEE Transactions on Computers 1989",
+        "Pieces that follow one another both ways around a ring, along rows and columns at once, \
+         or along a hypercube",
+        "opticoll; chains as in MPI libraries; along a line Johnsson and Ho, IEEE Transactions on \
+         Computers 1989",
         Scope::Any(
             |fabric| {
                 let machine = fabric.circuit_machine();

@@ -14,8 +14,9 @@
 //! Every rank gets every chunk at most once, so backwards a broadcast is a reduce and a scatter a
 //! gather.
 //!
-//! **Light trees.** On a ring with multicast every rank on the way of light takes a share of it, so that a broadcast
-//! of as many pieces as a direction has channels, or both have, takes one slot ([`crate::ring::relay_tree::multicast`]).
+//! **Light trees.** On a ring with multicast every rank on the way of light takes a share of it, so
+//! that a broadcast of as many pieces as a direction has channels, or both have, takes one slot
+//! ([`crate::ring::relay_tree::multicast`]).
 //!
 //! **Large vectors.** A broadcast may scatter N blocks and then all_gather them, a reduce may
 //! reduce_scatter and then gather: M / (2 c B) for the root's links, and as much again for the
@@ -74,8 +75,8 @@ pub(crate) const PLANNER: Planner = Planner {
             .default("1"),
         OptionRecord::new(
             LIGHT_TREES,
-            "pieces of the vector of a broadcast, each of which goes to all ranks as light that they share; \
-         needs a ring with multicast",
+            "pieces of the vector of a broadcast, each of which goes to all ranks as light that \
+             they share; needs a ring with multicast",
         )
         .range("1 to twice the channels of a direction")
         .default("unassigned: lightpaths from rank to rank"),
@@ -150,7 +151,8 @@ fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned,
     with_light_trees(question, ring, pieces).map(Planned::from)
 }
 
-/// Returns the most promising trees; and light trees of the whole vector and of as many pieces as fill one direction, or both.
+/// Returns the most promising trees; and light trees of the whole vector and of as many pieces as
+/// fill one direction, or both.
 fn contenders<'a>(
     question: &Question<'a>,
     ring: &'a WdmRing,

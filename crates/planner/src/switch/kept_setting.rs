@@ -31,7 +31,7 @@ use opticoll_simulate::Method;
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("topology", "graph of the circuits")
-            .range("shifts, kautz, demand")
+            .range("ring, shifts, kautz, hypercube, torus, demand")
             .default("the fastest of those that the ports allow"),
         OptionRecord::new("shifts", "shift of each port, such as 1+5; topology=shifts")
             .range("numbers below the number of ranks, joined by +")
@@ -55,7 +55,7 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Gather,
             CollectiveKind::AllToAll,
         ],
-        "One setting of circuits for the whole collective: shifts, Kautz graphs",
+        "One setting of circuits for the whole collective: rings of shifts, Kautz graphs, hypercubes, tori",
         "Imase and Itoh, A Design for Directed Graphs with Minimum Diameter, IEEE Transactions on Computers 1983; planners of any graph",
         Scope::Switches(OnMachine::new(plan, contenders)),
     )

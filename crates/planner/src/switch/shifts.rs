@@ -1,22 +1,29 @@
-//! Plans in which every rank does the same: each sends to the ranks some shifts after it, slot by slot.
+//! Plans in which every rank does the same: each sends to the ranks some shifts after it, slot by
+//! slot.
 //!
-//! The ranks are a group, Z_N on a circuit switch and Z_n x Z_m on a grid of n rows and m columns. A *setting* has a shift for each
-//! port that no rank has dead, or for both planes of the grid: its port joins every rank u to u + s.
+//! The ranks are a group, Z_N on a circuit switch and Z_n x Z_m on a grid of n rows and m columns.
+//! A *setting* has a shift for each port that no rank has dead, or for both planes of the grid: its
+//! port joins every rank u to u + s.
 //!
-//! **All_to_all.** The block for the rank o places on goes over circuits of setting 1, then of setting 2, and so on, so that their
-//! shifts add up to o: the same way from every rank. What counts is the sum of hops over all o, for the bytes, the number of
-//! slots, for the latencies, and that of settings, for the reconfigurations; no plan with so many of each takes less than the bound of
-//! the family says. In a setting all blocks make their hops from its first slot on. With one port slot t so carries the blocks that
-//! make t hops or more in the setting. With cut-through all hops of a setting are in one slot. On a grid each setting has one slot.
+//! **All_to_all.** The block for the rank o places on goes over circuits of setting 1, then of
+//! setting 2, and so on, so that their shifts add up to o: the same way from every rank. What
+//! counts is the sum of hops over all o, for the bytes, the number of slots, for the latencies, and
+//! that of settings, for the reconfigurations; no plan with so many of each takes less than the
+//! bound of the family says. In a setting all blocks make their hops from its first slot on. With
+//! one port slot t so carries the blocks that make t hops or more in the setting. With cut-through
+//! all hops of a setting are in one slot. On a grid each setting has one slot.
 //!
-//! **Rotors.** `shifts=all` goes through the shifts 1, 2, ..., N - 1 in turn, whatever is sent: S = ceil((N - 1) / d) settings of d ports
-//! are a *cycle*, in which each block waits for the circuit to its rank. In k cycles each carries a k-th of it. With
-//! `relays=all` (Valiant) the N-th part of a block that belongs to rank w goes to w in the first cycle, and on from there in the
-//! second; the part of the sender itself goes in the second cycle. So whatever the demand, each circuit carries the same.
+//! **Rotors.** `shifts=all` goes through the shifts 1, 2, ..., N - 1 in turn, whatever is sent: S =
+//! ceil((N - 1) / d) settings of d ports are a *cycle*, in which each block waits for the circuit
+//! to its rank. In k cycles each carries a k-th of it. With `relays=all` (Valiant) the N-th part of
+//! a block that belongs to rank w goes to w in the first cycle, and on from there in the second;
+//! the part of the sender itself goes in the second cycle. So whatever the demand, each circuit
+//! carries the same.
 //!
-//! **Other collectives** run on grids alone ([`over_planes`]). Where only circuits that change are charged and ranks do not wait for
-//! the end of a slot, all slots may have the same shifts, by one column and by one row: after n + m - 2 slots all have heard of
-//! all, over circuits that are tuned once.
+//! **Other collectives** run on grids alone ([`over_planes`]). Where only circuits that change are
+//! charged and ranks do not wait for the end of a slot, all slots may have the same shifts, by one
+//! column and by one row: after n + m - 2 slots all have heard of all, over circuits that are tuned
+//! once.
 //!
 //! More slots cost more charges, fewer of them more hops. Which sequences are tried: `search`.
 
@@ -50,20 +57,23 @@ pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "shifts",
-            "shift of each port in each setting, such as 1x15x11, or 1+63x12+52 with two ports; on a grid \
-             along the row and along the column, such as 3+1x1+2; all, on a circuit switch: 1, 2, ... in turn",
+            "shift of each port in each setting, such as 1x15x11, or 1+63x12+52 with two ports; \
+             on a grid along the row and along the column, such as 3+1x1+2; all, on a circuit \
+             switch: 1, 2, ... in turn",
         )
         .range("numbers below the number of ranks, columns or rows, joined by + and x; all")
         .default("the fastest found"),
         OptionRecord::new(
             "cycles",
-            "times that a circuit switch goes through all settings; each carries as much of a block",
+            "times that a circuit switch goes through all settings; each carries as much of a \
+             block",
         )
         .range("1 to 1024")
         .default("1"),
         OptionRecord::new(
             "relays",
-            "relays of a block on a circuit switch: the fewest, or all ranks, a part of the block each, in two cycles",
+            "relays of a block on a circuit switch: the fewest, or all ranks, a part of the block \
+             each, in two cycles",
         )
         .range("fewest, all")
         .default("fewest"),
@@ -79,8 +89,10 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Scatter,
             CollectiveKind::Gather,
         ],
-        "Every rank sends to the ranks some places on, over a few settings of a switch or both planes of a grid at once",
-        "opticoll; near to arXiv 2602.10468 and ReTri, arXiv 2605.26930; rotors: Mellette et al., RotorNet, SIGCOMM 2017",
+        "Every rank sends to the ranks some places on, over a few settings of a switch or both \
+         planes of a grid at once",
+        "opticoll; near to arXiv 2602.10468 and ReTri, arXiv 2605.26930; rotors: Mellette et al., \
+         RotorNet, SIGCOMM 2017",
         Scope::Any(
             |fabric| {
                 use CircuitMachine::{CircuitSwitch, WssGrid};
@@ -97,7 +109,7 @@ const NAME: &str = "shifts";
 
 const MAX_CYCLES: u32 = 1024;
 
-/// What shifts are planned on.
+/// A machine that shifts are planned on.
 #[derive(Clone, Copy)]
 enum Machine<'a> {
     Switch(&'a CircuitSwitch),
@@ -105,7 +117,8 @@ enum Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// Returns the machine of a question; refuses one on which it cannot join all ranks by the same shifts.
+    /// Returns the machine of a question; refuses one on which it cannot join all ranks by the same
+    /// shifts.
     fn of(question: &Question<'a>) -> Result<Machine<'a>, AlgorithmError> {
         let ranks = question.collective.ranks();
         let reason = format!("its search is for {MAX_RANKS} ranks at most");
@@ -119,16 +132,17 @@ impl<'a> Machine<'a> {
                 Ok(Machine::Switch(switch))
             }
             Some(CircuitMachine::WssGrid(grid)) => {
-                let reason =
-                    "every place of the grid must have a rank whose two transceivers work";
+                let reason = "every place of the grid must have a rank whose two transceivers work";
                 ensure(grid.is_whole(), NAME, ranks, reason)?;
                 Ok(Machine::Grid(grid))
             }
             _ => Err(AlgorithmError::Refused {
                 name: NAME,
                 ranks,
-                reason: "it sets the ports of a circuit_switch, or sends along rows and columns of a wss_grid"
-                    .into(),
+                reason:
+                    "it sets the ports of a circuit_switch, or sends along rows and columns of \
+                         a wss_grid"
+                        .into(),
             }),
         }
     }
@@ -153,7 +167,8 @@ pub(crate) fn ports_of_all(switch: &CircuitSwitch) -> Vec<u8> {
     ports.map(|port| port as u8).collect()
 }
 
-/// Returns the shifts of one setting with the fewest hops found; `None` where the ranks are too many for the search.
+/// Returns the shifts of one setting with the fewest hops found; `None` where the ranks are too
+/// many for the search.
 pub(crate) fn fewest_hops(switch: &CircuitSwitch) -> Option<Vec<u32>> {
     if !(2..=MAX_RANKS).contains(&switch.ranks) {
         return None;
@@ -195,8 +210,8 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         }
         _ => Sequence::parse(text, &price.ports),
     };
-    let rule = "must be a shift of each port or plane in each setting, joined by + and x: numbers below the ranks of the switch, \
-                or the columns and the rows of the grid";
+    let rule = "must be a shift of each port or plane in each setting, joined by + and x: numbers \
+                below the ranks of the switch, or the columns and the rows of the grid";
     let sequence = sequence.ok_or_else(|| spec.refuse("shifts", rule))?;
     let rotor = Rotor {
         cycles: spec.count("cycles", 1, MAX_CYCLES)?.unwrap_or(1),
@@ -274,7 +289,8 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         let best = search.best();
         found.extend(best.map(|(sequence, ways)| (sequence, ways.time(&price), ways.count())));
     } else {
-        // Circuits that do not change may save time: those of a scatter are asked for one after the other, as its blocks come.
+        // Circuits that do not change may save time: those of a scatter are asked for one after the
+        // other, as its blocks come.
         let keeps = question.policy() == Policy::TwoTier && kind != CollectiveKind::Scatter;
         let kept = keeps.then(|| steady(&price, kind)).flatten();
         let spread = search.best_spread().into_iter().chain(kept);
@@ -304,8 +320,9 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     Ok(contenders.collect())
 }
 
-/// Returns the sequence of the same shifts in all slots, by one rank, and the time that it takes where only the first slot is charged. A
-/// reduce_scatter goes backwards: its circuits are then those of an all_gather that follows.
+/// Returns the sequence of the same shifts in all slots, by one rank, and the time that it takes
+/// where only the first slot is charged. A reduce_scatter goes backwards: its circuits are then
+/// those of an all_gather that follows.
 fn steady(price: &Price, kind: CollectiveKind) -> Option<(Sequence, u64)> {
     let shifts = price.ports.iter().map(|port| match kind {
         CollectiveKind::ReduceScatter => port.most * port.unit,
@@ -318,7 +335,7 @@ fn steady(price: &Price, kind: CollectiveKind) -> Option<(Sequence, u64)> {
     Some((sequence, time))
 }
 
-/// How blocks are cut, and which relays they take.
+/// The pieces of blocks, and the relays that they take.
 #[derive(Clone, Copy)]
 struct Rotor {
     cycles: u32,
@@ -336,7 +353,8 @@ impl Default for Rotor {
 }
 
 impl Rotor {
-    /// Returns, for each piece of the block for the rank `after` places on, the cycles in which it goes how many places on.
+    /// Returns, for each piece of the block for the rank `after` places on, the cycles in which it
+    /// goes how many places on.
     fn legs(self, ranks: u32, source: u32, after: u32) -> Vec<Vec<(u32, u32)>> {
         if !self.is_relayed {
             return (0..self.cycles).map(|cycle| vec![(cycle, after)]).collect();

@@ -2,8 +2,11 @@
 //!
 //! | topology | circuits of rank u |
 //! |---|---|
+//! | ring | to u + 1, and with several ports to u - 1 |
 //! | shifts | to u + s_1, ..., u + s_d |
 //! | kautz | to -(d u + 1), ..., -(d u + d): of diameter ceil(log_d n) at most (Imase and Itoh 1983); a Kautz graph where n = d^k + d^(k - 1) |
+//! | hypercube | to the ranks that differ from u in one bit |
+//! | torus | to both neighbours in each of d / 2 dimensions, all longer than 2 |
 //! | demand | as kautz, spare ports to the largest blocks of a demand; then heads of two circuits are swapped while this lessens bytes times hops |
 //!
 //! all modulo n. A circuit from a rank to itself, or a second one to the same rank, is left out.
@@ -19,19 +22,32 @@ use opticoll_plan::collective::DemandMatrix;
 /// A rule for the circuits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Topology {
+    Ring,
     /// The best found, or those given.
     Shifts(Option<Vec<u32>>),
     Kautz,
+    Hypercube,
+    Torus,
     Demand,
 }
 
 impl Topology {
-    const ALL: [Topology; 3] = [Topology::Shifts(None), Topology::Kautz, Topology::Demand];
+    const ALL: [Topology; 6] = [
+        Topology::Ring,
+        Topology::Shifts(None),
+        Topology::Kautz,
+        Topology::Hypercube,
+        Topology::Torus,
+        Topology::Demand,
+    ];
 
     pub(super) fn name(&self) -> &'static str {
         match self {
+            Topology::Ring => "ring",
             Topology::Shifts(_) => "shifts",
             Topology::Kautz => "kautz",
+            Topology::Hypercube => "hypercube",
+            Topology::Torus => "torus",
             Topology::Demand => "demand",
         }
     }
@@ -42,9 +58,12 @@ impl Topology {
             None => None,
             Some(name) => {
                 let mut all = Topology::ALL.into_iter();
-                let known = all
-                    .find(|one| one.name() == name)
-                    .ok_or_else(|| spec.refuse("topology", "must be shifts, kautz or demand"))?;
+                let known = all.find(|one| one.name() == name).ok_or_else(|| {
+                    spec.refuse(
+                        "topology",
+                        "must be ring, shifts, kautz, hypercube, torus or demand",
+                    )
+                })?;
                 Some(known)
             }
         };
@@ -101,6 +120,8 @@ impl Graph {
         };
         let mut topology = topology.clone();
         let next = match &topology {
+            Topology::Ring if ports == 1 => shifted(&[1]),
+            Topology::Ring => shifted(&[1, ranks - 1]),
             Topology::Shifts(Some(shifts)) => {
                 let fit = shifts.iter().all(|shift| (1..ranks).contains(shift));
                 if !fit || shifts.len() > ports as usize {
@@ -122,6 +143,26 @@ impl Graph {
             Topology::Demand => {
                 let demand = demand.ok_or("demand needs an all_to_all with a demand")?;
                 suited(kautz(ranks, ports), demand, ports)
+            }
+            Topology::Hypercube => {
+                if !ranks.is_power_of_two() || ranks.ilog2() > ports {
+                    return Err(format!(
+                        "hypercube needs a power of two of ranks, and a port for each of its bits; there are {ranks} ranks and {ports} ports"
+                    ));
+                }
+                let bits = ranks.ilog2();
+                by_rule(ranks, |rank| {
+                    (0..bits).map(|bit| rank ^ (1 << bit)).collect()
+                })
+            }
+            Topology::Torus => {
+                let dimensions = dimensions(ranks, ports / 2).ok_or_else(|| {
+                    format!(
+                        "torus needs {ranks} ranks to be a product of {} numbers above 2 each",
+                        ports / 2
+                    )
+                })?;
+                by_rule(ranks, |rank| torus(rank, &dimensions))
             }
         };
         let graph = Graph { topology, next };
@@ -265,4 +306,37 @@ fn by_rule(ranks: u32, rule: impl Fn(u64) -> Vec<u64>) -> Vec<Vec<u32>> {
         to.into_iter().filter(|to| *to != rank).collect()
     };
     (0..ranks).map(of_rank).collect()
+}
+
+/// As even a product of so many numbers above 2 as there is.
+fn dimensions(ranks: u32, count: u32) -> Option<Vec<u32>> {
+    match count {
+        0 => (ranks == 1).then(Vec::new),
+        1 => (ranks > 2).then(|| vec![ranks]),
+        _ => {
+            let even = f64::from(ranks).powf(1.0 / f64::from(count)).round() as u32;
+            let mut sides: Vec<u32> = (3..=ranks / 3).filter(|side| ranks % side == 0).collect();
+            sides.sort_by_key(|side| (side.abs_diff(even), *side));
+            sides.into_iter().find_map(|side| {
+                let mut rest = dimensions(ranks / side, count - 1)?;
+                rest.push(side);
+                Some(rest)
+            })
+        }
+    }
+}
+
+/// The neighbours of a rank whose coordinates are digits, the first fastest.
+fn torus(rank: u64, dimensions: &[u32]) -> Vec<u64> {
+    let mut unit = 1;
+    let mut neighbours = Vec::new();
+    for &side in dimensions {
+        let side = u64::from(side);
+        let digit = rank / unit % side;
+        for to in [(digit + 1) % side, (digit + side - 1) % side] {
+            neighbours.push(rank - digit * unit + to * unit);
+        }
+        unit *= side;
+    }
+    neighbours
 }

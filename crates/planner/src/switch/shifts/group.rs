@@ -1,7 +1,9 @@
-//! The ranks as elements of a group to which shifts are added, sequences of shifts, and the hops from rank 0 to each rank.
+//! The ranks as elements of a group to which shifts are added, sequences of shifts, and the hops
+//! from rank 0 to each rank.
 //!
-//! On a circuit switch of N ranks the group is Z_N, and any port can shift by any element. A grid of n rows and m columns is
-//! Z_n x Z_m, numbered row by row: its first port shifts along the row, its second one along the column.
+//! On a circuit switch of N ranks the group is Z_N, and any port can shift by any element. A grid
+//! of n rows and m columns is Z_n x Z_m, numbered row by row: its first port shifts along the row,
+//! its second one along the column.
 
 use opticoll_base::spec::whole;
 
@@ -115,8 +117,8 @@ impl Reach {
         Reach { hops, group }
     }
 
-    /// Writes the hops after `most` slots of a setting into the first of two scratch values. Returns the number of slots that
-    /// helped.
+    /// Writes the hops after `most` slots of a setting into the first of two scratch values.
+    /// Returns the number of slots that helped.
     pub(super) fn after(&self, shifts: &[u32], most: u32, scratch: &mut [Reach; 2]) -> u32 {
         let [last, next] = scratch;
         last.hops.clone_from(&self.hops);

@@ -1,14 +1,17 @@
 //! Schedules on a grid of rows and columns in which every rank sends by the same shifts.
 //!
-//! In slot s every rank sends to the rank x_s columns on in its row and to the rank y_s rows on in its column, at once. Each rank
-//! then receives once in each plane, so that both transceivers are busy. A slot takes as long as the greater of its two numbers
-//! of blocks.
+//! In slot s every rank sends to the rank x_s columns on in its row and to the rank y_s rows on in
+//! its column, at once. Each rank then receives once in each plane, so that both transceivers are
+//! busy. A slot takes as long as the greater of its two numbers of blocks.
 //!
-//! * **all_gather.** The block of every rank spreads by the same tree ([`Spread`]), rotated to its rank: (N - 1) / 2 blocks,
-//!   rounded up, are the least in all. reduce_scatter is the same backwards.
-//! * **gather.** Of all hops of an all_gather those on the way to the root, which receives in each slot what it receives in the
-//!   all_gather, while others send no more. scatter is the same backwards.
-//! * **all_to_all.** The block for the rank (i, j) places on takes the same hops from every rank ([`Ways`]).
+//! * **all_gather.** The block of every rank spreads by the same tree ([`Spread`]), rotated to its
+//!   rank: (N - 1) / 2 blocks, rounded up, are the least in all. reduce_scatter is the same
+//!   backwards.
+//! * **gather.** Of all hops of an all_gather those on the way to the root, which receives in each
+//!   slot what it receives in the all_gather, while others send no more. scatter is the same
+//!   backwards.
+//! * **all_to_all.** The block for the rank (i, j) places on takes the same hops from every rank
+//!   ([`Ways`]).
 
 use super::group::{Group, Sequence};
 use super::spread::{SlotHops, Spread};
@@ -45,7 +48,7 @@ pub(super) fn scheduled(
         return Ok(None);
     };
     let outwards = match kind {
-        CollectiveKind::Scatter => CollectiveKind::Gather,
+        CollectiveKind::Scatter | CollectiveKind::Gather => CollectiveKind::Gather,
         kind => copying(kind),
     };
     let copies = Collective::new(outwards, group.ranks())?.with_root(collective.root())?;
@@ -64,7 +67,8 @@ pub(super) fn scheduled(
     }))
 }
 
-/// Builds a schedule of a step for each slot. Hops of consecutive chunks between two ranks are one transfer.
+/// Builds a schedule of a step for each slot. Hops of consecutive chunks between two ranks are one
+/// transfer.
 fn in_slots(collective: Collective, slots: impl Iterator<Item = Vec<Hop>>) -> Schedule {
     let mut schedule = Schedule::new(collective);
     for mut hops in slots {

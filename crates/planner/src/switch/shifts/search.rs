@@ -1,14 +1,17 @@
 //! Sequences of settings of shifts that take little time.
 //!
-//! For each number of settings the family's bound says with how many slots, and above which time. Numbers are tried in the order of
-//! their bounds, until these are above the best time found.
+//! For each number of settings the family's bound says with how many slots, and above which time.
+//! Numbers are tried in the order of their bounds, until these are above the best time found.
 //!
-//! A number of settings and slots is tried thus: on a switch the shifts begin as the multiples 1, ..., a_i of a_1 + 1 times ...
-//! times a_(i - 1) + 1, as few groups of them as reach all ranks (digits of a number), on a grid as all shifts in turn; and with
-//! what work is left as numbers drawn at random. Then shift after shift is replaced by that with which the hops are fewest, until
-//! none helps. As shifts commute, all other settings may come first: their hops are counted once for all values of the shift.
+//! A number of settings and slots is tried thus: on a switch the shifts begin as the multiples 1,
+//! ..., a_i of a_1 + 1 times ... times a_(i - 1) + 1, as few groups of them as reach all ranks
+//! (digits of a number), on a grid as all shifts in turn; and with what work is left as numbers
+//! drawn at random. Then shift after shift is replaced by that with which the hops are fewest,
+//! until none helps. As shifts commute, all other settings may come first: their hops are counted
+//! once for all values of the shift.
 //!
-//! A tree by which something of every rank spreads ([`Spread`]) only needs shifts that reach all ranks, in few slots.
+//! A tree by which something of every rank spreads ([`Spread`]) only needs shifts that reach all
+//! ranks, in few slots.
 
 use std::ops::Range;
 
@@ -34,7 +37,8 @@ const MAX_DRAWN: u32 = 128;
 /// Maximum work of the ways of sequences, in ranks squared times slots.
 const MAX_BALANCED: u64 = 1 << 26;
 
-/// A number of settings and of slots, with the time that no plan with them goes below, and the fewest hops.
+/// A number of settings and of slots, with the time that no plan with them goes below, and the
+/// fewest hops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Shape {
     least: u64,
@@ -83,8 +87,10 @@ impl<'a> Search<'a> {
         shapes.sort();
         let mut best = *shapes.first()?;
         for shape in shapes {
+            // On grids estimates are far below times, for planes are not as busy as one another.
             // The other half of the work is for the best of them.
-            if shape.least >= self.least || self.work > self.most_work / 2 {
+            let is_slower = shape.least >= self.least && self.price.most_slots > 1;
+            if is_slower || self.work > self.most_work / 2 {
                 break;
             }
             let before = self.least;
@@ -150,7 +156,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Returns the sequence by whose tree something of every rank spreads in the least time found, with that time.
+    /// Returns the sequence by whose tree something of every rank spreads in the least time found,
+    /// with that time.
     pub(super) fn best_spread(mut self) -> Option<(Sequence, u64)> {
         let lanes = self.price.lanes();
         let least_load = (self.ranks - 1).div_ceil(lanes);
@@ -386,8 +393,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the part of a range that begins with the first number for which `holds`, which then holds for
-/// all after it.
+/// Returns the part of a range that begins with the first number for which `holds`, which then
+/// holds for all after it.
 fn first_that(range: Range<u64>, holds: impl Fn(u64) -> bool) -> Range<u64> {
     let Range { mut start, end } = range;
     let mut until = end;

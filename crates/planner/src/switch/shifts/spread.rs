@@ -1,11 +1,13 @@
-//! The tree by which something of every rank of a grid spreads, the same from each but for rotation.
+//! The tree by which something of every rank of a grid spreads, the same from each but for
+//! rotation.
 //!
-//! In a slot it comes to all ranks that are a shift away from those that have it. A rank that both planes reach is told by the one
-//! that carries less.
+//! In a slot it comes to all ranks that are a shift away from those that have it. A rank that both
+//! planes reach is told by the one that carries less.
 
 use super::group::{Group, Sequence};
 
-/// What is sent in a slot along one plane: by which shift, and from which ranks, counted from where it began.
+/// The hops of a slot along one plane: by which shift, and from which ranks, counted from where
+/// it began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SlotHops {
     pub(super) shift: u32,
@@ -19,7 +21,8 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Returns the tree of a sequence; `None` where it does not come to all ranks. Slots that carry nothing are left out.
+    /// Returns the tree of a sequence; `None` where it does not come to all ranks. Slots that carry
+    /// nothing are left out.
     pub(super) fn of(group: Group, sequence: &Sequence) -> Option<Spread> {
         let mut reach = Told::new(group);
         let mut slots = Vec::new();
@@ -41,16 +44,18 @@ impl Spread {
         (reach.told.len() == reach.marks.len()).then_some(spread)
     }
 
-    /// Returns the sum over slots of the greater of the numbers of blocks along rows and along columns.
+    /// Returns the sum over slots of the greater of the numbers of blocks along rows and along
+    /// columns.
     pub(super) fn load(&self) -> u64 {
         let slots = self.slots.iter();
         let greatest = slots.map(|[row, column]| row.senders.len().max(column.senders.len()));
         greatest.sum::<usize>() as u64
     }
 
-    /// Where all slots have the same shifts, their circuits should be up from the first slot to the last, and backwards nothing should be
-    /// waited for in the first. But the last slot tells one rank alone. So of the last 3 + 2 + 1 ranks, by how many shifts along
-    /// rows and columns they are on, each of the last three slots tells two, one by each plane:
+    /// Where all slots have the same shifts, their circuits should be up from the first slot to the
+    /// last, and backwards nothing should be waited for in the first. But the last slot tells one
+    /// rank alone. So of the last 3 + 2 + 1 ranks, by how many shifts along rows and columns they
+    /// are on, each of the last three slots tells two, one by each plane:
     ///
     /// | slot | along a row | along a column |
     /// |---|---|---|
@@ -120,7 +125,8 @@ impl Told {
             }
         }
         let all = self.told.len() - before;
-        // Ranks that only rows reach, those that only columns reach, and the others as even as can be.
+        // Ranks that only rows reach, those that only columns reach, and the others as even as can
+        // be.
         let along_rows = (all / 2).clamp(only[0], all - only[1]);
         let mut free = along_rows - only[0];
         let mut hops = shifts.map(|shift| SlotHops {

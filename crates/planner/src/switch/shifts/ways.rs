@@ -1,10 +1,12 @@
 //! The ways of all blocks over a sequence of settings of shifts.
 //!
-//! A setting has as many slots as its last block makes hops in it. Fewer slots may need more hops in other settings: from
-//! as many as shorten some way on, slots are taken away where that takes less time. On a grid each setting has one slot.
+//! A setting has as many slots as its last block makes hops in it. Fewer slots may need more hops
+//! in other settings: from as many as shorten some way on, slots are taken away where that takes
+//! less time. On a grid each setting has one slot.
 //!
-//! A slot takes as long as its busiest port. So blocks take their ways by few hops first; then one after another each anew, for
-//! which hops over ports that are not the busiest cost next to nothing, so that the sum over slots only falls.
+//! A slot takes as long as its busiest port. So blocks take their ways by few hops first; then one
+//! after another each anew, for which hops over ports that are not the busiest cost next to
+//! nothing, so that the sum over slots only falls.
 
 use super::Machine;
 use super::group::{Group, PortShifts, Reach, Sequence};
@@ -30,8 +32,8 @@ pub(super) struct Price {
     pub(super) block: Bytes,
     transmission: Transmission,
     startup: u64,
-    /// The price of each hop that blocks make one after the other in a setting: the latency, and what the policy charges for
-    /// its slot.
+    /// The price of each hop that blocks make one after the other in a setting: the latency, and
+    /// what the policy charges for its slot.
     slot: u64,
     /// The price of each setting but the first.
     change: u64,
@@ -125,13 +127,14 @@ impl Price {
         u64::try_from(self.transmission.ps(bytes)).unwrap_or(u64::MAX)
     }
 
-    /// Estimates the time of a number of settings and slots, if all ports of a rank send evenly and a message begins in each
-    /// setting.
+    /// Estimates the time of a number of settings and slots, if all ports of a rank send evenly and
+    /// a message begins in each setting.
     pub(super) fn estimate(&self, settings: u64, slots: u64, hops: u64) -> u64 {
         self.time(settings, slots, hops.div_ceil(self.lanes().max(1)))
     }
 
-    /// Returns the time of so many settings and slots whose busiest ports send so many blocks in all.
+    /// Returns the time of so many settings and slots whose busiest ports send so many blocks in
+    /// all.
     pub(super) fn time(&self, settings: u64, slots: u64, blocks: u64) -> u64 {
         let begun = self.startup.saturating_mul(settings);
         let changes = self.change.saturating_mul(settings - 1);
@@ -141,7 +144,8 @@ impl Price {
     }
 }
 
-/// The slots of each setting with which a sequence takes the least time, and the hops of a rank's blocks.
+/// The slots of each setting with which a sequence takes the least time, and the hops of a rank's
+/// blocks.
 pub(super) struct Slots {
     pub(super) of_setting: Vec<u32>,
     pub(super) hops: u64,
@@ -190,7 +194,8 @@ impl Slots {
     }
 }
 
-/// A hop of the blocks for the rank some places on: its slot, and the port and shift of its circuit.
+/// A hop of the blocks for the rank some places on: its slot, and the port and shift of its
+/// circuit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShiftHop {
     pub(super) slot: u32,
@@ -206,7 +211,8 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    /// Returns ways along the fewest hops, or around busy ports; `None` where a rank is not reached.
+    /// Returns ways along the fewest hops, or around busy ports; `None` where a rank is not
+    /// reached.
     pub(super) fn of(sequence: &Sequence, price: &Price) -> Option<Ways> {
         let of_setting = Slots::of(sequence, price)?.of_setting;
         // The shifts of each slot, in which a block makes a hop at most, and its number.
@@ -274,7 +280,8 @@ impl Ways {
 /// Additions of a pass that lead blocks around busy ports, at most: a second's.
 const MAX_BALANCING: u64 = 1 << 29;
 
-/// In each pass the price of a hop over a busiest port of a slot, and over another port, which takes no time: by few hops first.
+/// In each pass the price of a hop over a busiest port of a slot, and over another port, which
+/// takes no time: by few hops first.
 const PRICES: [[u32; 2]; 4] = [[5, 4], [64, 1], [64, 1], [64, 1]];
 
 /// No way.
@@ -285,7 +292,8 @@ type WayHop = (usize, u8);
 
 /// The choice of ways over slots, in each of which a block makes one hop at most.
 ///
-/// Let d_s(o) be the least price of hops in the first s slots that add up to o: in each slot a block stays, or makes a hop by a shift x,
+/// Let d_s(o) be the least price of hops in the first s slots that add up to o: in each slot a
+/// block stays, or makes a hop by a shift x,
 ///
 /// d_s(o) = min(d_{s-1}(o), p_s(x) + d_{s-1}(o - x)).
 struct Routing<'a> {
@@ -311,7 +319,8 @@ impl<'a> Routing<'a> {
         }
     }
 
-    /// Returns the hops of each block, taken block by block, in several passes if ports leave a choice.
+    /// Returns the hops of each block, taken block by block, in several passes if ports leave a
+    /// choice.
     fn ways(&mut self) -> Option<Vec<Vec<WayHop>>> {
         let ranks = self.group.ranks();
         let ports: usize = self.slots.iter().map(|shifts| shifts.len()).sum();
@@ -334,7 +343,8 @@ impl<'a> Routing<'a> {
         Some(ways)
     }
 
-    /// Computes the least prices, with the price of a hop over the busiest ports of a slot, and over others.
+    /// Computes the least prices, with the price of a hop over the busiest ports of a slot, and
+    /// over others.
     fn fill(&mut self, [busy, other]: [u32; 2]) {
         for (prices, loads) in self.prices.iter_mut().zip(&self.loads) {
             let most = loads.iter().copied().max();
@@ -357,7 +367,8 @@ impl<'a> Routing<'a> {
         }
     }
 
-    /// Returns a cheapest way to a rank and adds it to the loads; of ports that cost as much it takes the one with the fewest blocks.
+    /// Returns a cheapest way to a rank and adds it to the loads; of ports that cost as much it
+    /// takes the one with the fewest blocks.
     fn way(&mut self, rank: u32) -> Option<Vec<WayHop>> {
         let ranks = self.group.ranks() as usize;
         let least = |slot: usize, rank: u32| self.least[slot * ranks + rank as usize];
