@@ -14,7 +14,7 @@ pub enum PlacementProblem {
     Path,
     /// What the fabric cannot carry as it is: cut off, too far, or too few channels.
     Unfit,
-    /// An assignment, or an option of it, that is unknown or not for this fabric.
+    /// An assignment that is unknown or not for this fabric.
     Assignment,
 }
 

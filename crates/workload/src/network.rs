@@ -84,7 +84,7 @@ impl Transport {
     /// The way of messages over what a specification names; settings of bursts are for networks of bursts.
     ///
     /// # Errors
-    /// ReplaySettings of bursts elsewhere, or that do not fit.
+    /// Settings of bursts elsewhere, or that do not fit.
     pub fn new<'a>(
         medium: Medium,
         of_bursts: Option<impl IntoIterator<Item = (&'a str, &'a str)>>,

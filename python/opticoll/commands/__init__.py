@@ -18,7 +18,7 @@ GROUPS = {
         "show": "Show a slot of a plan as text, or a plan as a figure.",
         "import": "Prove a schedule of others, and keep it as a plan file.",
         "export": "Write a plan in a format of others, such as MSCCL XML.",
-        "run": "Carry a plan out with real bytes, by threads or by MPI.",
+        "run": "Carry a plan out with real bytes, in one process or by MPI.",
     },
     "Programs and shared networks": {
         "train": "Time an iteration of training.",

@@ -1,4 +1,4 @@
-//! Few slots for small vectors: groups of ranks with owners, level upon level, and a core.
+//! Few slots for small vectors: groups of ranks with owners, level upon level, and an exchange among the last owners.
 //!
 //! **All_reduce of a vector of M bytes.** On a level the ranks of the ring are cut, in ring order, into
 //! G groups of nearly equal size, at most m. Each group has k owners, evenly spaced, and the vector
@@ -15,11 +15,11 @@
 //! own: the step takes ceil(s L / c) slots of M / (k s) bytes. Intervals on a line need exactly as
 //! many channels as their greatest load, so that number of slots is met.
 //!
-//! The core on n ranks is an exchange, in which all send the whole vector to all: ceil(floor(n^2 / 4) / 2)
+//! In the exchange on n ranks all send the whole vector to all: ceil(floor(n^2 / 4) / 2)
 //! channels per stripe and one slot.
 //!
-//! **Correctness.** By induction over levels: before the core every chunk has, on each ring of owners,
-//! contributions of disjoint sets of ranks that together are all; the core makes them all ranks at
+//! **Correctness.** By induction over levels: before the exchange every chunk has, on each ring of owners,
+//! contributions of disjoint sets of ranks that together are all; the exchange makes them all ranks at
 //! every owner of the chunk's share, and each member then gets every share from its own group's owner,
 //! in place of what it held.
 
@@ -112,12 +112,12 @@ impl Recipe for GroupedLayout {
         }
         let stripes = u64::from(self.stripes);
         let pairs = ranks.saturating_mul(ranks).saturating_mul(stripes);
-        let core = pairs.saturating_mul(copies);
+        let exchanged = pairs.saturating_mul(copies);
         let chunks = self.levels.iter().rev().fold(stripes, |chunks, level| {
             let refined = chunks.saturating_mul(refinement(chunks, level.stripes).into());
             refined.saturating_mul(level.owners.into())
         });
-        transfers.saturating_add(core).max(chunks)
+        transfers.saturating_add(exchanged).max(chunks)
     }
 
     fn plan(&self, ring: &WdmRing, _: Collective) -> Result<Plan, PlannerError> {

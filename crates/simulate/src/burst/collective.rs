@@ -115,7 +115,7 @@ pub struct Job<'a> {
 /// so much earlier that on average `warm_up` of them come before.
 ///
 /// # Errors
-/// BurstSettings that contradict each other or the network, hosts that do not exist or that two ranks
+/// Settings that contradict each other or the network, hosts that do not exist or that two ranks
 /// share, times beyond 46 days, or a caller who wants no more.
 pub fn simulate(
     network: &BurstNetwork,

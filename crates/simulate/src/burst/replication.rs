@@ -38,7 +38,7 @@ pub struct BurstProgress {
 /// whether to go on. The outcome does not depend on the number of threads.
 ///
 /// # Errors
-/// BurstSettings that contradict each other or the network, or a caller who wants no more.
+/// Settings that contradict each other or the network, or a caller who wants no more.
 pub fn simulate(
     network: &BurstNetwork,
     work: &BurstWork,
@@ -101,7 +101,7 @@ pub fn simulate(
 /// Refuses what [`simulate`] would refuse.
 ///
 /// # Errors
-/// BurstSettings that contradict each other or the network.
+/// Settings that contradict each other or the network.
 pub fn check(
     network: &BurstNetwork,
     work: &BurstWork,

@@ -46,7 +46,7 @@ fn job<'a>(schedule: &'a Schedule, places: &[u32], size: &str) -> Job<'a> {
     }
 }
 
-/// BurstSettings of light paths and of bursts, such as `ports=2 offered_load=0.5`.
+/// Settings of lightpaths and of bursts, such as `ports=2 offered_load=0.5`.
 fn run(
     network: &str,
     jobs: &[Job<'_>],

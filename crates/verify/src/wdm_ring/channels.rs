@@ -44,11 +44,12 @@ pub(super) fn check(
             overload(plan, ring, &converted, &channels.lightpaths(), report);
         }
         if let Some(ports) = &mut ports {
-            let mut transfers: Vec<usize> = slot.map(|position| order.at(position)).collect();
-            one_of_each_lightpath(plan, &mut transfers);
-            let transfers = transfers.iter().copied();
-            let sent = transfers.clone().filter(|&path| !riders.has(path));
-            ports.check(plan, sent, transfers, report);
+            let mut received: Vec<usize> = slot.map(|position| order.at(position)).collect();
+            let mut sent = received.clone();
+            sent.retain(|&path| !riders.has(path));
+            one_of_each_lightpath(plan, &mut sent);
+            one_of_each_lightpath(plan, &mut received);
+            ports.check(plan, sent.iter().copied(), received.iter().copied(), report);
         }
     }
 }

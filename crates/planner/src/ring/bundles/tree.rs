@@ -127,7 +127,7 @@ impl Search<'_> {
             let supply = NEARLY_FITTING * offered(&prices[slot..], &rooms[slot..]);
             partials.retain(|partial| value(partial, now) <= supply);
             let grown = self.grown(&partials, &tastes, volume, (prices[slot], later));
-            partials = best(grown, later, MAX_KEPT);
+            partials = best(grown, later);
         }
         let whole = partials
             .into_iter()
@@ -234,7 +234,7 @@ fn value(partial: &Partial, by_size: &[f32]) -> f32 {
 }
 
 /// The partial trees that leave the least for later, of different gaps.
-fn best(grown: Vec<Partial>, later: &[f32], kept: usize) -> Vec<Partial> {
+fn best(grown: Vec<Partial>, later: &[f32]) -> Vec<Partial> {
     let valued = grown.into_iter();
     let valued = valued.map(|partial| (value(&partial, later), partial));
     let mut valued: Vec<(f32, Partial)> = valued.collect();
@@ -246,6 +246,6 @@ fn best(grown: Vec<Partial>, later: &[f32], kept: usize) -> Vec<Partial> {
         known.push(sizes);
         is_new
     });
-    valued.truncate(kept);
+    valued.truncate(MAX_KEPT);
     valued.into_iter().map(|(_, partial)| partial).collect()
 }

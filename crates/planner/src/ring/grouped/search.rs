@@ -1,4 +1,4 @@
-//! Which groups, owners, stripes and core take the least time by the model of [`super`].
+//! Search for the groups, owners and stripes that take the least time by the model of [`super`].
 //!
 //! Levels are searched depth first: what remains below a level depends only on the owners' ring (its
 //! ranks, its channels, the vector's share), so each such rest is solved once for every depth. Group

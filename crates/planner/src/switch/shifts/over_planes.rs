@@ -107,7 +107,7 @@ fn all_gathered(group: Group, spread: &Spread) -> impl Iterator<Item = Vec<Hop>>
 
 /// Returns the hops of a gather by a tree: for each block those on its way to the root.
 fn gathered(group: Group, root: u32, spread: &Spread) -> impl Iterator<Item = Vec<Hop>> {
-    // By rank: the slot, the plane and the sender of the hop that comes to it.
+    // By rank: the slot and the sender of the hop that comes to it.
     let mut arrivals = vec![None; group.ranks() as usize];
     for (slot, planes) in spread.slots.iter().enumerate() {
         for SlotHops { shift, senders } in planes {

@@ -129,7 +129,7 @@ impl<'a> OnRequest<'a> {
     /// A network without messages, in which the bursts of the work have gone on for long.
     ///
     /// # Errors
-    /// BurstSettings that contradict each other or the network.
+    /// Settings that contradict each other or the network.
     pub fn new(
         network: &'a BurstNetwork,
         work: &BurstWork,

@@ -99,7 +99,7 @@ pub const SETTINGS: &[SettingDeclaration<Congestion>] = settings! {
     "degrade_after" .degrade_after: "Number of blocked requests after which degrade cuts a phase", whole(1, 1 << 20), "3";
 };
 
-/// BurstSettings of bursts that a collective, which runs to its end, leaves without effect.
+/// Settings of bursts that a collective, which runs to its end, leaves without effect.
 const OF_MEASUREMENTS: &[&str] = &["bursts", "relative_error"];
 
 impl Congestion {
