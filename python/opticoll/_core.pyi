@@ -793,7 +793,7 @@ class Plan:
     >>> plan.candidates[0]
     ('ring_bidirectional', 2, 1727721600, '')
     >>> plan.reasons[1]
-    'not simulated to the end: 20 cannot be faster'
+    'not simulated to the end: 18 cannot be faster'
     """
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __copy__(self) -> Plan: ...
