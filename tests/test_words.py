@@ -31,7 +31,7 @@ PLAIN = {
     r"what differs? from": "differences from",
     r"when that is so": "the condition, named",
     r"at the ends": "the ends, named",
-    r"opens? `crates": "the header of the file has the proof",
+    r"opens? `crates": "the page of proofs has the proof",
     r"no number in them": "the commands recompute every table",
     r"what this takes for granted": "assumptions",
     r"comes out": "the result, named",

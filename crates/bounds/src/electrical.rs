@@ -15,7 +15,7 @@
 //! | `quickest_flow` | broadcast, reduce: what one rank needs of another over links that it comes to late | E7 | `quickest.rs` |
 //! | `concurrent_flow` | all_to_all: what all pairs of ranks load on all links together | E10 | `concurrent.rs` |
 //!
-//! Where a cable gives each flow its whole rate, or nothing is known of where links lead, there is
+//! Where a cable of a rank gives each flow its whole rate, or nothing is known of where links lead, there is
 //! no bound.
 //!
 //! **Where ranks sit.** Ranks are those of the network: rank r of the collective is its rank r.

@@ -17,8 +17,8 @@
 //! ceil((N - 1) / d) settings of d ports are a *cycle*, in which each block waits for the circuit
 //! to its rank. In k cycles each carries a k-th of it. With `relays=all` (Valiant) the N-th part of
 //! a block that belongs to rank w goes to w in the first cycle, and on from there in the second;
-//! the part of the sender itself goes in the second cycle. So whatever the demand, each circuit
-//! carries the same.
+//! the part of the sender itself goes in the second cycle. So the circuits out of one rank carry
+//! the same in the first cycle, and those into one rank in the second, whatever the demand.
 //!
 //! **Other collectives** run on grids alone ([`over_planes`]). Where only circuits that change are
 //! charged and ranks do not wait for the end of a slot, all slots may have the same shifts, by one

@@ -5,8 +5,8 @@
 //! busy. A slot takes as long as the greater of its two numbers of blocks.
 //!
 //! * **all_gather.** The block of every rank spreads by the same tree ([`Spread`]), rotated to its
-//!   rank: (N - 1) / 2 blocks, rounded up, are the least in all. reduce_scatter is the same
-//!   backwards.
+//!   rank. If rows and columns both have several ranks, (N - 1) / 2 blocks, rounded up, are the
+//!   least in all. reduce_scatter is the same backwards.
 //! * **gather.** Of all hops of an all_gather those on the way to the root, which receives in each
 //!   slot what it receives in the all_gather, while others send no more. scatter is the same
 //!   backwards.
