@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub type Variables = BTreeMap<char, f64>;
 
 /// The value of a formula; `None` where it is none, or has another variable. One that starts with `<=` is an
-/// upper bound: [`upper_bound`].
+/// upper bound: read what follows these two characters.
 ///
 /// ```
 /// use opticoll_algorithms::formula::{Variables, value};
@@ -28,11 +28,6 @@ pub fn value(formula: &str, values: &Variables) -> Option<f64> {
     };
     let value = reader.sum()?;
     (reader.next == reader.tokens.len()).then_some(value)
-}
-
-/// The formula after `<=`, if it says no more than that.
-pub fn upper_bound(formula: &str) -> Option<&str> {
-    formula.strip_prefix("<=")
 }
 
 /// The variables that follow from the number of ranks: N, P, F and H.

@@ -98,7 +98,7 @@ pub struct EventColumns<'a> {
     pub names: &'a [String],
     /// Of each row, the index of its call in `names`.
     pub call: &'a [u32],
-    /// In the order of [`EventColumns::NUMBERS`].
+    /// Rank, peer, bytes sent, bytes received, tag, communicator, request, computation in ns.
     pub numbers: [&'a [u64]; 8],
     /// Rows of an Alltoallv, counted from 0, with the bytes for each member.
     pub sizes: Vec<(usize, Vec<u64>)>,
@@ -108,18 +108,6 @@ pub struct EventColumns<'a> {
 pub const ABSENT: u64 = u64::MAX;
 
 impl EventColumns<'_> {
-    /// The columns of numbers.
-    pub const NUMBERS: [&'static str; 8] = [
-        "rank",
-        "peer",
-        "send_bytes",
-        "recv_bytes",
-        "tag",
-        "comm",
-        "req",
-        "compute_ns",
-    ];
-
     fn row(&self, index: usize, calls: &[Result<CallName, String>]) -> Result<EventRow, String> {
         let number = |column: usize| match self.numbers[column][index] {
             ABSENT => None,

@@ -29,7 +29,6 @@ use crate::{PlacementError, PlacementProblem};
 use grid::ChannelOccupancy;
 use opticoll_base::interrupt;
 use opticoll_base::names::{same_name, shown, suggest};
-use opticoll_base::spec::{Spec, SpecError};
 use opticoll_fabric::fabric::{Fabric, Light};
 use opticoll_fabric::family::wdm_ring::{WdmLight, WdmRing};
 use opticoll_plan::plan::{Lightpath, NamedRoutes, Plan, Repetition};
@@ -57,7 +56,7 @@ pub struct AssignmentRecord {
     /// Where it comes from.
     pub citation: &'static str,
     /// Which free channel it takes.
-    pub rule: Assignment,
+    pub assignment: Assignment,
 }
 
 /// All assignments; the first is the default.
@@ -66,26 +65,26 @@ pub const RECORDS: &[AssignmentRecord] = &[
         name: "auto",
         summary: "optimal for a step that is a one-stage all-to-all, otherwise first_fit",
         citation: "opticoll",
-        rule: Assignment::Auto,
+        assignment: Assignment::Auto,
     },
     AssignmentRecord {
         name: "optimal",
         summary: "Construction for one-stage all-to-all that meets the load bound",
         citation: "The bound: Opatrny, Theoretical Computer Science 2003",
-        rule: Assignment::Optimal,
+        assignment: Assignment::Optimal,
     },
     AssignmentRecord {
         name: "first_fit",
         summary: "The lowest free channel",
         citation: "Zang, Jue and Mukherjee, A Review of Routing and Wavelength Assignment, Optical Networks \
                    Magazine 2000",
-        rule: Assignment::FirstFit,
+        assignment: Assignment::FirstFit,
     },
     AssignmentRecord {
         name: "best_fit",
         summary: "The free channel with the shortest gap around the route",
         citation: "Sathishkumar and Mahalingam, IJCSIT 2015",
-        rule: Assignment::BestFit,
+        assignment: Assignment::BestFit,
     },
 ];
 
@@ -95,18 +94,14 @@ impl Assignment {
 
     /// Reads the name of an assignment, such as `first_fit`.
     pub fn parse(text: &str) -> Result<Assignment, PlacementError> {
-        let refuse = |error: SpecError| refused(PlacementProblem::Assignment, error);
-        let spec: Spec = text.parse().map_err(refuse)?;
-        let known = RECORDS.iter().map(|record| record.name);
         let mut records = RECORDS.iter();
-        let record = records.find(|record| same_name(record.name, spec.name()));
+        let record = records.find(|record| same_name(record.name, text));
         let record = record.ok_or_else(|| {
-            let (name, hint) = (shown(spec.name()), suggest(spec.name(), known));
-            let sentence = format!("unknown wavelength assignment `{name}`{hint}");
+            let hint = suggest(text, RECORDS.iter().map(|record| record.name));
+            let sentence = format!("unknown wavelength assignment `{}`{hint}", shown(text));
             refused(PlacementProblem::Assignment, sentence)
         })?;
-        spec.only_declared(&[]).map_err(refuse)?;
-        Ok(record.rule)
+        Ok(record.assignment)
     }
 }
 
@@ -121,9 +116,9 @@ pub(crate) fn place_by_name(
     assignment: &str,
     algorithm: String,
 ) -> Result<Plan, PlacementError> {
-    let rule = Assignment::parse(assignment)?;
+    let assignment = Assignment::parse(assignment)?;
     let light = super::route::shortest_arcs(&schedule, ring);
-    assign(schedule, light, fabric, rule, algorithm)
+    assign(schedule, light, fabric, assignment, algorithm)
 }
 
 /// Assigns fibres, wavelengths and slots, and so makes a schedule whose light has directions
@@ -136,7 +131,7 @@ pub fn assign(
     schedule: Schedule,
     mut light: Vec<Light>,
     fabric: &Fabric,
-    rule: Assignment,
+    assignment: Assignment,
     algorithm: String,
 ) -> Result<Plan, PlacementError> {
     let ring = fabric.needed::<WdmRing>("a wavelength assignment");
@@ -144,7 +139,7 @@ pub fn assign(
     let mut steps = StepAssignment {
         schedule: &schedule,
         ring,
-        rule,
+        assignment,
         grid: ChannelOccupancy::new(ring),
     };
     let transfers = schedule.len();
@@ -190,7 +185,7 @@ pub fn broken(transfer: usize, source: u32, destination: u32) -> PlacementError 
 struct StepAssignment<'a> {
     schedule: &'a Schedule,
     ring: &'a WdmRing,
-    rule: Assignment,
+    assignment: Assignment,
     grid: ChannelOccupancy,
 }
 
@@ -203,7 +198,7 @@ impl StepAssignment<'_> {
         light: &mut [Light],
         mut put: impl FnMut(usize, u32),
     ) -> Result<u32, PlacementError> {
-        let (schedule, ring, rule) = (self.schedule, self.ring, self.rule);
+        let (schedule, ring, assignment) = (self.schedule, self.ring, self.assignment);
         let range = schedule.step(step);
         let columns = schedule.columns(step);
         let ends = |offset: usize| (columns.source()[offset], columns.destination()[offset]);
@@ -241,7 +236,7 @@ impl StepAssignment<'_> {
             light[first + offset] = ring.light(arcs[offset].direction, channel);
             put(first + offset, slot);
         };
-        if ring.ports.is_none() && matches!(rule, Assignment::Auto | Assignment::Optimal) {
+        if ring.ports.is_none() && matches!(assignment, Assignment::Auto | Assignment::Optimal) {
             if let Some(channels) = optimal::channels(columns, &arcs, ring) {
                 for (offset, channel) in channels.iter().enumerate() {
                     interrupt::check();
@@ -253,7 +248,7 @@ impl StepAssignment<'_> {
                     .map_or(0, |most| most / ring.channels() + 1));
             }
         }
-        if rule == Assignment::Optimal {
+        if assignment == Assignment::Optimal {
             let sentence = format!(
                 "step {step}: `optimal` assigns one-stage all-to-all steps only, without a limit \
                  on ports; use first_fit"
@@ -265,14 +260,14 @@ impl StepAssignment<'_> {
             return Ok(converted::place(ring, &arcs, &order, ends, put));
         }
         self.grid.clear();
-        Ok(place(&mut self.grid, rule, &arcs, &order, ends, put))
+        Ok(place(&mut self.grid, assignment, &arcs, &order, ends, put))
     }
 }
 
 /// Places the arcs of a step in the order given; returns how many slots they take.
 fn place(
     grid: &mut ChannelOccupancy,
-    rule: Assignment,
+    assignment: Assignment,
     arcs: &[Arc],
     order: &[usize],
     ends: impl Fn(usize) -> (u32, u32),
@@ -282,7 +277,7 @@ fn place(
         interrupt::check();
         let arc = arcs[offset];
         let (slot, lowest) = grid.earliest(arc, ends(offset));
-        let channel = match rule {
+        let channel = match assignment {
             Assignment::BestFit => {
                 let free = grid.free(slot, arc).into_iter();
                 let shortest = free.min_by_key(|&channel| grid.gap(slot, channel, arc));

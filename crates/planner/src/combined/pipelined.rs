@@ -1,8 +1,8 @@
 //! Collectives in pieces that follow one another over circuits that stay up: on rings
-//! ([`crate::ring::chains`]), on grids of switches or of lightpaths ([`crate::grid::pipelined`]).
+//! ([`crate::ring::pipelined`]), on grids of switches or of lightpaths ([`crate::grid::pipelined`]).
 
 use crate::grid::pipelined::{self as on_grids, NAME, SHAPE};
-use crate::ring::{chains, few_slots};
+use crate::ring::{few_slots, pipelined};
 use crate::selection::contest::Contender;
 use crate::{Planned, Planner, PlannerError, Question, Scope, ring_of};
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -58,14 +58,14 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         Some(_) if spec.option(SHAPE).is_some() => {
             Err(spec.refuse(SHAPE, "is for grids alone").into())
         }
-        Some(ring) => few_slots::plan::<chains::Chains>(spec, question, ring),
+        Some(ring) => few_slots::plan::<pipelined::RingPipeline>(spec, question, ring),
         None => on_grids::plan(spec, question),
     }
 }
 
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
     match ring_of(question.fabric) {
-        Some(ring) => chains::contenders(question, ring),
+        Some(ring) => pipelined::contenders(question, ring),
         None => on_grids::contenders(question),
     }
 }

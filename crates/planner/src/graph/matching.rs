@@ -238,7 +238,7 @@ fn written(collective: Collective, spread: &Spread, part: &Part, found: &Found) 
 }
 
 /// The fewest steps in which all chunks can come over the links into some rank.
-fn fewest_steps(part: &Part, spread: &Spread) -> u64 {
+fn least_steps(part: &Part, spread: &Spread) -> u64 {
     let channels = &part.channels;
     let slowest = channels
         .all
@@ -302,7 +302,7 @@ fn best(part: &Part, spread: Spread, pace: Pace, variant: Variant) -> Option<Fou
         });
     }
     let enough = match pace {
-        Pace::Steps { .. } => fewest_steps(part, &spread),
+        Pace::Steps { .. } => least_steps(part, &spread),
         Pace::Clock { .. } => 0,
     };
     let mut best: Option<Found> = None;
@@ -356,7 +356,7 @@ fn matched(
 }
 
 /// The hops between the farthest ranks that anything spreads between.
-fn farthest(question: &Question<'_>, parts: &[Part]) -> u32 {
+fn hops_apart(question: &Question<'_>, parts: &[Part]) -> u32 {
     let root = cut(question.collective, 1).ok().and_then(|cut| cut.0.root);
     let far = parts.iter().filter_map(|part| {
         let ranks = part.channels.ranks as usize;
@@ -409,7 +409,7 @@ fn promising(question: &Question<'_>, parts: &[Part]) -> Vec<(u32, Time)> {
                 .max(1);
             let latency = channels.iter().map(|one| one.latency).max().unwrap_or(0);
             let step = latency as f64 + bytes.get() as f64 * 8e12 / slowest as f64;
-            let mut steps = fewest_steps(part, &spread) as f64;
+            let mut steps = least_steps(part, &spread) as f64;
             if spread.root.is_some() {
                 steps += f64::from(part.distances.iter().copied().max().unwrap_or(0));
             }
@@ -451,8 +451,8 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let (spread, _) = cut(question.collective, 1)?;
     let is_apart = |part: &Part| !part.channels.has_switches && !is_large(part, &spread);
     if parts.iter().all(is_apart) && transfers(question, 1) <= question.most_transfers {
-        let far = farthest(question, &parts);
-        let busy = parts.iter().map(|part| fewest_steps(part, &spread)).max();
+        let far = hops_apart(question, &parts);
+        let busy = parts.iter().map(|part| least_steps(part, &spread)).max();
         let mut numbers = vec![far, far + far.div_ceil(4), far + far.div_ceil(2)];
         numbers.dedup();
         // In more steps links are as busy without a number.
@@ -497,7 +497,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     }
     let parts = parts(question.fabric, question.collective.kind())?;
     let steps = match spec.option("steps") {
-        Some("fewest") => Some(farthest(question, &parts)),
+        Some("fewest") => Some(hops_apart(question, &parts)),
         _ => spec.count("steps", 1, u32::MAX)?,
     };
     let chosen = match steps {

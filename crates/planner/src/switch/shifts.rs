@@ -111,15 +111,15 @@ const MAX_CYCLES: u32 = 1024;
 
 /// A machine that shifts are planned on.
 #[derive(Clone, Copy)]
-enum Machine<'a> {
+enum ShiftMachine<'a> {
     Switch(&'a CircuitSwitch),
     Grid(&'a WssGrid),
 }
 
-impl<'a> Machine<'a> {
+impl<'a> ShiftMachine<'a> {
     /// Returns the machine of a question; refuses one on which it cannot join all ranks by the same
     /// shifts.
-    fn of(question: &Question<'a>) -> Result<Machine<'a>, AlgorithmError> {
+    fn of(question: &Question<'a>) -> Result<ShiftMachine<'a>, AlgorithmError> {
         let ranks = question.collective.ranks();
         let reason = format!("its search is for {MAX_RANKS} ranks at most");
         ensure(ranks <= MAX_RANKS, NAME, ranks, reason)?;
@@ -129,12 +129,12 @@ impl<'a> Machine<'a> {
                 let is_all_to_all = question.collective.kind() == CollectiveKind::AllToAll;
                 let reason = "on a circuit_switch it plans an all_to_all alone";
                 ensure(is_all_to_all, NAME, ranks, reason)?;
-                Ok(Machine::Switch(switch))
+                Ok(ShiftMachine::Switch(switch))
             }
             Some(CircuitMachine::WssGrid(grid)) => {
                 let reason = "every place of the grid must have a rank whose two transceivers work";
                 ensure(grid.is_whole(), NAME, ranks, reason)?;
-                Ok(Machine::Grid(grid))
+                Ok(ShiftMachine::Grid(grid))
             }
             _ => Err(AlgorithmError::Refused {
                 name: NAME,
@@ -180,7 +180,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     if question.collective.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let machine = Machine::of(question)?;
+    let machine = ShiftMachine::of(question)?;
     let refuse_of_switch = |rule: &str| {
         let mut keys = ["cycles", "relays"].into_iter();
         let given = keys.find(|key| spec.option(key).is_some());
@@ -202,7 +202,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     };
     let mut price = Price::new(question, machine)?;
     let sequence = match (text, machine) {
-        ("all", Machine::Switch(switch)) => {
+        ("all", ShiftMachine::Switch(switch)) => {
             price.most_slots = 1;
             let shifts: Vec<u32> = (1..switch.ranks).collect();
             let settings = shifts.chunks(price.ports.len());
@@ -221,7 +221,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             &[("fewest", false), ("all", true)],
         )?,
     };
-    if matches!(machine, Machine::Grid(_)) {
+    if matches!(machine, ShiftMachine::Grid(_)) {
         refuse_of_switch("needs a circuit_switch")?;
     }
     if rotor.is_relayed && spec.option("cycles").is_some() {
@@ -247,19 +247,19 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
 /// More hops than are allowed.
 fn built(
     question: &Question<'_>,
-    machine: Machine<'_>,
+    machine: ShiftMachine<'_>,
     price: &Price,
     sequence: &Sequence,
     rotor: Rotor,
     name: String,
 ) -> Result<Option<Plan>, PlannerError> {
     match machine {
-        Machine::Switch(switch) => {
+        ShiftMachine::Switch(switch) => {
             let ways = Ways::of(sequence, price);
             let plan = ways.map(|ways| over_circuits(question, switch, &ways, rotor, name));
             plan.transpose()
         }
-        Machine::Grid(_) => {
+        ShiftMachine::Grid(_) => {
             let schedule = over_planes::scheduled(question, price, sequence)?;
             let plan = schedule.map(|schedule| {
                 opticoll_placement::place_by_default(schedule, question.fabric, name)
@@ -277,7 +277,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         CollectiveKind::Scatter | CollectiveKind::Gather => 8 * ranks,
         _ => ranks * ranks,
     };
-    let machine = match Machine::of(question) {
+    let machine = match ShiftMachine::of(question) {
         Ok(machine) if ranks > 1 && blocks <= question.most_transfers => machine,
         _ => return Ok(Vec::new()),
     };
@@ -306,9 +306,9 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             least: Time::ZERO,
             estimate: Time::from_ps(time),
             transfers: match machine {
-                Machine::Switch(_) => hops,
+                ShiftMachine::Switch(_) => hops,
                 // Blocks next to one another are one transfer.
-                Machine::Grid(_) => question.work(hops) / 8,
+                ShiftMachine::Grid(_) => question.work(hops) / 8,
             },
             make: Box::new(move |_| {
                 let (rotor, name) = (Rotor::default(), spec.to_string());

@@ -8,7 +8,7 @@
 //! after another each anew, for which hops over ports that are not the busiest cost next to
 //! nothing, so that the sum over slots only falls.
 
-use super::Machine;
+use super::ShiftMachine;
 use super::group::{Group, PortShifts, Reach, Sequence};
 use crate::{PlannerError, Question, switch::settings};
 use opticoll_base::interrupt;
@@ -42,7 +42,7 @@ pub(super) struct Price {
 impl Price {
     pub(super) fn new(
         question: &Question<'_>,
-        machine: Machine<'_>,
+        machine: ShiftMachine<'_>,
     ) -> Result<Price, PlannerError> {
         let ranks = u64::from(question.collective.ranks());
         let block = match question.collective.kind() {
@@ -52,7 +52,7 @@ impl Price {
             _ => Bytes::new(question.size.get().div_ceil(ranks)),
         };
         let grid = match machine {
-            Machine::Switch(switch) => {
+            ShiftMachine::Switch(switch) => {
                 let (charged, change) = settings::prices(question, switch)?;
                 let latency = switch.latency.ps();
                 // With cut-through a setting has one slot.
@@ -67,7 +67,7 @@ impl Price {
                     ..Price::of_hops(switch)
                 });
             }
-            Machine::Grid(grid) => grid,
+            ShiftMachine::Grid(grid) => grid,
         };
         let set_up = match question.policy() {
             Policy::Free => Time::ZERO,

@@ -49,9 +49,9 @@ use opticoll_plan::schedule::{Action, Transfer};
 /// More pieces than that save no time on any ring that fits into memory.
 const MOST_PIECES: u32 = 1 << 16;
 
-/// Chains with so many pieces.
+/// RingPipeline with so many pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chains {
+pub(crate) struct RingPipeline {
     pieces: u32,
     /// The transfers of the plan, or of the first chunks of one that is pipelined.
     transfers: u64,
@@ -63,16 +63,16 @@ pub(crate) struct Chains {
     longest: u32,
 }
 
-impl Chains {
+impl RingPipeline {
     /// None where cuts or few ports leave no room.
-    fn new(ring: &WdmRing, collective: Collective, pieces: u32) -> Option<Chains> {
+    fn new(ring: &WdmRing, collective: Collective, pieces: u32) -> Option<RingPipeline> {
         let ranks = u64::from(ring.ranks);
         let forward = copying(collective.kind());
         let room = Room::new(ring, collective)?;
         let hops = u64::from(room.farthest());
         let streams = u64::from(room.streams());
         let stripes = room.stripes(ring, forward).filter(|_| pieces > 1);
-        let each = |transfers: u64, slots: u64| Chains {
+        let each = |transfers: u64, slots: u64| RingPipeline {
             pieces,
             transfers: match stripes {
                 Some(stripes) => transfers / u64::from(stripes),
@@ -92,7 +92,7 @@ impl Chains {
             }
             _ => {
                 let lanes: Vec<Lane> = lanes::of(&room, pieces).collect();
-                Chains {
+                RingPipeline {
                     pieces,
                     transfers: lanes.iter().map(Lane::transfers).sum(),
                     stripes: None,
@@ -111,16 +111,16 @@ pub(crate) fn contenders<'a>(
 ) -> Result<Vec<Contender<'a>>, PlannerError> {
     match question.collective.kind() {
         CollectiveKind::AllReduce if ring.broken.is_empty() => Ok(Vec::new()),
-        _ => few_slots::contenders::<Chains>(question, ring),
+        _ => few_slots::contenders::<RingPipeline>(question, ring),
     }
 }
 
-impl Recipe for Chains {
+impl Recipe for RingPipeline {
     const NAME: &'static str = "pipelined";
     const AROUND_CUTS: bool = true;
 
     fn spec(&self) -> Spec {
-        Spec::new(Chains::NAME).with("pieces", self.pieces)
+        Spec::new(RingPipeline::NAME).with("pieces", self.pieces)
     }
 
     fn transfers(&self, _ranks: u64) -> u64 {
@@ -162,18 +162,18 @@ impl Recipe for Chains {
         spec: &Spec,
         ring: &WdmRing,
         collective: Collective,
-    ) -> Result<Option<Chains>, PlannerError> {
+    ) -> Result<Option<RingPipeline>, PlannerError> {
         let Some(pieces) = spec.count("pieces", 1, MOST_PIECES)? else {
             return Ok(None);
         };
-        match Chains::new(ring, collective, pieces) {
+        match RingPipeline::new(ring, collective, pieces) {
             None if ring.ranks > 1 => Err(no_room(ring)),
             recipe => Ok(recipe),
         }
     }
 
     /// From one piece on twice as many each time.
-    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Chains>> {
+    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<RingPipeline>> {
         let collective = question.collective;
         let Some(room) = Room::new(ring, collective) else {
             return Vec::new();
@@ -187,7 +187,7 @@ impl Recipe for Chains {
         let mut all = Vec::new();
         let counts = (0..=MOST_PIECES.ilog2()).map(|power| 1u32 << power);
         for pieces in counts.take_while(|&pieces| u64::from(pieces) <= share.max(1)) {
-            let Some(recipe) = Chains::new(ring, collective, pieces) else {
+            let Some(recipe) = RingPipeline::new(ring, collective, pieces) else {
                 break;
             };
             let most = question.most_transfers.min(MOST_ESTIMATED);
@@ -217,7 +217,7 @@ const MOST_STEPS: u64 = 1 << 26;
 
 fn no_room(ring: &WdmRing) -> PlannerError {
     PlannerError::Algorithm(AlgorithmError::Refused {
-        name: Chains::NAME,
+        name: RingPipeline::NAME,
         ranks: ring.ranks,
         reason: "cuts, or too few ports, leave no line along which both directions have a channel"
             .into(),
