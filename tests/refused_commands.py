@@ -79,7 +79,7 @@ plan all_gather --fabric {RING} --wavelength first => `first` | first_fit
 plan all_gather --fabric {RING} --algorithm ring --wavelength optimal
     => one-stage all-to-all steps only
 plan all_gather --fabric {RING} --wavelength frist_fit => did you mean `first_fit`
-plan all_gather --fabric {RING} --wavelength first_fit:seed=1 => did you mean `first_fit`
+plan all_gather --fabric {RING} --wavelength first_fit:seed=1 => known are auto, optimal
 plan broadcast --fabric {RING} --root 16 => root 16 is no rank
 plan broadcast --fabric {RING} --root=-1 => root -1 is no rank
 plan broadcast --fabric {RING} --root first => --root | `first` | whole number
