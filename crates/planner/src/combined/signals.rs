@@ -59,7 +59,7 @@ const CARRIERS: [CollectiveKind; 3] = [
 ];
 
 /// The transfers of plans that are timed to find one for its signals, and those for each rank.
-const WORK: u64 = 1 << 20;
+const WORK: u64 = 1 << 21;
 const WORK_OF_A_RANK: u64 = 1 << 6;
 
 /// The fastest plans of no bytes, made when the small named algorithms are timed.
