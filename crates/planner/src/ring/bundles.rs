@@ -37,7 +37,9 @@ mod walks;
 use std::ops::Range;
 
 use crate::assembly::{Assembly, SharedMove};
+use crate::ring::collectors::Collectors;
 use crate::ring::few_slots::{self, Estimate, Recipe};
+use crate::ring::grouped::GroupedLayout;
 use crate::selection::contest::Contender;
 use crate::{GATHERED, OnMachine, Planned, Planner, PlannerError, Question, Scope, time_reversal};
 use filling::Family;
@@ -45,10 +47,12 @@ use grouping::Grouping;
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Time;
 use opticoll_fabric::fabric::Light;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
+use opticoll_simulate::Policy;
 use pace::Pace;
 use tree::BundleTree;
 
@@ -113,6 +117,12 @@ const MOST_PIECES: u32 = 64;
 
 /// Slots that nobody asks for.
 const MOST_SLOTS: usize = 64;
+
+/// On rings of more ranks than this a search that gains nothing takes 8 s of 15 s (1,024 ranks, 1 KiB, `on_change`).
+const LARGE_RING: u32 = 64;
+
+/// Factor by which the other plans of few slots must take longer there than bundles take at least.
+const MIN_RELATIVE_GAIN: f64 = 1.03;
 
 impl Recipe for Bundles {
     const NAME: &'static str = "bundles";
@@ -256,6 +266,9 @@ fn contenders<'a>(
     if ring.ports.is_some() || !ring.broken.is_empty() || ring.ranks < 4 {
         return Ok(Vec::new());
     }
+    if ring.ranks > LARGE_RING && !is_promising(ring, question) {
+        return Ok(Vec::new());
+    }
     // Lightpaths of a slot may all be short.
     let without_light = Pace {
         hops: 0,
@@ -263,6 +276,23 @@ fn contenders<'a>(
     };
     let least = recipes::least(ring, &without_light) as u64;
     Ok(vec![few_slots::sought::<Bundles>(question, ring, least)])
+}
+
+/// Returns whether slots cost a reconfiguration, and bundles may take less time than the other plans of few slots.
+fn is_promising(ring: &WdmRing, question: &Question<'_>) -> bool {
+    let is_charged = question.policy() != Policy::Free && ring.reconfiguration > Time::ZERO;
+    let others = match question.collective.kind() {
+        CollectiveKind::AllReduce => least(GroupedLayout::estimated(ring, question)),
+        _ => least(Collectors::estimated(ring, question)),
+    };
+    let own = recipes::least(ring, &pace(ring, question));
+    is_charged && own * MIN_RELATIVE_GAIN < others as f64
+}
+
+/// Returns the least of estimated times, in picoseconds.
+fn least<R>(estimates: Vec<Estimate<R>>) -> u64 {
+    let times = estimates.iter().map(|estimate| estimate.time);
+    times.min().unwrap_or(u64::MAX)
 }
 
 /// The plan that a spec names.
