@@ -173,6 +173,10 @@ pub struct LeastLoads {
     pub by_step: u64,
     /// Chunks over the link that is the busiest one over all steps.
     pub busiest: u64,
+    /// Chunks over the busiest link of any one step.
+    pub most: u64,
+    /// Pairs of ranks whose circuits pass a link in the mean; 0 where that is not known.
+    pub pairs: u64,
 }
 
 impl LeastLoads {
@@ -182,6 +186,8 @@ impl LeastLoads {
             slots: steps * chunks.div_ceil(channels.into()),
             by_step: steps * chunks,
             busiest: steps * chunks,
+            most: chunks,
+            pairs: 0,
         }
     }
 
@@ -190,18 +196,21 @@ impl LeastLoads {
         steps: impl Iterator<Item = (u32, u64)>,
         ring: RingShape,
     ) -> LeastLoads {
-        let (mut slots, mut by_step, mut both_ways) = (0, 0, 0);
+        let (mut slots, mut by_step, mut both_ways, mut most) = (0, 0, 0, 0);
         for (distance, chunks) in steps {
             let links = u64::from(distance.min(ring.ranks - distance)) * chunks;
             let load = links.div_ceil(2);
             slots += load.div_ceil(ring.channels.into());
             by_step += load;
             both_ways += links;
+            most = most.max(load);
         }
         LeastLoads {
             slots,
             by_step,
             busiest: both_ways.div_ceil(2),
+            most,
+            pairs: 0,
         }
     }
 }

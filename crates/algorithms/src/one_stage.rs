@@ -39,6 +39,7 @@ pub(super) fn least_loads(ring: RingShape, steps: u64) -> Option<LeastLoads> {
     let loads = LeastLoads {
         // The mean over all links.
         busiest: (steps * line_wavelengths(ring.ranks)).div_ceil(2),
+        pairs: line_wavelengths(ring.ranks) / 2,
         ..LeastLoads::alike(steps, chunks, ring.channels)
     };
     (ring.longest >= ring.ranks / 2).then_some(loads)

@@ -150,10 +150,13 @@ fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, Algor
         *load = load.saturating_sub(1);
     }
     let slots = loads.iter().map(|load| load.div_ceil(channels.into()));
+    let most = loads.iter().copied().max().unwrap_or(0);
     let loads = LeastLoads {
         slots: slots.sum(),
         by_step: loads.iter().sum(),
-        busiest: loads.iter().copied().max().unwrap_or(0),
+        busiest: most,
+        most,
+        pairs: 0,
     };
     let is_plain = spec.options().next().is_none();
     let one_stage = one_stage::least_loads(ring, 1);

@@ -427,6 +427,8 @@ struct Question<'a> {
     names_routes: bool,
     /// Plans that take as long or longer are of no use.
     limit: Option<Time>,
+    /// The same where the plan is to be joined with another one.
+    joined: Option<combined::two_phases::JoinedLimit>,
     /// How many of the fastest plans are wanted.
     wanted: usize,
     /// Told what is made next.
@@ -459,6 +461,7 @@ impl<'a> Question<'a> {
             effort: Effort::Enough,
             names_routes: true,
             limit: None,
+            joined: None,
             wanted: 1,
             watch,
         })

@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::{PlannerError, Question, ensure, ring_of};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_plan::plan::{Lightpath, Plan, fold};
@@ -87,32 +88,106 @@ fn unconverted(plan: Plan) -> Plan {
     }
 }
 
-/// The plan in as many stripes as there is room for, if the striped plan has no more transfers than the question allows;
-/// otherwise as it is.
-///
-/// # Errors
-/// A plan whose algorithm is no specification.
-pub(crate) fn widest(whole: Plan, question: &Question<'_>) -> Result<Plan, PlannerError> {
-    let whole = unconverted(whole);
-    let stripes = most(&whole);
-    let collective = &whole.schedule.collective;
-    let pieces = collective.pieces().saturating_mul(stripes);
-    let Some(used) = used(&whole).filter(|_| stripes > 1) else {
-        return Ok(whole);
+/// The most stripes into which [`Striping::widest`] can cut a plan of at least so many lightpaths, by the transfers that the question
+/// allows.
+pub(crate) fn most_by_transfers(lightpaths: u64, question: &Question<'_>) -> u64 {
+    let written = match question.keeps_folds {
+        true => lightpaths / u64::from(question.fabric.ranks()).max(1),
+        false => lightpaths,
     };
-    if collective.with_pieces(pieces).is_err() {
-        return Ok(whole);
+    (question.most_transfers.min(MOST_FULL) / written.max(1)).max(1)
+}
+
+/// A plan whose chunks are to be cut into so many stripes.
+pub(crate) struct Striping {
+    /// The plan of whole chunks.
+    pub(crate) whole: Plan,
+    /// What leaves rank 0, where the plan looks the same from every rank.
+    folded: Option<Plan>,
+    stripes: u32,
+}
+
+impl Striping {
+    /// In as many stripes as there is room for, if that is more than one and the striped plan has no more transfers than the question
+    /// allows; otherwise the plan as it is. Where ports are limited, stripes share them, and one stripe does not tell the time of all.
+    pub(crate) fn widest(whole: Plan, question: &Question<'_>) -> Result<Striping, Box<Plan>> {
+        if ring_of(&whole.fabric).is_some_and(|ring| ring.ports.is_some()) {
+            return Err(whole.into());
+        }
+        let whole = unconverted(whole);
+        let stripes = self::most(&whole);
+        let collective = &whole.schedule.collective;
+        let pieces = collective.pieces().saturating_mul(stripes);
+        if stripes == 1 || collective.with_pieces(pieces).is_err() {
+            return Err(whole.into());
+        }
+        let folded = fold(&whole);
+        let written = folded.as_ref().filter(|_| question.keeps_folds);
+        let transfers = written.map_or(whole.len(), Plan::len) as u64;
+        if transfers * u64::from(stripes) > question.most_transfers.min(MOST_FULL) {
+            return Err(whole.into());
+        }
+        Ok(Striping {
+            whole,
+            folded,
+            stripes,
+        })
     }
-    let folded = fold(&whole);
-    let written = folded.as_ref().filter(|_| question.keeps_folds);
-    let transfers = written.map_or(whole.len(), Plan::len) as u64;
-    if transfers * u64::from(stripes) > question.most_transfers.min(MOST_FULL) {
-        return Ok(whole);
+
+    /// The slots of the striped plan.
+    pub(crate) fn slots(&self) -> u32 {
+        self.whole.slots()
     }
-    let spec: Spec = whole.algorithm.parse()?;
-    let mut plan = cut(folded.as_ref().unwrap_or(&whole), stripes, used)?;
-    plan.algorithm = spec.with(STRIPES.name, stripes).to_string();
-    Ok(plan)
+
+    /// Sizes with which the plan of whole chunks takes no longer, and no less time, than the striped one with `size`.
+    /// They are equal where the stripes are alike; where slots last as long as their longest stripe; and where one
+    /// stripe has the longest part of every chunk.
+    pub(crate) fn sizes(&self, size: Bytes, has_barriers: bool) -> [Bytes; 2] {
+        let collective = &self.whole.schedule.collective;
+        let stripes = u64::from(self.stripes);
+        let (parts, bytes) = (collective.parts(), collective.payload(size).get());
+        let (shortest, longer) = (bytes / (parts * stripes), bytes % (parts * stripes));
+        // The longest part of chunk k has what chunk k of this size has.
+        let most = parts * shortest + longer.min(parts);
+        let has_longest_parts = |stripe: u64| {
+            let edge =
+                |part: u64| u128::from(longer) * u128::from(part) / u128::from(parts * stripes);
+            let edge_of_chunk =
+                |chunk: u64| u128::from(longer.min(parts)) * u128::from(chunk) / u128::from(parts);
+            (0..parts).all(|chunk| {
+                let part = chunk * stripes + stripe;
+                edge(part + 1) - edge(part) == edge_of_chunk(chunk + 1) - edge_of_chunk(chunk)
+            })
+        };
+        let lasts_as_the_longest = has_barriers && self.whole.has_one_chunk_per_lightpath();
+        let alike = longer == 0 || lasts_as_the_longest || (0..stripes).any(has_longest_parts);
+        let least = if alike { most } else { parts * shortest };
+        [Bytes::new(least), Bytes::new(most)]
+    }
+
+    /// The striped plan.
+    ///
+    /// # Errors
+    /// More chunks than 32 bits count.
+    pub(crate) fn plan(&self) -> Result<Plan, PlannerError> {
+        let stripes = self.stripes;
+        let used = used(&self.whole).unwrap_or(1);
+        let mut plan = match &self.folded {
+            Some(rows) => cut(rows, stripes, used)?,
+            None => cut(&self.whole, stripes, used)?,
+        };
+        plan.algorithm = self.name()?;
+        Ok(plan)
+    }
+
+    /// The name of the striped plan.
+    ///
+    /// # Errors
+    /// A plan whose algorithm is no specification.
+    pub(crate) fn name(&self) -> Result<String, PlannerError> {
+        let spec: Spec = self.whole.algorithm.parse()?;
+        Ok(spec.with(STRIPES.name, self.stripes).to_string())
+    }
 }
 
 /// The plan with each chunk in so many stripes, or as many as there is room for; folded where it looks the same from
@@ -183,4 +258,78 @@ fn cut(plan: &Plan, stripes: u32, used: u32) -> Result<Plan, PlannerError> {
         }
     }
     Ok(striped)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::Striping;
+    use crate::Question;
+
+    use opticoll_base::units::{Bytes, Time};
+    use opticoll_fabric::fabric::Fabric;
+    use opticoll_plan::collective::{Collective, CollectiveKind};
+    use opticoll_plan::plan::Plan;
+    use opticoll_simulate::{Method, Policy};
+
+    fn time(plan: &Plan, size: Bytes, method: &Method) -> Time {
+        let outcome = opticoll_simulate::run_watched(plan, size, method, &mut |_| true);
+        outcome.expect("the plan fits the fabric").time
+    }
+
+    #[test]
+    fn whole_chunks_take_as_long_as_their_stripes() {
+        let fabric = Fabric::parse("wdm_ring:ranks=6,wavelengths=16").expect("a ring");
+        let names = [
+            (CollectiveKind::Broadcast, "chain:segments=3"),
+            (CollectiveKind::Broadcast, "double_tree:segments=2"),
+            (CollectiveKind::Reduce, "chain:segments=7"),
+            (CollectiveKind::AllGather, "ring_bidirectional"),
+            (CollectiveKind::AllGather, "bruck"),
+            (CollectiveKind::AllReduce, "ring"),
+            (CollectiveKind::Scatter, "direct"),
+            (CollectiveKind::AllToAll, "pairwise"),
+        ];
+        let mut seen = BTreeMap::new();
+        for (kind, name) in names {
+            let collective = Collective::new(kind, 6).expect("six ranks");
+            for policy in [
+                Policy::EveryStep,
+                Policy::OnChange,
+                Policy::Free,
+                Policy::PerPort,
+            ] {
+                let method = Method {
+                    policy: Some(policy),
+                    ..Method::default()
+                };
+                for bytes in [1, 5, 31, 32, 33, 100, 1000, 1024, 4097, 12345, 65536] {
+                    let size = Bytes::new(bytes);
+                    let question = Question::new(&fabric, collective, size, &method, &|_| {});
+                    let question = question.expect("a connected ring");
+                    let spec = name.parse().expect("a specification");
+                    let schedule =
+                        opticoll_algorithms::build(&spec, collective, &fabric).expect(name);
+                    let plan = opticoll_placement::place_by_default(schedule, &fabric, name.into());
+                    let Ok(striping) = Striping::widest(plan.expect(name), &question) else {
+                        panic!("{name} has room for stripes");
+                    };
+                    let has_barriers = policy != Policy::PerPort;
+                    let [smaller, larger] = striping.sizes(size, has_barriers);
+                    let striped = striping.plan().expect(name);
+                    let exact = time(&striped, size, &method);
+                    let least = time(&striping.whole, smaller, &method);
+                    let most = time(&striping.whole, larger, &method);
+                    let case = format!("{name} {bytes} {policy:?}: {least} {exact} {most}");
+                    assert!(least <= exact && exact <= most, "{case}");
+                    *seen.entry((has_barriers, smaller == larger)).or_insert(0) += 1;
+                }
+            }
+        }
+        // Only ports that do not wait for one another leave a doubt.
+        let doubts: Vec<_> = seen.keys().filter(|(_, exact)| !exact).collect();
+        assert_eq!(doubts, [&(false, false)]);
+        assert!(seen[&(false, true)] > seen[&(false, false)], "{seen:?}");
+    }
 }

@@ -18,6 +18,7 @@ use opticoll_placement::{PlacementError, PlacementProblem};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Claims, Schedule};
+use opticoll_simulate::Policy;
 
 /// The planner of two phases.
 pub(crate) const PLANNER: Planner = Planner {
@@ -74,7 +75,6 @@ fn half<'a>(kind: CollectiveKind, question: &Question<'a>) -> Result<Question<'a
         names_routes: question.names_routes && whole.kind() == CollectiveKind::AllReduce,
         // A scatter and a gather have a root, and are never folded.
         keeps_folds: question.keeps_folds && whole.kind() == CollectiveKind::AllReduce,
-        limit: None,
         ..*question
     })
 }
@@ -134,14 +134,48 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
                     "its two phases are not expected to be faster",
                 ));
             }
-            let planned = plan(&Spec::new(NAME), &question)?;
-            Ok(Made::from(planned.plan))
+            let question = Question { limit, ..question };
+            match plan(&Spec::new(NAME), &question) {
+                Err(PlannerError::NothingFits { .. }) if limit.is_some() => Ok(Made::NotExpected(
+                    "its two phases take longer one after the other, or save too little for so many transfers",
+                )),
+                planned => planned.map(|planned| Made::from(planned.plan)),
+            }
         }),
     }])
 }
 
 /// On grids two phases are expected to take so small a part more than both bounds together.
 const ABOVE: u64 = 32;
+
+/// Joined plans of more transfers take seconds to join, time and prove: they are to save a tenth of the time.
+const LARGE: u64 = 1 << 22;
+
+/// Over links, messages of unequal sizes are simulated one by one: more of them take minutes.
+const MOST_UNEVEN: u64 = 1 << 20;
+
+/// What a joined plan is made for: less time than a limit, of which one of its halves takes a part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JoinedLimit {
+    limit: Time,
+    /// The time of the other half.
+    beside: Time,
+    /// Whether the plan is not folded. With half of [`LARGE`] transfers it is to save a twentieth.
+    is_written_out: bool,
+}
+
+impl JoinedLimit {
+    /// Whether a half of so much time saves enough for as many transfers.
+    pub(crate) fn is_worth(self, time: Time, transfers: u64) -> bool {
+        let share = match transfers {
+            transfers if transfers > LARGE => 10,
+            transfers if self.is_written_out && transfers > LARGE / 2 => 20,
+            _ => return true,
+        };
+        let longest = self.limit.ps() - self.limit.ps() / share;
+        time.ps().saturating_add(self.beside.ps()) <= longest
+    }
+}
 
 /// The plan that a spec names; a half that it leaves out is the fastest found.
 ///
@@ -155,8 +189,28 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             hint: "two phases are an all_reduce, a broadcast or a reduce",
         });
     };
-    let planned = |key: &'static str, kind: CollectiveKind| {
-        let half = half(kind, question)?;
+    if let Some(half) = mirrored(spec, question)? {
+        let gather = half.fastest()?.plan;
+        let name = flat(&gather.algorithm);
+        let mut joined = time_reversal::all_reduce(&gather)?;
+        let name = Spec::new(NAME).with("first", &name).with("second", &name);
+        joined.algorithm = name.to_string();
+        joined.size = Some(question.size);
+        return Ok(joined.into());
+    }
+    let planned = |key: &'static str, kind: CollectiveKind, beside: Time| {
+        let half = Question {
+            limit: limit_beside(question, beside)?,
+            ..half(kind, question)?
+        };
+        let half = Question {
+            joined: question.limit.map(|limit| JoinedLimit {
+                limit,
+                beside,
+                is_written_out: !half.keeps_folds,
+            }),
+            ..half
+        };
         let planned: Planned = match spec.option(key) {
             Some(text) => half.answer(&nested(text)?)?,
             None => half.fastest()?,
@@ -171,10 +225,24 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             .take(MOST_TRIED - 1)
             .map(|one| one.name.clone())
             .collect();
-        Ok::<_, PlannerError>((half, planned.plan, next))
+        let time = planned.candidates.first().map(|one| one.time);
+        Ok::<_, PlannerError>((half, planned.plan, next, time.unwrap_or_default()))
     };
-    let (of_first, fastest, firsts) = planned("first", first)?;
-    let (of_second, fastest_second, seconds) = planned("second", second)?;
+    let least = half(second, question)?.least()?;
+    let (of_first, fastest, firsts, time) = planned("first", first, least)?;
+    let (of_second, fastest_second, seconds, later) = planned("second", second, time)?;
+    let transfers = fastest.transfers() + fastest_second.transfers();
+    let joined = of_second.joined;
+    // Of fewer bytes than ranks some messages are empty, and the others alike.
+    let (bytes, ranks) = (question.size.get(), u64::from(collective.ranks()));
+    let is_even = bytes % ranks == 0 || bytes < ranks;
+    let is_long = !is_even && transfers > MOST_UNEVEN && question.fabric.network().is_some();
+    if joined.is_some_and(|_| is_long)
+        || joined.is_some_and(|joined| !joined.is_worth(later, transfers))
+    {
+        let most = question.most_transfers;
+        return Err(PlannerError::NothingFits { most });
+    }
     let mut refused = None;
     for first in std::iter::once(None).chain(firsts.iter().map(Some)) {
         for second in std::iter::once(None).chain(seconds.iter().map(Some)) {
@@ -201,6 +269,52 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     Err(refused.unwrap_or(PlannerError::NothingFits {
         most: question.most_transfers,
     }))
+}
+
+/// The all_gather that is both halves of an all_reduce on a ring whose slots follow one another: backwards it is a reduce_scatter that
+/// takes as long, and no half is faster.
+fn mirrored<'a>(
+    spec: &Spec,
+    question: &Question<'a>,
+) -> Result<Option<Question<'a>>, PlannerError> {
+    let Some(ring) = ring_of(question.fabric).filter(|ring| ring.is_even()) else {
+        return Ok(None);
+    };
+    let has_barriers = matches!(
+        question.policy(),
+        Policy::EveryStep | Policy::OnChange | Policy::Free
+    );
+    let is_all_reduce = question.collective.kind() == CollectiveKind::AllReduce;
+    if !has_barriers || !is_all_reduce || spec.options().next().is_some() {
+        return Ok(None);
+    }
+    let shared = match question.policy() {
+        Policy::OnChange => ring.reconfiguration,
+        _ => Time::ZERO,
+    };
+    let longest = question.limit.map(|limit| limit.plus(shared)).transpose()?;
+    Ok(Some(Question {
+        limit: longest.map(|longest| Time::from_ps(longest.ps().div_ceil(2))),
+        ..half(CollectiveKind::AllGather, question)?
+    }))
+}
+
+/// The limit of one half on a ring, if the other takes as long as `beside`: with barriers the slots of both follow one another.
+/// One reconfiguration may do for both where both send from every rank to every other; the circuits of a root are its own.
+/// Ports do not wait for one another under `per_port`, but halves with a root are not expected to be faster there.
+fn limit_beside(question: &Question<'_>, beside: Time) -> Result<Option<Time>, PlannerError> {
+    let Some(ring) = ring_of(question.fabric) else {
+        return Ok(None);
+    };
+    let has_root = question.collective.kind() != CollectiveKind::AllReduce;
+    let (beside, shared) = match question.policy() {
+        Policy::Free | Policy::EveryStep => (beside, Time::ZERO),
+        Policy::OnChange | Policy::PerPort if has_root => (beside, Time::ZERO),
+        Policy::OnChange => (beside, ring.reconfiguration),
+        _ => (Time::ZERO, ring.reconfiguration),
+    };
+    let longest = question.limit.map(|limit| limit.plus(shared)).transpose()?;
+    Ok(longest.map(|longest| Time::from_ps((longest.ps() + 1).saturating_sub(beside.ps()))))
 }
 
 /// How many of the fastest plans of a half are tried, since not all fit one another.

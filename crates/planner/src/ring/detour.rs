@@ -172,6 +172,7 @@ fn contenders<'a>(
     let inner = inner(question, &of_whole)?;
     let inner = Question {
         limit: None,
+        joined: None,
         wanted: MOST_LED,
         ..inner
     };

@@ -179,6 +179,10 @@ impl<'a> Gathering<'a> {
         let longer = least::of_slots(ring, Policy::Free, 0, rest, 1)?;
         let estimate = estimate.plus(longer)?;
         let kind = self.question.collective.kind();
+        let transfers = u64::from(gather.chunks()) * u64::from(ring.ranks - 1);
+        // A plan that stays folded is joined at once.
+        let joined = self.question.joined.filter(|_| !self.question.keeps_folds);
+        let saves_little = joined.is_some_and(|joined| !joined.is_worth(estimate, transfers));
         Ok(Contender {
             name: spec.to_string(),
             slots,
@@ -186,6 +190,9 @@ impl<'a> Gathering<'a> {
             estimate,
             transfers: gather.chunks().into(),
             make: Box::new(move |limit| match limit {
+                _ if saves_little => Ok(Made::NotExpected(
+                    "it is expected to save too little for so many transfers",
+                )),
                 Some(limit) if expected > limit => Ok(Made::NotExpected(
                     "its circuits are expected to change too often",
                 )),

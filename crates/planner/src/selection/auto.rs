@@ -9,9 +9,8 @@ use crate::selection::bounds::time_bound;
 use crate::selection::contest::{
     Candidate, Contender, Contest, ContestOutcome, LARGE, LeftOut, Made, is_of_one,
 };
-use crate::{
-    Effort, Planned, Planner, PlannerError, Question, Scope, ring_of, selection::least, striped,
-};
+use crate::striped::Striping;
+use crate::{Effort, Planned, Planner, PlannerError, Question, Scope, ring_of, selection::least};
 use opticoll_algorithms::{Algorithm, AlgorithmError};
 use opticoll_base::interrupt;
 use opticoll_base::memory;
@@ -254,7 +253,7 @@ fn named_contender<'a>(
             let is_slow = limit.is_some_and(|limit| expected >= limit);
             match is_slow && !is_known && question.effort == Effort::Enough {
                 true => Ok(Made::NotExpected("its steps are longer")),
-                false => make_named(&spec, &question, limit),
+                false => make_named(record, &spec, &question, limit),
             }
         }),
     }))
@@ -276,11 +275,18 @@ fn left_out(spec: &Spec, least: Time, error: PlannerError) -> Result<Candidate, 
 /// The plan of a named algorithm, or a time that it cannot go below where that is past the limit. On a ring
 /// of wavelengths it is striped as far as there is room.
 fn make_named(
+    record: &Algorithm,
     spec: &Spec,
     question: &Question<'_>,
     limit: Option<Time>,
 ) -> Result<Made, PlannerError> {
     let is_slower = |least: Time| limit.is_some_and(|limit| least >= limit);
+    if limit.is_some() {
+        let least = least::before_it_is_made(record, spec, question)?;
+        if is_slower(least) {
+            return Ok(Made::AtLeast(least));
+        }
+    }
     let ranges = opticoll_algorithms::build_ranges(spec, question.collective, question.fabric)?;
     // A schedule of ranges has few transfers: it soon tells what cannot be fast enough.
     if limit.is_some() && !ranges.is_in_single_chunks() {
@@ -305,7 +311,16 @@ fn make_named(
         }
     }
     let plan = opticoll_placement::place_by_default(schedule, question.fabric, spec.to_string())?;
-    Ok(striped::widest(plan, question)?.into())
+    if let Some(limit) = limit {
+        let least = least::of_placed(&plan, question)?;
+        if least >= limit {
+            return Ok(Made::AtLeast(least));
+        }
+    }
+    Ok(match Striping::widest(plan, question) {
+        Ok(striping) => Made::Striped(striping.into()),
+        Err(plan) => (*plan).into(),
+    })
 }
 
 /// Why the first candidate was taken.

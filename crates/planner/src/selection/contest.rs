@@ -1,15 +1,17 @@
 //! The fastest of many ways to carry out a collective, found without timing all of them.
 //!
-//! Every contender has a time that no plan of it goes below, by an argument of its own, and an estimate. The most promising is
-//! made and timed first. One that cannot be faster than the fastest so far (or the slowest of those wanted, where these are
-//! several) is left out, and a simulation that passes that time is given up; so neither changes the winner. What is made is
-//! counted in work, transfers made or timed, at a pace that is the same on every machine: where the budget is spent, what is left
-//! is left out, and said to be. So is one of many transfers that could save little of the time, unless full effort is asked
-//! for. A contender may also say of itself that it is not worth its making. Of plans made that take the same time the one of
-//! fewer slots wins, then the one that was given first.
+//! Every contender has a time that no plan of it goes below, by an argument of its own, and an estimate. The
+//! most promising is made and timed first. One that cannot be faster than the fastest so far (or the slowest of those wanted, where these
+//! are several) is left out, and
+//! a simulation that passes that time is given up; so neither changes the winner. What is made is counted in
+//! work, transfers made or timed, at a pace that is the same on every machine: where the budget is spent, what
+//! is left is left out, and said to be. So is one of many transfers that could save little of the time, unless full effort is asked for. A contender may also say of itself that it is not worth its making. A plan of stripes is timed by one of them, and cut when
+//! nothing else can be faster (see [`crate::striped`]). Of plans
+//! made that take the same time the one of fewer slots wins, then the one that was given first.
 
 use thiserror::Error;
 
+use crate::striped::Striping;
 use crate::{Effort, PlannerError, Question};
 use opticoll_base::memory;
 use opticoll_base::units::{Bytes, Time};
@@ -74,6 +76,8 @@ pub(crate) struct Contender<'a> {
 /// What came of a contender.
 pub(crate) enum Made {
     Plan(Box<Plan>),
+    /// A plan of stripes, timed by one of them: only one that wins is written out.
+    Striped(Box<Striping>),
     /// Nothing: it cannot go below this time.
     AtLeast(Time),
     /// Nothing, for this reason.
@@ -89,6 +93,8 @@ impl From<Plan> for Made {
 /// What came of making and timing one.
 enum Tried {
     Plan(Box<Plan>, Box<Outcome>),
+    /// Stripes that take so long at least, and so long at most.
+    Striped(Box<Striping>, [Time; 2]),
     /// A plan of so many slots that takes longer than the limit.
     Longer(u32),
     AtLeast(Time),
@@ -102,6 +108,21 @@ struct Best {
     /// Where all of it was simulated.
     outcome: Option<Box<Outcome>>,
     place: usize,
+}
+
+/// A plan of stripes that may be the fastest, and is cut when nothing else can be.
+struct Uncut {
+    /// Where its candidate is.
+    candidate: usize,
+    place: usize,
+    striping: Box<Striping>,
+    times: [Time; 2],
+}
+
+impl Uncut {
+    fn order(&self) -> (Time, u32, usize) {
+        (self.times[0], self.striping.slots(), self.place)
+    }
 }
 
 impl Best {
@@ -208,6 +229,7 @@ impl<'a> Contest<'a> {
             }
         });
         let mut best: Option<Best> = None;
+        let mut uncut: Vec<Uncut> = Vec::new();
         let mut first_refusal = None;
         let mut candidates = Vec::with_capacity(contenders.len() + refused.len());
         for candidate in refused {
@@ -270,6 +292,19 @@ impl<'a> Contest<'a> {
                             };
                             best = Some(one.or(best));
                         }
+                        Ok(Tried::Striped(striping, times)) => {
+                            let [least, most] = times;
+                            fastest.push(most);
+                            candidate.time = least;
+                            candidate.slots = striping.slots().into();
+                            candidate.name = striping.name()?;
+                            uncut.push(Uncut {
+                                candidate: candidates.len(),
+                                place,
+                                striping,
+                                times,
+                            });
+                        }
                         Ok(Tried::Longer(slots)) => {
                             candidate.slots = slots.into();
                             candidate.time = limit.unwrap_or_default();
@@ -284,6 +319,18 @@ impl<'a> Contest<'a> {
                 }
             }
             candidates.push((place, candidate));
+        }
+        uncut.sort_by_key(Uncut::order);
+        for one in uncut {
+            let (_, candidate) = &mut candidates[one.candidate];
+            match self.cut(one, best.as_ref(), candidate) {
+                Ok(cut) => best = cut.map(|cut| cut.or(best.take())).or(best),
+                Err(error) if is_of_one(&error) => {
+                    first_refusal.get_or_insert(error.clone());
+                    candidate.left_out = Some(LeftOut::Refused(error));
+                }
+                Err(error) => return Err(error),
+            }
         }
         candidates.sort_by_key(|(place, one)| {
             let place = one.left_out.is_none().then_some(*place);
@@ -324,6 +371,14 @@ impl<'a> Contest<'a> {
             Made::AtLeast(least) => return Ok(Tried::AtLeast(least)),
             Made::NotExpected(reason) => return Ok(Tried::NotExpected(reason)),
             Made::Plan(plan) => plan,
+            Made::Striped(striping) => {
+                let sizes = striping.sizes(self.question.size, self.has_barriers());
+                let single = sizes[0] == sizes[1] || self.question.wanted <= 1;
+                match self.is_timed_by_circuits() && single {
+                    true => return self.stripe(striping, sizes, limit),
+                    false => striping.plan()?.into(),
+                }
+            }
         };
         // Without barriers, the simulator has to look through all messages before it can give a plan up early. That is not worth it
         // where the plan is expected to take a small part of the limit. (An estimate below the bound only gives an order.)
@@ -338,6 +393,57 @@ impl<'a> Contest<'a> {
             Some(outcome) => Tried::Plan(plan, outcome.into()),
             None => Tried::Longer(plan.slots()),
         })
+    }
+
+    /// Times one stripe of all, with sizes in which it takes as long as the striped plan at least, and at most.
+    fn stripe(
+        &self,
+        striping: Box<Striping>,
+        [smaller, larger]: [Bytes; 2],
+        limit: Option<Time>,
+    ) -> Result<Tried, PlannerError> {
+        let Some(least) = self.time(&striping.whole, smaller, limit)? else {
+            return Ok(Tried::Longer(striping.slots()));
+        };
+        if smaller == larger {
+            return Ok(Tried::Striped(striping, [least, least]));
+        }
+        if limit.is_some_and(|limit| least > limit) {
+            return Ok(Tried::AtLeast(least));
+        }
+        let most = self.time(&striping.whole, larger, None)?;
+        Ok(Tried::Striped(striping, [least, most.unwrap_or(least)]))
+    }
+
+    /// The plan of stripes, where it may be faster than the fastest of the others.
+    fn cut(
+        &self,
+        uncut: Uncut,
+        best: Option<&Best>,
+        candidate: &mut Candidate,
+    ) -> Result<Option<Best>, PlannerError> {
+        let (place, [least, most]) = (uncut.place, uncut.times);
+        let is_exact = least == most;
+        if best.is_some_and(|best| best.order() < uncut.order()) {
+            candidate.left_out = (!is_exact).then_some(LeftOut::Slower);
+            return Ok(None);
+        }
+        let made = memory::attempt(|| {
+            let plan = uncut.striping.plan()?;
+            let outcome = match is_exact {
+                true => None,
+                false => self.outcome(&plan, self.question.size, None)?,
+            };
+            Ok::<_, PlannerError>(Best {
+                plan,
+                time: outcome.as_ref().map_or(least, |outcome| outcome.time),
+                outcome: outcome.map(Box::new),
+                place,
+            })
+        });
+        let made = made.unwrap_or_else(|much| Err(much.into()))?;
+        candidate.time = made.time;
+        Ok(Some(made))
     }
 
     /// Whether a plan is timed on circuits, slot by slot or flow by flow, and so as it is whenever it is simulated.

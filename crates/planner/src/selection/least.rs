@@ -10,10 +10,11 @@
 //! T >= sum over steps of ceil(L / c) (R + a + delta) + L b / (c B)
 //! ```
 //!
-//! with R once under `on_change`, and without it under `free`. Where lightpaths carry single chunks and no step loads a link
-//! with more than m of them, a chunk is cut into floor(c / m) stripes at most, and each slot takes the bytes of a stripe over a
-//! channel at least. Under `per_port` slots may overlap: what holds is R + a + delta + X / (c B), with X bytes over the busiest
-//! link in all steps.
+//! with R once under `on_change`, and without it under `free`. Where lightpaths carry single chunks and no step loads a link with more
+//! than m of them, a chunk is cut into floor(c / m) stripes at most, and of large schedules into no more than make as many transfers as are allowed;
+//! each slot takes the bytes of a stripe over a channel at least. Under `per_port` slots may overlap: what holds
+//! is R + a + delta and, with D circuits between different ranks that pass a link and X bytes over all steps, (D R + X / B) / c: a port is set
+//! to each circuit once at least while its channel is free, and then bytes are sent.
 //!
 //! Named algorithms send single chunks on a ring, so that an all_gather or reduce_scatter of whole blocks, in k stripes, takes S slots with
 //! C_S(N) <= 2 floor(c / k) S at least (see [`relay_tree`]), in each of which a k-th of a block is sent:
@@ -31,7 +32,7 @@ mod loads;
 
 pub(crate) use loads::of_ranges;
 
-use loads::{MOST_RANKS, by_loads};
+use loads::{MOST_RANKS, by_loads, has_loads, of_striped_slots, time_of_pairs};
 
 use crate::{PlannerError, Question, ring_of, time_bound};
 use opticoll_algorithms::{Algorithm, LeastLoads, formula};
@@ -179,6 +180,40 @@ fn loaded(loads: LeastLoads, question: &Question<'_>) -> u64 {
     }
 }
 
+/// What [`of_schedule`] says of a schedule at least, before it is made; zero where nothing is known.
+pub(crate) fn before_it_is_made(
+    record: &Algorithm,
+    spec: &Spec,
+    question: &Question<'_>,
+) -> Result<Time, PlannerError> {
+    let ranks = question.fabric.ranks();
+    let Some(ring) = ring_of(question.fabric).filter(|ring| has_loads(ring)) else {
+        return Ok(Time::ZERO);
+    };
+    let bounded = Simulator::chosen(question.fabric, question.method).bounded_by_loads;
+    if !bounded || ranks < 2 || question.collective.demand().is_some() {
+        return Ok(Time::ZERO);
+    }
+    let Some(shape) = ring.ring_shape() else {
+        return Ok(Time::ZERO);
+    };
+    let Some(loads) = (record.least_loads)(spec, shape)? else {
+        return Ok(Time::ZERO);
+    };
+    let chunk = chunk(record, question);
+    let bytes = chunk.saturating_mul(loaded(loads, question));
+    let channels = u64::from(ring.channels());
+    let by_links = of_slots(ring, question.policy(), loads.slots, bytes, channels)?;
+    if question.policy() == Policy::PerPort {
+        return Ok(by_links.max(time_of_pairs(ring, loads.pairs, bytes)));
+    }
+    // Every rank gets a chunk from every other at least.
+    let lightpaths = u64::from(ranks) * u64::from(ranks - 1);
+    let room = channels / loads.most.max(1);
+    let by_slots = of_striped_slots(ring, question, [loads.slots, room, lightpaths], chunk)?;
+    Ok(by_links.max(by_slots))
+}
+
 /// The time and the slots that single chunks take on a ring at least, of whole blocks in any number of stripes; zero where nothing
 /// is known.
 fn in_single_chunks(question: &Question<'_>) -> Result<(Time, u64), PlannerError> {
@@ -304,19 +339,33 @@ pub(crate) fn of_plan(plan: &Plan, question: &Question<'_>) -> Result<Time, Plan
     over_routes(&plan.schedule, &plan.routes, question)
 }
 
+/// The same of a placed plan without routes of its own, where its bursts tell more than its schedule; zero elsewhere.
+pub(crate) fn of_placed(plan: &Plan, question: &Question<'_>) -> Result<Time, PlannerError> {
+    match tuned_grid(question) {
+        Some(grid) => grids::of_bursts(plan, grid, question.size),
+        None => Ok(Time::ZERO),
+    }
+}
+
 fn over_routes(
     schedule: &Schedule,
     routes: &NamedRoutes,
     question: &Question<'_>,
 ) -> Result<Time, PlannerError> {
+    let has_demand = question.collective.demand().is_some();
     if let Some(grid) = tuned_grid(question) {
         return Ok(grids::of_tuned(schedule, grid, question.size)?.least);
     }
     if !Simulator::chosen(question.fabric, question.method).bounded_by_loads {
         return Ok(Time::ZERO);
     }
-    if let Some(ring) = ring_of(question.fabric) {
-        return by_loads(schedule, ring, question);
+    match question.fabric.circuit_machine() {
+        Some(CircuitMachine::WdmRing(ring)) => return by_loads(schedule, ring, question),
+        Some(CircuitMachine::CircuitSwitch(switch)) => return by_ports(schedule, switch, question),
+        _ => {}
+    }
+    if let Some(slot) = grids::GridSlot::of(question)?.filter(|_| !has_demand) {
+        return grids::of_schedule(schedule, &slot, question);
     }
     let Some(network) = question.fabric.network() else {
         return Ok(Time::ZERO);
@@ -325,6 +374,46 @@ fn over_routes(
     let options = &question.method.fluid;
     fluid::least_schedule(network, schedule, routes, question.size, rule, options)
         .map_err(|error| SimulationError::from(error).into())
+}
+
+/// Of each step on a switch whose slots follow one another: a slot for every d ranks that one sends to, and what it sends over
+/// d ports.
+fn by_ports(
+    schedule: &Schedule,
+    switch: &CircuitSwitch,
+    question: &Question<'_>,
+) -> Result<Time, PlannerError> {
+    let has_barriers = !matches!(question.policy(), Policy::Planes | Policy::PerPort);
+    let has_more = switch.beside_rate.is_some() || question.collective.demand().is_some();
+    if !has_barriers || has_more {
+        return Ok(Time::ZERO);
+    }
+    let smallest = schedule.collective.least_chunk_bytes(question.size).get();
+    let mut time = Time::ZERO;
+    let mut pairs = Vec::new();
+    for step in 0..schedule.steps() {
+        interrupt::check();
+        pairs.clear();
+        let mut chunks = vec![0u64; switch.ranks as usize];
+        for index in schedule.step(step) {
+            let transfer = schedule.transfer(index);
+            chunks[transfer.source as usize] += u64::from(transfer.count);
+            pairs.push((transfer.source, transfer.destination));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        let partners = pairs
+            .chunk_by(|one, other| one.0 == other.0)
+            .map(<[_]>::len);
+        let slots = (partners.max().unwrap_or(0) as u64).div_ceil(switch.ports.into());
+        let most = chunks.into_iter().max().unwrap_or(0) / u64::from(switch.ports);
+        let bytes = Bytes::new(smallest.saturating_mul(most));
+        let sending = u64::try_from(switch.transmission().ps(bytes)).unwrap_or(u64::MAX);
+        let startup = switch.startup.times(slots.min(1))?;
+        let delays = startup.plus(switch.latency.times(slots)?)?;
+        time = time.plus(delays)?.plus(Time::from_ps(sending))?;
+    }
+    Ok(time)
 }
 
 /// A time that no plan of a collective goes below; zero where nothing is known. Ranks sit at their

@@ -1,8 +1,13 @@
-//! On grids whose slots follow one another: each slot takes a latency, with what is charged for it, and what a rank receives
-//! goes over its ports.
+//! On grids whose slots follow one another: each slot takes a latency, with what is charged for it, and what a rank sends, or
+//! receives, goes over its ports.
 //!
-//! Where circuits that change are charged, a transmitter is tuned once at least for every rank of its row or column that it
-//! sends to; all transmitters of a plane send what is relayed, once each.
+//! A step takes as many slots at least as a rank has partners for each of its ports: on a grid of lightpaths a path serves both
+//! ways; on a grid of switches a transceiver sends to one rank of its row or column at a time. Hops of relays are not counted.
+//!
+//! Where circuits that change are charged, a transmitter is tuned once at least for every rank of its row or column that it sends to, and sends
+//! one burst after the other; all transmitters of a plane send what is relayed, once each.
+//!
+//! Where parts of a grid of switches are dead, hops are led around them, and partners say nothing.
 
 use rustc_hash::FxHashSet;
 
@@ -11,7 +16,8 @@ use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::fabric::circuits::Charge;
 use opticoll_fabric::families::CircuitMachine;
-use opticoll_fabric::family::wss_grid::WssGrid;
+use opticoll_fabric::family::wss_grid::{TunedLight, WssGrid};
+use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Schedule, Transfer};
 use opticoll_simulate::Simulator;
 
@@ -19,6 +25,8 @@ use opticoll_simulate::Simulator;
 pub(super) struct GridSlot<'a> {
     delay: Time,
     ports: u32,
+    /// The grid, where it is one of switches.
+    switches: Option<&'a WssGrid>,
     circuits: &'a dyn Circuits,
 }
 
@@ -30,9 +38,9 @@ impl<'a> GridSlot<'a> {
         let Some(circuits) = fabric.circuits().filter(|_| is_bounded) else {
             return Ok(None);
         };
-        let (latency, ports) = match fabric.circuit_machine() {
-            Some(CircuitMachine::LightPathGrid(grid)) => (grid.latency, grid.ports),
-            Some(CircuitMachine::WssGrid(grid)) => (grid.latency, 2),
+        let (latency, ports, switches) = match fabric.circuit_machine() {
+            Some(CircuitMachine::LightPathGrid(grid)) => (grid.latency, grid.ports, None),
+            Some(CircuitMachine::WssGrid(grid)) => (grid.latency, 2, Some(grid)),
             _ => return Ok(None),
         };
         let Ok(charge) = circuits.charge(question.policy().name()) else {
@@ -50,6 +58,7 @@ impl<'a> GridSlot<'a> {
         Ok(Some(GridSlot {
             delay,
             ports,
+            switches,
             circuits,
         }))
     }
@@ -75,12 +84,90 @@ fn transfers(
     })
 }
 
+/// The time that the slots of all steps take at least.
+pub(super) fn of_schedule(
+    schedule: &Schedule,
+    slot: &GridSlot<'_>,
+    question: &Question<'_>,
+) -> Result<Time, PlannerError> {
+    let ranks = question.fabric.ranks();
+    let switches = slot.switches;
+    let is_whole = switches.is_some_and(WssGrid::is_whole);
+    let smallest = schedule.collective.least_chunk_bytes(question.size).get();
+    let mut time = Time::ZERO;
+    let mut pairs = FxHashSet::default();
+    for step in 0..schedule.steps() {
+        pairs.clear();
+        // Chunks that ranks send, and receive; partners by rank, on a grid of switches by plane.
+        let mut chunks = vec![[0u64; 2]; ranks as usize];
+        let mut partners = vec![[0u32; 2]; ranks as usize];
+        for transfer in transfers(schedule, step, ranks) {
+            let Some(transfer) = transfer else {
+                return Ok(Time::ZERO);
+            };
+            let (source, destination) = (transfer.source, transfer.destination);
+            chunks[source as usize][0] += u64::from(transfer.count);
+            chunks[destination as usize][1] += u64::from(transfer.count);
+            match switches {
+                Some(grid) if is_whole => {
+                    let plane = grid.shared_plane(source, destination);
+                    if let Some(plane) = plane.filter(|_| pairs.insert((source, destination))) {
+                        partners[source as usize][plane as usize] += 1;
+                    }
+                }
+                None if pairs.insert((source.min(destination), source.max(destination))) => {
+                    partners[source as usize][0] += 1;
+                    partners[destination as usize][0] += 1;
+                }
+                _ => {}
+            }
+        }
+        let most = partners.into_iter().flatten().max().unwrap_or(0);
+        let at_once = if switches.is_some() { 1 } else { slot.ports };
+        let slots = u64::from(most.div_ceil(at_once));
+        let most = chunks.into_iter().flatten().max().unwrap_or(0);
+        time = time.plus(slot.time(slots, smallest.saturating_mul(most) as f64)?)?;
+    }
+    Ok(time)
+}
+
 /// What the transmitters take that are tuned for a schedule.
 pub(crate) struct Tuning {
     /// No plan takes less.
     pub(crate) least: Time,
     /// About what a plan takes.
     pub(crate) expected: Time,
+}
+
+/// The time that the busiest transmitter of a placed plan takes at least: it is tuned for every burst to another rank than the one in the slot
+/// before.
+pub(super) fn of_bursts(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Time, PlannerError> {
+    let smallest = plan.schedule.collective.least_chunk_bytes(size).get();
+    // By transmitter, in the order of slots: receiver and chunks.
+    let mut bursts: Vec<(u32, u32, u32, u32)> = Vec::with_capacity(plan.len());
+    for step in 0..plan.schedule.steps() {
+        let indices = plan.schedule.step(step);
+        for (index, transfer) in indices.zip(plan.schedule.columns(step).transfers()) {
+            bursts.extend(plan.hops_of(index).map(|hop| {
+                let plane = u32::from(TunedLight::from(hop.light).plane);
+                (2 * hop.from + plane, hop.slot, hop.to, transfer.count)
+            }));
+        }
+    }
+    bursts.sort_unstable();
+    let tuned = grid.change()?.set_up;
+    let mut longest = Time::ZERO;
+    for own in bursts.chunk_by(|one, next| one.0 == next.0) {
+        let keeps = |one: &(u32, u32, u32, u32), next: &(u32, u32, u32, u32)| {
+            one.2 == next.2 && next.1 <= one.1 + 1
+        };
+        let changes = own.chunk_by(keeps).count() as u64;
+        let chunks: u64 = own.iter().map(|burst| u64::from(burst.3)).sum();
+        let bytes = Bytes::new(smallest.saturating_mul(chunks));
+        let sending = u64::try_from(grid.transmission().ps(bytes)).unwrap_or(u64::MAX);
+        longest = longest.max(tuned.times(changes)?.plus(Time::from_ps(sending))?);
+    }
+    Ok(longest)
 }
 
 /// What a transmitter sends, or all of a plane.
@@ -93,16 +180,30 @@ struct Sent {
     chunks: u64,
 }
 
-/// The time that the transmitters take at least: each is tuned once for every rank of its row or column that it sends to. A
-/// transfer to a rank that shares no switch is sent once in each plane, by transmitters that the schedule does not tell: the
-/// busiest of a plane sends no less than all of them on average.
+/// The time that the transmitters take at least: each is tuned once for every rank of its row or column that it sends to. A transfer to a
+/// rank that shares no switch is sent once in each plane, by transmitters that the schedule does not tell: the busiest of a plane sends
+/// no less than all of them on average.
 ///
-/// A plan is expected to tune once more for every relayed message, and for every other one that goes to another rank than the
-/// message before.
+/// A plan is expected to tune once more for every relayed message, and for every other one that goes to another rank than the message before.
 pub(super) fn of_tuned(
     schedule: &Schedule,
     grid: &WssGrid,
     size: Bytes,
+) -> Result<Tuning, PlannerError> {
+    of_tuned_again(
+        schedule,
+        grid,
+        schedule.collective.least_chunk_bytes(size),
+        1,
+    )
+}
+
+/// The same of a schedule so many times over, with chunks of `smallest` bytes at least.
+fn of_tuned_again(
+    schedule: &Schedule,
+    grid: &WssGrid,
+    smallest: Bytes,
+    times: u64,
 ) -> Result<Tuning, PlannerError> {
     let unknown = Tuning {
         least: Time::ZERO,
@@ -111,7 +212,7 @@ pub(super) fn of_tuned(
     if !grid.is_whole() {
         return Ok(unknown);
     }
-    let bytes_of_chunk = schedule.collective.least_chunk_bytes(size).get();
+    let bytes_of_chunk = smallest.get().saturating_mul(times);
     let ranks = grid.ranks() as usize;
     // By rank and plane: what goes to ranks of its switch. Of a whole plane: what goes by way of relays.
     let mut sent = vec![[Sent::default(); 2]; ranks];
@@ -155,10 +256,12 @@ pub(super) fn of_tuned(
             all.chunks += own.chunks;
             all.changes += own.changes;
             longest.least = longest.least.max(time(own.partners, own.chunks)?);
-            longest.expected = longest.expected.max(time(own.changes, own.chunks)?);
+            let changes = own.changes.saturating_mul(times);
+            longest.expected = longest.expected.max(time(changes, own.chunks)?);
         }
         let [changes, chunks] = [all.changes, all.chunks].map(|sum| sum / ranks as u64);
         longest.least = longest.least.max(time(u64::from(all.chunks > 0), chunks)?);
+        let changes = changes.saturating_mul(times);
         longest.expected = longest.expected.max(time(changes, chunks)?);
     }
     longest.expected = longest.expected.max(longest.least);
