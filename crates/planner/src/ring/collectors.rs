@@ -335,7 +335,11 @@ impl Blocks<'_> {
         let sends = crossings.iter().map(|one| (self.roles.sender(one), one.to));
         self.inside(sends, |collector, member| {
             let own = member..member + 1;
-            let needed = |&to: &u32| self.of_pair(own.clone(), self.roles.grouping.range(to));
+            // Nobody needs a rank's block for itself.
+            let needed = |&to: &u32| {
+                let others = without(self.roles.grouping.range(to), member);
+                others.flat_map(|to| self.of_pair(own.clone(), to))
+            };
             let chunks = match self.gathers() {
                 true => std::iter::once(own.clone()).collect(),
                 false => collector.groups.iter().flat_map(needed).collect(),

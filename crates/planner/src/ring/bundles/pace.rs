@@ -1,6 +1,6 @@
 //! What slots take by what is on their lightpaths.
 
-use super::grouping::Grouping;
+use super::trials::Volumes;
 use crate::ring::slot_cost::SlotCost;
 use opticoll_base::units::Bytes;
 
@@ -29,12 +29,13 @@ impl Pace {
         self.slot(meeting.unwrap_or(1), 1)
     }
 
-    /// Of slots with such volumes after the first.
-    pub(super) fn time(&self, grouping: &Grouping, meeting: Option<u32>, volumes: &[u32]) -> u64 {
-        let slots = volumes
-            .iter()
-            .map(|&volume| self.slot(volume, grouping.pieces));
-        let half = slots.fold(0, u64::saturating_add);
+    /// Returns the time of a plan with such volumes after the first slot.
+    pub(super) fn time(&self, pieces: u32, meeting: Option<u32>, volumes: &Volumes) -> u64 {
+        let times = volumes.kinds().map(|(volume, slots)| {
+            let slot = self.slot(volume, pieces);
+            slot.saturating_mul(slots as u64)
+        });
+        let half = times.fold(0, u64::saturating_add);
         let halves = half.saturating_mul(self.halves);
         self.first(meeting).saturating_add(halves)
     }

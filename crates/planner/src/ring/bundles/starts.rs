@@ -34,68 +34,87 @@ impl Start {
     }
 }
 
-/// The best sets of holders after the first slot, as many as `most`, for trees that cost so much by the sizes of the gaps
-/// between them.
-pub(super) fn starts(grouping: &Grouping, later: &[f32], most: usize) -> Vec<Start> {
-    let (ranks, group) = (grouping.ranks, grouping.group);
-    // Pairs of ranks at equal distances from the group's middle, and the whole group or its middle.
-    let pair = |x: u32| [x % ranks, (group + 2 * ranks - 1 - x) % ranks];
-    let farthest = 2 * grouping.channels() + group;
-    let farthest = farthest
-        .min(ranks / 2)
-        .min(grouping.longest.saturating_sub(group));
-    let outer: Vec<u32> = (group..farthest).collect();
-    let mut found: Vec<(f32, Vec<u32>)> = Vec::new();
-    let mut consider = |holders: Vec<u32>| {
-        let mut holders = holders;
-        holders.sort_unstable();
-        holders.dedup();
-        let pairs = (0..group).flat_map(|owner| holders.iter().map(move |holder| (owner, *holder)));
-        let lengths = pairs.map(|(owner, holder)| distance(ranks, owner, holder).1);
-        if lengths.clone().any(|length| length > grouping.longest) {
-            return false;
-        }
-        let length: u32 = lengths.sum();
-        if holders.is_empty() || length > 2 * grouping.channels() * group {
-            return false;
-        }
-        let gaps = gaps_between(ranks, &holders);
-        let value = gaps.iter().map(|gap| later[gap.size as usize]).sum();
-        found.push((value, holders));
-        true
-    };
-    let bases = [Vec::new(), pair(group / 2).to_vec(), (0..group).collect()];
-    for base in bases {
-        interrupt::check();
-        consider(base.clone());
-        for &one in &outer {
-            let with_one = [&base[..], &pair(one)].concat();
-            if !consider(with_one.clone()) {
-                break;
+/// Sets of holders, and the gaps between them.
+pub(super) struct HolderSets<'a> {
+    pub(super) grouping: &'a Grouping,
+    sets: Vec<(Vec<u32>, Vec<u32>)>,
+}
+
+impl<'a> HolderSets<'a> {
+    /// Returns the sets that the first slot may reach: the group, its middle or none of it, with up to two pairs of ranks
+    /// outside it.
+    pub(super) fn new(grouping: &'a Grouping) -> HolderSets<'a> {
+        let (ranks, group) = (grouping.ranks, grouping.group);
+        // Pairs of ranks at equal distances from the group's middle.
+        let pair = |x: u32| [x % ranks, (group + 2 * ranks - 1 - x) % ranks];
+        let farthest = 2 * grouping.channels() + group;
+        let farthest = farthest
+            .min(ranks / 2)
+            .min(grouping.longest.saturating_sub(group));
+        let outer: Vec<u32> = (group..farthest).collect();
+        let mut sets = Vec::new();
+        let mut consider = |holders: Vec<u32>| {
+            let mut holders = holders;
+            holders.sort_unstable();
+            holders.dedup();
+            let pairs =
+                (0..group).flat_map(|owner| holders.iter().map(move |holder| (owner, *holder)));
+            let lengths = pairs.map(|(owner, holder)| distance(ranks, owner, holder).1);
+            if lengths.clone().any(|length| length > grouping.longest) {
+                return false;
             }
-            for &other in outer.iter().take_while(|other| **other < one) {
-                if !consider([&with_one[..], &pair(other)].concat()) {
+            let length: u32 = lengths.sum();
+            if holders.is_empty() || length > 2 * grouping.channels() * group {
+                return false;
+            }
+            let gaps = gaps_between(ranks, &holders);
+            sets.push((holders, gaps.iter().map(|gap| gap.size).collect()));
+            true
+        };
+        let bases = [Vec::new(), pair(group / 2).to_vec(), (0..group).collect()];
+        for base in bases {
+            interrupt::check();
+            consider(base.clone());
+            for &one in &outer {
+                let with_one = [&base[..], &pair(one)].concat();
+                if !consider(with_one.clone()) {
                     break;
+                }
+                for &other in outer.iter().take_while(|other| **other < one) {
+                    if !consider([&with_one[..], &pair(other)].concat()) {
+                        break;
+                    }
                 }
             }
         }
+        sets.sort();
+        sets.dedup();
+        HolderSets { grouping, sets }
     }
-    found.sort_by(|one, other| one.0.total_cmp(&other.0).then_with(|| one.1.cmp(&other.1)));
-    found.dedup();
-    let start = |(left, holders): (f32, Vec<u32>)| {
-        let slot = gathering(grouping, &holders)?;
-        Some(Start {
-            left,
-            holders,
-            slot,
-        })
-    };
-    found
-        .into_iter()
-        .take(MOST_STARTS)
-        .filter_map(start)
-        .take(most)
-        .collect()
+
+    /// Returns the best sets, as many as `most`, for trees that cost so much by the sizes of the gaps between holders.
+    pub(super) fn starts(&self, later: &[f32], most: usize) -> Vec<Start> {
+        let left = |gaps: &[u32]| gaps.iter().map(|gap| later[*gap as usize]).sum();
+        let sets = self.sets.iter();
+        let mut valued: Vec<(f32, &[u32])> = sets
+            .map(|(holders, gaps)| (left(gaps), &holders[..]))
+            .collect();
+        valued.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let start = |(left, holders): (f32, &[u32])| {
+            let slot = gathering(self.grouping, holders)?;
+            Some(Start {
+                left,
+                holders: holders.to_vec(),
+                slot,
+            })
+        };
+        valued
+            .into_iter()
+            .take(MOST_STARTS)
+            .filter_map(start)
+            .take(most)
+            .collect()
+    }
 }
 
 /// The first slot, in which owners send to holders, if it has the channels.

@@ -1,5 +1,6 @@
 //! Recipes are tried in the order of their times: the first one that has a tree is the fastest.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::Bundles;
@@ -37,33 +38,61 @@ pub(super) struct Frame {
     pub(super) least: f32,
 }
 
+/// Pieces on a lightpath in the slots after the first: few, then many, and in the last slot what is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Volumes {
+    /// Pieces of the first slots, and the number of these slots.
+    pub(super) few: (u32, usize),
+    pub(super) many: (u32, usize),
+    pub(super) last: u32,
+}
+
+impl Volumes {
+    /// Returns each volume with the number of its slots.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = (u32, usize)> + Clone {
+        let kinds = [self.few, self.many, (self.last, 1)];
+        kinds.into_iter().filter(|(_, slots)| *slots > 0)
+    }
+
+    fn slots(&self) -> impl Iterator<Item = u32> {
+        let slots = |(volume, slots)| std::iter::repeat_n(volume, slots);
+        self.kinds().flat_map(slots)
+    }
+
+    pub(super) fn sum(&self) -> u32 {
+        let sums = self.kinds().map(|(volume, slots)| volume * slots as u32);
+        sums.sum()
+    }
+
+    /// Returns by how many pieces they differ.
+    fn spread(&self) -> u32 {
+        let volumes = self.kinds().map(|(volume, _)| volume);
+        let least = volumes.clone().min().unwrap_or(0);
+        volumes.max().unwrap_or(0) - least
+    }
+}
+
 /// A recipe that may have a tree.
 pub(super) struct Try<'a> {
     pub(super) time: u64,
-    frame: &'a Frame,
-    pieces: u32,
-    volumes: Vec<u32>,
-    /// By how many blocks the volumes differ.
-    spread: u32,
+    pub(super) frame: &'a Frame,
+    pub(super) pieces: u32,
+    pub(super) volumes: Volumes,
 }
 
-impl<'a> Try<'a> {
-    pub(super) fn new(time: u64, frame: &'a Frame, pieces: u32, volumes: Vec<u32>) -> Try<'a> {
-        let most = volumes.iter().max().unwrap_or(&0);
-        let least = volumes.iter().min().unwrap_or(&0);
-        Try {
-            time,
-            frame,
-            pieces,
-            spread: (most - least).div_ceil(pieces),
-            volumes,
-        }
+impl Try<'_> {
+    /// Returns the order in which two recipes are tried: the faster one first, then the one with the more even volumes.
+    pub(super) fn order(&self, other: &Try<'_>) -> Ordering {
+        let key = |one: &Try<'_>| {
+            let (frame, spread) = (one.frame, one.volumes.spread().div_ceil(one.pieces));
+            (one.time, frame.slots, frame.grouping.group, spread)
+        };
+        let by_key = key(self).cmp(&key(other));
+        by_key.then_with(|| self.volumes.slots().cmp(other.volumes.slots()))
     }
 
-    /// The order in which recipes are tried.
-    pub(super) fn order(&self) -> (u64, usize, u32, u32, &[u32]) {
-        let (slots, group) = (self.volumes.len(), self.frame.grouping.group);
-        (self.time, slots, group, self.spread, &self.volumes)
+    fn volumes(&self) -> Vec<u32> {
+        self.volumes.slots().collect()
     }
 
     /// Whose limits it has.
@@ -73,15 +102,15 @@ impl<'a> Try<'a> {
 
     /// Whether slots may have so much to spare, for all trees of the frame.
     fn may_spare(&self, spare: f32) -> bool {
-        let sum: u32 = self.volumes.iter().sum();
-        self.frame.least * self.pieces as f32 <= sum as f32 * (1.0 - spare)
+        let sum = self.volumes.sum() as f32;
+        self.frame.least * self.pieces as f32 <= sum * (1.0 - spare)
     }
 
     /// What looking for its tree takes.
     fn work(&self) -> usize {
         let Grouping { ranks, group, .. } = self.frame.grouping;
         let families = self.frame.lengths.len() * group.div_ceil(GROUP) as usize;
-        ranks as usize * self.volumes.len() * families
+        ranks as usize * (self.frame.slots - 1) * families
     }
 }
 
@@ -91,6 +120,7 @@ struct Trial<'a> {
     one: &'a Try<'a>,
     grouping: Grouping,
     starts: Vec<Start>,
+    volumes: Vec<u32>,
     spare: f32,
 }
 
@@ -100,18 +130,18 @@ impl Trial<'_> {
             grouping: &self.grouping,
             lengths: &self.one.frame.lengths,
             starts: &self.starts,
-            volumes: &self.one.volumes,
+            volumes: &self.volumes,
             spare: self.spare,
         }
     }
 
-    fn timed(&self, tree: BundleTree) -> TimedRecipe {
+    fn timed(self, tree: BundleTree) -> TimedRecipe {
         let one = self.one;
         let recipe = Bundles {
             group: self.grouping.group,
             pieces: one.pieces,
             meeting: one.frame.meeting.map(|volume| volume * one.pieces),
-            volumes: one.volumes.clone(),
+            volumes: self.volumes,
             tree: Some(tree),
         };
         (one.time, recipe)
@@ -162,7 +192,7 @@ impl<'a> Trials<'a> {
             match trial.search().tree() {
                 Some(tree) => return Some(trial.timed(tree)),
                 None => {
-                    let missed = rooms(&trial.grouping, &trial.one.volumes);
+                    let missed = rooms(&trial.grouping, &trial.volumes);
                     self.limits(trial.one).miss(missed);
                 }
             }
@@ -187,7 +217,8 @@ impl<'a> Trials<'a> {
                 continue;
             }
             let grouping = one.frame.grouping.in_pieces(one.pieces);
-            if !self.limits(one).allow(&grouping, &one.volumes, spare) {
+            let volumes = one.volumes();
+            if !self.limits(one).allow(&grouping, &volumes, spare) {
                 continue;
             }
             let starts = one.frame.starts.iter();
@@ -196,6 +227,7 @@ impl<'a> Trials<'a> {
                 one,
                 grouping,
                 starts: starts.map(|start| start.in_pieces(one.pieces)).collect(),
+                volumes,
                 spare,
             };
             if trial.search().may_fit(self.limits(one)) {
