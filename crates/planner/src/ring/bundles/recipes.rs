@@ -160,7 +160,7 @@ fn fastest_of(
     let longest = most.min((MAX_EXCESS * far * least) as u64);
     let tries = frames.iter().flat_map(|frame| tries(pace, frame, longest));
     let mut tries: Vec<Try<'_>> = tries.collect();
-    tries.sort_by(Try::order);
+    tries.sort_by_cached_key(Try::order);
     Trials::new(&tries, most).fastest()
 }
 
@@ -323,10 +323,10 @@ fn tries<'a>(pace: &Pace, frame: &'a Frame, longest: u64) -> Vec<Try<'a>> {
             } else {
                 middle..middle + 1
             };
+            let lasts = (1..=8 * MAX_BUNDLES).map(|eighths| bundle * eighths / 8);
+            let lasts: BTreeSet<u32> = lasts.filter(|last| *last > 0).collect();
             for count in counts {
-                let lasts = (1..=8 * MAX_BUNDLES).map(|eighths| bundle * eighths / 8);
-                let lasts: BTreeSet<u32> = lasts.filter(|last| *last > 0).collect();
-                let tries = lasts.into_iter().map(|last| {
+                let tries = lasts.iter().map(|&last| {
                     let volumes = Volumes {
                         few: (low, count),
                         many: (high, middle - count),

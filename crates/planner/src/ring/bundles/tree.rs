@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use super::LARGE_RING;
 use super::filling::{BundleSlot, Taste, filled};
 use super::gaps::{OpenGap, census, gaps_between};
 use super::grouping::Grouping;
@@ -81,10 +82,9 @@ struct Partial {
 /// search twice as long.
 const MAX_KEPT: usize = 3;
 
-/// Returns the ways to choose among lightpaths: by plan and one by one, without chance and with two seeds of it.
-fn tastes() -> Vec<Taste> {
-    let seeds = 0..3;
-    let tastes = seeds.flat_map(|seed| {
+/// Returns the ways to choose among lightpaths: by plan and one by one, without chance and with the other seeds.
+fn tastes(seeds: u64) -> Vec<Taste> {
+    let tastes = (0..seeds).flat_map(|seed| {
         let chance = if seed == 0 { 0.0 } else { 0.1 };
         let ways = [(0.97, 0.05), (0.0, 0.15)];
         ways.map(|(planned, longer)| Taste {
@@ -119,7 +119,12 @@ impl Search<'_> {
         let mut prices = vec![1.0; rooms.len()];
         self.adjust(first, &rooms, f32::INFINITY, &mut prices, 1);
         let table = self.table(&partials, &rooms, &prices);
-        let tastes = tastes();
+        let seeds = if self.grouping.ranks > LARGE_RING {
+            1
+        } else {
+            3
+        };
+        let tastes = tastes(seeds);
         for (slot, &volume) in self.volumes.iter().enumerate() {
             let (now, later) = (table.values(slot), table.values(slot + 1));
             // Trees that cost more than all slots offer do not fit, whatever the prices; with lightpaths of all lengths they

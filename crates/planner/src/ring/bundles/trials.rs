@@ -1,6 +1,6 @@
 //! Recipes are tried in the order of their times: the first one that has a tree is the fastest.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::Bundles;
@@ -81,14 +81,16 @@ pub(super) struct Try<'a> {
 }
 
 impl Try<'_> {
-    /// Returns the order in which two recipes are tried: the faster one first, then the one with the more even volumes.
-    pub(super) fn order(&self, other: &Try<'_>) -> Ordering {
-        let key = |one: &Try<'_>| {
-            let (frame, spread) = (one.frame, one.volumes.spread().div_ceil(one.pieces));
-            (one.time, frame.slots, frame.grouping.group, spread)
-        };
-        let by_key = key(self).cmp(&key(other));
-        by_key.then_with(|| self.volumes.slots().cmp(other.volumes.slots()))
+    /// Returns the key by which recipes are tried: the faster ones first, then those with the more even volumes, of these
+    /// those with the smaller volumes in the first slots.
+    pub(super) fn order(&self) -> impl Ord + use<> {
+        let Frame {
+            slots, grouping, ..
+        } = self.frame;
+        let Volumes { few, many, last } = self.volumes;
+        let spread = self.volumes.spread().div_ceil(self.pieces);
+        let of_slots = (few.0, Reverse(few.1), many.0, last);
+        (self.time, *slots, grouping.group, spread, of_slots)
     }
 
     fn volumes(&self) -> Vec<u32> {
