@@ -66,7 +66,7 @@ fn slots_take_what_their_pieces_take() {
     for (ranks, wavelengths, group, pieces, meeting, volumes) in [
         (64, 8, 1, 4, None, "1x1x1x1x1x1x1x2x2x2x2x2x2x2"),
         (60, 4, 3, 2, None, "6x6x6x6x6"),
-        (64, 8, 2, 3, Some(6), "4x6x6x9"),
+        (64, 8, 2, 3, Some(6), "4x6x6x12"),
         (256, 32, 1, 2, None, "1x1x1x2x2x2x2x2x2"),
     ] {
         let meet = meeting.map(|meeting: u32| format!("meeting={meeting},"));

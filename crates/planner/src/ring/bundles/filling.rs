@@ -15,16 +15,14 @@ use super::walks::{self, Place};
 use crate::ring::relay_tree::prices::PricedStep;
 use opticoll_base::interrupt;
 
+/// Share of its worth that a lightpath over a full link loses.
+const FULL_LINKS: f32 = 0.2;
+
 /// How to choose among lightpaths.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taste {
     /// How much more a longer one is worth, for each doubling or so.
     pub(super) longer: f32,
-    /// How much less one over full links is worth.
-    pub(super) level: f32,
-    /// How much chance adds at most.
-    pub(super) chance: f32,
-    pub(super) seed: u64,
     /// The part of the room that cheapest trees may take before lightpaths are chosen one by one.
     pub(super) planned: f32,
 }
@@ -158,7 +156,6 @@ struct Filling<'a> {
     /// Families whose offers have changed, and whether each is among them.
     changed: Vec<usize>,
     is_changed: Vec<bool>,
-    random: u64,
 }
 
 impl<'a> Filling<'a> {
@@ -185,7 +182,6 @@ impl<'a> Filling<'a> {
             offers: vec![Offer::default(); count],
             changed: Vec::new(),
             is_changed: vec![false; count],
-            random: taste.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
         }
     }
 
@@ -319,17 +315,6 @@ impl<'a> Filling<'a> {
             .push(sender % self.grouping.ranks);
     }
 
-    /// What chance adds, with its next state.
-    fn chance(&self, random: &mut u64) -> f32 {
-        if self.taste.chance == 0.0 {
-            return 0.0;
-        }
-        *random ^= *random << 13;
-        *random ^= *random >> 7;
-        *random ^= *random << 17;
-        (*random >> 40) as f32 / (1u64 << 24) as f32 * self.taste.chance
-    }
-
     /// Marks a family whose offer is to be looked at again.
     fn change(&mut self, family: usize) {
         if !self.is_changed[family] {
@@ -363,7 +348,6 @@ impl<'a> Filling<'a> {
             self.offers[family] = self.offer(family);
         }
         let mut best: Option<(usize, Offer)> = None;
-        let mut random = self.random;
         for family in 0..self.offers.len() {
             let offer = self.offers[family];
             if offer.worth == 0.0 {
@@ -372,22 +356,20 @@ impl<'a> Filling<'a> {
             if offer.more == 0 {
                 return Some((family, offer));
             }
-            let worth = offer.worth * (1.0 + self.chance(&mut random));
-            if best.is_some_and(|(_, best)| worth <= best.worth) {
+            if best.is_some_and(|(_, best)| offer.worth <= best.worth) {
                 continue;
             }
             let (direction, class, length) = self.of_family(family);
             let Some((_, fullest)) = self.loads.room(direction, class, length) else {
                 continue;
             };
-            let worth = worth * (1.0 - self.taste.level * fullest);
+            let worth = offer.worth * (1.0 - FULL_LINKS * fullest);
             let is_better = best.is_none_or(|(_, best)| worth > best.worth * 1.000_001);
             let more = offer.more;
             if is_better && (more == 1 || self.loads.has_room(direction, class, length, more)) {
                 best = Some((family, Offer { worth, ..offer }));
             }
         }
-        self.random = random;
         best
     }
 

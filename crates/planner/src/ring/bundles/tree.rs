@@ -11,14 +11,12 @@
 
 use std::sync::Arc;
 
-use super::LARGE_RING;
 use super::filling::{BundleSlot, Taste, filled};
 use super::gaps::{OpenGap, census, gaps_between};
 use super::grouping::Grouping;
 use super::limits::{FITTING, PriceLimits, offered, rooms};
 use super::starts::Start;
 use crate::ring::relay_tree::prices::{PriceProblem, PriceTable, adjust};
-use opticoll_base::interrupt;
 
 /// The tree of the blocks of ranks 0 to g - 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,9 +36,6 @@ const NEARLY_FITTING: f32 = 1.004;
 
 /// Prices that were found for another try of the same frame need so many times fewer rounds.
 const ADJUSTED: usize = 4;
-
-/// Tastes that a thread tries: on small rings a thread takes longer to start than a slot to fill.
-const TASTES_OF_A_THREAD: usize = 3;
 
 /// Rate of price adjustment, as in [`crate::ring::relay_tree::tree`].
 const EAGERNESS: f32 = 0.3;
@@ -82,21 +77,17 @@ struct Partial {
 /// search twice as long.
 const MAX_KEPT: usize = 3;
 
-/// Returns the ways to choose among lightpaths: by plan and one by one, without chance and with the other seeds.
-fn tastes(seeds: u64) -> Vec<Taste> {
-    let tastes = (0..seeds).flat_map(|seed| {
-        let chance = if seed == 0 { 0.0 } else { 0.1 };
-        let ways = [(0.97, 0.05), (0.0, 0.15)];
-        ways.map(|(planned, longer)| Taste {
-            planned,
-            longer,
-            level: 0.2,
-            chance,
-            seed,
-        })
-    });
-    tastes.collect()
-}
+/// Two ways to choose among lightpaths: first those of cheapest trees, or all one by one.
+const TASTES: [Taste; 2] = [
+    Taste {
+        planned: 0.97,
+        longer: 0.05,
+    },
+    Taste {
+        planned: 0.0,
+        longer: 0.15,
+    },
+];
 
 /// A tree that is looked for.
 pub(super) struct Search<'a> {
@@ -119,19 +110,13 @@ impl Search<'_> {
         let mut prices = vec![1.0; rooms.len()];
         self.adjust(first, &rooms, f32::INFINITY, &mut prices, 1);
         let table = self.table(&partials, &rooms, &prices);
-        let seeds = if self.grouping.ranks > LARGE_RING {
-            1
-        } else {
-            3
-        };
-        let tastes = tastes(seeds);
         for (slot, &volume) in self.volumes.iter().enumerate() {
             let (now, later) = (table.values(slot), table.values(slot + 1));
             // Trees that cost more than all slots offer do not fit, whatever the prices; with lightpaths of all lengths they
             // cost a little less.
             let supply = NEARLY_FITTING * offered(&prices[slot..], &rooms[slot..]);
             partials.retain(|partial| value(partial, now) <= supply);
-            let grown = self.grown(&partials, &tastes, volume, (prices[slot], later));
+            let grown = self.grown(&partials, volume, (prices[slot], later));
             partials = best(grown, later);
         }
         let whole = partials
@@ -207,28 +192,21 @@ impl Search<'_> {
         }
     }
 
-    /// Partial trees with another slot, by all tastes.
-    fn grown(
-        &self,
-        partials: &[Partial],
-        tastes: &[Taste],
-        volume: u32,
-        prices: (f32, &[f32]),
-    ) -> Vec<Partial> {
-        let grow = |(taste, partial): (&Taste, &Partial)| {
+    /// Partial trees with another slot, by both tastes.
+    fn grown(&self, partials: &[Partial], volume: u32, prices: (f32, &[f32])) -> Vec<Partial> {
+        let grow = |partial: &Partial, taste| {
             let (grouping, gaps) = (self.grouping, &partial.gaps);
-            let (made, gaps) = filled(grouping, self.lengths, prices, volume, *taste, gaps)?;
+            let (made, gaps) = filled(grouping, self.lengths, prices, volume, taste, gaps)?;
             let slots = partial.slots.iter().cloned().chain([Arc::new(made)]);
             let slots = slots.collect();
             Some(Partial { slots, gaps })
         };
-        let grown = interrupt::side_by_side(tastes.chunks(TASTES_OF_A_THREAD), |tastes| {
-            let pairs = tastes
+        let by_taste = |taste| {
+            partials
                 .iter()
-                .flat_map(|taste| partials.iter().map(move |partial| (taste, partial)));
-            pairs.filter_map(grow).collect::<Vec<Partial>>()
-        });
-        grown.into_iter().flatten().collect()
+                .filter_map(move |partial| grow(partial, taste))
+        };
+        TASTES.into_iter().flat_map(by_taste).collect()
     }
 }
 
