@@ -23,6 +23,9 @@ const MOST_STRIPES: u32 = 4096;
 /// A larger plan must save one part in so many of the time.
 const WORTH: u64 = 300;
 
+/// A searched plan takes one part in so many longer than its least time, or more: half of 80 chosen ones took 5 % longer.
+const USUAL_EXCESS: u64 = 33;
+
 /// How a plan of few slots is made.
 pub(crate) trait Recipe: Sized + 'static {
     /// The planner.
@@ -135,7 +138,7 @@ pub(crate) fn sought<'a, R: Recipe>(
         name: R::NAME.into(),
         slots: 0,
         least: Time::ZERO,
-        estimate: Time::from_ps(least),
+        estimate: Time::from_ps(least.saturating_add(least / USUAL_EXCESS)),
         transfers: question.work(2 * ranks * ranks),
         make: Box::new(move |limit| {
             if limit.is_some_and(|limit| Time::from_ps(slack(least, question.policy())) > limit) {
