@@ -1,6 +1,6 @@
-//! What must hold of whatever a reader is given: it is read or refused, in one line that says something; and
-//! what is read can be used. The fuzz targets look for bytes of which this is not so; the crate's own
-//! tests try the seeds and a few thousand changes of them.
+//! What must hold of whatever a reader is given: it is read or refused, in one line that says
+//! something; and what is read can be used. The fuzz targets look for bytes of which this is not
+//! so; the crate's own tests try the seeds and a few thousand changes of them.
 
 use opticoll::families::Medium;
 use opticoll::plan::{Plan, text};
@@ -19,8 +19,8 @@ use opticoll::workload::replay::{ReplaySettings, replay};
 use opticoll::workload::trace::Trace;
 use opticoll::workload::{csv, goal_plan, goal_text, time_independent};
 
-/// A reader: its name, which is also that of its target and of the folder of its seeds, and its check, which
-/// returns what was said where the bytes were refused.
+/// A reader: its name, which is also that of its target and of the folder of its seeds, and its
+/// check, which returns what was said where the bytes were refused.
 ///
 /// # Panics
 /// The check, where something does not hold.
@@ -142,7 +142,8 @@ fn schedule(schedule: Schedule) -> Result<(), String> {
     Ok(())
 }
 
-/// A plan that is read is written and read back as the same, and the verifier says what it thinks of it.
+/// A plan that is read is written and read back as the same, and the verifier says what it thinks
+/// of it.
 fn plan(file: &str) -> Result<(), String> {
     let plan = text::read_any(file).map_err(said)?;
     let size = plan.transfers();
@@ -158,8 +159,8 @@ fn plan(file: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A program of ranks that is read is written and read back as one with the same proof, and what is proved runs
-/// to its end, with the result of another order of execution.
+/// A program of ranks that is read is written and read back as one with the same proof, and what is
+/// proved runs to its end, with the result of another order of execution.
 fn instructions(program: CollectiveProgram) -> Result<(), String> {
     let collective = program.collective;
     if collective.chunks() > MOST_CHUNKS || program.instructions() > MOST_CHUNKS as usize {
@@ -203,7 +204,8 @@ fn carried_out(program: &CollectiveProgram, in_place: bool) {
     program.run(settings, &inputs).expect("it is proved");
 }
 
-/// A fabric is spelled as it is read, and has a route between any two ranks; so has a network of bursts.
+/// A fabric is spelled as it is read, and has a route between any two ranks; so has a network of
+/// bursts.
 fn fabric(spelling: &str) -> Result<(), String> {
     // Counts, and not rates or times: those have units.
     let words = spelling.split(|c: char| !c.is_ascii_alphanumeric());

@@ -1,5 +1,5 @@
-//! The packet simulator, on one thread unless the name says two, without a time-line. CODES was measured on one core of a like
-//! machine.
+//! The packet simulator, on one thread unless the name says two, without a time-line. CODES was
+//! measured on one core of a like machine.
 //!
 //! | bench | forwards | CODES | goal |
 //! |---|---|---|---|
@@ -12,8 +12,8 @@
 //! | `ring_1056_64KiB` | 23.2 million | 117 s | 6 s |
 //! | `ring_5256_1KiB` | 32.9 million | 312 s, 930 MB | 20 s, 1 GB |
 //!
-//! The last four take minutes, ten samples each, and run only where `OPTICOLL_BENCH_FULL` is set; the goals of the others
-//! are their shares of the same work.
+//! The last four take minutes, ten samples each, and run only where `OPTICOLL_BENCH_FULL` is set;
+//! the goals of the others are their shares of the same work.
 
 // Criterion's macro makes a public function without docs.
 #![allow(missing_docs)]

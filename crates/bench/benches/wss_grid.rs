@@ -1,5 +1,5 @@
-//! Halving and doubling on grids of tunable circuits: planned, verified, and simulated under control. The goal
-//! for one all_reduce on 4096 ranks, 98 304 flows, is a second.
+//! Halving and doubling on grids of tunable circuits: planned, verified, and simulated under
+//! control. The goal for one all_reduce on 4096 ranks, 98 304 flows, is a second.
 
 // Criterion's macro makes a public function without docs.
 #![allow(missing_docs)]

@@ -1,8 +1,8 @@
 //! Runs the dragonfly workloads of which CODES's results are known, and prints both side by side.
 //!
-//! `cargo run --release --example dragonfly_peer [CASE...]`: all cases whose name contains one of the
-//! words; without words all of at most 1056 terminals. SEED and JITTER in the environment are seeds of
-//! the choices of routing and of drawn delays.
+//! `cargo run --release --example dragonfly_peer [CASE...]`: all cases whose name contains one of
+//! the words; without words all of at most 1056 terminals. SEED and JITTER in the environment are
+//! seeds of the choices of routing and of drawn delays.
 
 use std::time::Instant;
 
@@ -317,7 +317,8 @@ fn rings(report: &Report) {
 }
 
 fn sweep(report: &Report) {
-    // p, bytes, background, then natural ring, TAR, shuffled ring, Bruck natural, shuffled; adaptive Bruck
+    // p, bytes, background, then natural ring, TAR, shuffled ring, Bruck natural, shuffled;
+    // adaptive Bruck
     type Row = (u32, u64, bool, [f64; 6]);
     let rows: &[Row] = &[
         (2, 64, false, [9.28, 8.53, 16.66, 6.56, 4.70, 0.0]),

@@ -1,10 +1,11 @@
-//! Runs one case of flows as `validation/simgrid_peer.cpp` does under SimGrid, and prints the same lines.
+//! Runs one case of flows as `validation/simgrid_peer.cpp` does under SimGrid, and prints the same
+//! lines.
 //!
-//! `cargo run --release --example fluid_peer FABRIC CASE [inverse_latency]`, where the case is a file of
-//! lines `chain SOURCE START_PS`, each followed by its flows, one after another, as
-//! `flow DESTINATION BYTES`; or `pattern ring|shift|doubling|pairwise RANKS BLOCK`, steps under the
-//! start rule rendezvous. The first line printed has the seconds of the processor for building the fabric and for
-//! running, and the peak of memory in MB where the system says it.
+//! `cargo run --release --example fluid_peer FABRIC CASE [inverse_latency]`, where the case is a
+//! file of lines `chain SOURCE START_PS`, each followed by its flows, one after another, as `flow
+//! DESTINATION BYTES`; or `pattern ring|shift|doubling|pairwise RANKS BLOCK`, steps under the start
+//! rule rendezvous. The first line printed has the seconds of the processor for building the fabric
+//! and for running, and the peak of memory in MB where the system says it.
 
 use std::error::Error;
 use std::time::Instant;

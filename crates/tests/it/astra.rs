@@ -1,17 +1,18 @@
-//! Closed forms met by plans: ASTRA-sim's analytical backend, whose formulas reproduce its runs to the
-//! nanosecond, and both rules of how long a link is taken.
+//! Closed forms met by plans: ASTRA-sim's analytical backend, whose formulas reproduce its runs to
+//! the nanosecond, and both rules of how long a link is taken.
 //!
-//! ASTRA-sim rounds every hop down to whole nanoseconds and adds two costs that are no network: 10 ns
-//! per endpoint event and three accesses to local memory per reduction. Here plans are made, verified
-//! and simulated as flows, and only these three things are put on top: the durations of the steps are
-//! the simulator's. The times in the tables are those that ASTRA-sim printed, at 50 GiB/s and 500 ns
-//! per link.
+//! ASTRA-sim rounds every hop down to whole nanoseconds and adds two costs that are no network: 10
+//! ns per endpoint event and three accesses to local memory per reduction. Here plans are made,
+//! verified and simulated as flows, and only these three things are put on top: the durations of
+//! the steps are the simulator's. The times in the tables are those that ASTRA-sim printed, at 50
+//! GiB/s and 500 ns per link.
 //!
 //! **Two rules.** ASTRA-sim takes a link for the time of sending s / B and lets the latency L pass
-//! beside (messages behind one another: L + k s / B); TACOS takes it for L + s / B (k (L + s / B)). As
-//! flows the first is what messages take that are sent at once and share the link, the second what they
-//! take one after the other, each when the one before has arrived. Where messages are pipelined over
-//! several links flows share and do not queue: there the first rule is a closed form beside the plan.
+//! beside (messages behind one another: L + k s / B); TACOS takes it for L + s / B (k (L + s / B)).
+//! As flows the first is what messages take that are sent at once and share the link, the second
+//! what they take one after the other, each when the one before has arrived. Where messages are
+//! pipelined over several links flows share and do not queue: there the first rule is a closed form
+//! beside the plan.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::collective::CollectiveKind::{AllGather, AllReduce, ReduceScatter};
@@ -144,7 +145,8 @@ fn plans_take_what_astra_sim_printed() {
     }
 }
 
-/// ASTRA-sim run with schedules written by hand, on a ring of 16 and blocks of 1 MiB: nothing on top.
+/// ASTRA-sim run with schedules written by hand, on a ring of 16 and blocks of 1 MiB: nothing on
+/// top.
 #[test]
 fn rings_one_and_two_ways_take_what_schedules_by_hand_took() {
     for (algorithm, printed) in [("ring", 300_465), ("ring_bidirectional", 160_248)] {
@@ -203,8 +205,9 @@ fn rules_agree_where_every_message_waits_for_the_one_before() {
 }
 
 /// A chain of k segments over N - 1 links. A plan's next segment leaves when the one before has
-/// arrived, TACOS's rule: (N - 2 + k) (L + s / B). ASTRA-sim's, (N - 1) (L + s / B) + (k - 1) s / B, lets
-/// a segment queue behind another on a link; flows would share it, so it is a closed form only.
+/// arrived, TACOS's rule: (N - 2 + k) (L + s / B). ASTRA-sim's, (N - 1) (L + s / B) + (k - 1) s /
+/// B, lets a segment queue behind another on a link; flows would share it, so it is a closed form
+/// only.
 #[test]
 fn a_pipelined_chain_takes_the_whole_hop_for_each_segment() {
     for (ranks, segments) in [(2u64, 1u64), (2, 8), (5, 4), (9, 16)] {

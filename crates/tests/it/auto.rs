@@ -102,7 +102,8 @@ impl Question {
         names
     }
 
-    /// Whether a pipeline has at least twice as many pieces as there are bytes: half as many do the same.
+    /// Whether a pipeline has at least twice as many pieces as there are bytes: half as many do the
+    /// same.
     fn cuts_bytes(&self, spec: &Spec) -> bool {
         let segments = spec.option("segments").map(|value| value.parse::<u64>());
         segments.is_some_and(|segments| segments.unwrap() / 2 >= self.size.get())
@@ -177,7 +178,8 @@ fn questions() -> Vec<Question> {
 /// Of the questions, so many are one asked in `make test`.
 const STEP: usize = 23;
 
-/// How many of these names have plans, all of them verified, and which are faster than what `auto` takes.
+/// How many of these names have plans, all of them verified, and which are faster than what `auto`
+/// takes.
 fn faster_than_auto(
     question: &Question,
     names: impl IntoIterator<Item = String>,

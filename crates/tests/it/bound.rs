@@ -220,9 +220,9 @@ fn equal_prices_give_the_plain_tree_cost() {
     }
 }
 
-/// The greatest length for S slots, as the linear program over mixtures of relay trees gives it: least sum of
-/// b_s with the loads of the mixture at most 2c b_s and b_s <= n_s, by column generation with HiGHS 1.12
-/// (scipy.optimize.linprog); here times 2c.
+/// The greatest length for S slots, as the linear program over mixtures of relay trees gives it:
+/// least sum of b_s with the loads of the mixture at most 2c b_s and b_s <= n_s, by column
+/// generation with HiGHS 1.12 (scipy.optimize.linprog); here times 2c.
 #[test]
 fn prices_of_scarce_slots_are_as_good_as_a_linear_program() {
     for (ranks, channels, steps, optimum) in [
@@ -250,8 +250,8 @@ fn prices_of_scarce_slots_are_as_good_as_a_linear_program() {
     assert_eq!(multi_block::least_steps(1024, 128, 128, 2), 3);
 }
 
-/// The same for broadcasts: mixtures of relay trees that begin in any slot, of which at most 2c bytes for each of
-/// the longest lightpath leave the root; by HiGHS, too.
+/// The same for broadcasts: mixtures of relay trees that begin in any slot, of which at most 2c
+/// bytes for each of the longest lightpath leave the root; by HiGHS, too.
 #[test]
 fn prices_of_early_slots_are_nearly_as_good_as_a_linear_program() {
     for (ranks, channels, steps, optimum) in [
@@ -275,9 +275,9 @@ fn prices_of_early_slots_are_nearly_as_good_as_a_linear_program() {
     }
 }
 
-/// Every relay tree that keeps to what lightpaths can carry is as long as the bound says, or longer: all slots of
-/// all ranks, each joined to the nearest rank with an earlier slot, with at most n_s = (1 + 2c)^(s - 1)
-/// blocks to a lightpath.
+/// Every relay tree that keeps to what lightpaths can carry is as long as the bound says, or
+/// longer: all slots of all ranks, each joined to the nearest rank with an earlier slot, with at
+/// most n_s = (1 + 2c)^(s - 1) blocks to a lightpath.
 #[test]
 fn no_tree_within_what_lightpaths_can_carry_is_below_the_bound() {
     let mut fitting = 0;
@@ -509,7 +509,8 @@ fn no_named_algorithm_is_below_a_bound() {
 fn times_of_the_reference_table() {
     // (block, every slot charged, never charged) in milliseconds, N = 1024, w = 64, 40 Gb/s, 25 us.
     for (size, charged, never) in [
-        // 0.52 with relay trees alone; with few blocks in the first slots by the linear program below.
+        // 0.52 with relay trees alone; with few blocks in the first slots by the linear program
+        // below.
         ("64KiB", 0.52504, 0.105),
         ("1MiB", 3.85, 1.68),
         ("4MiB", 13.68, 6.70),
@@ -548,8 +549,8 @@ fn times_of_the_reference_table() {
     }
 }
 
-/// What each bound says by itself, counted by hand, and hence which name is printed: no name stands beside a
-/// number that the bound of that name does not reach.
+/// What each bound says by itself, counted by hand, and hence which name is printed: no name stands
+/// beside a number that the bound of that name does not reach.
 #[test]
 fn the_name_is_that_of_a_bound_that_binds() {
     use CollectiveKind::{AllGather, AllReduce, Broadcast, ReduceScatter, Scatter};
@@ -558,12 +559,14 @@ fn the_name_is_that_of_a_bound_that_binds() {
         ("ranks=3,wavelengths=1,broken=0-2", AllGather, 2, "receive"),
         ("ranks=3,wavelengths=1,ports=1", AllGather, 2, "receive"),
         ("ranks=3,wavelengths=1,ports=1", ReduceScatter, 2, "receive"),
-        // 42 deliveries, of which the first slot makes 2 (7 + 3) and each later one 21; a tree fits into two.
+        // 42 deliveries, of which the first slot makes 2 (7 + 3) and each later one 21; a tree fits
+        // into two.
         ("ranks=7,wavelengths=2,ports=3", AllGather, 3, "first_slot"),
         // Both say two: receive is named, which assumes less.
         ("ranks=5,wavelengths=1", AllGather, 2, "receive"),
         ("ranks=64,wavelengths=8", AllGather, 7, "relay_tree"),
-        // Threefold in each slot; in the third, 18 new ranks next to 9 are farther than 9 ranks with 2 channels reach.
+        // Threefold in each slot; in the third, 18 new ranks next to 9 are farther than 9 ranks
+        // with 2 channels reach.
         ("ranks=27,wavelengths=1", AllReduce, 4, "spread"),
         ("ranks=4,wavelengths=1", AllReduce, 2, "growth"),
         ("ranks=1024,wavelengths=64", Broadcast, 2, "growth"),
@@ -588,7 +591,8 @@ fn the_name_is_that_of_a_bound_that_binds() {
         "bandwidth"
     );
     assert_eq!(bound(AllGather, 2, "1MiB", LeastCharge::Never), "bandwidth");
-    // Blocks of a scatter follow no trees; sums of an all_reduce take more links than a tree and N - 1 more.
+    // Blocks of a scatter follow no trees; sums of an all_reduce take more links than a tree and N
+    // - 1 more.
     assert_eq!(bound(Scatter, 9, "1B", LeastCharge::EverySlot), "rounds");
     assert_eq!(
         bound(AllReduce, 9, "1B", LeastCharge::EverySlot),

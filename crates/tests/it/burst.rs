@@ -1,9 +1,9 @@
-//! Burst-switched networks. Losses are those of theory (Erlang, Engset, the reduced-load fixed point, the queue
-//! with constant service) or of an independent simulation of the 2 x 5 ladder; decisions are those of
-//! a slow simulator that keeps every reservation ever made.
+//! Burst-switched networks. Losses are those of theory (Erlang, Engset, the reduced-load fixed
+//! point, the queue with constant service) or of an independent simulation of the 2 x 5 ladder;
+//! decisions are those of a slow simulator that keeps every reservation ever made.
 //!
-//! Statistical tests run with fixed seeds. They accept twice the half width of the interval of 95 %:
-//! of 10 000 seeds of a right simulator about one would fail.
+//! Statistical tests run with fixed seeds. They accept twice the half width of the interval of 95
+//! %: of 10 000 seeds of a right simulator about one would fail.
 
 mod collective;
 mod rows;

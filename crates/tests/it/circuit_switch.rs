@@ -1,4 +1,5 @@
-//! Plans on circuit switches: formulas met to the picosecond, the best settings, bounds never beaten.
+//! Plans on circuit switches: formulas met to the picosecond, the best settings, bounds never
+//! beaten.
 
 mod beside;
 mod forwarding;
@@ -99,7 +100,8 @@ fn paper(ranks: u64, reconfiguration: &str) -> String {
     )
 }
 
-/// Of halving and doubling along a cycle: the exponent of the distance of each step, and the bytes of each message.
+/// Of halving and doubling along a cycle: the exponent of the distance of each step, and the bytes
+/// of each message.
 fn steps(ranks: u64, size: u64) -> Vec<(u32, u64)> {
     let halving = (0..ranks.ilog2()).map(|exponent| (exponent, size >> (exponent + 1)));
     let halving: Vec<(u32, u64)> = halving.collect();
@@ -126,8 +128,8 @@ fn exhaustive(steps: &[(u32, u64)], settings: u32, change: u64, before: Option<u
     (0..settings).filter_map(of_setting).min().unwrap()
 }
 
-/// The least end over all sequences of settings and planes, where a plane changes as soon as what it sent has ended. By plane:
-/// since when it is free, and its setting.
+/// The least end over all sequences of settings and planes, where a plane changes as soon as what
+/// it sent has ended. By plane: since when it is free, and its setting.
 fn exhaustive_on_planes(
     steps: &[(u32, u64)],
     settings: u32,
@@ -227,7 +229,8 @@ fn halving_and_doubling_takes_what_its_formulas_say() {
 
 #[test]
 fn the_best_settings_take_the_times_of_the_literature() {
-    // 64 ranks, in hundredths of a nanosecond; computed by others with a shortest path over steps and settings.
+    // 64 ranks, in hundredths of a nanosecond; computed by others with a shortest path over steps
+    // and settings.
     for (size, change, expected) in [
         (1 << 10, "10ns", 252_016),
         (1 << 10, "1us", 603_456),
@@ -290,7 +293,8 @@ fn hops_of_an_all_to_all_are_those_counted_by_hand() {
     );
 }
 
-/// All shortest ways over all sequences of so many settings of one port, without the symmetry of shifts.
+/// All shortest ways over all sequences of so many settings of one port, without the symmetry of
+/// shifts.
 fn fewest_hops(ranks: usize, settings: usize) -> u64 {
     let permutations = permutations(ranks);
     let mut least = u64::MAX;
@@ -335,7 +339,8 @@ fn permutations(ranks: usize) -> Vec<Vec<usize>> {
     longer.collect()
 }
 
-/// The least sum of hops to so many ranks where a setting may have no more hops of a way than slots: every way is counted.
+/// The least sum of hops to so many ranks where a setting may have no more hops of a way than
+/// slots: every way is counted.
 fn counted_hops(ranks: u64, ports: u64, settings: &[u64]) -> Option<u128> {
     let mut ways = vec![1u64];
     for slots in settings {
@@ -476,7 +481,8 @@ fn uniform_all_to_alls_on_planes_take_no_more_than_rows_and_columns_ask_for() {
 
 #[test]
 fn a_plane_changes_while_another_sends() {
-    // Pairwise exchange on two planes: what follows needs what came before, so that each plane has time to change.
+    // Pairwise exchange on two planes: what follows needs what came before, so that each plane has
+    // time to change.
     let fabric = "ranks=5,ports=2,planes=2,rate=800Gb/s,reconfiguration=1us,first_setting=charged";
     let size = 5 * 50_000;
     // Four messages of 500 ns over two planes that change for 1 us each.

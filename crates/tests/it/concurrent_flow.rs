@@ -11,7 +11,8 @@ fn all_to_all(ranks: u32) -> Collective {
     Collective::new(CollectiveKind::AllToAll, ranks).unwrap()
 }
 
-/// Seconds for a block of a gigabyte of each pair, at 1 GB/s: the table of optima by linear programs.
+/// Seconds for a block of a gigabyte of each pair, at 1 GB/s: the table of optima by linear
+/// programs.
 #[test]
 fn optima_of_the_linear_program_are_found_without_one() {
     for (spec, blocks) in [

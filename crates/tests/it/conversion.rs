@@ -1,4 +1,5 @@
-//! O/E/O conversion flit by flit: against a pipeline worked through packet by packet, and formulas by hand.
+//! O/E/O conversion flit by flit: against a pipeline worked through packet by packet, and formulas
+//! by hand.
 
 use opticoll::collective::Collective;
 use opticoll::collective::CollectiveKind;
@@ -72,8 +73,8 @@ fn a_message_takes_the_time_of_its_pipeline_and_no_less_than_the_bound() {
 
 #[test]
 fn each_lightpath_of_a_relay_converts_its_flits() {
-    // 16 KiB in 3276.8 ns. A flit is converted after the last has arrived; so are the four of a packet; all 512
-    // flits; and where conversion is slower, all 512 after the first has arrived.
+    // 16 KiB in 3276.8 ns. A flit is converted after the last has arrived; so are the four of a
+    // packet; all 512 flits; and where conversion is slower, all 512 after the first has arrived.
     let after = ["3277.8ns", "3277.8ns", "3280.8ns", "3788.8ns", "5126.4ns"];
     for (reading, expected) in READINGS.iter().zip(after) {
         let fabric = format!("wdm_ring:ranks=16,wavelengths=32,propagation=5ns,{reading}");
@@ -84,7 +85,8 @@ fn each_lightpath_of_a_relay_converts_its_flits() {
             let outcome = simulate::simulate(&plan, Bytes::new(1 << 14), policy, simulator);
             assert_eq!(outcome.unwrap().time, expected, "{algorithm} {reading}");
         };
-        // One lightpath of up to 8 links; 15 of one link, one after the other, each with its conversion.
+        // One lightpath of up to 8 links; 15 of one link, one after the other, each with its
+        // conversion.
         let direct = one.plus(delay(8)).unwrap();
         check("one_stage", Policy::Free, "circuit", direct);
         let relayed = one.plus(delay(1)).unwrap().times(15).unwrap();

@@ -1,5 +1,5 @@
-//! All_to_alls whose blocks differ: bytes by hand, plans of all algorithms, decompositions near the bound, and bounds below the
-//! best of all plans.
+//! All_to_alls whose blocks differ: bytes by hand, plans of all algorithms, decompositions near the
+//! bound, and bounds below the best of all plans.
 
 mod decomposition;
 
@@ -49,7 +49,8 @@ fn proved(spec: &str, fabric: &Fabric, collective: Collective, size: u64, method
     plan
 }
 
-/// The time of a plan, which is no less than the bounds that hold for it: of all plans, and where none relays of direct ones.
+/// The time of a plan, which is no less than the bounds that hold for it: of all plans, and where
+/// none relays of direct ones.
 fn time(plan: &Plan, size: u64, method: &Method) -> Time {
     let size = Bytes::new(size);
     let outcome = simulate::run(plan, size, method).unwrap();
@@ -74,7 +75,8 @@ fn time(plan: &Plan, size: u64, method: &Method) -> Time {
 
 #[test]
 fn bytes_and_ends_of_chunks_are_those_written_down() {
-    // Rank 0 keeps 5 bytes, sends 7 + 2 to rank 1; rank 1 sends nothing; rank 2 sends 3 to rank 0 and 6 to rank 1.
+    // Rank 0 keeps 5 bytes, sends 7 + 2 to rank 1; rank 1 sends nothing; rank 2 sends 3 to rank 0
+    // and 6 to rank 1.
     let chunks = [(0, 0, 5), (0, 1, 7), (0, 1, 2), (2, 0, 3), (2, 1, 6)];
     let collective = demanding(DemandMatrix::new(3, chunks).unwrap());
     assert_eq!(collective.chunks(), 5);

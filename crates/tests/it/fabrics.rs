@@ -124,7 +124,8 @@ const FABRICS: &[(&str, u32, u32, usize, Shortest)] = &[
     ),
     ("electrical_ring:ranks=9", 9, 2 * 9, 4, Always),
     ("electrical_ring:ranks=8", 8, 2 * 8, 4, Always),
-    // Six links leave every rank. The diameter of the twisted slice of TPU v4 is known, that of the others by a search.
+    // Six links leave every rank. The diameter of the twisted slice of TPU v4 is known, that of the
+    // others by a search.
     ("ocs_torus:dims=4x4x8", 128, 6 * 128, 2 + 2 + 4, Always),
     ("ocs_torus:dims=4x4x8,twisted", 128, 6 * 128, 6, Always),
     ("ocs_torus:dims=8x4x4,twisted=yes", 128, 6 * 128, 6, Always),

@@ -1,5 +1,5 @@
-//! Plans of few slots with several chunks per lightpath: proved by the verifier, never above a named
-//! algorithm, never below a bound, and in the slots that their mathematics gives.
+//! Plans of few slots with several chunks per lightpath: proved by the verifier, never above a
+//! named algorithm, never below a bound, and in the slots that their mathematics gives.
 
 mod bundles;
 mod circuits_that_stay;
@@ -241,8 +241,9 @@ fn given_groups_radices_and_stages_take_the_slots_of_their_loads() {
 
 #[test]
 fn collectors_take_more_slots_only_for_more_lightpaths_than_ports() {
-    // Each of 8 members sends to 7 others: two slots of 4 ports, in and out. 8 groups around the ring
-    // have load 8, 16 have load 32, with a lightpath or two for each collector: one slot across.
+    // Each of 8 members sends to 7 others: two slots of 4 ports, in and out. 8 groups around the
+    // ring have load 8, 16 have load 32, with a lightpath or two for each collector: one slot
+    // across.
     for (ranks, wavelengths) in [(64, 8), (128, 32)] {
         let fabric = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths},ports=4");
         let fabric = Fabric::parse(&fabric).unwrap();

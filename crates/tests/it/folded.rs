@@ -35,7 +35,8 @@ const CASES: &[(&str, u32)] = &[
     ("wdm_ring:ranks=64,wavelengths=8", 8),
 ];
 
-/// Folded plans on a fabric: relay trees of blocks whole and in pieces, there, back, and there and back.
+/// Folded plans on a fabric: relay trees of blocks whole and in pieces, there, back, and there and
+/// back.
 fn folded_plans(fabric: &str, pieces: u32) -> Vec<Plan> {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
@@ -443,7 +444,8 @@ fn folded_plans_with_columns_of_different_lengths_are_refused() {
 
 #[test]
 fn plans_of_65536_ranks_are_written_proved_and_timed_through_their_symmetry() {
-    // Each half of a block on a wavelength of its own, to both neighbours: N / 2 slots, never reset.
+    // Each half of a block on a wavelength of its own, to both neighbours: N / 2 slots, never
+    // reset.
     let fabric = Fabric::parse("wdm_ring:ranks=65536,wavelengths=2").unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, 65_536)
         .and_then(|collective| collective.with_pieces(2))

@@ -1,5 +1,5 @@
-//! Port-limited collectives over light paths: plans, what the verifier sees, times against the paper's
-//! formulas and against a slow simulation.
+//! Port-limited collectives over light paths: plans, what the verifier sees, times against the
+//! paper's formulas and against a slow simulation.
 
 mod bounds;
 mod exhaustive;
@@ -12,7 +12,8 @@ use opticoll::collective::CollectiveKind;
 
 pub(crate) use crate::placed as proved;
 
-/// The algorithms that need no wavelengths, with their collectives, where they run on so many ranks.
+/// The algorithms that need no wavelengths, with their collectives, where they run on so many
+/// ranks.
 fn algorithms(ranks: u32) -> impl Iterator<Item = (CollectiveKind, &'static str)> {
     crate::general_algorithms()
         .filter(move |record| (record.accepts)(ranks).is_ok())

@@ -1,5 +1,5 @@
-//! Long transfers of any kind beside the same cut into single chunks. Both verifiers judge mutants of
-//! plans with long transfers alike (tests/test_electrical.py).
+//! Long transfers of any kind beside the same cut into single chunks. Both verifiers judge mutants
+//! of plans with long transfers alike (tests/test_electrical.py).
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;

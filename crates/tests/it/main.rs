@@ -62,8 +62,9 @@ use opticoll::placement::wdm_ring::route;
 use opticoll::plan::{Plan, text};
 use opticoll::simulate::Policy;
 
-/// Each `step`-th of many cases; all of them where the environment variable `OPTICOLL_CASES` is `all`, as
-/// `make validate` sets it. A step that shares no divisor with the lengths of the inner loops meets all of their values.
+/// Each `step`-th of many cases; all of them where the environment variable `OPTICOLL_CASES` is
+/// `all`, as `make validate` sets it. A step that shares no divisor with the lengths of the inner
+/// loops meets all of their values.
 fn some_of<T>(cases: impl IntoIterator<Item = T>, step: usize) -> impl Iterator<Item = T> {
     let all = std::env::var("OPTICOLL_CASES").is_ok_and(|cases| cases == "all");
     cases.into_iter().step_by(if all { 1 } else { step })
@@ -182,8 +183,8 @@ fn placed(kind: CollectiveKind, algorithm: &str, fabric: &str) -> Plan {
     plan
 }
 
-/// A plan written by hand: the collective and its slots in each step, such as `broadcast 1 1`, then the lines of
-/// the slots.
+/// A plan written by hand: the collective and its slots in each step, such as `broadcast 1 1`, then
+/// the lines of the slots.
 fn by_hand(fabric: &str, head: &str, slots: &str) -> Plan {
     let ranks = Fabric::parse(fabric).unwrap().ranks();
     let transfers = slots.lines().filter(|line| !line.starts_with("slot"));

@@ -1,4 +1,5 @@
-//! Plans matched link by link: verified, at or below published times, steps at what the links into a rank allow.
+//! Plans matched link by link: verified, at or below published times, steps at what the links into
+//! a rank allow.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
@@ -64,7 +65,8 @@ fn uneven_mesh(side: u32, row: u64, column: u64) -> String {
     )
 }
 
-/// TACOS's own test constants (fabrics, sizes, chunks; its best time of 20 runs), under its rule of occupied links.
+/// TACOS's own test constants (fabrics, sizes, chunks; its best time of 20 runs), under its rule of
+/// occupied links.
 #[test]
 fn all_gathers_take_no_longer_than_by_tacos() {
     let gib = |rate: u64| format!("rate={}b/s", rate << 33);
@@ -121,7 +123,8 @@ fn all_gathers_take_no_longer_than_by_tacos() {
         );
         let us = time.seconds() * 1e6;
         println!("{fabric} {chunks}: {us} of {most_us}");
-        // The printed times have two digits after the point, and a block is a byte larger than its share.
+        // The printed times have two digits after the point, and a block is a byte larger than its
+        // share.
         assert!(
             us <= most_us + 0.01,
             "{fabric} {chunks}: {us} us, {most_us} us by TACOS"
@@ -324,8 +327,9 @@ fn small_graphs_take_the_fewest_steps() {
     }
 }
 
-/// A torus 4x4 in 4 steps with one chunk over each link in a step, as SCCL finds by search; a torus 4x4x4 in 6, the
-/// hops between its farthest ranks, with 11 chunks over the busiest links of all steps where 63 / 6 would be even.
+/// A torus 4x4 in 4 steps with one chunk over each link in a step, as SCCL finds by search; a torus
+/// 4x4x4 in 6, the hops between its farthest ranks, with 11 chunks over the busiest links of all
+/// steps where 63 / 6 would be even.
 #[test]
 fn tori_take_few_steps_and_few_chunks_per_link() {
     for (dims, steps, chunks) in [

@@ -19,8 +19,8 @@ fn seconds(plan: &Plan, settings: &[(&str, &str)]) -> Result<f64, String> {
 
 #[test]
 fn traffic_beside_a_plan_takes_its_fair_share() {
-    // Rank 0 of four sends 1 MB to 1, to 2 and to 3, over cables of 1 GB/s to the switch and back: 1 ms
-    // each if nothing is beside it.
+    // Rank 0 of four sends 1 MB to 1, to 2 and to 3, over cables of 1 GB/s to the switch and back:
+    // 1 ms each if nothing is beside it.
     let fabric = Fabric::parse("crossbar:ranks=4,rate=1GB/s,latency=0s").unwrap();
     let plan = proved(CollectiveKind::Broadcast, "linear", &fabric);
     for (background, expected) in [
@@ -162,8 +162,8 @@ fn every_setting_is_known_to_recorded_simulators_only() {
 
 #[test]
 fn messages_of_no_bytes_that_arrive_at_once_end_every_step() {
-    // An eager message waits for overheads only, and here there are none but what is given: the last of
-    // the rounds ends after all of them.
+    // An eager message waits for overheads only, and here there are none but what is given: the
+    // last of the rounds ends after all of them.
     for (kind, algorithm, fabric, rounds) in [
         (
             CollectiveKind::Barrier,
@@ -211,8 +211,8 @@ fn messages_of_no_bytes_that_arrive_at_once_end_every_step() {
 
 #[test]
 fn weights_that_differ_much_leave_no_byte_behind() {
-    // Rank 0 sends a block to rank 1, next door, and one to rank 2 over a long cable: its own cable, at
-    // 10 Gb/s, is busy from beginning to end.
+    // Rank 0 sends a block to rank 1, next door, and one to rank 2 over a long cable: its own
+    // cable, at 10 Gb/s, is busy from beginning to end.
     for (bytes, delay, picoseconds) in [
         (1_000_000, "100us", 1_600_000_000_u64),
         (100_000_000, "7ms", 160_000_000_000),

@@ -248,7 +248,8 @@ fn nothing_is_lost_and_no_buffer_overflows() {
                     let name = format!("{pattern:?} {routing:?} {arbitration:?} {jitter:?}");
                     check_laws(&name, &fabric, &outcome);
                     assert_eq!(outcome.message_latency.count(), 72 * 30, "{name}");
-                    // 1700 B are packets of 1000 and 700 B: chunks of 300, 300, 300, 100; 300, 300, 100.
+                    // 1700 B are packets of 1000 and 700 B: chunks of 300, 300, 300, 100; 300, 300,
+                    // 100.
                     assert_eq!(outcome.chunk_latency.count(), 72 * 30 * 7, "{name}");
                 }
             }
@@ -328,7 +329,8 @@ fn one_channel_deadlocks_and_the_circle_is_named() {
 
 #[test]
 fn traffic_that_never_ends_does_not_hide_a_deadlock() {
-    // Terminals beside the crowd go on sending within their routers; the look at the buffers finds it.
+    // Terminals beside the crowd go on sending within their routers; the look at the buffers finds
+    // it.
     let fabric = balanced(2);
     let schedule = sends(72, &[(0, 71)]);
     let mut work = PacketWork {
@@ -503,7 +505,8 @@ fn a_rank_sends_one_message_after_the_other_or_all_at_once() {
             traffic: Vec::new(),
         };
         let outcome = packet::simulate(&fabric, &work, &options).unwrap();
-        // Rank 8 is in the next group, whose cable is at router 1: one local, one global hop at least.
+        // Rank 8 is in the next group, whose cable is at router 1: one local, one global hop at
+        // least.
         let last = outcome.ranks.finish[1..=7].iter().max().unwrap().ps() - 1000;
         assert!(last >= 7 * (expected / 8) + 2 * chunk, "{issue:?} {last}");
         assert!(last <= 7 * (expected / 8) + 3 * chunk, "{issue:?} {last}");

@@ -143,9 +143,9 @@ fn many_chunks_in_a_light_need_as_many_slots_as_hearing_takes() {
     assert_eq!(of(AllGather, [4, 4, 1, 1]), 2);
 }
 
-/// The fewest slots of an all_gather (or of a broadcast from rank 0) over all plans, by breadth-first search: a
-/// state is which blocks each rank holds; in a slot each wavelength has one sender with a block that it holds,
-/// and each rank hears as many wavelengths as it has receivers.
+/// The fewest slots of an all_gather (or of a broadcast from rank 0) over all plans, by
+/// breadth-first search: a state is which blocks each rank holds; in a slot each wavelength has one
+/// sender with a block that it holds, and each rank hears as many wavelengths as it has receivers.
 fn fewest_slots(ranks: u32, [wavelengths, transmitters, receivers]: [u32; 3], gather: bool) -> u64 {
     let blocks = if gather { ranks } else { 1 };
     let start: Vec<u32> = (0..ranks)
@@ -319,8 +319,8 @@ fn times_are_those_by_hand() {
     // Ranks 2 and 3 send where ranks 0 and 1 have sent: other circuits.
     assert_eq!(time(Policy::OnChange), (ns(2 * (1000 + 300 + 100)), 2));
     assert_eq!(time(Policy::Free), (ns(2 * (300 + 100)), 0));
-    // The receivers hear the first slot until then; after it the circuits from other transmitters are set up:
-    // both slots wait.
+    // The receivers hear the first slot until then; after it the circuits from other transmitters
+    // are set up: both slots wait.
     assert_eq!(time(Policy::PerPort), (ns(2 * (1000 + 300 + 100)), 2));
     // What a rank sends counts once, however many hear it; what it hears counts each time.
     let outcome = simulate::run(&plan, Bytes::new(100), &Method::default()).unwrap();
@@ -328,8 +328,8 @@ fn times_are_those_by_hand() {
     assert_eq!(outcome.ranks.received, [300; 4]);
     assert_eq!(outcome.links.bytes, [200; 2]);
     assert!((outcome.utilisation - 1.0).abs() < 1e-12);
-    // Two ranks take turns on one wavelength, also where no slot ends for all: the second circuit is set up when
-    // the wavelength is free.
+    // Two ranks take turns on one wavelength, also where no slot ends for all: the second circuit
+    // is set up when the wavelength is free.
     let text = "ranks=2,wavelengths=1,rate=8Gb/s,reconfiguration=1us,latency=300ns";
     let plan = proved(AllGather, "direct:order=at_once", text);
     let method = Method::from(Policy::PerPort);

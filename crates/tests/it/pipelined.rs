@@ -1,5 +1,5 @@
-//! Pipelined plans: what is proved, simulated and written from their first chunks must be what is proved, simulated and
-//! written from all of them.
+//! Pipelined plans: what is proved, simulated and written from their first chunks must be what is
+//! proved, simulated and written from all of them.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
@@ -163,8 +163,8 @@ fn repetitions_over_slots_that_are_no_pipeline_are_written_out() {
 
 #[test]
 fn shared_light_is_no_pipeline() {
-    // A light tree for each chunk, which is judged as written out; and two streams whose stripes meet on wavelength 1, where one
-    // lightpath carries a chunk of either.
+    // A light tree for each chunk, which is judged as written out; and two streams whose stripes
+    // meet on wavelength 1, where one lightpath carries a chunk of either.
     for (head, body, expected) in [
         (
             "collective broadcast ranks=3 root=0 pieces=2\n\
@@ -334,7 +334,8 @@ fn every_mutation_of_a_small_plan_is_judged_as_written_out() {
     );
 }
 
-/// Whether no file describes such a pipelined plan: a copy has no slot, or copies are not of one form.
+/// Whether no file describes such a pipelined plan: a copy has no slot, or copies are not of one
+/// form.
 fn has_no_such_form(plan: &Plan, violations: &[Violation]) -> bool {
     let last = plan.slot.iter().max().copied().unwrap_or(0);
     let leaves = u64::from(last) + u64::from(plan.repetition.pieces) > u64::from(plan.slots());
@@ -370,10 +371,12 @@ fn every_mutation_that_spoils_a_large_plan_is_rejected_by_its_first_chunks() {
     );
 }
 
-/// Whether what is wrong with the first chunks is said as of the plan written out, with its numbers; how much is.
+/// Whether what is wrong with the first chunks is said as of the plan written out, with its
+/// numbers; how much is.
 fn are_those_of_the_whole(plan: &Plan, of_firsts: &[Violation], of_whole: &[Violation]) -> usize {
     let ring = plan.fabric.downcast::<WdmRing>().unwrap();
-    // What only the form has; all circuits of a rank, in place of those of a slot; light that is shared in no pipeline.
+    // What only the form has; all circuits of a rank, in place of those of a slot; light that is
+    // shared in no pipeline.
     let differs = |one: &&Violation| match one.kind {
         ViolationKind::Symmetry | ViolationKind::WavelengthRange | ViolationKind::Ports => true,
         ViolationKind::Collision => ring.multicast || one.slot.is_none(),
@@ -465,7 +468,8 @@ fn what_is_wrong_with_a_large_pipelined_plan_is_said_in_plain_words() {
 
 #[test]
 fn circuits_of_a_small_plan_that_are_never_up_together_may_share_a_channel() {
-    // Two pieces go around the ring of three in slots 0 and 1, and on from there in slots 2 and 3, over the same link.
+    // Two pieces go around the ring of three in slots 0 and 1, and on from there in slots 2 and 3,
+    // over the same link.
     let written = "opticoll plan 1\ncollective broadcast ranks=3 root=0 pieces=2\nfabric wdm_ring:ranks=3,wavelengths=1\n\
                    algorithm by hand\nsteps 1 1 1 1\nslot 0\ncopy 0 0>2 cw 0.0 x2 chunk+1 slot+1\n\
                    slot 2\ncopy 0 2>1 cw 0.0 x2 chunk+1 slot+1\nend 4\n";

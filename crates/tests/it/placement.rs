@@ -119,8 +119,8 @@ fn a_ring_of_ranks_is_laid_around_a_ladder() {
     let ring = schedule(CollectiveKind::AllGather, "ring", 10);
     let problem = Problem::on_network(&network, &[(&ring, Bytes::new(7))]).unwrap();
     let natural: Vec<u32> = (0..10).collect();
-    // In each of nine steps every rank sends seven bytes to the next; naturally 4 to 5 and 9 to 0 are
-    // five links apart, and all others one.
+    // In each of nine steps every rank sends seven bytes to the next; naturally 4 to 5 and 9 to 0
+    // are five links apart, and all others one.
     assert_eq!(problem.cost(&natural), 9 * 7 * (8 + 5 + 5));
     let best = place(&problem, &[natural]);
     // A ladder has a way around all its nodes, and no rank can have its neighbours nearer.

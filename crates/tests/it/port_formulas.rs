@@ -1,5 +1,5 @@
-//! The formulas of Matsuoka, Takizawa, Nakada, Koga and Takada (MPI Collective Communication over OBS Grid) for ports of
-//! lightpaths, with sums and roundings corrected, in picoseconds.
+//! The formulas of Matsuoka, Takizawa, Nakada, Koga and Takada (MPI Collective Communication over
+//! OBS Grid) for ports of lightpaths, with sums and roundings corrected, in picoseconds.
 
 use opticoll::collective::CollectiveKind;
 

@@ -1,5 +1,5 @@
-//! Seeds of the fuzz targets, and a few thousand changes of them: bytes changed, lost and doubled. Readers refuse
-//! them or read them, and never panic.
+//! Seeds of the fuzz targets, and a few thousand changes of them: bytes changed, lost and doubled.
+//! Readers refuse them or read them, and never panic.
 
 #[path = "../../../fuzz/src/lib.rs"]
 #[expect(unreachable_pub, reason = "it is a crate of its own as well")]
@@ -84,7 +84,8 @@ fn changed_seeds_are_read_or_refused() {
     }
 }
 
-/// A word of 16 kB in the place of every word of every seed: the message stays short, which `check` asserts.
+/// A word of 16 kB in the place of every word of every seed: the message stays short, which `check`
+/// asserts.
 #[test]
 fn messages_repeat_a_part_of_a_long_word() {
     let of_text = |name: &str| name != "chakra";

@@ -1,4 +1,5 @@
-//! Routes that a plan names: followed by the simulators, written and read, and proved by the verifier.
+//! Routes that a plan names: followed by the simulators, written and read, and proved by the
+//! verifier.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
@@ -10,8 +11,8 @@ use opticoll::verify::{ViolationKind, verify};
 
 use crate::rows;
 
-/// Two ranks joined by two switches: link 0 leads from rank 0 to switch 2, link 3 from there to rank 1, links 4 and 7
-/// do the same over switch 3.
+/// Two ranks joined by two switches: link 0 leads from rank 0 to switch 2, link 3 from there to
+/// rank 1, links 4 and 7 do the same over switch 3.
 const TWO_SWITCHES: &str = "custom:ranks=2,switches=2,links=0-2+1-2+0-3+1-3,rate=1GB/s,latency=1us";
 
 /// A broadcast of two chunks from rank 0 to rank 1, each in one transfer by the routes given.

@@ -1,5 +1,5 @@
-//! Schedules as they are read, beside plain lists of transfers: storing steps that come again only once
-//! must never be seen.
+//! Schedules as they are read, beside plain lists of transfers: storing steps that come again only
+//! once must never be seen.
 
 use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
@@ -207,7 +207,8 @@ fn ring(ranks: u32) -> Steps {
 fn a_ring_stores_as_many_transfers_as_it_has_ranks_and_its_last_step() {
     use CollectiveKind::{AllGather, AllReduce, ReduceScatter};
     for ranks in [5, 64, 300] {
-        // A step of each kind, of N transfers, and the last step. An all_reduce adds up and hands out.
+        // A step of each kind, of N transfers, and the last step. An all_reduce adds up and hands
+        // out.
         for (kind, kinds_of_step, phases) in
             [(AllGather, 1, 1), (ReduceScatter, 1, 1), (AllReduce, 2, 2)]
         {
@@ -226,8 +227,9 @@ fn a_ring_stores_as_many_transfers_as_it_has_ranks_and_its_last_step() {
 
 #[test]
 fn a_pipeline_stores_the_steps_in_which_it_fills_and_drains_and_one_between() {
-    // Down a chain of N ranks, K pieces: N - 2 steps with fewer transfers before there are N - 1, as
-    // many after; a single transfer is stored as it is. The step after the full ones is one of N - 2.
+    // Down a chain of N ranks, K pieces: N - 2 steps with fewer transfers before there are N - 1,
+    // as many after; a single transfer is stored as it is. The step after the full ones is one of N
+    // - 2.
     let (ranks, pieces) = (8, 1000);
     let collective = Collective::new(CollectiveKind::Broadcast, ranks).unwrap();
     let fabric = Fabric::parse(&format!("crossbar:ranks={ranks}")).unwrap();

@@ -70,7 +70,8 @@ impl DrawnPlan {
             .map(|block| ((block / ranks, block % ranks), block / ranks))
             .filter(|((source, destination), _)| source != destination)
             .collect();
-        // Setting after setting, until all blocks are there. They go on at random, and rather where they need to be.
+        // Setting after setting, until all blocks are there. They go on at random, and rather where
+        // they need to be.
         while !at.is_empty() {
             let circuits = setting(random, ranks, ports);
             for _ in 0..random.random_range(1..=length) {
@@ -202,8 +203,8 @@ impl DrawnPlan {
     }
 }
 
-/// So many plans are above their bounds by the sums here; of every so many the verifier, and the simulator, which finds
-/// those times.
+/// So many plans are above their bounds by the sums here; of every so many the verifier, and the
+/// simulator, which finds those times.
 fn check(count: u64, simulated: u64) {
     let mut random = Pcg64Mcg::seed_from_u64(1);
     let (mut met, mut near, mut timed) = (0, 0, 0);

@@ -93,8 +93,8 @@ fn static_circuits_are_charged_once() {
     check(AllReduce, "ring", 1, 30, "204.8ns");
 }
 
-/// How many settings a plan on a ring needs, by the definition: a run of slots goes on as long as no two of its
-/// circuits share a channel of a link.
+/// How many settings a plan on a ring needs, by the definition: a run of slots goes on as long as
+/// no two of its circuits share a channel of a link.
 fn settings_by_definition(plan: &Plan) -> u64 {
     let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     let mut settings = 0;
@@ -238,8 +238,8 @@ fn links_of_both_directions_are_numbered_by_their_start() {
 
 #[test]
 fn per_port_keeps_the_order_in_which_contributions_combine() {
-    // Rank 0's contribution takes four links to rank 4: 41 s. Rank 3 has everybody's after 21 s, but
-    // its copy must not reach rank 4 before that, or rank 0 would be counted twice: 41 + 11 s.
+    // Rank 0's contribution takes four links to rank 4: 41 s. Rank 3 has everybody's after 21 s,
+    // but its copy must not reach rank 4 before that, or rank 0 would be counted twice: 41 + 11 s.
     let written = "opticoll plan 1
 collective all_reduce ranks=5 root=0 pieces=1
 fabric wdm_ring:ranks=5,wavelengths=4,rate=8b/s,reconfiguration=0s,propagation=10s

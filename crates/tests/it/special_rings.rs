@@ -1,5 +1,5 @@
-//! Rings with cuts, few ports, dead wavelengths, light trees, two fibres and limits of reach: every collective has
-//! a plan, and small ones the fewest slots that there are.
+//! Rings with cuts, few ports, dead wavelengths, light trees, two fibres and limits of reach: every
+//! collective has a plan, and small ones the fewest slots that there are.
 
 use opticoll::bounds::LeastCharge;
 use opticoll::bounds::wdm_ring;
@@ -142,7 +142,8 @@ fn a_better_ring_has_no_slower_plan() {
 
 #[test]
 fn short_reach_leaves_the_bound_of_all_to_alls_in_reach() {
-    // Circuits between neighbours are all up at once: one reconfiguration, and what crosses the cut.
+    // Circuits between neighbours are all up at once: one reconfiguration, and what crosses the
+    // cut.
     for reach in [1, 4, 8, 33] {
         let fabric = format!("wdm_ring:ranks=64,wavelengths=8,reach={reach}");
         let time = time_of_auto(&fabric, CollectiveKind::AllToAll, "1KiB", Policy::OnChange);
@@ -200,7 +201,8 @@ fn a_barrier_signals_from_everyone_to_everyone_where_there_is_room() {
 
 #[test]
 fn a_barrier_is_no_slower_than_what_carries_its_signals() {
-    // Whatever brings a byte of every rank to all, or to rank 0 and from there to all, is a barrier.
+    // Whatever brings a byte of every rank to all, or to rank 0 and from there to all, is a
+    // barrier.
     use CollectiveKind::{AllGather, AllReduce, Barrier, Broadcast, Reduce};
     for (fabric, policy) in [
         ("wdm_ring:ranks=64,wavelengths=8,ports=1", Policy::OnChange),
@@ -253,7 +255,8 @@ fn everyone_signals_to_everyone_in_one_step() {
 
 #[test]
 fn what_goes_behind_a_cut_goes_one_way() {
-    // From rank 0 of 64 cut between 3 and 4: ranks 1 to 3 on one side, 60 on the other, over 8 channels.
+    // From rank 0 of 64 cut between 3 and 4: ranks 1 to 3 on one side, 60 on the other, over 8
+    // channels.
     for (options, kind, behind) in [
         ("broken=3-4", CollectiveKind::Scatter, 60),
         ("broken=3-4", CollectiveKind::Gather, 60),
@@ -290,8 +293,8 @@ fn slots_of_short_lightpaths_are_charged_in_bounds_on_time() {
     }
 }
 
-/// A line of the table that `validation/ring_optima.py` writes: fewer slots than `least` are impossible, and
-/// `reached` slots are enough.
+/// A line of the table that `validation/ring_optima.py` writes: fewer slots than `least` are
+/// impossible, and `reached` slots are enough.
 struct Optimum {
     kind: CollectiveKind,
     fabric: &'static str,
@@ -384,8 +387,9 @@ fn small_barriers_take_one_slot_more_than_the_fewest_at_most() {
 
 #[test]
 fn no_plan_takes_fewer_slots_than_an_optimum() {
-    // Where lightpaths carry several chunks the table says nothing of a scatter, a gather, an all_to_all and a
-    // reduce_scatter: they are planned with a chunk on each. Of other collectives each chunk alone is one of its own.
+    // Where lightpaths carry several chunks the table says nothing of a scatter, a gather, an
+    // all_to_all and a reduce_scatter: they are planned with a chunk on each. Of other collectives
+    // each chunk alone is one of its own.
     for Optimum {
         kind,
         fabric,

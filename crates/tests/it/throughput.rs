@@ -16,7 +16,8 @@ use rand_pcg::Pcg64;
 
 const EVERYTHING: u64 = u64::MAX;
 
-/// The greatest ratio of blocks to rate over all sets of vertices; a rate of 0 where nothing leads into one.
+/// The greatest ratio of blocks to rate over all sets of vertices; a rate of 0 where nothing leads
+/// into one.
 fn by_sets(ranks: u32, vertices: usize, links: &[RatedLink], cuts: Cuts) -> (u128, u128) {
     let mut best: Option<(u128, u128)> = None;
     for set in 1u32..1 << vertices {

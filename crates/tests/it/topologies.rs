@@ -1,4 +1,5 @@
-//! Settings that are kept, and settings that go round: diameters, slots and times that theory gives.
+//! Settings that are kept, and settings that go round: diameters, slots and times that theory
+//! gives.
 
 use opticoll::collective::CollectiveKind::{
     AllGather, AllReduce, AllToAll, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
@@ -29,8 +30,8 @@ fn generalised_kautz_graphs_have_the_diameters_of_their_authors() {
                 ranks * 64,
                 Policy::AllStop,
             );
-            // A slot for each hop of the farthest ranks: at most ceil(log_d n), and no graph of degree d reaches more
-            // than 1 + d + ... + d^k ranks in k hops.
+            // A slot for each hop of the farthest ranks: at most ceil(log_d n), and no graph of
+            // degree d reaches more than 1 + d + ... + d^k ranks in k hops.
             let most = (1..).find(|hops| ports.pow(*hops) >= ranks).unwrap();
             let reached = |hops: u32| (0..=hops).map(|hop| ports.pow(hop)).sum::<u64>();
             let least = (1..).find(|hops| reached(*hops) >= ranks).unwrap();
@@ -73,8 +74,8 @@ fn hypercubes_gather_in_as_many_steps_as_they_have_dimensions() {
         let least = bits * 200_000 + 100_000 + (ranks - 1) * size * BETA / bits;
         assert!(found >= least, "{ranks}: {found} below {least}");
         assert!(found * 10 <= least * 13, "{ranks}: {found}, {least}");
-        // n / 2 blocks cross each circuit. Where all hops of one number are in one slot, that is as many as d circuits have of
-        // the ranks that far away or farther.
+        // n / 2 blocks cross each circuit. Where all hops of one number are in one slot, that is as
+        // many as d circuits have of the ranks that far away or farther.
         let all_to_all = "static:topology=hypercube";
         let found = time(AllToAll, all_to_all, &fabric, ranks * size, Policy::AllStop);
         let delays = bits * 200_000 + 100_000;

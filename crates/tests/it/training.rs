@@ -1,4 +1,5 @@
-//! Models against published totals, buckets and iterations against a slow reference, costs against theory.
+//! Models against published totals, buckets and iterations against a slow reference, costs against
+//! theory.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,8 @@ const PUBLISHED: &[(&str, u64, usize)] = &[
     ("vgg19", 143_667_240, 2 * 19),
     ("resnet50", 25_557_032, 3 * 53 + 2),
     ("googlenet", 6_624_904, 3 * 57 + 2),
-    // Released checkpoints: bert-base-uncased and bert-large-uncased, with the heads for pre-training.
+    // Released checkpoints: bert-base-uncased and bert-large-uncased, with the heads for
+    // pre-training.
     ("bert_base", 110_106_428, 5 + 16 * 12 + 9),
     ("bert_large", 336_226_108, 5 + 16 * 24 + 9),
     // Released checkpoints: gpt2, gpt2-medium, gpt2-large, gpt2-xl.
@@ -76,7 +78,8 @@ fn networks_for_images_multiply_as_published() {
 
 #[test]
 fn gpt3_computes_as_its_paper_says() {
-    // Table D.1: 3.14e23 operations for 300 billion tokens, attention left out, which is some 3 percent.
+    // Table D.1: 3.14e23 operations for 300 billion tokens, attention left out, which is some 3
+    // percent.
     let (forward, backward) = models::parse("gpt3_175b").unwrap().operations();
     let total = (forward + backward) as f64 / 2048.0 * 300e9;
     assert!((total / 3.14e23 - 1.0).abs() < 0.04, "{total}");
@@ -232,7 +235,8 @@ fn resnet50_has_as_many_buckets_as_tensors() {
     assert_eq!(sizes(Buckets::DDP)[0], 4 * (1000 + 2048 * 1000));
 }
 
-/// The same picosecond by picosecond: a device that computes, and a stream that takes what is ready.
+/// The same picosecond by picosecond: a device that computes, and a stream that takes what is
+/// ready.
 fn slow(
     layers: &[TimedLayer],
     buckets: &[Bucket],
@@ -374,7 +378,8 @@ fn reconfiguration_is_what_circuits_take_to_set_up() {
 
 #[test]
 fn reconfiguration_of_a_switch_is_each_change_of_its_setting() {
-    // The pairwise exchange of 8 ranks: 7 settings, the first of which is there; 7 slots of 125 B at 10 B/ns.
+    // The pairwise exchange of 8 ranks: 7 settings, the first of which is there; 7 slots of 125 B
+    // at 10 B/ns.
     let fabric = "ranks=8,rate=80Gb/s,reconfiguration=10us";
     let kind = CollectiveKind::AllToAll;
     let plan = crate::circuit_switch::proved(kind, "pairwise", fabric, 1000, Policy::AllStop);
@@ -388,7 +393,8 @@ fn reconfiguration_of_a_switch_is_each_change_of_its_setting() {
 
 #[test]
 fn a_grid_tunes_and_asks_for_every_exchange_but_one() {
-    // 4 x 4 nodes: 8 exchanges, 7 circuits; a circuit takes 10 + 5 ns to set up and 2 x 1000 ns to ask for.
+    // 4 x 4 nodes: 8 exchanges, 7 circuits; a circuit takes 10 + 5 ns to set up and 2 x 1000 ns to
+    // ask for.
     let fabric = "wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=10ns,lock=5ns,control=1us,latency=3ns,plan=xor";
     let plan = crate::wss_grid::proved(CollectiveKind::AllReduce, "halving_doubling", fabric);
     for simulator in ["control", "circuit"] {
@@ -405,7 +411,8 @@ fn a_grid_tunes_and_asks_for_every_exchange_but_one() {
 
 #[test]
 fn memory_is_that_of_the_published_formulas() {
-    // Layers, width, heads, tokens: s h (34 + 5 a s / h) bytes a layer and sample (Korthikanti et al., equation 1).
+    // Layers, width, heads, tokens: s h (34 + 5 a s / h) bytes a layer and sample (Korthikanti et
+    // al., equation 1).
     let transformers: [(&str, u128, u128, u128, u128); 4] = [
         ("gpt3_175b", 96, 12_288, 96, 2048),
         ("gpt2_small", 12, 768, 12, 1024),
@@ -417,8 +424,9 @@ fn memory_is_that_of_the_published_formulas() {
         let layer = 34 * tokens * width + 5 * heads * tokens * tokens;
         assert_eq!(forecast.activations, 3 * layers * layer, "{name}");
     }
-    // The outputs of VGG16's layers, counted by hand: two of 224 x 224 x 64, two of 112 x 112 x 128, three of
-    // 56 x 56 x 256, three of 28 x 28 x 512, three of 14 x 14 x 512, and 4096, 4096, 1000.
+    // The outputs of VGG16's layers, counted by hand: two of 224 x 224 x 64, two of 112 x 112 x
+    // 128, three of 56 x 56 x 256, three of 28 x 28 x 512, three of 14 x 14 x 512, and 4096, 4096,
+    // 1000.
     let outputs = 2 * 224 * 224 * 64 + 2 * 112 * 112 * 128 + 3 * 56 * 56 * 256;
     let outputs = outputs + 3 * 28 * 28 * 512 + 3 * 14 * 14 * 512 + 4096 + 4096 + 1000;
     let vgg = memory::forecast(&models::parse("vgg16").unwrap(), 10);

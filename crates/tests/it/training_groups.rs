@@ -1,4 +1,5 @@
-//! Training with groups of ranks: iterations against closed forms, memory and volumes against papers.
+//! Training with groups of ranks: iterations against closed forms, memory and volumes against
+//! papers.
 
 use std::collections::BTreeMap;
 
@@ -177,7 +178,8 @@ fn a_pipeline_idles_for_stages_less_one_micro_batches() {
             let mut training = alike(groups, &[layer(0, forward, backward, &[])], 0);
             training.micro_batches = micro_batches;
             let iteration = over_crossbar(&training, &[]);
-            // Narayanan et al., arXiv:2104.04473, section 2.2.1: (p - 1) (t_f + t_b) beside m (t_f + t_b).
+            // Narayanan et al., arXiv:2104.04473, section 2.2.1: (p - 1) (t_f + t_b) beside m (t_f
+            // + t_b).
             let bubble = u64::from(stages - 1) * (forward + backward);
             let busy = micro_batches * (forward + backward);
             assert_eq!(iteration.time.ps(), bubble + busy);
@@ -257,8 +259,9 @@ fn four_all_reduces_of_a_block_are_those_of_megatron() {
     for tensor in [2, 4, 8] {
         let mut training = divided(&model, groups(tensor, 1, 1, 1), &ExpertSkew::Even, 2);
         training.micro_batches = 3;
-        // Narayanan et al., arXiv:2104.04473, section 3.2: all_reduces of b s h values, two forward and two backward for
-        // each layer and micro-batch; one more behind the table of words, one before the output matrix.
+        // Narayanan et al., arXiv:2104.04473, section 3.2: all_reduces of b s h values, two forward
+        // and two backward for each layer and micro-batch; one more behind the table of words, one
+        // before the output matrix.
         let count = 3 * (4 * 3 + 2);
         let bytes = 2 * 2 * 128 * 256;
         let all = training.collectives().unwrap();
@@ -296,8 +299,8 @@ fn sharded_states_move_as_many_bytes_as_zero_says() {
     let all: u64 = parameters.iter().sum();
     let ranks = 4;
     let part = |bytes: u64| (ranks - 1) * transfer(bytes / ranks);
-    // Gradients of 4 bytes, parameters of 2: all_reduce; reduce_scatter and all_gather; the same; two all_gathers and
-    // a reduce_scatter for each micro-batch.
+    // Gradients of 4 bytes, parameters of 2: all_reduce; reduce_scatter and all_gather; the same;
+    // two all_gathers and a reduce_scatter for each micro-batch.
     let gathered = part(2 * all);
     let expected = [
         (Sharding::Nothing, 1, 2 * part(4 * all)),
@@ -409,7 +412,8 @@ fn tokens_go_to_their_experts_and_back() {
     algorithms.push((CollectiveKind::AllToAll, "direct"));
     for expert in [2, 4, 8] {
         let training = divided(&model, groups(1, 1, expert, expert), &ExpertSkew::Even, 2);
-        // Four exchanges for each layer: there and back, forward and backward; of k b s tokens of h values.
+        // Four exchanges for each layer: there and back, forward and backward; of k b s tokens of h
+        // values.
         let bytes = 2 * 2 * (2 * 128) * 256;
         let made = training.collectives().unwrap();
         let exchange = made.iter().find(|(one, _)| one.group == GroupKind::Expert);
@@ -434,7 +438,8 @@ fn a_popular_expert_gets_what_its_weight_says() {
     assert_eq!((loads.between(0, 0, 0), loads.between(0, 1, 1)), (1000, 0));
     assert_eq!((loads.received(0, 0), loads.received(1, 1)), (2000, 1000));
     assert!(!loads.is_even(0) && loads.is_even(1));
-    // With a capacity factor of 1.5 an expert takes 375 of 1000: 625 - 0 and none of 250 are dropped, at two sources.
+    // With a capacity factor of 1.5 an expert takes 375 of 1000: 625 - 0 and none of 250 are
+    // dropped, at two sources.
     let loads = ExpertLoads::new(shape, 2, 1000, &table, Some(1_500_000)).unwrap();
     assert_eq!(loads.between(0, 0, 0), 375 + 250);
     assert_eq!((loads.dropped, loads.assigned), (2 * 375, 4000));
@@ -492,7 +497,8 @@ fn an_exchange_ends_with_the_rank_that_gets_most() {
     let mut algorithms = RING.to_vec();
     algorithms.push((CollectiveKind::AllToAll, "direct"));
     let iteration = over_crossbar(&training, &algorithms);
-    // 5 of 8 of 256 tokens of each of three others go to the first rank, over one cable; experts of the others wait.
+    // 5 of 8 of 256 tokens of each of three others go to the first rank, over one cable; experts of
+    // the others wait.
     let most = 3 * transfer(160 * 512);
     let found = iteration.stages.expert[1].ps();
     assert!(found >= 4 * most, "{found} {most}");
@@ -503,8 +509,9 @@ fn an_exchange_ends_with_the_rank_that_gets_most() {
 
 #[test]
 fn mixtures_of_experts_have_the_published_parameters() {
-    // Checkpoints as released, safetensors index: Mixtral-8x7B-v0.1 and Mixtral-8x22B-v0.1. Those that a token goes
-    // through: Jiang et al., arXiv:2401.04088, Table 2 (13B); Mistral AI, April 2024 (39B).
+    // Checkpoints as released, safetensors index: Mixtral-8x7B-v0.1 and Mixtral-8x22B-v0.1. Those
+    // that a token goes through: Jiang et al., arXiv:2401.04088, Table 2 (13B); Mistral AI, April
+    // 2024 (39B).
     let published = [
         ("mixtral_8x7b", 46_702_792_704, 13.0),
         ("mixtral_8x22b", 140_620_634_112, 39.0),

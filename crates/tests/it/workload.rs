@@ -39,8 +39,8 @@ fn run_between(ends: EndCosts, program: &Program, model: &mut impl Live) -> Repl
     replay(program, model, settings).unwrap()
 }
 
-/// The program of an event table of `ranks` ranks whose rows are `rank,call,peer,send_bytes,recv_bytes,tag,
-/// comm,req,compute_ns`. The first row is line 3.
+/// The program of an event table of `ranks` ranks whose rows are
+/// `rank,call,peer,send_bytes,recv_bytes,tag, comm,req,compute_ns`. The first row is line 3.
 fn program_of(ranks: u32, rows: &str) -> Result<Program, TraceError> {
     let header = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns";
     let text = format!("# app=test ranks={ranks}\n{header}\n{rows}");

@@ -1,4 +1,5 @@
-//! The time of an all_reduce where every slot is charged, against plans by `auto` and against values found once.
+//! The time of an all_reduce where every slot is charged, against plans by `auto` and against
+//! values found once.
 
 use opticoll::bounds::LeastCharge;
 use opticoll::bounds::wdm_ring::time;

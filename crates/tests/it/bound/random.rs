@@ -1,4 +1,5 @@
-//! No plan on any small ring is below its bounds: rings whole and broken, plans, pieces, sizes drawn at random.
+//! No plan on any small ring is below its bounds: rings whole and broken, plans, pieces, sizes
+//! drawn at random.
 
 use crate::least_charge;
 use opticoll::bounds::wdm_ring;

@@ -10,7 +10,8 @@ fn ring(options: &str) -> WdmRing {
     super::of_text(&format!("wdm_ring:{options}"))
 }
 
-/// The directed links of the lightpath from one rank to another; none if it would pass a broken one.
+/// The directed links of the lightpath from one rank to another; none if it would pass a broken
+/// one.
 fn links(ring: &WdmRing, from: u32, to: u32, direction: Direction) -> Option<Vec<usize>> {
     if !ring.is_whole(from, to, direction) {
         return None;
@@ -42,7 +43,8 @@ impl Free {
         }
     }
 
-    /// What is left with one lightpath more; channels of a link are not told apart, which only allows more.
+    /// What is left with one lightpath more; channels of a link are not told apart, which only
+    /// allows more.
     fn with(&self, from: u32, to: u32, links: &[usize]) -> Option<Free> {
         let mut left = self.clone();
         for link in links {
@@ -159,7 +161,8 @@ fn growth_respects_broken_links_and_no_broadcast_is_below_it() {
 /// Of each chunk what each rank has heard of, a mask of ranks each.
 type Heard = Vec<[u8; 4]>;
 
-/// The fewest slots in which every rank hears of every other for each chunk, whatever it is told twice.
+/// The fewest slots in which every rank hears of every other for each chunk, whatever it is told
+/// twice.
 fn fewest_of_an_all_reduce(ring: &WdmRing, pieces: u32) -> u64 {
     let all = (1u8 << ring.ranks) - 1;
     let start: [u8; 4] = std::array::from_fn(|rank| 1 << rank);

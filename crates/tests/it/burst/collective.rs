@@ -1,8 +1,9 @@
-//! Collectives over light paths that may be blocked. Times where nothing is blocked are those of the paper's formulas, written
-//! out here; what bursts do to a path is Erlang's; what was delivered is proved by the verifier.
+//! Collectives over light paths that may be blocked. Times where nothing is blocked are those of
+//! the paper's formulas, written out here; what bursts do to a path is Erlang's; what was delivered
+//! is proved by the verifier.
 //!
-//! The statistical test runs with a fixed seed and accepts three standard deviations: of 370 seeds of a right
-//! simulator about one would fail.
+//! The statistical test runs with a fixed seed and accepts three standard deviations: of 370 seeds
+//! of a right simulator about one would fail.
 
 use std::slice;
 
@@ -147,7 +148,8 @@ fn without_refusals_times_are_those_of_the_formulas() {
 #[test]
 fn propagation_of_the_route_adds_to_every_message() {
     let made = message();
-    // Two links of 1 ms: 10 ms for the path, 2 ms, 0.1 ms and a microsecond of light for 1250 bytes.
+    // Two links of 1 ms: 10 ms for the path, 2 ms, 0.1 ms and a microsecond of light for 1250
+    // bytes.
     let network = "electrical_ring:ranks=5,wavelengths=1,rate=10Gb/s,latency=1ms";
     let run = &alone(network, &[job(&made, &[0, 2], "1250B")], "")[0];
     assert_eq!(run.time, Some(Time::from_ps(12 * MS + MS / 10 + MS / 1000)));
@@ -245,7 +247,8 @@ fn bursts_and_paths_take_wavelengths_from_each_other() {
         let outcome = run(network, &jobs, &work, &text, 1).unwrap();
         let run = &outcome.replications[0];
         assert_eq!(run.jobs[0].time, Some(Time::from_ps(18 * MS)));
-        // Two come while it is held, one goes the other way, one comes when it has just been released.
+        // Two come while it is held, one goes the other way, one comes when it has just been
+        // released.
         assert_eq!(
             (run.bursts.offered, run.bursts.lost),
             (4, 2),
@@ -406,8 +409,8 @@ fn check(job: &Job<'_>, run: &JobRun, case: &str) {
 
 #[test]
 fn a_phase_that_does_not_fit_is_cut_by_degrading_and_named_otherwise() {
-    // In a row of four nodes, 0 and 2 exchange blocks over a link that 1 and 3 need as well, and then
-    // neighbours do.
+    // In a row of four nodes, 0 and 2 exchange blocks over a link that 1 and 3 need as well, and
+    // then neighbours do.
     let network = "custom:ranks=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s,latency=0s";
     let made = schedule(CollectiveKind::AllGather, "recursive_doubling", 4);
     let job = job(&made, &[0, 2, 1, 3], "1KB");

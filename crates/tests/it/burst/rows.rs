@@ -1,5 +1,5 @@
-//! The 2 x 5 ladder with ten hosts at each node: the rows of an independent simulation, and what must
-//! hold whatever the numbers are.
+//! The 2 x 5 ladder with ten hosts at each node: the rows of an independent simulation, and what
+//! must hold whatever the numbers are.
 
 use opticoll::simulate::burst::BurstOutcome;
 
@@ -55,8 +55,8 @@ fn one_way_signalling_loses_as_in_another_simulation() {
     // It goes on learning: 1.0 to 1.3e-2 there.
     let learnt = format!("{} warm_up=3e6 replications=1", one_way("pwa"));
     check_row(28, &learnt, 1.15e-2, 0.13);
-    // Of its first bursts many more are lost: 2.25e-2 of those from 1e5 to 3e5, where another simulation counts
-    // tries as we do.
+    // Of its first bursts many more are lost: 2.25e-2 of those from 1e5 to 3e5, where another
+    // simulation counts tries as we do.
     let learning = "signalling=jet assignment=pwa warm_up=1e5 replications=8 bursts=1600000";
     check_row(28, learning, 2.25e-2, 0.12);
 }

@@ -38,7 +38,8 @@ fn networks_are_spelled_like_their_fabrics() {
 #[test]
 fn a_node_of_a_ladder_knows_all_shortest_routes() {
     let network = BurstNetwork::of(&Medium::parse(&ladder(28)).unwrap()).unwrap();
-    // From the first node of one row to the last of the other: four along, one across, at any of five.
+    // From the first node of one row to the last of the other: four along, one across, at any of
+    // five.
     let routes = network.routes(0, 9);
     assert_eq!(routes.len(), 5);
     assert!(routes.iter().all(|route| route.len() == 5));

@@ -1,6 +1,6 @@
-//! A slow simulator, written to be read: it keeps every reservation ever made and looks through all of
-//! them each time. It is given bursts one by one and must decide all of them as the fast one does; of a
-//! random choice it only asks that it is among those allowed.
+//! A slow simulator, written to be read: it keeps every reservation ever made and looks through all
+//! of them each time. It is given bursts one by one and must decide all of them as the fast one
+//! does; of a random choice it only asks that it is among those allowed.
 
 use std::collections::BTreeMap;
 
@@ -417,7 +417,8 @@ impl Slow<'_> {
         })
     }
 
-    /// Those with a better score than the taken one were tried; all of them where none was taken whole.
+    /// Those with a better score than the taken one were tried; all of them where none was taken
+    /// whole.
     fn learn_route(&mut self, burst: usize, chosen: Option<&[u32]>, links: &[Wanted]) {
         let whole = self.settings.converters == Converters::Full
             || self.settings.assignment == WavelengthChoice::Pwa

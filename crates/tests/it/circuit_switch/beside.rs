@@ -41,7 +41,8 @@ fn messages_of_a_rank_share_the_network() {
             "{ranks}"
         );
         for policy in [Policy::PerPort, Policy::Planes] {
-            // One message of a rank after the other; which ranks wait for one another depends on their order.
+            // One message of a rank after the other; which ranks wait for one another depends on
+            // their order.
             let found = time(AllToAll, all, &fabric, size, policy);
             let one = LATENCY + 1000 * SLOW;
             assert!(
@@ -112,7 +113,8 @@ fn a_slot_ends_with_what_is_last_on_the_switch_or_beside_it() {
 
 #[test]
 fn settings_go_beside_where_changes_are_dear() {
-    // Steps of halving and doubling on 8 ranks, each on a shift of its own, on the ring, or beside: the least of all sequences.
+    // Steps of halving and doubling on 8 ranks, each on a shift of its own, on the ring, or beside:
+    // the least of all sequences.
     for size in [1u64 << 6, 1 << 12, 1 << 20] {
         for change in [0u64, 1_000, 10_000, 1_000_000] {
             let fabric = fabric(8, &format!("{change}ns"));
@@ -129,7 +131,8 @@ fn settings_go_beside_where_changes_are_dear() {
     }
 }
 
-/// The least time over all sequences of shifts by powers of 2 and steps beside the switch, one by one.
+/// The least time over all sequences of shifts by powers of 2 and steps beside the switch, one by
+/// one.
 fn least(steps: &[(u32, u64)], change: u64, before: Option<u32>) -> u64 {
     let Some((first, rest)) = steps.split_first() else {
         return 0;

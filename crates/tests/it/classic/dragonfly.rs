@@ -1,4 +1,5 @@
-//! The algorithms for dragonflies: proved on many shapes, from every root, at the cost of their formulas.
+//! The algorithms for dragonflies: proved on many shapes, from every root, at the cost of their
+//! formulas.
 
 use opticoll::algorithms;
 use opticoll::algorithms::{Algorithm, AlgorithmError, records, records_for};

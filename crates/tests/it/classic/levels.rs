@@ -1,5 +1,5 @@
-//! The algorithms for tori and for fabrics whose ranks come in groups: proved, at the cost of their theory, in times
-//! computed by hand.
+//! The algorithms for tori and for fabrics whose ranks come in groups: proved, at the cost of their
+//! theory, in times computed by hand.
 
 use opticoll::algorithms;
 use opticoll::algorithms::{AlgorithmError, find};
@@ -148,7 +148,8 @@ fn rails_of_two_servers_take_their_formula() {
     );
 }
 
-/// The chunks that each rank sends to ranks of other servers of 8, and whether all of them stay on their rail.
+/// The chunks that each rank sends to ranks of other servers of 8, and whether all of them stay on
+/// their rail.
 fn crossing(schedule: &Schedule) -> (Vec<usize>, bool) {
     let crosses = |one: &Transfer| one.source / 8 != one.destination / 8;
     let across: Vec<Transfer> = schedule.transfers().filter(crosses).collect();
@@ -179,8 +180,8 @@ fn channels_of_a_ring_leave_servers_at_all_ranks() {
     }
 }
 
-/// Between two servers every piece goes up once and down once; a server with two below it sends it twice. Each chain adds
-/// 7 steps both ways to the trees among servers.
+/// Between two servers every piece goes up once and down once; a server with two below it sends it
+/// twice. Each chain adds 7 steps both ways to the trees among servers.
 #[test]
 fn channels_of_trees_leave_servers_at_all_ranks() {
     for boxes in 1..9usize {

@@ -23,8 +23,8 @@ fn messages(schedule: &Schedule, step: usize) -> Messages {
     messages
 }
 
-/// Checks that rank r sends `of(N, s, r) = (destination, parts)` in each of `steps(N)` steps, a part
-/// being an N-th of the gathered result, of the vector, or of what one rank sends in all.
+/// Checks that rank r sends `of(N, s, r) = (destination, parts)` in each of `steps(N)` steps, a
+/// part being an N-th of the gathered result, of the vector, or of what one rank sends in all.
 fn check(
     kind: CollectiveKind,
     spec: &str,
@@ -210,7 +210,8 @@ fn the_others_send_what_their_definitions_say() {
     );
 }
 
-/// The partner of Swing: even ranks go this far, odd ranks as far the other way (De Sensi et al., section 3.1).
+/// The partner of Swing: even ranks go this far, odd ranks as far the other way (De Sensi et al.,
+/// section 3.1).
 fn swung(ranks: u32, step: u32, rank: u32) -> u32 {
     let distance: i64 = [1, -1, 3, -5, 11, -21, 43][step as usize];
     let sign = if rank % 2 == 0 { 1 } else { -1 };

@@ -67,7 +67,8 @@ fn equal_blocks_take_the_least_time_without_relays_where_planes_divide_them() {
 
 #[test]
 fn bounds_by_hand() {
-    // Rank 0 sends 3 and 1 bytes, rank 1 sends 2: 4 bytes and 2 pairs of rank 0; receivers have 1, 3 and 1 + 1.
+    // Rank 0 sends 3 and 1 bytes, rank 1 sends 2: 4 bytes and 2 pairs of rank 0; receivers have 1,
+    // 3 and 1 + 1.
     let matrix = DemandMatrix::of_matrix(3, &[0, 3, 1, 0, 0, 2, 0, 0, 0]).unwrap();
     let bounds = |fabric: &str, policy: Policy| -> Vec<(&'static str, u64)> {
         let fabric = Fabric::parse(&format!("circuit_switch:ranks=3,{fabric}")).unwrap();
@@ -80,8 +81,9 @@ fn bounds_by_hand() {
             .collect()
     };
     let fabric = "startup=7ps,latency=5ps,reconfiguration=100ps";
-    // Two settings of 12 ps each beside the bytes and one change. One setting with relays: rank 0's 3 bytes over one circuit and 1 over
-    // two, or 5 and 2 x 1 over all; rank 2 is reached in two slots.
+    // Two settings of 12 ps each beside the bytes and one change. One setting with relays: rank 0's
+    // 3 bytes over one circuit and 1 over two, or 5 and 2 x 1 over all; rank 2 is reached in two
+    // slots.
     let direct = 2 * 12 + 100 + 4 * BETA;
     let relayed = 7 + 2 * 5 + 4 * BETA;
     assert_eq!(
@@ -137,7 +139,8 @@ fn settings(ranks: usize) -> Vec<Vec<(usize, usize)>> {
     largest
 }
 
-/// The least time over all sequences of settings of any whole lengths, each of which costs `change`.
+/// The least time over all sequences of settings of any whole lengths, each of which costs
+/// `change`.
 fn least(
     left: &[u32],
     ranks: usize,

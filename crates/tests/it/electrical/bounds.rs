@@ -80,8 +80,8 @@ fn no_plan_is_faster_than_the_bound_and_some_meet_it() {
     }
 }
 
-/// Within a rack of 16 ranks a message waits 1 us, between racks 2 us: 240 copies of a KiB from the root take 19 us, and
-/// what is forwarded waits 3 us.
+/// Within a rack of 16 ranks a message waits 1 us, between racks 2 us: 240 copies of a KiB from the
+/// root take 19 us, and what is forwarded waits 3 us.
 #[test]
 fn what_is_forwarded_takes_the_latencies_of_two_messages() {
     let fabric = Fabric::parse("fat_tree:down=16x16,up=1x8,latency=500ns,rate=100Gb/s").unwrap();
@@ -99,7 +99,8 @@ fn what_is_forwarded_takes_the_latencies_of_two_messages() {
     }
 }
 
-/// Two servers of 8 GPUs: 2 us and a MiB at 400 GB/s between them, and a microsecond within each for 7 of 8 parts.
+/// Two servers of 8 GPUs: 2 us and a MiB at 400 GB/s between them, and a microsecond within each
+/// for 7 of 8 parts.
 #[test]
 fn what_is_summed_up_before_it_crosses_and_spread_after_it_waits_on_both_sides() {
     let fabric = Fabric::parse("dgx_h100:boxes=2,latency=500ns").unwrap();
@@ -111,9 +112,10 @@ fn what_is_summed_up_before_it_crosses_and_spread_after_it_waits_on_both_sides()
     assert_eq!(bound.time, Time::from_ps(2_000_000 + 2_621_440 + 1_750_000));
 }
 
-/// Two servers of 8 GPUs, 1 us apart within a server and 2 us over the network, of which each GPU has 25 GB/s. The 8 links between
-/// the servers carry the root's bytes after 2 us if they are its own, after 3 us if they are another GPU's: 8 T - 2 us - 7 x 3 us
-/// is a MiB at 25 GB/s. So they do backwards.
+/// Two servers of 8 GPUs, 1 us apart within a server and 2 us over the network, of which each GPU
+/// has 25 GB/s. The 8 links between the servers carry the root's bytes after 2 us if they are its
+/// own, after 3 us if they are another GPU's: 8 T - 2 us - 7 x 3 us is a MiB at 25 GB/s. So they do
+/// backwards.
 #[test]
 fn what_comes_late_to_a_link_has_less_time_on_it() {
     let fabric = Fabric::parse("dgx_a100:boxes=2,latency=500ns").unwrap();
@@ -277,7 +279,8 @@ fn cuts_bound_what_single_ranks_do_not() {
     }
 }
 
-/// Counted by hand: the latencies of a shortest way, and what comes from there over the last cables.
+/// Counted by hand: the latencies of a shortest way, and what comes from there over the last
+/// cables.
 #[test]
 fn latencies_count_over_whole_ways() {
     use CollectiveKind::{
@@ -295,7 +298,8 @@ fn latencies_count_over_whole_ways() {
         // Over one of two cables of rank 2 only; whichever way the vector comes, it takes 4 us.
         (row, Broadcast, 2, 0, "latency", 4000.0),
         (row, AllReduce, 0, 0, "latency", 6000.0),
-        // Blocks at 1, 2, 5 and 6 us of an end; the last four take in 4 us after the nearest is there.
+        // Blocks at 1, 2, 5 and 6 us of an end; the last four take in 4 us after the nearest is
+        // there.
         (row, Gather, 0, 10, "latency", 6010.0),
         (row, Gather, 0, 1000, "latency", 7000.0),
         (row, Gather, 0, 3000, "bandwidth", 13_000.0),
@@ -317,8 +321,8 @@ fn latencies_count_over_whole_ways() {
     }
 }
 
-/// A part of the vector leaves for the near rank while the rest waits for the latencies of the far one: what
-/// leaves a rank may move until the end, however far it goes.
+/// A part of the vector leaves for the near rank while the rest waits for the latencies of the far
+/// one: what leaves a rank may move until the end, however far it goes.
 #[test]
 fn latencies_of_what_leaves_a_rank_are_not_added_to_its_bytes() {
     let fabric = "custom:ranks=3,links=0-1@8Gb/s+1-2@80Gb/s,latency=10us";
@@ -366,8 +370,8 @@ fn a_rank_and_the_router_of_its_own_are_a_part() {
         Bytes::new(1_000_000),
     );
     let bound = bound.unwrap().unwrap();
-    // Five blocks of 1 MB over a local and a global cable of 1 MB per ms; by its own cable, 0.1 ms. A group of
-    // two takes in four blocks over two global cables.
+    // Five blocks of 1 MB over a local and a global cable of 1 MB per ms; by its own cable, 0.1 ms.
+    // A group of two takes in four blocks over two global cables.
     assert_eq!((bound.name, bound.time.seconds() * 1e3), ("cut", 2.5));
     let plan = proved(CollectiveKind::AllGather, "ring", &fabric);
     let time = simulate::run(&plan, Bytes::new(1_000_000), &Method::default());

@@ -25,8 +25,8 @@ fn micros(plan: &Plan, simulator: &str, bytes: u64) -> f64 {
 
 #[test]
 fn a_step_takes_its_latency_and_its_most_loaded_link() {
-    // On a line of four, neighbours exchange whole vectors of 1 ms, then ranks at distance 2: two messages each way
-    // on the cable in the middle.
+    // On a line of four, neighbours exchange whole vectors of 1 ms, then ranks at distance 2: two
+    // messages each way on the cable in the middle.
     let line = Fabric::parse("mesh:dims=4,rate=1GB/s,latency=1us").unwrap();
     let plan = proved(CollectiveKind::AllReduce, "recursive_doubling", &line);
     let found = outcome(&plan, "bulk_synchronous", 1_000_000);
@@ -54,8 +54,9 @@ fn each_step_takes_its_overhead_once() {
     assert_eq!(found.critical_path.last().unwrap().end, found.time);
 }
 
-/// On a line of three, everyone sends its block of 1 ms to everyone in one step: two blocks on each link. What goes
-/// one hop begins 1 us before what goes two, and `fluid` gives it the link until then.
+/// On a line of three, everyone sends its block of 1 ms to everyone in one step: two blocks on each
+/// link. What goes one hop begins 1 us before what goes two, and `fluid` gives it the link until
+/// then.
 #[test]
 fn latencies_that_differ_are_the_most_that_it_takes_longer_than_flows() {
     let line = Fabric::parse("mesh:dims=3,rate=1GB/s,latency=1us").unwrap();
@@ -80,7 +81,8 @@ fn on_links_that_flows_do_not_share_each_is_alone() {
     }
 }
 
-/// The sum over steps of the difference between the largest and the least latency of a step's messages (ps).
+/// The sum over steps of the difference between the largest and the least latency of a step's
+/// messages (ps).
 fn spreads(plan: &Plan) -> u64 {
     let network = plan.fabric.network().unwrap();
     let mut route = Vec::new();

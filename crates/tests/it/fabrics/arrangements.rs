@@ -302,7 +302,8 @@ fn grids_are_travelled_dimension_by_dimension() {
     }
 }
 
-/// 2 x 5 nodes of ten computers: 13 pairs of fibres, and 2.33 hops between different nodes on average.
+/// 2 x 5 nodes of ten computers: 13 pairs of fibres, and 2.33 hops between different nodes on
+/// average.
 #[test]
 fn the_ladder_is_that_of_the_burst_switching_grid() {
     let fabric = Fabric::parse("ladder:rungs=5,terminals=10").unwrap();

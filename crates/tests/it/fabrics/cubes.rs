@@ -44,7 +44,8 @@ fn a_cube_needs_two_ports_of_each_switch() {
     assert!(within.switches().is_none());
 }
 
-/// Cables within cubes, and circuits between fibres at the same place of opposite faces, are all the links there are.
+/// Cables within cubes, and circuits between fibres at the same place of opposite faces, are all
+/// the links there are.
 #[test]
 fn links_are_those_of_cubes_and_circuits() {
     for (spec, sides, side) in [

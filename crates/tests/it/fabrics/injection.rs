@@ -1,5 +1,5 @@
-//! The bandwidth that a rank can inject, against a count by hand of what leaves a rank; and the latency to the farthest rank,
-//! against a sum by hand over its route.
+//! The bandwidth that a rank can inject, against a count by hand of what leaves a rank; and the
+//! latency to the farthest rank, against a sum by hand over its route.
 
 use opticoll::fabric::Fabric;
 use opticoll::units::Time;
@@ -84,7 +84,8 @@ const FAR: &[(&str, u64)] = &[
     ("mi250:boxes=2", 2700),
     ("dgx_h100:boxes=2,latency=2us", 8000),
     ("dgx_h100:boxes=2,network_latency=1us", 4000),
-    // A GPU without a link to the other box is two NVLinks away from one that has, and so is the last of the other.
+    // A GPU without a link to the other box is two NVLinks away from one that has, and so is the
+    // last of the other.
     ("dgx2:boxes=2", 300 + 2600 + 300),
     ("wdm_ring:ranks=8,wavelengths=4", 0),
     (

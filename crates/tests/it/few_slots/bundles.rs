@@ -11,7 +11,8 @@ use opticoll::simulate::Policy;
 use super::{check, on};
 use crate::least_charge;
 
-/// What slots of so many blocks take: each a reconfiguration and the blocks of a lightpath, one after the other.
+/// What slots of so many blocks take: each a reconfiguration and the blocks of a lightpath, one
+/// after the other.
 fn of_volumes(volumes: &[u32], block: u64) -> f64 {
     let (reconfiguration, rate) = (25e-6, 40e9);
     let bytes = volumes.iter().map(|&volume| u64::from(volume) * block);
@@ -102,8 +103,8 @@ fn slots_take_what_their_pieces_take() {
     }
 }
 
-/// Holders exchange their sums in one slot: the all_reduce has a slot less than twice its halves, and takes what its
-/// volumes take.
+/// Holders exchange their sums in one slot: the all_reduce has a slot less than twice its halves,
+/// and takes what its volumes take.
 #[test]
 fn sums_that_meet_take_one_slot_in_the_middle() {
     // (ranks, wavelengths, group, meeting, volumes)
@@ -220,8 +221,8 @@ fn bundles_refuse_what_has_no_tree() {
 
 #[test]
 fn several_blocks_on_lightpaths_of_trees_are_near_the_bound() {
-    // A block of 64 KiB takes half a reconfiguration: with one block on a lightpath there would be too many slots, with
-    // three slots too many blocks.
+    // A block of 64 KiB takes half a reconfiguration: with one block on a lightpath there would be
+    // too many slots, with three slots too many blocks.
     for (ranks, wavelengths, percent) in [(64, 8, 15.0), (256, 32, 6.0), (1024, 64, 6.0)] {
         let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
         let fabric = on(ranks, wavelengths);

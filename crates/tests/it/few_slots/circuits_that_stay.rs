@@ -8,7 +8,8 @@ use opticoll::simulate::Policy;
 
 use super::check;
 
-/// The plan of a spelling, with the time that it takes under `on_change` at 1 ns a byte and 1 us for a setting.
+/// The plan of a spelling, with the time that it takes under `on_change` at 1 ns a byte and 1 us
+/// for a setting.
 fn stays_up(spec: &str, kind: CollectiveKind, options: &str, size: &str) -> (Plan, u64) {
     let fabric = format!("wdm_ring:{options},rate=8Gb/s,reconfiguration=1us");
     let fabric = Fabric::parse(&fabric).unwrap();
@@ -32,7 +33,8 @@ fn circuits_that_stay_up_are_paid_once_and_always_busy() {
             assert_eq!(time, 1000 + 100 * (pieces + ranks - 2), "{spec} {options}");
         }
         for kind in [CollectiveKind::Scatter, CollectiveKind::Gather] {
-            // Half of the others' blocks leave the root on each side, none of its channels ever waits.
+            // Half of the others' blocks leave the root on each side, none of its channels ever
+            // waits.
             let size = format!("{}B", 100 * pieces);
             let (_, time) = stays_up(&spec, kind, &options, &size);
             let side = (ranks - 1u64).div_ceil(2) * pieces;
@@ -53,7 +55,8 @@ fn scatters_hop_from_neighbour_to_neighbour_where_light_reaches_no_farther() {
         for kind in [CollectiveKind::Scatter, CollectiveKind::Gather] {
             let size = format!("{}B", 100 * pieces);
             let (_, time) = stays_up(&spec, kind, &options, &size);
-            // The farther half of the others' pieces leaves the root over all channels of its side without a gap.
+            // The farther half of the others' pieces leaves the root over all channels of its side
+            // without a gap.
             let side = (ranks - 1u64).div_ceil(2) * pieces;
             assert_eq!(time, 1000 + 100 * side / wavelengths, "{spec} {options}");
         }
@@ -62,7 +65,8 @@ fn scatters_hop_from_neighbour_to_neighbour_where_light_reaches_no_farther() {
 
 #[test]
 fn chains_next_to_a_cut_take_what_crosses_into_the_last_rank() {
-    // From rank 0 of N, cut next to rank `before`: so many ranks on one side, the others on the other.
+    // From rank 0 of N, cut next to rank `before`: so many ranks on one side, the others on the
+    // other.
     for (ranks, before, wavelengths, pieces) in [(16u64, 3, 4, 8), (9, 2, 1, 5), (12, 0, 2, 3)] {
         let behind = ranks - 1 - before;
         for cut in ["", "cw"] {
@@ -109,8 +113,9 @@ fn blocks_that_hop_from_relay_to_relay_take_the_cut_and_what_is_rounded_up() {
         let size = format!("{}B", 60 * pieces * ranks);
         let (plan, time) = stays_up(&spec, CollectiveKind::AllToAll, &options, &size);
         assert_eq!(u64::from(plan.slots()), ranks / 2, "{options}");
-        // In far step t the blocks for the ranks t and more links away make a hop; ranges that would go on from
-        // rank N - 1 to rank 0 are two, one of which may leave a channel nearly dark.
+        // In far step t the blocks for the ranks t and more links away make a hop; ranges that
+        // would go on from rank N - 1 to rank 0 are two, one of which may leave a channel nearly
+        // dark.
         let far = |channels: u64| {
             let steps = (1..=ranks / 2).map(|blocks| (blocks * pieces).div_ceil(channels));
             1000 + 60 * steps.sum::<u64>()

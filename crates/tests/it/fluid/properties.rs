@@ -311,7 +311,8 @@ fn doubling_the_size_never_shortens_a_collective_and_without_latency_doubles_it(
 
 #[test]
 fn renaming_ranks_of_a_symmetric_network_leaves_the_time_unchanged() {
-    // On a star every renaming is a symmetry; on the tree, exchanging whole leaves and ranks in them.
+    // On a star every renaming is a symmetry; on the tree, exchanging whole leaves and ranks in
+    // them.
     for (platform, parameters, rename) in [
         ("star", None, (|rank| (rank * 7 + 3) % 64) as fn(u32) -> u32),
         ("dragonfly", Some("4,1;1,1;8,1;2"), |rank| rank ^ 1),

@@ -80,9 +80,9 @@ fn with_latencies_and_their_weights_collectives_take_as_long_as_in_simgrid() {
             near(got, expected, 1e-6, case);
             continue;
         }
-        // Ranks that drift apart amplify the smallest difference. SimGrid 3.32 itself gives these times
-        // for the row: as its resolution of time goes from 1e-9 to 1e-15 s, and as the latency of
-        // links is one to three millionths longer, or one or two shorter.
+        // Ranks that drift apart amplify the smallest difference. SimGrid 3.32 itself gives these
+        // times for the row: as its resolution of time goes from 1e-9 to 1e-15 s, and as the
+        // latency of links is one to three millionths longer, or one or two shorter.
         let simgrid = [
             0.00236038044220811,
             0.00236812916250998,

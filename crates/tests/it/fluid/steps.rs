@@ -1,5 +1,5 @@
-//! Flows in steps against the same flows with dependencies, which are neither replayed nor taken for flows
-//! that never meet.
+//! Flows in steps against the same flows with dependencies, which are neither replayed nor taken
+//! for flows that never meet.
 
 use opticoll::fabric::Fabric;
 use opticoll::network::{Link, Network, Routed, Sharing};
@@ -24,7 +24,8 @@ fn as_flows(network: &dyn Network, steps: &dyn Steps, rule: StartRule) -> Flows 
     for step in 0..steps.steps() {
         let mut now = Vec::new();
         steps.step(step, &mut now).unwrap();
-        // Under `link`, flows of a step go in the order in which their sources have what came before.
+        // Under `link`, flows of a step go in the order in which their sources have what came
+        // before.
         let ends = simulate_flows(network, &flows, &FlowOptions::default())
             .unwrap()
             .flows
@@ -66,8 +67,8 @@ fn as_flows(network: &dyn Network, steps: &dyn Steps, rule: StartRule) -> Flows 
     flows
 }
 
-/// Runs steps and the same flows with dependencies. All agrees to one picosecond: instants that are one
-/// to the engine are a thousandth of that apart at these times.
+/// Runs steps and the same flows with dependencies. All agrees to one picosecond: instants that are
+/// one to the engine are a thousandth of that apart at these times.
 fn agree(network: &dyn Network, steps: &dyn Steps, rule: StartRule, case: &str) -> FluidOutcome {
     let options = FlowOptions::default();
     let got = simulate_steps(network, steps, rule, &options).unwrap();
@@ -113,8 +114,8 @@ fn agree(network: &dyn Network, steps: &dyn Steps, rule: StartRule, case: &str) 
     got
 }
 
-/// A profile in longer bins. (Those of a run are as long as its last use of a link needs, which may be
-/// what rounding has left of a rate.)
+/// A profile in longer bins. (Those of a run are as long as its last use of a link needs, which may
+/// be what rounding has left of a rate.)
 fn binned(profile: &Profile, bin: Time) -> Vec<f64> {
     let count = (bin.ps() / profile.bin.ps()) as usize;
     let bins = profile.share.chunks(count);
@@ -122,7 +123,8 @@ fn binned(profile: &Profile, bin: Time) -> Vec<f64> {
         .collect()
 }
 
-/// No two flows move over one link at the same time; each is bounded by a slowest link of its route.
+/// No two flows move over one link at the same time; each is bounded by a slowest link of its
+/// route.
 fn never_meet(network: &dyn Network, flows: &Flows, outcome: &FluidOutcome, case: &str) {
     let mut uses: Vec<Vec<(u64, u64)>> = vec![Vec::new(); network.links().len()];
     for at in 0..flows.len() {
@@ -216,7 +218,8 @@ impl Steps for Listed {
     }
 }
 
-/// A switch with cables of their own rates and latencies; some pairs of ranks also cross one link more.
+/// A switch with cables of their own rates and latencies; some pairs of ranks also cross one link
+/// more.
 fn uneven_star() -> impl Strategy<Value = Routed> {
     let cable = (1u64..8, 0u64..4, 0..8u8).prop_map(|(rate, latency, kind)| Link {
         rate: Rate::from_bits_per_second(rate * 1_000_000_000).unwrap(),
@@ -348,9 +351,9 @@ fn flows_that_never_meet_are_known() {
     }
 }
 
-/// Chunks of two sizes that go round a ring of cables with two latencies, as a vector of 17 bytes more
-/// than a multiple of N is cut: no step is like another. The slow flow from each leaf is waited for by
-/// its neighbours in every step.
+/// Chunks of two sizes that go round a ring of cables with two latencies, as a vector of 17 bytes
+/// more than a multiple of N is cut: no step is like another. The slow flow from each leaf is
+/// waited for by its neighbours in every step.
 #[test]
 fn a_ring_of_uneven_chunks_and_cables_takes_its_maxima_and_sums() {
     let ranks = 64u64;
@@ -390,8 +393,8 @@ fn a_ring_of_uneven_chunks_and_cables_takes_its_maxima_and_sums() {
     assert_eq!(got.ranks.finish, expected);
 }
 
-/// Steps without flows, once and twice, between steps that come again: in number and order the flows are those of
-/// the other steps.
+/// Steps without flows, once and twice, between steps that come again: in number and order the
+/// flows are those of the other steps.
 #[test]
 fn steps_without_flows_are_passed_over() {
     let fabric = Fabric::parse("crossbar:ranks=4,latency=1us").unwrap();
@@ -422,8 +425,9 @@ fn steps_without_flows_are_passed_over() {
     }
 }
 
-/// Under the rule `step` any step that comes again takes as long as before, whatever came between. Steps that
-/// alternate must be replayed, since only then does their record not grow with the number of flows.
+/// Under the rule `step` any step that comes again takes as long as before, whatever came between.
+/// Steps that alternate must be replayed, since only then does their record not grow with the
+/// number of flows.
 #[test]
 fn steps_that_alternate_are_replayed() {
     let fabric = Fabric::parse("crossbar:ranks=8,latency=1us").unwrap();

@@ -221,8 +221,8 @@ fn flows_share_wait_and_are_capped_as_told() {
     }
 }
 
-/// Two flows share a link of 1 byte per ns: 1000 bytes until 2000 ns, when the other has 2000 of its
-/// 3000 left, until 4000 ns; then a third one of 500 bytes, from 5000 ns on.
+/// Two flows share a link of 1 byte per ns: 1000 bytes until 2000 ns, when the other has 2000 of
+/// its 3000 left, until 4000 ns; then a third one of 500 bytes, from 5000 ns on.
 #[test]
 fn a_links_use_over_time_is_a_step_function() {
     let link = |gigabits: u64| Link {

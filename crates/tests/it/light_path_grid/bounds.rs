@@ -1,5 +1,5 @@
-//! Bounds on grids of light paths: met where theory meets them, above by every plan, and phases as few as trying
-//! all finds.
+//! Bounds on grids of light paths: met where theory meets them, above by every plan, and phases as
+//! few as trying all finds.
 
 use opticoll::bounds::light_path_grid::{SetUps, best, least_slots};
 use opticoll::collective::{Collective, CollectiveKind};
@@ -65,7 +65,8 @@ fn phases_and_slots_are_weighed_against_each_other() {
     use CollectiveKind::{AllGather, Barrier, Broadcast};
     use SetUps::{Kept, Released, Warm};
     for (ranks, ports, kind, set_ups, expected) in [
-        // Two ports: a ring of 9 needs 4 slots and one set-up, a tree two of both: 4 x 0.1 ms is less than 10 ms.
+        // Two ports: a ring of 9 needs 4 slots and one set-up, a tree two of both: 4 x 0.1 ms is
+        // less than 10 ms.
         (9, 2, Barrier, Released, 2 * E + 4 * A),
         (9, 2, Barrier, Kept, E + 4 * A),
         (9, 2, Barrier, Warm, 4 * A),
@@ -74,7 +75,8 @@ fn phases_and_slots_are_weighed_against_each_other() {
         // Three ports, trees of degree 3: within 1, 2, 3 edges are 4, 10, 22 ranks.
         (22, 3, Barrier, Released, 2 * E + 3 * A),
         (23, 3, Barrier, Released, 2 * E + 4 * A),
-        // More ports than others: several paths to the same one. The root sends the vector to three, and times are rounded down.
+        // More ports than others: several paths to the same one. The root sends the vector to
+        // three, and times are rounded down.
         (
             4,
             9,
@@ -99,8 +101,9 @@ fn phases_and_slots_are_weighed_against_each_other() {
 
 #[test]
 fn blocks_take_more_hops_in_fewer_slots() {
-    // With one port and S slots there are C(S, h) ways of h hops. 7 blocks of 1 MB over 3 slots take 3 + 2 * 3 + 3 = 12 hops, over 4
-    // slots 4 + 2 * 3 = 10, over 7 slots one each; a slot takes 0.1 ms, with set-ups 10.1 ms, a block 8 ms.
+    // With one port and S slots there are C(S, h) ways of h hops. 7 blocks of 1 MB over 3 slots
+    // take 3 + 2 * 3 + 3 = 12 hops, over 4 slots 4 + 2 * 3 = 10, over 7 slots one each; a slot
+    // takes 0.1 ms, with set-ups 10.1 ms, a block 8 ms.
     let fabric = Fabric::parse("light_path_grid:ranks=8").unwrap();
     let least = |slot: u64, bytes: u64| {
         let slots = [(3, 12), (4, 10), (5, 9), (6, 8), (7, 7)];
@@ -124,7 +127,8 @@ fn blocks_take_more_hops_in_fewer_slots() {
 
 #[test]
 fn a_vector_in_the_fewest_slots_is_sent_whole_in_each() {
-    // 2^3 ranks in 3 slots: who has a byte sends it in every slot. Set-ups of 5 s leave no time for a fourth slot.
+    // 2^3 ranks in 3 slots: who has a byte sends it in every slot. Set-ups of 5 s leave no time for
+    // a fourth slot.
     let slow = "light_path_grid:ranks=8,establish=5s,release=0s";
     let fabric = Fabric::parse(slow).unwrap();
     for (kind, algorithm) in [

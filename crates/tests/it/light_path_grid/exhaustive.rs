@@ -1,5 +1,5 @@
-//! The least times of all plans of three and four ranks with one port, by trying all, state by state: no bound is above them, and no
-//! plan of as many pieces is below them.
+//! The least times of all plans of three and four ranks with one port, by trying all, state by
+//! state: no bound is above them, and no plan of as many pieces is below them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -15,7 +15,8 @@ use opticoll::units::Bytes;
 const SLOT: u64 = 100_000_000;
 const BYTE: u64 = 8_000;
 
-/// The least cost from a state to one that is an end, over all states that `next` leads to, with their costs.
+/// The least cost from a state to one that is an end, over all states that `next` leads to, with
+/// their costs.
 fn least<State: Ord + Clone>(
     start: State,
     is_end: impl Fn(&State) -> bool,

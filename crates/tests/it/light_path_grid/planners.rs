@@ -63,7 +63,8 @@ fn pieces_go_along_all_dimensions_of_a_hypercube() {
 
 #[test]
 fn the_last_pieces_take_no_slot_more_than_they_must() {
-    // K pieces leave one after the other, and the last one needs as many slots as ranks have dimensions.
+    // K pieces leave one after the other, and the last one needs as many slots as ranks have
+    // dimensions.
     for dimensions in 2..=6u64 {
         let fabric = format!("light_path_grid:ranks={}", 1 << dimensions);
         for pieces in 1..=2 * dimensions {
@@ -94,7 +95,8 @@ fn halves_are_exchanged_along_some_dimensions() {
                 "{halvings} on {fabric}"
             );
         }
-        // Without halvings, and with all of them, slots and bytes are those of the algorithms known.
+        // Without halvings, and with all of them, slots and bytes are those of the algorithms
+        // known.
         for (halvings, known) in [(0, "recursive_doubling"), (dimensions, "halving_doubling")] {
             let name = format!("halving_doubling:halvings={halvings}");
             let own = timed(&fabric, kind, &name, 64_000, "free");

@@ -1,5 +1,5 @@
-//! Placement on a grid of lightpaths, and its specification. The reference verifier judges mutants of
-//! its plans (tests/test_light_paths.py).
+//! Placement on a grid of lightpaths, and its specification. The reference verifier judges mutants
+//! of its plans (tests/test_light_paths.py).
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;

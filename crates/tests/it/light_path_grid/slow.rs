@@ -1,5 +1,6 @@
-//! A slow simulation that knows no ports: every rank has a list of the others to whom it has a path. Its
-//! times must be those of the circuit simulator for every algorithm and every way with paths.
+//! A slow simulation that knows no ports: every rank has a list of the others to whom it has a
+//! path. Its times must be those of the circuit simulator for every algorithm and every way with
+//! paths.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,8 +76,8 @@ fn most_partners(pairs: &BTreeSet<Pair>) -> usize {
     partners.values().copied().max().unwrap_or(0)
 }
 
-/// What the groups pay where every rank keeps the paths used last, after `runs` - 1 earlier runs. Within a
-/// group paths are looked at slot by slot, as the ports of a plan were given.
+/// What the groups pay where every rank keeps the paths used last, after `runs` - 1 earlier runs.
+/// Within a group paths are looked at slot by slot, as the ports of a plan were given.
 fn kept(plan: &Plan, size: u64, ports: usize, runs: usize) -> u64 {
     let slots = slots(plan, size);
     let groups = groups(&slots, ports);

@@ -54,7 +54,8 @@ fn simulated_times_are_the_formulas() {
     }
 }
 
-/// Among 64 ranks, an algorithm and bytes; microseconds where all paths are there, with 1, 2, 3, 4 ports.
+/// Among 64 ranks, an algorithm and bytes; microseconds where all paths are there, with 1, 2, 3, 4
+/// ports.
 const WORKED: &str = "
 broadcast | linear | 1000 | 6804 | 636804 | - | - | 166804
 broadcast | linear | 100000 | 56700 | 686700 | - | - | 216700
@@ -112,7 +113,8 @@ fn every_message_is_rounded_up() {
     assert_eq!(outcome.time.ps(), 4 * (3_000_000 + message) + 3_000_000_000);
 }
 
-/// A collective, its algorithm, ranks and ports; set-ups and releases paid with kept paths, with warm.
+/// A collective, its algorithm, ranks and ports; set-ups and releases paid with kept paths, with
+/// warm.
 const KEPT: &str = r"
 # The ring is there from one time to the next.
 all_gather | ring | 8 | 2 | 1 0 | 0 0

@@ -1,4 +1,5 @@
-//! Where simulated time ends, after 2^60 ps: an error on either side of which nothing hangs and no time wraps.
+//! Where simulated time ends, after 2^60 ps: an error on either side of which nothing hangs and no
+//! time wraps.
 
 use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
@@ -38,8 +39,8 @@ fn run(
 
 #[test]
 fn a_time_beyond_the_end_is_an_error_however_little_beyond() {
-    // Six messages of a quarter of the size one after the other, at one byte in eight seconds over two
-    // links, chunk by chunk: more than 12 s a byte in all, and less than 24 s.
+    // Six messages of a quarter of the size one after the other, at one byte in eight seconds over
+    // two links, chunk by chunk: more than 12 s a byte in all, and less than 24 s.
     let fabric = Fabric::parse("crossbar:ranks=4,rate=1b/s").unwrap();
     let schedule = ring(&fabric);
     for arbitration in [
@@ -170,7 +171,8 @@ fn a_driven_network_ends_there_too() {
 
 #[test]
 fn more_bytes_than_64_bits_count_are_an_error() {
-    // Each of 20 terminals sends 10^18 B in the first microsecond, while a message of 4 KiB is on its way.
+    // Each of 20 terminals sends 10^18 B in the first microsecond, while a message of 4 KiB is on
+    // its way.
     let fabric = Fabric::parse("crossbar:ranks=20,rate=1GB/s").unwrap();
     let schedule = sends(20, &[(0, 1)]);
     let large = Bytes::new(1_000_000_000_000_000_000);

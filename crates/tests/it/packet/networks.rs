@@ -90,8 +90,8 @@ fn rings_deadlock_on_one_channel() {
 
 #[test]
 fn fixed_routes_take_the_sum_of_their_parts() {
-    // Fabric, destination of rank 0, links between, routers. Where ranks are routers, ports of their
-    // own into and out of the network come on top, without latency.
+    // Fabric, destination of rank 0, links between, routers. Where ranks are routers, ports of
+    // their own into and out of the network come on top, without latency.
     let cases = [
         ("crossbar:ranks=4", 1, 2, 2, 1),
         ("fat_tree:down=4x4,up=1x2", 15, 4, 4, 3),

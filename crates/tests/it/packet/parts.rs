@@ -1,4 +1,5 @@
-//! Networks in parts, each on a thread of its own: the outcome is that of one part, to the last bit.
+//! Networks in parts, each on a thread of its own: the outcome is that of one part, to the last
+//! bit.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;

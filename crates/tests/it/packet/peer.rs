@@ -95,7 +95,8 @@ fn single_messages_take_what_they_take_in_codes() {
 
 #[test]
 fn uniform_traffic_meets_codes() {
-    // p; routing; message mean us; chunk mean us; routers per chunk; last delivery us; minimal chunks
+    // p; routing; message mean us; chunk mean us; routers per chunk; last delivery us; minimal
+    // chunks
     let rows = [
         (
             2,
@@ -294,8 +295,8 @@ fn all_gathers_meet_codes() {
 
 #[test]
 fn drawn_delays_break_ties_as_codes_does() {
-    // Shuffled Bruck with 64 B: chunks of many ranks come to routers at one instant, in an order that
-    // is random with draws. CODES's value is one draw of that as well.
+    // Shuffled Bruck with 64 B: chunks of many ranks come to routers at one instant, in an order
+    // that is random with draws. CODES's value is one draw of that as well.
     let fabric = balanced(4);
     let bruck = named(CollectiveKind::AllGather, "bruck", &fabric);
     let placement = shuffled(1056, 1);
@@ -318,9 +319,10 @@ fn drawn_delays_break_ties_as_codes_does() {
 
 #[test]
 fn where_two_streams_of_chunks_meet_a_link_decides_when_it_is_free() {
-    // Natural ring, 72 x 4 KiB: CODES took 111.9 us. On the twice used link either all chunks are decided
-    // as they come (104.5 us), or, once two come within a hand-over, when the link is free, and then those
-    // of one stream go before all others (111 to 115 us). Most draws bring two together.
+    // Natural ring, 72 x 4 KiB: CODES took 111.9 us. On the twice used link either all chunks are
+    // decided as they come (104.5 us), or, once two come within a hand-over, when the link is free,
+    // and then those of one stream go before all others (111 to 115 us). Most draws bring two
+    // together.
     let fabric = balanced(2);
     let ring = named(CollectiveKind::AllGather, "ring", &fabric);
     let drawn = |arbitration| -> Vec<f64> {

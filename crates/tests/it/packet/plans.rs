@@ -245,7 +245,8 @@ fn a_watcher_breaks_a_simulation_off() {
 
 #[test]
 fn a_rank_reached_in_the_instant_in_which_it_begins_still_sends() {
-    // One message of 1 B, one of none; without delays that takes twice 100 ps, over two links, and nothing.
+    // One message of 1 B, one of none; without delays that takes twice 100 ps, over two links, and
+    // nothing.
     let fabric = Fabric::parse("crossbar:ranks=2,rate=10GB/s").unwrap();
     let plan = placed(CollectiveKind::AllToAll, "direct", &fabric.to_string());
     for issue in ["sequential", "together"] {

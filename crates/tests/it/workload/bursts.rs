@@ -1,5 +1,5 @@
-//! Messages of a program over light paths that are asked for one by one: formulas, a slow simulation, and what is
-//! delivered where bursts refuse them.
+//! Messages of a program over light paths that are asked for one by one: formulas, a slow
+//! simulation, and what is delivered where bursts refuse them.
 
 use opticoll::families::Medium;
 use opticoll::simulate::SimulationError;
@@ -57,8 +57,8 @@ fn recursive_doubling_takes_its_formula() {
                 .each_ref()
                 .map(|(name, text)| (*name, text.as_str()));
             let (replayed, set_ups, blocked) = carried(&program, &over(WIDE, &settings)).unwrap();
-            // With one port the path of the next step waits for the release of the last; with two, that
-            // of the last step but one is long released.
+            // With one port the path of the next step waits for the release of the last; with two,
+            // that of the last step but one is long released.
             let expected = match ports {
                 1 => rounds * (2 + 1) + (rounds - 1) * 3,
                 _ => rounds * (2 + 1),
@@ -124,7 +124,8 @@ fn every_message_is_delivered_once_whatever_bursts_refuse() {
 
 #[test]
 fn a_path_that_is_refused_too_often_ends_the_replay() {
-    // Hosts 0 and 1 are at one node, 8 and 9 at the opposite one: one wavelength is too few for both.
+    // Hosts 0 and 1 are at one node, 8 and 9 at the opposite one: one wavelength is too few for
+    // both.
     let rows = "0,Send,8,1000000000,0,1,0,,0\n1,Send,9,8,0,1,0,,1000\n8,Recv,0,0,1000000000,1,0,,0\n\
                 9,Recv,1,0,8,1,0,,0\n";
     let program = program_of(10, rows).unwrap();
@@ -295,8 +296,8 @@ fn quickly(ports: usize, asked: &[((u32, u32), u64, u64)]) -> Vec<u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Sizes differ in a bit of their own, and all else is in multiples of 8 us: no two things happen at once but
-    /// messages that are ready together.
+    /// Sizes differ in a bit of their own, and all else is in multiples of 8 us: no two things
+    /// happen at once but messages that are ready together.
     #[test]
     fn messages_arrive_when_a_slow_simulation_says(
         ports in 1usize..4,

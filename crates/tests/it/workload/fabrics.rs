@@ -1,5 +1,5 @@
-//! Replays over simulated networks against the simulators themselves, which time plans and flows without
-//! a replay.
+//! Replays over simulated networks against the simulators themselves, which time plans and flows
+//! without a replay.
 
 use std::collections::BTreeMap;
 
@@ -116,8 +116,8 @@ fn a_collective_alone_takes_as_long_as_its_plan_under_fluid() {
     assert!(compared > 100, "{compared}");
 }
 
-/// Algorithms in whose steps each rank sends one message and receives one of the same length: there it
-/// does not matter whether a step ends when a message has left or not.
+/// Algorithms in whose steps each rank sends one message and receives one of the same length: there
+/// it does not matter whether a step ends when a message has left or not.
 #[test]
 fn a_collective_alone_takes_as_long_as_its_plan_packet_by_packet() {
     use CollectiveKind::{AllGather, AllToAll, Barrier};
@@ -182,7 +182,8 @@ fn random_programs_take_as_long_as_flows_that_wait_for_one_another() {
         let mut draws = Draws(seed);
         let fabric = Fabric::parse(FABRICS[draws.below(4) as usize]).unwrap();
         let ranks = u64::from(fabric.ranks());
-        // Local work before the first call only; afterwards a flow waits for what its source received.
+        // Local work before the first call only; afterwards a flow waits for what its source
+        // received.
         let work: Vec<u64> = (0..ranks).map(|_| draws.below(50) * 1000).collect();
         let mut received: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
         let mut flows = Flows::default();
@@ -224,10 +225,10 @@ fn random_programs_take_as_long_as_flows_that_wait_for_one_another() {
 
 #[test]
 fn a_message_is_late_and_delays_what_waits_for_it() {
-    // 1 byte takes 0.8 ns; latency 1 us on each of two links. Rank 2 sends while rank 0's message is on
-    // the way to the same rank: both share its link from then on. Rank 0's 10 000 bytes begin at 0 and
-    // move from 2 us; rank 2's 10 000 from 2 us + 4 us. By then 5 000 are left of the first; at half the
-    // rate they take 8 us: 14 us. Of the second 5 000 are left then: 18 us.
+    // 1 byte takes 0.8 ns; latency 1 us on each of two links. Rank 2 sends while rank 0's message
+    // is on the way to the same rank: both share its link from then on. Rank 0's 10 000 bytes begin
+    // at 0 and move from 2 us; rank 2's 10 000 from 2 us + 4 us. By then 5 000 are left of the
+    // first; at half the rate they take 8 us: 14 us. Of the second 5 000 are left then: 18 us.
     let rows = "0,Send,1,10000,0,0,0,,0\n2,Send,1,10000,0,0,0,,4000\n\
                 1,Recv,0,0,10000,0,0,,0\n1,Recv,2,0,10000,0,0,,0\n1,Finalize,,0,0,,0,,500";
     let program = program_of(3, rows).unwrap();

@@ -6,8 +6,8 @@ use opticoll::workload::goal_text;
 
 use super::run;
 
-/// A node: kind (1 send, 2 receive, 3 work), peer, amount, tag, processor; whose end and whose begin it
-/// waits for.
+/// A node: kind (1 send, 2 receive, 3 work), peer, amount, tag, processor; whose end and whose
+/// begin it waits for.
 type Statement = ((u8, u32, u64, u32, u8), &'static [u32], &'static [u32]);
 
 /// Ranks 0 and 1 exchange; rank 0 works on two processors meanwhile.
@@ -62,8 +62,8 @@ fn work_and_messages_wait_for_what_they_require() {
         latency: Time::from_ps(100_000),
         rate: Rate::from_bits_per_second(8_000_000_000).unwrap(),
     };
-    // 50, the work of processor 1 until 550. With messages: sent at 50, there at 160, answered at 260,
-    // there at 380, and 30 more; so processor 1 ends last.
+    // 50, the work of processor 1 until 550. With messages: sent at 50, there at 160, answered at
+    // 260, there at 380, and 30 more; so processor 1 ends last.
     let times = [
         run(&program, &mut Zero).time,
         run(&program, &mut model).time,

@@ -1,5 +1,5 @@
-//! Light paths that ranks keep in a replay: against the same for one collective, and against a readable list
-//! of what was used last.
+//! Light paths that ranks keep in a replay: against the same for one collective, and against a
+//! readable list of what was used last.
 
 use std::collections::BTreeSet;
 
@@ -151,7 +151,8 @@ proptest! {
 
 #[test]
 fn a_path_with_an_open_request_stays() {
-    // One port: the path to rank 1 is open while messages go to rank 2 and come back; then one of the two goes.
+    // One port: the path to rank 1 is open while messages go to rank 2 and come back; then one of
+    // the two goes.
     let rows = [
         "0,Irecv,1,0,8,1,0,1,0",
         "0,Send,2,8,0,1,0,,0",
@@ -184,7 +185,8 @@ fn what_the_run_before_never_waited_for_is_over() {
     .map(String::from);
     let network = "light_path_grid:ports=1";
     let done = replayed(&program(3, &rows), network, "warm", &Algorithms::default());
-    // With one port rank 0 leaves rank 1 for rank 2, and comes back; the others have their only path.
+    // With one port rank 0 leaves rank 1 for rank 2, and comes back; the others have their only
+    // path.
     assert_eq!(done.replayed.ranks.set_ups, [2, 0, 0]);
 }
 
@@ -202,7 +204,8 @@ fn real_runs_pay_less_for_paths_that_stay() {
         assert!(kept < released && warm <= kept, "{application}");
         assert_eq!((kept.2, warm.2), (released.2, released.2));
         if application == "ep" {
-            // Only the four partners of recursive doubling: one set-up of each rank, or none at all.
+            // Only the four partners of recursive doubling: one set-up of each rank, or none at
+            // all.
             assert_eq!((kept.1, warm.1), (16, 0));
         }
     }
@@ -210,7 +213,8 @@ fn real_runs_pay_less_for_paths_that_stay() {
 
 #[test]
 fn within_a_collective_too_the_path_used_last_stays() {
-    // Partners of rank 0: 1, 2, 4, 4, 2, 1, over three ports. Then the path to 4 goes for that to 3, and not that to 1.
+    // Partners of rank 0: 1, 2, 4, 4, 2, 1, over three ports. Then the path to 4 goes for that to
+    // 3, and not that to 1.
     let rows = (0..8).map(|rank| format!("{rank},Allreduce,,1000,1000,,0,,0"));
     let mut rows: Vec<String> = rows.collect();
     for to in [3, 1] {

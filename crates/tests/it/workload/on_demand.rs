@@ -73,7 +73,8 @@ fn light_paths_are_set_up_when_there_is_room() {
             &[10 + 100 + 3 + 2 * 5 + 50],
         ),
         (
-            // Three flits of 16 bytes are converted 51 ns after the first bit, and then the one of 2 bytes.
+            // Three flits of 16 bytes are converted 51 ns after the first bit, and then the one of
+            // 2 bytes.
             "flits are converted one after the other",
             "ranks=4,wavelengths=1,conversion=3ns,flit=16B",
             Free,
@@ -159,7 +160,8 @@ fn light_paths_are_set_up_when_there_is_room() {
             &[150, 350, 550],
         ),
         (
-            // Link 0 is full on channel 0, link 1 on channel 1: only with converters is there a way.
+            // Link 0 is full on channel 0, link 1 on channel 1: only with converters is there a
+            // way.
             "without converters a channel is free all the way or not at all",
             "ranks=9,wavelengths=2",
             Free,
@@ -189,8 +191,8 @@ fn light_paths_are_set_up_when_there_is_room() {
 /// End, links, channel, source, destination.
 type Lit = (u64, Vec<(u32, u32)>, u32, u32, u32);
 
-/// The same by looking at every pair of messages in every nanosecond: each that waits is tried in order,
-/// against all that are lit. Without set-up.
+/// The same by looking at every pair of messages in every nanosecond: each that waits is tried in
+/// order, against all that are lit. Without set-up.
 fn slow(ring: &WdmRing, asked: &[Asked]) -> Vec<u64> {
     let links = |source: u32, destination: u32, direction: Direction| -> Vec<(u32, u32)> {
         let hops = ring.hops(source, destination, direction);

@@ -1,5 +1,5 @@
-//! Real runs of the NAS benchmarks against what their traces say of themselves, and against times that
-//! an independent simulator gives for the same messages.
+//! Real runs of the NAS benchmarks against what their traces say of themselves, and against times
+//! that an independent simulator gives for the same messages.
 
 use std::fs;
 use std::io::Read;
@@ -32,13 +32,14 @@ fn program(application: &str) -> Program {
     expand(&trace, &Algorithms::default()).unwrap()
 }
 
-/// Messages of the collectives on 16 ranks: recursive doubling 16 log2 16, a tree 15, pairwise 16 x 15.
+/// Messages of the collectives on 16 ranks: recursive doubling 16 log2 16, a tree 15, pairwise 16 x
+/// 15.
 const DOUBLING: u64 = 64;
 const TREE: u64 = 15;
 const PAIRWISE: u64 = 240;
 
-/// Application, rows, messages, makespan on a network of zero cost in ns (by LogGOPSim with L = o = g =
-/// G = 0).
+/// Application, rows, messages, makespan on a network of zero cost in ns (by LogGOPSim with L = o =
+/// g = G = 0).
 const RUNS: &[(&str, usize, u64, u64)] = &[
     ("ep", 112, 5 * DOUBLING, 234_096_151),
     ("ft", 336, 8 * TREE + 8 * PAIRWISE + DOUBLING, 145_621_157),
@@ -100,7 +101,8 @@ fn messages_and_bytes_are_those_of_the_table() {
     }
 }
 
-/// The bytes that leave their rank in exchanges of various sizes: rows `# v` without the rank's own.
+/// The bytes that leave their rank in exchanges of various sizes: rows `# v` without the rank's
+/// own.
 fn various(text: &str) -> u128 {
     let mut rank = 0;
     let mut sum = 0;
@@ -137,8 +139,8 @@ impl Live for OneByteLess {
 
 #[test]
 fn latency_costs_what_loggopsim_says_where_no_receiver_is_blocked() {
-    // FT and MG differ, and IS and CG at the short latency: their receivers are blocked by messages that
-    // come early, which ours are not.
+    // FT and MG differ, and IS and CG at the short latency: their receivers are blocked by messages
+    // that come early, which ours are not.
     let runs = [
         ("ep", "100us", 235_748_568),
         ("ep", "10.1ms", 435_742_596),

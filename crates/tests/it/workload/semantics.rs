@@ -58,7 +58,8 @@ fn messages_end_when_the_semantics_say() {
     // Eager, rendezvous, and LogGP.
     let cases: &[(&str, u32, &str, [u64; 3])] = &[
         (
-            // The sender is ready at 10, the receiver at 50: 10 + 100 + 20, 50 + 120, 5 + 10 + 120 + 5.
+            // The sender is ready at 10, the receiver at 50: 10 + 100 + 20, 50 + 120, 5 + 10 + 120
+            // + 5.
             "the receiver is late",
             2,
             "0,Send,1,20,0,0,0,,10\n1,Recv,0,0,20,0,0,,50",
@@ -87,27 +88,30 @@ fn messages_end_when_the_semantics_say() {
             [500, 500, 505],
         ),
         (
-            // Without contention both are there at 120. Ports: left at 5 and 10 become 5 and 35 (g), heads
-            // at 105 and 135, streams of 20: 155, and o.
+            // Without contention both are there at 120. Ports: left at 5 and 10 become 5 and 35
+            // (g), heads at 105 and 135, streams of 20: 155, and o.
             "two messages of one sender",
             2,
             "0,Send,1,20,0,0,0,,0\n0,Send,1,20,0,1,0,,0\n1,Irecv,0,0,20,0,0,0,0\n1,Irecv,0,0,20,1,0,1,0\n1,Waitall,,0,0,,0,,0",
             [120, 140, 160],
         ),
         (
-            // Two senders: heads at 105 for both, the receiver's port takes 30 for the first: 135 + 20 + 5.
+            // Two senders: heads at 105 for both, the receiver's port takes 30 for the first: 135 +
+            // 20 + 5.
             "two messages to one receiver",
             3,
             "0,Send,2,20,0,0,0,,0\n1,Send,2,20,0,0,0,,0\n2,Irecv,0,0,20,0,0,0,0\n2,Irecv,1,0,20,0,0,1,0\n2,Waitall,,0,0,,0,,0",
             [120, 120, 160],
         ),
         (
-            // Same tag: in order, though the second is short. 1 byte after 300 sent at the same instant.
+            // Same tag: in order, though the second is short. 1 byte after 300 sent at the same
+            // instant.
             "messages of one tag keep their receives",
             2,
             "0,Send,1,300,0,0,0,,0\n0,Send,1,1,0,0,0,,0\n1,Recv,0,0,300,0,0,,0\n1,Recv,0,0,300,0,0,,0",
-            // Rendezvous: the first leaves at 300, is there at 400; then 1 byte: 501. LogGP: 5, 305 + 1 + 100
-            // at the port: 405 + 1, and o twice: the first is received at 405 + 5, the second at 410 + 5.
+            // Rendezvous: the first leaves at 300, is there at 400; then 1 byte: 501. LogGP: 5, 305
+            // + 1 + 100 at the port: 405 + 1, and o twice: the first is received at 405 + 5, the
+            // second at 410 + 5.
             [400, 501, 415],
         ),
         (

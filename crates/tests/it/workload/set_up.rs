@@ -1,4 +1,5 @@
-//! Replays over light paths that are set up and released, against the formulas and the published table.
+//! Replays over light paths that are set up and released, against the formulas and the published
+//! table.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
@@ -79,8 +80,8 @@ fn a_collective_takes_what_its_formula_says() {
                     _ => 1000,
                 };
                 let by_rounds = algorithm == "recursive_doubling";
-                // The formula of an odd ring with one port has all ranks wait for one another between
-                // the parts of a step.
+                // The formula of an odd ring with one port has all ranks wait for one another
+                // between the parts of a step.
                 let odd = algorithm == "ring" && ports == 1 && ranks > 2 && ranks % 2 == 1;
                 if by_rounds && !ranks.is_power_of_two() {
                     continue;

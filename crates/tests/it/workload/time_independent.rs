@@ -9,7 +9,8 @@ use super::{program_of, run};
 
 #[test]
 fn a_time_independent_trace_is_the_same_program_as_its_table() {
-    // 1000 operations per microsecond; 3 of the all_reduce's operations come before what follows it.
+    // 1000 operations per microsecond; 3 of the all_reduce's operations come before what follows
+    // it.
     let text = "0 init\n1 init\n0 compute 5000\n1 compute 2.5e3\n0 isend 1 7 10 0\n1 irecv 0 7 10 0\n\
         0 wait 0 1 7\n1 wait 0 1 7\n0 allreduce 4 3000 1\n1 allreduce 4 3000 1\n0 alltoall 6 6\n1 alltoall 6 6\n\
         0 bcast 9 1 6\n1 bcast 9 1 6\n0 send 1 1 5\n1 recv 0 1 -1\n0 finalize\n1 finalize\n";

@@ -1,4 +1,5 @@
-//! Bounds for grids: values by theory, every plan above them, and the least of all plans of four ranks.
+//! Bounds for grids: values by theory, every plan above them, and the least of all plans of four
+//! ranks.
 
 use crate::auto::auto_is_not_below_its_bound;
 use crate::least_charge;
@@ -86,11 +87,11 @@ fn bounds_are_those_of_theory() {
             "bandwidth",
         ),
         ("", Gather, 1000, one + 15 * 500_000, "bandwidth"),
-        // Of 15 partners 6 are one hop away and 9 two: 24 hops of a thousand bytes by two transceivers;
-        // four ranks of a row send to twelve others by four transceivers.
+        // Of 15 partners 6 are one hop away and 9 two: 24 hops of a thousand bytes by two
+        // transceivers; four ranks of a row send to twelve others by four transceivers.
         ("", AllToAll, 16_000, one + 12_000_000, "bandwidth"),
-        // The first two are told after c + L, and after 2 c + L two more, and by 2 c + 2 L four more
-        // by those: nine. By 3 c + 2 L, 4 + 2 * 2 + 2 + ... are.
+        // The first two are told after c + L, and after 2 c + L two more, and by 2 c + 2 L four
+        // more by those: nine. By 3 c + 2 L, 4 + 2 * 2 + 2 + ... are.
         ("", Barrier, 0, fresh + told(16, latency, fresh), "rounds"),
         ("", Broadcast, 0, told(16, one, fresh), "rounds"),
         (
@@ -108,9 +109,11 @@ fn bounds_are_those_of_theory() {
             "{options} {kind}"
         );
     }
-    // Slot by slot ceil(log3 16) = 3 slots, charged or not, are too few for 2 (15 / 16) of the vector: cut after the first of them, a rank that
-    // receives twice and then sends twice has 3 contributions, on which 7 depend, one that does neither has 1 of 1. 3 of 4 ranks must be of the
-    // first kind for a mean of 16: 3 transfers for each rank. Four slots are enough. Bounds are rounded down.
+    // Slot by slot ceil(log3 16) = 3 slots, charged or not, are too few for 2 (15 / 16) of the
+    // vector: cut after the first of them, a rank that receives twice and then sends twice has 3
+    // contributions, on which 7 depend, one that does neither has 1 of 1. 3 of 4 ranks must be of
+    // the first kind for a mean of 16: 3 transfers for each rank. Four slots are enough. Bounds are
+    // rounded down.
     let slots = |policy| bound(four, AllReduce, 16_000, policy).0;
     assert_eq!(slots(Policy::EveryStep), 4 * one + 15_000_000 - 1);
     assert_eq!(slots(Policy::Free), 4 * latency + 15_000_000 - 1);
@@ -123,8 +126,8 @@ fn bounds_are_those_of_theory() {
     );
 }
 
-/// When so many ranks are told, each telling two others `first` after it was told and two more every
-/// `next` later: by counting, time by time, those who can have been told.
+/// When so many ranks are told, each telling two others `first` after it was told and two more
+/// every `next` later: by counting, time by time, those who can have been told.
 fn told(ranks: u64, first: u64, next: u64) -> u64 {
     fn count(time: i64, first: i64, next: i64) -> u64 {
         let tellings = (0..)
@@ -146,11 +149,13 @@ const PARTNERS: [[usize; 2]; 4] = [[1, 2], [0, 3], [3, 0], [2, 1]];
 /// What ranks hold, a mask of chunks each, and which transmitters sent in the slot before.
 type State = ([u16; 4], u8);
 
-/// The least time of any plan of a collective that only copies, slot by slot, on two by two ranks: over all
-/// that can be sent. `chunk_ps` is what a chunk takes; a circuit in use in the slot before is kept.
+/// The least time of any plan of a collective that only copies, slot by slot, on two by two ranks:
+/// over all that can be sent. `chunk_ps` is what a chunk takes; a circuit in use in the slot before
+/// is kept.
 ///
-/// More light and more chunks do no harm. So where bursts have at most `most` chunks, and new circuits are
-/// charged or none is made, every transmitter that may sends as many as it can; which, is tried.
+/// More light and more chunks do no harm. So where bursts have at most `most` chunks, and new
+/// circuits are charged or none is made, every transmitter that may sends as many as it can; which,
+/// is tried.
 fn least(start: [u16; 4], goal: [u16; 4], fresh: u64, latency: u64, chunk_ps: u64) -> u64 {
     let mut least: HashMap<State, u64> = HashMap::from([((start, 0), 0)]);
     let mut open = BinaryHeap::from([Reverse((0, (start, 0u8)))]);
@@ -177,8 +182,8 @@ fn least(start: [u16; 4], goal: [u16; 4], fresh: u64, latency: u64, chunk_ps: u6
     unreachable!("every rank reaches every other")
 }
 
-/// All that can be after a slot in which every usable transmitter sends `most` chunks, or all that its
-/// partner lacks where those are fewer.
+/// All that can be after a slot in which every usable transmitter sends `most` chunks, or all that
+/// its partner lacks where those are fewer.
 fn sent(held: [u16; 4], usable: u8, most: u32) -> Vec<State> {
     let mut after = vec![(held, 0u8)];
     for port in (0..8).filter(|port| usable & (1 << port) != 0) {

@@ -20,7 +20,8 @@ fn simulated(kind: CollectiveKind, fabric: &str, algorithm: &str, bytes: u64) ->
 
 #[test]
 fn two_requests_at_once_are_handled_one_after_the_other() {
-    // At 8 Gb/s 1000 bytes take 1000 ns. Both requests are there at 100 ns; they are handled at 130 and 160 ns.
+    // At 8 Gb/s 1000 bytes take 1000 ns. Both requests are there at 100 ns; they are handled at 130
+    // and 160 ns.
     let (_, tuned) = simulated(
         CollectiveKind::AllGather,
         "wss_grid:rows=1,columns=2,rate=8Gb/s,control=100ns,controller=30ns,lock=50ns,latency=10ns",
@@ -48,8 +49,8 @@ fn two_requests_at_once_are_handled_one_after_the_other() {
 
 #[test]
 fn a_release_is_handled_before_the_next_grant() {
-    // Requests of three ranks for rank 0 are handled at 130, 160 and 190 ns. The first is granted at once. From one
-    // grant to the next: grant, tune and lock, send, release, and its handling.
+    // Requests of three ranks for rank 0 are handled at 130, 160 and 190 ns. The first is granted
+    // at once. From one grant to the next: grant, tune and lock, send, release, and its handling.
     let (outcome, _) = simulated(
         CollectiveKind::Gather,
         "wss_grid:rows=1,columns=4,rate=8Gb/s,control=100ns,controller=30ns,lock=50ns,latency=10ns",

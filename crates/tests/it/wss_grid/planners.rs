@@ -1,4 +1,5 @@
-//! Plans that keep both transceivers busy: their slots and bytes by theory, and the fewest slots by a search.
+//! Plans that keep both transceivers busy: their slots and bytes by theory, and the fewest slots by
+//! a search.
 
 use std::collections::BTreeSet;
 
@@ -69,8 +70,8 @@ fn shifts_fill_both_planes() {
             let (plan, time) = timed(&fabric, collective(kind, &fabric), "shifts", bytes);
             let slots = u64::from(plan.slots());
             let blocks = (time - slots * SLOT) / (1000 * BYTE);
-            // Each rank needs all blocks but its own; those for ranks that share no switch take a hop along the row and
-            // one along the column.
+            // Each rank needs all blocks but its own; those for ranks that share no switch take a
+            // hop along the row and one along the column.
             let others = ranks - 1;
             let hops = [rows * (columns - 1), columns * (rows - 1)].map(u64::from);
             let least = match kind {
@@ -135,7 +136,8 @@ fn circuits_that_stay_are_tuned_once() {
     }
 }
 
-/// Whether any sequence of so many pairs of shifts leads from a place to all others: all of them, one after the other.
+/// Whether any sequence of so many pairs of shifts leads from a place to all others: all of them,
+/// one after the other.
 fn lead_to_all(rows: u32, columns: u32, slots: usize, told: &BTreeSet<(u32, u32)>) -> bool {
     if told.len() as u32 == rows * columns {
         return true;
@@ -248,7 +250,8 @@ fn auto_comes_near_the_bounds_of_a_grid() {
     }
 }
 
-/// Direct plans of so many ranks are relayed over thousands of slots: whoever made them first would have no time for others.
+/// Direct plans of so many ranks are relayed over thousands of slots: whoever made them first would
+/// have no time for others.
 #[test]
 fn auto_comes_near_the_bound_of_a_thousand_ranks_where_changed_circuits_are_charged() {
     use CollectiveKind::{AllReduce, AllToAll, ReduceScatter};

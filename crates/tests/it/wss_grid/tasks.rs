@@ -275,9 +275,10 @@ fn replanned(plan: &str, wound: &str) -> Result<(f64, String), PlannerError> {
 
 #[test]
 fn failures_are_planned_around_and_cost_what_theory_says() {
-    // Without one node the core has eight ranks, and seven hand over the whole vector before and get it
-    // back after, each to a rank of its own, in one hop: (2 + 2 (7 / 8)) / (2 (15 / 16)) = 2.
-    // A node whose transceiver to its row is dead still hands over along its column, and the other way.
+    // Without one node the core has eight ranks, and seven hand over the whole vector before and
+    // get it back after, each to a rank of its own, in one hop: (2 + 2 (7 / 8)) / (2 (15 / 16)) =
+    // 2. A node whose transceiver to its row is dead still hands over along its column, and the
+    // other way.
     for wound in [
         "leaving=15",
         "dead_transceivers=5.row",

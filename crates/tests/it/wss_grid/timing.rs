@@ -135,8 +135,8 @@ fn control_messages_of_a_node_do_not_grow_with_the_number_of_nodes() {
 
 #[test]
 fn receivers_take_one_burst_after_the_other_in_the_order_of_requests() {
-    // Three ranks of a row send their vectors to rank 0 in one step: their requests come at once, the
-    // lower node is first; each is granted when the one before has released.
+    // Three ranks of a row send their vectors to rank 0 in one step: their requests come at once,
+    // the lower node is first; each is granted when the one before has released.
     let plan = proved(
         CollectiveKind::Gather,
         "linear",
@@ -144,7 +144,8 @@ fn receivers_take_one_burst_after_the_other_in_the_order_of_requests() {
     );
     let outcome = control::simulate(&plan, Bytes::new(1000)).unwrap();
     let (flow, fresh) = (1_000_000, 10_500 + 50_000);
-    // Request; then three times grant, tune and send; between them the release, or what is under way.
+    // Request; then three times grant, tune and send; between them the release, or what is under
+    // way.
     let expected = 100_000 + 3 * (100_000 + fresh + flow) + 2 * 100_000 + 10_000;
     assert_eq!(outcome.time.ps(), expected);
     let order: Vec<u64> = outcome.ranks.finish.iter().map(|time| time.ps()).collect();
@@ -164,8 +165,8 @@ fn a_limit_counts_arrivals_and_not_the_last_releases() {
 
 #[test]
 fn what_shares_a_circuit_in_a_slot_is_one_burst_wherever_it_goes_on_to() {
-    // Rank 0 scatters: in slot 0 the data of rank 1, and of 3 and 5 by way of 1, on one wavelength. A
-    // burst of three blocks of 1000 bytes, at 8 Gb/s 3000 ns; then rank 1 sends to 3 and to 5.
+    // Rank 0 scatters: in slot 0 the data of rank 1, and of 3 and 5 by way of 1, on one wavelength.
+    // A burst of three blocks of 1000 bytes, at 8 Gb/s 3000 ns; then rank 1 sends to 3 and to 5.
     let fresh = 2 * 100_000 + 10_500 + 50_000;
     let (block, latency) = (1_000_000, 10_000);
     for (last, from_rank_1, slot_by_slot) in [
@@ -251,8 +252,9 @@ fn four_thousand_ranks_take_what_theory_says() {
 
 #[test]
 fn a_rank_ends_with_its_latest_burst_and_not_with_the_one_listed_last() {
-    // At 8 Gb/s a chunk of 1000 bytes takes 1 us. In slot 1 rank 2 receives two chunks, which takes 2 us, and
-    // sends one; it then has and has given everything: 1 us + 2 us. The others end with slot 2.
+    // At 8 Gb/s a chunk of 1000 bytes takes 1 us. In slot 1 rank 2 receives two chunks, which takes
+    // 2 us, and sends one; it then has and has given everything: 1 us + 2 us. The others end with
+    // slot 2.
     let plan = crate::by_hand(
         "wss_grid:rows=1,columns=3,rate=8Gb/s",
         "all_gather 1 1 1",

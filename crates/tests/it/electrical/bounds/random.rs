@@ -1,4 +1,5 @@
-//! No plan on any small network is below its bound: networks, plans, places and settings drawn at random.
+//! No plan on any small network is below its bound: networks, plans, places and settings drawn at
+//! random.
 
 use opticoll::algorithms::records_for;
 use opticoll::bounds::electrical as electrical_bound;
@@ -182,7 +183,8 @@ fn check(plan: &Plan, random: &mut Random) {
         ("buffers", "1MiB,1MiB,1MiB"),
         ("issue", issue),
     ];
-    // Links that lead both ways are not simulated packet by packet, nor here chunks that take no time at all.
+    // Links that lead both ways are not simulated packet by packet, nor here chunks that take no
+    // time at all.
     let in_packets = !plan.fabric.to_string().contains('~')
         && size.get() >= 100
         && collective.kind() != CollectiveKind::Barrier;
