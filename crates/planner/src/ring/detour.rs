@@ -240,7 +240,7 @@ fn led(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Plan, Pla
     let planned = planned.plan.into_written_out();
     let mut plan = match kind {
         CollectiveKind::AllReduce => led_around(ring, &planned)?,
-        _ => relayed(&there, &planned, question)?,
+        _ => relayed(&there, &planned, &of_whole)?,
     };
     plan = time_reversal::towards(plan, question.collective)?;
     plan.fabric = question.fabric.clone();
@@ -304,7 +304,7 @@ fn relayed(ring: &WdmRing, planned: &Plan, question: &Question<'_>) -> Result<Pl
         lightpaths: Vec::new(),
         transfers: 0,
     };
-    for mut indices in by_slot(planned) {
+    for (slot, mut indices) in (0..).zip(by_slot(planned)) {
         // What shares a lightpath goes on sharing one.
         let lightpath = |index: &usize| (planned.schedule.ends(*index), planned.light[*index]);
         indices.sort_by_key(lightpath);
@@ -322,12 +322,15 @@ fn relayed(ring: &WdmRing, planned: &Plan, question: &Question<'_>) -> Result<Pl
         }
         moves.sort_by_key(|(transfer, way, _)| relaying.order(transfer, *way));
         for (transfer, way, chunks) in moves {
-            relaying.send(&transfer, way, &chunks);
+            relaying.send(&transfer, way, &chunks, slot);
         }
         question.fits(relaying.transfers)?;
     }
     let lightpaths = useful(ring, collective, relaying.lightpaths);
-    let placed = placed(ring, &lightpaths);
+    // Both in earlier slots and in those of the plan, for early slots may be long.
+    let placed = [0, u32::MAX].map(|most| placed(ring, &lightpaths, most));
+    let time = |places: &Vec<PlacedDemand>| time(question, ring, collective, &lightpaths, places);
+    let placed = placed.into_iter().min_by_key(time).unwrap_or_default();
     let (mut demands, mut places) = (Vec::new(), Vec::new());
     for (lightpath, place) in lightpaths.iter().zip(placed) {
         demands.extend(lightpath.demands());
@@ -390,8 +393,39 @@ fn useful(ring: &WdmRing, collective: Collective, lightpaths: Vec<RelayHop>) -> 
     useful
 }
 
-/// Each lightpath in the earliest slot after those that bring its chunks.
-fn placed(ring: &WdmRing, lightpaths: &[RelayHop]) -> Vec<PlacedDemand> {
+/// Returns the time of the slots with lightpaths at these places, in picoseconds.
+fn time(
+    question: &Question<'_>,
+    ring: &WdmRing,
+    collective: Collective,
+    lightpaths: &[RelayHop],
+    places: &[PlacedDemand],
+) -> u128 {
+    let mut longest = vec![
+        0;
+        places
+            .iter()
+            .map(|place| place.slot as usize + 1)
+            .max()
+            .unwrap_or(0)
+    ];
+    for (lightpath, place) in lightpaths.iter().zip(places) {
+        let chunks = lightpath
+            .chunks()
+            .map(|chunk| collective.chunk_bytes(question.size, chunk).get());
+        let slot: &mut u64 = &mut longest[place.slot as usize];
+        *slot = chunks.sum::<u64>().max(*slot);
+    }
+    let cost = question.slot_cost(ring);
+    longest
+        .into_iter()
+        .map(|bytes| u128::from(cost.slots(1, Bytes::new(bytes), 0)))
+        .sum()
+}
+
+/// Returns for each lightpath the earliest slot after those that bring its chunks, and not before its own slot if that is
+/// at most `latest`.
+fn placed(ring: &WdmRing, lightpaths: &[RelayHop], latest: u32) -> Vec<PlacedDemand> {
     let mut room = Room::new(ring);
     // From which slot on a rank that received a chunk can send it.
     let mut ready: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -400,7 +434,11 @@ fn placed(ring: &WdmRing, lightpaths: &[RelayHop]) -> Vec<PlacedDemand> {
         let chunks = lightpath.chunks();
         let slots = chunks.filter_map(|chunk| ready.get(&(demand.source, chunk)));
         // Slots have no end.
-        let from = slots.copied().max().unwrap_or(0);
+        let from = slots
+            .copied()
+            .max()
+            .unwrap_or(0)
+            .max(demand.earliest.min(latest));
         let placed = room.take(demand, from, u32::MAX).unwrap_or_default();
         let rank = demand.at(ring.ranks, demand.length);
         ready.extend(
@@ -462,7 +500,13 @@ impl Relaying<'_> {
     }
 
     /// Sends chunks from rank to rank, as far as light reaches each time.
-    fn send(&mut self, transfer: &Transfer, direction: Direction, chunks: &[(u32, u32)]) {
+    fn send(
+        &mut self,
+        transfer: &Transfer,
+        direction: Direction,
+        chunks: &[(u32, u32)],
+        slot: u32,
+    ) {
         let links = self
             .ring
             .hops(transfer.source, transfer.destination, direction);
@@ -476,7 +520,7 @@ impl Relaying<'_> {
                 direction,
                 length: reach.min(links - behind),
                 shared: false,
-                earliest: 0,
+                earliest: slot,
                 after: None,
             };
             let next = hop.at(self.ring.ranks, hop.length);
