@@ -2,7 +2,7 @@
 //! ([`crate::ring::pipelined`]), on grids of switches or of lightpaths ([`crate::grid::pipelined`]).
 
 use crate::grid::pipelined::{self as on_grids, NAME, SHAPE};
-use crate::ring::{few_slots, pipelined};
+use crate::ring::{pipelined, recipe};
 use crate::selection::contest::Contender;
 use crate::{Planned, Planner, PlannerError, Question, Scope, ring_of};
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -58,7 +58,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         Some(_) if spec.option(SHAPE).is_some() => {
             Err(spec.refuse(SHAPE, "is for grids alone").into())
         }
-        Some(ring) => few_slots::plan::<pipelined::RingPipeline>(spec, question, ring),
+        Some(ring) => recipe::plan::<pipelined::RingPipeline>(spec, question, ring),
         None => on_grids::plan(spec, question),
     }
 }

@@ -1,48 +1,55 @@
-//! **Bundles.** The blocks of g neighbouring ranks travel together, many blocks on a lightpath, along one tree that is
-//! turned to all groups.
+//! Plans in which the blocks of g neighbouring ranks travel together, as a *bundle*.
 //!
-//! The ring is cut into N / g groups of g ranks. In the first slot every rank sends its block to a few *holders*, which then
-//! have the whole bundle of a group. From then on a tree of lightpaths spreads the bundle to all other ranks:
-//! each receives it over one lightpath from a rank that had it before. All groups use the same tree, turned by multiples
-//! of g ranks.
+//! A ring of N ranks is cut into N / g groups of g ranks. In the first slot every rank sends its
+//! block to a few *roots*, each of which then has all blocks of the group. In the later slots a
+//! tree of lightpaths spreads the bundle from the roots to all other ranks: each rank receives the
+//! bundle over one lightpath. All groups use the same tree, rotated by multiples of g ranks.
 //!
-//! **Loads.** A lightpath of l links, turned N / g times, passes each link of its direction l / g times in the mean. So a
-//! slot in which a lightpath carries v blocks has room for lightpaths of the tree of 2 c v links in all, as the bound on time
-//! counts it ([`opticoll_bounds::wdm_ring::multi_block`]): with g = 1, rotated trees of one block, v blocks of which
-//! would have to take lightpaths of one length; with more, a lightpath carries the blocks of a bundle, and may be up to c g links
-//! long. `tree` finds trees, `walks` their channels, `recipes` the g and v that take the least time.
+//! **Loads.** A lightpath of l links has N / g rotations, which load each link of its direction l /
+//! g times in the mean. A slot in which a lightpath carries v blocks therefore has room for tree
+//! edges of 2 c v links in all, with c channels in each direction. The lower bound on time
+//! ([`opticoll_bounds::wdm_ring::multi_block`]) counts in the same way. With g = 1 (rotated trees
+//! of single blocks) the v blocks of a lightpath must belong to edges of equal length. With g > 1 a
+//! lightpath carries several blocks of one bundle, and may be up to c g links long. Module `tree`
+//! finds trees, `closed_walks` assigns their channels, and `recipes` chooses g and v for the least
+//! time.
 //!
-//! **Volumes.** Where v divides g, a bundle takes g / v lightpaths side by side. Where g divides v, v / g edges of the tree of the
-//! same length whose senders are congruent modulo g share a lightpath: their turned copies are the same.
+//! **Volumes.** The *volume* v of a slot is the maximum number of pieces on a lightpath. If v
+//! divides g, a bundle uses g / v lightpaths between the same ranks. If g divides v, a lightpath is
+//! shared by v / g tree edges of the same length whose senders are congruent modulo g, because
+//! their rotations coincide.
 //!
-//! Every block reaches every rank once, so that backwards the plan is a reduce_scatter, and backwards and forwards an all_reduce. In the middle
-//! of an all_reduce holders send sums to owners, who send the results back. Instead the holders may *meet*: each sends its sums of the bundle to
-//! all others in one slot, and adds up what it gets. `starts` finds holders for both.
+//! Every block reaches every rank exactly once. Reversed in time, the plan is a reduce_scatter; the
+//! reversed plan followed by the plan is an all_reduce. In the middle of an all_reduce, roots send
+//! sums to the owners of the blocks, and owners send the results back. Alternatively the roots
+//! exchange their sums in one slot, the *meeting*: every root sends its sums of the bundle to all
+//! other roots and adds what it receives. Module `root_choice` chooses roots for both variants.
 //!
-//! **Pieces.** A slot costs its reconfiguration and v d / B. Where blocks take longer than a reconfiguration, trees of many slots with less than a
-//! block on a lightpath are the fastest: a block is cut into pieces, and v counts pieces.
+//! **Pieces.** A slot of volume v costs its reconfiguration plus v d / B, with blocks of d bytes
+//! and B bytes per second on a channel. If the transmission of a block takes longer than a
+//! reconfiguration, trees of many slots with less than a block on a lightpath are the fastest.
+//! Blocks are then cut into pieces, and v counts pieces.
 
 mod cache;
-mod filling;
+mod closed_walks;
 mod gaps;
 mod grouping;
-mod limits;
-mod pace;
+mod price_limits;
+mod recipe_search;
 mod recipes;
-mod starts;
+mod root_choice;
+mod slot_filling;
+mod time_model;
 mod tree;
-mod trials;
-mod walks;
 
 use std::ops::Range;
 
 use crate::assembly::{Assembly, SharedMove};
 use crate::ring::collectors::Collectors;
-use crate::ring::few_slots::{self, Estimate, Recipe};
 use crate::ring::grouped::GroupedLayout;
+use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::selection::contest::Contender;
 use crate::{GATHERED, OnMachine, Planned, Planner, PlannerError, Question, Scope, time_reversal};
-use filling::Family;
 use grouping::Grouping;
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
@@ -53,33 +60,39 @@ use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 use opticoll_simulate::Policy;
-use pace::Pace;
+use slot_filling::EdgeClass;
+use time_model::TimeModel;
 use tree::BundleTree;
 
-/// The ranks of a group, the pieces of a block, and the most pieces of a lightpath in every slot after the first.
+/// Recipe of a plan: the size of a group, the number of pieces of a block, and the volume of every
+/// slot after the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bundles {
     group: u32,
     pieces: u32,
-    /// Pieces of a lightpath in the slot in which holders of sums exchange them.
+    /// Maximum number of pieces on a lightpath in the slot in which roots exchange their sums;
+    /// `None` if owners collect the sums.
     meeting: Option<u32>,
     volumes: Vec<u32>,
-    /// The tree with which the search found it; none where options give the recipe.
+    /// The tree that the search found; `None` if options give the recipe.
     tree: Option<BundleTree>,
 }
 
-/// The planner of bundles.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("group", "ranks whose blocks travel together")
             .range("a divisor of the ranks")
             .default("the fastest found"),
-        OptionRecord::new("pieces", "pieces of a block, which may take different lightpaths")
-            .range("1 to 64")
-            .default("1; with no options at all, as many as the fastest found has"),
+        OptionRecord::new(
+            "pieces",
+            "pieces of a block, which may take different lightpaths",
+        )
+        .range("1 to 64")
+        .default("1; with no options at all, as many as the fastest found has"),
         OptionRecord::new(
             "meeting",
-            "of an all_reduce: pieces of a lightpath in the one slot in which ranks exchange their sums",
+            "of an all_reduce: pieces of a lightpath in the one slot in which ranks exchange \
+             their sums",
         )
         .range("1 to 4096")
         .default("the fastest found, or no such slot"),
@@ -101,28 +114,31 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-/// A tree with the groups that it is for.
+/// Tree with the grouping of the ranks for which it was made.
 struct Tree {
     grouping: Grouping,
     tree: BundleTree,
-    /// Holders exchange sums, so that no rank has its block before others.
+    /// True if roots exchange sums in the first slot, so that no rank has its own block before
+    /// other ranks.
     is_meeting: bool,
 }
 
-/// More pieces than that are on no lightpath.
-const MOST_VOLUME: u32 = 4096;
+/// Largest accepted value of the options `group`, `meeting` and `volumes`, in ranks or pieces.
+const MAX_VOLUME: u32 = 4096;
 
-/// More pieces than that has no block.
-const MOST_PIECES: u32 = 64;
+/// Largest accepted value of the option `pieces`.
+const MAX_PIECES: u32 = 64;
 
-/// Slots that nobody asks for.
-const MOST_SLOTS: usize = 64;
+/// Maximum number of slots that the option `volumes` may list.
+const MAX_SLOTS: usize = 64;
 
-/// On rings of more ranks than this a search that gains nothing takes 8 s of 15 s (1,024 ranks, 1 KiB, `on_change`).
-const LARGE_RING: u32 = 64;
+/// Maximum number of ranks of rings on which every search is worth its time. On larger rings a
+/// search without gain takes 8 s of 15 s (measured with 1,024 ranks, 1 KiB, `on_change`).
+const MAX_RANKS_OF_UNCONDITIONAL_SEARCH: u32 = 64;
 
-/// Factor by which the other plans of few slots must take longer there than bundles take at least.
-const MIN_RELATIVE_GAIN: f64 = 1.03;
+/// Minimum ratio of the time of other planners' plans to the estimated least time of bundles at
+/// which larger rings are searched.
+const MIN_TIME_RATIO: f64 = 1.03;
 
 impl Recipe for Bundles {
     const NAME: &'static str = "bundles";
@@ -141,17 +157,17 @@ impl Recipe for Bundles {
             Some(meeting) => spec.with("meeting", meeting),
             None => spec,
         };
-        spec.with("volumes", few_slots::joined(self.volumes.iter().copied()))
+        spec.with("volumes", recipe::joined(self.volumes.iter().copied()))
     }
 
     fn transfers(&self, ranks: u64) -> u64 {
         let group = u64::from(self.group);
-        let least = self.volumes.iter().min().copied().unwrap_or(1);
-        let stripes = (group * u64::from(self.pieces)).div_ceil(least.into());
-        // In the first slot a rank sends to some holders, as many as a group and some more.
+        let min_volume = self.volumes.iter().min().copied().unwrap_or(1);
+        let stripes = (group * u64::from(self.pieces)).div_ceil(min_volume.into());
+        // In the first slot a rank sends to several roots, up to about g + 8.
         let gathering = ranks.saturating_mul(group + 8);
         let spreading = ranks.saturating_mul(ranks / group).saturating_mul(stripes);
-        // An all_reduce goes there and back.
+        // An all_reduce sends every block twice.
         gathering.saturating_add(spreading).saturating_mul(2)
     }
 
@@ -160,7 +176,7 @@ impl Recipe for Bundles {
             .with_pieces(self.pieces)?;
         let tree = match ring.ranks {
             0 | 1 => None,
-            _ => Some(recipes::tree(ring, self).ok_or_else(|| refusal(ring, NOT_SO_FEW))?),
+            _ => Some(recipes::tree(ring, self).ok_or_else(|| refusal(ring, NO_TREE_FOR_VOLUMES))?),
         };
         let slots_from = |first: usize| {
             let mut assembly = Assembly::new(ring, blocks);
@@ -171,7 +187,7 @@ impl Recipe for Bundles {
         };
         match collective.kind() {
             CollectiveKind::AllReduce if self.meeting.is_some() => {
-                // What holders exchange are sums; the results go along the rest of the tree.
+                // Roots exchange sums; the results follow the rest of the tree.
                 let (reduced, spread) = interrupt::both(
                     || time_reversal::reduce_scatter(&slots_from(0)),
                     || slots_from(1),
@@ -198,25 +214,25 @@ impl Recipe for Bundles {
         if spec.options().next().is_none() {
             return Ok(None);
         }
-        let meeting = spec.count("meeting", 1, MOST_VOLUME)?;
+        let meeting = spec.count("meeting", 1, MAX_VOLUME)?;
         if meeting.is_some() && collective.kind() != CollectiveKind::AllReduce {
             let problem = "is for all_reduce: only sums meet";
             return Err(spec.refuse("meeting", problem).into());
         }
-        let Some(volumes) = few_slots::numbers(spec, "volumes", "2x2x4")? else {
+        let Some(volumes) = recipe::numbers(spec, "volumes", "2x2x4")? else {
             let problem = "are needed beside a group";
             return Err(spec.refuse("volumes", problem).into());
         };
-        if volumes.len() > MOST_SLOTS || volumes.iter().any(|volume| *volume > MOST_VOLUME) {
-            let problem = format!("must be {MOST_SLOTS} at most, each {MOST_VOLUME} at most");
+        if volumes.len() > MAX_SLOTS || volumes.iter().any(|volume| *volume > MAX_VOLUME) {
+            let problem = format!("must be {MAX_SLOTS} at most, each {MAX_VOLUME} at most");
             return Err(spec.refuse("volumes", problem).into());
         }
-        let group = spec.count("group", 1, MOST_VOLUME)?.unwrap_or(1);
+        let group = spec.count("group", 1, MAX_VOLUME)?.unwrap_or(1);
         if ring.ranks % group != 0 {
             let problem = format!("must divide the {} ranks of the ring", ring.ranks);
             return Err(spec.refuse("group", problem).into());
         }
-        let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
+        let pieces = spec.count("pieces", 1, MAX_PIECES)?.unwrap_or(1);
         Ok(Some(Bundles {
             group,
             pieces,
@@ -230,19 +246,19 @@ impl Recipe for Bundles {
         if ring.ports.is_some() || ring.ranks < 4 {
             return Vec::new();
         }
-        let pace = pace(ring, question);
-        let halves = pace.halves;
-        let found = recipes::fastest(ring, &pace);
-        let found = found.map(|(time, recipe)| Estimate {
+        let model = time_model(ring, question);
+        let halves = model.halves;
+        let fastest = recipes::fastest(ring, &model);
+        let estimate = fastest.map(|(time, recipe)| Estimate {
             time,
             slots: (recipe.volumes.len() as u64 + 1) * halves - u64::from(recipe.meeting.is_some()),
             recipe,
         });
-        found.into_iter().collect()
+        estimate.into_iter().collect()
     }
 }
 
-/// The bytes of a block.
+/// Returns the size of a block in bytes.
 fn block(ring: &WdmRing, question: &Question<'_>) -> u64 {
     match question.collective.kind() {
         CollectiveKind::AllGather => question.size.get(),
@@ -250,8 +266,8 @@ fn block(ring: &WdmRing, question: &Question<'_>) -> u64 {
     }
 }
 
-fn pace(ring: &WdmRing, question: &Question<'_>) -> Pace {
-    Pace {
+fn time_model(ring: &WdmRing, question: &Question<'_>) -> TimeModel {
+    TimeModel {
         cost: question.slot_cost(ring),
         block: block(ring, question),
         hops: u64::from(ring.ranks / 2),
@@ -266,42 +282,46 @@ fn contenders<'a>(
     if ring.ports.is_some() || !ring.broken.is_empty() || ring.ranks < 4 {
         return Ok(Vec::new());
     }
-    if ring.ranks > LARGE_RING && !is_promising(ring, question) {
+    if ring.ranks > MAX_RANKS_OF_UNCONDITIONAL_SEARCH && !is_promising(ring, question) {
         return Ok(Vec::new());
     }
-    // Lightpaths of a slot may all be short.
-    let without_light = Pace {
+    // All lightpaths of a slot may be short, so that the lower bound counts no propagation.
+    let without_propagation = TimeModel {
         hops: 0,
-        ..pace(ring, question)
+        ..time_model(ring, question)
     };
-    let least = recipes::least(ring, &without_light) as u64;
-    Ok(vec![few_slots::sought::<Bundles>(question, ring, least)])
+    let min_time = recipes::min_time(ring, &without_propagation) as u64;
+    Ok(vec![recipe::searched_contender::<Bundles>(
+        question, ring, min_time,
+    )])
 }
 
-/// Returns whether slots cost a reconfiguration, and bundles may take less time than the other plans of few slots.
+/// Returns whether slots cost a reconfiguration, and bundles may take less time than the other
+/// plans of few slots.
 fn is_promising(ring: &WdmRing, question: &Question<'_>) -> bool {
     let is_charged = question.policy() != Policy::Free && ring.reconfiguration > Time::ZERO;
     let others = match question.collective.kind() {
-        CollectiveKind::AllReduce => least(GroupedLayout::estimated(ring, question)),
-        _ => least(Collectors::estimated(ring, question)),
+        CollectiveKind::AllReduce => min_time(GroupedLayout::estimated(ring, question)),
+        _ => min_time(Collectors::estimated(ring, question)),
     };
-    let own = recipes::least(ring, &pace(ring, question));
-    is_charged && own * MIN_RELATIVE_GAIN < others as f64
+    let bundles = recipes::min_time(ring, &time_model(ring, question));
+    is_charged && bundles * MIN_TIME_RATIO < others as f64
 }
 
-/// Returns the least of estimated times, in picoseconds.
-fn least<R>(estimates: Vec<Estimate<R>>) -> u64 {
+/// Returns the least of the estimated times, in picoseconds.
+fn min_time<R>(estimates: Vec<Estimate<R>>) -> u64 {
     let times = estimates.iter().map(|estimate| estimate.time);
     times.min().unwrap_or(u64::MAX)
 }
 
-/// The plan that a spec names.
+/// Returns the plan that a specification names.
 fn named(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
-    let chosen = spec.options().next().is_none() && ring.ports.is_none() && ring.broken.is_empty();
-    few_slots::plan::<Bundles>(spec, question, ring).map_err(|error| match error {
+    let is_searched =
+        spec.options().next().is_none() && ring.ports.is_none() && ring.broken.is_empty();
+    recipe::plan::<Bundles>(spec, question, ring).map_err(|error| match error {
         PlannerError::NothingFits { .. }
         | PlannerError::Algorithm(AlgorithmError::Refused { .. })
-            if chosen =>
+            if is_searched =>
         {
             refusal(ring, NO_TREE)
         }
@@ -309,11 +329,11 @@ fn named(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned
     })
 }
 
-/// What is said where a tree is asked for that was not found.
-const NOT_SO_FEW: &str =
+/// Reason for the refusal of given options for which no tree was found.
+const NO_TREE_FOR_VOLUMES: &str =
     "no tree was found with so few blocks on lightpaths; more of them or more slots will do";
 
-/// What is said where no tree was found.
+/// Reason for the refusal if the search over all options found no tree.
 const NO_TREE: &str = "no tree was found; rings of a prime number of ranks have no groups";
 
 fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
@@ -325,78 +345,83 @@ fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
 }
 
 impl Tree {
-    /// Adds its slots from one of them on.
+    /// Adds the slots of the tree from index `first` on to the plan.
     fn assemble(&self, ring: &WdmRing, first: usize, assembly: &mut Assembly) {
-        for (slot, made) in self.tree.slots.iter().enumerate().skip(first) {
+        for (index, slot) in self.tree.slots.iter().enumerate().skip(first) {
             let mut moves = Vec::new();
-            for family in &made.families {
+            for edge_class in &slot.edge_classes {
                 interrupt::check();
-                match slot == 0 && !self.is_meeting {
-                    true => self.gather(ring, family, &mut moves),
-                    false => self.spread(ring, family, &mut moves),
+                match index == 0 && !self.is_meeting {
+                    true => self.gather(ring, edge_class, &mut moves),
+                    false => self.spread(ring, edge_class, &mut moves),
                 }
             }
-            let lit = moves.iter().filter(|(own, _)| !own.chunks.is_empty());
-            assembly.shared_slots(lit.map(|(own, light)| (own, *light, 0)));
+            let nonempty = moves.iter().filter(|(shared, _)| !shared.chunks.is_empty());
+            assembly.shared_slots(nonempty.map(|(shared, light)| (shared, *light, 0)));
         }
     }
 
-    /// The ends of a family's lightpaths that are turned to a group, with their light.
-    fn ends(&self, ring: &WdmRing, family: &Family, turn: u32) -> (u32, u32, Vec<Light>) {
+    /// Returns source, destination and channels of the lightpaths of an edge class, rotated by
+    /// `turn` groups.
+    fn ends(&self, ring: &WdmRing, edge_class: &EdgeClass, turn: u32) -> (u32, u32, Vec<Light>) {
         let Grouping { ranks, group, .. } = self.grouping;
-        let source = (family.senders[0] + turn * group) % ranks;
-        let (direction, destination) = match family.clockwise {
-            true => (Direction::Clockwise, (source + family.length) % ranks),
+        let source = (edge_class.senders[0] + turn * group) % ranks;
+        let (direction, destination) = match edge_class.clockwise {
+            true => (Direction::Clockwise, (source + edge_class.length) % ranks),
             false => (
                 Direction::CounterClockwise,
-                (source + ranks - family.length) % ranks,
+                (source + ranks - edge_class.length) % ranks,
             ),
         };
-        let along = self.grouping.along(source, family.clockwise);
-        let lightpaths = family.lightpaths.iter();
-        let light = lightpaths.map(|(first, place)| {
-            ring.light(direction, first + place.channel(ranks, group, along))
+        let rank_position = self.grouping.position(source, edge_class.clockwise);
+        let lightpaths = edge_class.lightpaths.iter();
+        let light = lightpaths.map(|(first, position)| {
+            ring.light(
+                direction,
+                first + position.channel(ranks, group, rank_position),
+            )
         });
         (source, destination, light.collect())
     }
 
-    /// The pieces of blocks.
-    fn pieces_of(&self, blocks: Range<u32>) -> Range<u32> {
+    /// Returns the pieces of a range of blocks.
+    fn pieces(&self, blocks: Range<u32>) -> Range<u32> {
         let pieces = self.grouping.pieces;
         blocks.start * pieces..blocks.end * pieces
     }
 
-    /// From owners to holders.
-    fn gather(&self, ring: &WdmRing, family: &Family, moves: &mut Vec<(SharedMove, Light)>) {
+    /// Adds the transfers of the first slot, from owners to roots.
+    fn gather(&self, ring: &WdmRing, edge_class: &EdgeClass, moves: &mut Vec<(SharedMove, Light)>) {
         for turn in 0..self.grouping.ranks / self.grouping.group {
-            let (source, destination, light) = self.ends(ring, family, turn);
-            let own = SharedMove {
+            let (source, destination, light) = self.ends(ring, edge_class, turn);
+            let block = SharedMove {
                 source,
                 destination,
-                chunks: vec![self.pieces_of(source..source + 1)],
+                chunks: vec![self.pieces(source..source + 1)],
             };
-            moves.extend(light.first().map(|light| (own, *light)));
+            moves.extend(light.first().map(|light| (block, *light)));
         }
     }
 
-    /// From holders of bundles to others, which have their own block already where it came from them.
-    fn spread(&self, ring: &WdmRing, family: &Family, moves: &mut Vec<(SharedMove, Light)>) {
+    /// Adds the transfers of a later slot, from ranks that have bundles to other ranks. A rank that
+    /// sent its own block to the roots does not receive that block.
+    fn spread(&self, ring: &WdmRing, edge_class: &EdgeClass, moves: &mut Vec<(SharedMove, Light)>) {
         let Grouping { ranks, group, .. } = self.grouping;
         for turn in 0..ranks / group {
-            let (source, destination, light) = self.ends(ring, family, turn);
-            let bundles = family.senders.iter().map(|sender| {
+            let (source, destination, light) = self.ends(ring, edge_class, turn);
+            let bundles = edge_class.senders.iter().map(|sender| {
                 let owners = (source + ranks - sender) % ranks;
-                let own = match self.is_meeting {
+                let destination_block = match self.is_meeting {
                     true => 0..0,
                     false => destination..destination + 1,
                 };
                 [
-                    owners..own.start.clamp(owners, owners + group),
-                    own.end.clamp(owners, owners + group)..owners + group,
+                    owners..destination_block.start.clamp(owners, owners + group),
+                    destination_block.end.clamp(owners, owners + group)..owners + group,
                 ]
             });
             let blocks = bundles.flatten().filter(|blocks| !blocks.is_empty());
-            let chunks = blocks.map(|blocks| self.pieces_of(blocks));
+            let chunks = blocks.map(|blocks| self.pieces(blocks));
             let cut = SharedMove::cut(source, destination, chunks.collect(), light.len() as u32);
             moves.extend(cut.into_iter().zip(light));
         }

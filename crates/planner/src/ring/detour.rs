@@ -1,32 +1,37 @@
-//! Plans for rings with cut cables, with a limit on how far light goes, or with light trees: the plan of a ring
-//! without any of that, led around and relayed.
+//! Plans for rings with cut cables, with a limited reach of light, or with light trees: the plan of
+//! a ring without any of these, rerouted around cuts and relayed.
 //!
-//! **Around a cut.** A lightpath that would cross a cut goes the other way around. Take a plan for a whole ring
-//! with c' channels per direction. In a slot at most c' lightpaths of each direction cross the place of the cut,
-//! so that led the other way they add at most c' to the load of any link of the other direction. With one cut
-//! c' = floor(c / 2) leaves room for both, and what was near a bound on the whole ring with half the channels is
-//! near the bound on the line, whose last link and whose middle take half of what a ring's do.
+//! **Around a cut.** A lightpath that would cross a cut takes the other direction. Take a plan for
+//! a ring without faults and with c' channels per direction. In a slot at most c' lightpaths of
+//! each direction cross the place of the cut. In the other direction they add at most c' to the
+//! load of any link. With one cut, c' = floor(c / 2) leaves room for both directions. A plan that
+//! is near a lower bound on the ring with half the channels is near the bound on the line, whose
+//! last link and whose middle carry half as much as those of a ring.
 //!
-//! **Relays.** A lightpath longer than light reaches becomes several, in slots that follow one another. A rank
-//! that relays chunks keeps them, so that no later lightpath brings them to it again; what then has no use is left
-//! out, so that the plan can run backwards. Each lightpath takes the earliest slot after those that bring its chunks, in
-//! which a channel and ports are free: list scheduling ([`crate::ring::relay_tree::demands`]), in the order of the slots of the first
-//! plan.
+//! **Relays.** A lightpath longer than the reach of light becomes several lightpaths in successive
+//! slots. A rank that relays chunks keeps them, so that no later lightpath brings them to this rank
+//! again. Transfers that become useless are removed, so that the plan can run backwards. Each
+//! lightpath takes the earliest slot after those that bring its chunks in which a channel and ports
+//! are free: list scheduling ([`crate::ring::relay_tree::lightpath_requests`]), in the order of the
+//! slots of the original plan.
 //!
-//! **Combining.** Chunks that are only copied can wait at any rank. So reduce_scatter, reduce and gather are an
-//! all_gather, a broadcast and a scatter on the ring with its cuts turned round, backwards. In an all_reduce every
-//! slot is kept together, and what is longer than light reaches has no place; its two phases are planned one by one
-//! by [`crate::combined::two_phases`] then.
+//! **Combining.** Chunks that are only copied can wait at any rank. Therefore reduce_scatter,
+//! reduce and gather are time reversals of an all_gather, a broadcast and a scatter on the ring
+//! with reversed cuts. An all_reduce keeps every slot together and cannot contain lightpaths beyond
+//! the reach of light; in this case its two phases are planned one by one by
+//! [`crate::combined::two_phases`].
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::assembly::{Assembly, Move};
-use crate::ring::relay_tree::lightpath_requests::{self, Demand, PlacedDemand, Room};
+use crate::ring::relay_tree::lightpath_requests::{
+    self, LightpathRequest, Occupancy, PlacedRequest,
+};
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
 use crate::selection::named::{flat, nested};
 use crate::time_reversal::{self, copying};
 use crate::{
-    OnMachine, Planned, Planner, PlannerError, Question, Scope, ring::relay_tree::capability,
+    OnMachine, Planned, Planner, PlannerError, Question, Scope, ring::relay_tree::faulty_ring,
 };
 
 use opticoll_base::interrupt;
@@ -39,16 +44,14 @@ use opticoll_plan::collective::{Collective, CollectiveKind, Holders};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Transfer;
 
-/// The planner of detours and relays.
 pub(crate) const PLANNER: Planner = Planner {
-    options: &[
-        OptionRecord::new(
+    options: &[OptionRecord::new(
         "plan",
-        "algorithm planned on the ring without cuts, limits of reach and light trees, such as grouped/groups=9",
+        "algorithm planned on the ring without cuts, limits of reach and light trees, such as \
+             grouped/groups=9",
     )
     .range("algorithms of the collective; of its copying half where it combines")
-    .default("the fastest found"),
-    ],
+    .default("the fastest found")],
     by_size: true,
     ..Planner::new(
         NAME,
@@ -66,8 +69,8 @@ pub(crate) const PLANNER: Planner = Planner {
         "The plan of a ring without faults, led around cuts and relayed where light does not reach",
         "opticoll; list scheduling: Graham, SIAM Journal on Applied Mathematics 1969",
         Scope::Rings(OnMachine {
-            // Other rings have nothing to go around.
-            applies: leads,
+            // Other rings need no detour.
+            applies: needs_detour,
             ..OnMachine::new(plan, contenders)
         }),
     )
@@ -75,51 +78,54 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "detour";
 
-/// So many of the fastest plans of the ring without faults are led around.
-const MOST_LED: usize = 4;
+/// Maximum number of plans of the ring without faults that are rerouted, the fastest first.
+const MAX_PLANS: usize = 4;
 
-/// The most transfers that are packed anew, some seconds of list scheduling; but one for each pair of ranks in any case.
-const MOST_PACKED: u64 = 1 << 18;
+/// Maximum number of transfers that are placed anew, which takes some seconds of list scheduling.
+/// At least one transfer for each pair of ranks is always allowed.
+const MAX_PLACED_TRANSFERS: u64 = 1 << 18;
 
-fn most_packed(ring: &WdmRing) -> u64 {
-    MOST_PACKED.max(u64::from(ring.ranks) * u64::from(ring.ranks))
+fn max_transfers(ring: &WdmRing) -> u64 {
+    MAX_PLACED_TRANSFERS.max(u64::from(ring.ranks) * u64::from(ring.ranks))
 }
 
-/// A plan's name with fewer pieces where each piece on every channel to every rank would be too many transfers.
-fn of_fewer_pieces(name: String, ring: &WdmRing) -> String {
-    let of_a_piece = u64::from(ring.ranks) * u64::from(ring.channels()).max(1);
-    let most = (most_packed(ring) / of_a_piece).max(1);
+/// Returns the name of a plan with fewer pieces if a transfer of each piece on every channel to
+/// every rank would exceed the limit.
+fn with_fewer_pieces(name: String, ring: &WdmRing) -> String {
+    let transfers_per_piece = u64::from(ring.ranks) * u64::from(ring.channels()).max(1);
+    let max_pieces = (max_transfers(ring) / transfers_per_piece).max(1);
     let Ok(spec) = name.parse::<Spec>() else {
         return name;
     };
     match spec.value::<u64>("pieces") {
-        Ok(Some(pieces)) if pieces > most => {
-            spec.without("pieces").with("pieces", most).to_string()
+        Ok(Some(pieces)) if pieces > max_pieces => {
+            let spec = spec.without("pieces").with("pieces", max_pieces);
+            spec.to_string()
         }
         _ => name,
     }
 }
 
-/// Whether there is something to go around or to relay.
-fn leads(ring: &WdmRing) -> bool {
+/// Returns whether the ring has broken links or a limited reach of light.
+fn needs_detour(ring: &WdmRing) -> bool {
     ring.ranks > 1 && (!ring.broken.is_empty() || ring.longest() < ring.ranks - 1)
 }
 
-/// The ring on which the copying collective runs, and the ring without faults.
+/// Returns the ring on which the copying collective runs, and the ring without faults.
 fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, WdmRing) {
-    let there = match copying(kind) == kind {
+    let faulty = match copying(kind) == kind {
         true => ring.clone(),
-        false => capability::backwards(ring),
+        false => faulty_ring::reversed(ring),
     };
-    // Lightpaths that keep their channels carry several transfers, and each delivers at its end.
-    let there = WdmRing {
+    // A lightpath keeps its channel, may carry several transfers, and delivers only at its end.
+    let faulty = WdmRing {
         multicast: false,
         converters: false,
-        ..there
+        ..faulty
     };
     let cuts = Direction::BOTH.map(|direction| {
-        let of_it = ring.broken.iter();
-        of_it.filter(|link| link.direction == direction).count()
+        let broken = ring.broken.iter();
+        broken.filter(|link| link.direction == direction).count()
     });
     let share = 1 + cuts[0].max(cuts[1]).min(1) as u32;
     let whole = WdmRing {
@@ -132,23 +138,23 @@ fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, WdmRing) {
         broken: Vec::new(),
         cuts: Vec::new(),
         dead: Vec::new(),
-        ports: ring.ports.filter(|_| capability::has_few_ports(ring)),
+        ports: ring.ports.filter(|_| faulty_ring::has_few_ports(ring)),
         ..ring.clone()
     };
-    (there, whole)
+    (faulty, whole)
 }
 
-/// The question for the ring without faults.
+/// Returns the planning problem of the ring without faults.
 fn inner<'a>(question: &Question<'a>, whole: &'a Fabric) -> Result<Question<'a>, PlannerError> {
     let collective = question.collective;
     let kind = collective.kind();
-    let of_block = Bytes::new(question.size.get().div_ceil(u64::from(collective.ranks())));
+    let block = Bytes::new(question.size.get().div_ceil(u64::from(collective.ranks())));
     Ok(Question {
         fabric: whole,
         collective: Collective::new(copying(kind), collective.ranks())?
             .with_root(collective.root())?,
         size: match kind {
-            CollectiveKind::ReduceScatter => of_block,
+            CollectiveKind::ReduceScatter => block,
             _ => question.size,
         },
         most_work: question.most_work / 2,
@@ -160,27 +166,29 @@ fn contenders<'a>(
     question: &Question<'a>,
     ring: &'a WdmRing,
 ) -> Result<Vec<Contender<'a>>, PlannerError> {
-    if !leads(ring) {
+    if !needs_detour(ring) {
         return Ok(Vec::new());
     }
-    let (there, whole) = rings(ring, question.collective.kind());
-    let one_by_one = question.collective.kind() == CollectiveKind::AllReduce;
-    if one_by_one && there.longest() < there.ranks - 1 {
+    let (faulty, whole) = rings(ring, question.collective.kind());
+    let is_all_reduce = question.collective.kind() == CollectiveKind::AllReduce;
+    if is_all_reduce && faulty.longest() < faulty.ranks - 1 {
         return Ok(Vec::new());
     }
-    let of_whole = Fabric::new(whole.clone());
-    let inner = inner(question, &of_whole)?;
+    let whole_fabric = Fabric::new(whole.clone());
+    let inner = inner(question, &whole_fabric)?;
     let inner = Question {
         limit: None,
         joined: None,
-        wanted: MOST_LED,
+        wanted: MAX_PLANS,
         ..inner
     };
     let mut plans: Vec<(String, Time)> = match inner.fastest() {
         Ok(found) => {
-            let made = found.candidates.into_iter();
-            let made = made.filter(|one| one.left_out.is_none()).take(MOST_LED);
-            made.map(|one| (of_fewer_pieces(one.name, ring), one.time))
+            let timed = found.candidates.into_iter();
+            let timed = timed.filter(|candidate| candidate.left_out.is_none());
+            let timed = timed.take(MAX_PLANS);
+            timed
+                .map(|candidate| (with_fewer_pieces(candidate.name, ring), candidate.time))
                 .collect()
         }
         Err(_) => Vec::new(),
@@ -202,7 +210,7 @@ fn contenders<'a>(
             least,
             estimate: time.max(least),
             transfers,
-            make: Box::new(move |_| led(&spec, &question, ring).map(Made::from)),
+            make: Box::new(move |_| adapt(&spec, &question, ring).map(Made::from)),
         });
     }
     Ok(contenders)
@@ -217,30 +225,30 @@ fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned,
         Some(_) => Vec::new(),
     };
     if contenders.is_empty() {
-        return led(spec, question, ring).map(Planned::from);
+        return adapt(spec, question, ring).map(Planned::from);
     }
     let ContestOutcome { fastest, .. } = Contest::new(question)?.run(contenders, Vec::new())?;
     Ok(fastest?.0.into())
 }
 
-/// The plan that a spec names, led around.
-fn led(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Plan, PlannerError> {
+/// Adapts the plan that a specification names to the faults of the ring.
+fn adapt(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Plan, PlannerError> {
     let kind = question.collective.kind();
-    let (there, whole) = rings(ring, kind);
+    let (faulty, whole) = rings(ring, kind);
     let fabric = Fabric::new(whole.clone());
-    let of_whole = inner(question, &fabric)?;
+    let inner = inner(question, &fabric)?;
     let planned = match spec.option("plan") {
-        Some(text) => of_whole.answer(&nested(text)?)?,
-        None => of_whole.fastest()?,
+        Some(text) => inner.answer(&nested(text)?)?,
+        None => inner.fastest()?,
     };
-    let (transfers, most) = (planned.plan.transfers(), most_packed(ring));
+    let (transfers, most) = (planned.plan.transfers(), max_transfers(ring));
     if transfers > most {
         return Err(PlannerError::TooLarge { transfers, most });
     }
     let planned = planned.plan.into_written_out();
     let mut plan = match kind {
-        CollectiveKind::AllReduce => led_around(ring, &planned)?,
-        _ => relayed(&there, &planned, &of_whole)?,
+        CollectiveKind::AllReduce => reroute(ring, &planned)?,
+        _ => relay(&faulty, &planned, question)?,
     };
     plan = time_reversal::towards(plan, question.collective)?;
     plan.fabric = question.fabric.clone();
@@ -249,7 +257,7 @@ fn led(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Plan, Pla
     Ok(plan)
 }
 
-/// Refuses a lightpath that no direction takes.
+/// Returns the error of a lightpath for which both directions are cut.
 fn broken(index: usize, transfer: &Transfer) -> PlannerError {
     PlannerError::Placement(placement::broken(
         index,
@@ -258,25 +266,33 @@ fn broken(index: usize, transfer: &Transfer) -> PlannerError {
     ))
 }
 
-/// The direction of a lightpath, or the other one where the first is cut.
-fn whole_way(ring: &WdmRing, transfer: &Transfer, direction: Direction) -> Option<Direction> {
-    let ways = [direction, direction.opposite()];
-    let is_whole = |way: &Direction| ring.is_whole(transfer.source, transfer.destination, *way);
-    ways.into_iter().find(is_whole)
+/// Returns the direction of a lightpath, or the opposite one if the first is cut; `None` if both
+/// are cut.
+fn intact_direction(
+    ring: &WdmRing,
+    transfer: &Transfer,
+    direction: Direction,
+) -> Option<Direction> {
+    let directions = [direction, direction.opposite()];
+    let (source, destination) = (transfer.source, transfer.destination);
+    let is_whole = |direction: &Direction| ring.is_whole(source, destination, *direction);
+    directions.into_iter().find(is_whole)
 }
 
-/// A plan slot by slot, with lightpaths around cuts.
-fn led_around(ring: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
+/// Reroutes the lightpaths of a plan around cuts, slot by slot.
+fn reroute(ring: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
     let mut assembly = Assembly::new(ring, planned.schedule.collective);
-    // Step by step, for a rank sends what it held when the step began, also in its later slots.
+    // Rebuild the plan step by step, because a rank sends what it had at the beginning of the step
+    // in all slots of the step.
     for step in 0..planned.schedule.steps() {
         let indices = planned.schedule.step(step);
         let moves: Result<Vec<Move>, PlannerError> = indices
             .map(|index| {
                 let transfer = planned.schedule.transfer(index);
                 let direction = WdmLight::from(planned.light[index]).direction;
-                let way = whole_way(ring, &transfer, direction);
-                Ok((transfer, way.ok_or_else(|| broken(index, &transfer))?))
+                let direction = intact_direction(ring, &transfer, direction)
+                    .ok_or_else(|| broken(index, &transfer))?;
+                Ok((transfer, direction))
             })
             .collect();
         assembly.step(&moves?)?;
@@ -284,8 +300,8 @@ fn led_around(ring: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
     Ok(assembly.finish(String::new()))
 }
 
-/// The lightpaths of each slot.
-fn by_slot(plan: &Plan) -> Vec<Vec<usize>> {
+/// Returns the indices of the lightpaths of each slot.
+fn lightpaths_by_slot(plan: &Plan) -> Vec<Vec<usize>> {
     let mut slots = vec![Vec::new(); plan.slots() as usize];
     for (index, &slot) in plan.slot.iter().enumerate() {
         interrupt::check();
@@ -294,68 +310,67 @@ fn by_slot(plan: &Plan) -> Vec<Vec<usize>> {
     slots
 }
 
-/// A plan that copies, with lightpaths around cuts and cut where light ends.
-fn relayed(ring: &WdmRing, planned: &Plan, question: &Question<'_>) -> Result<Plan, PlannerError> {
+/// Reroutes the lightpaths of a plan that only copies around cuts, and splits them at the reach of
+/// light.
+fn relay(ring: &WdmRing, planned: &Plan, question: &Question<'_>) -> Result<Plan, PlannerError> {
     let collective = planned.schedule.collective;
-    let mut relaying = Relaying {
+    let mut relay = RelayState {
         ring,
         collective,
         held: FxHashSet::default(),
-        lightpaths: Vec::new(),
+        hops: Vec::new(),
         transfers: 0,
     };
-    for (slot, mut indices) in (0..).zip(by_slot(planned)) {
-        // What shares a lightpath goes on sharing one.
+    for mut indices in lightpaths_by_slot(planned) {
+        // Transfers that share a lightpath continue to share it.
         let lightpath = |index: &usize| (planned.schedule.ends(*index), planned.light[*index]);
         indices.sort_by_key(lightpath);
         let mut moves = Vec::with_capacity(indices.len());
-        for together in indices.chunk_by(|one, other| lightpath(one) == lightpath(other)) {
-            let first = planned.schedule.transfer(together[0]);
-            let direction = WdmLight::from(planned.light[together[0]]).direction;
-            let way = whole_way(ring, &first, direction);
-            let way = way.ok_or_else(|| broken(together[0], &first))?;
-            let chunks = together.iter().map(|&index| {
+        for sharing in indices.chunk_by(|one, other| lightpath(one) == lightpath(other)) {
+            let first = planned.schedule.transfer(sharing[0]);
+            let direction = WdmLight::from(planned.light[sharing[0]]).direction;
+            let direction = intact_direction(ring, &first, direction)
+                .ok_or_else(|| broken(sharing[0], &first))?;
+            let chunks = sharing.iter().map(|&index| {
                 let transfer = planned.schedule.transfer(index);
                 (transfer.chunk, transfer.count)
             });
-            moves.push((first, way, chunks.collect::<Vec<_>>()));
+            moves.push((first, direction, chunks.collect::<Vec<_>>()));
         }
-        moves.sort_by_key(|(transfer, way, _)| relaying.order(transfer, *way));
-        for (transfer, way, chunks) in moves {
-            relaying.send(&transfer, way, &chunks, slot);
+        moves.sort_by_key(|(transfer, direction, _)| relay.order(transfer, *direction));
+        for (transfer, direction, chunks) in moves {
+            relay.send(&transfer, direction, &chunks);
         }
-        question.fits(relaying.transfers)?;
+        question.fits(relay.transfers)?;
     }
-    let lightpaths = useful(ring, collective, relaying.lightpaths);
-    // Both in earlier slots and in those of the plan, for early slots may be long.
-    let placed = [0, u32::MAX].map(|most| placed(ring, &lightpaths, most));
-    let time = |places: &Vec<PlacedDemand>| time(question, ring, collective, &lightpaths, places);
-    let placed = placed.into_iter().min_by_key(time).unwrap_or_default();
-    let (mut demands, mut places) = (Vec::new(), Vec::new());
-    for (lightpath, place) in lightpaths.iter().zip(placed) {
-        demands.extend(lightpath.demands());
-        places.resize(demands.len(), place);
+    let hops = useful_hops(ring, collective, relay.hops);
+    let (mut requests, mut placed) = (Vec::new(), Vec::new());
+    for (hop, placed_hop) in hops.iter().zip(place(ring, &hops)) {
+        requests.extend(hop.requests());
+        placed.resize(requests.len(), placed_hop);
     }
     Ok(lightpath_requests::plan(
-        ring, collective, &demands, &places, NAME,
+        ring, collective, &requests, &placed, NAME,
     ))
 }
 
-/// A lightpath as far as light reaches, with the runs of chunks that it carries one after the other.
+/// Lightpath within the reach of light, with the runs of chunks that it carries one after the
+/// other.
 struct RelayHop {
-    /// Its first run stands for all.
-    demand: Demand,
+    /// Request of the lightpath, with the chunks of its first run.
+    request: LightpathRequest,
+    /// Runs of consecutive chunks, each as its first chunk and its length.
     runs: Vec<(u32, u32)>,
 }
 
 impl RelayHop {
-    fn demands(&self) -> impl Iterator<Item = Demand> + '_ {
-        let of_run = |&(chunk, count): &(u32, u32)| Demand {
+    fn requests(&self) -> impl Iterator<Item = LightpathRequest> + '_ {
+        let request = |&(chunk, count): &(u32, u32)| LightpathRequest {
             chunk,
             count,
-            ..self.demand
+            ..self.request
         };
-        self.runs.iter().map(of_run)
+        self.runs.iter().map(request)
     }
 
     fn chunks(&self) -> impl Iterator<Item = u32> + '_ {
@@ -365,27 +380,28 @@ impl RelayHop {
     }
 }
 
-/// The lightpaths that bring chunks to whoever must hold them or sends them on.
-fn useful(ring: &WdmRing, collective: Collective, lightpaths: Vec<RelayHop>) -> Vec<RelayHop> {
+/// Returns the lightpaths with those chunks that the receiving rank must have at the end or sends
+/// on.
+fn useful_hops(ring: &WdmRing, collective: Collective, hops: Vec<RelayHop>) -> Vec<RelayHop> {
     let mut sent: FxHashSet<(u32, u32)> = FxHashSet::default();
-    let mut useful = Vec::with_capacity(lightpaths.len());
-    for lightpath in lightpaths.into_iter().rev() {
-        let demand = lightpath.demand;
-        let rank = demand.at(ring.ranks, demand.length);
-        let has_use = |chunk: u32| match collective.after(chunk) {
+    let mut useful = Vec::with_capacity(hops.len());
+    for hop in hops.into_iter().rev() {
+        let request = hop.request;
+        let rank = request.at(ring.ranks, request.length);
+        let is_used = |chunk: u32| match collective.after(chunk) {
             Holders::One(last) if last != rank => sent.contains(&(rank, chunk)),
             _ => true,
         };
-        let runs = lightpath
+        let used_runs = hop
             .runs
             .iter()
-            .flat_map(|&(chunk, count)| runs(chunk, count, has_use));
+            .flat_map(|&(chunk, count)| runs(chunk, count, is_used));
         let used = RelayHop {
-            demand,
-            runs: runs.collect(),
+            request,
+            runs: used_runs.collect(),
         };
         if !used.runs.is_empty() {
-            sent.extend(used.chunks().map(|chunk| (demand.source, chunk)));
+            sent.extend(used.chunks().map(|chunk| (request.source, chunk)));
             useful.push(used);
         }
     }
@@ -393,68 +409,31 @@ fn useful(ring: &WdmRing, collective: Collective, lightpaths: Vec<RelayHop>) -> 
     useful
 }
 
-/// Returns the time of the slots with lightpaths at these places, in picoseconds.
-fn time(
-    question: &Question<'_>,
-    ring: &WdmRing,
-    collective: Collective,
-    lightpaths: &[RelayHop],
-    places: &[PlacedDemand],
-) -> u128 {
-    let mut longest = vec![
-        0;
-        places
-            .iter()
-            .map(|place| place.slot as usize + 1)
-            .max()
-            .unwrap_or(0)
-    ];
-    for (lightpath, place) in lightpaths.iter().zip(places) {
-        let chunks = lightpath
-            .chunks()
-            .map(|chunk| collective.chunk_bytes(question.size, chunk).get());
-        let slot: &mut u64 = &mut longest[place.slot as usize];
-        *slot = chunks.sum::<u64>().max(*slot);
-    }
-    let cost = question.slot_cost(ring);
-    longest
-        .into_iter()
-        .map(|bytes| u128::from(cost.slots(1, Bytes::new(bytes), 0)))
-        .sum()
-}
-
-/// Returns for each lightpath the earliest slot after those that bring its chunks, and not before its own slot if that is
-/// at most `latest`.
-fn placed(ring: &WdmRing, lightpaths: &[RelayHop], latest: u32) -> Vec<PlacedDemand> {
-    let mut room = Room::new(ring);
-    // From which slot on a rank that received a chunk can send it.
+/// Places each lightpath in the earliest slot after those that bring its chunks.
+fn place(ring: &WdmRing, hops: &[RelayHop]) -> Vec<PlacedRequest> {
+    let mut occupancy = Occupancy::new(ring);
+    // The first slot in which a rank can send a chunk that it received.
     let mut ready: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    let place = |lightpath: &RelayHop| {
-        let demand = &lightpath.demand;
-        let chunks = lightpath.chunks();
-        let slots = chunks.filter_map(|chunk| ready.get(&(demand.source, chunk)));
-        // Slots have no end.
-        let from = slots
-            .copied()
-            .max()
-            .unwrap_or(0)
-            .max(demand.earliest.min(latest));
-        let placed = room.take(demand, from, u32::MAX).unwrap_or_default();
-        let rank = demand.at(ring.ranks, demand.length);
-        ready.extend(
-            lightpath
-                .chunks()
-                .map(|chunk| ((rank, chunk), placed.slot + 1)),
-        );
+    let place_hop = |hop: &RelayHop| {
+        let request = &hop.request;
+        let slots = hop
+            .chunks()
+            .filter_map(|chunk| ready.get(&(request.source, chunk)));
+        let from = slots.copied().max().unwrap_or(0);
+        // The number of slots is not limited, so that a free one always exists.
+        let placed = occupancy.take(request, from, u32::MAX).unwrap_or_default();
+        let rank = request.at(ring.ranks, request.length);
+        ready.extend(hop.chunks().map(|chunk| ((rank, chunk), placed.slot + 1)));
         placed
     };
-    lightpaths.iter().map(place).collect()
+    hops.iter().map(place_hop).collect()
 }
 
-/// The runs of consecutive chunks for which something is so.
-fn runs(first: u32, count: u32, is_so: impl Fn(u32) -> bool) -> Vec<(u32, u32)> {
+/// Returns the runs of consecutive chunks for which `is_selected` holds, each as its first chunk
+/// and its length.
+fn runs(first: u32, count: u32, is_selected: impl Fn(u32) -> bool) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
-    for chunk in (first..first + count).filter(|&chunk| is_so(chunk)) {
+    for chunk in (first..first + count).filter(|&chunk| is_selected(chunk)) {
         interrupt::check();
         match runs.last_mut() {
             Some((first, count)) if *first + *count == chunk => *count += 1,
@@ -464,34 +443,40 @@ fn runs(first: u32, count: u32, is_so: impl Fn(u32) -> bool) -> Vec<(u32, u32)> 
     runs
 }
 
-/// Lightpaths so far, each as long as light reaches at most.
-struct Relaying<'a> {
+/// Lightpaths that have been added, each within the reach of light.
+struct RelayState<'a> {
     ring: &'a WdmRing,
     collective: Collective,
-    /// Which ranks have received which chunks.
+    /// Pairs of a rank and a chunk that the rank has received.
     held: FxHashSet<(u32, u32)>,
-    lightpaths: Vec<RelayHop>,
-    /// The runs of all of them.
+    hops: Vec<RelayHop>,
+    /// Number of runs of all lightpaths.
     transfers: u64,
 }
 
-impl Relaying<'_> {
-    /// From a cut on by left ends, for intervals are coloured without loss in that order; on a ring the longest
-    /// first.
-    fn order(&self, transfer: &Transfer, way: Direction) -> (Direction, u32, u32) {
+impl RelayState<'_> {
+    /// Returns the key by which lightpaths are placed: from a cut on by left ends, because this
+    /// order colours intervals without loss; on a ring without a cut the longest first.
+    fn order(&self, transfer: &Transfer, direction: Direction) -> (Direction, u32, u32) {
         let ranks = self.ring.ranks;
-        let hops = self.ring.hops(transfer.source, transfer.destination, way);
-        let cut = self.ring.broken.iter().find(|link| link.direction == way);
-        let first = match way {
+        let hops = self
+            .ring
+            .hops(transfer.source, transfer.destination, direction);
+        let cut = self
+            .ring
+            .broken
+            .iter()
+            .find(|link| link.direction == direction);
+        let first = match direction {
             Direction::Clockwise => transfer.source,
             Direction::CounterClockwise => transfer.destination,
         };
         match cut {
             Some(cut) => {
                 let left = (first + ranks - (cut.position + 1) % ranks) % ranks;
-                (way, left, ranks - hops)
+                (direction, left, ranks - hops)
             }
-            None => (way, ranks - hops, first),
+            None => (direction, ranks - hops, first),
         }
     }
 
@@ -499,44 +484,37 @@ impl Relaying<'_> {
         self.collective.before(chunk) == Holders::One(rank) || self.held.contains(&(rank, chunk))
     }
 
-    /// Sends chunks from rank to rank, as far as light reaches each time.
-    fn send(
-        &mut self,
-        transfer: &Transfer,
-        direction: Direction,
-        chunks: &[(u32, u32)],
-        slot: u32,
-    ) {
+    /// Sends chunks from rank to rank, each time as far as light reaches.
+    fn send(&mut self, transfer: &Transfer, direction: Direction, chunks: &[(u32, u32)]) {
         let links = self
             .ring
             .hops(transfer.source, transfer.destination, direction);
         let reach = self.ring.longest();
         let mut source = transfer.source;
         for behind in (0..links).step_by(reach as usize) {
-            let hop = Demand {
+            let request = LightpathRequest {
                 chunk: transfer.chunk,
                 count: transfer.count,
                 source,
                 direction,
                 length: reach.min(links - behind),
                 shared: false,
-                earliest: slot,
+                earliest: 0,
                 after: None,
             };
-            let next = hop.at(self.ring.ranks, hop.length);
+            let next = request.at(self.ring.ranks, request.length);
             let is_missing = |chunk: u32| !self.is_held(next, chunk);
             let missing = chunks
                 .iter()
                 .flat_map(|&(chunk, count)| runs(chunk, count, is_missing));
-            let relayed = RelayHop {
-                demand: hop,
+            let hop = RelayHop {
+                request,
                 runs: missing.collect(),
             };
-            if !relayed.runs.is_empty() {
-                self.held
-                    .extend(relayed.chunks().map(|chunk| (next, chunk)));
-                self.transfers += relayed.runs.len() as u64;
-                self.lightpaths.push(relayed);
+            if !hop.runs.is_empty() {
+                self.held.extend(hop.chunks().map(|chunk| (next, chunk)));
+                self.transfers += hop.runs.len() as u64;
+                self.hops.push(hop);
             }
             source = next;
         }

@@ -1,34 +1,35 @@
-//! Few slots for small vectors: groups of ranks with owners, level upon level, and an exchange among the last owners.
+//! Plans of few slots for small vectors: groups of ranks with owners on several levels, and an
+//! exchange among the owners of the last level.
 //!
-//! **All_reduce of a vector of M bytes.** On a level the ranks of the ring are cut, in ring order, into
-//! G groups of nearly equal size, at most m. Each group has k owners, evenly spaced, and the vector
-//! k shares. Up: every member of a group sends each owner its share of the vector, and the owner
-//! combines what it gets; then an owner's share stands for the whole group. Owners q of all groups
-//! form a ring of G ranks (see [`crate::assembly`]) with a vector of M / k bytes; the k rings do the
-//! rest side by side on c / k channels each. Down: every owner hands its finished share back to the
-//! members. With k = 1 this is a level of WRHT, with k = m a reduce_scatter and an all_gather within
-//! groups.
+//! **All_reduce of a vector of M bytes.** On a level the ranks of the ring are cut, in ring order,
+//! into G groups of nearly equal size, at most m ranks. Each group has k evenly spaced owners, and
+//! the vector has k shares. Up: every member of a group sends each owner its share of the vector,
+//! and the owner combines what it receives, so that the owner's share stands for the whole group.
+//! The owners of share q of all groups form a ring of G ranks (see [`crate::assembly`]) with a
+//! vector of M / k bytes; the k rings solve the rest in parallel on c / k channels each. Down:
+//! every owner returns its finished share to the members. With k = 1 this is a level of WRHT, with
+//! k = m a reduce_scatter and an all_gather within groups.
 //!
-//! A group lies on a line of links of its own. The load of link x of that line, clockwise, is the
-//! number of members before it times the number of owners behind it: at most floor(m / 2) for one
-//! owner, floor(m^2 / 4) for k = m. With load L a share may be cut into s stripes on channels of their
-//! own: the step takes ceil(s L / c) slots of M / (k s) bytes. Intervals on a line need exactly as
-//! many channels as their greatest load, so that number of slots is met.
+//! A group lies on a line of links of its own. The clockwise load of link x of that line is the
+//! number of members before the link times the number of owners behind it: at most floor(m / 2) for
+//! one owner, and floor(m^2 / 4) for k = m. With load L a share may be cut into s stripes on
+//! channels of their own: the step needs ceil(s L / c) slots of M / (k s) bytes. Intervals on a
+//! line need exactly as many channels as their greatest load, so that this number of slots is met.
 //!
-//! In the exchange on n ranks all send the whole vector to all: ceil(floor(n^2 / 4) / 2)
-//! channels per stripe and one slot.
+//! In the exchange on n ranks every rank sends the whole vector to all others: ceil(floor(n^2 / 4)
+//! / 2) channels per stripe, and one slot.
 //!
-//! **Correctness.** By induction over levels: before the exchange every chunk has, on each ring of owners,
-//! contributions of disjoint sets of ranks that together are all; the exchange makes them all ranks at
-//! every owner of the chunk's share, and each member then gets every share from its own group's owner,
-//! in place of what it held.
+//! **Correctness.** By induction over levels: before the exchange every chunk has, on each ring of
+//! owners, contributions of disjoint sets of ranks whose union is all ranks. After the exchange
+//! every owner of the chunk's share has the contributions of all ranks, and each member then
+//! receives every share from the owner of its group, in place of its earlier value.
 
 mod search;
 
 use std::ops::Range;
 
 use crate::assembly::{Assembly, Embedding, Move, cut, smaller};
-use crate::ring::few_slots::{self, Estimate, Recipe, joined, numbers, numbers_for};
+use crate::ring::recipe::{self, Estimate, Recipe, joined, numbers, numbers_for};
 use crate::{Planner, PlannerError, Question};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -39,10 +40,10 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Action, Schedule, Transfer};
 use search::layouts;
 
-/// Groups, their owners, and stripes.
+/// Level of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupLevel {
-    /// The most ranks of a group.
+    /// Maximum number of ranks in a group.
     pub(crate) group: u32,
     /// Owners in each group.
     pub(crate) owners: u32,
@@ -50,14 +51,13 @@ pub(crate) struct GroupLevel {
     pub(crate) stripes: u32,
 }
 
-/// Levels, and the stripes of the exchange among the owners of the last one.
+/// Recipe: levels of groups, and the stripes of the exchange among the owners of the last level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GroupedLayout {
     pub(crate) levels: Vec<GroupLevel>,
     pub(crate) stripes: u32,
 }
 
-/// The planner of few slots in groups.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("groups", "ranks of a group on each level, such as 9x9")
@@ -80,7 +80,7 @@ pub(crate) const PLANNER: Planner = Planner {
         &[CollectiveKind::AllReduce],
         "Few slots: collect in groups, exchange among their owners, hand back, striped",
         "opticoll; after WRHT, Dai et al., PPoPP 2023",
-        few_slots::scope::<GroupedLayout>(),
+        recipe::scope::<GroupedLayout>(),
     )
 };
 
@@ -99,12 +99,13 @@ impl Recipe for GroupedLayout {
             .with("stripes", joined(stripes.chain([self.stripes])))
     }
 
-    /// The transfers of the plan or the chunks of its collective, whichever are more, at most.
+    /// Returns an upper bound on the number of transfers of the plan or of chunks of its
+    /// collective, whichever is larger.
     fn transfers(&self, ranks: u64) -> u64 {
         let (mut ranks, mut copies, mut transfers) = (ranks, 1u64, 0u64);
         for level in &self.levels {
             let shares = u64::from(level.owners) * u64::from(level.stripes);
-            // Up and down.
+            // The factor 2 counts the ways up and down.
             let lightpaths = ranks.saturating_mul(shares).saturating_mul(2);
             transfers = transfers.saturating_add(copies.saturating_mul(lightpaths));
             copies = copies.saturating_mul(level.owners.into());
@@ -121,7 +122,7 @@ impl Recipe for GroupedLayout {
     }
 
     fn plan(&self, ring: &WdmRing, _: Collective) -> Result<Plan, PlannerError> {
-        let plan = reduced(ring, &self.levels, self.stripes)?;
+        let plan = all_reduce(ring, &self.levels, self.stripes)?;
         Ok(Plan {
             algorithm: self.spec().to_string(),
             ..plan
@@ -138,7 +139,7 @@ impl Recipe for GroupedLayout {
         }
         let groups = numbers(spec, "groups", "9x9")?.unwrap_or_default();
         let owners = numbers_for(spec, "owners", groups.len())?;
-        let stripes = few_slots::stripes(spec, groups.len() + 1)?;
+        let stripes = recipe::stripes(spec, groups.len() + 1)?;
         let levels = groups.iter().zip(&owners).zip(&stripes);
         let levels: Vec<GroupLevel> = levels
             .map(|((&group, &owners), &stripes)| GroupLevel {
@@ -150,8 +151,8 @@ impl Recipe for GroupedLayout {
         let stripes = stripes.last().copied().unwrap_or(1);
         let layout = GroupedLayout { levels, stripes };
         if !layout.fits(ring.ranks, ring.channels()) {
-            let problem = "must be 2 or more and at most the ranks that are left, with at least as many ranks in \
-                           every group as owners, and a channel for each owner";
+            let problem = "must be 2 or more and at most the ranks that are left, with at least \
+                           as many ranks in every group as owners, and a channel for each owner";
             return Err(spec.refuse("groups", problem).into());
         }
         Ok(Some(layout))
@@ -163,7 +164,8 @@ impl Recipe for GroupedLayout {
 }
 
 impl GroupedLayout {
-    /// Whether the groups can be cut and have channels on a ring of so many ranks and channels.
+    /// Returns whether the groups can be formed and have channels on a ring of `ranks` ranks and
+    /// `channels` channels.
     pub(crate) fn fits(&self, ranks: u32, channels: u32) -> bool {
         let (mut ranks, mut channels) = (ranks, channels);
         for level in &self.levels {
@@ -180,8 +182,8 @@ impl GroupedLayout {
     }
 }
 
-/// Into how many groups of at most `group` ranks are cut; `None` where there are fewer ranks than that, or a group would have fewer
-/// than `owners`.
+/// Returns the number of groups of at most `group` ranks; `None` if there are fewer ranks, or if a
+/// group would have fewer ranks than `owners`.
 pub(crate) fn groups(ranks: u32, group: u32, owners: u32) -> Option<u32> {
     if group < 2 || group > ranks || owners == 0 {
         return None;
@@ -190,31 +192,33 @@ pub(crate) fn groups(ranks: u32, group: u32, owners: u32) -> Option<u32> {
     (ranks / groups >= owners).then_some(groups)
 }
 
-/// The greatest load of a link of a group's line, per stripe, in one direction; the other has the same.
+/// Returns the greatest load of a link of a group's line in one direction, per stripe. The other
+/// direction has the same load.
 pub(crate) fn load(size: u32, owners: u32) -> u32 {
-    let owner = |index: u32| owner_place(size, owners, index);
+    let owner = |index: u32| owner_position(size, owners, index);
     let clockwise = (0..owners).map(|index| owner(index) * (owners - index));
     let counter = (0..owners).map(|index| (size - 1 - owner(index)) * (index + 1));
     clockwise.chain(counter).max().unwrap_or(0)
 }
 
-/// Where in a group its owner with an index stands: evenly spaced, one owner in the middle.
-fn owner_place(size: u32, owners: u32, index: u32) -> u32 {
+/// Returns the position in a group of the owner with an index. Owners are evenly spaced; a single
+/// one is in the middle.
+fn owner_position(size: u32, owners: u32, index: u32) -> u32 {
     ((2 * u64::from(index) + 1) * u64::from(size) / (2 * u64::from(owners))) as u32
 }
 
-/// Returns the all_reduce of levels, with an exchange in so many stripes after the last.
+/// Returns the all_reduce over levels, with an exchange in `stripes` stripes after the last level.
 ///
 /// # Errors
-/// Chunks beyond 32 bits.
-fn reduced(ring: &WdmRing, levels: &[GroupLevel], stripes: u32) -> Result<Plan, PlannerError> {
+/// More chunks than 32 bits can count.
+fn all_reduce(ring: &WdmRing, levels: &[GroupLevel], stripes: u32) -> Result<Plan, PlannerError> {
     let Some((level, deeper)) = levels.split_first() else {
         return exchange(ring, stripes);
     };
     let grouping = Grouping::new(ring.ranks, level);
     let owners = level.owners;
     let channels = ring.channels() / owners;
-    let inner = reduced(&smaller(ring, grouping.count, channels), deeper, stripes)?;
+    let inner = all_reduce(&smaller(ring, grouping.count, channels), deeper, stripes)?;
     let inner_chunks = inner.schedule.collective.pieces();
     let share = inner_chunks * refinement(u64::from(inner_chunks), level.stripes);
     let collective =
@@ -222,17 +226,17 @@ fn reduced(ring: &WdmRing, levels: &[GroupLevel], stripes: u32) -> Result<Plan, 
     let mut assembly = Assembly::new(ring, collective);
     let (mut up, mut down) = (Vec::new(), Vec::new());
     for (range, owner, index) in grouping.owners() {
-        let of_owner = index * share..(index + 1) * share;
+        let owner_share = index * share..(index + 1) * share;
         for member in range.filter(|&member| member != owner) {
             interrupt::check();
-            for stripe in cut(of_owner.clone(), level.stripes) {
-                up.push(along(member, owner, stripe.clone(), Action::Reduce));
-                down.push(along(owner, member, stripe, Action::Copy));
+            for stripe in cut(owner_share.clone(), level.stripes) {
+                up.push(line_move(member, owner, stripe.clone(), Action::Reduce));
+                down.push(line_move(owner, member, stripe, Action::Copy));
             }
         }
     }
     assembly.step(&up)?;
-    let places: Vec<Embedding> = (0..owners)
+    let embeddings: Vec<Embedding> = (0..owners)
         .map(|index| Embedding {
             members: grouping.members(index),
             first_channel: index * channels,
@@ -242,27 +246,28 @@ fn reduced(ring: &WdmRing, levels: &[GroupLevel], stripes: u32) -> Result<Plan, 
                 .collect(),
         })
         .collect();
-    assembly.embed(&inner, &places);
+    assembly.embed(&inner, &embeddings);
     assembly.step(&down)?;
     Ok(assembly.finish(String::new()))
 }
 
-/// The least factor by which to refine `chunks` so that they are cut into `stripes` parts none of
-/// which is more than 3 % above the mean.
+/// Returns the least factor by which `chunks` must be refined such that none of `stripes` parts has
+/// more than 3 % above the mean number of chunks.
 fn refinement(chunks: u64, stripes: u32) -> u32 {
-    let even = |factor: &u32| {
+    let is_even = |factor: &u32| {
         let fine = u128::from(chunks) * u128::from(*factor);
         let stripes = u128::from(stripes);
         fine.div_ceil(stripes) * stripes * 100 <= fine * 103
     };
-    (1..=stripes.max(1)).find(even).unwrap_or(1)
+    (1..=stripes.max(1)).find(is_even).unwrap_or(1)
 }
 
-/// Returns the all_reduce of one step, in which every rank sends every other one its whole vector.
+/// Returns the all_reduce of one step, in which every rank sends its whole vector to all other
+/// ranks.
 fn exchange(ring: &WdmRing, stripes: u32) -> Result<Plan, PlannerError> {
     if ring.ranks == 1 {
-        let alone = Collective::new(CollectiveKind::AllReduce, 1)?;
-        return Ok(Assembly::new(ring, alone).finish(String::new()));
+        let trivial = Collective::new(CollectiveKind::AllReduce, 1)?;
+        return Ok(Assembly::new(ring, trivial).finish(String::new()));
     }
     let collective =
         Collective::new(CollectiveKind::AllReduce, ring.ranks)?.with_pieces(stripes)?;
@@ -286,8 +291,8 @@ fn exchange(ring: &WdmRing, stripes: u32) -> Result<Plan, PlannerError> {
     )?)
 }
 
-/// A move between two ranks of a group, along its line.
-fn along(source: u32, destination: u32, chunks: Range<u32>, action: Action) -> Move {
+/// Returns the move between two ranks of a group, along its line.
+fn line_move(source: u32, destination: u32, chunks: Range<u32>, action: Action) -> Move {
     let transfer = Transfer {
         chunk: chunks.start,
         count: chunks.end - chunks.start,
@@ -303,10 +308,12 @@ fn along(source: u32, destination: u32, chunks: Range<u32>, action: Action) -> M
     (transfer, direction)
 }
 
-/// The ranks of a ring in groups of nearly equal size.
+/// Groups of nearly equal size of the ranks of a ring.
 pub(crate) struct Grouping {
     pub(crate) ranks: u32,
+    /// Number of groups.
     pub(crate) count: u32,
+    /// Owners in each group.
     owners: u32,
 }
 
@@ -319,25 +326,27 @@ impl Grouping {
         }
     }
 
+    /// Returns the ranks of a group.
     pub(crate) fn range(&self, group: u32) -> Range<u32> {
         let edge =
             |group: u32| (u64::from(self.ranks) * u64::from(group) / u64::from(self.count)) as u32;
         edge(group)..edge(group + 1)
     }
 
+    /// Returns the rank of the owner of a group with an index.
     pub(crate) fn owner(&self, group: u32, index: u32) -> u32 {
         let range = self.range(group);
-        range.start + owner_place(range.end - range.start, self.owners, index)
+        range.start + owner_position(range.end - range.start, self.owners, index)
     }
 
-    /// The owners with an index, of all groups.
+    /// Returns the owners with an index, of all groups.
     fn members(&self, index: u32) -> Vec<u32> {
         (0..self.count)
             .map(|group| self.owner(group, index))
             .collect()
     }
 
-    /// Every owner: the ranks of its group, its rank, its index.
+    /// Returns all owners: the ranks of the group, the owner's rank, and its index.
     fn owners(&self) -> impl Iterator<Item = (Range<u32>, u32, u32)> + '_ {
         (0..self.count).flat_map(move |group| {
             (0..self.owners).map(move |index| (self.range(group), self.owner(group, index), index))

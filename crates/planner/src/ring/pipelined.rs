@@ -1,37 +1,46 @@
-//! Broadcast, scatter, reduce, gather and all_reduce along chains of neighbours whose circuits stay up.
+//! Plans of broadcast, scatter, reduce, gather and all_reduce along chains of neighbours whose
+//! circuits stay up.
 //!
-//! **Broadcast** of M bytes over c channels each way, as far as ranks have ports. Each of the 2c channels has a share of the
-//! vector, M / 2c in p pieces, and carries it hop by hop all the way around: in slot s the i-th rank behind the root passes on piece
-//! s - i. Every link of a channel has a circuit of its own, so that all circuits can be up together. After p + N - 2 slots of
-//! M / (2 c p) bytes every rank has every piece: the time of transmission is M / (2 c B) (1 + (N - 2) / p), which
-//! comes as near to its bound M / (2 c B) as p is large.
+//! **Broadcast** of M bytes over c channels in each direction, as far as ranks have ports. Each of
+//! the 2c channels carries a share of M / 2c bytes, in p pieces, hop by hop all the way around: in
+//! slot s the i-th rank behind the root passes on piece s - i. Every link of a channel has a
+//! circuit of its own, so that all circuits can be up at the same time. After p + N - 2 slots of M
+//! / (2 c p) bytes every rank has every piece. The transmission takes M / (2 c B) (1 + (N - 2) /
+//! p), with B bytes per second on a channel, which approaches its bound M / (2 c B) as p grows.
 //!
-//! **Scatter** of blocks of d bytes in p pieces. To each side of the root go n of the N - 1 blocks, as many as it has of all channels, the nearer ones on
-//! the first channels. The n p / c pieces of a channel belong to neighbouring ranks: a circuit leads from the
-//! root to the first of them, one from each of them to the next, and the farthest piece goes first. In slot s the root sends the
-//! s-th piece; the h-th circuit carries it in slot s + h, and since every rank of a channel has a piece of its own, all
-//! have arrived when the last has left the root: ceil(n p / c) slots, all that the root's channels allow.
+//! **Scatter** of blocks of d bytes in p pieces. On each side of the root are n of the N - 1 other
+//! ranks, in proportion to the channels of the side; the blocks of the nearer ranks use the first
+//! channels. The n p / c pieces of a channel belong to neighbouring ranks: one circuit leads from
+//! the root to the first of them, and one from each of them to the next. The piece of the farthest
+//! rank leaves first. In slot s the root sends the s-th piece, and the h-th circuit carries it in
+//! slot s + h. Since every rank of a channel has a piece of its own, all pieces have arrived when
+//! the last one has left the root: after ceil(n p / c) slots, the least that the root's channels
+//! allow.
 //!
-//! Where light does not reach so far, every c-th piece goes over a channel, and each over circuits between all neighbours on its
-//! way. With p a multiple of c a channel has p / c pieces for each rank, so that the farthest, which leaves first, has arrived
-//! when the nearest leaves: n p / c slots again.
+//! If light does not reach so far, every c-th piece uses the same channel, over circuits between
+//! neighbours. If c divides p, a channel carries p / c pieces for each rank, so that the piece of
+//! the farthest rank, which leaves first, has arrived when the piece of the nearest leaves: again n
+//! p / c slots.
 //!
-//! **Around cuts.** Next to a cut the vector of a broadcast goes to each side of the root over all channels of one direction, to
-//! as many ranks as stand before the cut: M / (c B) and what the pipeline adds, where the rank behind the cut takes in M over c
-//! channels at least. A scatter sends each side the blocks of its ranks.
+//! **Around cuts.** Next to a cut, the whole vector of a broadcast travels to each side of the root
+//! over all channels of one direction, up to the cut: M / (c B) plus the time to fill the pipeline.
+//! The rank behind the cut needs at least M / (c B) to receive the vector. A scatter sends to each
+//! side the blocks of its ranks.
 //!
-//! **All_reduce** on the line of ranks from one side of a cut to the other. Over the channels of one direction sums go from rank
-//! to rank, from the first to the last, and results come back over those of the other: p + 2 N - 3 slots of M / (c p) bytes,
-//! where the last rank takes in M over c channels at least. The cut may be anywhere on a whole ring.
+//! **All_reduce** on the line of ranks from one side of a cut to the other. Sums travel from rank
+//! to rank over the channels of one direction, from the first rank to the last, and results return
+//! over those of the other direction: p + 2 N - 3 slots of M / (c p) bytes. The last rank needs at
+//! least M / (c B) to receive the vector. On a ring without faults the cut may be anywhere.
 //!
-//! Every rank gets every chunk at most once, so that backwards a broadcast is a reduce and a scatter a gather.
+//! Every rank receives every chunk at most once, so that the time reversal of a broadcast is a
+//! reduce, and that of a scatter a gather.
 
 mod lanes;
-mod room;
+mod sides;
 
 use self::lanes::Lane;
-use self::room::Room;
-use crate::ring::few_slots::{self, Estimate, Recipe};
+use self::sides::RootSides;
+use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::slot_cost::SlotCost;
 use crate::selection::contest::Contender;
 use crate::time_reversal::{self, copying};
@@ -46,33 +55,33 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::{Action, Transfer};
 
-/// More pieces than that save no time on any ring that fits into memory.
-const MOST_PIECES: u32 = 1 << 16;
+/// Largest accepted number of pieces: more save no time on any ring that fits into memory.
+const MAX_PIECES: u32 = 1 << 16;
 
-/// RingPipeline with so many pieces.
+/// Pipeline over a ring with a number of pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RingPipeline {
     pieces: u32,
-    /// The transfers of the plan, or of the first chunks of one that is pipelined.
+    /// Number of transfers of the plan; for a pipelined plan, of those of its first chunks.
     transfers: u64,
-    /// Channels side by side that are alike, where the plan is pipelined.
+    /// Number of equal channels, if the plan is pipelined.
     stripes: Option<u32>,
-    /// The slots of the plan.
+    /// Number of slots of the plan.
     slots: u64,
-    /// The most links of a lightpath.
+    /// Maximum number of links of a lightpath.
     longest: u32,
 }
 
 impl RingPipeline {
-    /// None where cuts or few ports leave no room.
+    /// Returns the recipe, or `None` if cuts or a lack of ports leave no channels.
     fn new(ring: &WdmRing, collective: Collective, pieces: u32) -> Option<RingPipeline> {
         let ranks = u64::from(ring.ranks);
         let forward = copying(collective.kind());
-        let room = Room::new(ring, collective)?;
-        let hops = u64::from(room.farthest());
-        let streams = u64::from(room.streams());
-        let stripes = room.stripes(ring, forward).filter(|_| pieces > 1);
-        let each = |transfers: u64, slots: u64| RingPipeline {
+        let root_sides = RootSides::new(ring, collective)?;
+        let hops = u64::from(root_sides.farthest());
+        let streams = u64::from(root_sides.streams());
+        let stripes = root_sides.stripes(ring, forward).filter(|_| pieces > 1);
+        let pipeline = |transfers: u64, slots: u64| RingPipeline {
             pieces,
             transfers: match stripes {
                 Some(stripes) => transfers / u64::from(stripes),
@@ -83,15 +92,14 @@ impl RingPipeline {
             longest: 1,
         };
         Some(match forward {
-            CollectiveKind::AllReduce => each(2 * streams * (ranks - 1), 2 * (ranks - 1)),
+            CollectiveKind::AllReduce => pipeline(2 * streams * (ranks - 1), 2 * (ranks - 1)),
             CollectiveKind::Broadcast => {
-                let sides = room.sides.iter();
-                let hops_of_all =
-                    sides.map(|side| u64::from(side.channels) * u64::from(side.ranks));
-                each(hops_of_all.sum(), hops)
+                let sides = root_sides.sides.iter();
+                let transfers = sides.map(|side| u64::from(side.channels) * u64::from(side.ranks));
+                pipeline(transfers.sum(), hops)
             }
             _ => {
-                let lanes: Vec<Lane> = lanes::of(&room, pieces).collect();
+                let lanes: Vec<Lane> = lanes::assign(&root_sides, pieces).collect();
                 RingPipeline {
                     pieces,
                     transfers: lanes.iter().map(Lane::transfers).sum(),
@@ -104,20 +112,21 @@ impl RingPipeline {
     }
 }
 
-/// The most promising chains; no all_reduce on a whole ring, where relay trees take as long in fewer slots.
+/// Returns contenders for the most promising chains. There are none for an all_reduce on a ring
+/// without faults, because relay trees take as long in fewer slots.
 pub(crate) fn contenders<'a>(
     question: &Question<'a>,
     ring: &'a WdmRing,
 ) -> Result<Vec<Contender<'a>>, PlannerError> {
     match question.collective.kind() {
         CollectiveKind::AllReduce if ring.broken.is_empty() => Ok(Vec::new()),
-        _ => few_slots::contenders::<RingPipeline>(question, ring),
+        _ => recipe::contenders::<RingPipeline>(question, ring),
     }
 }
 
 impl Recipe for RingPipeline {
     const NAME: &'static str = "pipelined";
-    const AROUND_CUTS: bool = true;
+    const SUPPORTS_CUTS: bool = true;
 
     fn spec(&self) -> Spec {
         Spec::new(RingPipeline::NAME).with("pieces", self.pieces)
@@ -134,25 +143,26 @@ impl Recipe for RingPipeline {
     fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
         let pieces = self.pieces;
         let forward = copying(collective.kind());
-        let Some(room) = Room::new(ring, collective) else {
-            return Err(no_room(ring));
+        let Some(root_sides) = RootSides::new(ring, collective) else {
+            return Err(no_line(ring));
         };
         let chunks = match forward {
             CollectiveKind::Scatter => pieces,
-            _ => pieces.saturating_mul(room.streams()),
+            _ => pieces.saturating_mul(root_sides.streams()),
         };
         let outwards = Collective::new(forward, collective.ranks())?
             .with_root(collective.root())?
             .with_pieces(chunks)?;
         if let Some(stripes) = self.stripes {
-            let mut first = broadcast(ring, outwards, &room.of_first_chunks(), pieces, 1);
+            let single = root_sides.with_single_channels();
+            let mut first = broadcast(ring, outwards, &single, pieces, 1);
             first.algorithm = self.spec().to_string();
             return Ok(time_reversal::towards(first, collective)?.in_pieces(stripes, pieces));
         }
         let mut plan = match forward {
-            CollectiveKind::AllReduce => there_and_back(ring, outwards, &room, pieces),
-            CollectiveKind::Broadcast => broadcast(ring, outwards, &room, pieces, pieces),
-            _ => scatter(ring, outwards, &room),
+            CollectiveKind::AllReduce => all_reduce(ring, outwards, &root_sides, pieces),
+            CollectiveKind::Broadcast => broadcast(ring, outwards, &root_sides, pieces, pieces),
+            _ => scatter(ring, outwards, &root_sides),
         };
         plan.algorithm = self.spec().to_string();
         time_reversal::towards(plan, collective)
@@ -163,36 +173,37 @@ impl Recipe for RingPipeline {
         ring: &WdmRing,
         collective: Collective,
     ) -> Result<Option<RingPipeline>, PlannerError> {
-        let Some(pieces) = spec.count("pieces", 1, MOST_PIECES)? else {
+        let Some(pieces) = spec.count("pieces", 1, MAX_PIECES)? else {
             return Ok(None);
         };
         match RingPipeline::new(ring, collective, pieces) {
-            None if ring.ranks > 1 => Err(no_room(ring)),
+            None if ring.ranks > 1 => Err(no_line(ring)),
             recipe => Ok(recipe),
         }
     }
 
-    /// From one piece on twice as many each time.
+    /// Estimates plans of 1, 2, 4, ... pieces.
     fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<RingPipeline>> {
         let collective = question.collective;
-        let Some(room) = Room::new(ring, collective) else {
+        let Some(root_sides) = RootSides::new(ring, collective) else {
             return Vec::new();
         };
         let kind = copying(collective.kind());
         let share = match kind {
             CollectiveKind::Scatter => question.size.get(),
-            _ => question.size.get().div_ceil(room.streams().into()),
+            _ => question.size.get().div_ceil(root_sides.streams().into()),
         };
-        let (cost, once) = SlotCost::of_circuits_that_stay(ring, question.policy());
-        let mut all = Vec::new();
-        let counts = (0..=MOST_PIECES.ilog2()).map(|power| 1u32 << power);
+        let (cost, once) = SlotCost::with_lasting_circuits(ring, question.policy());
+        let mut estimates = Vec::new();
+        let counts = (0..=MAX_PIECES.ilog2()).map(|power| 1u32 << power);
         for pieces in counts.take_while(|&pieces| u64::from(pieces) <= share.max(1)) {
             let Some(recipe) = RingPipeline::new(ring, collective, pieces) else {
                 break;
             };
-            let most = question.most_transfers.min(MOST_ESTIMATED);
-            let steps = recipe.transfers.saturating_mul(pieces.into());
-            if recipe.transfers > most || recipe.stripes.is_some() && steps > MOST_STEPS {
+            let max_transfers = question.most_transfers.min(MAX_TRANSFERS);
+            let simulated = recipe.transfers.saturating_mul(pieces.into());
+            let is_too_slow = recipe.stripes.is_some() && simulated > MAX_SIMULATED_TRANSFERS;
+            if recipe.transfers > max_transfers || is_too_slow {
                 break;
             }
             let bytes = Bytes::new(share.div_ceil(pieces.into()));
@@ -203,19 +214,20 @@ impl Recipe for RingPipeline {
                 slots: recipe.slots,
                 recipe,
             };
-            all.push((recipe.transfers, estimate));
+            estimates.push((recipe.transfers, estimate));
         }
-        few_slots::worth_their_size(all)
+        recipe::fastest_and_smallest(estimates)
     }
 }
 
-/// The most transfers of a plan that is not asked for by its pieces.
-const MOST_ESTIMATED: u64 = 1 << 21;
+/// Maximum number of transfers of a plan whose number of pieces is not given by an option.
+const MAX_TRANSFERS: u64 = 1 << 21;
 
-/// The most pieces times transfers of the first chunks: a simulation takes some nanoseconds for each.
-const MOST_STEPS: u64 = 1 << 26;
+/// Maximum number of pieces times transfers of the first chunks of a pipelined plan: the simulation
+/// takes some nanoseconds for each of them.
+const MAX_SIMULATED_TRANSFERS: u64 = 1 << 26;
 
-fn no_room(ring: &WdmRing) -> PlannerError {
+fn no_line(ring: &WdmRing) -> PlannerError {
     PlannerError::Algorithm(AlgorithmError::Refused {
         name: RingPipeline::NAME,
         ranks: ring.ranks,
@@ -224,13 +236,19 @@ fn no_room(ring: &WdmRing) -> PlannerError {
     })
 }
 
-/// The lightpaths of the first so many pieces of each channel.
-fn broadcast(ring: &WdmRing, collective: Collective, room: &Room, pieces: u32, sent: u32) -> Plan {
-    let slots = sent + room.farthest() - 1;
+/// Returns the broadcast of the first `sent` pieces of each channel.
+fn broadcast(
+    ring: &WdmRing,
+    collective: Collective,
+    root_sides: &RootSides,
+    pieces: u32,
+    sent: u32,
+) -> Plan {
+    let slots = sent + root_sides.farthest() - 1;
     let mut plan = empty_plan(Fabric::new(ring.clone()), collective, String::new(), slots);
     for slot in 0..slots {
         plan.schedule.begin_step();
-        for side in room.sides {
+        for side in root_sides.sides {
             for hop in (slot + 1).saturating_sub(sent)..side.ranks.min(slot + 1) {
                 interrupt::check();
                 let source = ring.rank_after(collective.root(), side.direction, hop);
@@ -249,20 +267,20 @@ fn broadcast(ring: &WdmRing, collective: Collective, room: &Room, pieces: u32, s
     plan
 }
 
-/// Sums along a line, and results back.
-fn there_and_back(ring: &WdmRing, collective: Collective, room: &Room, pieces: u32) -> Plan {
+/// Returns the all_reduce of sums along a line, and of results along the way back.
+fn all_reduce(ring: &WdmRing, collective: Collective, root_sides: &RootSides, pieces: u32) -> Plan {
     let hops = ring.ranks - 1;
     let slots = pieces + 2 * hops - 1;
-    let [there, back] = room.sides;
-    let last = ring.rank_after(room.start, there.direction, hops);
+    let [forward, backward] = root_sides.sides;
+    let last = ring.rank_after(root_sides.start, forward.direction, hops);
     let mut plan = empty_plan(Fabric::new(ring.clone()), collective, String::new(), slots);
     for slot in 0..slots {
         plan.schedule.begin_step();
         for hop in (slot + 1).saturating_sub(pieces)..(2 * hops).min(slot + 1) {
             interrupt::check();
             let (action, side, from, passed) = match hop < hops {
-                true => (Action::Reduce, there, room.start, hop),
-                false => (Action::Copy, back, last, hop - hops),
+                true => (Action::Reduce, forward, root_sides.start, hop),
+                false => (Action::Copy, backward, last, hop - hops),
             };
             let source = ring.rank_after(from, side.direction, passed);
             let destination = ring.rank_after(source, side.direction, 1);
@@ -281,10 +299,11 @@ fn there_and_back(ring: &WdmRing, collective: Collective, room: &Room, pieces: u
     plan
 }
 
-fn scatter(ring: &WdmRing, collective: Collective, room: &Room) -> Plan {
+/// Returns the scatter over the lanes of all channels.
+fn scatter(ring: &WdmRing, collective: Collective, root_sides: &RootSides) -> Plan {
     let (root, pieces) = (collective.root(), collective.pieces());
-    let mut of_slot: Vec<Vec<Lightpath>> = Vec::new();
-    for lane in lanes::of(room, pieces) {
+    let mut lightpaths_by_slot: Vec<Vec<Lightpath>> = Vec::new();
+    for lane in lanes::assign(root_sides, pieces) {
         let direction = lane.direction;
         let light = ring.light(direction, lane.channel);
         for (leaves, (far, piece, _)) in (0..).zip(lane.leaving()) {
@@ -295,10 +314,10 @@ fn scatter(ring: &WdmRing, collective: Collective, room: &Room) -> Plan {
                 let chunk = ring.rank_after(root, direction, far) * pieces + piece;
                 let transfer = Transfer::copy(chunk, source, destination);
                 source = destination;
-                if of_slot.len() <= slot as usize {
-                    of_slot.resize(slot as usize + 1, Vec::new());
+                if lightpaths_by_slot.len() <= slot as usize {
+                    lightpaths_by_slot.resize(slot as usize + 1, Vec::new());
                 }
-                of_slot[slot as usize].push(Lightpath {
+                lightpaths_by_slot[slot as usize].push(Lightpath {
                     slot,
                     light,
                     transfer,
@@ -310,9 +329,9 @@ fn scatter(ring: &WdmRing, collective: Collective, room: &Room) -> Plan {
         Fabric::new(ring.clone()),
         collective,
         String::new(),
-        of_slot.len() as u32,
+        lightpaths_by_slot.len() as u32,
     );
-    for lightpaths in of_slot {
+    for lightpaths in lightpaths_by_slot {
         plan.schedule.begin_step();
         lightpaths
             .into_iter()

@@ -1,18 +1,18 @@
-//! Plans that are an all_gather on a ring, one run backwards, or both one after the other; and the planner of
-//! relay trees.
+//! Planner of relay trees, and the plans made from an all_gather on a ring: the all_gather, its
+//! time reversal, or both one after the other.
 
-pub(crate) mod capability;
-pub(crate) mod few_ranks;
-pub(crate) mod fronts;
+pub(crate) mod channel_packing;
+pub(crate) mod faulty_ring;
+pub(crate) mod few_ports;
+pub(crate) mod gap_splits;
 pub(crate) mod knapsack;
+pub(crate) mod light_trees;
 pub(crate) mod lightpath_requests;
-pub(crate) mod multicast;
-pub(crate) mod pack;
-pub(crate) mod ports;
+pub(crate) mod linear_tree;
 pub(crate) mod prices;
 pub(crate) mod reachable;
 pub(crate) mod rotations;
-pub(crate) mod split;
+pub(crate) mod small_rings;
 pub(crate) mod tree;
 
 use self::rotations::{NAME, on_ring};
@@ -30,7 +30,6 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 use opticoll_simulate::Policy;
 
-/// The planner of relay trees.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("pieces", "chunks that a block is cut into")
@@ -47,15 +46,15 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-/// More pieces than that are more than any fibre has channels.
-const MOST_PIECES: u32 = 4096;
+/// Largest accepted value of the option `pieces`, more than the number of channels of any fibre.
+const MAX_PIECES: u32 = 4096;
 
 fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
     let collective = question.collective;
-    let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
+    let pieces = spec.count("pieces", 1, MAX_PIECES)?.unwrap_or(1);
     let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
     let gather = gather.with_pieces(pieces)?;
-    let mut plan = turned(ring, collective.kind(), |ring| on_ring(ring, gather))?;
+    let mut plan = from_all_gather(ring, collective.kind(), |ring| on_ring(ring, gather))?;
     plan.algorithm = spec.to_string();
     Ok(plan.into())
 }
@@ -67,79 +66,91 @@ fn contenders<'a>(
     let Some(gathering) = Gathering::new(question, ring) else {
         return Ok(Vec::new());
     };
-    let cuts = gathering.cuts();
-    cuts.map(|(gather, most)| gathering.contender(gather, most))
+    let variants = gathering.variants();
+    variants
+        .map(|(gather, max_transfers)| gathering.contender(gather, max_transfers))
         .collect()
 }
 
-/// A question for a collective that is made of an all_gather on a ring.
+/// Planning problem of a collective that is made from an all_gather on a ring.
 struct Gathering<'a> {
     question: Question<'a>,
     ring: &'a WdmRing,
-    /// The ring on which the all_gather is planned.
-    there: WdmRing,
-    /// The bytes of its block.
+    /// Ring on which the all_gather is planned: `ring`, or [`faulty_ring::reversed`] of it for
+    /// reductions.
+    gather_ring: WdmRing,
+    /// Bytes of a block of the all_gather.
     block: u64,
-    /// How often its slots come.
+    /// Number of times that the slots of the all_gather occur in the plan: 2 for an all_reduce.
     times: u64,
 }
 
 impl<'a> Gathering<'a> {
-    /// Returns none where there is a single rank.
+    /// Returns `None` for a single rank.
     fn new(question: &Question<'a>, ring: &'a WdmRing) -> Option<Gathering<'a>> {
         if ring.ranks < 2 {
             return None;
         }
         let ranks = u64::from(ring.ranks);
-        let (block, times, there) = match question.collective.kind() {
+        let (block, times, gather_ring) = match question.collective.kind() {
             CollectiveKind::AllGather => (question.size.get(), 1, ring.clone()),
             kind => {
-                // The way back may take light trees, which the way there cannot.
-                let both = kind == CollectiveKind::AllReduce && !ring.multicast;
+                // The all_gather of an all_reduce may use light trees, the reduce_scatter cannot.
+                let is_doubled = kind == CollectiveKind::AllReduce && !ring.multicast;
                 let block = question.size.get() / ranks;
-                (block, 1 + u64::from(both), capability::backwards(ring))
+                (
+                    block,
+                    1 + u64::from(is_doubled),
+                    faulty_ring::reversed(ring),
+                )
             }
         };
         Some(Gathering {
             question: *question,
             ring,
-            there,
+            gather_ring,
             block,
             times,
         })
     }
 
-    /// All_gathers of blocks in as many pieces as are worth trying, with the most transfers or orbits of their
-    /// plans; whole blocks are not refused for the limit's sake.
-    fn cuts(&self) -> impl Iterator<Item = (Collective, u64)> + '_ {
+    /// Returns the all_gathers of blocks in all numbers of pieces worth trying, each with the
+    /// maximum number of transfers (or of representatives) of its plan. Whole blocks are never
+    /// refused because of this limit.
+    fn variants(&self) -> impl Iterator<Item = (Collective, u64)> + '_ {
         let ranks = self.ring.ranks;
-        let cut = move |pieces: u32| {
+        let variant = move |pieces: u32| {
             let gather = Collective::new(CollectiveKind::AllGather, ranks).ok()?;
-            let most = match pieces {
+            let max_transfers = match pieces {
                 1 => MOST_TRANSFERS,
                 _ => self.question.most_transfers,
             };
-            let orbits = u64::from(ranks) * u64::from(pieces);
+            let representatives = u64::from(ranks) * u64::from(pieces);
             let fits = match self.question.keeps_folds {
-                true => orbits <= most,
-                false => orbits * u64::from(ranks) < most,
+                true => representatives <= max_transfers,
+                false => representatives * u64::from(ranks) < max_transfers,
             };
-            let whole = u64::from(pieces) <= self.block.max(1);
-            Some((gather.with_pieces(pieces).ok()?, most)).filter(|_| fits && whole)
+            let has_bytes = u64::from(pieces) <= self.block.max(1);
+            Some((gather.with_pieces(pieces).ok()?, max_transfers)).filter(|_| fits && has_bytes)
         };
         let pieces = pieces_to_try(self.ring.channels());
-        pieces.into_iter().map_while(cut)
+        pieces.into_iter().map_while(variant)
     }
 
-    /// The bytes of the smallest piece.
+    /// Returns the size of the smallest piece in bytes.
     fn piece(&self, gather: Collective) -> u64 {
         self.block / u64::from(gather.pieces())
     }
 
-    /// Returns the contender of a cut, with the most transfers or orbits of its plan.
-    fn contender(&self, gather: Collective, most: u64) -> Result<Contender<'a>, PlannerError> {
-        let slots = self.times * wdm_ring::best(&self.there, &gather).steps;
-        // A piece on every channel goes on over the same circuits in all slots.
+    /// Returns the contender of a variant, with the maximum number of transfers or representatives
+    /// of its plan.
+    fn contender(
+        &self,
+        gather: Collective,
+        max_transfers: u64,
+    ) -> Result<Contender<'a>, PlannerError> {
+        let slots = self.times * wdm_ring::best(&self.gather_ring, &gather).steps;
+        // With a piece on every channel, all slots use the same circuits.
         let settings = match gather.pieces() >= self.ring.channels() {
             true => 1,
             false => slots,
@@ -152,19 +163,21 @@ impl<'a> Gathering<'a> {
         let bytes = self.piece(gather).saturating_mul(slots);
         let least = match policy {
             Policy::PerPort => {
-                // A rank hears all pieces of the others over the channels of both directions.
+                // A rank receives the pieces of all other ranks over the channels of both
+                // directions.
                 let pieces = u64::from(ring.ranks - 1) * u64::from(gather.pieces());
-                let most = pieces.div_ceil(2 * u64::from(ring.channels()));
-                let heard = self.piece(gather).saturating_mul(most);
-                least::of_slots(ring, policy, most, heard, 1)?
+                let receive_slots = pieces.div_ceil(2 * u64::from(ring.channels()));
+                let received = self.piece(gather).saturating_mul(receive_slots);
+                least::of_slots(ring, policy, receive_slots, received, 1)?
             }
             _ => least::of_slots(ring, policy, slots, bytes, 1)?,
         };
-        // A port waits for nearly every change of a setting, for all of them are busy. Circuits that fit side by side change
-        // together; those of all pieces of a rank take so many settings.
-        let hears = self.times * u64::from(ring.ranks - 1) * u64::from(gather.pieces());
-        let side_by_side = hears.div_ceil(2 * u64::from(ring.channels()));
-        let after = |settings: u64| match policy {
+        // A port waits for nearly every change of a setting, because all ports are busy. Circuits
+        // that fit side by side change together; the circuits of all pieces that a rank receives
+        // need this many settings.
+        let received = self.times * u64::from(ring.ranks - 1) * u64::from(gather.pieces());
+        let min_settings = received.div_ceil(2 * u64::from(ring.channels()));
+        let time_with = |settings: u64| match policy {
             Policy::OnChange | Policy::PerPort => {
                 let changes = ring.reconfiguration.times(settings.saturating_sub(1))?;
                 let steady: Time = least::of_slots(ring, Policy::OnChange, slots, bytes, 1)?;
@@ -172,15 +185,16 @@ impl<'a> Gathering<'a> {
             }
             _ => Ok::<_, PlannerError>(least),
         };
-        let (estimate, expected) = (after(settings)?, after(settings.min(side_by_side))?);
+        let estimate = time_with(settings)?;
+        let expected = time_with(settings.min(min_settings))?;
         // Most slots take as long as the largest piece.
         let largest = self.block.div_ceil(gather.pieces().into());
-        let rest = (largest - self.piece(gather)).saturating_mul(slots);
-        let longer = least::of_slots(ring, Policy::Free, 0, rest, 1)?;
-        let estimate = estimate.plus(longer)?;
+        let excess = (largest - self.piece(gather)).saturating_mul(slots);
+        let excess_time = least::of_slots(ring, Policy::Free, 0, excess, 1)?;
+        let estimate = estimate.plus(excess_time)?;
         let kind = self.question.collective.kind();
         let transfers = u64::from(gather.chunks()) * u64::from(ring.ranks - 1);
-        // A plan that stays folded is joined at once.
+        // A plan that stays folded is joined without cost.
         let joined = self.question.joined.filter(|_| !self.question.keeps_folds);
         let saves_little = joined.is_some_and(|joined| !joined.is_worth(estimate, transfers));
         Ok(Contender {
@@ -197,8 +211,9 @@ impl<'a> Gathering<'a> {
                     "its circuits are expected to change too often",
                 )),
                 _ => {
-                    let mut plan =
-                        turned(ring, kind, |ring| rotations::within(ring, gather, most))?;
+                    let mut plan = from_all_gather(ring, kind, |ring| {
+                        rotations::within(ring, gather, max_transfers)
+                    })?;
                     plan.algorithm = spec.to_string();
                     Ok(plan.into())
                 }
@@ -207,9 +222,9 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// The numbers of pieces that are tried: powers of two and halfway between them, and as many as fill
-/// the channels when circuits reach 1, 2, 3 or 4 ranks far. More pieces than channels only make more
-/// slots.
+/// Returns the numbers of pieces that are tried: powers of two, the numbers halfway between them,
+/// and those that fill the channels when circuits reach 1, 2, 3 or 4 ranks far. More pieces than
+/// channels only add slots.
 fn pieces_to_try(channels: u32) -> Vec<u32> {
     let powers = (0..31).map(|bit| 1u32 << bit);
     let halfway = (0..30).map(|bit| 3u32 << bit);
@@ -221,8 +236,9 @@ fn pieces_to_try(channels: u32) -> Vec<u32> {
     pieces
 }
 
-/// The all_gather that `make` plans, or what it gives backwards, or there and back.
-fn turned(
+/// Returns the plan of a collective made from the all_gather that `make` plans: the all_gather, its
+/// time reversal, or the reversal followed by an all_gather.
+fn from_all_gather(
     ring: &WdmRing,
     kind: CollectiveKind,
     make: impl Fn(&WdmRing) -> Result<Plan, PlannerError>,
@@ -233,19 +249,19 @@ fn turned(
     ) {
         return make(ring);
     }
-    let there = capability::backwards(ring);
-    let gathering = make(&there)?;
-    let mut scattering = time_reversal::reduce_scatter(&gathering)?;
+    let gather_ring = faulty_ring::reversed(ring);
+    let all_gather = make(&gather_ring)?;
+    let mut reduce_scatter = time_reversal::reduce_scatter(&all_gather)?;
     if !ring.is_even() {
-        scattering = scattering.into_written_out();
+        reduce_scatter = reduce_scatter.into_written_out();
     }
-    scattering.fabric = Fabric::new(ring.clone());
+    reduce_scatter.fabric = Fabric::new(ring.clone());
     if kind == CollectiveKind::ReduceScatter {
-        return Ok(scattering);
+        return Ok(reduce_scatter);
     }
-    if there == *ring {
-        return time_reversal::joined(scattering, gathering);
+    if gather_ring == *ring {
+        return time_reversal::joined(reduce_scatter, all_gather);
     }
-    let back = on_ring(ring, gathering.schedule.collective)?;
-    time_reversal::joined(scattering, back)
+    let all_gather = on_ring(ring, all_gather.schedule.collective)?;
+    time_reversal::joined(reduce_scatter, all_gather)
 }

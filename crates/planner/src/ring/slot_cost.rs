@@ -1,12 +1,16 @@
-//! What a slot costs, for estimates: reconfiguration if it is charged, propagation over the hops of
-//! its longest lightpath, and its most bytes on a channel with their conversion.
+//! Estimated cost of slots.
+//!
+//! A slot costs its reconfiguration (if the policy charges one), the propagation over the hops of
+//! its longest lightpath, and the transmission of the largest number of bytes on a channel,
+//! including conversion.
 
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::{Circuits, Transmission};
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_simulate::Policy;
 
-/// The cost of slots on a ring under a policy, in picoseconds; too long counts as `u64::MAX`.
+/// Cost of slots on a ring under a policy, in picoseconds. Costs that exceed 64 bits are
+/// `u64::MAX`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlotCost {
     per_slot: u64,
@@ -15,7 +19,7 @@ pub(crate) struct SlotCost {
 }
 
 impl SlotCost {
-    /// For slots whose circuits all differ from those before.
+    /// Returns the cost of slots whose circuits all differ from those of the slot before.
     pub(crate) fn new(ring: &WdmRing, policy: Policy) -> SlotCost {
         let reconfiguration = match policy {
             Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
@@ -28,8 +32,9 @@ impl SlotCost {
         }
     }
 
-    /// For slots whose circuits can all be up together, with what is paid once.
-    pub(crate) fn of_circuits_that_stay(ring: &WdmRing, policy: Policy) -> (SlotCost, u64) {
+    /// Returns the cost of slots whose circuits can all be up at the same time, and the cost in
+    /// picoseconds that is paid once.
+    pub(crate) fn with_lasting_circuits(ring: &WdmRing, policy: Policy) -> (SlotCost, u64) {
         match policy {
             Policy::OnChange | Policy::PerPort => {
                 (SlotCost::new(ring, Policy::Free), ring.reconfiguration.ps())
@@ -38,7 +43,8 @@ impl SlotCost {
         }
     }
 
-    /// `slots` slots with lightpaths of up to `bytes` bytes and `hops` hops.
+    /// Returns the cost in picoseconds of `slots` slots whose longest lightpath carries `bytes`
+    /// bytes over `hops` hops.
     pub(crate) fn slots(&self, slots: u64, bytes: Bytes, hops: u64) -> u64 {
         let sending = self.transmission.ps(bytes);
         let slot = sending
@@ -48,16 +54,17 @@ impl SlotCost {
     }
 }
 
-/// Numbers from 2 to `most`: all up to 24, then each some 9 % more than the one before, and the last.
-pub(crate) fn spread(most: u32) -> Vec<u32> {
+/// Returns an ascending selection of the numbers from 2 to `max`: all up to 24, then each about 9 %
+/// larger than the one before, and `max`.
+pub(crate) fn spread(max: u32) -> Vec<u32> {
     let mut numbers = Vec::new();
     let mut number = 2;
-    while number < most {
+    while number < max {
         numbers.push(number);
         number += (number / 11).max(1);
     }
-    if most >= 2 {
-        numbers.push(most);
+    if max >= 2 {
+        numbers.push(max);
     }
     numbers
 }

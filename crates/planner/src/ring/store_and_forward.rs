@@ -1,22 +1,25 @@
-//! All_to_all over circuits that stay up: blocks go from relay to relay.
+//! Plans of all_to_alls over circuits that stay up: blocks travel from relay to relay.
 //!
-//! A block for the rank x links away in a direction, x = a m + e with -(m - 1) / 2 <= e <= m / 2, makes a *far* hops of m links
-//! and then a *near* one of e. From every rank n circuits lead m links far each way, and one to every rank up to
-//! m / 2 links away: m n channels of a direction for a stride m that divides N, and for
-//! each length l of the near ones l, and one more for each of N mod l ranks. All of them are up together, so that
-//! changes of circuits are paid once.
+//! Let x = a m + e with -(m - 1) / 2 <= e <= m / 2. A block for the rank x links away in a
+//! direction makes a *far* hops of m links and then a *near* hop of e links. From every rank, n far
+//! circuits of m links leave in each direction, and one near circuit to every rank up to m / 2
+//! links away. The far circuits occupy m n channels of a direction if the stride m divides N. The
+//! near circuits of length l occupy l channels, plus one more for each of N mod l ranks. All
+//! circuits are up at the same time, so that changes of circuits are paid once.
 //!
-//! A plan looks the same from every rank where all lengths divide N and the block for the rank opposite goes clockwise, which takes no slot
-//! more. Large plans are of this form, and only the transfers of rank 0 are kept, chunk by chunk.
+//! A plan looks the same from every rank if all lengths divide N and the block for the opposite
+//! rank travels clockwise, which takes no further slot. Large plans have this form, and only the
+//! transfers of rank 0 are stored, chunk by chunk.
 //!
-//! Far step t = 1, 2, ... takes on what still has t far hops before it: at each rank the blocks of one source, for neighbouring
-//! destinations, cut into n equal ranges. With m = 1 every block makes one hop for each link, all channels
-//! carry the same, and the transmission takes the cut bound but for what is rounded up: in each of the N / 2 steps less than a
-//! piece. Greater strides save transfers and leave some channels to the near step, in which a rank has one block of each source for
-//! each of its neighbours.
+//! Far step t = 1, 2, ... transports the blocks that still have t far hops to go: at each rank the
+//! blocks of one source, for neighbouring destinations, cut into n equal ranges. With m = 1 every
+//! block makes one hop for each link, all channels carry equally much, and the transmission takes
+//! the time of the cut bound plus rounding: less than a piece in each of the N / 2 steps. Greater
+//! strides save transfers and leave some channels to the near step, in which a rank has one block
+//! of each source for each of its neighbours.
 
 use crate::assembly::SharedMove;
-use crate::ring::few_slots::{self, Estimate, Recipe};
+use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::slot_cost::SlotCost;
 use crate::{Planner, PlannerError, Question, empty_plan};
 use opticoll_base::interrupt;
@@ -28,7 +31,6 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::Transfer;
 
-/// The planner of all_to_alls from relay to relay.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("stride", "links of a far circuit")
@@ -51,26 +53,29 @@ pub(crate) const PLANNER: Planner = Planner {
         &[CollectiveKind::AllToAll],
         "Blocks passed from relay to relay, both ways around, over circuits that stay up",
         "opticoll; store-and-forward routing on rings",
-        few_slots::scope::<Relays>(),
+        recipe::scope::<Relays>(),
     )
 };
 
-/// Longer far circuits leave too little to the far steps.
-const MOST_STRIDE: u32 = 64;
+/// Maximum stride, in links: longer far circuits leave too few blocks to the far steps.
+const MAX_STRIDE: u32 = 64;
 
-/// Blocks are cut into no more chunks in all: the proof of a plan follows each of them from rank to rank.
-const MOST_CUT: u64 = 1 << 20;
+/// Maximum number of chunks of a collective whose blocks are cut into pieces: the proof of a plan
+/// follows each chunk from rank to rank.
+const MAX_CHUNKS: u64 = 1 << 20;
 
-/// The most transfers of a plan that is not asked for by its options.
-const MOST_ESTIMATED: u64 = 1 << 23;
+/// Maximum number of transfers of a plan that options do not give.
+const MAX_TRANSFERS: u64 = 1 << 23;
 
-/// Far circuits and how blocks are cut.
+/// Recipe: the far circuits, and the pieces of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Relays {
+    /// Links of a far circuit.
     stride: u32,
+    /// Far circuits of each rank in each direction.
     lanes: u32,
     pieces: u32,
-    /// Whether only the transfers of rank 0 are kept.
+    /// True if the plan stores the transfers of rank 0 only.
     is_folded: bool,
 }
 
@@ -95,7 +100,7 @@ impl Recipe for Relays {
             let blocks = 2 * steps.sum::<u64>() + if self.stride > 1 { ranks } else { 0 };
             return blocks * pieces;
         }
-        // One range of each rank may be cut in two at rank 0.
+        // The range of a rank may be divided at rank 0.
         let far = steps.map(|blocks| (blocks * pieces).min(self.lanes.into()) + 1);
         let near = match self.stride {
             1 => 0,
@@ -107,13 +112,13 @@ impl Recipe for Relays {
     fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
         let collective = collective.with_pieces(self.pieces)?;
         let circuits = StaticCircuits { ring, recipe: self };
-        let relaying = Relaying {
+        let builder = PlanBuilder {
             ring,
             collective,
             recipe: self,
             circuits,
         };
-        let plan = relaying.plan();
+        let plan = builder.plan();
         Ok(match self.is_folded {
             true => plan.in_all_rotations(),
             false => plan,
@@ -128,22 +133,23 @@ impl Recipe for Relays {
         if spec.options().next().is_none() {
             return Ok(None);
         }
-        let Some(stride) = spec.count("stride", 1, MOST_STRIDE)? else {
+        let Some(stride) = spec.count("stride", 1, MAX_STRIDE)? else {
             return Err(spec
                 .refuse("stride", "is needed beside other options")
                 .into());
         };
-        let most = room(ring, stride);
-        if most == 0 || stride > ring.ranks / 2 {
+        let max_lanes = max_lanes(ring, stride);
+        if max_lanes == 0 || stride > ring.ranks / 2 {
             let problem = format!(
-                "must divide N, be at most half of it and leave room for far circuits on {} channels each way",
+                "must divide N, be at most half of it and leave room for far circuits on {} \
+                 channels each way",
                 ring.channels()
             );
             return Err(spec.refuse("stride", problem).into());
         }
-        let lanes = spec.count("lanes", 1, 4096)?.unwrap_or(most);
-        if lanes > most {
-            let problem = format!("must be {most} at most with stride={stride} here");
+        let lanes = spec.count("lanes", 1, 4096)?.unwrap_or(max_lanes);
+        if lanes > max_lanes {
+            let problem = format!("must be {max_lanes} at most with stride={stride} here");
             return Err(spec.refuse("lanes", problem).into());
         }
         let pieces = spec.count("pieces", 1, 64)?.unwrap_or(1);
@@ -158,12 +164,12 @@ impl Recipe for Relays {
     fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Relays>> {
         let ranks = u64::from(ring.ranks);
         let block = question.size.get().div_ceil(ranks);
-        let (cost, once) = SlotCost::of_circuits_that_stay(ring, question.policy());
-        let most = question.most_transfers.min(MOST_ESTIMATED);
+        let (cost, once) = SlotCost::with_lasting_circuits(ring, question.policy());
+        let max_transfers = question.most_transfers.min(MAX_TRANSFERS);
         let mut estimates: Vec<(u64, Estimate<Relays>)> = Vec::new();
-        for stride in 1..=MOST_STRIDE.min(ring.ranks / 2).min(ring.longest()) {
+        for stride in 1..=MAX_STRIDE.min(ring.ranks / 2).min(ring.longest()) {
             interrupt::check();
-            let mut lanes = room(ring, stride);
+            let mut lanes = max_lanes(ring, stride);
             while lanes > 0 {
                 for pieces in [1, 2, 4, 8] {
                     let recipe = Relays {
@@ -174,16 +180,13 @@ impl Recipe for Relays {
                     };
                     let transfers = recipe.transfers(ranks);
                     let chunks = ranks * ranks * u64::from(pieces);
-                    let most_cut = match recipe.is_folded {
-                        true => u32::MAX.into(),
-                        false => MOST_CUT,
+                    let (max_chunks, max_transfers) = match recipe.is_folded {
+                        true => (u32::MAX.into(), max_transfers.min(MAX_REPRESENTATIVES)),
+                        false => (MAX_CHUNKS, max_transfers),
                     };
-                    let is_cut = pieces > 1 && (chunks > most_cut || u64::from(pieces) > block);
-                    let most = match recipe.is_folded {
-                        true => most.min(MOST_KEPT),
-                        false => most,
-                    };
-                    if is_cut || transfers > most {
+                    let has_too_many_pieces =
+                        pieces > 1 && (chunks > max_chunks || u64::from(pieces) > block);
+                    if has_too_many_pieces || transfers > max_transfers {
                         break;
                     }
                     let (slots, time) = recipe.time(ranks, block, cost);
@@ -200,55 +203,60 @@ impl Recipe for Relays {
                 lanes /= 2;
             }
         }
-        few_slots::worth_their_size(estimates)
+        recipe::fastest_and_smallest(estimates)
     }
 }
 
-/// The most transfers of rank 0 that are kept of such a plan.
-const MOST_KEPT: u64 = 1 << 20;
+/// Maximum number of transfers of rank 0 of a plan that stores only these.
+const MAX_REPRESENTATIVES: u64 = 1 << 20;
 
-/// Larger rings have plans of which only the transfers of rank 0 are kept.
-const WRITTEN_OUT: u32 = 64;
+/// Maximum number of ranks of rings whose plans store the transfers of all ranks.
+const MAX_RANKS_WRITTEN_OUT: u32 = 64;
 
+/// Returns whether plans of a stride store the transfers of rank 0 only.
 fn is_folded(ring: &WdmRing, stride: u32) -> bool {
     let divides = |length: u32| ring.ranks % length == 0;
-    let alike = ring.is_even() && !ring.converters && (1..=stride / 2).all(divides);
-    ring.ranks > WRITTEN_OUT && divides(stride) && alike
+    let is_symmetric = ring.is_even() && !ring.converters && (1..=stride / 2).all(divides);
+    ring.ranks > MAX_RANKS_WRITTEN_OUT && divides(stride) && is_symmetric
 }
 
-/// The channels of circuits of a length from every rank, one way. Rank i has channel i mod l of l; the last N mod l ranks
-/// have one each of their own.
+/// Returns the number of channels that circuits of a length from every rank occupy in one
+/// direction. Rank i uses channel i mod l of l; the last N mod l ranks use one further channel
+/// each.
 fn channels(ranks: u32, length: u32) -> u32 {
     length + ranks % length
 }
 
-/// The most far circuits of a stride that divides N from each rank, each way, beside the near ones.
-fn room(ring: &WdmRing, stride: u32) -> u32 {
+/// Returns the maximum number of far circuits of a stride from each rank in each direction, next to
+/// the near circuits. The number is 0 if the stride does not divide N.
+fn max_lanes(ring: &WdmRing, stride: u32) -> u32 {
     if ring.ranks % stride != 0 {
         return 0;
     }
     let near = stride / 2;
-    let taken: u32 = (1..=near).map(|length| channels(ring.ranks, length)).sum();
-    let by_channels = ring.channels().saturating_sub(taken) / stride;
+    let near_channels: u32 = (1..=near).map(|length| channels(ring.ranks, length)).sum();
+    let lanes_by_channels = ring.channels().saturating_sub(near_channels) / stride;
     let ports = ring.ports.unwrap_or(u32::MAX);
-    by_channels.min((ports / 2).saturating_sub(near))
+    lanes_by_channels.min((ports / 2).saturating_sub(near))
 }
 
 impl Relays {
-    /// The farthest that a near circuit leads behind its rank, seen along the far ones.
-    fn behind(&self) -> u32 {
+    /// Returns the maximum number of links that a near circuit leads back, against the direction of
+    /// the far circuits.
+    fn max_links_back(&self) -> u32 {
         (self.stride - 1) / 2
     }
 
-    /// How many blocks a rank passes on in a far step each way; none behind the last step.
+    /// Returns the number of blocks that a rank passes on in a far step in each direction; `None`
+    /// behind the last step.
     fn far_blocks(&self, ranks: u64, step: u64) -> Option<u64> {
-        let nearest = step * u64::from(self.stride) - u64::from(self.behind());
+        let nearest = step * u64::from(self.stride) - u64::from(self.max_links_back());
         (ranks / 2 + 1)
             .checked_sub(nearest)
             .filter(|&blocks| blocks > 0)
     }
 
-    /// Slots, and their time.
+    /// Returns the number of slots and their time in picoseconds.
     fn time(&self, ranks: u64, block: u64, cost: SlotCost) -> (u64, u64) {
         let (pieces, lanes) = (u64::from(self.pieces), u64::from(self.lanes));
         let hops = self.stride.into();
@@ -268,7 +276,7 @@ impl Relays {
     }
 }
 
-/// Circuits that are all up together.
+/// Assignment of channels to circuits that are all up at the same time.
 struct StaticCircuits<'a> {
     ring: &'a WdmRing,
     recipe: &'a Relays,
@@ -290,8 +298,9 @@ impl StaticCircuits<'_> {
         self.light(rank, direction, length, far + shorter.sum::<u32>())
     }
 
-    /// The light of a circuit whose length has channels from `first` on. Counter-clockwise the rank at its end counts, so
-    /// that circuits lie on the links as clockwise ones do.
+    /// Returns the light of a circuit whose length has channels from `first` on. A
+    /// counter-clockwise circuit is numbered by the rank at its end, so that it lies on the links
+    /// as a clockwise circuit does.
     fn light(&self, rank: u32, direction: Direction, length: u32, first: u32) -> Light {
         let (ring, ranks) = (self.ring, self.ring.ranks);
         let start = match direction {
@@ -307,15 +316,15 @@ impl StaticCircuits<'_> {
     }
 }
 
-/// A plan in the making.
-struct Relaying<'a> {
+/// Builder of the plan of a recipe.
+struct PlanBuilder<'a> {
     ring: &'a WdmRing,
     collective: Collective,
     recipe: &'a Relays,
     circuits: StaticCircuits<'a>,
 }
 
-impl Relaying<'_> {
+impl PlanBuilder<'_> {
     fn plan(&self) -> Plan {
         let ranks = self.ring.ranks;
         let senders = if self.recipe.is_folded { 1 } else { ranks };
@@ -340,19 +349,20 @@ impl Relaying<'_> {
         plan
     }
 
-    /// How far the blocks of a source go in a direction. Those for the rank opposite go clockwise from every second rank, or from all.
+    /// Returns how many links the blocks of a source travel at most in a direction. Blocks for the
+    /// opposite rank travel clockwise from every second rank, or from all ranks.
     fn farthest(&self, source: u32, direction: Direction) -> u32 {
         let half = self.ring.ranks / 2;
-        let own = if self.recipe.is_folded { 0 } else { source % 2 };
-        let opposite = self.ring.ranks % 2 == 0 && direction as u32 != own;
-        half - u32::from(opposite)
+        let parity = if self.recipe.is_folded { 0 } else { source % 2 };
+        let excludes_opposite = self.ring.ranks % 2 == 0 && direction as u32 != parity;
+        half - u32::from(excludes_opposite)
     }
 
-    /// What a rank passes on in a far step, in as many slots as its ranges need.
+    /// Adds the lightpaths of a rank in a far step, in as many slots as its ranges need.
     fn far(&self, step: u32, rank: u32, direction: Direction, lightpaths: &mut Vec<Lightpath>) {
         let (ring, recipe) = (self.ring, self.recipe);
         let source = ring.rank_after(rank, direction.opposite(), (step - 1) * recipe.stride);
-        let nearest = step * recipe.stride - recipe.behind();
+        let nearest = step * recipe.stride - recipe.max_links_back();
         let farthest = self.farthest(source, direction);
         if nearest > farthest {
             return;
@@ -362,13 +372,14 @@ impl Relaying<'_> {
             Direction::CounterClockwise => ring.rank_after(source, direction, farthest),
         };
         let to = ring.rank_after(rank, direction, recipe.stride);
-        // In equal parts, one for each lane; one of them may go on from rank N - 1 to rank 0.
+        // The blocks are cut into equal parts, one for each lane; one of the parts may continue
+        // from rank N - 1 to rank 0.
         let length = farthest - nearest + 1;
         let straight = length.min(ring.ranks - first);
         let blocks = [first..first + straight, 0..length - straight];
         let row = source * ring.ranks;
         let chunks =
-            blocks.map(|own| (row + own.start) * recipe.pieces..(row + own.end) * recipe.pieces);
+            blocks.map(|run| (row + run.start) * recipe.pieces..(row + run.end) * recipe.pieces);
         let parts = SharedMove::cut(rank, to, chunks.to_vec(), recipe.lanes);
         for (lane, part) in (0..).zip(parts) {
             interrupt::check();
@@ -379,7 +390,8 @@ impl Relaying<'_> {
         }
     }
 
-    /// Adds what goes over a lightpath, chunk by chunk where rotations are to follow.
+    /// Adds a transfer over a lightpath, chunk by chunk if the plan stores the transfers of rank 0
+    /// only.
     fn add(&self, slot: u32, light: Light, transfer: Transfer, lightpaths: &mut Vec<Lightpath>) {
         let chunks = transfer.chunk..transfer.chunk + transfer.count;
         let count = if self.recipe.is_folded {
@@ -398,24 +410,26 @@ impl Relaying<'_> {
         }));
     }
 
-    /// What a rank has for its neighbours after the far steps, one block of each source in a slot.
+    /// Adds the lightpaths of a rank to its neighbours after the far steps, with one block of each
+    /// source in a slot.
     fn near(&self, rank: u32, lightpaths: &mut Vec<Lightpath>) {
         let (ring, recipe) = (self.ring, self.recipe);
-        let (behind, ahead) = (recipe.behind() as i64, i64::from(recipe.stride / 2));
-        // By direction and length, the blocks so far.
+        let (max_links_back, ahead) =
+            (recipe.max_links_back() as i64, i64::from(recipe.stride / 2));
+        // Number of blocks sent so far, by direction and length.
         let mut sent = [vec![0; ahead as usize + 1], vec![0; ahead as usize + 1]];
         for far in 0.. {
-            let mut any = false;
+            let mut has_blocks = false;
             for direction in Direction::BOTH {
                 let hops = far * recipe.stride;
                 let source = ring.rank_after(rank, direction.opposite(), hops);
-                for near in (-behind..=ahead).filter(|&near| near != 0) {
+                for near in (-max_links_back..=ahead).filter(|&near| near != 0) {
                     interrupt::check();
                     let distance = i64::from(hops) + near;
                     if !(1..=i64::from(self.farthest(source, direction))).contains(&distance) {
                         continue;
                     }
-                    any = true;
+                    has_blocks = true;
                     let towards = if near > 0 {
                         direction
                     } else {
@@ -434,18 +448,19 @@ impl Relaying<'_> {
                     *slot += 1;
                 }
             }
-            if !any {
+            if !has_blocks {
                 return;
             }
         }
     }
 }
 
-/// Appends a step whose lightpaths say in which of its slots they are.
+/// Appends a step. The slots of the lightpaths count from the first slot of the step.
 fn append(plan: &mut Plan, mut lightpaths: Vec<Lightpath>) {
     let before = plan.slots();
-    let slots = lightpaths.iter().map(|one| one.slot + 1).max().unwrap_or(0);
-    lightpaths.sort_by_key(|one| one.slot);
+    let ends = lightpaths.iter().map(|lightpath| lightpath.slot + 1);
+    let slots = ends.max().unwrap_or(0);
+    lightpaths.sort_by_key(|lightpath| lightpath.slot);
     plan.schedule.begin_step();
     for lightpath in lightpaths {
         plan.push(Lightpath {

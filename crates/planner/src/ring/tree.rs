@@ -1,35 +1,36 @@
-//! Broadcast, scatter, reduce and gather along trees of any radices.
+//! Plans of broadcast, scatter, reduce and gather along trees of any radices.
 //!
-//! The ring is cut open opposite the root, and data spreads from segment to part (see
-//! [`crate::unfold`]); after radices q_1, ..., q_r with ceil(... ceil(N / q_1) ... / q_r) = 1 all parts
-//! are single ranks. At most floor(q / 2) lightpaths leave a holder each way, and segments of
-//! different holders share no link: the load of a level is floor(q / 2), and as these are intervals,
-//! that many channels do. A *broadcast* sends the whole vector, in s stripes over
-//! channels of their own: ceil(s floor(q / 2) / c) slots of M / s bytes. With q = 2c + 1 and s = 1 on
-//! every level it takes ceil(log_(2c+1) N) slots, which is the growth bound. A *scatter* sends a relay
-//! the blocks of its part, consecutive ranks and so one lightpath (two where the part contains both
-//! ranks N - 1 and 0), or several stripes. With q_1 = N it takes ceil((N - 1) / 2c) slots, all that
-//! the root's links allow.
+//! The ring is cut open opposite the root, and data spread from segments to their parts
+//! ([`crate::ring::radix_tree`]). After radices q_1, ..., q_r with ceil(... ceil(N / q_1) ... /
+//! q_r) = 1 all parts are single ranks. At most floor(q / 2) lightpaths leave a holder in each
+//! direction, and segments of different holders share no link. The load of a level is therefore
+//! floor(q / 2), and as lightpaths on a line are intervals, the same number of channels suffices. A
+//! *broadcast* sends the whole vector of M bytes, in s stripes over channels of their own: ceil(s
+//! floor(q / 2) / c) slots of M / s bytes. With q = 2c + 1 and s = 1 on every level, it needs
+//! ceil(log_(2c+1) N) slots, the growth bound. A *scatter* sends a relay the blocks of its part:
+//! consecutive ranks and thus one lightpath (two if the part contains both ranks N - 1 and 0), or
+//! several stripes. With q_1 = N it needs ceil((N - 1) / 2c) slots, the least that the root's links
+//! allow.
 //!
-//! Every rank gets every chunk at most once, so backwards a broadcast is a reduce and a scatter a
-//! gather.
+//! Every rank receives every chunk at most once, so that the time reversal of a broadcast is a
+//! reduce, and that of a scatter a gather.
 //!
-//! **Light trees.** On a ring with multicast every rank on the way of light takes a share of it, so
-//! that a broadcast of as many pieces as a direction has channels, or both have, takes one slot
-//! ([`crate::ring::relay_tree::multicast`]).
+//! **Light trees.** On a ring with multicast every rank on the route of light takes a share of the
+//! light, so that a broadcast of as many pieces as one direction has channels, or both directions
+//! have, takes one slot ([`crate::ring::relay_tree::light_trees`]).
 //!
-//! **Large vectors.** A broadcast may scatter N blocks and then all_gather them, a reduce may
-//! reduce_scatter and then gather: M / (2 c B) for the root's links, and as much again for the
-//! second half, if that meets its bandwidth bound. What a rank holds already is not sent to it again.
+//! **Large vectors.** A broadcast may scatter N blocks and then all_gather them; a reduce may
+//! reduce_scatter and then gather. Both halves take M / (2 c B) on the root's links if the second
+//! half meets its bandwidth bound. Ranks do not receive again what they already have.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::assembly::{Assembly, Move, PartOf, cut};
-use crate::ring::few_slots::{self, Estimate, Recipe};
-use crate::ring::relay_tree::multicast;
+use crate::ring::radix_tree::{Handover, handovers_by_level, holder};
+use crate::ring::recipe::{self, Estimate, Recipe};
+use crate::ring::relay_tree::light_trees;
 use crate::ring::slot_cost::{SlotCost, spread};
-use crate::ring::unfold::{Hand, holder, unfold};
 use crate::selection::contest::Contender;
 use crate::time_reversal::{self, copying};
 use crate::{OnMachine, Planned, Planner, PlannerError, Question, Scope};
@@ -41,26 +42,25 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Action, Transfer};
 
-/// A radix and the stripes of what is sent on its level.
+/// Level of a tree: its radix, and the number of stripes of what a lightpath of the level carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TreeLevel {
     pub(crate) radix: u32,
     pub(crate) stripes: u32,
 }
 
-/// Radices from the root outwards.
+/// Levels of a tree, from the root outwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tree {
     pub(crate) levels: Vec<TreeLevel>,
 }
 
-/// More levels than that are never the fastest below a million ranks.
-const MOST_LEVELS: usize = 5;
+/// Maximum number of levels: more are never the fastest below 10^6 ranks.
+const MAX_LEVELS: usize = 5;
 
-/// The option that names light trees.
+/// Name of the option for light trees.
 const LIGHT_TREES: &str = "light_trees";
 
-/// The planner of trees around the root.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
@@ -104,16 +104,13 @@ impl Recipe for Tree {
         let levels = self.levels.iter();
         let stripes = levels.clone().map(|level| level.stripes);
         Spec::new(Tree::NAME)
-            .with(
-                "radices",
-                few_slots::joined(levels.map(|level| level.radix)),
-            )
-            .with("stripes", few_slots::joined(stripes))
+            .with("radices", recipe::joined(levels.map(|level| level.radix)))
+            .with("stripes", recipe::joined(stripes))
     }
 
     fn transfers(&self, ranks: u64) -> u64 {
         let stripes = self.levels.iter().map(|level| level.stripes).max();
-        // Pieces are 64 times the stripes at most.
+        // There are at most 64 times as many pieces as stripes.
         u64::from(stripes.unwrap_or(1)).saturating_mul(ranks.max(64))
     }
 
@@ -126,7 +123,7 @@ impl Recipe for Tree {
         ring: &WdmRing,
         _collective: Collective,
     ) -> Result<Option<Tree>, PlannerError> {
-        let given = few_slots::radices(spec, ring.ranks)?;
+        let given = recipe::radices(spec, ring.ranks)?;
         let level = |(radix, stripes)| TreeLevel { radix, stripes };
         Ok(given.map(|levels| Tree {
             levels: levels.into_iter().map(level).collect(),
@@ -142,7 +139,7 @@ impl Recipe for Tree {
 
 fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
     let Some(pieces) = spec.count(LIGHT_TREES, 1, 2 * ring.channels())? else {
-        return few_slots::plan::<Tree>(spec, question, ring);
+        return recipe::plan::<Tree>(spec, question, ring);
     };
     if !shares_light(question, ring) {
         let rule = "needs a broadcast, on a ring with multicast=drop_and_continue";
@@ -151,13 +148,13 @@ fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned,
     with_light_trees(question, ring, pieces).map(Planned::from)
 }
 
-/// Returns the most promising trees; and light trees of the whole vector and of as many pieces as
-/// fill one direction, or both.
+/// Returns contenders for the most promising trees, and for light trees of the whole vector and of
+/// as many pieces as fill one direction, or both.
 fn contenders<'a>(
     question: &Question<'a>,
     ring: &'a WdmRing,
 ) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let mut contenders = few_slots::contenders::<Tree>(question, ring)?;
+    let mut contenders = recipe::contenders::<Tree>(question, ring)?;
     if ring.ranks < 2 || !shares_light(question, ring) {
         return Ok(contenders);
     }
@@ -167,7 +164,7 @@ fn contenders<'a>(
         let transfers = u64::from(pieces) * u64::from(ring.ranks);
         if transfers <= question.most_transfers && u64::from(pieces) <= question.size.get().max(1) {
             contenders.push(Contender {
-                name: light_trees(pieces),
+                name: light_trees_name(pieces),
                 slots: 1,
                 least,
                 estimate: least,
@@ -179,12 +176,13 @@ fn contenders<'a>(
     Ok(contenders)
 }
 
-/// Returns whether ranks on the way of a broadcast's light can take a share of it.
+/// Returns whether the problem is a broadcast whose light the ranks on its route can share.
 fn shares_light(question: &Question<'_>, ring: &WdmRing) -> bool {
     ring.multicast && question.collective.kind() == CollectiveKind::Broadcast
 }
 
-fn light_trees(pieces: u32) -> String {
+/// Returns the name of the plan along light trees.
+fn light_trees_name(pieces: u32) -> String {
     Spec::new(Tree::NAME).with(LIGHT_TREES, pieces).to_string()
 }
 
@@ -195,14 +193,14 @@ fn with_light_trees(
     pieces: u32,
 ) -> Result<Plan, PlannerError> {
     let collective = question.collective.with_pieces(pieces)?;
-    let plan = multicast::broadcast(ring, collective, &light_trees(pieces));
+    let plan = light_trees::broadcast(ring, collective, &light_trees_name(pieces));
     plan.ok_or(PlannerError::CutOff)
 }
 
-/// The plan of a tree for a broadcast, scatter, reduce or gather.
+/// Returns the plan of a tree for a broadcast, scatter, reduce or gather.
 ///
 /// # Errors
-/// Chunks beyond 32 bits.
+/// More chunks than 32 bits can count.
 fn with_radices(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
     let forward = copying(collective.kind());
     let pieces = if forward == CollectiveKind::Broadcast {
@@ -216,35 +214,41 @@ fn with_radices(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<P
     time_reversal::towards(outward(ring, outwards, tree)?, collective)
 }
 
-/// The least number of pieces that all levels cut into stripes none of which is more than 3 % above
-/// the mean.
+/// Returns the least number of pieces such that on every level no stripe has more than 3 % above
+/// the mean number of pieces.
 fn pieces_for(levels: &[TreeLevel]) -> u32 {
-    let most = levels.iter().map(|level| level.stripes).max().unwrap_or(1);
-    let even = |pieces: &u32| {
+    let max_stripes = levels.iter().map(|level| level.stripes).max().unwrap_or(1);
+    let is_even = |pieces: &u32| {
         levels.iter().all(|level| {
             let (pieces, stripes) = (u64::from(*pieces), u64::from(level.stripes));
             pieces.div_ceil(stripes) * stripes * 100 <= pieces * 103
         })
     };
-    (most..=most.saturating_mul(64)).find(even).unwrap_or(most)
+    (max_stripes..=max_stripes.saturating_mul(64))
+        .find(is_even)
+        .unwrap_or(max_stripes)
 }
 
+/// Returns the plan of a broadcast or scatter along a tree.
 fn outward(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
     let ranks = collective.ranks();
     let mut assembly = Assembly::new(ring, collective);
     let radices: Vec<u32> = tree.levels.iter().map(|level| level.radix).collect();
-    let around = u64::from(collective.root()) + u64::from(ranks - holder(0..ranks, &radices));
-    let rank = |place: u32| ((around + u64::from(place)) % u64::from(ranks)) as u32;
-    for (hands, level) in unfold(ranks, &radices).into_iter().zip(&tree.levels) {
+    let offset = u64::from(collective.root()) + u64::from(ranks - holder(0..ranks, &radices));
+    let rank = |position: u32| ((offset + u64::from(position)) % u64::from(ranks)) as u32;
+    for (handovers, level) in handovers_by_level(ranks, &radices)
+        .into_iter()
+        .zip(&tree.levels)
+    {
         let mut moves: Vec<Move> = Vec::new();
-        for Hand { from, to, part } in hands {
+        for Handover { from, to, part } in handovers {
             interrupt::check();
             let direction = if to > from {
                 Direction::Clockwise
             } else {
                 Direction::CounterClockwise
             };
-            for chunks in carried(collective, rank(part.start), &part, level.stripes) {
+            for chunks in chunks_for_part(collective, rank(part.start), &part, level.stripes) {
                 let transfer = Transfer {
                     chunk: chunks.start,
                     count: chunks.end - chunks.start,
@@ -260,9 +264,14 @@ fn outward(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, 
     Ok(assembly.finish(tree.spec().to_string()))
 }
 
-/// What a relay gets for its part, whose first rank is `first`: stripes of the vector, or the part's
-/// blocks.
-fn carried(collective: Collective, first: u32, part: &Range<u32>, stripes: u32) -> Vec<Range<u32>> {
+/// Returns the chunks that a relay receives for its part, whose first rank is `first`: stripes of
+/// the vector, or the blocks of the part.
+fn chunks_for_part(
+    collective: Collective,
+    first: u32,
+    part: &Range<u32>,
+    stripes: u32,
+) -> Vec<Range<u32>> {
     if collective.kind() == CollectiveKind::Broadcast {
         return cut(0..collective.pieces(), stripes).collect();
     }
@@ -278,33 +287,35 @@ fn carried(collective: Collective, first: u32, part: &Range<u32>, stripes: u32) 
         .collect()
 }
 
-/// For every number of levels the tree of least time, fastest first. `blocks`: of a scatter of blocks
-/// of `size`, not of a broadcast of a vector of `size`.
+/// Returns the fastest tree for every number of levels, the fastest first. If `blocks`, the
+/// collective scatters blocks of `size`; otherwise it broadcasts a vector of `size`.
 fn trees(ring: &WdmRing, cost: SlotCost, blocks: bool, size: Bytes) -> Vec<Estimate<Tree>> {
-    let search = RootedSearch {
+    let search = RadixSearch {
         ring,
         cost,
         blocks,
         size,
     };
-    let mut found: Vec<Estimate<Tree>> = search.trees();
-    found.sort_by_key(|found| (found.time, found.slots));
-    found
+    let mut estimates: Vec<Estimate<Tree>> = search.trees();
+    estimates.sort_by_key(|estimate| (estimate.time, estimate.slots));
+    estimates
 }
 
-struct RootedSearch<'a> {
+/// Search for the radices of the least time.
+
+struct RadixSearch<'a> {
     ring: &'a WdmRing,
     cost: SlotCost,
     blocks: bool,
     size: Bytes,
 }
 
-/// Time, slots, and the level taken first.
+/// Time in picoseconds, slots and outermost level of the fastest levels for a segment.
 type Best = Option<(u64, u64, TreeLevel)>;
 
-impl RootedSearch<'_> {
-    /// Dynamic program over the lengths that segments can have: best[r][n] takes r levels to reach n
-    /// ranks.
+impl RadixSearch<'_> {
+    /// Returns the fastest tree for every number of levels, by a dynamic program over the lengths
+    /// that segments can have: `best[r][n]` reaches n ranks with r + 1 levels.
     fn trees(&self) -> Vec<Estimate<Tree>> {
         let ranks = self.ring.ranks;
         if ranks < 2 {
@@ -327,10 +338,10 @@ impl RootedSearch<'_> {
             }
         }
         let mut best: Vec<BTreeMap<u32, Best>> = Vec::new();
-        for depth in 0..MOST_LEVELS {
-            let mut of_depth = BTreeMap::new();
+        for depth in 0..MAX_LEVELS {
+            let mut best_of_depth = BTreeMap::new();
             for &length in &lengths {
-                let mut least: Best = None;
+                let mut fastest: Best = None;
                 for radix in self.radices(length) {
                     interrupt::check();
                     let part = length.div_ceil(radix);
@@ -344,17 +355,18 @@ impl RootedSearch<'_> {
                     let Some((time, slots)) = rest else {
                         continue;
                     };
-                    let (own, own_slots, stripes) = self.level(length, radix);
-                    let time = own.saturating_add(time);
-                    if least.is_none_or(|(least, ..)| time < least) {
-                        least = Some((time, slots + own_slots, TreeLevel { radix, stripes }));
+                    let (level_time, level_slots, stripes) = self.level(length, radix);
+                    let time = level_time.saturating_add(time);
+                    if fastest.is_none_or(|(min_time, ..)| time < min_time) {
+                        let level = TreeLevel { radix, stripes };
+                        fastest = Some((time, slots + level_slots, level));
                     }
                 }
-                of_depth.insert(length, least);
+                best_of_depth.insert(length, fastest);
             }
-            best.push(of_depth);
+            best.push(best_of_depth);
         }
-        (0..MOST_LEVELS)
+        (0..MAX_LEVELS)
             .filter_map(|depth| {
                 let (time, slots, _) = best[depth][&ranks]?;
                 let mut levels = Vec::new();
@@ -374,30 +386,31 @@ impl RootedSearch<'_> {
             .collect()
     }
 
+    /// Returns the radices that are tried for a segment of `length` ranks.
     fn radices(&self, length: u32) -> Vec<u32> {
         let mut radices = spread(length);
         radices.extend(Some(2 * self.ring.channels() + 1).filter(|&radix| radix < length));
         radices
     }
 
-    /// The time, slots and stripes of a level.
+    /// Returns the time in picoseconds, the slots and the best number of stripes of a level.
     fn level(&self, length: u32, radix: u32) -> (u64, u64, u32) {
         let parts = u64::from(radix.min(length));
         let channels = u64::from(self.ring.channels());
         let load = (parts / 2).max(1);
         let part = u64::from(length).div_ceil(parts);
-        let intake = self.ring.ports.map_or(u64::MAX, u64::from);
+        let ports = self.ring.ports.map_or(u64::MAX, u64::from);
         let mut best = (u64::MAX, u64::MAX, 1);
         for slots in 1..=4u64 {
-            let ports = slots.saturating_mul(intake) / (parts - 1).max(1);
-            let stripes = (slots * channels / load).min(ports).max(1);
+            let stripes_by_ports = slots.saturating_mul(ports) / (parts - 1).max(1);
+            let stripes = (slots * channels / load).min(stripes_by_ports).max(1);
             let stripes = if self.blocks {
                 stripes.min(part)
             } else {
                 stripes
             };
-            let by_ports = (stripes * (parts - 1)).div_ceil(intake);
-            let slots = (stripes * load).div_ceil(channels).max(by_ports);
+            let slots_by_ports = (stripes * (parts - 1)).div_ceil(ports);
+            let slots = (stripes * load).div_ceil(channels).max(slots_by_ports);
             let bytes = if self.blocks {
                 self.size.get().saturating_mul(part.div_ceil(stripes))
             } else {
@@ -413,42 +426,44 @@ impl RootedSearch<'_> {
     }
 }
 
-/// The broadcast that scatters blocks by one plan and collects them by another; `None` where a
-/// lightpath of the second would carry two ranges beside what its end holds already.
+/// Returns the broadcast that scatters blocks by one plan and collects them by another. `None` if a
+/// lightpath of the second plan would carry two ranges, because its receiver already has the chunks
+/// between them.
 ///
 /// # Errors
-/// Chunks beyond 32 bits.
+/// More chunks than 32 bits can count.
 pub(crate) fn scatter_all_gather(
     ring: &WdmRing,
     collective: Collective,
     scatter: &Plan,
     gather: &Plan,
 ) -> Result<Option<Plan>, PlannerError> {
-    let (by_scatter, by_gather, pieces) = refined(scatter, gather);
+    let (scatter_factor, gather_factor, pieces) = common_refinement(scatter, gather);
     let collective = collective.with_pieces(pieces)?;
     let mut held: Vec<Vec<Range<u32>>> = vec![Vec::new(); collective.ranks() as usize];
     held[collective.root() as usize].push(0..collective.chunks());
     for transfer in scatter.schedule.transfers() {
         interrupt::check();
         let end = transfer.chunk + transfer.count;
-        let chunks = transfer.chunk * by_scatter..end * by_scatter;
+        let chunks = transfer.chunk * scatter_factor..end * scatter_factor;
         held[transfer.destination as usize].push(chunks);
     }
     let mut assembly = Assembly::new(ring, collective);
-    assembly.append_refined(scatter, by_scatter);
-    let rest = |transfer: Transfer| without(transfer, by_gather, &held);
-    let is_whole = assembly.append_parts(gather, rest);
-    Ok(is_whole.then(|| assembly.finish(String::new())))
+    assembly.append_refined(scatter, scatter_factor);
+    let missing = |transfer: Transfer| missing_part(transfer, gather_factor, &held);
+    let has_single_ranges = assembly.append_parts(gather, missing);
+    Ok(has_single_ranges.then(|| assembly.finish(String::new())))
 }
 
-/// How many chunks a chunk of each of two plans is, so that both have as many, and how many these are.
-fn refined(one: &Plan, other: &Plan) -> (u32, u32, u32) {
+/// Returns the factors by which the chunks of two plans are divided so that both plans have equally
+/// many, and this number.
+fn common_refinement(one: &Plan, other: &Plan) -> (u32, u32, u32) {
     let [one, other] = [one, other].map(|plan| plan.schedule.collective.chunks());
     let chunks = least_common_multiple(one, other);
     (chunks / one, chunks / other, chunks)
 }
 
-/// The least number that two numbers from 1 on divide, or the most that 32 bits hold.
+/// Returns the least common multiple of two numbers, each at least 1; at most `u32::MAX`.
 pub(crate) fn least_common_multiple(one: u32, other: u32) -> u32 {
     let (mut divisor, mut rest) = (one, other);
     while rest > 0 {
@@ -457,15 +472,16 @@ pub(crate) fn least_common_multiple(one: u32, other: u32) -> u32 {
     (one / divisor.max(1)).saturating_mul(other)
 }
 
-/// A transfer, each of whose chunks is `factor` chunks, without what its destination holds already, which may be all of it.
-fn without(transfer: Transfer, factor: u32, held: &[Vec<Range<u32>>]) -> PartOf {
+/// Returns the part of a transfer that its destination does not have yet, after each chunk is
+/// divided into `factor` chunks.
+fn missing_part(transfer: Transfer, factor: u32, held: &[Vec<Range<u32>>]) -> PartOf {
     let end = transfer.chunk + transfer.count;
     let mut chunks = transfer.chunk * factor..end * factor;
-    for known in &held[transfer.destination as usize] {
-        if known.start <= chunks.start {
-            chunks.start = chunks.start.max(known.end);
-        } else if known.end >= chunks.end {
-            chunks.end = chunks.end.min(known.start);
+    for range in &held[transfer.destination as usize] {
+        if range.start <= chunks.start {
+            chunks.start = chunks.start.max(range.end);
+        } else if range.end >= chunks.end {
+            chunks.end = chunks.end.min(range.start);
         } else {
             return PartOf::Several;
         }
@@ -480,20 +496,20 @@ fn without(transfer: Transfer, factor: u32, held: &[Vec<Range<u32>>]) -> PartOf 
     })
 }
 
-/// The reduce that combines blocks by one plan and gathers them by another.
+/// Returns the reduce that combines blocks by one plan and gathers them by another.
 ///
 /// # Errors
-/// Chunks beyond 32 bits.
+/// More chunks than 32 bits can count.
 pub(crate) fn reduce_scatter_gather(
     ring: &WdmRing,
     collective: Collective,
     reduce_scatter: &Plan,
     gather: &Plan,
 ) -> Result<Plan, PlannerError> {
-    let (by_first, by_second, pieces) = refined(reduce_scatter, gather);
+    let (scatter_factor, gather_factor, pieces) = common_refinement(reduce_scatter, gather);
     let collective = collective.with_pieces(pieces)?;
     let mut assembly = Assembly::new(ring, collective);
-    assembly.append_refined(reduce_scatter, by_first);
-    assembly.append_refined(gather, by_second);
+    assembly.append_refined(reduce_scatter, scatter_factor);
+    assembly.append_refined(gather, gather_factor);
     Ok(assembly.finish(String::new()))
 }

@@ -1,61 +1,66 @@
-//! Which groups, how holders get their bundles, and how many pieces of blocks a lightpath has in which slot.
+//! Choice of the recipe: group size, first slot, pieces of a block, and the volume of every slot.
 //!
-//! The least length of a tree of S slots ([`super::starts`]) says of how many blocks the longest lightpaths of all slots are
-//! in sum at least. Slots carry few blocks first, when few ranks have the bundle and lightpaths are long, and more of
-//! them later. A bundle over a whole number of lightpaths, or whole bundles on one, waste no room ([`Share`]). So S - 2 slots take one or
-//! two such volumes in rising order, and the last slot takes what is left, in eighths of a bundle. These recipes are tried by their
-//! times; the first that has a tree is the fastest.
+//! The least length of a tree of S slots ([`super::root_choice`]) gives a lower bound on the sum of
+//! the volumes of all slots. Volumes are small first, when few ranks have the bundle and lightpaths
+//! are long, and larger later. A bundle that uses a whole number of lightpaths, or whole bundles on
+//! one lightpath, waste no room ([`Share`]). Therefore S - 2 slots have one or two such volumes in
+//! rising order, and the last slot has the remaining volume in eighths of a bundle. These recipes
+//! are tried in the order of their times; the first one that has a tree is the fastest.
 
 use std::collections::BTreeSet;
 
 use super::cache::{self, TimedRecipe};
 use super::grouping::{Grouping, lengths};
-use super::pace::Pace;
-use super::starts::{Evenly, HolderSets, meetings};
-use super::tree::{BundleTree, Costs, Search};
-use super::trials::{Frame, Trials, Try, Volumes};
+use super::recipe_search::{RecipeCandidate, RecipeClass, RecipeSearch, Volumes};
+use super::root_choice::{EvenRoots, RootSets, meetings};
+use super::time_model::TimeModel;
+use super::tree::{BundleTree, TreeLengths, TreeSearch};
 use super::{Bundles, Tree};
 use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
-/// Maximum number of ranks in a group: larger ones find no channels in the first slot, or where holders of sums meet.
+/// Maximum number of ranks in a group: for larger groups no channels are found in the first slot.
 const MAX_GROUP: u32 = 32;
 
-/// Blocks of a lightpath in a meeting, in quarters of a bundle.
-const MEETING_QUARTERS: [u32; 10] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64];
+/// Volumes of the meeting that are tried, in quarters of a bundle.
+const MEETING_VOLUMES: [u32; 10] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64];
 
-/// Volumes of meetings that are tried with a number of slots: the fastest two by their times.
-const MEETINGS: usize = 2;
+/// Maximum number of meeting volumes that are searched for each number of slots: the fastest two by
+/// their times.
+const MAX_MEETING_VOLUMES: usize = 2;
 
-/// Maximum number of slots of a half: with more, trees have no shorter lightpaths.
+/// Maximum number of slots of a half: with more slots, trees have no shorter lightpaths.
 const MAX_SLOTS: usize = 32;
 
-/// Numbers of slots and groups are tried up to so many times the least expected time; all of them, where none of those has a
-/// tree, as with few channels.
-const FAR: f64 = 1.15;
+/// Maximum ratio of the lower bound on the time of a class of recipes to the least of these bounds.
+/// If no class within this ratio has a tree, as with few channels, all classes are tried.
+const MAX_CLASS_RATIO: f64 = 1.15;
 
-/// Maximum ratio of a recipe's time to that of the slowest numbers of slots and groups: of 80 recipes that were chosen,
-/// none took more than 1.17 times.
-const MAX_EXCESS: f64 = 1.3;
+/// Maximum ratio of a recipe's time to the largest bound of its classes: of 80 chosen recipes, none
+/// exceeded a ratio of 1.17.
+const MAX_RECIPE_RATIO: f64 = 1.3;
 
-/// Greatest ratio of two volumes of a recipe, and of a volume to their mean.
-const RISE: f32 = 4.0;
+/// Maximum ratio of two volumes of a recipe, and of a volume to the mean volume.
+const MAX_VOLUME_RATIO: f32 = 4.0;
 
-/// Maximum number of pieces of a block: with one only, four of 49 recipes take up to 6 % longer.
+/// Maximum number of pieces of a block: if blocks are not cut, 4 of 49 recipes take up to 6 %
+/// longer.
 const MAX_PIECES: u32 = 6;
 
-/// Maximum number of lightpaths for a bundle.
+/// Maximum number of lightpaths over which a bundle is divided.
 const MAX_LIGHTPATHS: u32 = 64;
 
-/// Maximum number of bundles on a lightpath: with 2, all_reduces in three slots on 64 ranks take 11 % longer.
+/// Maximum number of bundles on a lightpath: with 2, all_reduces in three slots on 64 ranks take 11
+/// % longer.
 const MAX_BUNDLES: u32 = 4;
 
-/// The tree of a recipe.
+/// Returns the tree of a recipe: the one that the search found, or one that is searched for given
+/// options.
 pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
-    let grouping = Grouping::new(ring, recipe.group).in_pieces(recipe.pieces);
+    let grouping = Grouping::new(ring, recipe.group).with_pieces(recipe.pieces);
     let tree = match &recipe.tree {
         Some(tree) => tree.clone(),
-        None => made(&grouping, recipe)?,
+        None => search_tree(&grouping, recipe)?,
     };
     Some(Tree {
         grouping,
@@ -64,208 +69,226 @@ pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
     })
 }
 
-/// The tree of a recipe, which is looked for anew.
-fn made(grouping: &Grouping, recipe: &Bundles) -> Option<BundleTree> {
+/// Searches for the tree of a recipe.
+fn search_tree(grouping: &Grouping, recipe: &Bundles) -> Option<BundleTree> {
     let volumes = &recipe.volumes;
     let slots = volumes.len();
     let lengths = lengths(grouping);
-    let costs = Costs::new(grouping, &lengths, slots);
-    let later = costs.of_gaps(slots);
-    let starts = match recipe.meeting {
-        None => HolderSets::new(grouping).starts(later, STARTS),
-        Some(volume) => meetings(grouping, &Evenly::all(grouping, later), volume, STARTS),
+    let tree_lengths = TreeLengths::new(grouping, &lengths, slots);
+    let later = tree_lengths.for_gaps(slots);
+    let first_slots = match recipe.meeting {
+        None => RootSets::new(grouping).first_slots(later, MAX_FIRST_SLOTS),
+        Some(volume) => {
+            let even = EvenRoots::all(grouping, later);
+            meetings(grouping, &even, volume, MAX_FIRST_SLOTS)
+        }
     };
-    let search = Search {
+    let search = TreeSearch {
         grouping,
         lengths: &lengths,
-        starts: &starts,
+        first_slots: &first_slots,
         volumes,
         spare: 0.0,
     };
     search.tree()
 }
 
-/// Sets of holders to start from: with one only, 13 of 49 recipes take up to 6 % longer.
-const STARTS: usize = 3;
+/// Maximum number of first slots from which a tree is grown: with only one, 13 of 49 recipes take
+/// up to 6 % longer.
+const MAX_FIRST_SLOTS: usize = 3;
 
-/// What a plan takes at least, about.
-pub(super) fn least(ring: &WdmRing, pace: &Pace) -> f64 {
+/// Returns a lower estimate of a plan's time, in picoseconds.
+pub(super) fn min_time(ring: &WdmRing, model: &TimeModel) -> f64 {
     let group = groups(ring.ranks).last().unwrap_or(1);
     let grouping = Grouping::new(ring, group);
-    let costs = Costs::new(&grouping, &lengths(&grouping), MAX_SLOTS);
-    let whole = |slots| {
-        let length = costs.of_gaps(slots)[ring.ranks as usize - 1];
-        pace.halves as f64 * pace.of_sum(slots, length / grouping.room_of_blocks())
+    let tree_lengths = TreeLengths::new(&grouping, &lengths(&grouping), MAX_SLOTS);
+    let gathering_time = |slots| {
+        let length = tree_lengths.for_gaps(slots)[ring.ranks as usize - 1];
+        model.halves as f64 * model.time_of_slots(slots, length / grouping.room_per_block())
     };
-    let meeting = |slots| {
-        let later = costs.of_gaps(slots - 1);
-        let times = Evenly::all(&grouping, later).into_iter().map(|evenly| {
-            let volume = evenly.length as f32 / grouping.room_of_blocks();
-            let both = 2.0 * pace.of_sum(slots - 1, evenly.left / grouping.room_of_blocks());
-            pace.of_sum(1, volume) + both
+    let meeting_time = |slots| {
+        let later = tree_lengths.for_gaps(slots - 1);
+        let times = EvenRoots::all(&grouping, later).into_iter().map(|even| {
+            let meeting_blocks = even.length as f32 / grouping.room_per_block();
+            let half_blocks = even.remaining_cost / grouping.room_per_block();
+            let halves = 2.0 * model.time_of_slots(slots - 1, half_blocks);
+            model.time_of_slots(1, meeting_blocks) + halves
         });
         times.fold(f64::INFINITY, f64::min)
     };
-    let mut least = (3..MAX_SLOTS).map(whole).fold(f64::INFINITY, f64::min);
-    if pace.halves == 2 {
-        least = (2..MAX_SLOTS).map(meeting).fold(least, f64::min);
+    let gathering_times = (3..MAX_SLOTS).map(gathering_time);
+    let min_time = gathering_times.fold(f64::INFINITY, f64::min);
+    if model.halves == 2 {
+        return (2..MAX_SLOTS).map(meeting_time).fold(min_time, f64::min);
     }
-    least
+    min_time
 }
 
-/// Returns the sizes of groups that are tried on a ring.
+/// Returns the group sizes that are tried on a ring, ascending.
 fn groups(ranks: u32) -> impl Iterator<Item = u32> {
     (1..=MAX_GROUP.min(ranks / 2)).filter(move |group| ranks % group == 0)
 }
 
-/// The fastest recipe that was found with a tree.
-pub(super) fn fastest(ring: &WdmRing, pace: &Pace) -> Option<TimedRecipe> {
-    cache::fastest(ring, pace, || search(ring, pace))
+/// Returns the fastest recipe for which a tree was found, from the cache if it is there.
+pub(super) fn fastest(ring: &WdmRing, model: &TimeModel) -> Option<TimedRecipe> {
+    cache::fastest(ring, model, || search(ring, model))
 }
 
-fn search(ring: &WdmRing, pace: &Pace) -> Option<TimedRecipe> {
-    // Without a meeting, an all_reduce is an all_gather there and back.
-    let gathered = match pace.halves {
+fn search(ring: &WdmRing, model: &TimeModel) -> Option<TimedRecipe> {
+    // Without a meeting, an all_reduce is a reduce_scatter followed by an all_gather with the same
+    // tree.
+    let without_meeting = match model.halves {
         1 => None,
         halves => fastest(
             ring,
-            &Pace {
+            &TimeModel {
                 halves: 1,
-                ..pace.clone()
+                ..model.clone()
             },
         )
         .map(|(time, half)| (time.saturating_mul(halves), half)),
     };
-    let near = fastest_of(ring, pace, FAR, gathered.as_ref());
-    // With few channels trees may need more slots than their length says.
-    match near.is_none() && gathered.is_none() {
-        true => fastest_of(ring, pace, f64::INFINITY, None),
-        false => near.or(gathered),
+    let best = fastest_within(ring, model, MAX_CLASS_RATIO, without_meeting.as_ref());
+    // With few channels, trees may need more slots than their lengths suggest.
+    match best.is_none() && without_meeting.is_none() {
+        true => fastest_within(ring, model, f64::INFINITY, None),
+        false => best.or(without_meeting),
     }
 }
 
-/// The fastest recipe of slots and groups that may take so many times the least, if it is faster than one that is known.
-fn fastest_of(
+/// Returns the fastest recipe of the classes whose bounds exceed the least bound at most by the
+/// factor `max_ratio`. `None` if no tree is found, or if none of the recipes is faster than
+/// `incumbent`.
+fn fastest_within(
     ring: &WdmRing,
-    pace: &Pace,
-    far: f64,
-    known: Option<&TimedRecipe>,
+    model: &TimeModel,
+    max_ratio: f64,
+    incumbent: Option<&TimedRecipe>,
 ) -> Option<TimedRecipe> {
-    let most = known.map_or(u64::MAX, |(time, _)| *time);
-    let frames = pace.frames(ring, far, most as f64);
-    let times = frames
+    let time_limit = incumbent.map_or(u64::MAX, |(time, _)| *time);
+    let classes = model.classes(ring, max_ratio, time_limit as f64);
+    let min_times = classes.iter().map(|class| model.min_time_of(class));
+    let min_time = min_times.fold(f64::INFINITY, f64::min);
+    let longest = time_limit.min((MAX_RECIPE_RATIO * max_ratio * min_time) as u64);
+    let candidates = classes
         .iter()
-        .map(|frame| pace.of_frame(frame.slots, frame.meeting, frame.least));
-    let least = times.fold(f64::INFINITY, f64::min);
-    let longest = most.min((MAX_EXCESS * far * least) as u64);
-    let tries = frames.iter().flat_map(|frame| tries(pace, frame, longest));
-    let mut tries: Vec<Try<'_>> = tries.collect();
-    tries.sort_by_cached_key(Try::order);
-    Trials::new(&tries, most).fastest()
+        .flat_map(|class| candidates(model, class, longest));
+    let mut candidates: Vec<RecipeCandidate<'_>> = candidates.collect();
+    candidates.sort_by_cached_key(RecipeCandidate::order);
+    RecipeSearch::new(&candidates, time_limit).fastest()
 }
 
-impl Pace {
-    /// Slots and groups that may take so many times what the best of them may, and no longer than so much. In the middle of an all_reduce
-    /// holders meet.
-    fn frames(&self, ring: &WdmRing, far: f64, longest: f64) -> Vec<Frame> {
-        let mut frames: Vec<Frame> = Vec::new();
-        let mut best = longest;
+impl TimeModel {
+    /// Returns the lower bound on the time of the recipes of a class, in picoseconds.
+    fn min_time_of(&self, class: &RecipeClass) -> f64 {
+        self.min_time_of_class(class.slots, class.meeting, class.min_volume_sum)
+    }
+
+    /// Returns the classes whose lower bounds on time, in picoseconds, exceed neither `longest` nor
+    /// the least bound times `max_ratio`. In the middle of an all_reduce, roots meet.
+    fn classes(&self, ring: &WdmRing, max_ratio: f64, longest: f64) -> Vec<RecipeClass> {
+        let mut classes: Vec<RecipeClass> = Vec::new();
+        let mut time_limit = longest;
         for group in groups(ring.ranks) {
             let grouping = Grouping::new(ring, group);
             let lengths = lengths(&grouping);
-            let costs = Costs::new(&grouping, &lengths, MAX_SLOTS);
-            let sets = (self.halves == 1).then(|| HolderSets::new(&grouping));
+            let tree_lengths = TreeLengths::new(&grouping, &lengths, MAX_SLOTS);
+            let sets = (self.halves == 1).then(|| RootSets::new(&grouping));
             for slots in 2..MAX_SLOTS {
                 interrupt::check();
-                let frames_of_slots = match &sets {
-                    None => self.meeting(&grouping, (&lengths, &costs), slots, best),
-                    Some(sets) => self.gathering(sets, (&lengths, &costs), slots, best),
+                let lengths = (&lengths[..], &tree_lengths);
+                let classes_of_slots = match &sets {
+                    None => self.meeting_classes(&grouping, lengths, slots, time_limit),
+                    Some(sets) => self.gathering_classes(sets, lengths, slots, time_limit),
                 };
-                for frame in frames_of_slots {
-                    let time = self.of_frame(frame.slots, frame.meeting, frame.least);
-                    best = best.min(far * time);
-                    frames.push(frame);
+                for class in classes_of_slots {
+                    time_limit = time_limit.min(max_ratio * self.min_time_of(&class));
+                    classes.push(class);
                 }
             }
         }
-        frames.retain(|frame| self.of_frame(frame.slots, frame.meeting, frame.least) <= best);
-        for (index, frame) in frames.iter_mut().enumerate() {
-            frame.index = index;
+        classes.retain(|class| self.min_time_of(class) <= time_limit);
+        for (index, class) in classes.iter_mut().enumerate() {
+            class.index = index;
         }
-        frames
+        classes
     }
 
-    /// Owners send to holders first, where that may be as fast as the best.
-    fn gathering(
+    /// Returns the class in which owners send to the roots in the first slot, unless its lower
+    /// bound exceeds `time_limit` picoseconds.
+    fn gathering_classes(
         &self,
-        sets: &HolderSets<'_>,
-        (lengths, costs): (&[u32], &Costs),
+        sets: &RootSets<'_>,
+        (lengths, tree_lengths): (&[u32], &TreeLengths),
         slots: usize,
-        best: f64,
-    ) -> Vec<Frame> {
+        time_limit: f64,
+    ) -> Vec<RecipeClass> {
         let grouping = sets.grouping;
-        let whole = costs.of_gaps(slots)[grouping.ranks as usize - 1] / grouping.room_of_blocks();
-        if slots == 2 || self.of_sum(slots, whole) > best {
+        let length = tree_lengths.for_gaps(slots)[grouping.ranks as usize - 1];
+        let min_blocks = length / grouping.room_per_block();
+        if slots == 2 || self.time_of_slots(slots, min_blocks) > time_limit {
             return Vec::new();
         }
-        let starts = sets.starts(costs.of_gaps(slots - 1), STARTS);
-        let Some(first) = starts.first() else {
+        let first_slots = sets.first_slots(tree_lengths.for_gaps(slots - 1), MAX_FIRST_SLOTS);
+        let Some(best) = first_slots.first() else {
             return Vec::new();
         };
-        vec![Frame {
+        vec![RecipeClass {
             index: 0,
             slots,
             grouping: grouping.clone(),
             lengths: lengths.to_vec(),
             meeting: None,
-            least: first.left / grouping.room_of_blocks(),
-            starts,
+            min_volume_sum: best.remaining_cost / grouping.room_per_block(),
+            first_slots,
         }]
     }
 
-    /// Holders of sums exchange them, where that may be as fast as the best: with so many blocks on a lightpath as
-    /// take the least time.
-    fn meeting(
+    /// Returns the classes in which roots exchange sums in the first slot, with the meeting volumes
+    /// of the least lower bounds, without those above `time_limit` picoseconds.
+    fn meeting_classes(
         &self,
         grouping: &Grouping,
-        (lengths, costs): (&[u32], &Costs),
+        (lengths, tree_lengths): (&[u32], &TreeLengths),
         slots: usize,
-        best: f64,
-    ) -> Vec<Frame> {
-        let even = Evenly::all(grouping, costs.of_gaps(slots - 1));
+        time_limit: f64,
+    ) -> Vec<RecipeClass> {
+        let even = EvenRoots::all(grouping, tree_lengths.for_gaps(slots - 1));
         let group = grouping.group;
-        let quarters = MEETING_QUARTERS.map(|quarters| quarters * group);
+        let quarters = MEETING_VOLUMES.map(|quarters| quarters * group);
         let volumes = quarters.into_iter().filter(|blocks| blocks % 4 == 0);
         let volumes = volumes.map(|blocks| blocks / 4);
         let mut timed: Vec<(f64, u32)> = Vec::new();
         for volume in volumes {
             let room = grouping.room(volume);
-            let fitting = even.iter().find(|evenly| evenly.length as f32 <= room);
-            timed.extend(fitting.map(|evenly| {
-                let least = evenly.left / grouping.room_of_blocks();
-                (self.of_frame(slots, Some(volume), least), volume)
+            let fitting = even.iter().find(|even| even.length as f32 <= room);
+            timed.extend(fitting.map(|even| {
+                let min_blocks = even.remaining_cost / grouping.room_per_block();
+                let time = self.min_time_of_class(slots, Some(volume), min_blocks);
+                (time, volume)
             }));
         }
-        timed.retain(|(time, _)| *time <= best);
+        timed.retain(|(time, _)| *time <= time_limit);
         timed.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
-        let frames = timed.into_iter().filter_map(|(_, volume)| {
-            let starts = meetings(grouping, &even, volume, STARTS);
-            let least = starts.first()?.left / grouping.room_of_blocks();
-            Some(Frame {
+        let classes = timed.into_iter().filter_map(|(_, volume)| {
+            let first_slots = meetings(grouping, &even, volume, MAX_FIRST_SLOTS);
+            let remaining_cost = first_slots.first()?.remaining_cost;
+            Some(RecipeClass {
                 index: 0,
                 slots,
                 grouping: grouping.clone(),
                 lengths: lengths.to_vec(),
                 meeting: Some(volume),
-                starts,
-                least,
+                first_slots,
+                min_volume_sum: remaining_cost / grouping.room_per_block(),
             })
         });
-        frames.take(MEETINGS).collect()
+        classes.take(MAX_MEETING_VOLUMES).collect()
     }
 }
 
-/// How much of a bundle is on a lightpath: so many bundles over so many lightpaths, one of which is one.
+/// Volume of a slot as a share of bundles: `bundles` bundles on `lightpaths` lightpaths. One of the
+/// two numbers is 1.
 #[derive(Debug, Clone, Copy)]
 struct Share {
     bundles: u32,
@@ -273,7 +296,7 @@ struct Share {
 }
 
 impl Share {
-    /// All that there are, the least first.
+    /// Returns all shares, the smallest first.
     fn all() -> impl Iterator<Item = Share> {
         let parts = (1..=MAX_LIGHTPATHS).rev().map(|lightpaths| Share {
             bundles: 1,
@@ -286,38 +309,47 @@ impl Share {
         parts.chain(more)
     }
 
+    /// Returns the number of blocks on a lightpath.
     fn blocks(self, group: u32) -> f32 {
         (self.bundles * group) as f32 / self.lightpaths as f32
     }
 
-    /// Pieces on a lightpath where a block has so many, if they are whole ones.
+    /// Returns the number of pieces on a lightpath, with `pieces` pieces per block; `None` if the
+    /// number is not whole.
     fn volume(self, group: u32, pieces: u32) -> Option<u32> {
-        let all = self.bundles * group * pieces;
-        (all % self.lightpaths == 0).then_some(all / self.lightpaths)
+        let total = self.bundles * group * pieces;
+        (total % self.lightpaths == 0).then_some(total / self.lightpaths)
     }
 }
 
-/// Returns the recipes with a number of slots that may have a tree and take less than `longest` picoseconds.
-fn tries<'a>(pace: &Pace, frame: &'a Frame, longest: u64) -> Vec<Try<'a>> {
-    let group = frame.grouping.group;
-    let middle = frame.slots - 2;
-    let mean = frame.least / (frame.slots - 1) as f32;
-    let near = |share: &Share| (mean / RISE..=mean * RISE).contains(&share.blocks(group));
-    let shares: Vec<Share> = Share::all().filter(near).collect();
-    let mut all: Vec<Try<'_>> = Vec::new();
-    for (place, many) in shares.iter().enumerate() {
-        for few in &shares[..=place] {
-            let both =
+/// Returns the recipes of a class that take less than `longest` picoseconds and whose volumes have
+/// at least the least sum.
+fn candidates<'a>(
+    model: &TimeModel,
+    class: &'a RecipeClass,
+    longest: u64,
+) -> Vec<RecipeCandidate<'a>> {
+    let group = class.grouping.group;
+    let middle = class.slots - 2;
+    let mean = class.min_volume_sum / (class.slots - 1) as f32;
+    let range = mean / MAX_VOLUME_RATIO..=mean * MAX_VOLUME_RATIO;
+    let shares = Share::all().filter(|share| range.contains(&share.blocks(group)));
+    let shares: Vec<Share> = shares.collect();
+    let mut candidates: Vec<RecipeCandidate<'_>> = Vec::new();
+    for (index, many) in shares.iter().enumerate() {
+        for few in &shares[..=index] {
+            let volumes =
                 |pieces: u32| Some((few.volume(group, pieces)?, many.volume(group, pieces)?));
-            let whole = (1..=MAX_PIECES).find_map(|pieces| Some((pieces, both(pieces)?)));
+            let whole = (1..=MAX_PIECES).find_map(|pieces| Some((pieces, volumes(pieces)?)));
             let Some((pieces, (low, high))) =
-                whole.filter(|(_, (low, high))| *high as f32 <= RISE * *low as f32)
+                whole.filter(|(_, (low, high))| *high as f32 <= MAX_VOLUME_RATIO * *low as f32)
             else {
                 continue;
             };
-            let bundle = frame.grouping.in_pieces(pieces).bundle();
-            let sum = (frame.least * pieces as f32).ceil() as u32;
-            // All of one kind, or some of each.
+            let bundle = class.grouping.with_pieces(pieces).pieces_of_bundle();
+            let min_sum = (class.min_volume_sum * pieces as f32).ceil() as u32;
+            // Slots of the lower volume: all of them if both volumes are equal, otherwise some of
+            // each.
             let counts = if low < high {
                 1..middle
             } else {
@@ -326,23 +358,23 @@ fn tries<'a>(pace: &Pace, frame: &'a Frame, longest: u64) -> Vec<Try<'a>> {
             let lasts = (1..=8 * MAX_BUNDLES).map(|eighths| bundle * eighths / 8);
             let lasts: BTreeSet<u32> = lasts.filter(|last| *last > 0).collect();
             for count in counts {
-                let tries = lasts.iter().map(|&last| {
+                let recipes = lasts.iter().map(|&last| {
                     let volumes = Volumes {
                         few: (low, count),
                         many: (high, middle - count),
                         last,
                     };
-                    Try {
-                        time: pace.time(pieces, frame.meeting, &volumes),
-                        frame,
+                    RecipeCandidate {
+                        time: model.time(pieces, class.meeting, &volumes),
+                        class,
                         pieces,
                         volumes,
                     }
                 });
-                let enough = tries.skip_while(|one| one.volumes.sum() < sum);
-                all.extend(enough.take_while(|one| one.time < longest));
+                let sufficient = recipes.skip_while(|recipe| recipe.volumes.sum() < min_sum);
+                candidates.extend(sufficient.take_while(|recipe| recipe.time < longest));
             }
         }
     }
-    all
+    candidates
 }

@@ -1,27 +1,28 @@
-//! Search for the groups, owners and stripes that take the least time by the model of [`super`].
+//! Search for the groups, owners and stripes of the least time by the model of [`super`].
 //!
-//! Levels are searched depth first: what remains below a level depends only on the owners' ring (its
-//! ranks, its channels, the vector's share), so each such rest is solved once for every depth. Group
-//! sizes are all up to 24 and then in steps of 9 %.
+//! Levels are searched depth first. The best layout below a level depends only on the ring of
+//! owners (its ranks, its channels, the share of the vector), so that each such subproblem is
+//! solved once for every number of levels. Group sizes are all sizes up to 24, then each about 9 %
+//! larger than the one before.
 
 use std::collections::BTreeMap;
 
 use super::{GroupLevel, GroupedLayout, groups, load};
-use crate::ring::few_slots::Estimate;
+use crate::ring::recipe::Estimate;
 use crate::ring::slot_cost::{SlotCost, spread};
 use opticoll_base::interrupt;
 use opticoll_base::units::Bytes;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
-/// More levels save no slots that their own are worth, up to a million ranks.
-const MOST_LEVELS: u32 = 3;
+/// Maximum number of levels: up to 10^6 ranks, further levels cost more slots than they save.
+const MAX_LEVELS: u32 = 3;
 
-/// The owners' ring below some levels: all that the rest depends on.
+/// Subproblem below some levels: the ring of owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Rest {
+struct Subproblem {
     ranks: u32,
     channels: u32,
-    /// The vector is cut into so many shares.
+    /// Number of shares of the vector.
     shares: u32,
     levels: u32,
 }
@@ -29,12 +30,12 @@ struct Rest {
 struct GroupedSearch<'a> {
     ring: &'a WdmRing,
     cost: SlotCost,
-    /// The vector.
+    /// Bytes of the vector.
     size: Bytes,
-    solved: BTreeMap<Rest, Option<Estimate<GroupedLayout>>>,
+    solved: BTreeMap<Subproblem, Option<Estimate<GroupedLayout>>>,
 }
 
-/// For every number of levels the best layout, fastest first.
+/// Returns the best layout for every number of levels, the fastest first.
 pub(crate) fn layouts(ring: &WdmRing, cost: SlotCost, size: Bytes) -> Vec<Estimate<GroupedLayout>> {
     let mut search = GroupedSearch {
         ring,
@@ -42,9 +43,9 @@ pub(crate) fn layouts(ring: &WdmRing, cost: SlotCost, size: Bytes) -> Vec<Estima
         size,
         solved: BTreeMap::new(),
     };
-    let mut found: Vec<Estimate<GroupedLayout>> = (0..=MOST_LEVELS)
+    let mut estimates: Vec<Estimate<GroupedLayout>> = (0..=MAX_LEVELS)
         .filter_map(|levels| {
-            search.rest(Rest {
+            search.solve(Subproblem {
                 ranks: ring.ranks,
                 channels: ring.channels(),
                 shares: 1,
@@ -52,49 +53,50 @@ pub(crate) fn layouts(ring: &WdmRing, cost: SlotCost, size: Bytes) -> Vec<Estima
             })
         })
         .collect();
-    found.sort_by_key(|found| (found.time, found.slots));
-    found
+    estimates.sort_by_key(|estimate| (estimate.time, estimate.slots));
+    estimates
 }
 
 impl GroupedSearch<'_> {
-    /// The best layout of exactly so many levels.
-    fn rest(&mut self, rest: Rest) -> Option<Estimate<GroupedLayout>> {
-        if let Some(known) = self.solved.get(&rest) {
-            return known.clone();
+    /// Returns the best layout of exactly `subproblem.levels` levels.
+    fn solve(&mut self, subproblem: Subproblem) -> Option<Estimate<GroupedLayout>> {
+        if let Some(solution) = self.solved.get(&subproblem) {
+            return solution.clone();
         }
-        let found = if rest.levels == 0 {
-            Some(self.exchange(rest))
+        let solution = if subproblem.levels == 0 {
+            Some(self.exchange(subproblem))
         } else {
-            self.level(rest)
+            self.level(subproblem)
         };
-        self.solved.insert(rest, found.clone());
-        found
+        self.solved.insert(subproblem, solution.clone());
+        solution
     }
 
-    fn level(&mut self, rest: Rest) -> Option<Estimate<GroupedLayout>> {
+    /// Returns the best layout that begins with a level of groups.
+    fn level(&mut self, subproblem: Subproblem) -> Option<Estimate<GroupedLayout>> {
         let mut best: Option<Estimate<GroupedLayout>> = None;
-        let widest = rest.ranks.min(4 * rest.channels + 1);
+        let widest = subproblem.ranks.min(4 * subproblem.channels + 1);
         for group in spread(widest) {
             for owners in owners(group) {
                 interrupt::check();
-                let Some(count) = groups(rest.ranks, group, owners) else {
+                let Some(count) = groups(subproblem.ranks, group, owners) else {
                     continue;
                 };
-                let below = Rest {
+                let below = Subproblem {
                     ranks: count,
-                    channels: rest.channels / owners,
-                    shares: rest.shares.saturating_mul(owners),
-                    levels: rest.levels - 1,
+                    channels: subproblem.channels / owners,
+                    shares: subproblem.shares.saturating_mul(owners),
+                    levels: subproblem.levels - 1,
                 };
                 if below.channels == 0 || count == 1 && below.levels > 0 {
                     continue;
                 }
-                let size = rest.ranks.div_ceil(count);
-                let (time, slots, stripes) = self.stripes(rest, size, owners);
+                let size = subproblem.ranks.div_ceil(count);
+                let (time, slots, stripes) = self.stripes(subproblem, size, owners);
                 if best.as_ref().is_some_and(|best| best.time <= time) {
                     continue;
                 }
-                let Some(inner) = self.rest(below) else {
+                let Some(inner) = self.solve(below) else {
                     continue;
                 };
                 let time = time.saturating_add(inner.time);
@@ -118,23 +120,24 @@ impl GroupedSearch<'_> {
         best
     }
 
-    /// The time and slots of the way up and down a level, with the best number of stripes.
-    fn stripes(&self, rest: Rest, size: u32, owners: u32) -> (u64, u64, u32) {
+    /// Returns the time in picoseconds and the slots of the ways up and down a level, with the best
+    /// number of stripes.
+    fn stripes(&self, subproblem: Subproblem, size: u32, owners: u32) -> (u64, u64, u32) {
         let load = u64::from(load(size, owners)).max(1);
-        let channels = u64::from(rest.channels);
-        let intake = self.ring.ports.map(u64::from);
-        let apart = u64::from(self.ring.ranks / rest.ranks.max(1));
-        let hops = u64::from(size) * apart;
+        let channels = u64::from(subproblem.channels);
+        let ports = self.ring.ports.map(u64::from);
+        let spacing = u64::from(self.ring.ranks / subproblem.ranks.max(1));
+        let hops = u64::from(size) * spacing;
         let mut best = (u64::MAX, u64::MAX, 1);
         for slots in 1..=4 {
             let stripes = (slots * channels / load).max(1);
-            let by_ports =
-                intake.map_or(stripes, |ports| slots * ports / u64::from(size - 1).max(1));
-            let stripes = stripes.min(by_ports).max(1);
+            let stripes_by_ports =
+                ports.map_or(stripes, |ports| slots * ports / u64::from(size - 1).max(1));
+            let stripes = stripes.min(stripes_by_ports).max(1);
             let slots = (stripes * load)
                 .div_ceil(channels)
-                .max(intake.map_or(1, |ports| (stripes * u64::from(size - 1)).div_ceil(ports)));
-            let parts = u64::from(rest.shares) * u64::from(owners) * stripes;
+                .max(ports.map_or(1, |ports| (stripes * u64::from(size - 1)).div_ceil(ports)));
+            let parts = u64::from(subproblem.shares) * u64::from(owners) * stripes;
             let bytes = Bytes::new(self.size.get().div_ceil(parts));
             let time = self.cost.slots(slots, bytes, hops).saturating_mul(2);
             if time < best.0 {
@@ -144,9 +147,9 @@ impl GroupedSearch<'_> {
         best
     }
 
-    /// The exchange, with as many stripes as fit.
-    fn exchange(&self, rest: Rest) -> Estimate<GroupedLayout> {
-        let found = |time, slots, stripes| Estimate {
+    /// Returns the exchange, with as many stripes as fit.
+    fn exchange(&self, subproblem: Subproblem) -> Estimate<GroupedLayout> {
+        let estimate = |time, slots, stripes| Estimate {
             time,
             slots,
             recipe: GroupedLayout {
@@ -154,20 +157,20 @@ impl GroupedSearch<'_> {
                 stripes,
             },
         };
-        if rest.ranks < 2 {
-            return found(0, 0, 1);
+        if subproblem.ranks < 2 {
+            return estimate(0, 0, 1);
         }
-        let ranks = u64::from(rest.ranks);
+        let ranks = u64::from(subproblem.ranks);
         let load = (ranks * ranks / 4).div_ceil(2);
-        let channels = u64::from(rest.channels);
-        let intake = self.ring.ports.map_or(u64::MAX, u64::from);
+        let channels = u64::from(subproblem.channels);
+        let ports = self.ring.ports.map_or(u64::MAX, u64::from);
         let hops = u64::from(self.ring.ranks / 2);
-        let stripes = (channels / load).min(intake / (ranks - 1)).max(1);
-        let by_ports = (stripes * (ranks - 1)).div_ceil(intake);
-        let slots = (stripes * load).div_ceil(channels).max(by_ports);
-        let parts = u64::from(rest.shares) * stripes;
+        let stripes = (channels / load).min(ports / (ranks - 1)).max(1);
+        let slots_by_ports = (stripes * (ranks - 1)).div_ceil(ports);
+        let slots = (stripes * load).div_ceil(channels).max(slots_by_ports);
+        let parts = u64::from(subproblem.shares) * stripes;
         let bytes = Bytes::new(self.size.get().div_ceil(parts));
-        found(self.cost.slots(slots, bytes, hops), slots, stripes as u32)
+        estimate(self.cost.slots(slots, bytes, hops), slots, stripes as u32)
     }
 }
 

@@ -1,14 +1,16 @@
-//! Which split for which gap: two knapsacks, one for each direction's channels.
+//! Choice of a split for every gap: a knapsack with a budget of channels for each direction.
 
-use crate::ring::relay_tree::split::{Split, by_total, one_end, splits};
+use crate::ring::relay_tree::gap_splits::{Split, best_by_total, one_end, splits};
 use opticoll_base::interrupt;
 
-/// A split for every gap, within the capacity of both directions, turned already.
+/// Returns a split for every gap, mirrored where necessary, within `channels` of each direction.
+/// `None` if the search finds none.
 ///
-/// With few gaps the two directions are two budgets of one knapsack. With many, one knapsack over
-/// the sum is enough, for there are always small splits to level the directions with.
+/// With few gaps, the two directions are two budgets of one knapsack. With many gaps, one knapsack
+/// over the sum of both is enough, because small splits balance the directions.
 ///
-/// `sizes` are those of the gaps, `later[n]` the price of filling a gap of n afterwards.
+/// `sizes` are the sizes of the gaps; `later[n]` is the price of filling a gap of n ranks in later
+/// slots.
 pub(crate) fn choose(
     lengths: &[u32],
     channels: u32,
@@ -25,28 +27,32 @@ pub(crate) fn choose(
         .collect();
     let options: Vec<&[Split]> = sizes
         .iter()
-        .map(|size| &options[distinct.partition_point(|known| known < size)][..])
+        .map(|size| &options[distinct.partition_point(|smaller| smaller < size)][..])
         .collect();
     let side = channels as usize + 1;
     let work: usize = options
         .iter()
         .map(|options| 2 * options.len() * side * side)
         .sum();
-    if work <= MOST_WORK {
+    if work <= MAX_TABLE_ENTRIES {
         return knapsack_of_two(&options, side);
     }
-    let simple: Vec<Vec<Split>> = options.iter().map(|options| by_total(options)).collect();
-    let full = 2 * channels;
-    (full - full / 16..=full).rev().find_map(|capacity| {
+    let simple: Vec<Vec<Split>> = options
+        .iter()
+        .map(|options| best_by_total(options))
+        .collect();
+    let total = 2 * channels;
+    (total - total / 16..=total).rev().find_map(|capacity| {
         let mut chosen = knapsack(&simple, capacity)?;
-        turn(&mut chosen, channels).then_some(chosen)
+        balance(&mut chosen, channels).then_some(chosen)
     })
 }
 
-/// Table entries that a step may spend on the knapsack with two budgets.
-const MOST_WORK: usize = 20_000_000;
+/// Maximum number of table entries of the knapsack with two budgets in one slot.
+const MAX_TABLE_ENTRIES: usize = 20_000_000;
 
-/// One split per gap with the least total value among those with total cost up to `capacity`.
+/// Returns one split per gap, with the least sum of values among those of total length up to
+/// `capacity`.
 fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
     let capacity = capacity as usize;
     let mut best = vec![f32::INFINITY; capacity + 1];
@@ -56,7 +62,7 @@ fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
     for options in options {
         let mut next = vec![f32::INFINITY; capacity + 1];
         let mut pick = vec![u16::MAX; capacity + 1];
-        let most = options.last().map_or(0, Split::total) as usize;
+        let longest = options.last().map_or(0, Split::total) as usize;
         for (index, split) in options.iter().enumerate() {
             interrupt::check();
             let cost = split.total() as usize;
@@ -71,7 +77,7 @@ fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
                 }
             }
         }
-        reached = (reached + most).min(capacity);
+        reached = (reached + longest).min(capacity);
         best = next;
         picks.push(pick);
     }
@@ -89,35 +95,39 @@ fn knapsack(options: &[Vec<Split>], capacity: u32) -> Option<Vec<Split>> {
     Some(chosen)
 }
 
-/// The same with the budget `side - 1` for each direction; splits come out turned.
+/// Returns one split per gap, mirrored where necessary, with the least sum of values among those of
+/// length up to `side` - 1 in each direction.
 fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
     let mut best = vec![f32::INFINITY; side * side];
     best[0] = 0.0;
     let mut picks: Vec<Vec<u16>> = Vec::with_capacity(options.len());
-    let turned = |split: &Split, turn: usize| {
+    let lengths = |split: &Split, is_mirrored: usize| {
         let (near, far) = (split.cost.0 as usize, split.cost.1 as usize);
-        if turn == 0 { (near, far) } else { (far, near) }
+        match is_mirrored {
+            0 => (near, far),
+            _ => (far, near),
+        }
     };
     for options in options {
         let mut next = vec![f32::INFINITY; side * side];
         let mut pick = vec![u16::MAX; side * side];
         for (index, split) in options.iter().enumerate() {
             interrupt::check();
-            for turn in 0..2 {
-                let (one, other) = turned(split, turn);
-                if (turn == 1 && one == other) || one.max(other) >= side {
+            for is_mirrored in 0..2 {
+                let (one, other) = lengths(split, is_mirrored);
+                if (is_mirrored == 1 && one == other) || one.max(other) >= side {
                     continue;
                 }
                 for used in 0..side - one {
                     let from = &best[used * side..(used + 1) * side - other];
                     let start = (used + one) * side + other;
-                    let places = start..start + from.len();
-                    let row = next[places.clone()].iter_mut().zip(&mut pick[places]);
+                    let entries = start..start + from.len();
+                    let row = next[entries.clone()].iter_mut().zip(&mut pick[entries]);
                     for ((next, pick), value) in row.zip(from) {
                         let value = value + split.value;
                         if value < *next {
                             *next = value;
-                            *pick = (2 * index + turn) as u16;
+                            *pick = (2 * index + is_mirrored) as u16;
                         }
                     }
                 }
@@ -134,7 +144,7 @@ fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
     for (options, pick) in options.iter().zip(&picks).rev() {
         let index = usize::from(pick[used]);
         let mut split = options[index / 2].clone();
-        let (one, other) = turned(&split, index % 2);
+        let (one, other) = lengths(&split, index % 2);
         used -= one * side + other;
         if index % 2 == 1 {
             split.mirror();
@@ -145,18 +155,18 @@ fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
     Some(chosen)
 }
 
-/// Mirrors splits so that neither direction exceeds `channels`; whether that was possible.
-fn turn(chosen: &mut [Split], channels: u32) -> bool {
+/// Mirrors splits so that neither direction exceeds `channels`. Returns whether this succeeded.
+fn balance(chosen: &mut [Split], channels: u32) -> bool {
     let mut order: Vec<usize> = (0..chosen.len()).collect();
-    let lean = |split: &Split| i64::from(split.cost.0) - i64::from(split.cost.1);
-    order.sort_by_key(|&index| -lean(&chosen[index]).abs());
-    let mut balance = 0i64;
+    let difference = |split: &Split| i64::from(split.cost.0) - i64::from(split.cost.1);
+    order.sort_by_key(|&index| -difference(&chosen[index]).abs());
+    let mut excess = 0i64;
     for index in order {
         let split = &mut chosen[index];
-        if balance * lean(split) > 0 {
+        if excess * difference(split) > 0 {
             split.mirror();
         }
-        balance += lean(split);
+        excess += difference(split);
     }
     let near: u32 = chosen.iter().map(|split| split.cost.0).sum();
     let far: u32 = chosen.iter().map(|split| split.cost.1).sum();

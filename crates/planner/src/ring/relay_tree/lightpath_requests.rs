@@ -1,10 +1,10 @@
-//! Lightpaths placed one by one, for rings that do not look the same from every rank.
+//! Placement of lightpaths one by one, for rings that do not look the same from every rank.
 //!
-//! A *demand* is a lightpath, or a light tree, that carries consecutive chunks, mostly one, from a rank to the
-//! last, or to all, of the ranks that it passes. Demands are given in order of importance, each after the one that brings
-//! its chunk to its source. Each takes the earliest slot after that one's in which a channel is free
-//! along its path, and ports at all its ends: list scheduling (Graham, SIAM Journal on Applied
-//! Mathematics 1969).
+//! A *lightpath request* is a lightpath or a light tree that carries consecutive chunks, mostly
+//! one, from a rank to the last, or to all, of the ranks that it passes. Requests are given in
+//! order of importance, each after the request that brings its chunk to its source. Each request
+//! takes the earliest later slot in which a channel is free along its route and ports are free at
+//! all its ends: list scheduling (Graham, SIAM Journal on Applied Mathematics 1969).
 
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Fabric;
@@ -15,29 +15,29 @@ use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// One lightpath or light tree.
+/// Request for a lightpath or a light tree.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Demand {
-    /// What it carries, from this chunk on.
+pub(crate) struct LightpathRequest {
+    /// First chunk.
     pub(crate) chunk: u32,
-    /// How many chunks.
+    /// Number of chunks.
     pub(crate) count: u32,
-    /// Where it starts.
+    /// Rank at which the light starts.
     pub(crate) source: u32,
-    /// The way around the ring.
+    /// Direction around the ring.
     pub(crate) direction: Direction,
-    /// Links.
+    /// Links of the route.
     pub(crate) length: u32,
-    /// Whether every rank on the way takes a share, or only the last.
+    /// True for a light tree: every rank on the route receives the chunks, not only the last.
     pub(crate) shared: bool,
-    /// The earliest slot, if its chunk is there by then.
+    /// Earliest slot, provided that the chunks are at the source by then.
     pub(crate) earliest: u32,
-    /// The demand that brings the chunk to its source, by its place in the list; `None` at the owner.
+    /// Index of the request that brings the chunks to the source; `None` at the owner.
     pub(crate) after: Option<u32>,
 }
 
-impl Demand {
-    /// The rank so many links from its source.
+impl LightpathRequest {
+    /// Returns the rank `links` links from the source.
     pub(crate) fn at(&self, ranks: u32, links: u32) -> u32 {
         match self.direction {
             Direction::Clockwise => (self.source + links) % ranks,
@@ -45,11 +45,11 @@ impl Demand {
         }
     }
 
-    /// The ranks that it delivers to.
-    fn drops(&self, ranks: u32) -> impl Iterator<Item = u32> + use<> {
-        let demand = *self;
-        let first = if demand.shared { 1 } else { demand.length };
-        (first..=demand.length).map(move |links| demand.at(ranks, links))
+    /// Returns the ranks that receive the chunks.
+    fn receivers(&self, ranks: u32) -> impl Iterator<Item = u32> + use<> {
+        let request = *self;
+        let first = if request.shared { 1 } else { request.length };
+        (first..=request.length).map(move |links| request.at(ranks, links))
     }
 
     fn arc(&self, ranks: u32) -> Arc {
@@ -65,45 +65,50 @@ impl Demand {
     }
 }
 
-/// Where a demand went.
+/// Slot and channel of a request.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct PlacedDemand {
+pub(crate) struct PlacedRequest {
     pub(crate) slot: u32,
     channel: u32,
 }
 
-/// A slot and channel for every demand; `None` where one would need slot `most` or a later one.
-pub(crate) fn place(ring: &WdmRing, demands: &[Demand], most: u32) -> Option<Vec<PlacedDemand>> {
-    let mut room = Room::new(ring);
-    let mut placed: Vec<PlacedDemand> = Vec::with_capacity(demands.len());
-    for demand in demands {
-        let there = demand
+/// Returns a slot and channel for every request; `None` if a request needs slot `max_slots` or a
+/// later one.
+pub(crate) fn place(
+    ring: &WdmRing,
+    requests: &[LightpathRequest],
+    max_slots: u32,
+) -> Option<Vec<PlacedRequest>> {
+    let mut occupancy = Occupancy::new(ring);
+    let mut placed: Vec<PlacedRequest> = Vec::with_capacity(requests.len());
+    for request in requests {
+        let available = request
             .after
             .map_or(0, |parent| placed[parent as usize].slot + 1);
-        placed.push(room.take(demand, demand.earliest.max(there), most)?);
+        placed.push(occupancy.take(request, request.earliest.max(available), max_slots)?);
     }
     Some(placed)
 }
 
-/// The channels and ports that demands have taken so far, in all slots.
-pub(crate) struct Room {
+/// Channels and ports that requests occupy, in all slots.
+pub(crate) struct Occupancy {
     ranks: u32,
     grid: ChannelOccupancy,
     ports: Option<PortUse>,
 }
 
-impl Room {
-    /// Nothing taken yet.
-    pub(crate) fn new(ring: &WdmRing) -> Room {
-        let free_ports = WdmRing {
+impl Occupancy {
+    /// Creates an occupancy in which all channels and ports are free.
+    pub(crate) fn new(ring: &WdmRing) -> Occupancy {
+        let without_ports = WdmRing {
             ports: None,
             ..ring.clone()
         };
-        Room {
+        Occupancy {
             ranks: ring.ranks,
-            grid: ChannelOccupancy::new(&free_ports),
-            ports: ring.ports.map(|most| PortUse {
-                most,
+            grid: ChannelOccupancy::new(&without_ports),
+            ports: ring.ports.map(|ports| PortUse {
+                ports,
                 ranks: ring.ranks as usize,
                 sent: Vec::new(),
                 received: Vec::new(),
@@ -111,81 +116,89 @@ impl Room {
         }
     }
 
-    /// Takes the earliest slot from `from` on in which a channel and ports are free for a demand, if one comes
-    /// before slot `most`.
-    pub(crate) fn take(&mut self, demand: &Demand, from: u32, most: u32) -> Option<PlacedDemand> {
-        let arc = demand.arc(self.ranks);
+    /// Occupies the earliest slot from `from` on in which a channel and ports are free for a
+    /// request. `None` if there is no such slot before slot `max_slots`.
+    pub(crate) fn take(
+        &mut self,
+        request: &LightpathRequest,
+        from: u32,
+        max_slots: u32,
+    ) -> Option<PlacedRequest> {
+        let arc = request.arc(self.ranks);
         let mut from = from;
         let (slot, channel) = loop {
             interrupt::check();
             let (slot, channel) = self.grid.next_free(from, arc);
-            if slot >= most {
+            if slot >= max_slots {
                 return None;
             }
             let fits = self
                 .ports
                 .as_mut()
-                .is_none_or(|ports| ports.take(slot as usize, demand));
+                .is_none_or(|ports| ports.take(slot as usize, request));
             if fits {
                 break (slot, channel);
             }
             from = slot + 1;
         };
         self.grid
-            .take(slot, channel, arc, (demand.source, demand.source));
-        Some(PlacedDemand { slot, channel })
+            .take(slot, channel, arc, (request.source, request.source));
+        Some(PlacedRequest { slot, channel })
     }
 }
 
-/// Lightpaths sent and received, `[slot][rank]`.
+/// Numbers of lightpaths that each rank sends and receives, as `[slot][rank]`.
 struct PortUse {
-    most: u32,
+    /// Ports of a rank.
+    ports: u32,
     ranks: usize,
     sent: Vec<u32>,
     received: Vec<u32>,
 }
 
 impl PortUse {
-    /// Takes the ports of a demand in a slot, if they are free there.
-    fn take(&mut self, slot: usize, demand: &Demand) -> bool {
+    /// Occupies the ports of a request in a slot. Returns whether all of them were free.
+    fn take(&mut self, slot: usize, request: &LightpathRequest) -> bool {
         let row = slot * self.ranks;
         if self.sent.len() < row + self.ranks {
             self.sent.resize(row + self.ranks, 0);
             self.received.resize(row + self.ranks, 0);
         }
-        let sent = row + demand.source as usize;
-        let mut drops = demand
-            .drops(self.ranks as u32)
+        let sent = row + request.source as usize;
+        let mut receivers = request
+            .receivers(self.ranks as u32)
             .map(|rank| row + rank as usize);
-        if self.sent[sent] >= self.most || drops.any(|drop| self.received[drop] >= self.most) {
+        if self.sent[sent] >= self.ports
+            || receivers.any(|receiver| self.received[receiver] >= self.ports)
+        {
             return false;
         }
         self.sent[sent] += 1;
-        for drop in demand.drops(self.ranks as u32) {
-            self.received[row + drop as usize] += 1;
+        for receiver in request.receivers(self.ranks as u32) {
+            self.received[row + receiver as usize] += 1;
         }
         true
     }
 }
 
-/// How many slots placed demands take.
-pub(crate) fn slots(placed: &[PlacedDemand]) -> u32 {
+/// Returns the number of slots of placed requests.
+pub(crate) fn slot_count(placed: &[PlacedRequest]) -> u32 {
     placed
         .iter()
-        .map(|demand| demand.slot + 1)
+        .map(|request| request.slot + 1)
         .max()
         .unwrap_or(0)
 }
 
-/// The plan of placed demands: a step for every slot.
+/// Returns the plan of placed requests, with one step for every slot.
 pub(crate) fn plan(
     ring: &WdmRing,
     collective: Collective,
-    demands: &[Demand],
-    placed: &[PlacedDemand],
+    requests: &[LightpathRequest],
+    placed: &[PlacedRequest],
     algorithm: &str,
 ) -> Plan {
-    let steps = slots(placed);
+    let slots = slot_count(placed);
     let mut plan = Plan {
         fabric: Fabric::new(ring.clone()),
         schedule: Schedule::new(collective),
@@ -193,29 +206,29 @@ pub(crate) fn plan(
         size: None,
         light: Vec::new(),
         slot: Vec::new(),
-        step_slots: (0..steps).map(|slot| slot..slot + 1).collect(),
+        step_slots: (0..slots).map(|slot| slot..slot + 1).collect(),
         relays: Vec::new(),
         routes: NamedRoutes::default(),
         repetition: Repetition::NONE,
     };
     plan.schedule.claims = Claims {
-        schedule_steps: Some(steps),
+        schedule_steps: Some(slots),
         ..Claims::default()
     };
-    let mut by_slot: Vec<Vec<u32>> = vec![Vec::new(); steps as usize];
-    for (index, demand) in placed.iter().enumerate() {
-        by_slot[demand.slot as usize].push(index as u32);
+    let mut requests_by_slot: Vec<Vec<u32>> = vec![Vec::new(); slots as usize];
+    for (index, request) in placed.iter().enumerate() {
+        requests_by_slot[request.slot as usize].push(index as u32);
     }
-    for (slot, indices) in by_slot.iter().enumerate() {
+    for (slot, indices) in requests_by_slot.iter().enumerate() {
         interrupt::check();
         plan.schedule.begin_step();
         for &index in indices {
-            let demand = demands[index as usize];
-            let light = ring.light(demand.direction, placed[index as usize].channel);
-            for drop in demand.drops(ring.ranks) {
+            let request = requests[index as usize];
+            let light = ring.light(request.direction, placed[index as usize].channel);
+            for receiver in request.receivers(ring.ranks) {
                 plan.schedule.push(Transfer {
-                    count: demand.count,
-                    ..Transfer::copy(demand.chunk, demand.source, drop)
+                    count: request.count,
+                    ..Transfer::copy(request.chunk, request.source, receiver)
                 });
                 plan.light.push(light);
                 plan.slot.push(slot as u32);

@@ -1,16 +1,18 @@
-//! **Relay trees.** An all_gather on a ring looks the same from every rank, so one tree of
-//! lightpaths that takes a block from its owner to all others, rotated to all owners, is a whole
-//! plan. A lightpath of length l, rotated to all ranks, takes l channels of its direction in its
-//! step, when l divides N. What remains is to find *one* tree of N - 1 lightpaths with a step each, later
-//! than its parent's, whose lengths add up to at most c channels in every step and direction
-//! ([`tree`]), and to give the rotations channels ([`pack`]). For very many ranks the tree is made without a search
-//! ([`fronts`]).
+//! Plans along relay trees.
+//!
+//! An all_gather on a ring looks the same from every rank. One tree of lightpaths that takes a
+//! block from its owner to all other ranks, rotated to all owners, is therefore a whole plan. A
+//! lightpath of length l, rotated to all ranks, occupies l channels of its direction in its slot if
+//! l divides N. The planner must find *one* tree of N - 1 lightpaths, each in a later slot than its
+//! parent, whose lengths add up to at most c channels in every slot and direction ([`tree`]), and
+//! must assign channels to the rotations ([`channel_packing`]). For very many ranks the tree is
+//! built without a search ([`linear_tree`]).
 
 use crate::ring::relay_tree::tree::{self, Reserve, TreeEdge};
 use crate::{
-    Form, MOST_TRANSFERS, PlannerError, empty_plan, ring::relay_tree::capability,
-    ring::relay_tree::few_ranks, ring::relay_tree::fronts, ring::relay_tree::multicast,
-    ring::relay_tree::pack, selection::named,
+    Form, MOST_TRANSFERS, PlannerError, empty_plan, ring::relay_tree::channel_packing,
+    ring::relay_tree::faulty_ring, ring::relay_tree::light_trees, ring::relay_tree::linear_tree,
+    ring::relay_tree::small_rings, selection::named,
 };
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
@@ -22,50 +24,54 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::Transfer;
 
-/// The planner's name.
+/// Name of the planner.
 pub(crate) const NAME: &str = "relay_tree";
 
-/// A tree is searched for with a price for each gap in each step, up to so many prices; larger ones are made by their
-/// fronts.
-const MOST_ENTRIES: u64 = 1 << 25;
+/// Maximum number of table entries (ranks times slots) of a tree search. Larger trees are built by
+/// [`linear_tree`].
+const MAX_TABLE_ENTRIES: u64 = 1 << 25;
 
-/// Plans of more transfers than that are made by fronts if these take hardly more slots than the bound: a search may
-/// find plans that are not folded, which take longer to prove and to time than to find.
-const MOST_SEARCHED: u64 = 1 << 22;
+/// Number of transfers above which the tree of [`linear_tree`] is used if it needs hardly more
+/// slots than the lower bound: a search may find plans that are not rotation-symmetric, which take
+/// longer to prove and to simulate than to find.
+const MAX_SEARCHED_TRANSFERS: u64 = 1 << 22;
 
-/// Hardly more is one part in so many.
-const NEARLY: u32 = 50;
+/// Maximum excess of slots over the lower bound in this case, as a divisor: 1/50, or 2 %.
+const EXCESS_DIVISOR: u32 = 50;
 
-/// An all_gather along rotated relay trees in as few slots as were found, one chunk per lightpath
-/// and slot; for whole blocks never more slots than the best named algorithm, unless the plan is too
-/// large to be written out; above 2^22 transfers, of at most a fiftieth more slots than the bound.
-/// Blocks in pieces have a tree for each piece. Folded where all lengths
-/// divide the number of ranks. Deterministic.
+/// Plans an all_gather along rotated relay trees in the fewest slots found, with one chunk per
+/// lightpath and slot.
+///
+/// With whole blocks the plan never needs more slots than the best named algorithm, unless the plan
+/// is too large to be written out; above 2^22 transfers it needs at most 1/50 more slots than the
+/// lower bound. Blocks in pieces have a tree for each piece. The plan is rotation-symmetric if all
+/// lengths divide the number of ranks. The result is deterministic.
 ///
 /// # Errors
-/// Another collective than an all_gather, or one with another number of ranks than the fabric.
+/// Collectives other than an all_gather, or with another number of ranks than the fabric.
 pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
     on_ring(fabric.needed(NAME)?, collective)
 }
 
-/// The same on a ring.
+/// Plans an all_gather as [`relay_tree`] does, on a ring.
 pub(crate) fn on_ring(ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
     within(ring, collective, MOST_TRANSFERS)
 }
 
-/// The same with so many transfers or orbits at most.
+/// Plans an all_gather as [`relay_tree`] does, with at most `most` transfers or representatives.
 pub(crate) fn within(
     ring: &WdmRing,
     collective: Collective,
     most: u64,
 ) -> Result<Plan, PlannerError> {
     let plan = rotated(ring, collective, most)?;
-    let least = wdm_ring::best(ring, &collective).steps as u32;
-    let better = few_ranks::all_gather(ring, collective, NAME, least, plan.slots());
+    let min_slots = wdm_ring::best(ring, &collective).steps as u32;
+    let better = small_rings::all_gather(ring, collective, NAME, min_slots, plan.slots());
     Ok(better.unwrap_or(plan))
 }
 
-/// A plan of one tree, or for a ring that does not look the same from every rank one of trees led around.
+/// Plans an all_gather by rotations of one tree, or by [`faulty_ring`] on a ring that does not look
+/// the same from every rank.
 fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, PlannerError> {
     if collective.kind() != CollectiveKind::AllGather {
         return Err(PlannerError::Collective {
@@ -79,73 +85,73 @@ fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, Pl
             fabric: ring.ranks,
         });
     }
-    capability::connected(ring)?;
+    faulty_ring::check_connected(ring)?;
     let pieces = collective.pieces();
-    let orbits = u64::from(ring.ranks) * u64::from(pieces);
-    let transfers = orbits * u64::from(ring.ranks);
+    let representatives = u64::from(ring.ranks) * u64::from(pieces);
+    let transfers = representatives * u64::from(ring.ranks);
     let too_large = |transfers| PlannerError::TooLarge { transfers, most };
-    if orbits > most {
-        return Err(too_large(orbits));
+    if representatives > most {
+        return Err(too_large(representatives));
     }
     if ring.ranks < 2 {
-        let alone = empty_plan(Fabric::new(ring.clone()), collective, NAME.into(), 0);
-        return Ok(alone);
+        let empty = empty_plan(Fabric::new(ring.clone()), collective, NAME.into(), 0);
+        return Ok(empty);
     }
-    if capability::is_special(ring) {
+    if faulty_ring::is_irregular(ring) {
         if transfers > most {
             return Err(too_large(transfers));
         }
         return match ring.multicast {
             true => with_light_trees(ring, collective),
-            false => capability::all_gather(ring, collective, NAME),
+            false => faulty_ring::all_gather(ring, collective, NAME),
         };
     }
-    let least = wdm_ring::best(ring, &collective).steps as u32;
-    // Hop by hop in both directions is always possible.
-    let enough = pieces.saturating_mul(ring.ranks).saturating_add(1);
-    if pieces > 1 && pieces <= ring.channels() && least >= hops_by_both_ways(ring) {
+    let min_slots = wdm_ring::best(ring, &collective).steps as u32;
+    // A plan hop by hop in both directions is always possible.
+    let slot_limit = pieces.saturating_mul(ring.ranks).saturating_add(1);
+    if pieces > 1 && pieces <= ring.channels() && min_slots >= hops_in_both_directions(ring) {
         return Ok(Packed::hop_by_hop(ring, pieces).plan(ring, collective));
     }
     let form = Form::of(transfers, most);
     let attempts = attempts(ring, form);
-    // Pieces that follow one another hop by hop take fewer steps than trees one after the other.
-    if pieces == 1 && transfers > MOST_SEARCHED {
-        let found = Packed::by_fronts(ring, &attempts[0].0);
-        let entries = u64::from(least) * u64::from(ring.ranks);
-        let is_known = form == Form::Folded && entries > MOST_ENTRIES;
-        if is_known || found.steps <= least + least / NEARLY {
-            return Ok(found.plan(ring, collective));
+    // Pieces that follow one another hop by hop need fewer slots than trees one after the other.
+    if pieces == 1 && transfers > MAX_SEARCHED_TRANSFERS {
+        let linear = Packed::linear(ring, &attempts[0].0);
+        let entries = u64::from(min_slots) * u64::from(ring.ranks);
+        let is_too_large_to_search = form == Form::Folded && entries > MAX_TABLE_ENTRIES;
+        if is_too_large_to_search || linear.slots <= min_slots + min_slots / EXCESS_DIVISOR {
+            return Ok(linear.plan(ring, collective));
         }
     }
     if form == Form::Folded {
-        return search(ring, pieces, &attempts, least, enough)
-            .map(|found| found.plan(ring, collective))
+        return search(ring, pieces, &attempts, min_slots, slot_limit)
+            .map(|packed| packed.plan(ring, collective))
             .ok_or(too_large(transfers));
     }
     if pieces > 1 {
-        return search(ring, pieces, &attempts, least, enough)
-            .map(|found| found.plan(ring, collective))
+        return search(ring, pieces, &attempts, min_slots, slot_limit)
+            .map(|packed| packed.plan(ring, collective))
             .ok_or(PlannerError::NotFound { pieces });
     }
-    let (name, at_least) = named::fewest_slots(ring).ok_or(PlannerError::NotFound { pieces })?;
-    if let Some(found) = search(ring, 1, &attempts, least, at_least) {
-        return Ok(found.plan(ring, collective));
+    let (name, named_slots) = named::fewest_slots(ring).ok_or(PlannerError::NotFound { pieces })?;
+    if let Some(packed) = search(ring, 1, &attempts, min_slots, named_slots) {
+        return Ok(packed.plan(ring, collective));
     }
-    // The named algorithm may need more than its loads say.
+    // The named algorithm may need more slots than its loads suggest.
     let fabric = Fabric::new(ring.clone());
     let named = named::plan(&Spec::new(name), &fabric, collective, AUTO)?;
-    Ok(
-        match search(ring, 1, &attempts, at_least.max(least), named.slots()) {
-            Some(found) => found.plan(ring, collective),
-            None => named,
-        },
-    )
+    let min_slots = named_slots.max(min_slots);
+    Ok(match search(ring, 1, &attempts, min_slots, named.slots()) {
+        Some(packed) => packed.plan(ring, collective),
+        None => named,
+    })
 }
 
-/// The better one of a plan along light trees and one that shares no light, which sharing weakens.
+/// Returns the better one of a plan along light trees and a plan without them, whose lightpaths
+/// reach farther because no rank taps their light.
 fn with_light_trees(ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
     let pieces = collective.pieces();
-    let shared = multicast::all_gather(ring, collective, NAME);
+    let shared = light_trees::all_gather(ring, collective, NAME);
     let shared = shared.ok_or(PlannerError::NotFound { pieces })?;
     if ring.longest_tree() >= ring.longest() {
         return Ok(shared);
@@ -154,90 +160,96 @@ fn with_light_trees(ring: &WdmRing, collective: Collective) -> Result<Plan, Plan
         multicast: false,
         ..ring.clone()
     };
-    let mut alone = on_ring(&unshared, collective)?.into_written_out();
-    alone.fabric = shared.fabric.clone();
-    let fewer = alone.slots() < shared.slots();
-    Ok(if fewer { alone } else { shared })
+    let mut plan = on_ring(&unshared, collective)?.into_written_out();
+    plan.fabric = shared.fabric.clone();
+    let is_better = plan.slots() < shared.slots();
+    Ok(if is_better { plan } else { shared })
 }
 
-/// A tree with the channels of its rotations, if they are not the regular ones.
+/// Tree with the channels of its rotations.
 struct Packed {
     tree: Vec<TreeEdge>,
-    steps: u32,
-    placed: Option<Vec<Vec<(bool, pack::PlacedLightpath)>>>,
+    slots: u32,
+    /// Placed lightpaths by slot; `None` if [`channel_packing::place_exactly`] gives the channels.
+    placed: Option<Vec<Vec<(bool, channel_packing::PlacedLightpath)>>>,
 }
 
-/// A tree that packs into as few steps as were found, from `least` on; `None` if none takes fewer
-/// than `enough`. Numbers of steps are tried in widening strides until one works, and then halfway
-/// between it and the last that did not.
+/// Searches for a tree that packs into the fewest slots, from `min_slots` on; `None` if none needs
+/// fewer than `limit`. Numbers of slots are tried in growing strides until one works, then by
+/// bisection between it and the last that failed.
 fn search(
     ring: &WdmRing,
     pieces: u32,
     attempts: &[Attempt],
-    least: u32,
-    enough: u32,
+    min_slots: u32,
+    limit: u32,
 ) -> Option<Packed> {
     let mut best: Option<Packed> = None;
-    let (mut failed, mut works) = (least.max(1) - 1, enough);
+    let (mut failed, mut sufficient) = (min_slots.max(1) - 1, limit);
     let mut stride = 1;
-    // Far from the bound, a step more or less is not worth many attempts.
-    while failed + 1 + works / 100 < works {
-        let steps = match best {
-            None => (failed + stride).min(works - 1),
-            Some(_) => failed + (works - failed) / 2,
+    // With many slots, a difference below 1 % is not worth further attempts.
+    while failed + 1 + sufficient / 100 < sufficient {
+        let slots = match best {
+            None => (failed + stride).min(sufficient - 1),
+            Some(_) => failed + (sufficient - failed) / 2,
         };
-        match attempt(ring, pieces, attempts, steps, works) {
-            Some(found) => {
-                works = found.steps;
-                best = Some(found);
-                if works <= steps {
+        match attempt(ring, pieces, attempts, slots, sufficient) {
+            Some(packed) => {
+                sufficient = packed.slots;
+                best = Some(packed);
+                if sufficient <= slots {
                     continue;
                 }
             }
-            None if best.is_none() => stride = if steps < least + 3 { 1 } else { 2 * stride },
+            None if best.is_none() => {
+                stride = if slots < min_slots + 3 { 1 } else { 2 * stride };
+            }
             None => {}
         }
-        failed = steps;
+        failed = slots;
     }
     best
 }
 
-/// The best of the trees of `steps` steps with channels for all rotations in fewer than `enough`
-/// steps, if any.
+/// Returns the best of the trees of `slots` slots whose rotations have channels in fewer than
+/// `limit` slots, if there is one.
 fn attempt(
     ring: &WdmRing,
     pieces: u32,
     attempts: &[Attempt],
-    steps: u32,
-    enough: u32,
+    slots: u32,
+    limit: u32,
 ) -> Option<Packed> {
     let mut best: Option<Packed> = None;
     for (lengths, reserve) in attempts {
         interrupt::check();
         let (ranks, channels) = (ring.ranks, ring.channels());
         let request =
-            tree::TreeRequest::new((ranks, pieces), channels, steps, lengths.clone(), *reserve);
+            tree::TreeRequest::new((ranks, pieces), channels, slots, lengths.clone(), *reserve);
         let Some(tree) = tree::build(&request) else {
             continue;
         };
-        // Where converters are, only the number of lightpaths on each link counts.
-        if pack::divides(ranks, &tree) || (ring.converters && ring.fibres == 1) {
+        // With converters, only the number of lightpaths on each link counts.
+        if channel_packing::all_lengths_divide(ranks, &tree)
+            || (ring.converters && ring.fibres == 1)
+        {
             return Some(Packed {
                 tree,
-                steps,
+                slots,
                 placed: None,
             });
         }
-        for order in pack::Order::ALL {
-            let fewer = best.as_ref().map_or(enough, |found| found.steps) - 1;
-            if let Some(placed) = pack::place(ranks, channels, &tree, fewer, order) {
-                let taken = placed.len() as u32;
+        for order in channel_packing::Order::ALL {
+            let max_slots = best.as_ref().map_or(limit, |best| best.slots) - 1;
+            let placed = channel_packing::place(ranks, channels, &tree, max_slots, order);
+            if let Some(placed) = placed {
+                let used = placed.len() as u32;
                 best = Some(Packed {
                     tree: tree.clone(),
-                    steps: taken,
+                    slots: used,
                     placed: Some(placed),
                 });
-                if taken <= steps {
+                if used <= slots {
                     return best;
                 }
             }
@@ -246,26 +258,28 @@ fn attempt(
     best
 }
 
-/// Lengths of lightpaths to build a tree of, with what to keep back.
+/// Lengths of the lightpaths of a tree, with the reserved channels.
 type Attempt = (Vec<u32>, Reserve);
 
-/// The trees to try; folded plans need lengths that divide N.
+/// Returns the lengths and reserves to try. Rotation-symmetric plans need lengths that divide N.
 fn attempts(ring: &WdmRing, form: Form) -> Vec<Attempt> {
     let ranks = ring.ranks;
-    let most = ring.channels().min(ranks / 2).min(ring.longest()).max(1);
-    let dividing: Vec<u32> = (1..=most).filter(|length| ranks % *length == 0).collect();
+    let longest = ring.channels().min(ranks / 2).min(ring.longest()).max(1);
+    let dividing: Vec<u32> = (1..=longest)
+        .filter(|length| ranks % *length == 0)
+        .collect();
     if form == Form::Folded {
         return vec![(dividing, Reserve::Nothing)];
     }
     let powers: Vec<u32> = (0..31)
         .map(|bit| 1 << bit)
-        .take_while(|length| *length <= most)
+        .take_while(|length| *length <= longest)
         .collect();
-    let finer = |parts: &[u32]| {
+    let multiples = |parts: &[u32]| {
         let mut lengths: Vec<u32> = powers
             .iter()
             .flat_map(|power| parts.iter().map(move |part| power * part / 8))
-            .filter(|length| (1..=most).contains(length))
+            .filter(|length| (1..=longest).contains(length))
             .collect();
         lengths.sort_unstable();
         lengths.dedup();
@@ -273,90 +287,91 @@ fn attempts(ring: &WdmRing, form: Form) -> Vec<Attempt> {
     };
     let mut attempts = vec![
         (dividing, Reserve::Nothing),
-        (finer(&[8, 12]), Reserve::Nothing),
+        (multiples(&[8, 12]), Reserve::Nothing),
     ];
-    if most > 2 {
-        attempts.push((finer(&[8, 12]), Reserve::Pad));
-        attempts.push((finer(&[8, 10, 12, 14]), Reserve::Pad));
+    if longest > 2 {
+        attempts.push((multiples(&[8, 12]), Reserve::Pad));
+        attempts.push((multiples(&[8, 10, 12, 14]), Reserve::Pad));
         attempts.push((powers.clone(), Reserve::Pad));
     }
-    if (2..=4).contains(&most) {
-        attempts.push((powers.clone(), Reserve::Rest(3)));
-        attempts.push((powers, Reserve::Rest(8)));
+    if (2..=4).contains(&longest) {
+        attempts.push((powers.clone(), Reserve::EveryNthSlot(3)));
+        attempts.push((powers, Reserve::EveryNthSlot(8)));
     }
-    let mut known = Vec::new();
+    let mut kept = Vec::new();
     attempts.retain(|attempt| {
-        let new = !known.contains(attempt);
-        known.push(attempt.clone());
-        new
+        let is_new = !kept.contains(attempt);
+        kept.push(attempt.clone());
+        is_new
     });
     attempts
 }
 
-/// The steps that a block takes from each rank to the next, both ways around.
-fn hops_by_both_ways(ring: &WdmRing) -> u32 {
+/// Returns the number of slots in which a block reaches all ranks hop by hop in both directions.
+fn hops_in_both_directions(ring: &WdmRing) -> u32 {
     ring.ranks / 2
 }
 
 impl Packed {
-    /// Every piece goes on a channel of its own from each rank to the next, both ways around.
+    /// Returns the tree in which every piece travels on a channel of its own, hop by hop in both
+    /// directions.
     fn hop_by_hop(ring: &WdmRing, pieces: u32) -> Packed {
-        let (ranks, steps) = (ring.ranks, hops_by_both_ways(ring));
-        let edge = |step: u32, piece: u32, clockwise: bool| TreeEdge {
+        let (ranks, slots) = (ring.ranks, hops_in_both_directions(ring));
+        let edge = |slot: u32, piece: u32, clockwise: bool| TreeEdge {
             parent: if clockwise {
-                step
+                slot
             } else {
-                (ranks - step) % ranks
+                (ranks - slot) % ranks
             },
             length: 1,
             clockwise,
-            step,
+            slot,
             piece,
         };
         let mut tree = Vec::with_capacity((ranks as usize - 1) * pieces as usize);
-        for step in 0..steps {
+        for slot in 0..slots {
             interrupt::check();
-            tree.extend((0..pieces).map(|piece| edge(step, piece, true)));
-            // Opposite the root one of both ways is enough.
-            if 2 * step + 2 < ranks {
-                tree.extend((0..pieces).map(|piece| edge(step, piece, false)));
+            tree.extend((0..pieces).map(|piece| edge(slot, piece, true)));
+            // The rank opposite the root needs the piece from one direction only.
+            if 2 * slot + 2 < ranks {
+                tree.extend((0..pieces).map(|piece| edge(slot, piece, false)));
             }
         }
         Packed {
             tree,
-            steps,
+            slots,
             placed: None,
         }
     }
 
-    /// The tree of the fronts.
-    fn by_fronts(ring: &WdmRing, lengths: &[u32]) -> Packed {
-        let (tree, steps) = fronts::build(ring.ranks, ring.channels(), lengths);
+    /// Returns the tree of [`linear_tree`].
+    fn linear(ring: &WdmRing, lengths: &[u32]) -> Packed {
+        let (tree, slots) = linear_tree::build(ring.ranks, ring.channels(), lengths);
         Packed {
             tree,
-            steps,
+            slots,
             placed: None,
         }
     }
 
     fn plan(self, ring: &WdmRing, collective: Collective) -> Plan {
         let fabric = Fabric::new(ring.clone());
-        let mut plan = empty_plan(fabric, collective, NAME.into(), self.steps);
-        // Dead wavelengths leave gaps among the channels of an orbit.
-        let folded = self.placed.is_none() && ring.is_even();
-        let ranks = if folded { 1 } else { ring.ranks };
+        let mut plan = empty_plan(fabric, collective, NAME.into(), self.slots);
+        // Dead wavelengths leave gaps among the channels of a representative.
+        let is_symmetric = self.placed.is_none() && ring.is_even();
+        let ranks = if is_symmetric { 1 } else { ring.ranks };
         plan.reserve(self.tree.len() * ranks as usize);
-        // A step that is written into the plan is not kept beside it.
+        // The lightpaths of a slot are freed once they are in the plan.
         let mut placed = self.placed.map(Vec::into_iter);
-        for step in 0..self.steps {
+        for slot in 0..self.slots {
             plan.schedule.begin_step();
             let Some(placed) = &mut placed else {
-                pack::exactly(&self.tree, step, |edge, first| {
+                channel_packing::place_exactly(&self.tree, slot, |edge, first| {
                     for source in 0..ranks {
                         interrupt::check();
                         let origin = source + ring.ranks - edge.parent;
                         let channel = first + source % edge.length;
-                        let mut path = lightpath(ring, collective, edge, origin, step, channel);
+                        let mut path = lightpath(ring, collective, edge, origin, slot, channel);
                         if ring.ranks % edge.length != 0 {
                             let light = WdmLight::from(path.light);
                             path.light = Light::from(WdmLight {
@@ -372,10 +387,10 @@ impl Packed {
             for (_, path) in placed.next().unwrap_or_default() {
                 let edge = &self.tree[path.edge as usize];
                 let (origin, channel) = (path.origin, path.channel);
-                plan.push(lightpath(ring, collective, edge, origin, step, channel));
+                plan.push(lightpath(ring, collective, edge, origin, slot, channel));
             }
         }
-        if folded {
+        if is_symmetric {
             plan.in_all_rotations()
         } else {
             plan
@@ -383,7 +398,7 @@ impl Packed {
     }
 }
 
-/// An edge of the tree, turned by its origin.
+/// Returns the lightpath of an edge of the tree, rotated to its owner `origin`.
 fn lightpath(
     ring: &WdmRing,
     collective: Collective,

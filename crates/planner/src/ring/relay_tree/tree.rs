@@ -1,34 +1,37 @@
-//! A relay tree whose lightpaths are spread over steps within each step's capacity.
+//! Search of a relay tree whose lightpaths respect the capacity of every slot.
 //!
-//! Every origin uses the same tree, rotated, so a lightpath of length l loads every link of its
-//! direction with l, and a step and direction can hold lightpaths of total length c (channels). The
-//! tree is made step by step: each gap between holders may stay or be split by lightpaths from its
-//! ends, at a cost in length now and a price later (see [`crate::ring::relay_tree::prices`]); a knapsack over all gaps
-//! picks the splits that leave the least to pay later within 2c, and each gap is then turned (which
-//! end sends what) so that neither direction exceeds c. Prices are adjusted again after each step.
+//! Every owner uses the same tree, rotated. A lightpath of length l therefore loads every link of
+//! its direction l times, and a slot has room for lightpaths of total length c in each direction,
+//! with c channels. The tree is grown slot by slot. Each gap between ranks that have the block may
+//! stay, or be split by lightpaths from its ends: a split costs length in this slot and leaves a
+//! price for later slots ([`crate::ring::relay_tree::prices`]). A knapsack over all gaps picks the
+//! splits that leave the least price within a total length of 2c. Each split may then be mirrored,
+//! so that neither direction exceeds c. Prices are adjusted again after each slot.
 
+use crate::ring::relay_tree::gap_splits::Split;
 use crate::ring::relay_tree::knapsack::choose;
-use crate::ring::relay_tree::prices::{PriceProblem, PriceTable, UNREACHED, adjust};
-use crate::ring::relay_tree::split::Split;
+use crate::ring::relay_tree::prices::{
+    IMPOSSIBLE, PriceProblem, PriceTable, adjust, count_by_size,
+};
 use opticoll_base::interrupt;
 
-/// A lightpath of the tree: from a rank at `parent` (an offset from the root, clockwise).
+/// Lightpath of the tree. Ranks are given by their clockwise offsets from the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TreeEdge {
-    /// The sender's offset from the root.
+    /// Offset of the sender.
     pub(crate) parent: u32,
-    /// Links.
+    /// Links of the lightpath.
     pub(crate) length: u32,
-    /// Whether it goes clockwise.
+    /// True if the lightpath goes clockwise.
     pub(crate) clockwise: bool,
-    /// The step, from 0.
-    pub(crate) step: u32,
-    /// The piece of the block that it carries.
+    /// Slot, from 0.
+    pub(crate) slot: u32,
+    /// Piece of the block that the lightpath carries.
     pub(crate) piece: u32,
 }
 
 impl TreeEdge {
-    /// The receiver's offset from the root.
+    /// Returns the offset of the receiver.
     pub(crate) fn child(&self, ranks: u32) -> u32 {
         if self.clockwise {
             (self.parent + self.length) % ranks
@@ -38,47 +41,50 @@ impl TreeEdge {
     }
 }
 
-/// What a tree is asked for.
+/// Problem of a tree search.
 #[derive(Debug, Clone)]
 pub(crate) struct TreeRequest {
     pub(crate) ranks: u32,
-    /// How many trees, one for each piece of a block.
+    /// Number of trees: one for each piece of a block.
     pub(crate) pieces: u32,
-    /// Total length per step and direction.
+    /// Maximum total length of the lightpaths of a slot in each direction, in links.
     pub(crate) channels: u32,
-    pub(crate) steps: u32,
-    /// Lengths that lightpaths may have, ascending, from 1.
+    pub(crate) slots: u32,
+    /// Lengths that lightpaths may have, in links, ascending from 1.
     pub(crate) lengths: Vec<u32>,
-    /// Rounds of price adjustment at first and after each step.
+    /// Rounds of price adjustment before the first slot, and after each slot.
     pub(crate) rounds: (usize, usize),
-    pub(crate) eagerness: f32,
+    /// Initial learning rate of the price adjustment.
+    pub(crate) learning_rate: f32,
     pub(crate) reserve: Reserve,
 }
 
-/// What is kept back for lengths that do not divide N.
+/// Channels that are reserved because lengths do not divide the number of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reserve {
-    /// Nothing.
+    /// No channel.
     Nothing,
-    /// One channel of each direction and step for lightpaths of length 1: they fill what others
-    /// leave open at the end of a channel.
+    /// A channel of each direction and slot, for lightpaths of length 1. They fill the open ends of
+    /// channels.
     Pad,
-    /// One channel of each direction in every so many steps, for lightpaths that found no room.
-    Rest(u32),
+    /// A channel of each direction in every n-th slot, for lightpaths that found no room.
+    EveryNthSlot(u32),
 }
 
 impl Reserve {
-    /// The channels held back in a step, of those there are.
-    fn channels(self, step: usize, channels: u32) -> u32 {
+    /// Returns the number of reserved channels of each direction in a slot.
+    fn channels(self, slot: usize, channels: u32) -> u32 {
         match self {
             Reserve::Nothing => 0,
             Reserve::Pad => 1,
-            Reserve::Rest(every) => u32::from(channels > 1 && (step + 1) % every as usize == 0),
+            Reserve::EveryNthSlot(every) => {
+                u32::from(channels > 1 && (slot + 1) % every as usize == 0)
+            }
         }
     }
 }
 
-/// A gap of the tree: `size` ranks without the block after the holder at `start`.
+/// Gap of the tree: `size` ranks without the block after the rank at offset `start`, which has it.
 #[derive(Debug, Clone, Copy)]
 struct TreeGap {
     start: u32,
@@ -86,60 +92,62 @@ struct TreeGap {
     piece: u32,
 }
 
-/// Table entries that price adjustment may fill: a tenth of a second or so.
-const MOST_PRICED: usize = 400_000_000;
+/// Maximum number of table entries that one price adjustment fills: about a tenth of a second.
+const MAX_TABLE_ENTRIES: usize = 400_000_000;
 
-/// Least price over supply from where on no tree fits the steps. Rounding errors of the single-precision
-/// sums stay far below a thousandth.
-const MOST_RATIO: f32 = 1.002;
+/// Maximum ratio of the least price of a tree to the total price of the slots' capacity: above it
+/// no tree fits. The rounding errors of single-precision sums stay far below 0.001.
+const MAX_PRICE_RATIO: f32 = 1.002;
 
-/// How often prices are adjusted again on the way, at most.
-const MOST_ADJUSTMENTS: usize = 48;
+/// Maximum number of slots after which prices are adjusted again.
+const MAX_ADJUSTMENTS: usize = 48;
 
 impl TreeRequest {
-    /// A request with as many rounds as are worth their time.
+    /// Creates a problem with as many rounds of price adjustment as fit into the limit of table
+    /// entries.
     pub(crate) fn new(
         (ranks, pieces): (u32, u32),
         channels: u32,
-        steps: u32,
+        slots: u32,
         lengths: Vec<u32>,
         reserve: Reserve,
     ) -> TreeRequest {
-        let table = 2 * ranks as usize * steps as usize * lengths.len();
-        // With many steps each is much like the next, and prices hardly matter.
-        let affordable = match steps {
-            0..128 => MOST_PRICED / table.max(1),
-            _ => MOST_PRICED / 8 / table.max(1),
+        let table = 2 * ranks as usize * slots as usize * lengths.len();
+        // With many slots, neighbouring slots differ little, and prices hardly matter.
+        let affordable = match slots {
+            0..128 => MAX_TABLE_ENTRIES / table.max(1),
+            _ => MAX_TABLE_ENTRIES / 8 / table.max(1),
         };
-        let later = affordable / (steps as usize).min(MOST_ADJUSTMENTS);
+        let later = affordable / (slots as usize).min(MAX_ADJUSTMENTS);
         TreeRequest {
             ranks,
             pieces,
             channels,
-            steps,
+            slots,
             lengths,
             rounds: (affordable.clamp(10, 200), later.clamp(1, 20)),
-            eagerness: 0.3,
+            learning_rate: 0.3,
             reserve,
         }
     }
 }
 
-/// The tree, or `None` where none was found in so few steps.
+/// Returns the tree, or `None` if the search finds none with this number of slots. The edges are in
+/// the order of their slots.
 pub(crate) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
-    let steps = request.steps as usize;
+    let slots = request.slots as usize;
     let capacity = match request.reserve {
-        Reserve::Rest(every) => 2.0 * request.channels as f32 - 2.0 / every as f32,
+        Reserve::EveryNthSlot(every) => 2.0 * request.channels as f32 - 2.0 / every as f32,
         _ => 2.0 * request.channels as f32,
     };
-    let capacity = vec![capacity; steps];
-    let problem_from = |step: usize| PriceProblem {
+    let capacity = vec![capacity; slots];
+    let problem_from = |slot: usize| PriceProblem {
         lengths: &request.lengths,
-        capacity: &capacity[step..],
-        left_over: UNREACHED,
-        hopeless: MOST_RATIO,
+        capacity: &capacity[slot..],
+        unreached_price: IMPOSSIBLE,
+        max_ratio: MAX_PRICE_RATIO,
     };
-    let mut prices = vec![1.0; steps];
+    let mut prices = vec![1.0; slots];
     let mut gaps: Vec<TreeGap> = (0..request.pieces)
         .map(|piece| TreeGap {
             start: 0,
@@ -150,54 +158,54 @@ pub(crate) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
     let (first, later) = request.rounds;
     let ratio = adjust(
         &problem_from(0),
-        &census(&gaps),
+        &sizes(&gaps),
         &mut prices,
         first,
-        request.eagerness,
+        request.learning_rate,
     );
-    if ratio > MOST_RATIO {
+    if ratio > MAX_PRICE_RATIO {
         return None;
     }
-    let every = steps.div_ceil(MOST_ADJUSTMENTS);
+    let every = slots.div_ceil(MAX_ADJUSTMENTS);
     let mut edges = Vec::with_capacity((request.ranks as usize - 1) * request.pieces as usize);
     let mut table = PriceTable::new(&problem_from(0), &prices, request.ranks as usize - 1);
-    let mut table_from = 0;
-    for step in 0..steps {
+    let mut first_slot = 0;
+    for slot in 0..slots {
         if gaps.is_empty() {
             break;
         }
-        if step > 0 && step % every == 0 {
-            let eagerness = request.eagerness / 2.0;
+        if slot > 0 && slot % every == 0 {
+            let learning_rate = request.learning_rate / 2.0;
             let ratio = adjust(
-                &problem_from(step),
-                &census(&gaps),
-                &mut prices[step..],
+                &problem_from(slot),
+                &sizes(&gaps),
+                &mut prices[slot..],
                 later,
-                eagerness,
+                learning_rate,
             );
-            // Whatever is chosen now, some gaps are left at the end.
-            if ratio > MOST_RATIO {
+            // Whatever is chosen now, some ranks remain unreached at the end.
+            if ratio > MAX_PRICE_RATIO {
                 return None;
             }
-            let most = gaps.iter().map(|gap| gap.size).max()? as usize;
-            table = PriceTable::new(&problem_from(step), &prices[step..], most);
-            table_from = step;
+            let largest = gaps.iter().map(|gap| gap.size).max()? as usize;
+            table = PriceTable::new(&problem_from(slot), &prices[slot..], largest);
+            first_slot = slot;
         }
-        let later = table.values(step + 1 - table_from);
-        let budget = request.channels - request.reserve.channels(step, request.channels);
-        let sizes: Vec<u32> = gaps.iter().map(|gap| gap.size).collect();
-        let mut chosen = choose(&request.lengths, budget, &sizes, later)?;
+        let later = table.values(slot + 1 - first_slot);
+        let budget = request.channels - request.reserve.channels(slot, request.channels);
+        let gap_sizes: Vec<u32> = gaps.iter().map(|gap| gap.size).collect();
+        let mut chosen = choose(&request.lengths, budget, &gap_sizes, later)?;
         if request.reserve == Reserve::Pad {
             pad(&gaps, &mut chosen, later, request.channels);
         }
         let mut next = Vec::new();
-        for (gap, split) in gaps.iter().zip(&chosen) {
+        for (gap, gap_splits) in gaps.iter().zip(&chosen) {
             interrupt::check();
             apply(
                 request.ranks,
                 *gap,
-                split,
-                step as u32,
+                gap_splits,
+                slot as u32,
                 &mut edges,
                 &mut next,
             );
@@ -207,86 +215,81 @@ pub(crate) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
     gaps.is_empty().then_some(edges)
 }
 
-/// Fills what is left of both directions with lightpaths of length 1, where they save most.
+/// Fills the unused channels of both directions with lightpaths of length 1, where they save most.
 fn pad(gaps: &[TreeGap], chosen: &mut [Split], later: &[f32], channels: u32) {
     for direction in 0..2 {
-        let cost = |split: &Split| [split.cost.0, split.cost.1][direction];
-        let mut left = channels - chosen.iter().map(cost).sum::<u32>();
-        while left > 0 {
+        let cost = |gap_splits: &Split| [gap_splits.cost.0, gap_splits.cost.1][direction];
+        let mut unused = channels - chosen.iter().map(cost).sum::<u32>();
+        while unused > 0 {
             interrupt::check();
-            let saved = |(gap, split): (&TreeGap, &Split)| {
-                let open = open_beside(gap, split, direction)?;
+            let saved = |(gap, gap_splits): (&TreeGap, &Split)| {
+                let open = open_beside(gap, gap_splits, direction)?;
                 Some(later[open as usize] - later[open as usize - 1])
             };
             let best = (0..gaps.len())
                 .filter_map(|index| Some((saved((&gaps[index], &chosen[index]))?, index)))
                 .max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
             let Some((_, index)) = best else { break };
-            let split = &mut chosen[index];
+            let gap_splits = &mut chosen[index];
             if direction == 0 {
-                split.near.insert(0, 1);
-                split.cost.0 += 1;
+                gap_splits.near.insert(0, 1);
+                gap_splits.cost.0 += 1;
             } else {
-                split.far.insert(0, 1);
-                split.cost.1 += 1;
+                gap_splits.far.insert(0, 1);
+                gap_splits.cost.1 += 1;
             }
-            left -= 1;
+            unused -= 1;
         }
     }
 }
 
-/// How many ranks next to the near (0) or far (1) end of a gap a split leaves without the block, if
-/// any.
-fn open_beside(gap: &TreeGap, split: &Split, end: usize) -> Option<u32> {
-    let (this, other) = if end == 0 {
-        (&split.near, &split.far)
+/// Returns the number of ranks without the block next to the near (0) or far (1) end of a gap after
+/// a split, or `None` if there are none.
+fn open_beside(gap: &TreeGap, gap_splits: &Split, end: usize) -> Option<u32> {
+    let (same_end, other_end) = if end == 0 {
+        (&gap_splits.near, &gap_splits.far)
     } else {
-        (&split.far, &split.near)
+        (&gap_splits.far, &gap_splits.near)
     };
-    let open = match this.first() {
+    let open = match same_end.first() {
         Some(first) => first - 1,
-        None => gap.size - other.last().unwrap_or(&0),
+        None => gap.size - other_end.last().unwrap_or(&0),
     };
     (open > 0).then_some(open)
 }
 
-/// How many gaps there are of each size.
-fn census(gaps: &[TreeGap]) -> Vec<(usize, u32)> {
-    let mut sizes: Vec<u32> = gaps.iter().map(|gap| gap.size).collect();
-    sizes.sort_unstable();
-    sizes
-        .chunk_by(|one, other| one == other)
-        .map(|same| (same[0] as usize, same.len() as u32))
-        .collect()
+/// Returns the distinct sizes of gaps, ascending, each with its number of gaps.
+fn sizes(gaps: &[TreeGap]) -> Vec<(usize, u32)> {
+    count_by_size(gaps.iter().map(|gap| gap.size))
 }
 
-/// Records the lightpaths of a split and the gaps that it leaves.
+/// Adds the lightpaths of a split to `edges`, and the gaps that remain to `next`.
 fn apply(
     ranks: u32,
     gap: TreeGap,
-    split: &Split,
-    step: u32,
+    gap_splits: &Split,
+    slot: u32,
     edges: &mut Vec<TreeEdge>,
     next: &mut Vec<TreeGap>,
 ) {
     let end = gap.start + gap.size + 1;
     let mut holders = vec![gap.start];
-    for &length in &split.near {
+    for &length in &gap_splits.near {
         edges.push(TreeEdge {
             parent: gap.start % ranks,
             length,
             clockwise: true,
-            step,
+            slot,
             piece: gap.piece,
         });
         holders.push(gap.start + length);
     }
-    for &length in split.far.iter().rev() {
+    for &length in gap_splits.far.iter().rev() {
         edges.push(TreeEdge {
             parent: end % ranks,
             length,
             clockwise: false,
-            step,
+            slot,
             piece: gap.piece,
         });
         holders.push(end - length);

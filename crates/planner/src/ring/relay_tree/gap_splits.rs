@@ -1,42 +1,51 @@
-//! The ways to split one gap in one step, with what they cost now and leave to pay later.
+//! Ways to split one gap in one slot, with their lengths in this slot and their prices in later
+//! slots.
 
-use crate::ring::relay_tree::prices::UNREACHED;
+use crate::ring::relay_tree::prices::IMPOSSIBLE;
 use opticoll_base::interrupt;
 
-/// One way to split a gap: positions of new holders from one end and from the other.
+/// Way to split a gap.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Split {
+    /// Total length of the lightpaths from the near end and from the far end, in links.
     pub(crate) cost: (u32, u32),
+    /// Price of the remaining gaps in later slots.
     pub(crate) value: f32,
+    /// Lengths of the lightpaths from the near end, ascending.
     pub(crate) near: Vec<u32>,
+    /// Lengths of the lightpaths from the far end, ascending.
     pub(crate) far: Vec<u32>,
 }
 
 impl Split {
+    /// Returns the total length of all lightpaths, in links.
     pub(crate) fn total(&self) -> u32 {
         self.cost.0 + self.cost.1
     }
 
-    /// The same from the other ends.
+    /// Exchanges the near and the far end.
     pub(crate) fn mirror(&mut self) {
         std::mem::swap(&mut self.near, &mut self.far);
         self.cost = (self.cost.1, self.cost.0);
     }
 }
 
-/// Ways to place holders from one end: for each farthest position, cost against value, falling.
-pub(crate) struct OneEnd {
-    position: u32,
+/// Ways to send lightpaths from one end of a gap, the longest of which has a given length. Each way
+/// has a total length, a price in later slots and its lengths; the price falls as the total length
+/// rises.
+pub(crate) struct EndWays {
+    longest: u32,
     ways: Vec<(u32, f32, Vec<u32>)>,
 }
 
-/// More than these are thinned to those that are best at some price.
-const MOST_WAYS: usize = 24;
+/// Number of ways above which only those are kept that are best at some price.
+const MAX_WAYS: usize = 24;
 
-/// The ways to place holders from one end, within so many channels.
-pub(crate) fn one_end(lengths: &[u32], channels: u32, later: &[f32]) -> Vec<OneEnd> {
-    let mut ends = vec![OneEnd {
-        position: 0,
+/// Returns the ways to send lightpaths from one end of a gap within `channels` channels, by the
+/// length of the longest lightpath.
+pub(crate) fn one_end(lengths: &[u32], channels: u32, later: &[f32]) -> Vec<EndWays> {
+    let mut ends = vec![EndWays {
+        longest: 0,
         ways: vec![(0, 0.0, Vec::new())],
     }];
     for &length in lengths {
@@ -46,10 +55,10 @@ pub(crate) fn one_end(lengths: &[u32], channels: u32, later: &[f32]) -> Vec<OneE
         let mut ways = Vec::new();
         for end in &ends {
             interrupt::check();
-            let Some(&fill) = later.get((length - end.position - 1) as usize) else {
+            let Some(&fill) = later.get((length - end.longest - 1) as usize) else {
                 continue;
             };
-            if fill >= UNREACHED {
+            if fill >= IMPOSSIBLE {
                 continue;
             }
             for (cost, value, chain) in &end.ways {
@@ -67,18 +76,18 @@ pub(crate) fn one_end(lengths: &[u32], channels: u32, later: &[f32]) -> Vec<OneE
                 kept.push(way);
             }
         }
-        if kept.len() > MOST_WAYS {
+        if kept.len() > MAX_WAYS {
             kept = lower_hull(kept);
         }
-        ends.push(OneEnd {
-            position: length,
+        ends.push(EndWays {
+            longest: length,
             ways: kept,
         });
     }
     ends
 }
 
-/// The ways that are best at some price.
+/// Returns the ways that are best at some price: the lower convex hull.
 fn lower_hull(ways: Vec<(u32, f32, Vec<u32>)>) -> Vec<(u32, f32, Vec<u32>)> {
     let mut hull: Vec<(u32, f32, Vec<u32>)> = Vec::new();
     for way in ways {
@@ -94,21 +103,22 @@ fn lower_hull(ways: Vec<(u32, f32, Vec<u32>)>) -> Vec<(u32, f32, Vec<u32>)> {
     hull
 }
 
-/// The ways to split a gap of `size`, near end first with the farther reach, without those that cost
-/// no less in both directions and have no better value; by rising total cost.
-pub(crate) fn splits(channels: u32, ends: &[OneEnd], later: &[f32], size: usize) -> Vec<Split> {
+/// Returns the ways to split a gap of `size` ranks, by rising total length. The near end has the
+/// longer reach. A way is left out if another one is no longer in both directions and has no higher
+/// price.
+pub(crate) fn splits(channels: u32, ends: &[EndWays], later: &[f32], size: usize) -> Vec<Split> {
     let side = channels as usize + 1;
     let mut best: Vec<(f32, [u16; 4])> = vec![(f32::INFINITY, [0; 4]); side * side];
-    let mut met = Vec::new();
+    let mut visited = Vec::new();
     for (near, near_end) in ends.iter().enumerate() {
         for (far, far_end) in ends.iter().enumerate().take(near + 1) {
             interrupt::check();
-            let taken = (near_end.position + far_end.position) as usize;
+            let taken = (near_end.longest + far_end.longest) as usize;
             if taken > size {
                 break;
             }
             let rest = later[size - taken];
-            if rest >= UNREACHED {
+            if rest >= IMPOSSIBLE {
                 continue;
             }
             for (one, (near_cost, near_value, _)) in near_end.ways.iter().enumerate() {
@@ -116,7 +126,7 @@ pub(crate) fn splits(channels: u32, ends: &[OneEnd], later: &[f32], size: usize)
                     let value = near_value + far_value + rest;
                     let at = *near_cost as usize * side + *far_cost as usize;
                     if best[at].0 == f32::INFINITY {
-                        met.push((near_cost + far_cost, at));
+                        visited.push((near_cost + far_cost, at));
                     }
                     if value < best[at].0 {
                         best[at] = (value, [near, one, far, other].map(|index| index as u16));
@@ -125,19 +135,19 @@ pub(crate) fn splits(channels: u32, ends: &[OneEnd], later: &[f32], size: usize)
             }
         }
     }
-    met.sort_unstable();
+    visited.sort_unstable();
     let mut splits: Vec<Split> = Vec::new();
-    for (_, at) in met {
+    for (_, at) in visited {
         let (value, from) = best[at];
         let [near, one, far, other] = from.map(usize::from);
         let (near, far) = (&ends[near].ways[one], &ends[far].ways[other]);
         let cost = (near.0, far.0);
-        let beaten = |known: &Split| {
-            known.value <= value + 1e-6
-                && (known.cost.0.max(known.cost.1) <= cost.0.max(cost.1))
-                && (known.cost.0.min(known.cost.1) <= cost.0.min(cost.1))
+        let dominates = |split: &Split| {
+            split.value <= value + 1e-6
+                && (split.cost.0.max(split.cost.1) <= cost.0.max(cost.1))
+                && (split.cost.0.min(split.cost.1) <= cost.0.min(cost.1))
         };
-        if !splits.iter().any(beaten) {
+        if !splits.iter().any(dominates) {
             splits.push(Split {
                 cost,
                 value,
@@ -149,8 +159,8 @@ pub(crate) fn splits(channels: u32, ends: &[OneEnd], later: &[f32], size: usize)
     splits
 }
 
-/// Of splits by rising total cost, those that no cheaper one equals in value.
-pub(crate) fn by_total(splits: &[Split]) -> Vec<Split> {
+/// Returns those of splits by rising total length that have a lower price than all shorter ones.
+pub(crate) fn best_by_total(splits: &[Split]) -> Vec<Split> {
     let mut kept: Vec<Split> = Vec::new();
     for split in splits {
         interrupt::check();

@@ -1,68 +1,72 @@
-//! What of a ring chains take: the sides of the root, their channels and ranks, also around cuts.
+//! Sides of the root on a ring: the channels and ranks that the chains of a collective use, also
+//! around cuts.
 
-use crate::ring::relay_tree::{capability, reachable};
+use crate::ring::relay_tree::{faulty_ring, reachable};
 use crate::time_reversal::copying;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// One side of the root.
+/// Side of the root.
 #[derive(Clone, Copy)]
 pub(super) struct Side {
     pub(super) direction: Direction,
-    /// The channels that leave the root there.
+    /// Number of channels that leave the root on this side.
     pub(super) channels: u32,
-    /// The ranks that are reached there.
+    /// Number of ranks that are reached on this side.
     pub(super) ranks: u32,
-    /// The part of the vector that the first of its channels carries.
+    /// Index of the part of the vector that the first of the channels carries.
     pub(super) first_stream: u32,
 }
 
-/// What of a ring the chains of a collective take.
-pub(super) struct Room {
-    /// Both sides of the root; of an all_reduce, the way there and the way back.
+/// Both sides of the root.
+pub(super) struct RootSides {
+    /// Both sides of the root; for an all_reduce, the way of the sums and the way of the results.
     pub(super) sides: [Side; 2],
-    /// The rank at which they begin.
+    /// Rank at which the chains begin.
     pub(super) start: u32,
-    /// The most links of a lightpath.
+    /// Maximum number of links of a lightpath.
     pub(super) reach: u32,
 }
 
-impl Room {
-    pub(super) fn new(ring: &WdmRing, collective: Collective) -> Option<Room> {
+impl RootSides {
+    /// Returns the sides of the root; `None` for a single rank, or if cuts or a lack of ports leave
+    /// no channels.
+    pub(super) fn new(ring: &WdmRing, collective: Collective) -> Option<RootSides> {
         if ring.ranks < 2 {
             return None;
         }
-        let backwards;
+        let reversed;
         let (root, kind) = (collective.root(), copying(collective.kind()));
         let ring = match kind == collective.kind() {
             true => ring,
             false => {
-                backwards = capability::backwards(ring);
-                &backwards
+                reversed = faulty_ring::reversed(ring);
+                &reversed
             }
         };
         let (sides, start) = match (kind, ring.broken.is_empty()) {
             (CollectiveKind::AllReduce, _) => along_line(ring)?,
-            (_, true) => (both_ways(ring, kind), root),
+            (_, true) => (whole_ring(ring, kind), root),
             (_, false) => (up_to_cuts(ring, root)?, root),
         };
         let reach = ring.longest();
-        Some(Room {
+        Some(RootSides {
             sides,
             start,
             reach,
         })
     }
 
-    /// The parts of the vector that go side by side.
+    /// Returns the number of parts of the vector that travel in parallel.
     pub(super) fn streams(&self) -> u32 {
         let ends = self.sides.iter().filter(|side| side.ranks > 0);
         let ends = ends.map(|side| side.first_stream + side.channels);
         ends.max().unwrap_or(0)
     }
 
-    /// The channels of each side, where the first chunk of the first channel stands for all chunks of a broadcast: on a ring that is the
-    /// same on all channels, which fill whole fibres or a part of one.
+    /// Returns the number of channels of each side if the first chunk of the first channel can
+    /// represent all chunks of a broadcast: on a ring on which all channels are equal, with
+    /// channels that fill whole fibres or a part of one fibre. Otherwise `None`.
     pub(super) fn stripes(&self, ring: &WdmRing, kind: CollectiveKind) -> Option<u32> {
         let used = self.sides.iter().filter(|side| side.channels > 0);
         let channels = used.clone().next()?.channels;
@@ -72,35 +76,37 @@ impl Room {
         (is_whole && is_alike && fills).then_some(channels)
     }
 
-    /// The same with one channel on each side.
-    pub(super) fn of_first_chunks(&self) -> Room {
-        let one = |side: Side| Side {
+    /// Returns the same sides with one channel each.
+    pub(super) fn with_single_channels(&self) -> RootSides {
+        let single = |side: Side| Side {
             channels: side.channels.min(1),
             ..side
         };
-        Room {
-            sides: self.sides.map(one),
+        RootSides {
+            sides: self.sides.map(single),
             ..*self
         }
     }
 
+    /// Returns the number of ranks of the larger side.
     pub(super) fn farthest(&self) -> u32 {
         let ranks = self.sides.iter().map(|side| side.ranks);
         ranks.max().unwrap_or(0)
     }
 }
 
-/// The channels on which a rank can send, and receive, at once in all.
+/// Returns the number of lightpaths that a rank can send (and receive) at the same time.
 fn channels(ring: &WdmRing) -> u32 {
     let both = 2 * ring.channels();
     ring.ports.map_or(both, |ports| ports.min(both))
 }
 
-/// Parts of the vector that go all around, each over a channel; or blocks to the ranks of either half.
-fn both_ways(ring: &WdmRing, kind: CollectiveKind) -> [Side; 2] {
-    let (all, others) = (channels(ring), ring.ranks - 1);
-    let clockwise = all.div_ceil(2);
-    let share = (u64::from(others) * u64::from(clockwise)).div_ceil(all.max(1).into()) as u32;
+/// Returns the sides on a ring without faults. A scatter divides the ranks among the sides; any
+/// other collective sends parts of the vector all the way around on both.
+fn whole_ring(ring: &WdmRing, kind: CollectiveKind) -> [Side; 2] {
+    let (total, others) = (channels(ring), ring.ranks - 1);
+    let clockwise = total.div_ceil(2);
+    let share = (u64::from(others) * u64::from(clockwise)).div_ceil(total.max(1).into()) as u32;
     let ranks = match kind {
         CollectiveKind::Scatter => [share, others - share],
         _ => [others, others],
@@ -115,21 +121,21 @@ fn both_ways(ring: &WdmRing, kind: CollectiveKind) -> [Side; 2] {
         },
         Side {
             direction: Direction::CounterClockwise,
-            channels: all - clockwise,
+            channels: total - clockwise,
             ranks: second,
             first_stream: clockwise,
         },
     ]
 }
 
-/// The ranks before the cuts on either side, each side with the whole vector.
+/// Returns the sides up to the cuts, each with the whole vector; `None` if no channel remains.
 fn up_to_cuts(ring: &WdmRing, root: u32) -> Option<[Side; 2]> {
     let (clockwise, counter) = reachable::sides(ring, root)?;
-    let ways = u32::from(clockwise > 0) + u32::from(counter > 0);
-    let own = ring.channels().min(channels(ring) / ways.max(1));
+    let directions = u32::from(clockwise > 0) + u32::from(counter > 0);
+    let per_side = ring.channels().min(channels(ring) / directions.max(1));
     let side = |direction, ranks| Side {
         direction,
-        channels: if ranks > 0 { own } else { 0 },
+        channels: if ranks > 0 { per_side } else { 0 },
         ranks,
         first_stream: 0,
     };
@@ -137,23 +143,25 @@ fn up_to_cuts(ring: &WdmRing, root: u32) -> Option<[Side; 2]> {
         side(Direction::Clockwise, clockwise),
         side(Direction::CounterClockwise, counter),
     ];
-    (own > 0).then_some(sides)
+    (per_side > 0).then_some(sides)
 }
 
-/// The way from one side of the cut clockwise to the other, and back; with the rank at which it begins.
+/// Returns the way clockwise from one side of the cut to the other and the way back, with the rank
+/// at which the first begins; `None` if the ring is cut at several places, or if no channel
+/// remains.
 fn along_line(ring: &WdmRing) -> Option<([Side; 2], u32)> {
     let cut = ring
         .broken
         .first()
         .map_or(ring.ranks - 1, |link| link.position);
-    let own = ring.channels().min(channels(ring) / 2);
+    let per_side = ring.channels().min(channels(ring) / 2);
     let side = |direction| Side {
         direction,
-        channels: own,
+        channels: per_side,
         ranks: ring.ranks - 1,
         first_stream: 0,
     };
     let is_line = ring.broken.iter().all(|link| link.position == cut);
     let start = (cut + 1) % ring.ranks;
-    (own > 0 && is_line).then(|| (Direction::BOTH.map(side), start))
+    (per_side > 0 && is_line).then(|| (Direction::BOTH.map(side), start))
 }

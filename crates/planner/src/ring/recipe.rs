@@ -1,5 +1,5 @@
-//! Plans of few slots on rings of wavelengths: recipes with their estimated times, of which the promising ones
-//! are made; and the same by name.
+//! Recipes of plans of few slots on WDM rings. A planner estimates the times of its recipes and
+//! builds the plans of the promising ones, or the plan of the recipe that options give.
 
 use crate::selection::contest::{Contender, LARGE, Made};
 use crate::{OnMachine, Planned, PlannerError, Question, Scope};
@@ -11,47 +11,46 @@ use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::Plan;
 use opticoll_simulate::Policy;
 
-/// At most so many are made for one choice.
-const MOST_MADE: usize = 3;
+/// Maximum number of plans that one planner builds for a selection.
+const MAX_BUILT: usize = 3;
 
-/// Of recipes one of which has so many transfers only the one of least estimated time is made.
-const VERY_LARGE: u64 = 1 << 20;
+/// Number of transfers of a recipe from which on only the recipe of the least estimated time is
+/// built.
+const MIN_TRANSFERS_OF_SINGLE_PLAN: u64 = 1 << 20;
 
-/// More stripes than that are more than any fibre has channels.
-const MOST_STRIPES: u32 = 4096;
+/// Largest accepted number of stripes, more than the number of channels of any fibre.
+const MAX_STRIPES: u32 = 4096;
 
-/// A larger plan must save one part in so many of the time.
-const WORTH: u64 = 300;
+/// Minimum relative gain in time that justifies more transfers, as a divisor: 1/300.
+const GAIN_DIVISOR: u64 = 300;
 
-/// A searched plan takes one part in so many longer than its least time, or more: half of 80 chosen ones took 5 % longer.
-const USUAL_EXCESS: u64 = 33;
-
-/// How a plan of few slots is made.
+/// Recipe of a plan of few slots.
 pub(crate) trait Recipe: Sized + 'static {
-    /// The planner.
+    /// Name of the planner.
     const NAME: &'static str;
 
-    /// Whether it knows what to do on rings with cuts.
-    const AROUND_CUTS: bool = false;
+    /// True if plans exist on rings with broken links.
+    const SUPPORTS_CUTS: bool = false;
 
-    /// The most links of a lightpath of the plan.
+    /// Returns the maximum number of links of a lightpath of the plan.
     fn longest(&self, ring: &WdmRing) -> u32 {
         ring.ranks.saturating_sub(1)
     }
 
-    /// As typed.
+    /// Returns the specification of the recipe, with all options.
     fn spec(&self) -> Spec;
 
-    /// The transfers or chunks of the plan, whichever are more, at most; of a pipelined plan those of its first chunks.
+    /// Returns an upper bound on the number of transfers or of chunks of the plan, whichever is
+    /// larger; for a pipelined plan, of its first chunks.
     fn transfers(&self, ranks: u64) -> u64;
 
-    /// The plan, on a ring without light trees or converters.
+    /// Returns the plan, on a ring without light trees or converters.
     ///
     /// # Errors
-    /// Chunks beyond 32 bits.
+    /// More chunks than 32 bits can count.
     fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError>;
 
-    /// The recipe that options give, if any.
+    /// Returns the recipe that options give, or `None` if there are no options.
     ///
     /// # Errors
     /// Options that do not fit the ring or the collective.
@@ -61,36 +60,37 @@ pub(crate) trait Recipe: Sized + 'static {
         collective: Collective,
     ) -> Result<Option<Self>, PlannerError>;
 
-    /// The recipes of least time for a question on a ring of two ranks or more without cuts; those whose lightpaths are
-    /// longer than light reaches are left out.
+    /// Returns the recipes of the least estimated times for a problem on a ring of two or more
+    /// ranks without cuts. Recipes whose lightpaths exceed the reach of light are removed later.
     fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Self>>;
 }
 
-/// A recipe with its estimates.
+/// Recipe with its estimates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Estimate<R> {
-    /// Picoseconds.
+    /// Time in picoseconds.
     pub(crate) time: u64,
     pub(crate) slots: u64,
     pub(crate) recipe: R,
 }
 
 impl<R> Estimate<R> {
-    /// The time less what light takes over half the ring in every slot: lightpaths of a slot may all be shorter.
-    fn without_light(&self, ring: &WdmRing) -> u64 {
+    /// Returns the estimated time, in picoseconds, without the propagation over half the ring in
+    /// every slot: all lightpaths of a slot may be shorter.
+    fn time_without_propagation(&self, ring: &WdmRing) -> u64 {
         let links = u64::from(ring.ranks / 2) * self.slots;
         let propagation = ring.least_propagation().map_or(u64::MAX, Time::ps);
-        let light = propagation.saturating_mul(links);
-        self.time.saturating_sub(light)
+        let propagation_of_slots = propagation.saturating_mul(links);
+        self.time.saturating_sub(propagation_of_slots)
     }
 }
 
-/// Returns the scope of a planner that is a recipe.
+/// Returns the scope of a planner whose plans are recipes.
 pub(crate) const fn scope<R: Recipe>() -> Scope {
     Scope::Rings(OnMachine::new(plan::<R>, contenders::<R>))
 }
 
-/// The most promising plans for a collective.
+/// Returns contenders for the most promising recipes of a collective.
 ///
 /// # Errors
 /// A time beyond 64 bits.
@@ -101,17 +101,18 @@ pub(crate) fn contenders<'a, R: Recipe>(
     if ring.ranks < 2 {
         return Ok(Vec::new());
     }
-    let mut estimates = estimated::<R>(ring, question);
+    let mut estimates = feasible_estimates::<R>(ring, question);
     estimates.sort_by_key(|estimate| estimate.time);
     let fastest = estimates.first().map_or(0, |estimate| estimate.time);
     estimates.retain(|estimate| estimate.time / 3 <= fastest / 2);
     let ranks = u64::from(ring.ranks);
-    let is_large = |estimate: &Estimate<R>| estimate.recipe.transfers(ranks) >= VERY_LARGE;
-    let most = match estimates.iter().any(is_large) {
+    let is_large =
+        |estimate: &Estimate<R>| estimate.recipe.transfers(ranks) >= MIN_TRANSFERS_OF_SINGLE_PLAN;
+    let max_built = match estimates.iter().any(is_large) {
         true => 1,
-        false => MOST_MADE,
+        false => MAX_BUILT,
     };
-    estimates.truncate(most);
+    estimates.truncate(max_built);
     let question = *question;
     Ok(estimates
         .into_iter()
@@ -121,16 +122,17 @@ pub(crate) fn contenders<'a, R: Recipe>(
             least: Time::ZERO,
             estimate: Time::from_ps(estimate.time),
             transfers: estimate.recipe.transfers(ranks),
-            make: Box::new(move |limit| made(&question, ring, &estimate, limit)),
+            make: Box::new(move |limit| build_within(&question, ring, &estimate, limit)),
         })
         .collect())
 }
 
-/// Returns a contender whose recipes are searched in its turn, as they are expected to take `least` picoseconds at least.
-pub(crate) fn sought<'a, R: Recipe>(
+/// Returns a contender whose recipes are searched only in its turn. They are expected to take at
+/// least `min_time` picoseconds.
+pub(crate) fn searched_contender<'a, R: Recipe>(
     question: &Question<'a>,
     ring: &'a WdmRing,
-    least: u64,
+    min_time: u64,
 ) -> Contender<'a> {
     let ranks = u64::from(ring.ranks);
     let question = *question;
@@ -138,23 +140,26 @@ pub(crate) fn sought<'a, R: Recipe>(
         name: R::NAME.into(),
         slots: 0,
         least: Time::ZERO,
-        estimate: Time::from_ps(least.saturating_add(least / USUAL_EXCESS)),
+        estimate: Time::from_ps(min_time),
         transfers: question.work(2 * ranks * ranks),
         make: Box::new(move |limit| {
-            if limit.is_some_and(|limit| Time::from_ps(slack(least, question.policy())) > limit) {
+            if limit.is_some_and(|limit| {
+                Time::from_ps(min_expected_time(min_time, question.policy())) > limit
+            }) {
                 return Ok(Made::NotExpected(LONGER));
             }
-            let estimates = estimated::<R>(ring, &question).into_iter();
+            let estimates = feasible_estimates::<R>(ring, &question).into_iter();
             let Some(fastest) = estimates.min_by_key(|estimate| estimate.time) else {
                 return Err(refuse::<R>(ring, "no recipe for it was found".into()));
             };
-            made(&question, ring, &fastest, limit)
+            build_within(&question, ring, &fastest, limit)
         }),
     }
 }
 
-/// The plan of a recipe, unless it is large and is not expected to take less than the limit.
-fn made<R: Recipe>(
+/// Builds the plan of a recipe, unless the recipe is large and is not expected to take less time
+/// than `limit`.
+fn build_within<R: Recipe>(
     question: &Question<'_>,
     ring: &WdmRing,
     estimate: &Estimate<R>,
@@ -162,27 +167,29 @@ fn made<R: Recipe>(
 ) -> Result<Made, PlannerError> {
     let recipe = &estimate.recipe;
     let is_large = recipe.transfers(ring.ranks.into()) > LARGE;
-    let least = slack(estimate.without_light(ring), question.policy());
+    let min_time = min_expected_time(estimate.time_without_propagation(ring), question.policy());
     match limit {
-        Some(limit) if is_large && Time::from_ps(least) > limit => Ok(Made::NotExpected(LONGER)),
-        _ => Ok(make(question, ring, recipe)?.into()),
+        Some(limit) if is_large && Time::from_ps(min_time) > limit => Ok(Made::NotExpected(LONGER)),
+        _ => Ok(build(question, ring, recipe)?.into()),
     }
 }
 
+/// Reason why a plan is not built.
 const LONGER: &str = "it is expected to take longer";
 
-/// The least time that is expected where slots take so long one after the other. Ports that do not wait for one another save a tenth at most.
-/// Under other policies, the estimate may be too long by one part in [`WORTH`].
-fn slack(time: u64, policy: Policy) -> u64 {
+/// Returns a lower estimate of the plan's time in picoseconds, given the sum of its slot times.
+/// Ports that do not wait for one another save at most a tenth; under `every_step` the estimate may
+/// be too long by 1/[`GAIN_DIVISOR`].
+fn min_expected_time(time: u64, policy: Policy) -> u64 {
     match policy {
-        Policy::EveryStep => time - time / WORTH,
+        Policy::EveryStep => time - time / GAIN_DIVISOR,
         _ => time / 11 * 10,
     }
 }
 
-/// The recipes that a ring has place for.
-fn estimated<R: Recipe>(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<R>> {
-    if !ring.broken.is_empty() && !R::AROUND_CUTS {
+/// Returns the estimates of the recipes that are possible on the ring.
+fn feasible_estimates<R: Recipe>(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<R>> {
+    if !ring.broken.is_empty() && !R::SUPPORTS_CUTS {
         return Vec::new();
     }
     let mut estimates = R::estimated(ring, question);
@@ -190,25 +197,28 @@ fn estimated<R: Recipe>(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate
     estimates
 }
 
-/// The fastest of some recipes and, where that is another one, the one of fewest transfers that takes nearly as long; each beside
-/// its transfers.
-pub(crate) fn worth_their_size<R: Clone>(all: Vec<(u64, Estimate<R>)>) -> Vec<Estimate<R>> {
-    let of_fastest = |(transfers, one): &&(u64, Estimate<R>)| (one.time, *transfers);
-    let Some(fastest) = all.iter().min_by_key(of_fastest) else {
+/// Returns the fastest recipe and, if it is a different one, the recipe of the fewest transfers
+/// that takes nearly as long. Each estimate is given with its number of transfers.
+pub(crate) fn fastest_and_smallest<R: Clone>(
+    estimates: Vec<(u64, Estimate<R>)>,
+) -> Vec<Estimate<R>> {
+    let speed = |(transfers, estimate): &&(u64, Estimate<R>)| (estimate.time, *transfers);
+    let Some(fastest) = estimates.iter().min_by_key(speed) else {
         return Vec::new();
     };
-    let least = fastest.1.time;
-    let near = all
+    let min_time = fastest.1.time;
+    let nearly_fastest = estimates
         .iter()
-        .filter(|(_, one)| one.time - least <= least / WORTH);
-    let smallest = near.min_by_key(|(transfers, one)| (*transfers, one.time));
+        .filter(|(_, estimate)| estimate.time - min_time <= min_time / GAIN_DIVISOR);
+    let smallest = nearly_fastest.min_by_key(|(transfers, estimate)| (*transfers, estimate.time));
     let smallest = smallest.filter(|smallest| smallest.0 < fastest.0);
-    let both = [Some(fastest), smallest].into_iter().flatten();
-    both.map(|(_, estimate)| estimate.clone()).collect()
+    let chosen = [Some(fastest), smallest].into_iter().flatten();
+    chosen.map(|(_, estimate)| estimate.clone()).collect()
 }
 
-/// The plan of a recipe. One for a ring without light trees or converters holds on any with the same channels.
-fn make<R: Recipe>(
+/// Builds the plan of a recipe. A plan for a plain ring is also valid on a ring with the same
+/// channels that has light trees or converters.
+fn build<R: Recipe>(
     question: &Question<'_>,
     ring: &WdmRing,
     recipe: &R,
@@ -232,23 +242,25 @@ fn refuse<R: Recipe>(ring: &WdmRing, reason: String) -> PlannerError {
     })
 }
 
-/// The plan that a spec names; without options the one that is estimated to be the fastest.
+/// Returns the plan that a specification names: the recipe of its options or, without options, the
+/// recipe of the least estimated time.
 ///
 /// # Errors
-/// Options that do not fit the ring or the collective.
+/// Options that do not fit the ring or the collective; a ring without a recipe.
 pub(crate) fn plan<R: Recipe>(
     spec: &Spec,
     question: &Question<'_>,
     ring: &WdmRing,
 ) -> Result<Planned, PlannerError> {
-    if !ring.broken.is_empty() && !R::AROUND_CUTS {
+    if !ring.broken.is_empty() && !R::SUPPORTS_CUTS {
         let reason = "it needs a ring without broken links; `detour` leads its plan around them";
         return Err(refuse::<R>(ring, reason.into()));
     }
     let too_far = |links: u32| {
         let reach = ring.longest();
         let reason = format!(
-            "its lightpaths span up to {links} links, but light reaches {reach} only; `detour` relays them"
+            "its lightpaths span up to {links} links, but light reaches {reach} only; `detour` \
+             relays them"
         );
         refuse::<R>(ring, reason)
     };
@@ -256,13 +268,13 @@ pub(crate) fn plan<R: Recipe>(
         let links = recipe.longest(ring);
         return match ring.ranks > 1 && links > ring.longest() {
             true => Err(too_far(links)),
-            false => make(question, ring, &recipe).map(Planned::from),
+            false => build(question, ring, &recipe).map(Planned::from),
         };
     }
     if ring.ranks < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let estimates = estimated::<R>(ring, question);
+    let estimates = feasible_estimates::<R>(ring, question);
     let fastest = estimates.iter().min_by_key(|estimate| estimate.time);
     let Some(fastest) = fastest else {
         let most = question.most_transfers;
@@ -271,16 +283,20 @@ pub(crate) fn plan<R: Recipe>(
             false => PlannerError::NothingFits { most },
         });
     };
-    make(question, ring, &fastest.recipe).map(Planned::from)
+    build(question, ring, &fastest.recipe).map(Planned::from)
 }
 
-/// Numbers as an option has them: `16x8x8`.
+/// Returns numbers as the text of an option, such as `16x8x8`.
 pub(crate) fn joined(numbers: impl Iterator<Item = u32>) -> String {
     let texts: Vec<String> = numbers.map(|number| number.to_string()).collect();
     texts.join("x")
 }
 
-/// Numbers joined by `x`, each at least 1.
+/// Reads the numbers of an option, joined by `x`, each at least 1; `None` if the option is not
+/// given.
+///
+/// # Errors
+/// A text that is not of this form.
 pub(crate) fn numbers(
     spec: &Spec,
     key: &'static str,
@@ -297,7 +313,10 @@ pub(crate) fn numbers(
     Ok(Some(parsed.ok_or_else(|| spec.refuse(key, problem()))?))
 }
 
-/// As many numbers as `count`, all 1 where none are given.
+/// Reads `count` numbers of an option, all of them 1 if the option is not given.
+///
+/// # Errors
+/// A text that is not of this form, or has another count.
 pub(crate) fn numbers_for(
     spec: &Spec,
     key: &'static str,
@@ -311,23 +330,30 @@ pub(crate) fn numbers_for(
     Err(spec.refuse(key, problem).into())
 }
 
-/// The stripes of so many levels.
+/// Reads the option `stripes` for `count` levels.
+///
+/// # Errors
+/// As [`numbers_for`], or a number above 4,096.
 pub(crate) fn stripes(spec: &Spec, count: usize) -> Result<Vec<u32>, PlannerError> {
     let stripes = numbers_for(spec, "stripes", count)?;
-    if stripes.iter().any(|&stripes| stripes > MOST_STRIPES) {
-        let problem = format!("must be {MOST_STRIPES} at most");
+    if stripes.iter().any(|&stripes| stripes > MAX_STRIPES) {
+        let problem = format!("must be {MAX_STRIPES} at most");
         return Err(spec.refuse("stripes", problem).into());
     }
     Ok(stripes)
 }
 
-/// Radices with the stripes of each, if they are given, of a recipe that reaches so many ranks by them.
+/// Reads the radices with the stripes of each, of a recipe that must reach `ranks` ranks; `None` if
+/// the option is not given.
+///
+/// # Errors
+/// As [`stripes`], or radices whose tree has fewer ranks.
 pub(crate) fn radices(spec: &Spec, ranks: u32) -> Result<Option<Vec<(u32, u32)>>, PlannerError> {
     let Some(radices) = numbers(spec, "radices", "9x9")? else {
         return Ok(None);
     };
     let stripes = stripes(spec, radices.len())?;
-    if crate::ring::unfold::reaches(ranks, radices.iter().copied()) {
+    if crate::ring::radix_tree::are_sufficient(ranks, radices.iter().copied()) {
         return Ok(Some(radices.into_iter().zip(stripes).collect()));
     }
     let problem = format!("must reach all {ranks} ranks: their product must not be less");

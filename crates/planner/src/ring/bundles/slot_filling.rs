@@ -1,0 +1,558 @@
+//! Greedy filling of a slot with lightpaths.
+//!
+//! Each gap has a value V: the price of filling the gap in later slots. At a price of a link, each
+//! gap has a cheapest tree. The lightpaths of these trees in this slot are added first, the longest
+//! first, at the least price at which they fit into a share of the room. Then single lightpaths are
+//! added, each with as many tree edges as it has room for: always the lightpath that saves most of
+//! V for each of its links. Edges for which a lightpath has room already come first. (Lightpaths
+//! that are best one by one are not the best together: without the first part, slots lose about
+//! half a percent or more of the possible saving.)
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
+
+use super::closed_walks::{self, WalkPosition};
+use super::gaps::OpenGap;
+use super::grouping::Grouping;
+use crate::ring::relay_tree::prices::PricedSlot;
+use opticoll_base::interrupt;
+
+/// Share of its value that a lightpath loses if it passes a full link.
+const LOSS_AT_FULL_LINK: f32 = 0.2;
+
+/// Weights of the choice among lightpaths.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ChoiceWeights {
+    /// Relative increase of a lightpath's value for each unit of the natural logarithm of its
+    /// length.
+    pub(super) length_bonus: f32,
+    /// Share of the room that cheapest trees may take before lightpaths are chosen one by one.
+    pub(super) planned_share: f32,
+}
+
+/// Class of tree edges of one direction, residue and length, with the lightpaths that carry them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct EdgeClass {
+    pub(super) clockwise: bool,
+    /// Links of each edge.
+    pub(super) length: u32,
+    /// Senders of the edges in the tree of group 0.
+    pub(super) senders: Vec<u32>,
+    /// Lightpaths: the first channel of the part, and the position on a closed walk in that part.
+    pub(super) lightpaths: Vec<(u32, WalkPosition)>,
+}
+
+impl EdgeClass {
+    pub(super) fn new(clockwise: bool, length: u32, senders: Vec<u32>) -> EdgeClass {
+        EdgeClass {
+            clockwise,
+            length,
+            senders,
+            lightpaths: Vec::new(),
+        }
+    }
+}
+
+/// Slot of the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BundleSlot {
+    /// Maximum number of pieces on a lightpath.
+    pub(super) volume: u32,
+    pub(super) edge_classes: Vec<EdgeClass>,
+}
+
+/// Loads of the links in each part of the channels of both directions. A link is given by the
+/// residue at which it starts.
+#[derive(Clone)]
+struct Loads {
+    group: u32,
+    /// Maximum load of a link in each part of each direction.
+    limits: [Vec<u32>; 2],
+    loads: [Vec<Vec<u32>>; 2],
+}
+
+impl Loads {
+    fn new(grouping: &Grouping, limits: &[Vec<u32>; 2]) -> Loads {
+        let none = vec![vec![0; grouping.group as usize]; grouping.parts.len()];
+        Loads {
+            group: grouping.group,
+            limits: limits.clone(),
+            loads: [none.clone(), none],
+        }
+    }
+
+    /// Returns the first part with room for a lightpath, and the relative load of the most loaded
+    /// link of the lightpath there.
+    fn first_fit(&self, direction: usize, residue: u32, length: u32) -> Option<(usize, f32)> {
+        let parts = self.loads[direction].iter().zip(&self.limits[direction]);
+        parts.enumerate().find_map(|(part, (loads, &limit))| {
+            let mut max_load = 0;
+            for (link, &load) in (0..).zip(loads) {
+                let passes = closed_walks::passes(self.group, residue, length, link);
+                if load + passes > limit {
+                    return None;
+                }
+                max_load = max_load.max(if passes > 0 { load } else { 0 });
+            }
+            Some((part, max_load as f32 / limit.max(1) as f32))
+        })
+    }
+
+    fn add(&mut self, direction: usize, part: usize, residue: u32, length: u32) {
+        for (link, load) in (0..).zip(&mut self.loads[direction][part]) {
+            *load += closed_walks::passes(self.group, residue, length, link);
+        }
+    }
+
+    /// Adds `count` equal lightpaths to parts with room and returns the part of each. `None`,
+    /// without a change, if one has no room.
+    fn try_add(
+        &mut self,
+        direction: usize,
+        residue: u32,
+        length: u32,
+        count: u32,
+    ) -> Option<Vec<usize>> {
+        let before = (count > 1).then(|| self.loads[direction].clone());
+        let assign = |_| {
+            let (part, _) = self.first_fit(direction, residue, length)?;
+            self.add(direction, part, residue, length);
+            Some(part)
+        };
+        let parts = (0..count).map(assign).collect::<Option<Vec<usize>>>();
+        if let (None, Some(before)) = (&parts, before) {
+            self.loads[direction] = before;
+        }
+        parts
+    }
+
+    /// Returns whether `count` equal lightpaths have room.
+    fn has_room(&mut self, direction: usize, residue: u32, length: u32, count: u32) -> bool {
+        let before = self.loads[direction].clone();
+        let has_room = self.try_add(direction, residue, length, count).is_some();
+        self.loads[direction] = before;
+        has_room
+    }
+}
+
+/// Edge class of a slot that is being filled.
+#[derive(Debug, Clone, Default)]
+struct OpenClass {
+    senders: Vec<u32>,
+    /// Part of the channels for each lightpath.
+    parts: Vec<usize>,
+}
+
+/// Next extension of an edge class. The value is 0 if no gap would save by another edge.
+#[derive(Debug, Clone, Copy, Default)]
+struct Extension {
+    lightpaths: u32,
+    edges: usize,
+    /// Saving for each link of the lightpaths.
+    value: f32,
+}
+
+/// State of a slot that is being filled.
+struct Filling<'a> {
+    grouping: &'a Grouping,
+    lengths: &'a [u32],
+    later: &'a [f32],
+    volume: u32,
+    weights: ChoiceWeights,
+    gaps: Vec<OpenGap>,
+    loads: Loads,
+    /// Edge classes, by direction, residue and length.
+    classes: Vec<OpenClass>,
+    /// Gaps that would save by an edge of a class, by class; each with its saving, the greatest
+    /// first.
+    candidates: Vec<Vec<(f32, usize)>>,
+    /// Extension of each class.
+    extensions: Vec<Extension>,
+    /// Classes whose extensions are out of date.
+    changed: Vec<usize>,
+    /// Flag for each class: true if the class is in `changed`.
+    is_changed: Vec<bool>,
+}
+
+impl<'a> Filling<'a> {
+    fn new(
+        grouping: &'a Grouping,
+        lengths: &'a [u32],
+        later: &'a [f32],
+        volume: u32,
+        weights: ChoiceWeights,
+        gaps: &[OpenGap],
+        limits: &[Vec<u32>; 2],
+    ) -> Filling<'a> {
+        let count = 2 * grouping.group as usize * lengths.len();
+        Filling {
+            grouping,
+            lengths,
+            later,
+            volume,
+            weights,
+            gaps: gaps.to_vec(),
+            loads: Loads::new(grouping, limits),
+            classes: vec![OpenClass::default(); count],
+            candidates: vec![Vec::new(); count],
+            extensions: vec![Extension::default(); count],
+            changed: Vec::new(),
+            is_changed: vec![false; count],
+        }
+    }
+
+    /// Returns the index of the first edge class of an end of a gap. The class of length index i
+    /// has this index plus i.
+    fn first_class(&self, gap: usize, near: bool) -> usize {
+        let residue = self.grouping.residue(self.gaps[gap].end(near), near);
+        let direction = usize::from(!near);
+        (direction * self.grouping.group as usize + residue as usize) * self.lengths.len()
+    }
+
+    /// Returns direction, residue and length of an edge class.
+    fn parameters(&self, class: usize) -> (usize, u32, u32) {
+        let (row, length) = (class / self.lengths.len(), class % self.lengths.len());
+        let group = self.grouping.group as usize;
+        (row / group, (row % group) as u32, self.lengths[length])
+    }
+
+    /// Adds a gap to the candidates of all edge classes by which the gap would save.
+    fn add_candidate(&mut self, gap: usize) {
+        for near in [true, false] {
+            let first = self.first_class(gap, near);
+            for (index, &length) in self.lengths.iter().enumerate() {
+                if length > self.gaps[gap].size {
+                    break;
+                }
+                if let Some(saved) = self.gaps[gap].saved(near, length, self.later) {
+                    let candidates = &mut self.candidates[first + index];
+                    let at = candidates.partition_point(|one| compare(one, &(saved, gap)).is_lt());
+                    candidates.insert(at, (saved, gap));
+                    self.mark_changed(first + index);
+                }
+            }
+        }
+    }
+
+    /// Removes a gap from the candidates of all edge classes.
+    fn remove_candidate(&mut self, gap: usize) {
+        for near in [true, false] {
+            let first = self.first_class(gap, near);
+            let reached = self
+                .lengths
+                .partition_point(|length| *length <= self.gaps[gap].size);
+            for class in first..first + reached {
+                let candidates = &mut self.candidates[class];
+                if let Some(at) = candidates.iter().position(|one| one.1 == gap) {
+                    candidates.remove(at);
+                    self.mark_changed(class);
+                }
+            }
+        }
+    }
+
+    /// Adds the lightpaths of the cheapest trees of all gaps, at the least price at which they fit
+    /// into a share of the room.
+    fn add_cheapest_trees(&mut self, price: f32) {
+        let mut edges: Vec<(u32, usize, bool)> = Vec::new();
+        for (gap, tree) in self.cheapest_trees(price).into_iter().enumerate() {
+            for (near, lengths) in [true, false].into_iter().zip(tree) {
+                edges.extend(lengths.into_iter().map(|length| (length, gap, near)));
+            }
+        }
+        edges.sort_unstable_by(|one, other| other.cmp(one));
+        for (length, gap, near) in edges {
+            let at = self.lengths.partition_point(|shorter| *shorter < length);
+            let class = self.first_class(gap, near) + at;
+            let (direction, residue, length) = self.parameters(class);
+            let count = self.lightpaths_for_next_edge(class);
+            if let Some(parts) = self.loads.try_add(direction, residue, length, count) {
+                self.classes[class].parts.extend(parts);
+                self.add_edge(class, gap, near, length);
+            }
+        }
+    }
+
+    /// Returns, for each gap, the lengths of the lightpaths from its near end and from its far end
+    /// in this slot.
+    fn cheapest_trees(&self, price: f32) -> Vec<[Vec<u32>; 2]> {
+        let room = self.grouping.room(self.volume) * self.weights.planned_share;
+        if room == 0.0 {
+            return Vec::new();
+        }
+        let at_price = |price: f32| -> Vec<[Vec<u32>; 2]> {
+            let slot = PricedSlot::new(self.lengths, price, self.later);
+            let mut by_size: BTreeMap<u32, [Vec<u32>; 2]> = BTreeMap::new();
+            let tree = |gap: &OpenGap| {
+                let tree = by_size.entry(gap.size);
+                tree.or_insert_with(|| slot.lengths(gap.size as usize))
+                    .clone()
+            };
+            self.gaps.iter().map(tree).collect()
+        };
+        let links = |trees: &[[Vec<u32>; 2]]| trees.iter().flatten().flatten().sum::<u32>();
+        let (mut low, mut high) = (price / 4.0, price * 4.0);
+        let (mut fitting, mut too_long) = (Vec::new(), Vec::new());
+        for _ in 0..10 {
+            let middle = (low * high).sqrt();
+            let trees = at_price(middle);
+            match links(&trees) as f32 <= room {
+                true => (fitting, high) = (trees, middle),
+                false => (too_long, low) = (trees, middle),
+            }
+        }
+        // Between the two prices, some gaps have the tree of one price and some that of the other.
+        let mut unused = (room as u32).saturating_sub(links(&fitting));
+        for (tree, longer_tree) in fitting.iter_mut().zip(too_long) {
+            let (now, then) = [&*tree, &longer_tree]
+                .map(|tree| tree.iter().flatten().sum::<u32>())
+                .into();
+            if let Some(rest) = (unused + now).checked_sub(then) {
+                unused = rest;
+                *tree = longer_tree;
+            }
+        }
+        fitting
+    }
+
+    /// Returns how many further lightpaths an edge class needs for one more edge.
+    fn lightpaths_for_next_edge(&self, class: usize) -> u32 {
+        let class = &self.classes[class];
+        let pieces = (class.senders.len() as u32 + 1) * self.grouping.pieces_of_bundle();
+        let needed = pieces.div_ceil(self.volume);
+        needed.saturating_sub(class.parts.len() as u32)
+    }
+
+    /// Adds an edge of a class in a gap.
+    fn add_edge(&mut self, class: usize, gap: usize, near: bool, length: u32) {
+        let open = &mut self.gaps[gap];
+        let sender = open.end(near);
+        let lengths = if near { &mut open.near } else { &mut open.far };
+        let at = lengths.partition_point(|shorter| *shorter < length);
+        lengths.insert(at, length);
+        self.classes[class]
+            .senders
+            .push(sender % self.grouping.ranks);
+    }
+
+    /// Marks a class whose extension is out of date.
+    fn mark_changed(&mut self, class: usize) {
+        if !self.is_changed[class] {
+            self.is_changed[class] = true;
+            self.changed.push(class);
+        }
+    }
+
+    /// Returns the next extension of a class.
+    fn extension(&self, class: usize) -> Extension {
+        let open = &self.classes[class];
+        let lightpaths = self.lightpaths_for_next_edge(class);
+        let pieces = (open.parts.len() as u32 + lightpaths) * self.volume;
+        let edges = (pieces / self.grouping.pieces_of_bundle()) as usize - open.senders.len();
+        let candidates = self.candidates[class].iter().take(edges);
+        let saved: f32 = candidates.map(|one| one.0).sum();
+        let (_, _, length) = self.parameters(class);
+        let bonus = 1.0 + self.weights.length_bonus * (length as f32).ln();
+        // Edges that need no further lightpath have an infinite value.
+        let value = match saved > 0.0 {
+            true => saved / (length * lightpaths) as f32 * bonus,
+            false => 0.0,
+        };
+        Extension {
+            lightpaths,
+            edges,
+            value,
+        }
+    }
+
+    /// Returns the class whose extension has the greatest value, with this extension.
+    fn best(&mut self) -> Option<(usize, Extension)> {
+        while let Some(class) = self.changed.pop() {
+            self.is_changed[class] = false;
+            self.extensions[class] = self.extension(class);
+        }
+        let mut best: Option<(usize, Extension)> = None;
+        for class in 0..self.extensions.len() {
+            let extension = self.extensions[class];
+            if extension.value == 0.0 {
+                continue;
+            }
+            if extension.lightpaths == 0 {
+                return Some((class, extension));
+            }
+            if best.is_some_and(|(_, best)| extension.value <= best.value) {
+                continue;
+            }
+            let (direction, residue, length) = self.parameters(class);
+            let Some((_, fullness)) = self.loads.first_fit(direction, residue, length) else {
+                continue;
+            };
+            let value = extension.value * (1.0 - LOSS_AT_FULL_LINK * fullness);
+            let is_better = best.is_none_or(|(_, best)| value > best.value * 1.000_001);
+            let count = extension.lightpaths;
+            if is_better && (count == 1 || self.loads.has_room(direction, residue, length, count)) {
+                best = Some((class, Extension { value, ..extension }));
+            }
+        }
+        best
+    }
+
+    /// Adds lightpaths as long as a class has an extension of positive value.
+    fn fill(&mut self) {
+        for gap in 0..self.gaps.len() {
+            self.add_candidate(gap);
+        }
+        while let Some((class, extension)) = self.best() {
+            interrupt::check();
+            let (direction, residue, length) = self.parameters(class);
+            let count = extension.lightpaths;
+            let Some(parts) = self.loads.try_add(direction, residue, length, count) else {
+                break;
+            };
+            self.classes[class].parts.extend(parts);
+            self.mark_changed(class);
+            let served = self.candidates[class].iter().take(extension.edges);
+            for gap in served.map(|one| one.1).collect::<Vec<usize>>() {
+                self.remove_candidate(gap);
+                self.add_edge(class, gap, direction == 0, length);
+                self.add_candidate(gap);
+            }
+        }
+    }
+
+    /// Returns the edge classes with their channels. If a part of the channels of a direction has
+    /// no closed walks, returns the direction and the part as an error.
+    fn edge_classes(&self) -> Result<Vec<EdgeClass>, (usize, usize)> {
+        let mut edge_classes: Vec<EdgeClass> = Vec::new();
+        let mut lightpaths: Vec<ClassLightpath> = Vec::new();
+        for (class, open) in self.classes.iter().enumerate() {
+            if open.senders.is_empty() {
+                continue;
+            }
+            let (direction, residue, length) = self.parameters(class);
+            let edge_class = edge_classes.len();
+            lightpaths.extend(open.parts.iter().map(|&part| ClassLightpath {
+                direction,
+                part,
+                residue,
+                length,
+                edge_class,
+            }));
+            let senders = open.senders.clone();
+            edge_classes.push(EdgeClass::new(direction == 0, length, senders));
+        }
+        assign_channels(self.grouping, &lightpaths, &mut edge_classes)?;
+        Ok(edge_classes)
+    }
+}
+
+/// Orders candidates by their saving, the greatest first, then by their gap.
+fn compare(one: &(f32, usize), other: &(f32, usize)) -> Ordering {
+    other.0.total_cmp(&one.0).then(one.1.cmp(&other.1))
+}
+
+/// Lightpath of an edge class in a part of a direction's channels.
+struct ClassLightpath {
+    direction: usize,
+    part: usize,
+    residue: u32,
+    length: u32,
+    /// Index of the edge class.
+    edge_class: usize,
+}
+
+/// Assigns channels to all lightpaths. If a part has no closed walks, returns its direction and the
+/// part as an error.
+fn assign_channels(
+    grouping: &Grouping,
+    lightpaths: &[ClassLightpath],
+    edge_classes: &mut [EdgeClass],
+) -> Result<(), (usize, usize)> {
+    let (group, groups) = (grouping.group, grouping.ranks / grouping.group);
+    for direction in 0..2 {
+        let mut first = 0;
+        for (part, &channels) in grouping.parts.iter().enumerate() {
+            let in_part = lightpaths
+                .iter()
+                .filter(|lightpath| (lightpath.direction, lightpath.part) == (direction, part));
+            let in_part: Vec<&ClassLightpath> = in_part.collect();
+            let steps = in_part
+                .iter()
+                .map(|lightpath| (lightpath.residue, lightpath.length));
+            let steps: Vec<(u32, u32)> = steps.collect();
+            let positions = closed_walks::walk_positions(group, groups, channels, &steps)
+                .ok_or((direction, part))?;
+            for (lightpath, position) in in_part.iter().zip(positions) {
+                let edge_class = &mut edge_classes[lightpath.edge_class];
+                edge_class.lightpaths.push((first, position));
+            }
+            first += channels;
+        }
+    }
+    Ok(())
+}
+
+/// Builds a slot of given edge classes, each with its number of lightpaths. `None` if channels for
+/// them are not found.
+pub(super) fn slot_of_classes(
+    grouping: &Grouping,
+    volume: u32,
+    mut counted: Vec<(EdgeClass, u32)>,
+) -> Option<BundleSlot> {
+    counted.sort_by_key(|(edge_class, _)| Reverse(edge_class.length));
+    let limits = [grouping.parts.clone(), grouping.parts.clone()];
+    let mut loads = Loads::new(grouping, &limits);
+    let mut lightpaths = Vec::new();
+    for (index, (edge_class, count)) in counted.iter().enumerate() {
+        let (direction, length) = (usize::from(!edge_class.clockwise), edge_class.length);
+        let residue = grouping.residue(edge_class.senders[0], edge_class.clockwise);
+        let parts = loads.try_add(direction, residue, length, *count)?;
+        lightpaths.extend(parts.into_iter().map(|part| ClassLightpath {
+            direction,
+            part,
+            residue,
+            length,
+            edge_class: index,
+        }));
+    }
+    let edge_classes = counted.into_iter().map(|(edge_class, _)| edge_class);
+    let mut edge_classes: Vec<EdgeClass> = edge_classes.collect();
+    assign_channels(grouping, &lightpaths, &mut edge_classes).ok()?;
+    Some(BundleSlot {
+        volume,
+        edge_classes,
+    })
+}
+
+/// Fills a slot for `gaps`, at the price of its links and the costs of gaps in later slots. Returns
+/// the slot and the gaps that remain. If closed walks have no channels, the search is repeated with
+/// one channel less in their part; `None` if none is left.
+pub(super) fn fill_slot(
+    grouping: &Grouping,
+    lengths: &[u32],
+    (price, later): (f32, &[f32]),
+    volume: u32,
+    weights: ChoiceWeights,
+    gaps: &[OpenGap],
+) -> Option<(BundleSlot, Vec<OpenGap>)> {
+    let mut limits = [grouping.parts.clone(), grouping.parts.clone()];
+    loop {
+        let mut filling = Filling::new(grouping, lengths, later, volume, weights, gaps, &limits);
+        filling.add_cheapest_trees(price);
+        filling.fill();
+        match filling.edge_classes() {
+            Ok(edge_classes) => {
+                let remaining = filling.gaps.iter().flat_map(OpenGap::remaining);
+                let slot = BundleSlot {
+                    volume,
+                    edge_classes,
+                };
+                return Some((slot, remaining.collect()));
+            }
+            Err((direction, part)) => {
+                let limit = &mut limits[direction][part];
+                *limit = limit.checked_sub(1)?;
+            }
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Plans for rings that do not look the same from every rank, or whose ranks cannot use every
+//! channel: rings with broken links or few ports.
+//!
+//! **Broken links.** Take a relay tree for a ring without faults and with c' channels in each
+//! direction, rotated to all owners. In a slot at most c' lightpaths of each direction cross the
+//! place of a cut. Routed the other way around, they add at most c' to the load of the other
+//! direction. With one cut, c' = floor(c / 2) fits and needs the (N - 1) / (2c') slots of the ring
+//! without faults, nearly the bound (N - 1) / c. Light that crosses no cut forms intervals, which
+//! first fit by left ends colours without loss. Trees for other c' are tried as well, for odd c and
+//! several cuts, and so are blocks that travel from rank to rank, over lightpaths of 1, ..., q
+//! links.
+//!
+//! **Ports.** Blocks that travel from rank to rank with lightpaths of up to q links occupy q (q +
+//! 1) / 2 channels of a direction. With 2 q ports, these plans meet the bound if that number is at
+//! most c. See [`crate::ring::relay_tree::few_ports`]. **Light trees.** See
+//! [`crate::ring::relay_tree::light_trees`].
+
+use crate::ring::relay_tree::lightpath_requests::{self, LightpathRequest, PlacedRequest};
+use crate::ring::relay_tree::tree::{self, Reserve, TreeEdge};
+use crate::{PlannerError, ring::relay_tree::few_ports, ring::relay_tree::reachable};
+use opticoll_base::interrupt;
+use opticoll_bounds::wdm_ring;
+use opticoll_fabric::family::wdm_ring::BrokenLink;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
+
+/// Returns whether a ring needs the plans of this module: it has broken links, light trees, or too
+/// few ports to use every channel.
+pub(crate) fn is_irregular(ring: &WdmRing) -> bool {
+    !ring.broken.is_empty() || ring.multicast || has_few_ports(ring)
+}
+
+/// Returns whether a rank has fewer ports than channels.
+pub(crate) fn has_few_ports(ring: &WdmRing) -> bool {
+    ring.ports.is_some_and(|ports| ports < 2 * ring.channels())
+}
+
+/// Checks that every rank can reach every other rank.
+///
+/// # Errors
+/// [`PlannerError::CutOff`] if a rank cannot reach another one.
+pub(crate) fn check_connected(ring: &WdmRing) -> Result<(), PlannerError> {
+    if ring.is_connected() {
+        return Ok(());
+    }
+    Err(PlannerError::CutOff)
+}
+
+/// Plans the all_gather of the fewest slots found on a ring without light trees for which
+/// [`is_irregular`] holds.
+///
+/// # Errors
+/// [`PlannerError::NotFound`] if no candidate has a placement.
+pub(crate) fn all_gather(
+    ring: &WdmRing,
+    collective: Collective,
+    name: &str,
+) -> Result<Plan, PlannerError> {
+    let pieces = collective.pieces();
+    let not_found = PlannerError::NotFound { pieces };
+    let min_slots = wdm_ring::best(ring, &collective).steps as u32;
+    let mut best: Option<(Vec<LightpathRequest>, Vec<PlacedRequest>)> = None;
+    for requests in candidates(ring, pieces) {
+        interrupt::check();
+        let max_slots = best.as_ref().map_or(u32::MAX, |(_, placed)| {
+            lightpath_requests::slot_count(placed) - 1
+        });
+        if let Some(placed) = lightpath_requests::place(ring, &requests, max_slots) {
+            let is_optimal = lightpath_requests::slot_count(&placed) <= min_slots;
+            best = Some((requests, placed));
+            if is_optimal {
+                break;
+            }
+        }
+    }
+    let (requests, placed) = best.ok_or(not_found)?;
+    let plan = lightpath_requests::plan(ring, collective, &requests, &placed, name);
+    Ok(plan)
+}
+
+/// Returns requests that carry out an all_gather without light trees, in several ways, those that
+/// are cheapest to find first.
+fn candidates(ring: &WdmRing, pieces: u32) -> impl Iterator<Item = Vec<LightpathRequest>> + '_ {
+    let (ranks, channels) = (ring.ranks, ring.channels());
+    let ports = ring.ports.unwrap_or(2 * channels).min(2 * channels);
+    let whole = ring.broken.is_empty();
+    let leaping = (whole && pieces == 1)
+        .then(|| few_ports::leaps(ranks, channels, ports, ring.longest()))
+        .and_then(|tree| rotated(ring, 1, &tree, true));
+    let lengths = flood_lengths(ring, pieces, ports).into_iter();
+    let flooded = lengths.filter_map(move |longest| flooded(ring, pieces, longest));
+    let trees = budgets(ring)
+        .into_iter()
+        .filter_map(move |budget| tree(ring, pieces, budget))
+        .flat_map(move |tree| {
+            let delayed = few_ports::delayed(ranks, &tree, channels, ports);
+            [
+                rotated(ring, pieces, &delayed, true),
+                rotated(ring, pieces, &tree, false),
+            ]
+        })
+        .flatten();
+    flooded.chain(leaping).chain(trees)
+}
+
+/// Returns the numbers of channels per direction for which trees are built.
+fn budgets(ring: &WdmRing) -> Vec<u32> {
+    let channels = ring.channels();
+    let cuts = Direction::BOTH.map(|direction| {
+        let cuts = ring
+            .broken
+            .iter()
+            .filter(|link| link.direction == direction);
+        cuts.count() as u32
+    });
+    let share = channels / (1 + cuts[0].max(cuts[1]));
+    let mut budgets = vec![share, share + 1, channels];
+    budgets.retain(|budget| (1..=channels).contains(budget));
+    budgets.dedup();
+    budgets
+}
+
+/// Searches for a relay tree of few slots for a ring without faults with `channels` channels per
+/// direction.
+fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<TreeEdge>> {
+    let longest = channels.min(ring.ranks / 2).min(ring.longest()).max(1);
+    let mut lengths: Vec<u32> = (0..31)
+        .flat_map(|bit| [8u64, 10, 12, 14].map(|part| (part << bit) / 8))
+        .filter(|length| *length <= u64::from(longest))
+        .map(|length| length as u32)
+        .collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    let build = |slots: u32| {
+        let size = (ring.ranks, pieces);
+        let request =
+            tree::TreeRequest::new(size, channels, slots, lengths.clone(), Reserve::Nothing);
+        tree::build(&request)
+    };
+    let whole = WdmRing {
+        fibres: 1,
+        wavelengths: channels,
+        broken: Vec::new(),
+        cuts: Vec::new(),
+        dead: Vec::new(),
+        ..ring.clone()
+    };
+    let collective = Collective::new(CollectiveKind::AllGather, ring.ranks).ok()?;
+    let min_slots = wdm_ring::best(&whole, &collective.with_pieces(pieces).ok()?).steps as u32;
+    // Numbers of slots in growing strides until one works, then by bisection between it and the
+    // last that failed. The tree hop by hop in both directions always exists.
+    let (mut failed, mut stride) = (min_slots.max(1) - 1, 1);
+    let mut best = loop {
+        let slots = failed + stride;
+        if let Some(tree) = build(slots) {
+            break (tree, slots);
+        }
+        if failed > pieces.saturating_mul(ring.ranks) {
+            return None;
+        }
+        (failed, stride) = (slots, stride * 2);
+    };
+    while failed + 1 + best.1 / 100 < best.1 {
+        let slots = failed + (best.1 - failed) / 2;
+        match build(slots) {
+            Some(tree) => best = (tree, slots),
+            None => failed = slots,
+        }
+    }
+    Some(best.0)
+}
+
+/// Returns the requests of a tree rotated to all owners, in the order of the slots. Lightpaths that
+/// would cross a cut take the other direction; `None` if they cannot. If `is_timed`, no request
+/// gets a slot before its slot in the tree.
+fn rotated(
+    ring: &WdmRing,
+    pieces: u32,
+    tree: &[TreeEdge],
+    is_timed: bool,
+) -> Option<Vec<LightpathRequest>> {
+    let (ranks, longest) = (ring.ranks, ring.longest());
+    let mut requests = Vec::with_capacity(tree.len() * ranks as usize);
+    for origin in 0..ranks {
+        for edge in tree {
+            interrupt::check();
+            let source = (origin + edge.parent) % ranks;
+            let destination = (origin + edge.child(ranks)) % ranks;
+            let preferred = if edge.clockwise {
+                Direction::Clockwise
+            } else {
+                Direction::CounterClockwise
+            };
+            let direction = [preferred, preferred.opposite()]
+                .into_iter()
+                .find(|&direction| ring.is_whole(source, destination, direction))?;
+            let length = ring.hops(source, destination, direction);
+            if length > longest {
+                return None;
+            }
+            requests.push(LightpathRequest {
+                chunk: origin * pieces + edge.piece,
+                count: 1,
+                source,
+                direction,
+                length,
+                shared: false,
+                earliest: edge.slot,
+                after: None,
+            });
+        }
+    }
+    Some(ordered(ring, requests, is_timed))
+}
+
+/// Returns the maximum lengths of lightpaths to try for blocks that travel from rank to rank.
+fn flood_lengths(ring: &WdmRing, pieces: u32, ports: u32) -> Vec<u32> {
+    let share = (ring.channels() / pieces).max(1);
+    let fitting = (1..=share).take_while(|q| q * (q + 1) / 2 <= share);
+    let longest = fitting.last().unwrap_or(1).min(ring.longest());
+    let mut lengths = vec![longest, (ports / 2).clamp(1, longest), 1];
+    lengths.dedup();
+    lengths
+}
+
+/// Returns the requests of blocks that travel from rank to rank to all ranks on both sides: the
+/// last rank that has a block sends it to the next 1, ..., `longest` ranks. `None` if cuts separate
+/// some rank.
+fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<LightpathRequest>> {
+    let mut requests = Vec::new();
+    for origin in 0..ring.ranks {
+        let (clockwise, counter) = reachable::sides(ring, origin)?;
+        let sides = Direction::BOTH.into_iter().zip([clockwise, counter]);
+        for (direction, links) in sides {
+            for (slot, behind) in (0..links).step_by(longest as usize).enumerate() {
+                interrupt::check();
+                let source = match direction {
+                    Direction::Clockwise => (origin + behind) % ring.ranks,
+                    Direction::CounterClockwise => (origin + ring.ranks - behind) % ring.ranks,
+                };
+                let lengths = 1..=longest.min(links - behind);
+                requests.extend(lengths.flat_map(|length| {
+                    (0..pieces).map(move |piece| LightpathRequest {
+                        chunk: origin * pieces + piece,
+                        count: 1,
+                        source,
+                        direction,
+                        length,
+                        shared: false,
+                        earliest: slot as u32,
+                        after: None,
+                    })
+                }));
+            }
+        }
+    }
+    Some(ordered(ring, requests, false))
+}
+
+/// Sorts requests by their slot and, within a slot, by the left end along their direction from a
+/// cut on (on a ring without cuts by length, the longest first), and sets the request that brings
+/// the chunk of each to its source.
+fn ordered(
+    ring: &WdmRing,
+    mut requests: Vec<LightpathRequest>,
+    is_timed: bool,
+) -> Vec<LightpathRequest> {
+    let ranks = ring.ranks;
+    let from = Direction::BOTH.map(|direction| {
+        let mut cuts = ring.broken.iter();
+        let cut = cuts.find(|link| link.direction == direction);
+        cut.map_or(0, |link| (link.position + 1) % ranks)
+    });
+    let end = |request: &LightpathRequest| match request.direction {
+        Direction::Clockwise => (request.source + request.length) % ranks,
+        Direction::CounterClockwise => (request.source + ranks - request.length) % ranks,
+    };
+    requests.sort_by_cached_key(|request| {
+        let first = match request.direction {
+            Direction::Clockwise => request.source,
+            Direction::CounterClockwise => end(request),
+        };
+        let left = (first + ranks - from[request.direction as usize]) % ranks;
+        let shorter = ranks - request.length;
+        let whole = ring.broken.is_empty();
+        let key = if whole {
+            (shorter, left)
+        } else {
+            (left, shorter)
+        };
+        (request.earliest, request.direction, key)
+    });
+    let chunks = requests
+        .iter()
+        .map(|request| request.chunk + 1)
+        .max()
+        .unwrap_or(0);
+    let mut latest: Vec<Option<u32>> = vec![None; chunks as usize * ranks as usize];
+    for (index, request) in requests.iter_mut().enumerate() {
+        let at = |rank: u32| request.chunk as usize * ranks as usize + rank as usize;
+        request.after = latest[at(request.source)];
+        latest[at(end(request))] = Some(index as u32);
+        if !is_timed {
+            request.earliest = 0;
+        }
+    }
+    requests
+}
+
+/// Returns the ring on which an all_gather is planned whose time reversal runs on `ring`: without
+/// light trees, which cannot combine data, and with every cut of one direction moved to the other
+/// direction.
+pub(crate) fn reversed(ring: &WdmRing) -> WdmRing {
+    let opposite = |links: &[BrokenLink]| {
+        let opposite = links.iter().map(|link| BrokenLink {
+            direction: link.direction.opposite(),
+            ..*link
+        });
+        let mut opposite: Vec<BrokenLink> = opposite.collect();
+        opposite.sort_unstable();
+        opposite
+    };
+    WdmRing {
+        multicast: false,
+        broken: opposite(&ring.broken),
+        cuts: opposite(&ring.cuts),
+        ..ring.clone()
+    }
+}
