@@ -346,7 +346,9 @@ impl Blocks<'_> {
 
     /// Returns the transfers from every rank to the collectors of its group.
     fn inwards(&self, crossings: &[Crossing], stripes: u32) -> Vec<SharedMove> {
-        let sends = crossings.iter().map(|one| (self.roles.sender(one), one.to));
+        let sends = crossings
+            .iter()
+            .map(|crossing| (self.roles.sender(crossing), crossing.to));
         self.inside(sends, |collector, member| {
             let block = member..member + 1;
             // The block of a rank for itself does not travel.
@@ -384,7 +386,7 @@ impl Blocks<'_> {
     fn outwards(&self, crossings: &[Crossing], stripes: u32) -> Vec<SharedMove> {
         let receives = crossings
             .iter()
-            .map(|one| (self.roles.receiver(one), one.from));
+            .map(|crossing| (self.roles.receiver(crossing), crossing.from));
         self.inside(receives, |collector, member| {
             let group = collector.group;
             // In an all_gather, all collectors have the blocks of their group already.

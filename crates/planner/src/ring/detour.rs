@@ -183,8 +183,8 @@ fn contenders<'a>(
         ..inner
     };
     let mut plans: Vec<(String, Time)> = match inner.fastest() {
-        Ok(found) => {
-            let timed = found.candidates.into_iter();
+        Ok(planned) => {
+            let timed = planned.candidates.into_iter();
             let timed = timed.filter(|candidate| candidate.left_out.is_none());
             let timed = timed.take(MAX_PLANS);
             timed

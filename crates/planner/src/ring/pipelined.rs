@@ -306,12 +306,12 @@ fn scatter(ring: &WdmRing, collective: Collective, root_sides: &RootSides) -> Pl
     for lane in lanes::assign(root_sides, pieces) {
         let direction = lane.direction;
         let light = ring.light(direction, lane.channel);
-        for (leaves, (far, piece, _)) in (0..).zip(lane.leaving()) {
+        for (first_slot, (distance, piece, _)) in (0..).zip(lane.leaving()) {
             interrupt::check();
             let mut source = root;
-            for (slot, stop) in (leaves..).zip(lane.stops_to(far)) {
+            for (slot, stop) in (first_slot..).zip(lane.stops_to(distance)) {
                 let destination = ring.rank_after(root, direction, stop);
-                let chunk = ring.rank_after(root, direction, far) * pieces + piece;
+                let chunk = ring.rank_after(root, direction, distance) * pieces + piece;
                 let transfer = Transfer::copy(chunk, source, destination);
                 source = destination;
                 if lightpaths_by_slot.len() <= slot as usize {

@@ -345,14 +345,14 @@ impl RadixSearch<'_> {
                 for radix in self.radices(length) {
                     interrupt::check();
                     let part = length.div_ceil(radix);
-                    let rest = match (depth, part) {
+                    let deeper = match (depth, part) {
                         (0, 1) => Some((0, 0)),
                         (0, _) | (_, 1) => None,
                         _ => best[depth - 1]
                             .get(&part)
                             .and_then(|best| best.map(|(time, slots, _)| (time, slots))),
                     };
-                    let Some((time, slots)) = rest else {
+                    let Some((time, slots)) = deeper else {
                         continue;
                     };
                     let (level_time, level_slots, stripes) = self.level(length, radix);

@@ -167,9 +167,9 @@ mod tests {
             let walk_positions =
                 walk_positions(group, ranks / group, channels, &lightpaths).unwrap();
             let mut lit = vec![false; (ranks * channels) as usize];
-            for (place, (residue, length)) in walk_positions.iter().zip(&lightpaths) {
+            for (position, (residue, length)) in walk_positions.iter().zip(&lightpaths) {
                 for rank in (*residue..ranks).step_by(group as usize) {
-                    let channel = place.channel(ranks, group, rank);
+                    let channel = position.channel(ranks, group, rank);
                     assert!(channel < channels);
                     for link in rank..rank + length {
                         let link = &mut lit[(channel * ranks + link % ranks) as usize];

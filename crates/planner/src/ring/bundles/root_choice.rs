@@ -74,13 +74,13 @@ impl<'a> RootSets<'a> {
         for base in bases {
             interrupt::check();
             add_if_reachable(base.clone());
-            for &one in &outer {
-                let with_one = [&base[..], &pair(one)].concat();
-                if !add_if_reachable(with_one.clone()) {
+            for &farther in &outer {
+                let with_pair = [&base[..], &pair(farther)].concat();
+                if !add_if_reachable(with_pair.clone()) {
                     break;
                 }
-                for &other in outer.iter().take_while(|other| **other < one) {
-                    if !add_if_reachable([&with_one[..], &pair(other)].concat()) {
+                for &nearer in outer.iter().take_while(|nearer| **nearer < farther) {
+                    if !add_if_reachable([&with_pair[..], &pair(nearer)].concat()) {
                         break;
                     }
                 }

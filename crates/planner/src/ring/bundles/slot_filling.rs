@@ -226,7 +226,8 @@ impl<'a> Filling<'a> {
                 }
                 if let Some(saved) = self.gaps[gap].saved(near, length, self.later) {
                     let candidates = &mut self.candidates[first + index];
-                    let at = candidates.partition_point(|one| compare(one, &(saved, gap)).is_lt());
+                    let at =
+                        candidates.partition_point(|entry| compare(entry, &(saved, gap)).is_lt());
                     candidates.insert(at, (saved, gap));
                     self.mark_changed(first + index);
                 }
@@ -243,7 +244,7 @@ impl<'a> Filling<'a> {
                 .partition_point(|length| *length <= self.gaps[gap].size);
             for class in first..first + reached {
                 let candidates = &mut self.candidates[class];
-                if let Some(at) = candidates.iter().position(|one| one.1 == gap) {
+                if let Some(at) = candidates.iter().position(|(_, other)| *other == gap) {
                     candidates.remove(at);
                     self.mark_changed(class);
                 }
@@ -307,8 +308,8 @@ impl<'a> Filling<'a> {
             let (now, then) = [&*tree, &longer_tree]
                 .map(|tree| tree.iter().flatten().sum::<u32>())
                 .into();
-            if let Some(rest) = (unused + now).checked_sub(then) {
-                unused = rest;
+            if let Some(still_unused) = (unused + now).checked_sub(then) {
+                unused = still_unused;
                 *tree = longer_tree;
             }
         }
@@ -350,7 +351,7 @@ impl<'a> Filling<'a> {
         let pieces = (open.parts.len() as u32 + lightpaths) * self.volume;
         let edges = (pieces / self.grouping.pieces_of_bundle()) as usize - open.senders.len();
         let candidates = self.candidates[class].iter().take(edges);
-        let saved: f32 = candidates.map(|one| one.0).sum();
+        let saved: f32 = candidates.map(|(saved, _)| saved).sum();
         let (_, _, length) = self.parameters(class);
         let bonus = 1.0 + self.weights.length_bonus * (length as f32).ln();
         // Edges that need no further lightpath have an infinite value.
@@ -412,7 +413,7 @@ impl<'a> Filling<'a> {
             self.classes[class].parts.extend(parts);
             self.mark_changed(class);
             let served = self.candidates[class].iter().take(extension.edges);
-            for gap in served.map(|one| one.1).collect::<Vec<usize>>() {
+            for gap in served.map(|(_, gap)| *gap).collect::<Vec<usize>>() {
                 self.remove_candidate(gap);
                 self.add_edge(class, gap, direction == 0, length);
                 self.add_candidate(gap);

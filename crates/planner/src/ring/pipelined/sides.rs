@@ -97,8 +97,8 @@ impl RootSides {
 
 /// Returns the number of lightpaths that a rank can send (and receive) at the same time.
 fn channels(ring: &WdmRing) -> u32 {
-    let both = 2 * ring.channels();
-    ring.ports.map_or(both, |ports| ports.min(both))
+    let channels = 2 * ring.channels();
+    ring.ports.map_or(channels, |ports| ports.min(channels))
 }
 
 /// Returns the sides on a ring without faults. A scatter divides the ranks among the sides; any

@@ -51,13 +51,13 @@ pub(crate) fn all_lengths_divide(ranks: u32, tree: &[TreeEdge]) -> bool {
 /// Calls `put` for each edge of a slot, with the first of the channels that its rotations occupy,
 /// if every length divides N. The edges of the tree are in the order of their slots.
 pub(crate) fn place_exactly(tree: &[TreeEdge], slot: u32, mut put: impl FnMut(&TreeEdge, u32)) {
-    let mut taken = [0, 0];
+    let mut occupied = [0, 0];
     let before = tree.partition_point(|edge| edge.slot < slot);
     for edge in tree[before..].iter().take_while(|edge| edge.slot == slot) {
         interrupt::check();
-        let taken = &mut taken[usize::from(edge.clockwise)];
-        put(edge, *taken);
-        *taken += edge.length;
+        let occupied = &mut occupied[usize::from(edge.clockwise)];
+        put(edge, *occupied);
+        *occupied += edge.length;
     }
 }
 

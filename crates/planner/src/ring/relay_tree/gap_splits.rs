@@ -113,23 +113,24 @@ pub(crate) fn splits(channels: u32, ends: &[EndWays], later: &[f32], size: usize
     for (near, near_end) in ends.iter().enumerate() {
         for (far, far_end) in ends.iter().enumerate().take(near + 1) {
             interrupt::check();
-            let taken = (near_end.longest + far_end.longest) as usize;
-            if taken > size {
+            let reached = (near_end.longest + far_end.longest) as usize;
+            if reached > size {
                 break;
             }
-            let rest = later[size - taken];
-            if rest >= IMPOSSIBLE {
+            let remaining_price = later[size - reached];
+            if remaining_price >= IMPOSSIBLE {
                 continue;
             }
-            for (one, (near_cost, near_value, _)) in near_end.ways.iter().enumerate() {
-                for (other, (far_cost, far_value, _)) in far_end.ways.iter().enumerate() {
-                    let value = near_value + far_value + rest;
+            for (near_way, (near_cost, near_value, _)) in near_end.ways.iter().enumerate() {
+                for (far_way, (far_cost, far_value, _)) in far_end.ways.iter().enumerate() {
+                    let value = near_value + far_value + remaining_price;
                     let at = *near_cost as usize * side + *far_cost as usize;
                     if best[at].0 == f32::INFINITY {
                         visited.push((near_cost + far_cost, at));
                     }
                     if value < best[at].0 {
-                        best[at] = (value, [near, one, far, other].map(|index| index as u16));
+                        let indices = [near, near_way, far, far_way].map(|index| index as u16);
+                        best[at] = (value, indices);
                     }
                 }
             }
@@ -139,8 +140,8 @@ pub(crate) fn splits(channels: u32, ends: &[EndWays], later: &[f32], size: usize
     let mut splits: Vec<Split> = Vec::new();
     for (_, at) in visited {
         let (value, from) = best[at];
-        let [near, one, far, other] = from.map(usize::from);
-        let (near, far) = (&ends[near].ways[one], &ends[far].ways[other]);
+        let [near, near_way, far, far_way] = from.map(usize::from);
+        let (near, far) = (&ends[near].ways[near_way], &ends[far].ways[far_way]);
         let cost = (near.0, far.0);
         let dominates = |split: &Split| {
             split.value <= value + 1e-6

@@ -114,13 +114,13 @@ fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
         for (index, split) in options.iter().enumerate() {
             interrupt::check();
             for is_mirrored in 0..2 {
-                let (one, other) = lengths(split, is_mirrored);
-                if (is_mirrored == 1 && one == other) || one.max(other) >= side {
+                let (near, far) = lengths(split, is_mirrored);
+                if (is_mirrored == 1 && near == far) || near.max(far) >= side {
                     continue;
                 }
-                for used in 0..side - one {
-                    let from = &best[used * side..(used + 1) * side - other];
-                    let start = (used + one) * side + other;
+                for used in 0..side - near {
+                    let from = &best[used * side..(used + 1) * side - far];
+                    let start = (used + near) * side + far;
                     let entries = start..start + from.len();
                     let row = next[entries.clone()].iter_mut().zip(&mut pick[entries]);
                     for ((next, pick), value) in row.zip(from) {
@@ -144,8 +144,8 @@ fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
     for (options, pick) in options.iter().zip(&picks).rev() {
         let index = usize::from(pick[used]);
         let mut split = options[index / 2].clone();
-        let (one, other) = lengths(&split, index % 2);
-        used -= one * side + other;
+        let (near, far) = lengths(&split, index % 2);
+        used -= near * side + far;
         if index % 2 == 1 {
             split.mirror();
         }

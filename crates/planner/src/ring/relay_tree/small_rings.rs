@@ -220,9 +220,9 @@ impl<'a> DeliverySearch<'a> {
         for at in 0..lightpaths.len() {
             let lightpath = lightpaths[at];
             let same = |other: &&DeliveryLightpath| {
-                let (one, other_delivery) = (lightpath.delivery, other.delivery);
-                one.slot == other_delivery.slot
-                    && one.direction == other_delivery.direction
+                let (delivery, other_delivery) = (lightpath.delivery, other.delivery);
+                delivery.slot == other_delivery.slot
+                    && delivery.direction == other_delivery.direction
                     && lightpath.source == other.source
             };
             let farthest = lightpaths

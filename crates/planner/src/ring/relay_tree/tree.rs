@@ -199,12 +199,12 @@ pub(crate) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
             pad(&gaps, &mut chosen, later, request.channels);
         }
         let mut next = Vec::new();
-        for (gap, gap_splits) in gaps.iter().zip(&chosen) {
+        for (gap, split) in gaps.iter().zip(&chosen) {
             interrupt::check();
             apply(
                 request.ranks,
                 *gap,
-                gap_splits,
+                split,
                 slot as u32,
                 &mut edges,
                 &mut next,
@@ -218,25 +218,25 @@ pub(crate) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
 /// Fills the unused channels of both directions with lightpaths of length 1, where they save most.
 fn pad(gaps: &[TreeGap], chosen: &mut [Split], later: &[f32], channels: u32) {
     for direction in 0..2 {
-        let cost = |gap_splits: &Split| [gap_splits.cost.0, gap_splits.cost.1][direction];
+        let cost = |split: &Split| [split.cost.0, split.cost.1][direction];
         let mut unused = channels - chosen.iter().map(cost).sum::<u32>();
         while unused > 0 {
             interrupt::check();
-            let saved = |(gap, gap_splits): (&TreeGap, &Split)| {
-                let open = open_beside(gap, gap_splits, direction)?;
+            let saved = |(gap, split): (&TreeGap, &Split)| {
+                let open = open_beside(gap, split, direction)?;
                 Some(later[open as usize] - later[open as usize - 1])
             };
             let best = (0..gaps.len())
                 .filter_map(|index| Some((saved((&gaps[index], &chosen[index]))?, index)))
                 .max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
             let Some((_, index)) = best else { break };
-            let gap_splits = &mut chosen[index];
+            let split = &mut chosen[index];
             if direction == 0 {
-                gap_splits.near.insert(0, 1);
-                gap_splits.cost.0 += 1;
+                split.near.insert(0, 1);
+                split.cost.0 += 1;
             } else {
-                gap_splits.far.insert(0, 1);
-                gap_splits.cost.1 += 1;
+                split.far.insert(0, 1);
+                split.cost.1 += 1;
             }
             unused -= 1;
         }
@@ -245,11 +245,11 @@ fn pad(gaps: &[TreeGap], chosen: &mut [Split], later: &[f32], channels: u32) {
 
 /// Returns the number of ranks without the block next to the near (0) or far (1) end of a gap after
 /// a split, or `None` if there are none.
-fn open_beside(gap: &TreeGap, gap_splits: &Split, end: usize) -> Option<u32> {
+fn open_beside(gap: &TreeGap, split: &Split, end: usize) -> Option<u32> {
     let (same_end, other_end) = if end == 0 {
-        (&gap_splits.near, &gap_splits.far)
+        (&split.near, &split.far)
     } else {
-        (&gap_splits.far, &gap_splits.near)
+        (&split.far, &split.near)
     };
     let open = match same_end.first() {
         Some(first) => first - 1,
@@ -267,14 +267,14 @@ fn sizes(gaps: &[TreeGap]) -> Vec<(usize, u32)> {
 fn apply(
     ranks: u32,
     gap: TreeGap,
-    gap_splits: &Split,
+    split: &Split,
     slot: u32,
     edges: &mut Vec<TreeEdge>,
     next: &mut Vec<TreeGap>,
 ) {
     let end = gap.start + gap.size + 1;
     let mut holders = vec![gap.start];
-    for &length in &gap_splits.near {
+    for &length in &split.near {
         edges.push(TreeEdge {
             parent: gap.start % ranks,
             length,
@@ -284,7 +284,7 @@ fn apply(
         });
         holders.push(gap.start + length);
     }
-    for &length in gap_splits.far.iter().rev() {
+    for &length in split.far.iter().rev() {
         edges.push(TreeEdge {
             parent: end % ranks,
             length,
