@@ -366,13 +366,8 @@ impl Tree {
     fn ends(&self, ring: &WdmRing, edge_class: &EdgeClass, turn: u32) -> (u32, u32, Vec<Light>) {
         let Grouping { ranks, group, .. } = self.grouping;
         let source = (edge_class.senders[0] + turn * group) % ranks;
-        let (direction, destination) = match edge_class.clockwise {
-            true => (Direction::Clockwise, (source + edge_class.length) % ranks),
-            false => (
-                Direction::CounterClockwise,
-                (source + ranks - edge_class.length) % ranks,
-            ),
-        };
+        let direction = Direction::BOTH[usize::from(!edge_class.clockwise)];
+        let destination = ring.rank_after(source, direction, edge_class.length);
         let rank_position = self.grouping.position(source, edge_class.clockwise);
         let lightpaths = edge_class.lightpaths.iter();
         let light = lightpaths.map(|(first, position)| {

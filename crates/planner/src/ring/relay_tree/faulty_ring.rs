@@ -187,11 +187,7 @@ fn rotated(
             interrupt::check();
             let source = (origin + edge.parent) % ranks;
             let destination = (origin + edge.child(ranks)) % ranks;
-            let preferred = if edge.clockwise {
-                Direction::Clockwise
-            } else {
-                Direction::CounterClockwise
-            };
+            let preferred = edge.direction();
             let direction = [preferred, preferred.opposite()]
                 .into_iter()
                 .find(|&direction| ring.is_whole(source, destination, direction))?;
@@ -235,10 +231,7 @@ fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<LightpathReq
         for (direction, links) in sides {
             for (slot, behind) in (0..links).step_by(longest as usize).enumerate() {
                 interrupt::check();
-                let source = match direction {
-                    Direction::Clockwise => (origin + behind) % ring.ranks,
-                    Direction::CounterClockwise => (origin + ring.ranks - behind) % ring.ranks,
-                };
+                let source = ring.rank_after(origin, direction, behind);
                 let lengths = 1..=longest.min(links - behind);
                 requests.extend(lengths.flat_map(|length| {
                     (0..pieces).map(move |piece| LightpathRequest {
@@ -272,15 +265,8 @@ fn ordered(
         let cut = cuts.find(|link| link.direction == direction);
         cut.map_or(0, |link| (link.position + 1) % ranks)
     });
-    let end = |request: &LightpathRequest| match request.direction {
-        Direction::Clockwise => (request.source + request.length) % ranks,
-        Direction::CounterClockwise => (request.source + ranks - request.length) % ranks,
-    };
     requests.sort_by_cached_key(|request| {
-        let first = match request.direction {
-            Direction::Clockwise => request.source,
-            Direction::CounterClockwise => end(request),
-        };
+        let first = request.arc(ranks).first;
         let left = (first + ranks - from[request.direction as usize]) % ranks;
         let shorter = ranks - request.length;
         let whole = ring.broken.is_empty();
@@ -300,7 +286,7 @@ fn ordered(
     for (index, request) in requests.iter_mut().enumerate() {
         let at = |rank: u32| request.chunk as usize * ranks as usize + rank as usize;
         request.after = latest[at(request.source)];
-        latest[at(end(request))] = Some(index as u32);
+        latest[at(request.at(ranks, request.length))] = Some(index as u32);
         if !is_timed {
             request.earliest = 0;
         }

@@ -12,7 +12,7 @@
 //! slots. Each slot is filled, within its ports and channels, with edges whose parent has the
 //! block, those with the most ranks behind them first.
 
-use crate::ring::relay_tree::tree::TreeEdge;
+use crate::ring::relay_tree::tree::{TreeEdge, TreeGap, apply};
 use opticoll_base::interrupt;
 
 /// Returns the tree of the fewest slots found whose slots have at most `ports` edges and total
@@ -26,18 +26,13 @@ pub(crate) fn leaps(ranks: u32, channels: u32, ports: u32, reach: u32) -> Vec<Tr
     trees.min_by_key(last_slot).unwrap_or_default()
 }
 
-/// Gap between two ranks that have the block: `size` ranks without it after `start`.
-#[derive(Debug, Clone, Copy)]
-struct BlockGap {
-    start: u32,
-    size: u32,
-}
-
+/// Returns the tree that grows by leaps of `leap` links.
 fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<TreeEdge> {
     let mut edges = Vec::new();
-    let mut gaps = vec![BlockGap {
+    let mut gaps = vec![TreeGap {
         start: 0,
         size: ranks - 1,
+        piece: 0,
     }];
     for slot in 0.. {
         if gaps.is_empty() {
@@ -47,26 +42,9 @@ fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<
         let sent = lengths(&gaps, channels, ports, leap, reach);
         let mut next = Vec::new();
         for (gap, sent) in gaps.iter().zip(&sent) {
-            let ends = [gap.start, gap.start + gap.size + 1];
-            let mut holders = ends.to_vec();
-            holders.extend(sent[0].iter().map(|length| ends[0] + length));
-            holders.extend(sent[1].iter().map(|length| ends[1] - length));
-            holders.sort_unstable();
-            let between = holders.windows(2).map(|pair| BlockGap {
-                start: pair[0],
-                size: pair[1] - pair[0] - 1,
-            });
-            next.extend(between.filter(|gap| gap.size > 0));
-            for (side, lengths) in sent.iter().enumerate() {
-                interrupt::check();
-                edges.extend(lengths.iter().map(|&length| TreeEdge {
-                    parent: ends[side] % ranks,
-                    length,
-                    clockwise: side == 0,
-                    slot,
-                    piece: 0,
-                }));
-            }
+            interrupt::check();
+            let [near, far] = sent;
+            apply(ranks, *gap, [near, far], slot, &mut edges, &mut next);
         }
         gaps = next;
     }
@@ -77,7 +55,7 @@ fn leaping(ranks: u32, channels: u32, ports: u32, leap: u32, reach: u32) -> Vec<
 /// size. A wide first gap gets a leap from either end; then the shortest lengths follow, those of
 /// the largest gaps first.
 fn lengths(
-    gaps: &[BlockGap],
+    gaps: &[TreeGap],
     channels: u32,
     ports: u32,
     leap: u32,

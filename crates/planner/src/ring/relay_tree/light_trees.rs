@@ -75,14 +75,10 @@ fn light_trees(ring: &WdmRing, chains: &[(u32, u32, Direction, u32)]) -> Vec<Lig
             if links <= behind {
                 continue;
             }
-            let source = match direction {
-                Direction::Clockwise => (origin + behind) % ring.ranks,
-                Direction::CounterClockwise => (origin + ring.ranks - behind) % ring.ranks,
-            };
             requests.push(LightpathRequest {
                 chunk,
                 count: 1,
-                source,
+                source: ring.rank_after(origin, direction, behind),
                 direction,
                 length: reach.min(links - behind),
                 shared: true,

@@ -52,7 +52,8 @@ impl LightpathRequest {
         (first..=request.length).map(move |links| request.at(ranks, links))
     }
 
-    fn arc(&self, ranks: u32) -> Arc {
+    /// Returns the links of the route, from the first one in clockwise order.
+    pub(crate) fn arc(&self, ranks: u32) -> Arc {
         let first = match self.direction {
             Direction::Clockwise => self.source,
             Direction::CounterClockwise => self.at(ranks, self.length),

@@ -18,7 +18,7 @@ use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
 use opticoll_bounds::wdm_ring;
 use opticoll_fabric::fabric::{Fabric, Light};
-use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
+use opticoll_fabric::family::wdm_ring::{CONVERTED, WdmLight, WdmRing};
 use opticoll_placement::AUTO;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{Lightpath, Plan};
@@ -412,11 +412,7 @@ fn lightpath(
     Lightpath {
         slot,
         light: Light::from(WdmLight {
-            direction: if edge.clockwise {
-                Direction::Clockwise
-            } else {
-                Direction::CounterClockwise
-            },
+            direction: edge.direction(),
             fibre,
             wavelength,
         }),

@@ -14,6 +14,7 @@ use crate::ring::relay_tree::prices::{
     IMPOSSIBLE, PriceProblem, PriceTable, adjust, count_by_size,
 };
 use opticoll_base::interrupt;
+use opticoll_fabric::family::wdm_ring::Direction;
 
 /// Lightpath of the tree. Ranks are given by their clockwise offsets from the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,11 @@ pub(crate) struct TreeEdge {
 }
 
 impl TreeEdge {
+    /// Returns the direction of the lightpath.
+    pub(crate) fn direction(&self) -> Direction {
+        Direction::BOTH[usize::from(!self.clockwise)]
+    }
+
     /// Returns the offset of the receiver.
     pub(crate) fn child(&self, ranks: u32) -> u32 {
         if self.clockwise {
@@ -86,10 +92,10 @@ impl Reserve {
 
 /// Gap of the tree: `size` ranks without the block after the rank at offset `start`, which has it.
 #[derive(Debug, Clone, Copy)]
-struct TreeGap {
-    start: u32,
-    size: u32,
-    piece: u32,
+pub(crate) struct TreeGap {
+    pub(crate) start: u32,
+    pub(crate) size: u32,
+    pub(crate) piece: u32,
 }
 
 /// Maximum number of table entries that one price adjustment fills: about a tenth of a second.
@@ -201,10 +207,11 @@ pub(crate) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
         let mut next = Vec::new();
         for (gap, split) in gaps.iter().zip(&chosen) {
             interrupt::check();
+            let lengths = [&split.near[..], &split.far];
             apply(
                 request.ranks,
                 *gap,
-                split,
+                lengths,
                 slot as u32,
                 &mut edges,
                 &mut next,
@@ -263,18 +270,19 @@ fn sizes(gaps: &[TreeGap]) -> Vec<(usize, u32)> {
     count_by_size(gaps.iter().map(|gap| gap.size))
 }
 
-/// Adds the lightpaths of a split to `edges`, and the gaps that remain to `next`.
-fn apply(
+/// Adds the lightpaths of `lengths` from the near and the far end of a gap to `edges`, and the gaps
+/// that remain to `next`. The lengths of an end ascend.
+pub(crate) fn apply(
     ranks: u32,
     gap: TreeGap,
-    split: &Split,
+    [near, far]: [&[u32]; 2],
     slot: u32,
     edges: &mut Vec<TreeEdge>,
     next: &mut Vec<TreeGap>,
 ) {
     let end = gap.start + gap.size + 1;
     let mut holders = vec![gap.start];
-    for &length in &split.near {
+    for &length in near {
         edges.push(TreeEdge {
             parent: gap.start % ranks,
             length,
@@ -284,7 +292,7 @@ fn apply(
         });
         holders.push(gap.start + length);
     }
-    for &length in split.far.iter().rev() {
+    for &length in far.iter().rev() {
         edges.push(TreeEdge {
             parent: end % ranks,
             length,
