@@ -200,7 +200,7 @@ impl Recipe for Bundles {
         }
     }
 
-    fn given(
+    fn from_options(
         spec: &Spec,
         ring: &WdmRing,
         collective: Collective,
@@ -242,7 +242,7 @@ impl Recipe for Bundles {
         }))
     }
 
-    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Bundles>> {
+    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Bundles>> {
         if ring.ports.is_some() || ring.ranks < 4 {
             return Vec::new();
         }
@@ -301,8 +301,8 @@ fn contenders<'a>(
 fn is_promising(ring: &WdmRing, question: &Question<'_>) -> bool {
     let is_charged = question.policy() != Policy::Free && ring.reconfiguration > Time::ZERO;
     let others = match question.collective.kind() {
-        CollectiveKind::AllReduce => min_time(GroupedLayout::estimated(ring, question)),
-        _ => min_time(Collectors::estimated(ring, question)),
+        CollectiveKind::AllReduce => min_time(GroupedLayout::estimates(ring, question)),
+        _ => min_time(Collectors::estimates(ring, question)),
     };
     let bundles = recipes::min_time(ring, &time_model(ring, question));
     is_charged && bundles * MIN_TIME_RATIO < others as f64

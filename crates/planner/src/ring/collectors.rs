@@ -112,7 +112,7 @@ impl Recipe for Collectors {
         time_reversal::reduce_scatter(&gather)
     }
 
-    fn given(
+    fn from_options(
         spec: &Spec,
         ring: &WdmRing,
         _collective: Collective,
@@ -143,7 +143,7 @@ impl Recipe for Collectors {
         }))
     }
 
-    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Collectors>> {
+    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Collectors>> {
         let ranks = u64::from(ring.ranks);
         if 2 * ranks.pow(2) > question.most_transfers {
             return Vec::new();

@@ -129,7 +129,7 @@ impl Recipe for GroupedLayout {
         })
     }
 
-    fn given(
+    fn from_options(
         spec: &Spec,
         ring: &WdmRing,
         _: Collective,
@@ -158,7 +158,7 @@ impl Recipe for GroupedLayout {
         Ok(Some(layout))
     }
 
-    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<GroupedLayout>> {
+    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<GroupedLayout>> {
         layouts(ring, question.slot_cost(ring), question.size)
     }
 }

@@ -168,7 +168,7 @@ impl Recipe for RingPipeline {
         time_reversal::towards(plan, collective)
     }
 
-    fn given(
+    fn from_options(
         spec: &Spec,
         ring: &WdmRing,
         collective: Collective,
@@ -183,7 +183,7 @@ impl Recipe for RingPipeline {
     }
 
     /// Estimates plans of 1, 2, 4, ... pieces.
-    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<RingPipeline>> {
+    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<RingPipeline>> {
         let collective = question.collective;
         let Some(root_sides) = RootSides::new(ring, collective) else {
             return Vec::new();

@@ -54,15 +54,16 @@ pub(crate) trait Recipe: Sized + 'static {
     ///
     /// # Errors
     /// Options that do not fit the ring or the collective.
-    fn given(
+    fn from_options(
         spec: &Spec,
         ring: &WdmRing,
         collective: Collective,
     ) -> Result<Option<Self>, PlannerError>;
 
     /// Returns the recipes of the least estimated times for a problem on a ring of two or more
-    /// ranks without cuts. Recipes whose lightpaths exceed the reach of light are removed later.
-    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Self>>;
+    /// ranks; without cuts unless [`Recipe::SUPPORTS_CUTS`]. Recipes whose lightpaths exceed the
+    /// reach of light are removed later.
+    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Self>>;
 }
 
 /// Recipe with its estimates.
@@ -136,6 +137,7 @@ pub(crate) fn searched_contender<'a, R: Recipe>(
 ) -> Contender<'a> {
     let ranks = u64::from(ring.ranks);
     let question = *question;
+    let expected = Time::from_ps(min_expected_time(min_time, question.policy()));
     Contender {
         name: R::NAME.into(),
         slots: 0,
@@ -143,9 +145,7 @@ pub(crate) fn searched_contender<'a, R: Recipe>(
         estimate: Time::from_ps(min_time),
         transfers: question.work(2 * ranks * ranks),
         make: Box::new(move |limit| {
-            if limit.is_some_and(|limit| {
-                Time::from_ps(min_expected_time(min_time, question.policy())) > limit
-            }) {
+            if limit.is_some_and(|limit| expected > limit) {
                 return Ok(Made::NotExpected(LONGER));
             }
             let estimates = feasible_estimates::<R>(ring, &question).into_iter();
@@ -192,7 +192,7 @@ fn feasible_estimates<R: Recipe>(ring: &WdmRing, question: &Question<'_>) -> Vec
     if !ring.broken.is_empty() && !R::SUPPORTS_CUTS {
         return Vec::new();
     }
-    let mut estimates = R::estimated(ring, question);
+    let mut estimates = R::estimates(ring, question);
     estimates.retain(|estimate| estimate.recipe.longest(ring) <= ring.longest());
     estimates
 }
@@ -264,7 +264,7 @@ pub(crate) fn plan<R: Recipe>(
         );
         refuse::<R>(ring, reason)
     };
-    if let Some(recipe) = R::given(spec, ring, question.collective)? {
+    if let Some(recipe) = R::from_options(spec, ring, question.collective)? {
         let links = recipe.longest(ring);
         return match ring.ranks > 1 && links > ring.longest() {
             true => Err(too_far(links)),

@@ -125,7 +125,7 @@ impl Recipe for Relays {
         })
     }
 
-    fn given(
+    fn from_options(
         spec: &Spec,
         ring: &WdmRing,
         _collective: Collective,
@@ -161,7 +161,7 @@ impl Recipe for Relays {
         }))
     }
 
-    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Relays>> {
+    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Relays>> {
         let ranks = u64::from(ring.ranks);
         let block = question.size.get().div_ceil(ranks);
         let (cost, once) = SlotCost::with_lasting_circuits(ring, question.policy());

@@ -118,7 +118,7 @@ impl Recipe for Tree {
         with_radices(ring, collective, self)
     }
 
-    fn given(
+    fn from_options(
         spec: &Spec,
         ring: &WdmRing,
         _collective: Collective,
@@ -130,7 +130,7 @@ impl Recipe for Tree {
         }))
     }
 
-    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Tree>> {
+    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Tree>> {
         use CollectiveKind::{Gather, Scatter};
         let blocks = matches!(question.collective.kind(), Scatter | Gather);
         trees(ring, question.slot_cost(ring), blocks, question.size)

@@ -36,22 +36,21 @@ const MAX_SLOTS: usize = 32;
 /// If no class within this ratio has a tree, as with few channels, all classes are tried.
 const MAX_CLASS_RATIO: f64 = 1.15;
 
-/// Maximum ratio of a recipe's time to the largest bound of its classes: of 80 chosen recipes, none
-/// exceeded a ratio of 1.17.
+/// Maximum ratio of a recipe's time to the greatest bound of the admitted classes. Of 80 chosen
+/// recipes, none exceeded 1.17.
 const MAX_RECIPE_RATIO: f64 = 1.3;
 
 /// Maximum ratio of two volumes of a recipe, and of a volume to the mean volume.
 const MAX_VOLUME_RATIO: f32 = 4.0;
 
-/// Maximum number of pieces of a block: if blocks are not cut, 4 of 49 recipes take up to 6 %
-/// longer.
+/// Maximum number of pieces of a block: without pieces, 4 of 49 recipes take up to 6 % longer.
 const MAX_PIECES: u32 = 6;
 
 /// Maximum number of lightpaths over which a bundle is divided.
 const MAX_LIGHTPATHS: u32 = 64;
 
-/// Maximum number of bundles on a lightpath: with 2, all_reduces in three slots on 64 ranks take 11
-/// % longer.
+/// Maximum number of bundles on a lightpath: with at most 2, all_reduces in 3 slots on 64 ranks
+/// take 11 % longer.
 const MAX_BUNDLES: u32 = 4;
 
 /// Returns the tree of a recipe: the one that the search found, or one that is searched for given
