@@ -251,13 +251,11 @@ fn all_reduce(ring: &WdmRing, levels: &[GroupLevel], stripes: u32) -> Result<Pla
     Ok(assembly.finish(String::new()))
 }
 
-/// Returns the least factor by which `chunks` must be refined such that none of `stripes` parts has
-/// more than 3 % above the mean number of chunks.
+/// Returns the least factor by which `chunks` must be refined to be evenly divisible into `stripes`
+/// parts (see [`recipe::is_evenly_divisible`]).
 fn refinement(chunks: u64, stripes: u32) -> u32 {
     let is_even = |factor: &u32| {
-        let fine = u128::from(chunks) * u128::from(*factor);
-        let stripes = u128::from(stripes);
-        fine.div_ceil(stripes) * stripes * 100 <= fine * 103
+        recipe::is_evenly_divisible(u128::from(chunks) * u128::from(*factor), stripes)
     };
     (1..=stripes.max(1)).find(is_even).unwrap_or(1)
 }

@@ -286,6 +286,13 @@ pub(crate) fn plan<R: Recipe>(
     build(question, ring, &fastest.recipe).map(Planned::from)
 }
 
+/// Returns whether `chunks` can be cut into `parts` parts none of which has more than 3 % above the
+/// mean number of chunks.
+pub(crate) fn is_evenly_divisible(chunks: u128, parts: u32) -> bool {
+    let parts = u128::from(parts);
+    chunks.div_ceil(parts) * parts * 100 <= chunks * 103
+}
+
 /// Returns numbers as the text of an option, such as `16x8x8`.
 pub(crate) fn joined(numbers: impl Iterator<Item = u32>) -> String {
     let texts: Vec<String> = numbers.map(|number| number.to_string()).collect();

@@ -81,7 +81,8 @@ struct Gathering<'a> {
     gather_ring: WdmRing,
     /// Bytes of a block of the all_gather.
     block: u64,
-    /// Number of times that the slots of the all_gather occur in the plan: 2 for an all_reduce.
+    /// Number of times that the slots of the all_gather occur in the plan: 2 for an all_reduce on a
+    /// ring without light trees, otherwise 1.
     times: u64,
 }
 

@@ -214,15 +214,13 @@ fn with_radices(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<P
     time_reversal::towards(outward(ring, outwards, tree)?, collective)
 }
 
-/// Returns the least number of pieces such that on every level no stripe has more than 3 % above
-/// the mean number of pieces.
+/// Returns the least number of pieces that all levels divide evenly into their stripes (see
+/// [`recipe::is_evenly_divisible`]).
 fn pieces_for(levels: &[TreeLevel]) -> u32 {
     let max_stripes = levels.iter().map(|level| level.stripes).max().unwrap_or(1);
     let is_even = |pieces: &u32| {
-        levels.iter().all(|level| {
-            let (pieces, stripes) = (u64::from(*pieces), u64::from(level.stripes));
-            pieces.div_ceil(stripes) * stripes * 100 <= pieces * 103
-        })
+        let mut stripes = levels.iter().map(|level| level.stripes);
+        stripes.all(|stripes| recipe::is_evenly_divisible(u128::from(*pieces), stripes))
     };
     (max_stripes..=max_stripes.saturating_mul(64))
         .find(is_even)

@@ -183,7 +183,8 @@ mod tests {
     #[test]
     fn more_than_the_channels_and_walks_that_do_not_divide_have_no_places() {
         assert!(walk_positions(2, 32, 2, &[(0, 3), (0, 3)]).is_none());
-        // Classes 0 and 1 with closed walks of 6 and 2 links on all channels: 3 does not divide 32.
+        // Residues 0 and 1 with closed walks of 6 and 2 links on all channels: 3 does not divide
+        // 32.
         assert!(walk_positions(2, 32, 4, &[(0, 6), (1, 2)]).is_none());
     }
 }
