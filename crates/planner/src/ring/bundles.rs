@@ -5,9 +5,9 @@
 //! tree of lightpaths spreads the bundle from the roots to all other ranks: each rank receives the
 //! bundle over one lightpath. All groups use the same tree, rotated by multiples of g ranks.
 //!
-//! **Loads.** A lightpath of l links has N / g rotations, which load each link of its direction l /
-//! g times in the mean. A slot in which a lightpath carries v blocks therefore has room for tree
-//! edges of 2 c v links in all, with c channels in each direction. The lower bound on time
+//! **Loads.** A lightpath of l links has N / g rotations, which load each link of its direction
+//! l / g times in the mean. A slot in which a lightpath carries v blocks therefore has room for
+//! tree edges of 2 c v links in all, with c channels in each direction. The lower bound on time
 //! ([`opticoll_bounds::wdm_ring::multi_block`]) counts in the same way. With g = 1 (rotated trees
 //! of single blocks) the v blocks of a lightpath must belong to edges of equal length. With g > 1 a
 //! lightpath carries several blocks of one bundle, and may be up to c g links long. Module `tree`

@@ -16,8 +16,8 @@
 //! channels of their own: the step needs ceil(s L / c) slots of M / (k s) bytes. Intervals on a
 //! line need exactly as many channels as their greatest load, so that this number of slots is met.
 //!
-//! In the exchange on n ranks every rank sends the whole vector to all others: ceil(floor(n^2 / 4)
-//! / 2) channels per stripe, and one slot.
+//! In the exchange on n ranks every rank sends the whole vector to all others:
+//! ceil(floor(n^2 / 4) / 2) channels per stripe, and one slot.
 //!
 //! **Correctness.** By induction over levels: before the exchange every chunk has, on each ring of
 //! owners, contributions of disjoint sets of ranks whose union is all ranks. After the exchange

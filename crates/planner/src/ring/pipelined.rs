@@ -4,9 +4,10 @@
 //! **Broadcast** of M bytes over c channels in each direction, as far as ranks have ports. Each of
 //! the 2c channels carries a share of M / 2c bytes, in p pieces, hop by hop all the way around: in
 //! slot s the i-th rank behind the root passes on piece s - i. Every link of a channel has a
-//! circuit of its own, so that all circuits can be up at the same time. After p + N - 2 slots of M
-//! / (2 c p) bytes every rank has every piece. The transmission takes M / (2 c B) (1 + (N - 2) /
-//! p), with B bytes per second on a channel, which approaches its bound M / (2 c B) as p grows.
+//! circuit of its own, so that all circuits can be up at the same time. After p + N - 2 slots of
+//! M / (2 c p) bytes every rank has every piece. The transmission takes M / (2 c B)
+//! (1 + (N - 2) / p), with B bytes per second on a channel, which approaches its bound M / (2 c B)
+//! as p grows.
 //!
 //! **Scatter** of blocks of d bytes in p pieces. On each side of the root are n of the N - 1 other
 //! ranks, in proportion to the channels of the side; the blocks of the nearer ranks use the first

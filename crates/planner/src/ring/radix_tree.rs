@@ -3,8 +3,8 @@
 //! A *holder* serves a segment of ranks that contains the holder. A level of radix q cuts the
 //! segment into q parts of nearly equal length. The holder keeps the part that contains it; in each
 //! other part a relay becomes the holder. Repeatedly taking the middle part of the segment leads to
-//! its holder, so that on every level floor(q / 2) parts lie before the holder's part and ceil(q /
-//! 2) - 1 parts behind.
+//! its holder, so that on every level floor(q / 2) parts lie before the holder's part and
+//! ceil(q / 2) - 1 parts behind.
 
 use std::ops::Range;
 

@@ -5,8 +5,8 @@
 //! position q to position q + l, and its N / g copies load a link from residue x to x + 1 as often
 //! as the walk passes the link. If the lightpaths pass no link of the circle more than s times,
 //! walks of one link that stand for dark links raise all links to exactly s. Then as many walks
-//! begin at a position as end there, so that they join to closed walks (Euler). A closed walk of D
-//! = g t links takes t channels if t divides N / g: its lightpaths follow one another without a
+//! begin at a position as end there, so that they join to closed walks (Euler). A closed walk of
+//! D = g t links takes t channels if t divides N / g: its lightpaths follow one another without a
 //! gap, and after D links all return to where they began, on the circle as on the ring. The copy
 //! that leaves rank r, of the lightpath that begins o links after the start of the walk, is on
 //! channel (r - o) / g mod t; the copies on one channel are D links apart.

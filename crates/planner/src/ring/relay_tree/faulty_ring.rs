@@ -10,9 +10,9 @@
 //! several cuts, and so are blocks that travel from rank to rank, over lightpaths of 1, ..., q
 //! links.
 //!
-//! **Ports.** Blocks that travel from rank to rank with lightpaths of up to q links occupy q (q +
-//! 1) / 2 channels of a direction. With 2 q ports, these plans meet the bound if that number is at
-//! most c. See [`crate::ring::relay_tree::few_ports`]. **Light trees.** See
+//! **Ports.** Blocks that travel from rank to rank with lightpaths of up to q links occupy q
+//! (q + 1) / 2 channels of a direction. With 2 q ports, these plans meet the bound if that number
+//! is at most c. See [`crate::ring::relay_tree::few_ports`]. **Light trees.** See
 //! [`crate::ring::relay_tree::light_trees`].
 
 use crate::ring::relay_tree::lightpath_requests::{self, LightpathRequest, PlacedRequest};

@@ -101,9 +101,9 @@ fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
     let mut best = vec![f32::INFINITY; side * side];
     best[0] = 0.0;
     let mut picks: Vec<Vec<u16>> = Vec::with_capacity(options.len());
-    let lengths = |split: &Split, is_mirrored: usize| {
+    let lengths = |split: &Split, orientation: usize| {
         let (near, far) = (split.cost.0 as usize, split.cost.1 as usize);
-        match is_mirrored {
+        match orientation {
             0 => (near, far),
             _ => (far, near),
         }
@@ -113,9 +113,9 @@ fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
         let mut pick = vec![u16::MAX; side * side];
         for (index, split) in options.iter().enumerate() {
             interrupt::check();
-            for is_mirrored in 0..2 {
-                let (near, far) = lengths(split, is_mirrored);
-                if (is_mirrored == 1 && near == far) || near.max(far) >= side {
+            for orientation in 0..2 {
+                let (near, far) = lengths(split, orientation);
+                if (orientation == 1 && near == far) || near.max(far) >= side {
                     continue;
                 }
                 for used in 0..side - near {
@@ -127,7 +127,7 @@ fn knapsack_of_two(options: &[&[Split]], side: usize) -> Option<Vec<Split>> {
                         let value = value + split.value;
                         if value < *next {
                             *next = value;
-                            *pick = (2 * index + is_mirrored) as u16;
+                            *pick = (2 * index + orientation) as u16;
                         }
                     }
                 }

@@ -3,8 +3,8 @@
 //! Two *fronts* leave the root, one in each direction, and advance in every slot by a lightpath of
 //! several links. A front that advances by l links leaves a gap of l - 1 ranks behind, which
 //! lightpaths of one link fill later, from both ends. An advance by l links thus uses 2 l - 1
-//! channels in total, over several slots. With c channels per direction, a front can advance by a =
-//! (c + 1) / 2 links in every slot; the greatest length up to a that divides N is the *usual*
+//! channels in total, over several slots. With c channels per direction, a front can advance by
+//! a = (c + 1) / 2 links in every slot; the greatest length up to a that divides N is the *usual*
 //! length. While too few gaps are open to keep all channels busy, the front advances by the longest
 //! possible lightpath: this costs hardly more, and the gap behind it fills the channels later. Once
 //! the fronts have met, unused channels split the gaps.

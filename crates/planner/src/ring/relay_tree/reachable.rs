@@ -6,8 +6,8 @@
 
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 
-/// Returns the numbers of ranks that a block of `origin` reaches clockwise and counter-clockwise, N
-/// - 1 in total. `None` if cuts separate some rank.
+/// Returns the numbers of ranks that a block of `origin` reaches clockwise and counter-clockwise,
+/// N - 1 in total. `None` if cuts separate some rank.
 pub(crate) fn sides(ring: &WdmRing, origin: u32) -> Option<(u32, u32)> {
     let others = ring.ranks - 1;
     let clockwise = room(ring, origin, Direction::Clockwise);
