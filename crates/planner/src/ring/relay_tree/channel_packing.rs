@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use crate::ring::relay_tree::tree::TreeEdge;
+use super::tree::TreeEdge;
 use opticoll_base::interrupt;
 
 /// Lightpath: an edge of the tree, rotated to its owner.

@@ -15,9 +15,10 @@
 //! is at most c. See [`crate::ring::relay_tree::few_ports`]. **Light trees.** See
 //! [`crate::ring::relay_tree::light_trees`].
 
-use crate::ring::relay_tree::lightpath_requests::{self, LightpathRequest, PlacedRequest};
-use crate::ring::relay_tree::tree::{self, Reserve, TreeEdge};
-use crate::{PlannerError, ring::relay_tree::few_ports, ring::relay_tree::reachable};
+use super::lightpath_requests::{self, LightpathRequest, PlacedRequest};
+use super::tree::{self, Reserve, TreeEdge};
+use super::{few_ports, reachable};
+use crate::PlannerError;
 use opticoll_base::interrupt;
 use opticoll_bounds::wdm_ring;
 use opticoll_fabric::family::wdm_ring::BrokenLink;

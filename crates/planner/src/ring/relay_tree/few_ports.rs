@@ -12,7 +12,7 @@
 //! slots. Each slot is filled, within its ports and channels, with edges whose parent has the
 //! block, those with the most ranks behind them first.
 
-use crate::ring::relay_tree::tree::{TreeEdge, TreeGap, apply};
+use super::tree::{TreeEdge, TreeGap, apply};
 use opticoll_base::interrupt;
 
 /// Returns the tree of the fewest slots found whose slots have at most `ports` edges and total

@@ -1,7 +1,7 @@
 //! Ways to split one gap in one slot, with their lengths in this slot and their prices in later
 //! slots.
 
-use crate::ring::relay_tree::prices::IMPOSSIBLE;
+use super::prices::IMPOSSIBLE;
 use opticoll_base::interrupt;
 
 /// Way to split a gap.

@@ -1,6 +1,6 @@
 //! Choice of a split for every gap: a knapsack with a budget of channels for each direction.
 
-use crate::ring::relay_tree::gap_splits::{Split, best_by_total, one_end, splits};
+use super::gap_splits::{Split, best_by_total, one_end, splits};
 use opticoll_base::interrupt;
 
 /// Returns a split for every gap, mirrored where necessary, within `channels` of each direction.

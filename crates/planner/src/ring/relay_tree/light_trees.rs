@@ -12,8 +12,8 @@
 //! **broadcast.** Either one light tree in each direction, with c chunks in a slot; or all the way
 //! around in one direction for every chunk, with 2c chunks in a slot, if light reaches so far.
 
-use crate::ring::relay_tree::lightpath_requests::{self, LightpathRequest};
-use crate::ring::relay_tree::reachable;
+use super::lightpath_requests::{self, LightpathRequest};
+use super::reachable;
 use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::Collective;

@@ -13,7 +13,7 @@
 //! had it before the slot. No slot has more than c channels in a direction. Time and memory are
 //! linear in N.
 
-use crate::ring::relay_tree::tree::TreeEdge;
+use super::tree::TreeEdge;
 use opticoll_base::interrupt;
 
 /// Gap behind a front, or between both fronts: `size` ranks without the block after the rank

@@ -8,12 +8,9 @@
 //! must assign channels to the rotations ([`channel_packing`]). For very many ranks the tree is
 //! built without a search ([`linear_tree`]).
 
-use crate::ring::relay_tree::tree::{self, Reserve, TreeEdge};
-use crate::{
-    Form, MOST_TRANSFERS, PlannerError, empty_plan, ring::relay_tree::channel_packing,
-    ring::relay_tree::faulty_ring, ring::relay_tree::light_trees, ring::relay_tree::linear_tree,
-    ring::relay_tree::small_rings, selection::named,
-};
+use super::tree::{self, Reserve, TreeEdge};
+use super::{channel_packing, faulty_ring, light_trees, linear_tree, small_rings};
+use crate::{Form, MOST_TRANSFERS, PlannerError, empty_plan, selection::named};
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
 use opticoll_bounds::wdm_ring;
@@ -36,7 +33,8 @@ const MAX_TABLE_ENTRIES: u64 = 1 << 25;
 /// longer to prove and to simulate than to find.
 const MAX_SEARCHED_TRANSFERS: u64 = 1 << 22;
 
-/// Maximum excess of slots over the lower bound in this case, as a divisor: 1/50, or 2 %.
+/// Maximum relative excess of slots over the lower bound with which the tree of [`linear_tree`] is
+/// used above [`MAX_SEARCHED_TRANSFERS`], as a divisor: 1/50.
 const EXCESS_DIVISOR: u32 = 50;
 
 /// Plans an all_gather along rotated relay trees in the fewest slots found, with one chunk per

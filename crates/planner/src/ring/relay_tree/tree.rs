@@ -8,11 +8,9 @@
 //! splits that leave the least price within a total length of 2c. Each split may then be mirrored,
 //! so that neither direction exceeds c. Prices are adjusted again after each slot.
 
-use crate::ring::relay_tree::gap_splits::Split;
-use crate::ring::relay_tree::knapsack::choose;
-use crate::ring::relay_tree::prices::{
-    IMPOSSIBLE, PriceProblem, PriceTable, adjust, count_by_size,
-};
+use super::gap_splits::Split;
+use super::knapsack::choose;
+use super::prices::{IMPOSSIBLE, PriceProblem, PriceTable, adjust, count_by_size};
 use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::Direction;
 
