@@ -136,8 +136,8 @@ const MAX_SLOTS: usize = 64;
 /// search without gain takes 8 s of 15 s (measured with 1,024 ranks, 1 KiB, `on_change`).
 const MAX_RANKS_OF_UNCONDITIONAL_SEARCH: u32 = 64;
 
-/// Minimum ratio of the time of other planners' plans to the estimated least time of bundles at
-/// which larger rings are searched.
+/// Minimum ratio of the time of other planners' plans to the least estimated time of bundles from
+/// which on larger rings are searched.
 const MIN_TIME_RATIO: f64 = 1.03;
 
 impl Recipe for Bundles {

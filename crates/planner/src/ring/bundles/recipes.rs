@@ -133,6 +133,7 @@ pub(super) fn fastest(ring: &WdmRing, model: &TimeModel) -> Option<TimedRecipe> 
     cache::fastest(ring, model, || search(ring, model))
 }
 
+/// Searches for the fastest recipe among those with and without a meeting.
 fn search(ring: &WdmRing, model: &TimeModel) -> Option<TimedRecipe> {
     // Without a meeting, an all_reduce is a reduce_scatter followed by an all_gather with the same
     // tree.

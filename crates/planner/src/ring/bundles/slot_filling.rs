@@ -104,8 +104,8 @@ impl Loads {
         }
     }
 
-    /// Adds `count` equal lightpaths to parts with room and returns the part of each. `None`,
-    /// without a change, if one has no room.
+    /// Adds `count` equal lightpaths to parts with room and returns the part of each. Returns
+    /// `None`, without a change, if a lightpath has no room.
     fn try_add(
         &mut self,
         direction: usize,
@@ -146,7 +146,9 @@ struct OpenClass {
 /// Next extension of an edge class. The value is 0 if no gap would save by another edge.
 #[derive(Debug, Clone, Copy, Default)]
 struct Extension {
+    /// Number of further lightpaths.
     lightpaths: u32,
+    /// Maximum number of tree edges that these lightpaths carry.
     edges: usize,
     /// Saving for each link of the lightpaths.
     value: f32,
@@ -155,8 +157,11 @@ struct Extension {
 /// State of a slot that is being filled.
 struct Filling<'a> {
     grouping: &'a Grouping,
+    /// Lengths that lightpaths may have, in links, ascending.
     lengths: &'a [u32],
+    /// Price of filling a gap in later slots, by its size.
     later: &'a [f32],
+    /// Maximum number of pieces on a lightpath.
     volume: u32,
     weights: ChoiceWeights,
     gaps: Vec<OpenGap>,
@@ -525,9 +530,9 @@ pub(super) fn slot_of_classes(
     })
 }
 
-/// Fills a slot for `gaps`, at the price of its links and the costs of gaps in later slots. Returns
-/// the slot and the gaps that remain. If closed walks have no channels, the search is repeated with
-/// one channel less in their part; `None` if none is left.
+/// Fills a slot for `gaps`, given the price of its links and the prices of gaps in later slots.
+/// Returns the slot and the gaps that remain. If a part of the channels has no closed walks, the
+/// search is repeated with one channel less in this part; returns `None` if no channel remains.
 pub(super) fn fill_slot(
     grouping: &Grouping,
     lengths: &[u32],

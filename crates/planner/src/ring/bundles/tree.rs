@@ -146,6 +146,7 @@ impl TreeSearch<'_> {
         })
     }
 
+    /// Returns the partial trees after the first slot.
     fn partials(&self) -> Vec<Partial> {
         let partial = |first: &FirstSlot| Partial {
             gaps: gaps_between(self.grouping.ranks, &first.roots),

@@ -166,6 +166,8 @@ impl<'a> DeliverySearch<'a> {
         self.cost == 0
     }
 
+    /// Returns a delivery with a random channel and, in two of three cases, a random slot or the
+    /// opposite direction.
     fn changed(&mut self, old: Delivery) -> Delivery {
         let generator = &mut self.generator;
         let mut new = Delivery {
