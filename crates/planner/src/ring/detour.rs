@@ -21,6 +21,8 @@
 //! the reach of light; in this case its two phases are planned one by one by
 //! [`crate::combined::two_phases`].
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::assembly::{Assembly, Move};
@@ -248,7 +250,7 @@ fn adapt(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Plan, P
     let planned = planned.plan.into_written_out();
     let mut plan = match kind {
         CollectiveKind::AllReduce => reroute(ring, &planned)?,
-        _ => relay(&faulty, &planned, question)?,
+        _ => relay(&faulty, &planned, &inner)?,
     };
     plan = time_reversal::towards(plan, question.collective)?;
     plan.fabric = question.fabric.clone();
@@ -321,7 +323,7 @@ fn relay(ring: &WdmRing, planned: &Plan, question: &Question<'_>) -> Result<Plan
         hops: Vec::new(),
         transfers: 0,
     };
-    for mut indices in lightpaths_by_slot(planned) {
+    for (slot, mut indices) in (0..).zip(lightpaths_by_slot(planned)) {
         // Transfers that share a lightpath continue to share it.
         let lightpath = |index: &usize| (planned.schedule.ends(*index), planned.light[*index]);
         indices.sort_by_key(lightpath);
@@ -339,13 +341,17 @@ fn relay(ring: &WdmRing, planned: &Plan, question: &Question<'_>) -> Result<Plan
         }
         moves.sort_by_key(|(transfer, direction, _)| relay.order(transfer, *direction));
         for (transfer, direction, chunks) in moves {
-            relay.send(&transfer, direction, &chunks);
+            relay.send(&transfer, direction, &chunks, slot);
         }
         question.fits(relay.transfers)?;
     }
     let hops = useful_hops(ring, collective, relay.hops);
+    // Early slots may be long: the slots of the plan without cuts may take less time.
+    let choices = [0, u32::MAX].map(|max_earliest| place(ring, &hops, max_earliest));
+    let time = |placed: &Vec<PlacedRequest>| time(question, ring, collective, &hops, placed);
+    let fastest = choices.into_iter().min_by_key(time).unwrap_or_default();
     let (mut requests, mut placed) = (Vec::new(), Vec::new());
-    for (hop, placed_hop) in hops.iter().zip(place(ring, &hops)) {
+    for (hop, placed_hop) in hops.iter().zip(fastest) {
         requests.extend(hop.requests());
         placed.resize(requests.len(), placed_hop);
     }
@@ -409,8 +415,30 @@ fn useful_hops(ring: &WdmRing, collective: Collective, hops: Vec<RelayHop>) -> V
     useful
 }
 
-/// Places each lightpath in the earliest slot after those that bring its chunks.
-fn place(ring: &WdmRing, hops: &[RelayHop]) -> Vec<PlacedRequest> {
+/// Returns the time of the slots of placed lightpaths, in picoseconds.
+fn time(
+    question: &Question<'_>,
+    ring: &WdmRing,
+    collective: Collective,
+    hops: &[RelayHop],
+    placed: &[PlacedRequest],
+) -> u128 {
+    let mut bytes_by_slot: BTreeMap<u32, u64> = BTreeMap::new();
+    for (hop, placed) in hops.iter().zip(placed) {
+        let chunks = hop.chunks();
+        let bytes = chunks.map(|chunk| collective.chunk_bytes(question.size, chunk).get());
+        let max_bytes = bytes_by_slot.entry(placed.slot).or_default();
+        *max_bytes = bytes.sum::<u64>().max(*max_bytes);
+    }
+    let cost = question.slot_cost(ring);
+    let slots = bytes_by_slot.into_values();
+    let times = slots.map(|bytes| u128::from(cost.slots(1, Bytes::new(bytes), 0)));
+    times.sum()
+}
+
+/// Places each lightpath in the earliest slot after those that bring its chunks, and not before its
+/// slot in the plan without cuts, or `max_earliest` if that slot comes earlier.
+fn place(ring: &WdmRing, hops: &[RelayHop], max_earliest: u32) -> Vec<PlacedRequest> {
     let mut occupancy = Occupancy::new(ring);
     // The first slot in which a rank can send a chunk that it received.
     let mut ready: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -419,7 +447,8 @@ fn place(ring: &WdmRing, hops: &[RelayHop]) -> Vec<PlacedRequest> {
         let slots = hop
             .chunks()
             .filter_map(|chunk| ready.get(&(request.source, chunk)));
-        let from = slots.copied().max().unwrap_or(0);
+        let earliest = request.earliest.min(max_earliest);
+        let from = slots.copied().fold(earliest, u32::max);
         // The number of slots is not limited, so that a free one always exists.
         let placed = occupancy.take(request, from, u32::MAX).unwrap_or_default();
         let rank = request.at(ring.ranks, request.length);
@@ -485,7 +514,13 @@ impl RelayState<'_> {
     }
 
     /// Sends chunks from rank to rank, each time as far as light reaches.
-    fn send(&mut self, transfer: &Transfer, direction: Direction, chunks: &[(u32, u32)]) {
+    fn send(
+        &mut self,
+        transfer: &Transfer,
+        direction: Direction,
+        chunks: &[(u32, u32)],
+        slot: u32,
+    ) {
         let links = self
             .ring
             .hops(transfer.source, transfer.destination, direction);
@@ -499,7 +534,7 @@ impl RelayState<'_> {
                 direction,
                 length: reach.min(links - behind),
                 shared: false,
-                earliest: 0,
+                earliest: slot,
                 after: None,
             };
             let next = request.at(self.ring.ranks, request.length);
