@@ -111,7 +111,7 @@ impl From<FluidError> for SimulationError {
 impl From<PacketError> for SimulationError {
     fn from(problem: PacketError) -> SimulationError {
         match problem {
-            PacketError::BrokenOff => SimulationError::Stopped(problem.to_string()),
+            PacketError::Stopped => SimulationError::Stopped(problem.to_string()),
             PacketError::Unit(problem) => problem.into(),
             _ => SimulationError::refused("packets", problem),
         }

@@ -1,53 +1,58 @@
-//! Networks chunk by chunk: virtual channels, credits and finite buffers.
+//! Packet-level simulation of electrical networks: virtual channels, credits and finite buffers.
 //!
 //! # The model
 //!
-//! **Messages.** A message waits for its terminal's *sequencing* delay, one message at a time, is cut
-//! into packets, and packets into chunks; last pieces may be short, and an empty message is one chunk.
-//! A terminal cuts the next packet when the one before has been given the time of so many *full* chunks
-//! on its link, unless chunks of twice its buffer wait already. The chunk is the unit of all that
-//! follows: it is stored and forwarded, routed, buffered and credited as one. Its time on a link
-//! is that of its true length; its place in a buffer is a full chunk's.
+//! **Messages.** A terminal *sequences* its messages one at a time, each with a fixed delay. Then
+//! it cuts the message into packets and the packets into chunks. The last packet and the last chunk
+//! may be short; an empty message is one chunk. The terminal cuts the next packet when its link had
+//! the time to send all chunks of the packet before, each counted as a full chunk. It pauses while
+//! the chunks that wait at the terminal fill twice the terminal buffer. Chunks are the unit of
+//! everything below: each chunk is routed, buffered, credited, stored and forwarded as a whole. A
+//! short chunk takes its true length on a link and the place of a full chunk in a buffer.
 //!
-//! **Links.** With rate B, router delay d (none at terminals) and latency l, a chunk of b bytes that
-//! starts at s frees the link at s + b/B and arrives at s + b/B + d + l. Where the
-//! router delay occupies the port ([`RouterDelay::OccupiesPort`]), it is free at s + b/B + d only.
-//! Routers move any number of chunks at once from inputs to outputs.
+//! **Links.** Let a link have rate B and latency l, and let its sender have router delay d (0 for
+//! terminals). A chunk of b bytes that starts at time s arrives at s + b/B + d + l. The link is
+//! free again at s + b/B, or at s + b/B + d if the router delay occupies the port
+//! ([`RouterDelay::OccupiesPort`]). A router moves any number of chunks at once from its inputs to
+//! its outputs.
 //!
-//! **Virtual channels.** Each link has some, each with a buffer of so many chunks. A chunk holds a
-//! place from when its sender accepts it for that channel, through waiting and transmission, until
-//! the next router has accepted it for the channel after; so one number stands for the sender's
-//! and the receiver's buffer and the wire between. A chunk that comes to a router is routed; if its next
-//! channel has room it is accepted and a credit goes back, which arrives after the credit
-//! delay and the latency of the link it came over. Otherwise it waits in line for that channel and
-//! keeps its place in the one before: back-pressure. Terminals accept everything at once.
+//! **Virtual channels.** Each link has one or more virtual channels, each with a buffer for a fixed
+//! number of chunks. A chunk holds a place of that buffer from the time its sender accepts it for
+//! the channel, through waiting and transmission, until the next router accepts it for the
+//! following channel. The buffer therefore stands for the buffers of sender and receiver and for
+//! the wire between them. A router routes an arriving chunk at once. If the next channel has room,
+//! the router accepts the chunk and returns a credit, which arrives after the credit delay and the
+//! latency of the chunk's last link. Otherwise the chunk waits in the queue for that channel and
+//! keeps its place in the channel before: back-pressure. Terminals accept every chunk at once.
 //!
-//! **Arbitration.** A free link takes the first accepted chunk of the highest channel
-//! ([`Arbitration::Strict`]: what is further on its way goes first), or of the channels in turn. A
-//! chunk that finds its link idle has it.
+//! **Arbitration.** A free link serves the highest channel that has accepted chunks
+//! ([`Arbitration::Strict`]: chunks that are further along their route go first), or the channels
+//! in turn. Each channel is first come, first served. A chunk that finds its link idle is sent at
+//! once.
 //!
-//! **Overheads.** Handing something on inside a terminal or router takes a little ([`Overheads`]):
-//! from the caller to the terminal, after sequencing, from cutting to queueing, from queueing to an idle
-//! link, and in routers from accepting to an idle link (`handover`); `send` per chunk on a link;
-//! `notice` to tell the receiver; `credit` per credit. They are the middles of ranges, or drawn from
-//! them where a seed for `jitter` is given.
+//! **Overheads.** Each hand-over inside a terminal or router takes a short time ([`Overheads`]).
+//! `handover` applies between caller and terminal, after sequencing, between cutting and queueing,
+//! between queueing and an idle link, and in routers between accepting a chunk and an idle link.
+//! `send` applies once per chunk and link, `notice` once per message at the receiver, `credit` once
+//! per credit. Each delay is the middle of its range, or is drawn from the range if a seed for
+//! `jitter` is given.
 //!
-//! **Times of an empty network.** So a message of one chunk of b bytes over r routers takes
+//! **Times of an empty network.** A message of one chunk of b bytes over r routers takes
 //! `sequencing + 4 handover + notice` at its ends, `b/B + send` on each of its r + 1 links, and
 //! `d + handover` in each router.
 //!
-//! **Deadlock.** Why routes never wait in a circle is said where they are made. It is checked as
-//! well: if nothing can move any more, the run ends with [`PacketError::Stuck`], which names a circle
-//! of channels.
+//! **Deadlock.** The routing modules prove that their routes are free of deadlock. The engine
+//! checks as well: if no chunk can move, the run ends with [`PacketError::Deadlock`], which names a
+//! cycle of channels.
 //!
-//! **Time** is in whole picoseconds; transmission is rounded up. Events of one time happen in the
-//! order of their kind, then of the number of the link, channel or terminal that they happen to, from
-//! the highest down; nothing else decides, so a run is repeated exactly.
+//! **Time** is a whole number of picoseconds; transmission times are rounded up. Events of the same
+//! time happen in the order of their kind, and within a kind in descending order of the link,
+//! channel or terminal concerned. No other order exists, so runs are reproducible.
 //!
-//! The model is that of CODES's dragonfly (Mubarak et al., A Case Study in Using Massively Parallel
-//! Simulation for Extreme-Scale Torus Network Codesign, 2014, and its dragonfly counterpart), with
-//! progressive adaptive routing (Jiang, Kim and Dally, Indirect Adaptive Routing on Large Scale
-//! Interconnection Networks, 2009) given the channels it needs.
+//! The model is that of the dragonfly of CODES (Mubarak et al., A Case Study in Using Massively
+//! Parallel Simulation for Extreme-Scale Torus Network Codesign, 2014, and its dragonfly
+//! counterpart). Progressive adaptive routing (Jiang, Kim and Dally, Indirect Adaptive Routing on
+//! Large Scale Interconnection Networks, 2009) gets the number of channels that it needs.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
@@ -56,33 +61,36 @@
 //! let fabric = Fabric::parse(
 //!     "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,rate=10GB/s",
 //! )?;
-//! let work = PacketWork { traffic: vec![Traffic::uniform("2KiB".parse()?, "1us".parse()?, 10)], ..PacketWork::default() };
+//! let work = PacketWork {
+//!     traffic: vec![Traffic::uniform("2KiB".parse()?, "1us".parse()?, 10)],
+//!     ..PacketWork::default()
+//! };
 //! let outcome = packet::simulate(&fabric, &work, &PacketOptions::default())?;
 //! assert_eq!(outcome.message_latency.count(), 720);
 //! assert_eq!(outcome.bytes_delivered, 720 * 2048);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod border;
+mod arena;
 mod channel;
+mod deadlock;
 mod delays;
-mod division;
 mod dragonfly;
 mod driven;
 mod engine;
 mod event_queue;
+mod exchange;
 mod expected;
 mod machine;
+mod partition;
 mod paths;
 mod plan;
-mod pool;
 mod port;
 mod result;
 mod routes;
 mod run;
 mod settings;
 mod steps;
-mod stuck;
 mod traffic;
 
 use thiserror::Error;
@@ -101,38 +109,38 @@ pub use plan::{simulate_plan, work_of};
 pub use settings::{PacketSettings, RankPlacement, SETTINGS};
 pub use traffic::{Draws, Traffic};
 
-/// Why a simulation was refused or broken off.
+/// Errors of packet-level simulations, for input that is refused and for runs that stop early.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PacketError {
-    /// No fabric that packets travel.
+    /// The fabric has no electrical links.
     #[error("packets need an electrical fabric, such as a dragonfly; got {family}")]
     Fabric {
-        /// The family given.
+        /// Family of the fabric.
         family: &'static str,
     },
-    /// The network knows its links only, not what they join.
+    /// The network does not say which vertices a link connects.
     #[error("link {link} has no known ends; packets need links with a router at each end")]
     Ends {
-        /// The link's index.
+        /// Index of the link.
         link: u32,
     },
-    /// A link that the model has no place for.
+    /// A link that the model does not support.
     #[error("{link}: {problem}")]
     Link {
-        /// The link in words.
+        /// Name of the link.
         link: String,
-        /// Why it does not fit.
+        /// Reason why the model does not support the link.
         problem: &'static str,
     },
-    /// An option out of its range.
+    /// An option outside its range.
     #[error("{option} {problem}")]
     Option {
-        /// The option.
+        /// Name of the option.
         option: &'static str,
-        /// What is wrong and what would do.
+        /// Reason, and values that are accepted.
         problem: String,
     },
-    /// The schedule is for another number of ranks.
+    /// The schedule and the fabric differ in their number of ranks.
     #[error("the schedule is for {schedule} ranks, the fabric has {fabric}")]
     Ranks {
         /// Ranks of the schedule.
@@ -140,126 +148,128 @@ pub enum PacketError {
         /// Ranks of the fabric.
         fabric: u32,
     },
-    /// The placement of ranks is no permutation.
+    /// The placement of ranks is not a permutation.
     #[error("the placement must name each of the {ranks} terminals once, in order of rank")]
     Placement {
-        /// The number of ranks.
+        /// Number of ranks.
         ranks: u32,
     },
-    /// A rank that some route does not lead to, or that has no link.
+    /// A rank without links, or a route that does not end at its destination.
     #[error("rank {rank} is not reached by links")]
     Unreachable {
-        /// The rank.
+        /// Number of the rank.
         rank: u32,
     },
-    /// Fixed routes that need too many virtual channels to be free of deadlock.
+    /// Fixed routes that need more virtual channels than supported to be free of deadlock.
     #[error(
-        "the routes of this fabric need {needed} virtual channels to be free of deadlock; at most {most} are given"
+        "the routes of this fabric need {needed} virtual channels to be free of deadlock; at most \
+         {most} are given"
     )]
     Channels {
-        /// Channels that they need.
+        /// Number of channels that the routes need.
         needed: u32,
-        /// Channels that a link may have.
+        /// Maximum number of channels of a link.
         most: u32,
     },
-    /// Nothing ends the simulation.
+    /// Neither traffic nor a collective ends the simulation.
     #[error(
         "traffic without a number of messages goes on until a collective ends; give one of both"
     )]
     Endless,
-    /// More messages than 32 bits count.
+    /// More messages than 32 bits can number.
     #[error("too many messages: they are numbered with 32 bits")]
     TooMany,
-    /// Simulated time came near the end of 64 bits.
+    /// The simulated time exceeds 2^60 ps (13 days).
     #[error("the simulated time exceeds 13 days; check sizes, rates and periods")]
     TooLong,
-    /// Chunks wait for one another in a circle.
+    /// A cycle of chunks, each of which waits for the next.
     #[error(
-        "deadlock: {chunks} chunks cannot move; each of these channels waits for the next and the last for the first: {names}"
+        "deadlock: {chunks} chunks cannot move; each of these channels waits for the next and the \
+         last for the first: {names}"
     )]
-    Stuck {
-        /// Chunks in the network.
+    Deadlock {
+        /// Number of chunks in the network.
         chunks: usize,
-        /// Link and channel, one after the other.
-        circle: Vec<(u32, u32)>,
-        /// The same in words.
+        /// Channels of the cycle in order: link and number of the channel on that link.
+        cycle: Vec<(u32, u32)>,
+        /// Names of the channels of the cycle.
         names: String,
     },
-    /// Broken off from outside.
+    /// The caller stopped the simulation.
     #[error("the simulation was broken off")]
-    BrokenOff,
-    /// A time or size left 64 bits.
+    Stopped,
+    /// A time or a size exceeds 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),
 }
 
 opticoll_base::named_enum! {
-    /// How chunks find their way on a dragonfly; other fabrics have fixed routes.
+    /// Routing of chunks on a dragonfly. Other fabrics have fixed routes.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum PacketRouting {
-        /// The shortest way.
+        /// Shortest routes.
         #[default]
         Minimal = "minimal",
-        /// By way of a random group (Valiant).
+        /// Routes through a random intermediate group (Valiant).
         NonMinimal = "valiant",
-        /// The less loaded of the two at the first router (UGAL-L).
+        /// The less loaded of both, decided at the first router (UGAL-L).
         Adaptive = "adaptive",
-        /// The same, and once more at the second router.
+        /// As adaptive, decided once more at the second router.
         Progressive = "progressive",
     }
 
-    /// What a router's delay keeps busy.
+    /// Effect of the router delay on the output port.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum RouterDelay {
-        /// Nothing: chunks are in it one behind the other.
+        /// None: several chunks can be in the router's pipeline.
         #[default]
         Pipelined = "pipelined",
-        /// The output port.
+        /// The router delay occupies the output port.
         OccupiesPort = "occupies_port",
     }
 
-    /// Which channel a free link serves.
+    /// Order in which a free link serves its virtual channels.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum Arbitration {
-        /// The highest that has chunks, decided ahead: as soon as a chunk comes and no others wait, however
-        /// many chosen chunks the link has still to send; otherwise when the link has sent those. CODES does
-        /// this.
+        /// The highest channel that has chunks, chosen ahead of time as in CODES: when a chunk
+        /// arrives and no other chunk waits, even if the link still has to send chunks chosen
+        /// before; otherwise when the link has sent the chunks chosen before.
         #[default]
         Ahead = "ahead",
-        /// The highest that has chunks, when the link is free.
+        /// The highest channel that has chunks when the link becomes free.
         Strict = "strict",
-        /// One after the other, when the link is free.
+        /// Round robin: the next channel that has chunks when the link becomes free.
         RoundRobin = "round_robin",
     }
 
-    /// How a rank issues the messages of a step.
+    /// Order in which a rank sends the messages of a step.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum Issue {
-        /// The next when the one before has left.
+        /// Each message when the message before has left.
         #[default]
         Sequential = "sequential",
-        /// All at once.
+        /// All messages at the same time.
         Together = "together",
     }
 }
 
-/// The bytes of the buffer of a virtual channel, by what its link leads to.
+/// Buffer size of each virtual channel, by the class of its link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Buffers {
-    /// Links within a group, or between routers where there are no groups.
+    /// Bytes on links within a group, or between routers of a network without groups.
     pub local: Bytes,
-    /// Links between groups.
+    /// Bytes on links between groups.
     pub global: Bytes,
-    /// Links from and to terminals.
+    /// Bytes on links from and to terminals.
     pub terminal: Bytes,
 }
 
-/// A range of delays, evenly drawn from or taken at its middle.
+/// Range of a delay. The delay is drawn uniformly from the range, or is its middle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Spread {
-    /// The shortest.
+    /// Minimum.
     pub least: Time,
-    /// From the shortest to the longest.
+    /// Maximum minus minimum.
     pub range: Time,
 }
 
@@ -272,23 +282,23 @@ impl Spread {
     }
 }
 
-/// The small delays inside terminals and routers.
+/// Short delays inside terminals and routers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Overheads {
-    /// Per message, one at a time.
+    /// Time per message at its terminal, which sequences one message at a time.
     pub sequencing: Time,
-    /// From one part of a terminal or router to the next.
+    /// Time of each hand-over inside a terminal or router.
     pub handover: Spread,
-    /// Per chunk on a link.
+    /// Time per chunk on a link.
     pub send: Spread,
-    /// From the arrival of the last chunk to the receiver.
+    /// Time from the arrival of the last chunk to the notice of the receiver.
     pub notice: Spread,
-    /// Per credit.
+    /// Time per credit.
     pub credit: Spread,
 }
 
 impl Overheads {
-    /// Those of CODES's dragonfly: 10 ns of sequencing; its ranges of random delays.
+    /// Delays of CODES's dragonfly: 10 ns of sequencing, and CODES's ranges of random delays.
     pub const CODES: Overheads = Overheads {
         sequencing: Time::from_ps(10_000),
         handover: Spread::new(500, 500),
@@ -297,7 +307,7 @@ impl Overheads {
         credit: Spread::new(5, 1_000),
     };
 
-    /// None at all.
+    /// No delays.
     pub const NONE: Overheads = Overheads {
         sequencing: Time::ZERO,
         handover: Spread::new(0, 0),
@@ -307,45 +317,45 @@ impl Overheads {
     };
 }
 
-/// The parameters of the model.
+/// Parameters of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketOptions {
-    /// Bytes of a packet.
+    /// Size of a packet, at most 1 GiB.
     pub packet: Bytes,
-    /// Bytes of a chunk, at most 1 MiB.
+    /// Size of a chunk, at most 1 MiB.
     pub chunk: Bytes,
-    /// Buffers of virtual channels.
+    /// Buffer sizes of the virtual channels.
     pub buffers: Buffers,
-    /// The way of chunks on a dragonfly.
+    /// Routing of chunks on a dragonfly.
     pub routing: PacketRouting,
-    /// The delay of a router.
+    /// Time of a chunk in a router.
     pub router_delay: Time,
-    /// What that keeps busy.
+    /// Effect of the router delay on the output port.
     pub router_delay_rule: RouterDelay,
-    /// The delay of a credit, beside the latency of its link.
+    /// Time of a credit in addition to the latency of its link.
     pub credit_delay: Time,
-    /// Which channel a free link serves.
+    /// Order in which a free link serves its virtual channels.
     pub arbitration: Arbitration,
-    /// The small delays.
+    /// Short delays inside terminals and routers.
     pub overheads: Overheads,
-    /// With a seed, the small delays are drawn from their ranges.
+    /// Seed for drawing the short delays. `None` uses the middle of each range.
     pub jitter: Option<u64>,
-    /// What the random choices of routing depend on.
+    /// Seed of the random choices of routing.
     pub seed: u64,
-    /// Fewer virtual channels than the routing needs, to see what they are for; `None` gives it
-    /// what it needs.
+    /// Maximum number of virtual channels of a link. Below the number that the routing needs,
+    /// deadlocks are possible. `None` provides as many as the routing needs.
     pub virtual_channels: Option<u32>,
-    /// The length at first of a bin of [`BufferTimeline`], doubled when there are too many; `None` measures
-    /// none.
+    /// Initial length of a bin of [`BufferTimeline`]; bins double when there are too many. `None`
+    /// records no timeline.
     pub timeline_bin: Option<Time>,
-    /// Threads that a dragonfly's groups are divided among, as far as that makes sense; the outcome is the
-    /// same.
+    /// Number of threads that share the groups of a dragonfly. The outcome does not depend on the
+    /// number of threads.
     pub cores: u32,
 }
 
 impl Default for PacketOptions {
-    /// CODES's dragonfly with packets of 2 KiB, chunks of 512 B and buffers of 16, 32 and 16 KiB;
-    /// a credit of 8 B at 5.25 GiB/s takes 1.42 ns.
+    /// Returns the parameters of CODES's dragonfly: packets of 2 KiB, chunks of 512 B and buffers
+    /// of 16, 32 and 16 KiB. A credit of 8 B at 5.25 GiB/s takes 1.42 ns.
     fn default() -> PacketOptions {
         PacketOptions {
             packet: Bytes::new(2048),
@@ -370,25 +380,26 @@ impl Default for PacketOptions {
     }
 }
 
-/// A schedule to be carried out.
+/// Schedule of a collective to be simulated.
 #[derive(Debug, Clone)]
 pub struct PacketCollective<'a> {
-    /// What moves.
+    /// Transfers and their steps.
     pub schedule: &'a Schedule,
-    /// The collective's size.
+    /// Size of the collective.
     pub size: Bytes,
-    /// The terminal of each rank; `None` puts rank r at terminal r.
+    /// Terminal of each rank; `None` places rank r at terminal r.
     pub placement: Option<Vec<u32>>,
-    /// How ranks issue the messages of a step.
+    /// Order in which a rank sends the messages of a step.
     pub issue: Issue,
-    /// What a rank spends before each send.
+    /// Time that a rank spends before each send.
     pub overhead: Time,
-    /// When all ranks begin.
+    /// Time at which all ranks begin.
     pub start: Time,
 }
 
 impl PacketCollective<'_> {
-    /// From 1 ns on, ranks in order, one message after the other, without overhead.
+    /// Creates a collective that starts at 1 ns, with rank r at terminal r, messages in sequence
+    /// and no overhead.
     pub fn new(schedule: &Schedule, size: Bytes) -> PacketCollective<'_> {
         PacketCollective {
             schedule,
@@ -401,28 +412,29 @@ impl PacketCollective<'_> {
     }
 }
 
-/// What is sent.
+/// Work of a simulation.
 #[derive(Debug, Clone, Default)]
 pub struct PacketWork<'a> {
-    /// A collective; the simulation ends when it does.
+    /// Collective; the simulation ends when the collective ends.
     pub collective: Option<PacketCollective<'a>>,
-    /// Traffic beside it, or alone.
+    /// Traffic beside the collective, or traffic alone.
     pub traffic: Vec<Traffic>,
 }
 
-/// How far a simulation is.
+/// Progress of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketProgress {
-    /// Events so far.
+    /// Number of events so far.
     pub events: u64,
-    /// Messages delivered so far.
+    /// Number of messages delivered so far.
     pub messages_delivered: u64,
-    /// The simulated time, in picoseconds.
+    /// Simulated time in picoseconds.
     pub time_ps: u64,
 }
 
 impl Traffic {
-    /// Measured uniform traffic from time 0 with seed 1: messages of `size` every `period`.
+    /// Creates measured uniform traffic from time 0 with seed 1. Every terminal sends `messages`
+    /// messages of `size`, one every `period`.
     pub fn uniform(size: Bytes, period: Time, messages: u32) -> Traffic {
         Traffic {
             pattern: Pattern::Uniform,
@@ -436,7 +448,7 @@ impl Traffic {
         }
     }
 
-    /// Uniform traffic beside a collective, until that ends, with seed 1.
+    /// Creates uniform traffic with seed 1 that lasts until the collective beside it ends.
     pub fn background(size: Bytes, period: Time) -> Traffic {
         Traffic {
             messages: None,
@@ -449,8 +461,8 @@ impl Traffic {
 /// Simulates work on a fabric.
 ///
 /// # Errors
-/// An option out of its range, a fabric or schedule that does not fit, a deadlock, or a time beyond
-/// 64 bits.
+/// Returns an error if an option is out of its range, the fabric or the schedule does not fit, the
+/// network deadlocks, or a time exceeds 64 bits.
 pub fn simulate(
     fabric: &Fabric,
     work: &PacketWork<'_>,
@@ -459,11 +471,12 @@ pub fn simulate(
     simulate_watched(fabric, work, options, &mut |_| true)
 }
 
-/// The same, telling `watch` about every million events how far it is; where that says no, it is broken
-/// off.
+/// Simulates work on a fabric and reports its progress to `watch` about every million events. The
+/// simulation stops when `watch` returns false.
 ///
 /// # Errors
-/// Those of [`simulate`], and [`PacketError::BrokenOff`].
+/// Returns the errors of [`simulate`], and [`PacketError::Stopped`] if `watch` stopped the
+/// simulation.
 pub fn simulate_watched(
     fabric: &Fabric,
     work: &PacketWork<'_>,

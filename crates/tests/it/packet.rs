@@ -301,25 +301,25 @@ fn crowded(
 }
 
 #[test]
-fn one_channel_deadlocks_and_the_circle_is_named() {
+fn one_channel_deadlocks_and_the_cycle_is_named() {
     let fabric = balanced(2);
     let network = fabric.network().unwrap();
     for routing in [PacketRouting::NonMinimal, PacketRouting::Progressive] {
-        let Err(PacketError::Stuck {
+        let Err(PacketError::Deadlock {
             chunks,
-            circle,
+            cycle,
             names,
         }) = crowded(routing, Some(1))
         else {
             panic!("{routing:?} did not deadlock");
         };
-        assert!(chunks > 0 && circle.len() > 1, "{circle:?}");
-        for (place, &(link, channel)) in circle.iter().enumerate() {
-            let next = circle[(place + 1) % circle.len()].0;
+        assert!(chunks > 0 && cycle.len() > 1, "{cycle:?}");
+        for (place, &(link, channel)) in cycle.iter().enumerate() {
+            let next = cycle[(place + 1) % cycle.len()].0;
             assert_eq!(channel, 0);
             // A chunk that came over the one waits for the other: they meet at a router.
             let met = network.ends(link).unwrap().1;
-            assert_eq!(met, network.ends(next).unwrap().0, "{circle:?}");
+            assert_eq!(met, network.ends(next).unwrap().0, "{cycle:?}");
             assert!(met >= network.ranks());
             assert!(names.contains(&network.link_name(link)), "{names}");
         }
@@ -356,7 +356,7 @@ fn traffic_that_never_ends_does_not_hide_a_deadlock() {
     };
     let outcome = packet::simulate(&fabric, &work, &options);
     assert!(
-        matches!(outcome, Err(PacketError::Stuck { .. })),
+        matches!(outcome, Err(PacketError::Deadlock { .. })),
         "{outcome:?}"
     );
 }

@@ -1,48 +1,50 @@
-//! Chunks, and the virtual channels whose buffers they hold.
+//! Chunks, and the virtual channels whose buffers they occupy.
 //!
-//! A channel's occupancy is the number of chunks that hold a place of its buffer: waiting to be sent,
-//! on the wire, and arrived but not yet accepted further on. Credits on their way back are kept as
-//! times in a list and taken in when somebody looks; an event is only made for a credit that somebody
-//! waits for. The first of them stands in the channel itself, for mostly it is the only one.
+//! The occupancy of a channel is the number of chunks that hold a place of its buffer: chunks that
+//! wait to be sent, chunks on the wire, and chunks that have arrived but are not yet accepted for
+//! their next channel. Each channel keeps the arrival times of returning credits in a list and
+//! applies them when the occupancy is read. An event exists only for a credit that a chunk waits
+//! for. The first credit is stored in the channel itself, because a channel rarely has more than
+//! one.
 
 use std::iter::repeat_n;
 
-use super::pool::{Linked, List, NONE, Pool};
+use super::arena::{Arena, Linked, List, NONE};
 
-/// A piece of a packet: what is routed, buffered and sent as one. One line of the cache.
+/// Part of a packet that is routed, buffered and sent as a whole. Fills one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Chunk {
     next: u32,
     pub(super) message: u32,
     pub(super) destination: u32,
-    /// The link it came over last, and holds a buffer of; where that leads, and how long it is.
+    /// Last link of the chunk, of whose buffer it holds a place; target and latency of that link.
     pub(super) link: u32,
     pub(super) router: u32,
     pub(super) latency: u64,
-    /// When its packet was made, in picoseconds.
+    /// Time in picoseconds at which its packet was cut.
     pub(super) made: u64,
-    /// What its random choices are drawn from.
+    /// Seed of its random choices.
     pub(super) draw: u64,
     pub(super) bytes: u32,
-    /// The part of the network that its message comes from, by whose number it is known until it is in
-    /// that of its destination.
+    /// Part of the network that the message comes from. `message` is the number in that part until
+    /// the chunk enters the part of its destination.
     pub(super) home: u8,
-    /// The part that `link` leads from.
+    /// Part that `link` leads from.
     pub(super) sender: u8,
-    /// The intermediate group that it is to visit; `NONE` if none or no more.
+    /// Intermediate group still to be visited; `NONE` if there is none.
     pub(super) detour: u32,
-    /// The channel of `link` whose buffer it holds.
+    /// Channel of `link` whose buffer it occupies.
     pub(super) channel: u8,
-    /// Routers passed.
+    /// Number of routers passed.
     pub(super) routers: u16,
-    /// Local hops made in the group it started in.
+    /// Number of local hops in the source's group.
     pub(super) local_hops: u8,
-    /// Global hops made.
+    /// Number of global hops.
     pub(super) global_hops: u8,
-    /// Whether it was sent by way of an intermediate group.
+    /// Whether the route includes an intermediate group.
     pub(super) detoured: bool,
-    /// Whether it is the last one of its message.
+    /// Whether the chunk is the last of its message.
     pub(super) last: bool,
 }
 
@@ -77,7 +79,7 @@ impl Chunk {
     }
 }
 
-/// A place of a buffer, by the link and channel, with the link's length and the part it leads from.
+/// Place in the buffer of a channel, with the link's latency and the part that the link leads from.
 pub(super) struct HeldBuffer {
     pub(super) link: u32,
     pub(super) channel: u32,
@@ -86,7 +88,7 @@ pub(super) struct HeldBuffer {
 }
 
 impl Chunk {
-    /// The place that it holds.
+    /// Returns the place that the chunk holds.
     #[inline]
     pub(super) fn held(&self) -> HeldBuffer {
         HeldBuffer {
@@ -107,10 +109,10 @@ impl Linked for Chunk {
     }
 }
 
-/// No credit is on its way.
+/// Time of a credit that does not come.
 const NEVER: u64 = u64::MAX;
 
-/// A credit on its way back.
+/// Credit on its way back.
 #[derive(Clone, Copy)]
 pub(super) struct Credit {
     time: u64,
@@ -126,51 +128,51 @@ impl Linked for Credit {
     }
 }
 
-/// Whether somebody waits for the next credit.
+/// State of the event for the next credit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wake {
-    /// Nobody.
+    /// No chunk waits for a credit.
     Unwanted,
-    /// Somebody, and no credit is on its way.
+    /// A chunk waits, and no credit is on its way.
     Wanted,
-    /// Somebody, and the event is on the event_queue.
+    /// A chunk waits, and the event queue holds the event of the next credit.
     Scheduled,
 }
 
-/// A virtual channel of a link. One line of the cache.
+/// Virtual channel of a link. Fills one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct VirtualChannel {
     /// Accepted chunks that wait for the link.
     pub(super) queue: List,
-    /// Chunks that wait for a place in the buffer; they still hold one of the link before.
+    /// Chunks that wait for a place in the buffer and still hold a place in the buffer before.
     pub(super) wait: List,
-    /// When the first credit on its way comes back, and those after it. Where the sender is in another
-    /// part of the network: when the last credit sent comes back.
+    /// Arrival time of the first credit, and the credits after it. If the sender is in another part
+    /// of the network, the arrival time of the last credit sent.
     first_credit: u64,
     credits: List,
     pub(super) waiting: u32,
     pub(super) occupied: u32,
     pub(super) capacity: u32,
-    /// The most that was ever occupied.
+    /// Maximum of `occupied` so far.
     pub(super) peak: u32,
-    /// What was put on the link.
+    /// Number of chunks sent on the link.
     pub(super) chunks: u64,
     pub(super) wake: Wake,
-    /// Where it is still to be seen if more was occupied than `peak`: the last of those doubts.
+    /// Last doubt about `peak`, if credits may be unknown that were on their way; `NONE` otherwise.
     pub(super) doubt: u32,
 }
 
-/// All virtual channels: those of link l are `l << shift` and the following.
+/// All virtual channels. Channel c of link l is at `(l << shift) + c`.
 #[derive(Clone)]
 pub(super) struct VirtualChannels {
     pub(super) list: Vec<VirtualChannel>,
     pub(super) shift: u32,
-    credits: Pool<Credit>,
+    credits: Arena<Credit>,
 }
 
 impl VirtualChannels {
-    /// `per_link` channels on each link, each with the link's capacity in chunks.
+    /// Creates `per_link` channels on each link, each with the link's capacity in chunks.
     pub(super) fn new(per_link: u32, capacities: impl Iterator<Item = u32>) -> VirtualChannels {
         let shift = per_link.next_power_of_two().ilog2();
         let channel = |capacity| VirtualChannel {
@@ -190,7 +192,7 @@ impl VirtualChannels {
         VirtualChannels {
             list: list.collect(),
             shift,
-            credits: Pool::new(),
+            credits: Arena::new(),
         }
     }
 
@@ -199,7 +201,7 @@ impl VirtualChannels {
         (link << self.shift) + channel
     }
 
-    /// Chunks that hold or wait for a buffer of the link's channels.
+    /// Returns the number of chunks that hold or wait for a buffer of the link's channels.
     pub(super) fn load(&mut self, link: u32, now: u64) -> u32 {
         let first = link << self.shift;
         (first..first + (1 << self.shift))
@@ -211,7 +213,7 @@ impl VirtualChannels {
             .sum()
     }
 
-    /// Takes in the credits that have come back.
+    /// Applies the credits that have come back by `now`.
     #[inline]
     pub(super) fn take_credits(&mut self, number: u32, now: u64) {
         let channel = &mut self.list[number as usize];
@@ -227,7 +229,8 @@ impl VirtualChannels {
         }
     }
 
-    /// Sends a credit back that comes at `time`, never before one sent earlier; returns when it does.
+    /// Sends back a credit that is due at `time`. Returns its arrival time, which is no earlier
+    /// than that of credits sent before.
     #[inline]
     pub(super) fn send_credit(&mut self, number: u32, now: u64, time: u64) -> u64 {
         self.take_credits(number, now);
@@ -243,7 +246,7 @@ impl VirtualChannels {
         time
     }
 
-    /// The same towards a sender in another part: says when the credit comes.
+    /// Returns the arrival time of a credit for a sender in another part, due at `time`.
     pub(super) fn return_credit(&mut self, number: u32, time: u64) -> u64 {
         let last = &mut self.list[number as usize].first_credit;
         *last = if *last == NEVER {
@@ -254,7 +257,7 @@ impl VirtualChannels {
         *last
     }
 
-    /// When the next credit comes back.
+    /// Returns the arrival time of the next credit.
     #[inline]
     pub(super) fn next_credit(&self, number: u32) -> Option<u64> {
         let first = self.list[number as usize].first_credit;
@@ -286,7 +289,7 @@ mod tests {
             assert_eq!(channels.next_credit(number), credits.front().copied());
             let occupied = channels.list[number as usize].occupied;
             assert_eq!(occupied as usize, credits.len());
-            // A chunk takes a place and gives it free again at a time to come.
+            // A chunk takes a place and releases it at a later time.
             channels.list[number as usize].occupied += 1;
             let back = channels.send_credit(number, now, now + 1 + late);
             assert_eq!(

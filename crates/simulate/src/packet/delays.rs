@@ -1,11 +1,11 @@
-//! The small delays of terminals and routers: fixed, or drawn. Each link that chunks leave over has draws
-//! of its own, so that what happens elsewhere does not change them.
+//! Short delays of terminals and routers, fixed or drawn at random. Each link has its own sequence
+//! of draws, so that events elsewhere do not change them.
 
 use super::port::PacketPort;
 use super::{Overheads, Spread};
 use opticoll_base::hash::hash;
 
-/// The overheads in picoseconds, with a seed where draws are wanted.
+/// Overheads in picoseconds, with the seed of the draws if there is one.
 #[derive(Clone)]
 pub(super) struct Delays {
     overheads: Overheads,
@@ -30,7 +30,7 @@ impl Delays {
         }
     }
 
-    /// The shortest that a chunk's sending and a credit may take.
+    /// Returns the minimum delay of sending a chunk and of a credit.
     pub(super) fn least(overheads: Overheads, jitter: Option<u64>) -> (u64, u64) {
         let delays = Delays::new(overheads, jitter);
         match jitter {
@@ -72,7 +72,7 @@ impl Delays {
     }
 }
 
-/// A delay drawn for a link that has had so many draws before.
+/// Returns the next drawn delay of a link; `draws` counts the link's draws so far.
 #[cold]
 fn draw(seed: u64, spread: Spread, draws: &mut u32, link: u32) -> u64 {
     *draws = draws.wrapping_add(1);

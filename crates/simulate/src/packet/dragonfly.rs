@@ -1,36 +1,37 @@
 //! Routing on a dragonfly.
 //!
-//! A *minimal* way goes to the router with the cable to the destination's group, over it, and to the
-//! destination's router; hops between equal routers vanish. *Non-minimal* (Valiant) ways go minimally
-//! to an intermediate group, drawn among those other than the source's, and minimally on; traffic
-//! within a group is always minimal. *Adaptive* routing (UGAL-L) chooses at the first router between
-//! the two by the chunks that hold or wait for the next link's buffers; equal loads go minimally.
-//! *Progressive* routing draws and compares anew at the second router, if that is still in the
-//! source's group and the way still minimal.
+//! *Minimal* routes go to the router with the cable to the destination's group, over that cable,
+//! and to the destination's router; hops from a router to itself are left out. *Non-minimal*
+//! (Valiant) routes go minimally to an intermediate group, drawn among the groups other than the
+//! source's, and minimally on to the destination; routes within a group are always minimal.
+//! *Adaptive* routing (UGAL-L) chooses between both at the first router by the number of chunks
+//! that hold or wait for the buffers of the next link; for equal loads it chooses the minimal
+//! route. *Progressive* routing draws and compares again at the second router, if that router is in
+//! the source's group and the route is still minimal.
 //!
-//! **Channels.** Write L for a local hop and G for a global one. Any way here is a part of
+//! **Channels.** Let L be a local hop and G a global hop. Any route is a part of
 //!
 //! ```text
 //! L0 G0 L1 G1 L2          minimal, non-minimal, adaptive
-//! L0 L1 G0 L2 G1 L3       progressive: the second router may be left by a second local hop
+//! L0 L1 G0 L2 G1 L3       progressive: a second local hop may leave the second router
 //! ```
 //!
-//! with the channel's number behind the letter: a global hop takes the number of global hops made, a
-//! local hop in the source's group that of local hops made there, and after the first and second
-//! global hop the two numbers above those. Order all channels of the dragonfly by their place in that
-//! line, before them the links from terminals, after them the links to terminals. Every chunk climbs
-//! that order; a chunk that holds the highest buffer that is full can therefore always go on, and
-//! nothing is ever stuck (Dally and Seitz, Deadlock-Free Message Routing in Multiprocessor
-//! Interconnection Networks, 1987).
+//! where the digit is the number of the channel. The channel of a global hop is the number of
+//! global hops before it. The channel of a local hop in the source's group is the number of local
+//! hops before it; after the first and second global hop, local hops use the two channels above.
+//! Order all channels of the dragonfly by their place in that line, after the links from terminals
+//! and before the links to terminals. Every chunk climbs this order, so a chunk that holds the
+//! highest full buffer can always advance, and no deadlock is possible (Dally and Seitz,
+//! Deadlock-Free Message Routing in Multiprocessor Interconnection Networks, 1987).
 
+use super::arena::NONE;
 use super::channel::{Chunk, VirtualChannels};
-use super::pool::NONE;
 use super::routes::Routes;
 use super::{PacketError, PacketRouting};
 use opticoll_base::hash::hash;
 use opticoll_fabric::fabric::Groups;
 
-/// The tables of a dragonfly.
+/// Routing tables of a dragonfly.
 #[derive(Clone)]
 pub(super) struct DragonflyRoutes {
     routing: PacketRouting,
@@ -39,22 +40,23 @@ pub(super) struct DragonflyRoutes {
     routers_per_group: u32,
     /// Per terminal, its router.
     router_of: Vec<u32>,
-    /// Per router, its group and its place in that.
+    /// Per router, its group and its place in the group.
     place_of: Vec<(u32, u32)>,
-    /// Per terminal, the link to it.
+    /// Per terminal, the link that leads to it.
     down: Vec<u32>,
-    /// Per router and router of its group, the link.
+    /// Per router and router of its group, the link between them.
     local: Vec<u32>,
-    /// Per group and peer, the link.
+    /// Per group and other group, the link between them.
     global: Vec<u32>,
-    /// Per group and peer, the router with that link.
+    /// Per group and other group, the router with the link between them.
     gateway: Vec<u32>,
-    /// Virtual channels on a link; higher numbers are not used.
+    /// Number of virtual channels in use on a link; higher channels are mapped to the last.
     channels: u32,
 }
 
 impl DragonflyRoutes {
-    /// With `most` channels, numbers above the last fold onto it, and the order is lost.
+    /// Builds the tables. With fewer than the needed channels (`most`), the numbers above the last
+    /// are mapped to the last, and deadlocks are possible.
     pub(super) fn new(
         dragonfly: &dyn Groups,
         routing: PacketRouting,
@@ -110,17 +112,18 @@ impl DragonflyRoutes {
         Ok(routes)
     }
 
-    /// The router of a terminal.
+    /// Returns the router of a terminal.
     pub(super) fn router_of(&self, terminal: u32) -> u32 {
         self.router_of[terminal as usize]
     }
 
-    /// Whether a link between routers leads to another group.
+    /// Returns whether a link between two routers leads to another group.
     pub(super) fn is_global(&self, from: u32, to: u32) -> bool {
         self.group(from) != self.group(to)
     }
 
-    /// Whether some way is missing, as where cables are half duplex and lead one way only.
+    /// Returns whether some route has no link, as with half-duplex cables, whose link leads one way
+    /// only.
     pub(super) fn lacks_links(&self) -> bool {
         let pairs =
             |count: u32| (0..count).flat_map(move |from| (0..count).map(move |to| (from, to)));
@@ -133,7 +136,8 @@ impl DragonflyRoutes {
         self.place_of[router as usize].0
     }
 
-    /// The next link from a router of `group` to another group, and whether it is global.
+    /// Returns the next link from a router of `group` to another group, and whether the link is
+    /// global.
     fn towards(&self, router: u32, group: u32, peer: u32) -> (u32, bool) {
         let entry = (group * self.groups + peer) as usize;
         let gateway = self.gateway[entry];
@@ -149,16 +153,17 @@ impl DragonflyRoutes {
         self.local[(router * self.routers_per_group + place) as usize]
     }
 
-    /// A group other than this one: of the g - 1, each has as many hashes as any other, within one.
-    fn drawn(&self, chunk: &Chunk, routers: u16, group: u32) -> u32 {
+    /// Draws one of the g - 1 other groups; the hashes are distributed evenly, up to one hash per
+    /// group.
+    fn draw_group(&self, chunk: &Chunk, routers: u16, group: u32) -> u32 {
         let draw = u128::from(hash(self.seed ^ hash(chunk.draw + u64::from(routers))));
         let other = ((draw * u128::from(self.groups - 1)) >> 64) as u32;
         other + u32::from(other >= group)
     }
 
-    /// Whether a chunk, standing at a router of the source's group after so many others, may be sent on a
-    /// detour.
-    fn decides(&self, chunk: &Chunk, passed: u16) -> bool {
+    /// Returns whether a chunk at a router of the source's group, after `passed` routers, may be
+    /// sent on a detour.
+    fn may_detour(&self, chunk: &Chunk, passed: u16) -> bool {
         match self.routing {
             PacketRouting::Minimal => false,
             PacketRouting::NonMinimal | PacketRouting::Adaptive => passed == 0,
@@ -175,11 +180,11 @@ impl DragonflyRoutes {
         channels: &mut VirtualChannels,
         now: u64,
     ) {
-        if !self.decides(chunk, chunk.routers - 1) {
+        if !self.may_detour(chunk, chunk.routers - 1) {
             return;
         }
         let group = self.group(router);
-        let intermediate = self.drawn(chunk, chunk.routers, group);
+        let intermediate = self.draw_group(chunk, chunk.routers, group);
         if self.routing != PacketRouting::NonMinimal {
             let (straight, _) = self.towards(router, group, peer);
             let (around, _) = self.towards(router, group, intermediate);
@@ -237,7 +242,7 @@ impl Routes for DragonflyRoutes {
     }
 
     #[inline]
-    fn probably_next(&self, chunk: &Chunk) -> u32 {
+    fn predicted_link(&self, chunk: &Chunk) -> u32 {
         let last_router = self.router_of[chunk.destination as usize];
         if chunk.router == last_router {
             return self.down[chunk.destination as usize];
@@ -266,9 +271,9 @@ impl Routes for DragonflyRoutes {
         let last_router = self.router_of[chunk.destination as usize];
         let (group, last_group) = (self.group(chunk.router), self.group(last_router));
         let compares =
-            group != last_group && chunk.global_hops == 0 && self.decides(chunk, chunk.routers);
+            group != last_group && chunk.global_hops == 0 && self.may_detour(chunk, chunk.routers);
         compares.then(|| {
-            let intermediate = self.drawn(chunk, chunk.routers + 1, group);
+            let intermediate = self.draw_group(chunk, chunk.routers + 1, group);
             [last_group, intermediate].map(|peer| self.towards(chunk.router, group, peer).0)
         })
     }

@@ -1,4 +1,5 @@
-//! Messages that are sent from outside, event by event: for programs that compute between messages.
+//! Packet simulation driven from outside, event by event, for programs that compute between
+//! messages.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
@@ -16,6 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use super::deadlock;
 use super::engine::PacketEngine;
 use super::engine::terminal::FIRST_STREAM;
 use super::event_queue::LATEST_PS;
@@ -23,7 +25,6 @@ use super::machine::{Built, build, named, network_of};
 use super::routes::Routes;
 use super::settings::PacketSettings;
 use super::steps::IssuedMessage;
-use super::stuck;
 use super::{PacketError, PacketOptions, PacketWork};
 use crate::SimulationError;
 use crate::live::{BusiestLink, Live, MessageEvent, MessageTimes, ReadyMessage};
@@ -32,18 +33,19 @@ use opticoll_base::units::Time;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::Network;
 
-/// The terminals and routers of a fabric, with messages under way.
+/// Packet simulation of a fabric with messages submitted from outside.
 pub struct DrivenPackets<'a> {
     network: &'a dyn Network,
     built: Built<'a>,
 }
 
 impl<'a> DrivenPackets<'a> {
-    /// A fabric without messages; ranks are placed and traffic beside the messages goes on as the
-    /// settings say.
+    /// Creates a simulation without messages. The settings define the placement of ranks and the
+    /// background traffic.
     ///
     /// # Errors
-    /// A fabric of light, settings that do not fit, a placement that names no permutation.
+    /// Returns an error if the fabric has no electrical links, the settings do not fit, or the
+    /// placement is not a permutation.
     pub fn new(
         fabric: &'a Fabric,
         settings: &PacketSettings,
@@ -53,7 +55,7 @@ impl<'a> DrivenPackets<'a> {
             collective: None,
             traffic: settings.background.clone(),
         };
-        // What comes from outside may come at any time, so that there is nothing to do side by side.
+        // Messages from outside may come at any time, so the parts cannot run in parallel.
         let options = PacketOptions {
             cores: 1,
             ..settings.options.clone()
@@ -72,7 +74,7 @@ impl Live for DrivenPackets<'_> {
         Some(self.network.ranks())
     }
 
-    /// Numbers are below 2^31, times below 13 days.
+    /// Submits a message. Numbers must be below 2^31 and times below 13 days.
     fn send(
         &mut self,
         number: u32,
@@ -123,16 +125,16 @@ impl Live for DrivenPackets<'_> {
 }
 
 impl<R: Routes> PacketEngine<R> {
-    /// A message from outside.
+    /// Submits a message from outside.
     pub(super) fn hand_in(&mut self, order: IssuedMessage) {
         self.now = self.now.max(order.time);
         self.submit(order);
     }
 
-    /// Carries out the events of the next instant.
+    /// Processes all events of the next instant and appends what happened to `happened`.
     pub(super) fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), PacketError> {
         let Some(time) = self.event_queue.next_time() else {
-            return Err(stuck::error(std::slice::from_mut(self), LATEST_PS));
+            return Err(deadlock::error(std::slice::from_mut(self), LATEST_PS));
         };
         if time >= LATEST_PS {
             return Err(PacketError::TooLong);

@@ -1,21 +1,21 @@
-//! The event loop of a part of the network: ports, terminals, and what happens when. Where the network is
-//! not divided, all of it is one part, which waits for nobody.
+//! Event loop of one part of the network: ports, terminals and the order of events. An undivided
+//! network is a single part, which waits for no other part.
 
 mod occupancy;
+mod synchronisation;
 pub(super) mod terminal;
-mod together;
 
 use std::sync::Arc;
 
 use occupancy::Doubt;
 use terminal::{Nic, PacketMessage};
 
-use super::border::{Border, Mail, NEVER};
+use super::arena::Arena;
 use super::channel::{Chunk, HeldBuffer, VirtualChannels, Wake};
 use super::delays::Delays;
-use super::division::Division;
 use super::event_queue::{EventKind, LATEST_PS, PacketQueue};
-use super::pool::Pool;
+use super::exchange::{Exchange, Mail, NEVER};
+use super::partition::Partition;
 use super::port::PacketPort;
 use super::routes::Routes;
 use super::steps::{IssuedMessage, ScheduleProgress};
@@ -26,20 +26,21 @@ use crate::outcome::meter::ClassMeter;
 use crate::outcome::packets::{Distribution, LinkClass};
 use opticoll_base::interrupt;
 
-/// So often a part mails and shows its clock, at least, in the time in which others may go on without it.
-const SHOWS: u64 = 16;
+/// Minimum number of times that a part sends its mail and publishes its clock within the time in
+/// which no other part can be affected.
+const CLOCKS_PER_WINDOW: u64 = 16;
 
-/// How long chunks stood before a channel's full buffer.
+/// Time during which chunks waited for a full buffer of a channel.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stall {
     pub(super) sum: u64,
     pub(super) since: Option<u64>,
 }
 
-/// The machine and its rules, in picoseconds and bytes.
+/// Machine and model parameters, in picoseconds and bytes.
 #[derive(Clone)]
 pub(super) struct Setup {
-    pub(super) division: Division,
+    pub(super) partition: Partition,
     pub(super) packet: u64,
     pub(super) chunk: u64,
     pub(super) router_delay: u64,
@@ -48,64 +49,66 @@ pub(super) struct Setup {
     pub(super) arbitration: Arbitration,
     pub(super) delays: Delays,
     pub(super) begin: u64,
-    /// Chunks at a terminal from which on it cuts no further packet.
-    pub(super) most_queued: u32,
-    /// Per terminal, its link; per link, the terminal that it leads from.
+    /// Number of chunks at a terminal from which on it cuts no further packet.
+    pub(super) max_queued_chunks: u32,
+    /// Per terminal, its link to the network; per link, the terminal that the link leads from.
     pub(super) injection: Vec<u32>,
     pub(super) terminal_at: Vec<u32>,
     /// Per link, its rate.
     pub(super) bits_per_second: Vec<u64>,
 }
 
-/// A part of a running simulation. Columns have places for all links and terminals; those of others are not
-/// used.
+/// One part of a running simulation. Columns have entries for all links and terminals; a part uses
+/// only its own.
 #[repr(align(128))]
 pub(super) struct PacketEngine<R> {
     pub(super) setup: Setup,
-    border: Arc<Border>,
+    exchange: Arc<Exchange>,
     pub(super) part: u8,
     pub(super) routes: R,
     pub(super) ports: Vec<PacketPort>,
     pub(super) channels: VirtualChannels,
     pub(super) stalls: Vec<Stall>,
-    /// Per channel, the bytes by which its chunks were shorter than full ones.
+    /// Per channel, the bytes by which its chunks were shorter than full chunks.
     pub(super) short_bytes: Vec<u64>,
-    pub(super) chunks: Pool<Chunk>,
+    pub(super) chunks: Arena<Chunk>,
     pub(super) steps: Option<ScheduleProgress>,
     pub(super) streams: Vec<Stream>,
     pub(super) measured: Measured,
     pub(super) event_queue: PacketQueue,
-    pub(super) messages: Pool<PacketMessage>,
+    pub(super) messages: Arena<PacketMessage>,
     pub(super) nics: Vec<Nic>,
     pub(super) orders: Vec<IssuedMessage>,
-    /// What happens to messages, where somebody outside waits for them.
+    /// Departures and arrivals of messages, if the messages are submitted from outside.
     pub(super) happened: Option<Vec<MessageEvent>>,
     pub(super) now: u64,
-    /// Mail to each part, and that which came last.
+    /// Mail to each part, and the mail received last.
     pub(super) mail: Vec<Mail>,
-    came: Mail,
-    /// Per part and number there, the number here of a message that comes from it.
+    inbox: Mail,
+    /// Per other part, the local number of each message that comes from there.
     received: Vec<Vec<u32>>,
-    /// Events before this time may happen; credits that come back before that one are known.
+    /// Time before which events may be processed; time before which all returned credits are known.
     limit: u64,
     credits_known: u64,
-    /// The most that buffers held, perhaps: where a credit from another part may not be known yet.
+    /// Possible peaks of buffers, at times when credits from another part may still be unknown.
     doubts: Vec<Doubt>,
-    /// Channels towards other parts in which chunks wait for a credit that is not known.
+    /// Number of channels towards other parts in which chunks wait for a credit that is not known
+    /// yet.
     wanted: u32,
-    /// The clock shown last.
+    /// Last published clock.
     clock: u64,
-    /// When the last of its ranks ended.
+    /// Time at which the last of its ranks ended.
     ended: u64,
-    /// After so many events it asks all parts to stop for a while.
-    pub(super) rest_after: u64,
-    /// How often it has waited for others, and the events when it began to count.
+    /// Number of events after which the part asks all parts to pause.
+    pub(super) pause_after: u64,
+    /// Number of waits for other parts, and the number of events at which the count began.
     pub(super) waits: u64,
     pub(super) waits_since: u64,
 }
 
 impl Measured {
-    /// Nothing so far; over time in bins of so many picoseconds, if any.
+    /// Creates empty counters. `bin` is the length of a timeline bin in picoseconds, 0 for no
+    /// timeline.
     pub(super) fn new(terminals: u32, bin: u64) -> Measured {
         Measured {
             finish: vec![0; terminals as usize],
@@ -126,7 +129,7 @@ impl Measured {
     }
 }
 
-/// What is counted on the way.
+/// Counters of one part.
 pub(super) struct Measured {
     pub(super) finish: Vec<u64>,
     pub(super) message_latency: Distribution,
@@ -146,7 +149,7 @@ pub(super) struct Measured {
 
 impl<R: Routes> PacketEngine<R> {
     pub(super) fn new(
-        (setup, border, part): (Setup, Arc<Border>, u8),
+        (setup, exchange, part): (Setup, Arc<Exchange>, u8),
         routes: R,
         ports: Vec<PacketPort>,
         channels: VirtualChannels,
@@ -154,14 +157,15 @@ impl<R: Routes> PacketEngine<R> {
         streams: Vec<Stream>,
         measured: Measured,
     ) -> PacketEngine<R> {
-        let parts = setup.division.parts as usize;
-        // Some five events happen per port and chunk time; a bucket then has a few dozen of them.
+        let parts = setup.partition.parts as usize;
+        // About five events happen per port and chunk time; each bucket then holds a few dozen of
+        // them.
         let own = (ports.len() / parts).max(1);
         let shift = 9 + (40_000 / own).max(1).ilog2().min(5);
         let mut engine = PacketEngine {
             nics: setup.injection.iter().map(|&link| Nic::new(link)).collect(),
             setup,
-            border,
+            exchange,
             part,
             stalls: vec![Stall::default(); channels.list.len()],
             short_bytes: vec![0; channels.list.len()],
@@ -172,13 +176,13 @@ impl<R: Routes> PacketEngine<R> {
             streams,
             measured,
             event_queue: PacketQueue::new(shift),
-            chunks: Pool::new(),
-            messages: Pool::new(),
+            chunks: Arena::new(),
+            messages: Arena::new(),
             orders: Vec::new(),
             happened: None,
             now: 0,
             mail: (0..parts).map(|_| Mail::default()).collect(),
-            came: Mail::default(),
+            inbox: Mail::default(),
             received: vec![Vec::new(); parts],
             limit: 0,
             credits_known: 0,
@@ -186,7 +190,7 @@ impl<R: Routes> PacketEngine<R> {
             wanted: 0,
             clock: 0,
             ended: NEVER,
-            rest_after: u64::MAX,
+            pause_after: u64::MAX,
             waits: 0,
             waits_since: 0,
         };
@@ -194,10 +198,10 @@ impl<R: Routes> PacketEngine<R> {
         engine
     }
 
-    /// Puts what is known from the beginning on the event_queue.
+    /// Puts the events that are known from the start on the event queue.
     fn plan(&mut self) {
         let terminals = self.nics.len() as u32;
-        let part_of = &self.setup.division.of_terminal;
+        let part_of = &self.setup.partition.part_of_terminal;
         let own = |terminal: &u32| part_of[*terminal as usize] == self.part;
         for stream in 0..self.streams.len() {
             for terminal in (0..terminals).filter(own) {
@@ -220,7 +224,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Carries out the events before the limit.
+    /// Processes the events before the limit.
     fn work(&mut self) {
         loop {
             while let Some(event) = self.event_queue.pop(self.limit) {
@@ -238,25 +242,26 @@ impl<R: Routes> PacketEngine<R> {
                     EventKind::Begin => self.begin(event.index()),
                 }
             }
-            if self.measured.events >= self.rest_after || self.waits_much() {
-                self.rest_after = u64::MAX;
-                self.ask_for_rest();
+            if self.measured.events >= self.pause_after || self.waits_too_often() {
+                self.pause_after = u64::MAX;
+                self.request_pause();
             }
             if self.event_queue.is_open() || !self.read_ahead() {
                 return;
             }
             if self.mail.len() > 1 {
                 let (clock, next) = (self.event_queue.begin_of_open(), self.now);
-                if clock >= self.clock + self.setup.division.chunk / SHOWS {
-                    self.show(clock, next);
+                if clock >= self.clock + self.setup.partition.chunk / CLOCKS_PER_WINDOW {
+                    self.publish(clock, next);
                 }
             }
         }
     }
 
-    /// Opens the next events of the event_queue and reads what they are about. These reads do not wait for one
-    /// another, so that the processor fetches from far memory all at once what the events would fetch one
-    /// by one. Returns whether there are events that may happen.
+    /// Opens the next bucket of the event queue and reads the data of its events. These reads do
+    /// not depend on one another, so the processor fetches them from memory in parallel, where
+    /// processing the events would fetch them one by one. Returns whether there are events before
+    /// the limit.
     fn read_ahead(&mut self) -> bool {
         let events = self.event_queue.open(self.limit);
         let mut read = 0;
@@ -266,7 +271,7 @@ impl<R: Routes> PacketEngine<R> {
                     let chunk = &self.chunks[event.index()];
                     let from = self.channels.number(chunk.link, chunk.channel.into());
                     read ^= self.channels.list[from as usize].occupied;
-                    let link = self.routes.probably_next(chunk);
+                    let link = self.routes.predicted_link(chunk);
                     let into = self.channels.number(link, 0);
                     read ^= self.channels.list[into as usize].occupied;
                     if self.ports[link as usize].class == LinkClass::Ejection {
@@ -292,12 +297,13 @@ impl<R: Routes> PacketEngine<R> {
         self.event_queue.is_open()
     }
 
-    /// A chunk comes to a router: it takes a place in the buffer of its next channel, or waits.
+    /// Handles a chunk that arrives at a router: the chunk takes a place in the buffer of its next
+    /// channel, or waits.
     fn arrive(&mut self, number: u32) {
         if self.mail.len() > 1 {
             let links = self.routes.compares(&self.chunks[number]);
             if links.is_some_and(|links| links.iter().any(|&link| self.crosses(link))) {
-                self.settle();
+                self.await_known_credits();
             }
         }
         let chunk = &mut self.chunks[number];
@@ -309,7 +315,7 @@ impl<R: Routes> PacketEngine<R> {
         self.channels.take_credits(into, self.now);
         let state = &self.channels.list[into as usize];
         if state.occupied >= state.capacity && state.wait.is_empty() && self.crosses(link) {
-            self.settle();
+            self.await_known_credits();
             self.channels.take_credits(into, self.now);
         }
         let state = &self.channels.list[into as usize];
@@ -340,7 +346,8 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// A credit will come back to a channel; returns whether somebody waits for it.
+    /// Schedules the event of a credit that comes back at `time`, if a chunk waits for the credit.
+    /// Returns whether one does.
     #[inline]
     fn wake(&mut self, number: u32, time: u64) -> bool {
         let state = &mut self.channels.list[number as usize];
@@ -352,7 +359,8 @@ impl<R: Routes> PacketEngine<R> {
         wanted
     }
 
-    /// Gives the place of the buffer that a chunk holds free, as of a time to come, when it goes on by a link.
+    /// Returns a credit for the place `held` of a chunk that goes on by link `by`; the place
+    /// becomes free at `time`.
     #[inline]
     fn send_credit(&mut self, held: HeldBuffer, time: u64, by: u32) {
         let delay =
@@ -374,7 +382,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// A chunk leaves the buffer of the link it came over for that of its next one.
+    /// Moves a chunk from the buffer of its last link to the buffer of its next link.
     fn accept(&mut self, link: u32, into: u32, number: u32) {
         let held = self.chunks[number].held();
         self.occupy(link, into, self.now);
@@ -382,7 +390,7 @@ impl<R: Routes> PacketEngine<R> {
         let earliest = self.now + self.setup.delays.handover(&mut self.ports, link);
         let port = &mut self.ports[link as usize];
         let next = match self.setup.arbitration {
-            // Nothing stands before this one; the decision made last is not still to come into force.
+            // No chunk is ahead of this one, and no earlier decision is still pending.
             Arbitration::Ahead if self.now >= port.decided => earliest,
             _ => port.free.max(earliest),
         };
@@ -401,7 +409,7 @@ impl<R: Routes> PacketEngine<R> {
         queue.push(&mut self.chunks, number);
     }
 
-    /// It is decided which chunk of a link's queues goes next.
+    /// Chooses the next chunk from the queues of a link.
     fn send(&mut self, link: u32) {
         let first = link << self.channels.shift;
         let count = 1 << self.channels.shift;
@@ -432,7 +440,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// A router puts a chunk on a link at a time when that is free.
+    /// Puts a chunk on a router's link, from `start`, at which the link is free.
     #[inline]
     fn transmit(&mut self, link: u32, into: u32, number: u32, start: u64) {
         if start >= LATEST_PS {
@@ -477,7 +485,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Puts a chunk on a link; returns when its last bit has left.
+    /// Puts a chunk on a link. Returns the time at which the chunk has left.
     #[inline]
     pub(super) fn put(&mut self, link: u32, into: u32, number: u32, start: u64) -> u64 {
         let send = self.setup.delays.send(&mut self.ports, link);
@@ -503,11 +511,11 @@ impl<R: Routes> PacketEngine<R> {
         port.free
     }
 
-    /// A credit has come back that somebody waits for.
+    /// Handles a credit that a chunk waited for.
     fn credit(&mut self, number: u32) {
         let link = number >> self.channels.shift;
         if self.crosses(link) {
-            self.settle();
+            self.await_known_credits();
         }
         self.channels.take_credits(number, self.now);
         self.end_stall(link, number, self.now);

@@ -1,46 +1,49 @@
-//! The events to come, in order of time, then of kind, then of the place they happen at: a link, a
-//! channel, a terminal, the highest number first. That order says nothing of how the simulation came
-//! to them, so that it stays the same however the network is divided. Only events that agree in all three
-//! leave in the order in which they were added; one place adds them.
+//! Event queue ordered by time, then by kind, then by place: link, channel or terminal, highest
+//! number first. This order does not depend on the history of the simulation, so it is the same for
+//! every partition of the network. Events that agree in time, kind and place leave in the order in
+//! which they were added; a single part adds them.
 //!
-//! A calendar: the near future is cut into 2^12 buckets of a power of two of picoseconds, each an
-//! unsorted array; a bucket is sorted when its time comes: by a digit of the time into shorter spans, of few
-//! events each, and then by insertion. What lies beyond the last bucket waits in a heap. Adding and taking an event is O(1) while buckets hold a few dozen events each; a bitmap
-//! skips the empty ones. The array of an emptied bucket goes to the next that needs one, so that
-//! arrays stay in the cache.
+//! The queue is a calendar queue: the near future consists of 2^12 buckets, each a power of two of
+//! picoseconds long and stored as an unsorted array. The queue sorts a bucket when its time comes:
+//! a small bucket by a digit of the time into short spans and then by insertion. Events beyond the
+//! last bucket wait in a heap. Adding and taking an event is O(1) while buckets hold a few dozen
+//! events each. A bitmap skips empty buckets. The array of an emptied bucket serves the next bucket
+//! that needs one, so that arrays stay in the cache.
 //!
-//! Order among equals: an array is in the order of adding, and both ways of sorting are stable. Events come
-//! from the heap into a bucket at the moment the bucket comes within reach, before any other event
-//! can be put there.
+//! Order among equals: arrays keep the order of adding, and both ways of sorting are stable. Events
+//! move from the heap to a bucket as soon as the bucket is within reach, before any other event can
+//! be added to it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const BUCKETS: u64 = 1 << 12;
 
-/// A bucket's time is cut into 2^DIGIT spans to sort it; of more events than FEW many could be in one span.
+/// Sorting cuts a bucket's time into 2^DIGIT spans. Buckets of more than `MAX_INSERTION_SORTED`
+/// events could have many events in one span and are sorted by comparison.
 const DIGIT: u32 = 5;
-const FEW: usize = 128;
+const MAX_INSERTION_SORTED: usize = 128;
 
-/// What would happen from this time on, 13 days, never happens: the event_queue only remembers that something
-/// would. PacketSettings bound each delay by this time, so that an instant before it and the delays that follow it
-/// stay below 2^64; where delays add up without end, in queues, sums saturate far beyond it.
+/// Limit of simulated time: 2^60 ps, 13 days. Events at this time or later never happen; the queue
+/// only records that there are some. The settings bound each delay by this time, so that an instant
+/// before it plus the delays that follow stays below 2^64. Sums that grow without bound, in queues,
+/// saturate far beyond it.
 pub(super) const LATEST_PS: u64 = 1 << 60;
 
-/// What happens, in the order of what happens at one time.
+/// Kind of an event, in the order of events of the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventKind {
-    /// A chunk has come over a link to a router.
+    /// A chunk has arrived at a router.
     Arrive,
     /// A link is free and chunks wait for it.
     Send,
-    /// A credit comes back that somebody waits for.
+    /// A credit comes back that a chunk waits for.
     Credit,
     /// A terminal cuts a packet into chunks.
     Generate,
     /// A terminal puts a chunk on its link.
     Inject,
-    /// The last chunk of a message has been handed to its receiver.
+    /// The receiver is told of the last chunk of a message.
     Deliver,
     /// A terminal sends the next message of a traffic pattern.
     Timer,
@@ -62,18 +65,18 @@ impl EventKind {
     ];
 }
 
-/// An event.
+/// Event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PacketEvent {
-    /// Picoseconds, and the kind in the lowest bits.
+    /// Time in picoseconds, with the kind in the lowest bits.
     when: u64,
-    /// All ones less the link, channel or terminal that it happens to; below that, the chunk, link, channel,
-    /// terminal, message or timer that it is about.
+    /// High half: the inverted bits of the link, channel or terminal that it happens at. Low half:
+    /// the number of the chunk, link, channel, terminal, message or timer that it concerns.
     what: u64,
 }
 
 impl PacketEvent {
-    /// Picoseconds.
+    /// Returns the time in picoseconds.
     #[inline]
     pub(super) fn time(&self) -> u64 {
         self.when >> EventKind::BITS
@@ -84,7 +87,8 @@ impl PacketEvent {
         EventKind::ALL[(self.when % (1 << EventKind::BITS)) as usize]
     }
 
-    /// What it is about.
+    /// Returns the number of the chunk, link, channel, terminal, message or timer that the event
+    /// concerns.
     #[inline]
     pub(super) fn index(&self) -> u32 {
         self.what as u32
@@ -101,31 +105,31 @@ impl PacketEvent {
     }
 }
 
-/// An event in the heap: order, number of adding, what it is about.
-type Far = Reverse<(u128, u64, u64)>;
+/// Event in the heap: order, serial number, and the field `what` of the event.
+type DistantEvent = Reverse<(u128, u64, u64)>;
 
-/// A queue of events.
+/// Calendar queue of events.
 pub(super) struct PacketQueue {
-    /// The logarithm of a bucket's picoseconds.
+    /// Binary logarithm of a bucket's length in picoseconds.
     shift: u32,
     buckets: Vec<Vec<PacketEvent>>,
-    /// One bit per bucket: whether it has events.
+    /// One bit per bucket: whether the bucket has events.
     filled: Vec<u64>,
-    /// Empty arrays, to be used again.
+    /// Empty arrays to be reused.
     spare: Vec<Vec<PacketEvent>>,
     /// Events of the open bucket and before, latest first.
     open: Vec<PacketEvent>,
-    /// The number of the open bucket, counted from time 0.
+    /// Number of the open bucket, counted from time 0.
     cursor: u64,
     in_buckets: usize,
-    far: BinaryHeap<Far>,
-    far_added: u64,
-    /// Whether something would happen at [`LATEST_PS`] or later.
+    distant: BinaryHeap<DistantEvent>,
+    distant_added: u64,
+    /// Whether there are events at [`LATEST_PS`] or later.
     beyond: bool,
 }
 
 impl PacketQueue {
-    /// An empty one with buckets of 2^`shift` picoseconds.
+    /// Creates an empty queue with buckets of 2^`shift` picoseconds.
     pub(super) fn new(shift: u32) -> PacketQueue {
         PacketQueue {
             shift,
@@ -135,19 +139,19 @@ impl PacketQueue {
             open: Vec::new(),
             cursor: 0,
             in_buckets: 0,
-            far: BinaryHeap::new(),
-            far_added: 0,
+            distant: BinaryHeap::new(),
+            distant_added: 0,
             beyond: false,
         }
     }
 
-    /// Adds an event that is about the place itself, not before the time of the one taken last.
+    /// Adds an event that concerns its place itself, no earlier than the last event taken.
     #[inline]
     pub(super) fn push(&mut self, time: u64, kind: EventKind, place: u32) {
         self.push_at(time, kind, place, place);
     }
 
-    /// Adds an event at a place, not before the time of the one taken last.
+    /// Adds an event at a place, no earlier than the last event taken.
     #[inline]
     pub(super) fn push_at(&mut self, time: u64, kind: EventKind, place: u32, index: u32) {
         if time >= LATEST_PS {
@@ -166,13 +170,13 @@ impl PacketQueue {
         } else if bucket - self.cursor < BUCKETS {
             self.push_near(bucket, event);
         } else {
-            self.far
-                .push(Reverse((event.order(), self.far_added, event.what)));
-            self.far_added += 1;
+            self.distant
+                .push(Reverse((event.order(), self.distant_added, event.what)));
+            self.distant_added += 1;
         }
     }
 
-    /// Takes the next event of the open bucket, if that happens before a time.
+    /// Takes the next event of the open bucket if it happens before `before`.
     #[inline]
     pub(super) fn pop(&mut self, before: u64) -> Option<PacketEvent> {
         let next = self.open.last()?;
@@ -182,8 +186,8 @@ impl PacketQueue {
         self.open.pop()
     }
 
-    /// The events of the open bucket; where all of them have been taken, of the next that has some, unless
-    /// it begins at that time or later. No events at the end.
+    /// Returns the events of the open bucket. If the open bucket is empty, opens the next bucket
+    /// that has events and begins before `before`; returns an empty slice if there is none.
     pub(super) fn open(&mut self, before: u64) -> &[PacketEvent] {
         if self.open.is_empty() {
             self.advance(before);
@@ -191,17 +195,18 @@ impl PacketQueue {
         &self.open
     }
 
-    /// Whether there are events in the open bucket.
+    /// Returns whether the open bucket has events.
     pub(super) fn is_open(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// When the open bucket begins.
+    /// Returns the time at which the open bucket begins.
     pub(super) fn begin_of_open(&self) -> u64 {
         self.cursor << self.shift
     }
 
-    /// The time of the next event, [`LATEST_PS`] where only such are left as never happen; none at the end.
+    /// Returns the time of the next event, [`LATEST_PS`] if all events left are at that time or
+    /// later, and `None` if there are no events.
     pub(super) fn next_time(&self) -> Option<u64> {
         if let Some(next) = self.open.last() {
             return Some(next.time());
@@ -210,7 +215,7 @@ impl PacketQueue {
             let slot = (self.next_filled() % BUCKETS) as usize;
             return self.buckets[slot].iter().map(PacketEvent::time).min();
         }
-        match self.far.peek() {
+        match self.distant.peek() {
             Some(Reverse((order, ..))) => Some((order >> 64 >> EventKind::BITS) as u64),
             None => self.beyond.then_some(LATEST_PS),
         }
@@ -228,11 +233,11 @@ impl PacketQueue {
         self.in_buckets += 1;
     }
 
-    /// Opens the next bucket that has events, if it begins before a time.
+    /// Opens the next bucket that has events, if it begins before `before`.
     fn advance(&mut self, before: u64) {
         let next = if self.in_buckets > 0 {
             self.next_filled()
-        } else if let Some(Reverse((order, ..))) = self.far.peek() {
+        } else if let Some(Reverse((order, ..))) = self.distant.peek() {
             (order >> 64 >> EventKind::BITS >> self.shift) as u64
         } else {
             return;
@@ -241,21 +246,21 @@ impl PacketQueue {
             return;
         }
         self.cursor = next;
-        while let Some(&Reverse((order, _, what))) = self.far.peek() {
+        while let Some(&Reverse((order, _, what))) = self.distant.peek() {
             let when = (order >> 64) as u64;
             let event = PacketEvent { when, what };
             let bucket = event.time() >> self.shift;
             if bucket >= self.cursor + BUCKETS {
                 break;
             }
-            self.far.pop();
+            self.distant.pop();
             self.push_near(bucket, event);
         }
         let slot = (self.cursor % BUCKETS) as usize;
         self.filled[slot / 64] &= !(1 << (slot % 64));
         let mut events = std::mem::take(&mut self.buckets[slot]);
         self.in_buckets -= events.len();
-        if events.len() > FEW {
+        if events.len() > MAX_INSERTION_SORTED {
             events.reverse();
             events.sort_by_key(|event| Reverse(event.order()));
             std::mem::swap(&mut self.open, &mut events);
@@ -266,7 +271,7 @@ impl PacketQueue {
         self.spare.push(events);
     }
 
-    /// The first bucket after the open one that has events; there is one.
+    /// Returns the first bucket after the open bucket that has events. There must be one.
     fn next_filled(&self) -> u64 {
         let words = self.filled.len();
         let from = (self.cursor + 1) % BUCKETS;
@@ -283,7 +288,8 @@ impl PacketQueue {
     }
 }
 
-/// Sorts events of a bucket into an array, latest first; the lowest digit of `time >> shift` is their span.
+/// Sorts few events of a bucket into `sorted`, latest first. The lowest digit of `time >> shift` is
+/// the span of an event.
 fn sort_few(events: &[PacketEvent], shift: u32, sorted: &mut Vec<PacketEvent>) {
     const SPANS: usize = 1 << DIGIT;
     let span = |event: &PacketEvent| (event.time() >> shift) as usize % SPANS;
@@ -387,9 +393,9 @@ mod tests {
         };
         for case in 0..3000 {
             let shift = [0_u32, 3, 5, 9, 14][case % 5];
-            // Of few times and places, so that many are equal.
+            // Few times and places, so that many events are equal.
             let times = 1 + draw(1 << shift);
-            let few = draw(FEW as u64 + 1);
+            let few = draw(MAX_INSERTION_SORTED as u64 + 1);
             let events = (0..few).map(|index| PacketEvent {
                 when: (((7 << shift) + draw(times)) << EventKind::BITS) + draw(2),
                 what: ((!draw(3)) << 32) + index,

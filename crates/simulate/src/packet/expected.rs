@@ -1,4 +1,4 @@
-//! How much work a simulation is, before it starts.
+//! Estimate of a simulation's work before the simulation starts.
 
 use super::{PacketCollective, PacketError, PacketOptions, PacketRouting, PacketWork};
 use opticoll_base::interrupt;
@@ -6,25 +6,26 @@ use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::Network;
 
-/// The work that lies ahead. Traffic beside a collective is not counted: it lasts as long as that.
+/// Expected work. Traffic beside a collective is not counted, because its duration is that of the
+/// collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExpectedWork {
-    /// Messages.
+    /// Number of messages.
     pub messages: u64,
-    /// Chunks of all messages.
+    /// Number of chunks of all messages.
     pub chunks: u64,
-    /// About how often routers send a chunk on.
+    /// Approximate number of times that routers forward a chunk.
     pub forwards: u64,
 }
 
-/// Routes that the estimate of forwards looks at.
-const SAMPLES: u64 = 4096;
+/// Maximum number of routes that the estimate of forwards examines.
+const MAX_SAMPLED_ROUTES: u64 = 4096;
 
-/// How much work there is: messages and chunks exactly, unless the messages of a step with the same ends
-/// are several transfers; forwards by the routes of a sample.
+/// Returns the expected work. The numbers of messages and chunks are exact, unless several
+/// transfers of a step have the same ends; the number of forwards comes from a sample of routes.
 ///
 /// # Errors
-/// No electrical fabric, or a size that does not fit.
+/// Returns an error if the fabric has no electrical links or a size exceeds 64 bits.
 pub fn expected(
     fabric: &Fabric,
     work: &PacketWork<'_>,
@@ -40,7 +41,7 @@ pub fn expected(
     let mut lengths = PathLengths::new(network);
     if let Some(collective) = &work.collective {
         let transfers = collective.schedule.len() as u64;
-        let every = (transfers / SAMPLES).max(1);
+        let every = (transfers / MAX_SAMPLED_ROUTES).max(1);
         let (mut sampled, mut routers) = (0u64, 0u64);
         for index in 0..collective.schedule.len() {
             interrupt::check();
@@ -60,9 +61,9 @@ pub fn expected(
         for traffic in &work.traffic {
             let messages = u64::from(traffic.messages.unwrap_or(0)) * u64::from(ranks);
             let chunks = messages.saturating_mul(chunks_of(traffic.size.get(), options));
-            // Any pattern's routes are about as long as those between ranks far apart and near.
+            // Routes of any pattern are about as long as those of random pairs of ranks.
             let (mut sampled, mut routers) = (0u64, 0u64);
-            let pairs = (0..SAMPLES.min(u64::from(ranks).pow(2))).map(|draw| {
+            let pairs = (0..MAX_SAMPLED_ROUTES.min(u64::from(ranks).pow(2))).map(|draw| {
                 let places = opticoll_base::hash::hash(draw);
                 let (source, offset) = (places as u32 % ranks, (places >> 32) as u32 % ranks);
                 (source, (source + offset) % ranks)
@@ -79,7 +80,8 @@ pub fn expected(
         }
     }
     if options.routing != PacketRouting::Minimal {
-        // By way of a group between there are up to twice as many.
+        // Routes through an intermediate group are up to twice as long; the estimate takes the
+        // middle.
         sum.forwards = sum.forwards.saturating_mul(3) / 2;
     }
     Ok(sum)
@@ -111,11 +113,11 @@ fn chunks_of(bytes: u64, options: &PacketOptions) -> u64 {
     (chunks + pieces(bytes % packet, options.chunk)).max(1)
 }
 
-/// Routes by their length.
+/// Lengths of routes.
 struct PathLengths<'a> {
     network: &'a dyn Network,
-    /// Routers more than links: -1 between terminals, 1 where ranks are routers and have ports of their
-    /// own.
+    /// Number of routers minus number of links on a route: -1 between terminals, 1 if ranks are
+    /// routers with ports of their own.
     more: i64,
     route: Vec<u32>,
 }
@@ -138,7 +140,7 @@ impl PathLengths<'_> {
         }
     }
 
-    /// Routers on the way between two ranks.
+    /// Returns the number of routers on the route between two ranks.
     fn routers(&mut self, source: u32, destination: u32) -> u64 {
         self.route.clear();
         self.network.route(source, destination, &mut self.route);

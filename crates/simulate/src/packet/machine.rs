@@ -1,16 +1,16 @@
-//! From a fabric, work and options to a running engine, and from that to the outcome.
+//! Construction of the engine from a fabric, work and options, and of the outcome from the engine.
 
 use std::iter::repeat_n;
 use std::sync::Arc;
 
-use super::border::Border;
+use super::arena::NONE;
 use super::channel::VirtualChannels;
 use super::delays::Delays;
-use super::division::Division;
 use super::dragonfly::DragonflyRoutes;
 use super::engine::{Measured, PacketEngine, Setup};
 use super::event_queue::LATEST_PS;
-use super::pool::NONE;
+use super::exchange::Exchange;
+use super::partition::Partition;
 use super::port::{PacketPort, check_time, port};
 use super::result::outcome;
 use super::routes::{PacketMachine, Routes};
@@ -28,28 +28,29 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::fabric::Groups;
 use opticoll_fabric::network::Network;
 
-const LARGEST_CHUNK: u64 = 1 << 20;
+const MAX_CHUNK_BYTES: u64 = 1 << 20;
 /// Parts are numbered with 8 bits.
-const MOST_PARTS: u32 = 255;
+const MAX_PARTS: u32 = 255;
 
-/// An engine in parts, whatever its rule of routing.
+/// Engine in parts, for any routing.
 pub(super) trait Running {
-    /// See [`run::run`].
+    /// Runs all events; see [`run::run`].
     fn run(&mut self, watch: &mut dyn FnMut(&PacketProgress) -> bool) -> Result<u64, PacketError>;
 
-    /// Makes everything ready for messages from outside.
+    /// Prepares the engine for messages from outside.
     fn begin_driven(&mut self);
 
-    /// See [`PacketEngine::hand_in`].
+    /// Submits a message; see [`PacketEngine::hand_in`].
     fn hand_in(&mut self, order: IssuedMessage);
 
-    /// The time of the next event.
+    /// Returns the time of the next event.
     fn next_time(&mut self) -> Option<u64>;
 
-    /// See [`PacketEngine::advance`].
+    /// Processes the next instant; see [`PacketEngine::advance`].
     fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), PacketError>;
 
-    /// What was found; the terminal of each rank, and the number of links. It is found once.
+    /// Returns the outcome of a run that ended at `time`, given the terminal of each rank and the
+    /// number of links. It empties the engine.
     fn outcome(
         &mut self,
         time: u64,
@@ -58,15 +59,15 @@ pub(super) trait Running {
     ) -> Result<PacketOutcome, PacketError>;
 }
 
-/// The parts, at least one; what is driven from outside is in one part.
+/// Parts of an engine, at least one. An engine that is driven from outside has exactly one.
 struct EngineParts<R> {
     parts: Vec<PacketEngine<R>>,
-    border: Arc<Border>,
+    exchange: Arc<Exchange>,
 }
 
 impl<R: Routes + Send> Running for EngineParts<R> {
     fn run(&mut self, watch: &mut dyn FnMut(&PacketProgress) -> bool) -> Result<u64, PacketError> {
-        run::run(&mut self.parts, &self.border, watch)
+        run::run(&mut self.parts, &self.exchange, watch)
     }
 
     fn begin_driven(&mut self) {
@@ -95,13 +96,13 @@ impl<R: Routes + Send> Running for EngineParts<R> {
     }
 }
 
-/// A machine that is built, and the terminal of each rank.
+/// Engine that is ready to run, and the terminal of each rank.
 pub(super) struct Built<'a> {
     pub(super) engine: Box<dyn Running + 'a>,
     pub(super) placement: Vec<u32>,
 }
 
-/// Checks everything, builds the machine and runs it.
+/// Checks the input, builds the engine and runs it.
 pub(super) fn run(
     fabric: &Fabric,
     work: &PacketWork<'_>,
@@ -124,14 +125,14 @@ pub(super) fn run(
     built.engine.outcome(time, &built.placement, links)
 }
 
-/// The network that packets travel.
+/// Returns the electrical network of a fabric.
 pub(super) fn network_of(fabric: &Fabric) -> Result<&dyn Network, PacketError> {
     fabric.network().ok_or(PacketError::Fabric {
         family: fabric.family(),
     })
 }
 
-/// Checks everything and builds the machine.
+/// Checks the input and builds the engine.
 pub(super) fn build<'a>(
     fabric: &'a Fabric,
     work: &PacketWork<'_>,
@@ -164,19 +165,19 @@ pub(super) fn build<'a>(
     let injection = (0..ports.len() as u32)
         .filter(|&link| ports[link as usize].class == LinkClass::Injection)
         .collect();
-    let division = dragonfly_parts(dragonfly, &routes, &mut ports, options.cores)?;
+    let partition = dragonfly_parts(dragonfly, &routes, &mut ports, options.cores)?;
     let rates = network.links().iter();
     let machine = PacketMachine {
         routes,
         ports,
         injection,
         rates: rates.map(|link| link.rate.bits_per_second()).collect(),
-        division,
+        partition,
     };
     assemble(network, machine, work, options)
 }
 
-/// The ports of a dragonfly, one per link; those from terminals in order of terminal.
+/// Returns the ports of a dragonfly, one per link; links from terminals are in order of terminal.
 fn dragonfly_ports(
     dragonfly: &dyn Groups,
     routes: &DragonflyRoutes,
@@ -208,34 +209,38 @@ fn dragonfly_ports(
     (0..dragonfly.links().len() as u32).map(port).collect()
 }
 
-/// Whole groups in as many parts as there are to be cores.
+/// Divides the groups of a dragonfly among at most `cores` parts.
 fn dragonfly_parts(
     dragonfly: &dyn Groups,
     routes: &DragonflyRoutes,
     ports: &mut [PacketPort],
     cores: u32,
-) -> Result<Division, PacketError> {
+) -> Result<Partition, PacketError> {
     let (ranks, groups) = (dragonfly.ranks(), dragonfly.groups());
-    let parts = cores.clamp(1, groups.min(MOST_PARTS));
+    let parts = cores.clamp(1, groups.min(MAX_PARTS));
     let part_of = |router: u32| {
         let group = router / dragonfly.routers_per_group();
         (u64::from(group) * u64::from(parts) / u64::from(groups)) as u8
     };
-    let mut of_link = Vec::with_capacity(ports.len());
+    let mut part_of_link = Vec::with_capacity(ports.len());
     for (link, port) in (0..).zip(ports.iter_mut()) {
         let (from, to) = dragonfly.ends(link).ok_or(PacketError::Ends { link })?;
         let router = |vertex: u32| match vertex.checked_sub(ranks) {
             Some(router) => router,
             None => routes.router_of(vertex),
         };
-        of_link.push(part_of(router(from)));
+        part_of_link.push(part_of(router(from)));
         port.part = part_of(router(to));
     }
-    let of_terminal = (0..ranks).map(|terminal| part_of(routes.router_of(terminal)));
-    Ok(Division::new(parts, of_terminal.collect(), of_link))
+    let part_of_terminal = (0..ranks).map(|terminal| part_of(routes.router_of(terminal)));
+    Ok(Partition::new(
+        parts,
+        part_of_terminal.collect(),
+        part_of_link,
+    ))
 }
 
-/// The bytes of the shortest chunk of a message.
+/// Returns the bytes of the shortest chunk of a message.
 fn shortest_chunk(bytes: u64, options: &PacketOptions) -> u64 {
     let (packet, chunk) = (options.packet.get(), options.chunk.get());
     let last_of = |bytes: u64| match bytes % chunk {
@@ -252,7 +257,7 @@ fn shortest_chunk(bytes: u64, options: &PacketOptions) -> u64 {
 fn check_options(options: &PacketOptions) -> Result<(), PacketError> {
     let refuse = |option, problem| Err(PacketError::Option { option, problem });
     let (packet, chunk) = (options.packet.get(), options.chunk.get());
-    if chunk == 0 || chunk > LARGEST_CHUNK {
+    if chunk == 0 || chunk > MAX_CHUNK_BYTES {
         return refuse("chunk", "must be from 1 B to 1 MiB".into());
     }
     if packet < chunk || packet > 1 << 30 {
@@ -352,17 +357,17 @@ fn check_traffic(traffic: &Traffic, ranks: u32) -> Result<(), PacketError> {
 }
 
 impl Built<'_> {
-    /// Puts ranks at terminals.
+    /// Places ranks at terminals.
     ///
     /// # Errors
-    /// They are no permutation.
+    /// Returns an error if the terminals are not a permutation.
     pub(super) fn place(&mut self, terminals: Vec<u32>) -> Result<(), PacketError> {
         self.placement = checked(&terminals, self.placement.len() as u32)?;
         Ok(())
     }
 }
 
-/// The terminal of each rank, checked.
+/// Returns the terminal of each rank of a collective, after a check.
 fn placed(collective: &PacketCollective<'_>, ranks: u32) -> Result<Vec<u32>, PacketError> {
     match &collective.placement {
         None => Ok((0..ranks).collect()),
@@ -393,7 +398,7 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
         mut ports,
         injection,
         rates,
-        mut division,
+        mut partition,
     } = machine;
     let ranks = network.ranks();
     let chunk = options.chunk.get();
@@ -418,24 +423,24 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
             collective.issue,
             collective.overhead.ps(),
         )?;
-        if division.parts > 1 {
+        if partition.parts > 1 {
             shortest = shortest.min(whole.messages().map(shortest_of).min().unwrap_or(chunk));
         }
         steps.push(whole);
     }
-    division.measure(&mut ports, &rates, shortest, options);
+    partition.measure(&mut ports, &rates, shortest, options);
     if let Some(whole) = steps.pop() {
-        steps = whole.divide(division.parts, &division.of_terminal);
+        steps = whole.divide(partition.parts, &partition.part_of_terminal);
     }
     let begin = work.collective.as_ref().map_or(0, |work| work.start.ps());
-    let most_queued = (2 * options.buffers.terminal.get()).div_ceil(chunk);
+    let max_queued_chunks = (2 * options.buffers.terminal.get()).div_ceil(chunk);
     let mut terminal_at = vec![NONE; ports.len()];
     for (terminal, &link) in (0..).zip(&injection) {
         terminal_at[link as usize] = terminal;
     }
-    let border = Arc::new(Border::new(division.parts));
+    let exchange = Arc::new(Exchange::new(partition.parts));
     let setup = Setup {
-        division,
+        partition,
         packet: options.packet.get(),
         chunk,
         router_delay: options.router_delay.ps(),
@@ -444,12 +449,12 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
         arbitration: options.arbitration,
         delays: Delays::new(options.overheads, options.jitter),
         begin,
-        most_queued: u32::try_from(most_queued).unwrap_or(u32::MAX),
+        max_queued_chunks: u32::try_from(max_queued_chunks).unwrap_or(u32::MAX),
         injection,
         terminal_at,
         bits_per_second: rates,
     };
-    let count = setup.division.parts;
+    let count = setup.partition.parts;
     let mut steps = steps.into_iter();
     let pieces = repeat_n((setup, routes, ports, channels), count as usize);
     let parts = (0..)
@@ -459,7 +464,7 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
             let streams = streams.map(|traffic| Stream::new(traffic.clone(), ranks));
             let bin = options.timeline_bin.unwrap_or(Time::ZERO).ps();
             PacketEngine::new(
-                (setup, Arc::clone(&border), part),
+                (setup, Arc::clone(&exchange), part),
                 routes,
                 ports,
                 channels,
@@ -470,23 +475,23 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
         });
     let parts = parts.collect();
     Ok(Built {
-        engine: Box::new(EngineParts { parts, border }),
+        engine: Box::new(EngineParts { parts, exchange }),
         placement,
     })
 }
 
-/// A deadlock in words.
+/// Adds the names of channels to a deadlock error.
 pub(super) fn named(error: PacketError, network: &dyn Network) -> PacketError {
-    let PacketError::Stuck { chunks, circle, .. } = error else {
+    let PacketError::Deadlock { chunks, cycle, .. } = error else {
         return error;
     };
-    let names: Vec<String> = circle
+    let names: Vec<String> = cycle
         .iter()
         .map(|&(link, channel)| format!("{} channel {channel}", network.link_name(link)))
         .collect();
-    PacketError::Stuck {
+    PacketError::Deadlock {
         chunks,
-        circle,
+        cycle,
         names: names.join(", "),
     }
 }

@@ -1,21 +1,23 @@
-//! Fixed routes on any network, with channels that cannot wait in a circle.
+//! Fixed routes on any network, with virtual channels that exclude deadlock.
 //!
-//! Let a link *depend* on the next one of some route. Depth-first search over that graph finds a set of
-//! dependencies, the *breaks*, without which it has no circle: those that lead back to a link
-//! still being searched. A chunk starts on channel 0 and changes to the next channel at every break. Number the links
-//! such that every dependency that is no break leads upwards, and order channels by (channel, number of the link):
-//! along a route the first rises at a break, and otherwise the second rises. So every chunk climbs
-//! one order of all channels, and nothing waits in a circle (Dally and Seitz 1987). A ring needs two
-//! channels, a torus with routes by dimension one more than it has dimensions of four or more places.
-//! The search sees every pair of ranks, so the order is not assumed but checked; more channels than
-//! [`MOST_CHANNELS`] are refused.
+//! A link *depends* on the next link of each route that contains both in succession. A depth-first
+//! search over this graph finds the *breaks*: the dependencies that lead back to a link still being
+//! searched. Without the breaks, the graph has no cycle. A chunk starts on channel 0 and changes to
+//! the next channel at every break. Number the links so that every dependency other than a break
+//! leads to a higher number, and order the channels of the network by (channel, number of the
+//! link). Along a route the channel rises at each break, and the number of the link rises
+//! otherwise. Every chunk therefore climbs a single order of all channels, which excludes cyclic
+//! waiting (Dally and Seitz 1987). A ring needs two channels. A torus with dimension-order routes
+//! needs one channel more than it has dimensions of four or more places. The search covers every
+//! pair of ranks, so the order is checked and not assumed. Routes that need more than
+//! [`MAX_CHANNELS`] channels are refused.
 //!
-//! Ranks that more than one link leads from or to are routers too. All ranks then have a port of
-//! their own into and out of it, as fast as the rank's fastest link.
+//! If a rank has more than one link from it or to it, ranks are routers as well. Then every rank
+//! gets its own injection and ejection port, as fast as the rank's fastest link.
 
+use super::arena::NONE;
 use super::channel::{Chunk, VirtualChannels};
-use super::division::Division;
-use super::pool::NONE;
+use super::partition::Partition;
 use super::port::{PacketPort, port};
 use super::routes::{PacketMachine, Routes};
 use super::{PacketError, PacketOptions};
@@ -24,27 +26,27 @@ use opticoll_base::interrupt;
 use opticoll_base::units::Bytes;
 use opticoll_fabric::network::Network;
 
-/// The most virtual channels on a link.
-const MOST_CHANNELS: u32 = 16;
-/// The most pairs of ranks whose routes are searched.
-const MOST_PAIRS: u64 = 1 << 24;
+/// Maximum number of virtual channels of a link.
+const MAX_CHANNELS: u32 = 16;
+/// Maximum number of pairs of ranks whose routes are searched.
+const MAX_PAIRS: u64 = 1 << 24;
 
-/// Routes by table.
+/// Fixed routes by table.
 #[derive(Clone)]
 pub(super) struct PathRoutes<'a> {
     network: &'a dyn Network,
     channels: u32,
-    /// Per link and dependency, sorted: pairs of links at which the channel changes.
+    /// Pairs of successive links at which the channel changes, sorted.
     breaks: Vec<(u32, u32)>,
-    /// Per rank, its way into and out of the network, where that is no link of the network.
+    /// Per rank, its own injection and ejection port; empty if terminals have links of the network.
     own: Vec<(u32, u32)>,
-    /// The route asked for last.
+    /// Buffer for the route that was asked for last.
     route: Vec<u32>,
-    /// Per message, links and their channels.
+    /// Per message, its links and their channels.
     paths: Vec<Vec<(u32, u32)>>,
 }
 
-/// The machine of a network.
+/// Builds the ports and routes of a network.
 pub(super) fn machine<'a>(
     network: &'a dyn Network,
     options: &PacketOptions,
@@ -120,26 +122,26 @@ pub(super) fn machine<'a>(
     if let Some(most) = options.virtual_channels {
         routes.channels = routes.channels.min(most);
     }
-    let division = Division::whole(ranks as usize, ports.len());
+    let partition = Partition::whole(ranks as usize, ports.len());
     Ok(PacketMachine {
         routes,
         ports,
         injection,
         rates,
-        division,
+        partition,
     })
 }
 
 impl PathRoutes<'_> {
-    /// Finds the breaks, and how many of them a route has at most.
+    /// Finds the breaks and the number of channels that the routes need.
     fn search(&mut self, links: u32) -> Result<(), PacketError> {
         let ranks = self.network.ranks();
         let pairs = u64::from(ranks) * u64::from(ranks.saturating_sub(1));
-        if pairs > MOST_PAIRS {
+        if pairs > MAX_PAIRS {
             return Err(PacketError::Option {
                 option: "the fabric",
                 problem: format!(
-                    "has {pairs} pairs of ranks; at most {MOST_PAIRS} are searched for deadlocks"
+                    "has {pairs} pairs of ranks; at most {MAX_PAIRS} are searched for deadlocks"
                 ),
             });
         }
@@ -166,17 +168,17 @@ impl PathRoutes<'_> {
             let breaks = route.windows(2).filter(|hop| self.is_break(hop[0], hop[1]));
             needed = needed.max(1 + breaks.count() as u32);
         }
-        if needed > MOST_CHANNELS {
+        if needed > MAX_CHANNELS {
             return Err(PacketError::Channels {
                 needed,
-                most: MOST_CHANNELS,
+                most: MAX_CHANNELS,
             });
         }
         self.channels = needed;
         Ok(())
     }
 
-    /// Whether a route leads from end to end over links in their directions.
+    /// Checks that a route leads from its source to its destination over links in their direction.
     fn check_route(&self, source: u32, destination: u32, route: &[u32]) -> Result<(), PacketError> {
         let mut at = source;
         for &link in route {
@@ -184,7 +186,8 @@ impl PathRoutes<'_> {
             if from != at {
                 return Err(PacketError::Link {
                     link: self.network.link_name(link),
-                    problem: "is used backwards; half-duplex links are not simulated packet by packet",
+                    problem: "is used backwards; half-duplex links are not simulated packet by \
+                              packet",
                 });
             }
             at = to;
@@ -207,7 +210,7 @@ fn all_pairs(ranks: u32) -> impl Iterator<Item = (u32, u32)> {
         .filter(|(source, destination)| source != destination)
 }
 
-/// The edges of a graph that lead back to where a depth-first search still is, sorted.
+/// Returns the edges of a graph that lead back to an open vertex of a depth-first search, sorted.
 fn back_edges(next: &[Vec<u32>]) -> Vec<(u32, u32)> {
     #[derive(Clone, Copy, PartialEq)]
     enum VisitState {
@@ -284,7 +287,7 @@ impl Routes for PathRoutes<'_> {
         self.paths[chunk.message as usize][usize::from(chunk.routers)]
     }
 
-    fn probably_next(&self, chunk: &Chunk) -> u32 {
+    fn predicted_link(&self, chunk: &Chunk) -> u32 {
         self.paths[chunk.message as usize][usize::from(chunk.routers) + 1].0
     }
 

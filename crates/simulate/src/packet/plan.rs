@@ -1,4 +1,4 @@
-//! A plan on an electrical fabric, packet by packet.
+//! Packet simulation of a plan on an electrical fabric.
 
 use super::settings::PacketSettings;
 use super::{
@@ -15,7 +15,7 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
 
-/// The work that a schedule is on a fabric.
+/// Returns the work of a schedule on a fabric.
 pub fn work_of<'a>(
     schedule: &'a Schedule,
     fabric: &Fabric,
@@ -35,12 +35,13 @@ pub fn work_of<'a>(
     }
 }
 
-/// Runs a plan packet by packet from time 0. Ranks and steps are the plan's; links have the numbers of
-/// the network. No message waits for another alone, so that there is no critical path.
+/// Simulates a plan packet by packet from time 0. Ranks and steps are those of the plan; links have
+/// the numbers of the network. Messages wait for many others at once, so the outcome has no
+/// critical path.
 ///
 /// # Errors
-/// A fabric of light, settings that do not fit, transfers that leave the fabric, a deadlock, or a time
-/// beyond 64 bits.
+/// Returns an error if the fabric has no electrical links, the settings do not fit, a transfer
+/// leaves the fabric, the plan names routes, the network deadlocks, or a time exceeds 64 bits.
 pub fn simulate_plan(
     plan: &Plan,
     size: Bytes,
@@ -55,7 +56,8 @@ pub fn simulate_plan(
         });
     };
     if !plan.routes.is_empty() {
-        let problem = "packets take the routes of the fabric, and this plan names others; use fluid or bulk_synchronous";
+        let problem = "packets take the routes of the fabric, and this plan names others; use \
+                       fluid or bulk_synchronous";
         return Err(SimulationError::refused("named_routes", problem));
     }
     check_ranks(&plan.schedule)?;
@@ -92,7 +94,7 @@ pub fn simulate_plan(
     })
 }
 
-/// What settings changed in the outcome, each with what it is by default.
+/// Returns the settings that affect the outcome and differ from their defaults.
 fn changed(settings: &PacketSettings) -> Vec<ChangedSetting> {
     let changed = settings
         .changed
@@ -107,7 +109,7 @@ fn changed(settings: &PacketSettings) -> Vec<ChangedSetting> {
         .collect()
 }
 
-/// Every transfer stays among the ranks.
+/// Checks that every transfer leads from one rank of the fabric to another.
 fn check_ranks(schedule: &Schedule) -> Result<(), SimulationError> {
     let ranks = schedule.collective.ranks();
     let outside = schedule.transfers().position(|transfer| {

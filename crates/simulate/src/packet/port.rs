@@ -1,4 +1,4 @@
-//! Ports: links as their senders see them.
+//! Ports: the sending side of links.
 
 use super::event_queue::LATEST_PS;
 use super::{PacketError, PacketOptions};
@@ -6,32 +6,32 @@ use crate::outcome::packets::LinkClass;
 use opticoll_base::units::Time;
 use opticoll_fabric::network::{Network, Sharing};
 
-/// No delay, period or latency may be longer: 13 days, where simulated time ends.
-const LONGEST: Time = Time::from_ps(LATEST_PS);
+/// Maximum of a delay, period or latency: 13 days, the limit of simulated time.
+const MAX_TIME: Time = Time::from_ps(LATEST_PS);
 
-/// A link as its sender sees it. One line of the cache.
+/// Sending side of a link. Fills one cache line.
 #[derive(Clone)]
 #[repr(align(64))]
 pub(super) struct PacketPort {
-    /// When it can send next, in picoseconds.
+    /// Time in picoseconds from which the port can send.
     pub(super) free: u64,
-    /// How long it was sending.
+    /// Total time of sending in picoseconds.
     pub(super) busy: u64,
     pub(super) full_wire: u64,
     pub(super) latency: u64,
-    /// The router or terminal that it leads to, and the part of the network which that is in.
+    /// Router or terminal at the other end, and the part of the network that contains it.
     pub(super) target: u32,
     pub(super) part: u8,
-    /// When it was decided last which chunk goes, where that is done ahead.
+    /// Time of the last arbitration decision, if decisions are made ahead.
     pub(super) decided: u64,
-    /// Accepted chunks that wait.
+    /// Number of accepted chunks that wait.
     pub(super) queued: u32,
     pub(super) class: LinkClass,
-    /// Whether a send is on the event_queue.
+    /// Whether the event queue holds a `Send` event of this port.
     pub(super) pending: bool,
-    /// The channel after the one served last.
+    /// Channel after the last one served.
     pub(super) turn: u8,
-    /// Small delays drawn so far.
+    /// Number of short delays drawn so far.
     pub(super) draws: u32,
 }
 
@@ -54,7 +54,7 @@ impl PacketPort {
     }
 }
 
-/// The port of a link of a network.
+/// Creates the port of a link of a network.
 pub(super) fn port(
     network: &dyn Network,
     link: u32,
@@ -80,9 +80,9 @@ pub(super) fn port(
     ))
 }
 
-/// Refuses times so long that simulated time would end.
+/// Returns an error if `time` exceeds the limit of simulated time.
 pub(super) fn check_time(option: &'static str, time: Time) -> Result<(), PacketError> {
-    if time > LONGEST {
+    if time > MAX_TIME {
         return Err(PacketError::Option {
             option,
             problem: format!("is {time}; at most 13 days are accepted"),

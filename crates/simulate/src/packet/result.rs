@@ -1,4 +1,4 @@
-//! What all parts of a network have measured, as one.
+//! Outcome of a run, joined from the counters of all parts.
 
 use super::PacketError;
 use super::engine::{Measured, PacketEngine};
@@ -11,7 +11,7 @@ use crate::outcome::packets::{
 use opticoll_base::units::{Time, UnitError};
 
 impl Measured {
-    /// Adds what was measured elsewhere in the same run.
+    /// Adds the counters of another part.
     fn join(&mut self, other: &Measured) {
         for (finish, other) in self.finish.iter_mut().zip(&other.finish) {
             *finish = (*finish).max(*other);
@@ -32,7 +32,7 @@ impl Measured {
     }
 }
 
-/// The outcome of a run that ended at a time; `placement` has the terminal of each rank.
+/// Returns the outcome of a run that ended at `time`; `placement` gives the terminal of each rank.
 pub(super) fn outcome<R: Routes>(
     mut parts: Vec<PacketEngine<R>>,
     time: u64,
@@ -47,15 +47,15 @@ pub(super) fn outcome<R: Routes>(
         }
     }
     let setup = &parts[0].setup;
-    let of_link = |link: u32| &parts[usize::from(setup.division.of_link[link as usize])];
+    let owner = |link: u32| &parts[usize::from(setup.partition.part_of_link[link as usize])];
     let mut columns = ChannelColumns::default();
     for link in 0..links as u32 {
-        let part = of_link(link);
-        for of_link in 0..part.routes.channels() {
-            let number = part.channels.number(link, of_link);
+        let part = owner(link);
+        for channel_number in 0..part.routes.channels() {
+            let number = part.channels.number(link, channel_number);
             let (place, channel) = (number as usize, &part.channels.list[number as usize]);
             columns.link.push(link);
-            columns.channel.push(of_link);
+            columns.channel.push(channel_number);
             let full = channel.chunks * setup.chunk;
             columns.bytes.push(full - part.short_bytes[place]);
             columns.chunks.push(channel.chunks);
@@ -64,7 +64,7 @@ pub(super) fn outcome<R: Routes>(
             columns.capacity_chunks.push(channel.capacity);
         }
     }
-    let ports = (0..links as u32).map(|link| &of_link(link).ports[link as usize]);
+    let ports = (0..links as u32).map(|link| &owner(link).ports[link as usize]);
     let (classes, busy) = ports
         .map(|port| (port.class, Time::from_ps(port.busy)))
         .unzip();

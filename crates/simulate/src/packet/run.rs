@@ -1,37 +1,40 @@
-//! The parts of a network from beginning to end: in turns where little happens, side by side where much does.
+//! Runs of a divided network: parts take turns when events are sparse and run in parallel when they
+//! are dense.
 
-use super::border::{Border, NEVER};
 use super::engine::PacketEngine;
 use super::event_queue::LATEST_PS;
+use super::exchange::{Exchange, NEVER};
 use super::routes::Routes;
-use super::{PacketError, PacketProgress, stuck};
+use super::{PacketError, PacketProgress, deadlock};
 use opticoll_base::interrupt;
 
-/// Events from one report of progress to the next.
-const REPORT: u64 = 1 << 20;
-/// Events from one choice between turns and side by side to the next, while parts take turns.
-const TURNS: u64 = 1 << 12;
-/// Events for each part, in the time in which another cannot touch it, from which on parts run side by side:
-/// then clocks are read every few microseconds.
-const DENSE: u64 = 16;
-/// Whether some chunks are stuck is looked at first after this time, then each time at twice that before.
-const FIRST_LOOK_PS: u64 = 1 << 20;
+/// Number of events between two reports of progress.
+const EVENTS_PER_REPORT: u64 = 1 << 20;
+/// Number of events after which parts that take turns consider running in parallel.
+const EVENTS_PER_TRIAL: u64 = 1 << 12;
+/// Minimum number of events per part, within the time in which no other part can be affected, for
+/// running in parallel: clocks are then read every few microseconds.
+const MIN_PARALLEL_EVENTS: u64 = 16;
+/// Time of the first search for a deadlock; each further search happens at twice the time of the
+/// one before.
+const FIRST_SEARCH_PS: u64 = 1 << 20;
 
-/// Runs until the collective has ended or everything has arrived; returns the time.
+/// Runs until the collective has ended or all messages have arrived. Returns the time of the end in
+/// picoseconds.
 pub(super) fn run<R: Routes + Send>(
     parts: &mut [PacketEngine<R>],
-    border: &Border,
+    exchange: &Exchange,
     watch: &mut dyn FnMut(&PacketProgress) -> bool,
 ) -> Result<u64, PacketError> {
-    let (mut look_at, mut reported) = (FIRST_LOOK_PS, 0);
+    let (mut next_search, mut reported) = (FIRST_SEARCH_PS, 0);
     let mut turn_taking = TurnTaking {
-        pause: TURNS,
-        turns: TURNS,
+        pause: EVENTS_PER_TRIAL,
+        turns: EVENTS_PER_TRIAL,
     };
     loop {
         interrupt::check();
         let next = next_times(parts).into_iter().min().unwrap_or(NEVER);
-        let end = border.ended().map_or(NEVER, |time| time + 1);
+        let end = exchange.ended().map_or(NEVER, |time| time + 1);
         if end != NEVER && next >= end {
             break;
         }
@@ -40,19 +43,19 @@ pub(super) fn run<R: Routes + Send>(
             break;
         }
         if next == NEVER {
-            return Err(stuck::error(parts, LATEST_PS));
+            return Err(deadlock::error(parts, LATEST_PS));
         }
         if next >= LATEST_PS {
             return Err(PacketError::TooLong);
         }
-        if next >= look_at {
-            if stuck::any(parts, next) {
-                return Err(stuck::error(parts, next));
+        if next >= next_search {
+            if deadlock::exists(parts, next) {
+                return Err(deadlock::error(parts, next));
             }
-            look_at = 2 * next.max(look_at);
+            next_search = 2 * next.max(next_search);
         }
-        turn_taking.go_on(parts, border, look_at.min(end).min(LATEST_PS), next);
-        if events(parts) / REPORT > reported / REPORT {
+        turn_taking.proceed(parts, exchange, next_search.min(end).min(LATEST_PS), next);
+        if events(parts) / EVENTS_PER_REPORT > reported / EVENTS_PER_REPORT {
             reported = events(parts);
             let progress = PacketProgress {
                 events: reported,
@@ -60,7 +63,7 @@ pub(super) fn run<R: Routes + Send>(
                 time_ps: next,
             };
             if !watch(&progress) {
-                return Err(PacketError::BrokenOff);
+                return Err(PacketError::Stopped);
             }
         }
     }
@@ -68,40 +71,42 @@ pub(super) fn run<R: Routes + Send>(
     Ok(finish.copied().max().unwrap_or(0))
 }
 
-/// Whether parts take turns or run side by side. It depends on the machine's load too; the outcome does not
-/// depend on it.
+/// Choice between taking turns and running in parallel. The choice depends on the load of the
+/// computer; the outcome does not depend on the choice.
 struct TurnTaking {
-    /// Events in turns between two tries of running side by side; more after each that was slow.
+    /// Number of events in turns between two attempts to run in parallel; doubles after each slow
+    /// attempt.
     pause: u64,
-    /// Of those, the ones to come.
+    /// Number of those events that remain.
     turns: u64,
 }
 
 impl TurnTaking {
-    /// Goes on for a while, to a time at most.
-    fn go_on<R: Routes + Send>(
+    /// Processes events for a while, at most up to `until`.
+    fn proceed<R: Routes + Send>(
         &mut self,
         parts: &mut [PacketEngine<R>],
-        border: &Border,
+        exchange: &Exchange,
         until: u64,
         next: u64,
     ) {
         let before = events(parts);
-        border.rest_no_more();
+        exchange.end_pause();
         if parts.len() == 1 || self.turns > 0 {
-            in_turns(parts, border, until);
+            take_turns(parts, exchange, until);
         } else {
-            side_by_side(parts, border, until, next);
-            if parts.iter().any(PacketEngine::waits_much) {
+            run_in_parallel(parts, exchange, until, next);
+            if parts.iter().any(PacketEngine::waits_too_often) {
                 self.pause = self.pause.saturating_mul(2);
                 self.turns = self.pause;
             }
         }
         let done = events(parts) - before;
         let after = next_times(parts).into_iter().min().unwrap_or(NEVER);
-        let division = &parts[0].setup.division;
-        let windows = u128::from(after - next) * u128::from(DENSE * u64::from(division.parts));
-        let dense = done > 0 && u128::from(done) * u128::from(division.chunk) >= windows;
+        let partition = &parts[0].setup.partition;
+        let windows =
+            u128::from(after - next) * u128::from(MIN_PARALLEL_EVENTS * u64::from(partition.parts));
+        let dense = done > 0 && u128::from(done) * u128::from(partition.chunk) >= windows;
         self.turns = if dense {
             self.turns.saturating_sub(done)
         } else {
@@ -114,7 +119,7 @@ fn events<R>(parts: &[PacketEngine<R>]) -> u64 {
     parts.iter().map(|part| part.measured.events).sum()
 }
 
-/// Takes all mail in; returns the time of each part's next event.
+/// Takes all mail; returns the time of each part's next event.
 fn next_times<R: Routes>(parts: &mut [PacketEngine<R>]) -> Vec<u64> {
     let next = parts.iter_mut().map(|part| {
         part.take_mail();
@@ -123,29 +128,29 @@ fn next_times<R: Routes>(parts: &mut [PacketEngine<R>]) -> Vec<u64> {
     next.collect()
 }
 
-/// Every part on a thread of its own, until one has come through its share of a report or all have nothing to
-/// do for long. `next` is the time of the next event.
-fn side_by_side<R: Routes + Send>(
+/// Runs every part on its own thread until a part has processed its share of a report or no part
+/// has an event for a long time. `next` is the time of the next event.
+fn run_in_parallel<R: Routes + Send>(
     parts: &mut [PacketEngine<R>],
-    border: &Border,
+    exchange: &Exchange,
     until: u64,
     next: u64,
 ) {
-    let share = REPORT / parts.len() as u64;
+    let share = EVENTS_PER_REPORT / parts.len() as u64;
     for part in parts.iter_mut() {
-        border.show(part.part, next, next);
-        part.rest_after = part.measured.events + share;
+        exchange.publish(part.part, next, next);
+        part.pause_after = part.measured.events + share;
         (part.waits, part.waits_since) = (0, part.measured.events);
     }
     interrupt::side_by_side(parts, |part| part.run(until, true));
 }
 
-/// One part after the other, always the one with the earliest event.
-fn in_turns<R: Routes>(parts: &mut [PacketEngine<R>], border: &Border, until: u64) {
+/// Runs one part at a time, always the part with the earliest event.
+fn take_turns<R: Routes>(parts: &mut [PacketEngine<R>], exchange: &Exchange, until: u64) {
     let (alone, first) = (parts.len() == 1, events(parts));
     for part in parts.iter_mut() {
-        part.rest_after = match alone {
-            true => (part.measured.events / REPORT + 1) * REPORT,
+        part.pause_after = match alone {
+            true => (part.measured.events / EVENTS_PER_REPORT + 1) * EVENTS_PER_REPORT,
             false => u64::MAX,
         };
         part.waits = 0;
@@ -153,19 +158,22 @@ fn in_turns<R: Routes>(parts: &mut [PacketEngine<R>], border: &Border, until: u6
     loop {
         interrupt::check();
         let next = next_times(parts);
-        let until = border.ended().map_or(until, |time| until.min(time + 1));
+        let until = exchange.ended().map_or(until, |time| until.min(time + 1));
         let Some((turn, &time)) = next.iter().enumerate().min_by_key(|(_, time)| **time) else {
             return;
         };
-        if time >= until || events(parts) >= first + TURNS || border.rest() != NEVER {
+        if time >= until
+            || events(parts) >= first + EVENTS_PER_TRIAL
+            || exchange.pause_time() != NEVER
+        {
             return;
         }
-        // The others have no event before the soonest that this one can cause.
-        let credit = parts[0].setup.division.credit;
+        // The others have no event before the earliest that this part can cause.
+        let credit = parts[0].setup.partition.credit;
         let mut others = NEVER;
         for (number, &other) in (0u8..).zip(&next) {
             let clock = other.min(time.saturating_add(credit));
-            border.show(number, clock, clock);
+            exchange.publish(number, clock, clock);
             if usize::from(number) != turn {
                 others = others.min(clock);
             }

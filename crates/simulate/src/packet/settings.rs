@@ -1,5 +1,6 @@
-//! The settings of a packet simulation by name and text, as the command line and scenario files give
-//! them. Each is one record; what is not set is as in [`PacketOptions::default`].
+//! Settings of packet simulations by name and text, for the command line and scenario files. Each
+//! setting is one record. Settings that are not given have the values of
+//! [`PacketOptions::default`].
 //!
 //! ```
 //! use opticoll_simulate::packet::{PacketRouting, PacketSettings};
@@ -22,37 +23,37 @@ use opticoll_base::hash::shuffled;
 use opticoll_base::names::{same_name, suggest};
 use opticoll_base::units::Time;
 
-/// Everything that settings say.
+/// Values of all settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PacketSettings {
-    /// The parameters of the model.
+    /// Parameters of the model.
     pub options: PacketOptions,
-    /// How a rank issues the messages of a step.
+    /// Order in which a rank sends the messages of a step.
     pub issue: Issue,
-    /// What a rank spends before each send.
+    /// Time that a rank spends before each send.
     pub overhead: Time,
-    /// Where ranks are.
+    /// Placement of ranks at terminals.
     pub placement: RankPlacement,
     /// Traffic beside the collective.
     pub background: Vec<Traffic>,
-    /// What was set to something else than its default: name, text, default.
+    /// Settings that differ from their default: name, text, default.
     pub changed: Vec<(&'static str, String, &'static str)>,
 }
 
-/// Where ranks are.
+/// Placement of ranks at terminals.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum RankPlacement {
-    /// Rank r at terminal r.
+    /// Rank r is at terminal r.
     #[default]
     Natural,
-    /// Shuffled with a seed.
+    /// Ranks are shuffled with a seed.
     Shuffled(u64),
-    /// The terminal of each rank.
+    /// Terminal of each rank.
     Given(Vec<u32>),
 }
 
 impl RankPlacement {
-    /// The terminal of each of so many ranks; `None` where it is the rank's number.
+    /// Returns the terminal of each of `ranks` ranks; `None` if rank r is at terminal r.
     pub fn terminals(&self, ranks: u32) -> Option<Vec<u32>> {
         match self {
             RankPlacement::Natural => None,
@@ -62,7 +63,7 @@ impl RankPlacement {
     }
 }
 
-/// All settings of packets alone.
+/// Settings that only packet simulations have.
 pub const SETTINGS: &[SettingDeclaration<PacketSettings>] = settings! {
     PacketSettings, HelpLevel::All, &["packet"];
     "routing" .options.routing: "Routing of chunks on a dragonfly: minimal, valiant, adaptive or progressive",
@@ -104,10 +105,10 @@ fn jitter(text: &str) -> Result<Option<u64>, String> {
 const OVERHEADS: &[(&str, Overheads)] = &[("codes", Overheads::CODES), ("none", Overheads::NONE)];
 
 impl PacketSettings {
-    /// Sets what has a name to what a text says.
+    /// Sets the setting `name` to the value in `text`.
     ///
     /// # Errors
-    /// No setting has this name, or why its value does not fit.
+    /// Returns an error if no setting has this name or the value does not fit.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         let setting = find(SETTINGS, name).ok_or_else(|| suggest(name, names(SETTINGS)))?;
         setting.apply(self, text)?;

@@ -1,10 +1,10 @@
-//! When the messages of a schedule are sent.
+//! Times at which the messages of a schedule are sent.
 //!
-//! The transfers of a step from one rank to another are one message. A rank goes through the steps in
-//! order. In a step it sends its messages in the order of their first transfers, each as soon as the
-//! one before has left (its last chunk is on the terminal's link), or all at once; the step ends for
-//! it when all have left and all messages of the step to it have arrived. Messages that arrive early
-//! are kept.
+//! The transfers of a step from one rank to another form one message. A rank processes the steps in
+//! order. In a step it sends its messages in the order of their first transfers: each when the
+//! message before has left (its last chunk is on the terminal's link), or all at once. The step
+//! ends for the rank when all these messages have left and all messages of the step to the rank
+//! have arrived. Messages that arrive early are counted when their step comes.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// A message to be sent.
+/// Message to be sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IssuedMessage {
     pub(super) source: u32,
     pub(super) destination: u32,
     pub(super) bytes: u64,
-    /// The step, or the number of the traffic above all steps.
+    /// Step of the message; for traffic, the number of the stream above all steps.
     pub(super) tag: u32,
-    /// When it is sent, in picoseconds.
+    /// Time of sending in picoseconds.
     pub(super) time: u64,
 }
 
-/// What the ranks are to send. Ranks inside; terminals in orders.
+/// Messages of all ranks and steps. The columns number ranks; issued messages name terminals.
 struct IssueColumns {
     issue: Issue,
     /// Picoseconds before each send.
@@ -37,43 +37,44 @@ struct IssueColumns {
     place: Vec<u32>,
     /// Per terminal, its rank.
     rank_at: Vec<u32>,
-    /// Per step and rank, its first message; then the number of messages.
+    /// Per step and rank, the number of its first message; the last entry is the number of
+    /// messages.
     first: Vec<u32>,
     destination: Vec<u32>,
     bytes: Vec<u64>,
-    /// The bytes of all messages, where they are the same; `bytes` is empty then.
+    /// Bytes of every message if they are equal; `bytes` is empty then.
     uniform: Option<u64>,
 }
 
-/// Some ranks of a schedule on its way, their *own*.
+/// Progress of a schedule for the ranks of one part, its *own* ranks.
 pub(super) struct ScheduleProgress {
     columns: Arc<IssueColumns>,
     own: usize,
-    /// Per rank, its place among the own ones.
-    place_among_own: Vec<u32>,
-    /// Per step and own rank, messages that have not arrived.
+    /// Per rank, its place among the own ranks.
+    own_index: Vec<u32>,
+    /// Per step and own rank, the number of messages that have not arrived.
     expected: Vec<u32>,
     progress: Vec<RankProgress>,
     unfinished: usize,
-    /// Per step, when its first message was sent and its last had arrived, in picoseconds.
+    /// Per step, the times in picoseconds at which its first message was sent and its last arrived.
     times: Vec<(u64, u64)>,
 }
 
-/// Where a rank is.
+/// Progress of a rank.
 #[derive(Clone, Copy, Default)]
 struct RankProgress {
     step: usize,
-    /// The next message to send.
+    /// Next message to send.
     next: u32,
-    /// Messages given to the network that have not left; one more until it has begun, so that what
-    /// arrives in the same instant does not take it on before.
+    /// Number of messages in the network that have not left. One more until the rank begins, so
+    /// that a message which arrives at the same instant does not advance the rank.
     leaving: u32,
-    /// When the last of what it waited for came, in picoseconds.
+    /// Time in picoseconds of the latest event that the rank waited for.
     ready: u64,
 }
 
 impl ScheduleProgress {
-    /// `place` has the terminal of each rank.
+    /// Creates the progress of all ranks before the start; `place` gives the terminal of each rank.
     pub(super) fn new(
         schedule: &Schedule,
         size: Bytes,
@@ -117,7 +118,7 @@ impl ScheduleProgress {
         };
         Ok(ScheduleProgress {
             own: ranks,
-            place_among_own: (0..ranks as u32).collect(),
+            own_index: (0..ranks as u32).collect(),
             expected,
             progress: (0..ranks).map(progress).collect(),
             unfinished: ranks,
@@ -126,7 +127,7 @@ impl ScheduleProgress {
         })
     }
 
-    /// Before anything has happened: the ranks at the terminals of each part, by the parts of terminals.
+    /// Divides the ranks among parts before the start; `part_of` gives the part of each terminal.
     pub(super) fn divide(self, parts: u32, part_of: &[u8]) -> Vec<ScheduleProgress> {
         if parts == 1 {
             return vec![self];
@@ -136,10 +137,10 @@ impl ScheduleProgress {
             let own: Vec<usize> = (0..columns.ranks)
                 .filter(|&rank| part_of[columns.place[rank] as usize] == part)
                 .collect();
-            let mut place_among_own = vec![0; columns.ranks];
+            let mut own_index = vec![0; columns.ranks];
             for (place, &rank) in (0..).zip(&own) {
                 interrupt::check();
-                place_among_own[rank] = place;
+                own_index[rank] = place;
             }
             let mut expected = Vec::with_capacity(columns.steps * own.len());
             for row in self.expected.chunks(columns.ranks) {
@@ -147,7 +148,7 @@ impl ScheduleProgress {
             }
             ScheduleProgress {
                 own: own.len(),
-                place_among_own,
+                own_index,
                 expected,
                 progress: self.progress.clone(),
                 unfinished: own.len(),
@@ -158,14 +159,14 @@ impl ScheduleProgress {
         (0..parts as u8).map(part).collect()
     }
 
-    /// Adds the times of steps of other ranks.
+    /// Joins the times of steps with those of another part.
     pub(super) fn join(&mut self, other: &ScheduleProgress) {
         for (time, more) in self.times.iter_mut().zip(&other.times) {
             *time = (time.0.min(more.0), time.1.max(more.1));
         }
     }
 
-    /// When each step was carried out; a step without messages takes no time.
+    /// Returns the start and end of each step; a step without messages has a duration of 0.
     pub(super) fn columns(self) -> PacketSteps {
         let mut columns = PacketSteps::default();
         let mut before = 0;
@@ -186,23 +187,23 @@ impl ScheduleProgress {
         columns
     }
 
-    /// The bytes of every message; of one, where they are the same.
+    /// Returns the bytes of every message, or a single size if all messages have that size.
     pub(super) fn messages(&self) -> impl Iterator<Item = u64> + '_ {
         let columns = &self.columns;
         columns.bytes.iter().copied().chain(columns.uniform)
     }
 
-    /// The terminal of a rank.
+    /// Returns the terminal of a rank.
     pub(super) fn terminal(&self, rank: u32) -> u32 {
         self.columns.place[rank as usize]
     }
 
-    /// Whether every own rank has gone through all steps.
+    /// Returns whether every own rank has finished all steps.
     pub(super) fn finished(&self) -> bool {
         self.unfinished == 0
     }
 
-    /// A rank begins at a time.
+    /// Starts a rank at `time`.
     pub(super) fn begin(&mut self, rank: u32, time: u64, orders: &mut Vec<IssuedMessage>) {
         let progress = &mut self.progress[rank as usize];
         progress.leaving -= 1;
@@ -210,7 +211,7 @@ impl ScheduleProgress {
         self.advance(rank as usize, orders);
     }
 
-    /// A message has left a terminal.
+    /// Notes that a message has left a terminal.
     pub(super) fn left(&mut self, terminal: u32, time: u64, orders: &mut Vec<IssuedMessage>) {
         let rank = self.columns.rank_at[terminal as usize] as usize;
         let progress = &mut self.progress[rank];
@@ -221,7 +222,7 @@ impl ScheduleProgress {
         }
     }
 
-    /// A message of a step has arrived at a terminal.
+    /// Notes that a message of a step has arrived at a terminal.
     pub(super) fn arrived(
         &mut self,
         terminal: u32,
@@ -232,7 +233,7 @@ impl ScheduleProgress {
         let rank = self.columns.rank_at[terminal as usize] as usize;
         let step = step as usize;
         self.times[step].1 = self.times[step].1.max(time);
-        let place = self.place_among_own[rank] as usize;
+        let place = self.own_index[rank] as usize;
         let expected = &mut self.expected[step * self.own + place];
         *expected -= 1;
         let progress = &mut self.progress[rank];
@@ -242,7 +243,7 @@ impl ScheduleProgress {
         }
     }
 
-    /// Takes a rank that waits for no departure as far as it comes.
+    /// Advances a rank without messages that still have to leave, as far as possible.
     fn advance(&mut self, rank: usize, orders: &mut Vec<IssuedMessage>) {
         let columns = &*self.columns;
         let mut progress = self.progress[rank];
@@ -269,7 +270,7 @@ impl ScheduleProgress {
                     break;
                 }
             }
-            let place = self.place_among_own[rank] as usize;
+            let place = self.own_index[rank] as usize;
             let expected = self.expected[progress.step * self.own + place];
             if progress.leaving > 0 || expected > 0 {
                 break;
@@ -289,7 +290,8 @@ impl ScheduleProgress {
 }
 
 impl IssueColumns {
-    /// The bytes of every message, if each is one transfer of one chunk of a common size.
+    /// Returns the bytes of every message, if each message is one transfer of one chunk of a common
+    /// size.
     fn uniform_bytes(&self, schedule: &Schedule, size: Bytes) -> Option<u64> {
         let bytes = schedule.collective.uniform_chunk_bytes(size)?;
         let mut last = (usize::MAX, 0, 0);
@@ -318,7 +320,7 @@ impl IssueColumns {
             .zip(schedule.columns(step).transfers())
             .collect();
         transfers.sort_by_key(|(_, moved)| (moved.source, moved.destination));
-        // (source, first transfer, destination, bytes) of each message
+        // Source, first transfer, destination and bytes of each message.
         let mut messages: Vec<(u32, usize, u32, u64)> = Vec::new();
         for (index, moved) in transfers {
             interrupt::check();

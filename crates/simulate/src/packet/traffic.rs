@@ -1,7 +1,8 @@
-//! Traffic that no schedule asks for: every terminal sends messages at a fixed period.
+//! Traffic without a schedule: every terminal sends messages at a fixed period.
 //!
-//! Terminal i of N sends its message j at s_i + j T. All draws come from one hash, so that any
-//! simulator can make the same traffic. With seed z, M messages each and T in whole nanoseconds,
+//! Terminal i of N sends its message j at time s_i + j T. All draws come from one hash function, so
+//! that other simulators can generate the same traffic. With seed z, M messages per terminal and
+//! period T in whole nanoseconds:
 //!
 //! ```text
 //! hash(x):    the output function of SplitMix64 on x
@@ -11,59 +12,60 @@
 //!             uniform: (i + 1 + hash(182 * 2^40 xor (1000003 i + j)) mod (N - 1)) mod N
 //! ```
 //!
-//! (multiplication and addition modulo 2^64). Fixed partners: [`Pattern::Shift`] sends to i + k;
-//! [`Pattern::Nearest`] to i + 1; [`Pattern::Permutation`] along a cycle through all terminals in
-//! the order of [`shuffled`](opticoll_base::hash::shuffled). [`Pattern::HotSpot`] sends a message to the hot terminal where
-//! hash(x + 1) mod 100 is below the percentage, x the argument of its uniform draw, and
-//! to a uniform one otherwise; the hot terminal itself sends to uniform ones.
+//! Multiplication and addition are modulo 2^64. Some patterns have fixed partners:
+//! [`Pattern::Shift`] sends to i + k, [`Pattern::Nearest`] to i + 1, and [`Pattern::Permutation`]
+//! to the next terminal of a cycle in the order of [`shuffled`](opticoll_base::hash::shuffled).
+//! [`Pattern::HotSpot`] sends a message to the hot terminal if hash(x + 1) mod 100 is below the
+//! percentage, where x is the argument of the message's uniform draw, and to a uniform destination
+//! otherwise. The hot terminal itself sends to uniform destinations.
 
 use crate::pattern::Pattern;
 use opticoll_base::hash::hash;
 use opticoll_base::units::{Bytes, Time};
 
-/// Which draws traffic takes, so that two kinds at once differ.
+/// Sequence of random draws. Traffic of different kinds in one run has different draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draws {
-    /// Those of traffic that is measured.
+    /// Draws of measured traffic.
     Foreground,
-    /// Those of traffic beside a collective.
+    /// Draws of traffic beside a collective.
     Background,
 }
 
-/// Messages of one size at one period from every terminal.
+/// Messages of one size from every terminal at a fixed period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traffic {
-    /// To whom.
+    /// Destinations of the messages.
     pub pattern: Pattern,
-    /// Bytes of each message.
+    /// Size of each message.
     pub size: Bytes,
-    /// From one message of a terminal to its next, at least 1 ns; draws use its whole nanoseconds.
+    /// Time between two messages of a terminal, at least 1 ns. Draws use the whole nanoseconds.
     pub period: Time,
-    /// Messages of each terminal; `None` goes on until the collective ends.
+    /// Number of messages of each terminal; `None` continues until the collective ends.
     pub messages: Option<u32>,
-    /// No terminal sends before.
+    /// Time before which no terminal sends.
     pub start: Time,
-    /// No terminal sends from then on. None: until the messages or the collective end.
+    /// Time from which no terminal sends. `None` ends with the messages or the collective.
     pub end: Option<Time>,
-    /// Which draws.
+    /// Sequence of random draws.
     pub draws: Draws,
-    /// What the draws depend on.
+    /// Seed of the draws.
     pub seed: u64,
 }
 
 impl Traffic {
-    /// Whether a terminal may still send at a time in picoseconds.
+    /// Returns whether a terminal may still send at `time` in picoseconds.
     pub(super) fn sends_at(&self, time: u64) -> bool {
         self.end.is_none_or(|end| time < end.ps())
     }
 }
 
-/// Traffic on its way: how many messages each terminal has sent.
+/// State of one traffic: the number of messages that each terminal has sent.
 pub(super) struct Stream {
     traffic: Traffic,
     terminals: u32,
     sent: Vec<u32>,
-    /// The partner of each terminal, where it stays the same.
+    /// Partner of each terminal, for patterns with fixed partners.
     partners: Option<Vec<u32>>,
 }
 
@@ -74,7 +76,7 @@ impl Stream {
         Stream {
             terminals,
             sent: vec![0; terminals as usize],
-            // A hot terminal sends to others all the same.
+            // Destinations of a hot spot's messages are drawn one by one.
             partners: fixed.filter(|_| !drawn),
             traffic,
         }
@@ -84,7 +86,7 @@ impl Stream {
         &self.traffic
     }
 
-    /// When a terminal sends first, in picoseconds.
+    /// Returns the time of a terminal's first message in picoseconds.
     pub(super) fn first(&self, terminal: u32) -> u64 {
         let prime: u64 = match self.traffic.draws {
             Draws::Foreground => 7919,
@@ -99,7 +101,7 @@ impl Stream {
         self.traffic.start.ps() + 1000 * (1 + draw % period_ns)
     }
 
-    /// The destination of a terminal's next message, and whether more follow.
+    /// Returns the destination of a terminal's next message, and whether more messages follow.
     pub(super) fn next(&mut self, terminal: u32) -> (u32, bool) {
         let message = self.sent[terminal as usize];
         self.sent[terminal as usize] += 1;
@@ -152,7 +154,7 @@ mod tests {
     #[test]
     fn draws_are_bit_exact() {
         // Terminal, message, then destination and start in ns of foreground and background traffic
-        // among 72 terminals, worked out by a program in another language.
+        // among 72 terminals, computed by a program in another language.
         let cases = [
             (0, 0, (57, 515), (44, 1712)),
             (5, 3, (11, 530), (19, 319)),

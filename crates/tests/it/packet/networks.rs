@@ -77,13 +77,13 @@ fn rings_deadlock_on_one_channel() {
     for spelling in ["electrical_ring:ranks=9", "torus:dims=5x5"] {
         let fabric = Fabric::parse(&format!("{spelling},rate=1GB/s,latency=0ns")).unwrap();
         let network = fabric.network().unwrap();
-        let Err(PacketError::Stuck { circle, .. }) = crowded(&fabric, Some(1)) else {
+        let Err(PacketError::Deadlock { cycle, .. }) = crowded(&fabric, Some(1)) else {
             panic!("{spelling} did not deadlock");
         };
-        for (place, &(link, _)) in circle.iter().enumerate() {
-            let next = circle[(place + 1) % circle.len()].0;
+        for (place, &(link, _)) in cycle.iter().enumerate() {
+            let next = cycle[(place + 1) % cycle.len()].0;
             let met = network.ends(link).unwrap().1;
-            assert_eq!(met, network.ends(next).unwrap().0, "{spelling} {circle:?}");
+            assert_eq!(met, network.ends(next).unwrap().0, "{spelling} {cycle:?}");
         }
     }
 }

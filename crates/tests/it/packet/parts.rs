@@ -246,7 +246,7 @@ fn a_deadlock_is_the_same_circle_on_any_number_of_cores() {
     for (name, work) in [("alone", stopping), ("beside", going_on)] {
         let outcome = check(name, &fabric, &work, &options);
         assert!(
-            matches!(outcome, Err(PacketError::Stuck { .. })),
+            matches!(outcome, Err(PacketError::Deadlock { .. })),
             "{name}: {outcome:?}"
         );
     }

@@ -240,7 +240,7 @@ fn a_watcher_breaks_a_simulation_off() {
         assert!((calls << 20..(calls << 20) + (calls << 10)).contains(&progress.events));
         calls < 2
     });
-    assert_eq!((error, calls), (Err(packet::PacketError::BrokenOff), 2));
+    assert_eq!((error, calls), (Err(packet::PacketError::Stopped), 2));
 }
 
 #[test]

@@ -1,20 +1,20 @@
-//! How full buffers are and were, and how long chunks stood before full ones.
+//! Occupancy of buffers over time, and time that chunks wait for full buffers.
 
-use super::super::pool::NONE;
+use super::super::arena::NONE;
 use super::super::routes::Routes;
 use super::PacketEngine;
 
-/// So many places of a channel were taken at a time, or fewer.
+/// Upper bound on the occupancy of a channel at a time, while credits may be unknown.
 pub(super) struct Doubt {
     channel: u32,
     time: u64,
     occupied: u32,
-    /// The doubt of the channel before this one.
+    /// Number of the channel's doubt before this one; `NONE` for the first.
     before: u32,
 }
 
 impl<R: Routes> PacketEngine<R> {
-    /// Chunks stand before a channel's full buffer.
+    /// Notes that chunks wait for a full buffer of a channel.
     pub(in super::super) fn stall(&mut self, link: u32, number: u32) {
         let stall = &mut self.stalls[number as usize];
         if stall.since.is_none() {
@@ -24,7 +24,8 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// A place has become free at a time, or the simulation has ended.
+    /// Ends a wait for a full buffer at `time`, at which a place becomes free or the simulation
+    /// ends.
     pub(in super::super) fn end_stall(&mut self, link: u32, number: u32, time: u64) {
         let stall = &mut self.stalls[number as usize];
         if let Some(since) = stall.since.take() {
@@ -34,7 +35,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Counts a place of a channel's buffer as taken.
+    /// Takes a place of a channel's buffer.
     #[inline]
     pub(in super::super) fn occupy(&mut self, link: u32, number: u32, time: u64) {
         let state = &mut self.channels.list[number as usize];
@@ -46,8 +47,8 @@ impl<R: Routes> PacketEngine<R> {
         self.measured.occupancy.step(class, time, 1);
     }
 
-    /// More of a channel's places are taken than ever before, unless credits are to come of which nothing is
-    /// known yet.
+    /// Raises the peak of a channel to its occupancy. Records a doubt instead if credits may have
+    /// come back that are not known yet.
     #[cold]
     pub(super) fn raise_peak(&mut self, link: u32, number: u32, time: u64) {
         let doubted = self.crosses(link) && time >= self.credits_known;
@@ -72,7 +73,7 @@ impl<R: Routes> PacketEngine<R> {
         doubt.before = std::mem::replace(last, place as u32);
     }
 
-    /// Counts a credit that comes back at a time where that was not known.
+    /// Corrects the doubts of a channel by a credit that came back at `time`.
     pub(super) fn credit_doubts(&mut self, channel: u32, time: u64) {
         let mut place = self.channels.list[channel as usize].doubt;
         while let Some(doubt) = self.doubts.get_mut(place as usize) {
@@ -84,7 +85,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Decides doubts of times at which all credits are known.
+    /// Resolves the doubts about times before `known`, at which all credits are known.
     pub(in super::super) fn resolve_doubts(&mut self, known: u64) {
         for doubt in &self.doubts {
             let state = &mut self.channels.list[doubt.channel as usize];

@@ -1,50 +1,50 @@
-//! Terminals: messages are cut into packets and chunks, chunks are put on the link, and messages
-//! arrive.
+//! Terminals: they cut messages into packets and chunks, put chunks on their links, and receive
+//! messages.
 
-use super::super::border::Begun;
+use super::super::arena::{Linked, List, NONE};
 use super::super::channel::Chunk;
 use super::super::event_queue::{EventKind, LATEST_PS};
-use super::super::pool::{Linked, List, NONE};
+use super::super::exchange::AnnouncedMessage;
 use super::super::routes::Routes;
 use super::super::steps::{IssuedMessage, ScheduleProgress};
 use super::PacketEngine;
 use crate::live::MessageEvent;
 use opticoll_base::units::Time;
 
-/// Streams' tags stand above the steps'.
+/// Tag of the first traffic stream; the tags of steps are below.
 pub(in super::super) const FIRST_STREAM: u32 = 1 << 31;
 
-/// A message in the network. Where it goes to another part of that, each of both parts has one: the one
-/// cuts it, the other receives it.
+/// Message in the network. If its destination is in another part, both parts have an entry: the
+/// source's part cuts the message, the destination's part receives it.
 #[derive(Clone, Copy)]
 pub(in super::super) struct PacketMessage {
     next: u32,
     destination: u32,
     tag: u32,
-    /// Where it comes from another part: that, and its number there.
+    /// For a message from another part: that part, and the number of the message there.
     home: u8,
     number: u32,
-    /// Bytes that are in no packet yet.
+    /// Number of bytes not yet cut into packets.
     to_cut: u64,
-    /// Chunks that have not arrived.
+    /// Number of chunks that have not arrived.
     pub(in super::super) chunks: u64,
-    /// When it was sent, and when its terminal may cut it.
+    /// Time of sending, and time from which the terminal may cut the message.
     sent: u64,
     ready: u64,
 }
 
 impl PacketMessage {
-    /// The half of a message that its destination's part keeps.
-    pub(in super::super) fn received(begun: &Begun) -> PacketMessage {
+    /// Creates the entry in the part of the destination.
+    pub(in super::super) fn received(announced: &AnnouncedMessage) -> PacketMessage {
         PacketMessage {
             next: NONE,
-            destination: begun.destination,
-            tag: begun.tag,
-            home: begun.home,
-            number: begun.number,
+            destination: announced.destination,
+            tag: announced.tag,
+            home: announced.home,
+            number: announced.number,
             to_cut: 0,
-            chunks: begun.chunks,
-            sent: begun.sent,
+            chunks: announced.chunks,
+            sent: announced.sent,
             ready: 0,
         }
     }
@@ -59,7 +59,7 @@ impl Linked for PacketMessage {
     }
 }
 
-/// A terminal.
+/// State of a terminal.
 pub(in super::super) struct Nic {
     pub(in super::super) link: u32,
     /// Messages to be cut, in order.
@@ -67,20 +67,21 @@ pub(in super::super) struct Nic {
     /// Chunks to be sent, in order.
     pub(in super::super) queue: List,
     queued: u32,
-    /// When it can take the next message, and when the next packet may be cut.
+    /// Time from which the next message can be sequenced, and from which the next packet may be
+    /// cut.
     sequenced: u64,
     paced: u64,
-    /// Whether a packet is to be cut, and whether that waits for a chunk to leave.
+    /// Whether a `Generate` event is due, and whether the next one waits for a chunk to leave.
     generating: bool,
     held_up: bool,
-    /// Whether a chunk is to be sent or waits for a credit.
+    /// Whether an `Inject` event is due or a chunk waits for a credit.
     sending: bool,
-    /// Chunks made so far.
+    /// Number of chunks cut so far.
     made: u64,
 }
 
 impl Nic {
-    /// One without messages, that sends over a link.
+    /// Creates a terminal without messages that sends over `link`.
     pub(in super::super) fn new(link: u32) -> Nic {
         Nic {
             link,
@@ -98,7 +99,7 @@ impl Nic {
 }
 
 impl<R: Routes> PacketEngine<R> {
-    /// A message is handed to its terminal.
+    /// Hands a message to its source's terminal.
     pub(in super::super) fn submit(&mut self, order: IssuedMessage) {
         let chunks_of = |bytes: u64| bytes.div_ceil(self.setup.chunk);
         let (whole, rest) = (
@@ -124,16 +125,18 @@ impl<R: Routes> PacketEngine<R> {
             sent: order.time,
             ready,
         });
-        let part = self.setup.division.of_terminal[order.destination as usize];
+        let part = self.setup.partition.part_of_terminal[order.destination as usize];
         if part != self.part {
-            self.mail[usize::from(part)].begun.push(Begun {
-                home: self.part,
-                number: message,
-                destination: order.destination,
-                tag: order.tag,
-                chunks: chunks.max(1),
-                sent: order.time,
-            });
+            self.mail[usize::from(part)]
+                .announced
+                .push(AnnouncedMessage {
+                    home: self.part,
+                    number: message,
+                    destination: order.destination,
+                    tag: order.tag,
+                    chunks: chunks.max(1),
+                    sent: order.time,
+                });
         }
         self.measured.bytes_sent += u128::from(order.bytes);
         self.routes.begin(message, order.source, order.destination);
@@ -147,7 +150,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// A terminal cuts the next packet of its first message into chunks.
+    /// Cuts the next packet of a terminal's first message into chunks.
     pub(in super::super) fn generate(&mut self, terminal: u32) {
         let nic = &mut self.nics[terminal as usize];
         let number = nic.messages.head;
@@ -185,7 +188,7 @@ impl<R: Routes> PacketEngine<R> {
         let wire = self.ports[link as usize].full_wire;
         let after = self.now + self.setup.delays.send(&mut self.ports, link);
         nic.paced = after.saturating_add(wire.saturating_mul(count));
-        nic.held_up = nic.queued >= self.setup.most_queued;
+        nic.held_up = nic.queued >= self.setup.max_queued_chunks;
         if !nic.held_up {
             self.set_next_time(terminal);
         }
@@ -197,7 +200,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// Sets the time of a terminal's next packet, if it has one.
+    /// Schedules the cutting of a terminal's next packet, if the terminal has one.
     fn set_next_time(&mut self, terminal: u32) {
         let nic = &mut self.nics[terminal as usize];
         nic.generating = !nic.messages.is_empty();
@@ -209,7 +212,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// A terminal puts its next chunk on its link, if the router has room.
+    /// Puts the next chunk of a terminal on its link, if the link's buffer has room.
     pub(in super::super) fn inject(&mut self, terminal: u32) {
         let nic = &mut self.nics[terminal as usize];
         let link = nic.link;
@@ -239,7 +242,7 @@ impl<R: Routes> PacketEngine<R> {
             self.event_queue.push(gone, EventKind::Inject, terminal);
         }
         if held_up {
-            if self.nics[terminal as usize].queued < self.setup.most_queued {
+            if self.nics[terminal as usize].queued < self.setup.max_queued_chunks {
                 self.set_next_time(terminal);
             } else {
                 self.nics[terminal as usize].held_up = true;
@@ -268,7 +271,7 @@ impl<R: Routes> PacketEngine<R> {
         }
     }
 
-    /// The receiver has a message.
+    /// Delivers a message to its receiver.
     pub(in super::super) fn deliver(&mut self, number: u32) {
         let message = self.messages[number];
         self.messages.remove(number);
@@ -302,7 +305,8 @@ impl<R: Routes> PacketEngine<R> {
         self.send_orders();
     }
 
-    /// Sends what the ranks that have gone on want to, unless they were the last to do so.
+    /// Submits the messages that ranks have issued, and ends the part if all its ranks have
+    /// finished.
     fn send_orders(&mut self) {
         if self.steps.as_ref().is_some_and(ScheduleProgress::finished) {
             self.end();
@@ -313,7 +317,7 @@ impl<R: Routes> PacketEngine<R> {
         self.orders.clear();
     }
 
-    /// A rank begins.
+    /// Starts a rank.
     pub(in super::super) fn begin(&mut self, rank: u32) {
         let Some(steps) = &mut self.steps else {
             return;
@@ -322,7 +326,7 @@ impl<R: Routes> PacketEngine<R> {
         self.send_orders();
     }
 
-    /// A terminal sends the next message of a stream.
+    /// Sends the next message of a stream from its terminal, and schedules the one after.
     pub(in super::super) fn timer(&mut self, timer: u32) {
         let terminals = self.nics.len() as u32;
         let (number, terminal) = (timer / terminals, timer % terminals);

@@ -1,42 +1,43 @@
-//! Channels that wait for one another in a circle.
+//! Deadlock detection: channels that wait for one another in a cycle.
 //!
-//! A channel is *held up* if every place of its buffer is held by a chunk that waits for another
-//! channel. It is *stuck* if it is held up and all those other channels are stuck: the greatest set of
-//! channels with that property, found by taking away, again and again, channels of which a chunk waits
-//! for one outside of the set. From a stuck channel, going on to one that a chunk of it waits for
-//! stays among the stuck ones, and so comes to a circle.
+//! A channel is *blocked* if every place of its buffer is held by a chunk that waits for another
+//! channel. The *deadlocked* channels are the largest set of blocked channels whose chunks wait
+//! only for channels of the set. The search starts with all blocked channels and repeatedly removes
+//! channels with a chunk that waits for a channel outside the set. Following the waits from a
+//! deadlocked channel stays within the set and therefore ends in a cycle.
 
 use super::PacketError;
+use super::arena::NONE;
 use super::engine::PacketEngine;
-use super::pool::NONE;
 
-/// Whether some chunks can never move again, after all that happened before a time.
-pub(super) fn any<R>(parts: &mut [PacketEngine<R>], time: u64) -> bool {
-    !circle(parts, time).is_empty()
+/// Returns whether some chunks can never move again after all events before `time`.
+pub(super) fn exists<R>(parts: &mut [PacketEngine<R>], time: u64) -> bool {
+    !cycle(parts, time).is_empty()
 }
 
-/// The error that names the circle.
+/// Returns the error that lists a cycle of channels. The caller adds their names.
 pub(super) fn error<R>(parts: &mut [PacketEngine<R>], time: u64) -> PacketError {
     let shift = parts[0].channels.shift;
     let split = |number: u32| (number >> shift, number % (1 << shift));
-    let circle = circle(parts, time).into_iter().map(split).collect();
-    PacketError::Stuck {
+    let cycle = cycle(parts, time).into_iter().map(split).collect();
+    PacketError::Deadlock {
         chunks: parts.iter().map(|part| part.chunks.used()).sum(),
-        circle,
+        cycle,
         names: String::new(),
     }
 }
 
-/// Channels each of which waits for the next, and the last for the first; none if none are stuck.
-fn circle<R>(parts: &mut [PacketEngine<R>], time: u64) -> Vec<u32> {
+/// Returns channels each of which waits for the next, and the last for the first; empty if there is
+/// no deadlock.
+fn cycle<R>(parts: &mut [PacketEngine<R>], time: u64) -> Vec<u32> {
     let mut channels = parts.iter().flat_map(|part| &part.channels.list);
     if channels.all(|channel| channel.wait.is_empty()) {
         return Vec::new();
     }
     let count = parts[0].channels.list.len();
     let shift = parts[0].channels.shift;
-    let of_link = parts[0].setup.division.of_link.clone();
-    let part_of = |number: u32| usize::from(of_link[(number >> shift) as usize]);
+    let part_of_link = parts[0].setup.partition.part_of_link.clone();
+    let part_of = |number: u32| usize::from(part_of_link[(number >> shift) as usize]);
     let mut waits: Vec<(u32, u32)> = Vec::new();
     let mut held = vec![0; count];
     for number in 0..count as u32 {

@@ -1,33 +1,32 @@
-//! Things in arrays that refer to one another by number: places that are used again, and lists
-//! through them.
+//! Arena of numbered entries, and linked lists through an arena.
 
-/// No place.
+/// Number that refers to no entry.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A thing that can stand in a list.
+/// Entry that can be a member of a list.
 pub(super) trait Linked: Copy {
     fn next(&self) -> u32;
     fn set_next(&mut self, next: u32);
 }
 
-/// Places; a free one is used before a new one is made.
+/// Arena of entries; freed places are reused.
 #[derive(Clone)]
-pub(super) struct Pool<T> {
+pub(super) struct Arena<T> {
     places: Vec<T>,
     free: u32,
     used: usize,
 }
 
-impl<T: Linked> Pool<T> {
-    pub(super) fn new() -> Pool<T> {
-        Pool {
+impl<T: Linked> Arena<T> {
+    pub(super) fn new() -> Arena<T> {
+        Arena {
             places: Vec::new(),
             free: NONE,
             used: 0,
         }
     }
 
-    /// The number of places in use.
+    /// Returns the number of entries in use.
     pub(super) fn used(&self) -> usize {
         self.used
     }
@@ -53,7 +52,7 @@ impl<T: Linked> Pool<T> {
     }
 }
 
-impl<T> std::ops::Index<u32> for Pool<T> {
+impl<T> std::ops::Index<u32> for Arena<T> {
     type Output = T;
 
     #[inline]
@@ -62,14 +61,14 @@ impl<T> std::ops::Index<u32> for Pool<T> {
     }
 }
 
-impl<T> std::ops::IndexMut<u32> for Pool<T> {
+impl<T> std::ops::IndexMut<u32> for Arena<T> {
     #[inline]
     fn index_mut(&mut self, place: u32) -> &mut T {
         &mut self.places[place as usize]
     }
 }
 
-/// First come, first served.
+/// Linked list: first in, first out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct List {
     pub(super) head: u32,
@@ -88,38 +87,38 @@ impl List {
     }
 
     #[inline]
-    pub(super) fn push<T: Linked>(&mut self, pool: &mut Pool<T>, place: u32) {
-        pool[place].set_next(NONE);
+    pub(super) fn push<T: Linked>(&mut self, arena: &mut Arena<T>, place: u32) {
+        arena[place].set_next(NONE);
         if self.head == NONE {
             self.head = place;
         } else {
-            pool[self.tail].set_next(place);
+            arena[self.tail].set_next(place);
         }
         self.tail = place;
     }
 
-    /// The last.
+    /// Returns the last member.
     #[inline]
-    pub(super) fn tail<T: Linked>(&self, pool: &Pool<T>) -> Option<T> {
-        (self.head != NONE).then(|| pool[self.tail])
+    pub(super) fn tail<T: Linked>(&self, arena: &Arena<T>) -> Option<T> {
+        (self.head != NONE).then(|| arena[self.tail])
     }
 
-    /// Takes the first; there is one.
+    /// Removes the first member of a list that is not empty, and returns its number.
     #[inline]
-    pub(super) fn pop<T: Linked>(&mut self, pool: &Pool<T>) -> u32 {
+    pub(super) fn pop<T: Linked>(&mut self, arena: &Arena<T>) -> u32 {
         let place = self.head;
-        self.head = pool[place].next();
+        self.head = arena[place].next();
         place
     }
 
-    /// All members, first to last.
+    /// Returns the numbers of all members, first to last.
     pub(super) fn members<'a, T: Linked>(
         &self,
-        pool: &'a Pool<T>,
+        arena: &'a Arena<T>,
     ) -> impl Iterator<Item = u32> + 'a {
         let first = (self.head != NONE).then_some(self.head);
         std::iter::successors(first, |&place| {
-            let next = pool[place].next();
+            let next = arena[place].next();
             (next != NONE).then_some(next)
         })
     }
@@ -148,7 +147,7 @@ mod tests {
 
     #[test]
     fn lists_are_first_come_first_served_while_places_are_used_again() {
-        let mut pool = Pool::new();
+        let mut arena = Arena::new();
         let mut lists = [List::EMPTY; 3];
         let mut plain = [const { VecDeque::new() }; 3];
         let mut state: u64 = 1;
@@ -156,17 +155,19 @@ mod tests {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
             let which = (state >> 40) as usize % 3;
             if state >> 63 == 0 {
-                let place = pool.add(Numbered { number, next: NONE });
-                lists[which].push(&mut pool, place);
+                let place = arena.add(Numbered { number, next: NONE });
+                lists[which].push(&mut arena, place);
                 plain[which].push_back(number);
             } else if let Some(expected) = plain[which].pop_front() {
-                let place = lists[which].pop(&pool);
-                assert_eq!(pool[place].number, expected);
-                pool.remove(place);
+                let place = lists[which].pop(&arena);
+                assert_eq!(arena[place].number, expected);
+                arena.remove(place);
             }
-            let members = lists[which].members(&pool).map(|place| pool[place].number);
+            let members = lists[which]
+                .members(&arena)
+                .map(|place| arena[place].number);
             assert!(members.eq(plain[which].iter().copied()));
-            assert_eq!(pool.used(), plain.iter().map(VecDeque::len).sum::<usize>());
+            assert_eq!(arena.used(), plain.iter().map(VecDeque::len).sum::<usize>());
         }
     }
 }

@@ -1,0 +1,179 @@
+//! Synchronisation of a part with the others: waiting, clocks and mail; see
+//! [`exchange`](super::super::exchange).
+
+use super::super::arena::NONE;
+use super::super::event_queue::EventKind;
+use super::super::exchange::{AnnouncedMessage, NEVER, wait};
+use super::super::partition::Partition;
+use super::super::routes::Routes;
+use super::PacketEngine;
+use super::terminal::PacketMessage;
+
+/// Distance of the next event, in minimum times between parts, beyond which a waiting part asks all
+/// parts to pause, so that they continue at that event without raising their clocks step by step.
+const MAX_CLOCK_STEPS: u64 = 1 << 9;
+
+/// A part waits too often after more than `MIN_WAITS` waits with fewer than `EVENTS_PER_WAIT` events
+/// per wait: one wait takes about as long as a dozen events.
+const MIN_WAITS: u64 = 8;
+const EVENTS_PER_WAIT: u64 = 16;
+
+impl<R: Routes> PacketEngine<R> {
+    /// Processes all events before `until`, or before a pause that a part asked for. If `waits` is
+    /// false, it returns instead of waiting for other parts.
+    pub(in super::super) fn run(&mut self, until: u64, waits: bool) {
+        self.clock = 0;
+        let mut idle = 0;
+        while !self.synchronise(until) {
+            let events = self.measured.events;
+            self.work();
+            if self.measured.events > events {
+                idle = 0;
+            } else if waits {
+                self.waits += u64::from(idle == 0);
+                idle += 1;
+                self.pause_if_next_is_distant();
+                wait(idle);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Reads the state of the other parts, takes their mail, sets the part's limit and publishes
+    /// its clock. Returns whether the part has reached `until`.
+    pub(super) fn synchronise(&mut self, until: u64) -> bool {
+        let seen = self.exchange.observe(self.part);
+        let mut until = until.min(self.exchange.pause_time());
+        self.take_mail();
+        let Partition { chunk, credit, .. } = self.setup.partition;
+        let soonest = if self.wanted > 0 { credit } else { chunk };
+        let known = until.min(seen.clock.saturating_add(soonest));
+        self.credits_known = seen.clock.saturating_add(credit);
+        self.resolve_doubts(self.credits_known);
+        self.limit = known;
+        if self.ended != NEVER {
+            let last = seen.lead.unwrap_or(seen.ended.max(self.ended));
+            self.limit = known.min(last + 1);
+            if seen.lead.is_none() {
+                until = until.min(last + 1);
+            }
+        }
+        let next = self.event_queue.next_time().unwrap_or(NEVER);
+        self.publish(next.min(known), next);
+        next >= until && known >= until
+    }
+
+    /// Asks for a pause if clocks would have to rise in many steps before any part has an event.
+    pub(super) fn pause_if_next_is_distant(&mut self) {
+        let seen = self.exchange.observe(self.part);
+        let next = self.event_queue.next_time().unwrap_or(NEVER).min(seen.next);
+        let steps = MAX_CLOCK_STEPS * self.setup.partition.chunk;
+        if next > self.clock.saturating_add(steps) {
+            self.request_pause();
+        }
+    }
+
+    /// Asks all parts to pause at a time that no part can have reached, since this part's published
+    /// clock is at most the present time.
+    #[cold]
+    pub(super) fn request_pause(&mut self) {
+        let time = self.now.max(self.clock) + self.setup.partition.chunk + 1;
+        self.exchange.request_pause(time);
+        self.limit = self.limit.min(time);
+    }
+
+    /// Sends the mail to the other parts and publishes the clock.
+    pub(super) fn publish(&mut self, clock: u64, next: u64) {
+        self.clock = self.clock.max(clock);
+        if self.mail.len() > 1 {
+            for (part, mail) in self.mail.iter_mut().enumerate() {
+                self.exchange.send(part, mail);
+            }
+            self.exchange.publish(self.part, self.clock, next);
+        }
+    }
+
+    /// Waits until all credits that have come back from other parts are known.
+    #[cold]
+    pub(super) fn await_known_credits(&mut self) {
+        if self.now < self.credits_known {
+            return;
+        }
+        self.publish(self.now, self.now);
+        let mut rounds = 0;
+        loop {
+            let seen = self.exchange.observe(self.part);
+            self.credits_known = seen.clock.saturating_add(self.setup.partition.credit);
+            if self.now < self.credits_known {
+                break;
+            }
+            self.waits += u64::from(rounds == 0);
+            rounds += 1;
+            wait(rounds);
+        }
+        self.take_mail();
+    }
+
+    /// Returns whether a link leads to another part.
+    #[inline]
+    pub(super) fn crosses(&self, link: u32) -> bool {
+        self.ports[link as usize].part != self.part
+    }
+
+    /// Takes the mail from other parts.
+    pub(in super::super) fn take_mail(&mut self) {
+        if self.mail.len() == 1 {
+            return;
+        }
+        let mut mail = std::mem::take(&mut self.inbox);
+        self.exchange.take(self.part, &mut mail);
+        for announced in mail.announced.drain(..) {
+            self.register(&announced);
+        }
+        for (time, mut chunk) in mail.arrivals.drain(..).zip(mail.chunks.drain(..)) {
+            let destination = self.setup.partition.part_of_terminal[chunk.destination as usize];
+            if destination == self.part && chunk.home != self.part {
+                let home = usize::from(chunk.home);
+                chunk.message = self.received[home][chunk.message as usize];
+            }
+            let number = self.chunks.add(chunk);
+            self.event_queue
+                .push_at(time, EventKind::Arrive, chunk.link, number);
+        }
+        for (channel, time) in mail.credits.drain(..) {
+            self.credit_doubts(channel, time);
+            let back = self.channels.send_credit(channel, self.now, time);
+            self.wanted -= u32::from(self.wake(channel, back));
+        }
+        for message in mail.delivered.drain(..) {
+            self.messages.remove(message);
+        }
+        self.inbox = mail;
+    }
+
+    /// Registers a message that comes from another part.
+    pub(super) fn register(&mut self, announced: &AnnouncedMessage) {
+        let received = &mut self.received[usize::from(announced.home)];
+        let place = announced.number as usize;
+        if received.len() <= place {
+            received.resize(place + 1, NONE);
+        }
+        received[place] = self.messages.add(PacketMessage::received(announced));
+    }
+
+    /// Returns whether the part waits too often to benefit from running in parallel with the
+    /// others.
+    pub(in super::super) fn waits_too_often(&self) -> bool {
+        let events = self.measured.events - self.waits_since;
+        self.waits > MIN_WAITS && events < self.waits * EVENTS_PER_WAIT
+    }
+
+    /// Ends the part: all of its ranks have ended, and only events at the present time are certain
+    /// to happen.
+    pub(in super::super) fn end(&mut self) {
+        self.ended = self.now;
+        self.exchange.end(self.part, self.now);
+        self.limit = self.limit.min(self.now + 1);
+    }
+}

@@ -1,0 +1,68 @@
+//! Partition of a network into parts. Only links between routers cross from one part to another.
+
+use super::PacketOptions;
+use super::delays::Delays;
+use super::port::PacketPort;
+
+/// Part of each terminal and of each link.
+#[derive(Clone)]
+pub(super) struct Partition {
+    pub(super) parts: u32,
+    /// Per terminal, its part; per link, the part that the link leads from.
+    pub(super) part_of_terminal: Vec<u8>,
+    pub(super) part_of_link: Vec<u8>,
+    /// Minimum time in picoseconds from an event to the arrival of the chunk, or of the credit,
+    /// that the event sends to another part.
+    pub(super) chunk: u64,
+    pub(super) credit: u64,
+}
+
+impl Partition {
+    /// Creates a partition with the given parts of terminals and links. [`Partition::measure`] sets
+    /// the times.
+    pub(super) fn new(parts: u32, part_of_terminal: Vec<u8>, part_of_link: Vec<u8>) -> Partition {
+        Partition {
+            parts,
+            part_of_terminal,
+            part_of_link,
+            chunk: 0,
+            credit: 0,
+        }
+    }
+
+    /// Creates a partition with a single part.
+    pub(super) fn whole(terminals: usize, links: usize) -> Partition {
+        Partition::new(1, vec![0; terminals], vec![0; links])
+    }
+
+    /// Computes the minimum times in which one part can affect another, where `shortest` is the
+    /// size in bytes of the shortest chunk. Merges all parts into one if such a time is 0.
+    pub(super) fn measure(
+        &mut self,
+        ports: &mut [PacketPort],
+        bits_per_second: &[u64],
+        shortest: u64,
+        options: &PacketOptions,
+    ) {
+        let (send, credit) = Delays::least(options.overheads, options.jitter);
+        let crossing = ports
+            .iter()
+            .zip(bits_per_second)
+            .zip(&self.part_of_link)
+            .filter(|((port, _), from)| port.part != **from)
+            .map(|(crossing, _)| crossing);
+        let [mut chunk_least, mut credit_least] = [u64::MAX; 2];
+        for (port, bits_per_second) in crossing {
+            let wire = shortest * 8_000_000_000_000 / bits_per_second;
+            let chunk = wire + send + options.router_delay.ps() + port.latency;
+            chunk_least = chunk_least.min(chunk);
+            credit_least = credit_least.min(credit + options.credit_delay.ps() + port.latency);
+        }
+        // A part that waits for credits waits for chunks too, so the earlier of both counts.
+        (self.chunk, self.credit) = (chunk_least, credit_least.min(chunk_least));
+        if self.parts == 1 || chunk_least == 0 || credit_least == 0 {
+            *self = Partition::whole(self.part_of_terminal.len(), self.part_of_link.len());
+            ports.iter_mut().for_each(|port| port.part = 0);
+        }
+    }
+}
