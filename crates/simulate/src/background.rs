@@ -1,4 +1,4 @@
-//! Traffic beside a plan, by patterns: who sends to whom, and how much.
+//! Background traffic beside a plan, by patterns.
 //!
 //! ```
 //! use opticoll_simulate::background;
@@ -16,44 +16,47 @@ use opticoll_base::spec::{Spec, SpecError};
 use opticoll_base::units::{Bytes, Rate, Time};
 use opticoll_fabric::fabric::Fabric;
 
-/// Who sends to whom.
+/// Pairs of ranks between which traffic is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Partners {
-    /// Every rank by a pattern.
+    /// Every rank sends by a pattern.
     All(Pattern),
-    /// Every rank to the one a group on: the worst case of a dragonfly's minimal routes.
+    /// Every rank sends to the same rank of the next group: the worst case of a dragonfly's minimal
+    /// routes.
     GroupShift,
-    /// One rank to another.
+    /// A single rank sends to another rank.
     Pair {
-        /// The sender.
+        /// Rank that sends.
         from: u32,
-        /// The receiver.
+        /// Rank that receives.
         to: u32,
     },
 }
 
-/// One kind of traffic beside a plan.
+/// Background traffic of one pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Background {
-    /// Who sends to whom.
+    /// Senders and receivers.
     pub partners: Partners,
-    /// What random partners depend on.
+    /// Seed of random partners.
     pub seed: u64,
-    /// The highest rate of each sender. None: that of messages, and without those what the links give it.
+    /// Maximum rate of each sender. `None` uses the rate of the messages or, if neither is given,
+    /// what the links offer.
     pub rate: Option<Rate>,
-    /// Bytes of each message. For packets.
+    /// Size of each message, for packets.
     pub bytes: Option<Bytes>,
-    /// From one message of a sender to its next. For packets; None: by the rate.
+    /// Time between two messages of a sender, for packets; `None` computes the period from the
+    /// rate.
     pub period: Option<Time>,
-    /// Messages of each sender. For packets; None: until the end.
+    /// Number of messages of each sender, for packets; `None` continues until the end.
     pub messages: Option<u32>,
-    /// When it starts.
+    /// Start of the traffic.
     pub start: Time,
-    /// When it ends. None: with the plan.
+    /// End of the traffic; `None` ends with the plan.
     pub end: Option<Time>,
 }
 
-/// All patterns with what they are.
+/// Names and descriptions of all patterns.
 pub const PATTERNS: &[(&str, &str)] = &[
     ("uniform", "to any other rank, each as likely"),
     (
@@ -70,10 +73,10 @@ pub const PATTERNS: &[(&str, &str)] = &[
     ("pair", "from one rank to another"),
 ];
 
-/// The kinds of traffic in a list separated by semicolons.
+/// Reads background traffic from a list of specifications separated by semicolons.
 ///
 /// # Errors
-/// An unknown pattern or option, or a value that is none.
+/// Returns an error for an unknown pattern or option, or an invalid value.
 pub fn parse(text: &str) -> Result<Vec<Background>, SpecError> {
     text.split(';').map(parse_one).collect()
 }
@@ -135,10 +138,12 @@ fn parse_one(text: &str) -> Result<Background, SpecError> {
 }
 
 impl Background {
-    /// The pattern on a fabric: a shift by a group has the fabric's size of a group.
+    /// Returns the pattern on a fabric; a shift by a group becomes a shift by the fabric's group
+    /// size. `None` for a single pair.
     ///
     /// # Errors
-    /// A rank that the fabric does not have, or a shift by a group where there are no groups.
+    /// Returns an error for a rank that the fabric does not have, or a shift by a group on a fabric
+    /// without groups.
     fn pattern(&self, fabric: &Fabric) -> Result<Option<Pattern>, SimulationError> {
         let ranks = fabric.ranks();
         let refuse = |problem: String| Err(SimulationError::value("background", problem));
@@ -162,11 +167,11 @@ impl Background {
         }
     }
 
-    /// The flows that stand for it on a fabric, one a sender.
+    /// Returns the flows of the traffic on a fabric, one per sender.
     ///
     /// # Errors
-    /// Those of `Background::pattern`, and uniform traffic and hot spots of less than 100 percent, whose
-    /// partners change.
+    /// Returns the errors of `Background::pattern`, and an error for uniform traffic and for hot
+    /// spots below 100 percent, whose partners change.
     pub(super) fn flows(
         &self,
         fabric: &Fabric,
@@ -198,7 +203,8 @@ impl Background {
         Ok(apart.map(flow).collect())
     }
 
-    /// The rate of each sender, by its messages where it is not given.
+    /// Returns the rate of each sender; computed from size and period of the messages if no rate is
+    /// given.
     fn mean_rate(&self) -> Result<Option<Rate>, SimulationError> {
         let (Some(bytes), Some(period), None) = (self.bytes, self.period, self.rate) else {
             return Ok(self.rate);
@@ -208,10 +214,11 @@ impl Background {
         Ok(Some(Rate::from_bits_per_second(bits)?))
     }
 
-    /// The messages that it is, packet by packet.
+    /// Returns the messages of the traffic for a packet simulation.
     ///
     /// # Errors
-    /// Those of `Background::pattern`, a pair, and no size or period of messages.
+    /// Returns the errors of `Background::pattern`, and an error for a single pair and for messages
+    /// without size or period.
     pub fn packets(
         &self,
         fabric: &Fabric,

@@ -1,47 +1,53 @@
-//! Tunable circuits under distributed or central control, event by event.
+//! Simulation of tunable circuits under distributed or central control, event by event.
 //!
-//! **Protocol.** A flow is what one transmitter sends to one receiver in one slot of a plan. A transmitter
-//! takes its flows in the order of their slots. When the data of the first is there, it sends REQUEST
-//! over the electrical control network; the receiver answers GRANT when it is free, else puts the request
-//! in a queue, first come, first served, of equal times the lower node first. The transmitter tunes its
-//! laser, the receiver locks, the data flows, and RELEASE sets the receiver free. Where the next flow of
-//! the transmitter is in the very next slot and goes to the same receiver, it *keeps* the circuit and
-//! neither asks nor tunes again: so do the two exchanges in the middle of halving and doubling. A
-//! receiver that is kept while others wait sends REVOKE, and the transmitter, unless it is sending,
-//! releases at once; else when it has sent. Only the two ends of a flow talk with one another.
+//! **Protocol.** A flow is the data that one transmitter sends to one receiver in one slot of a
+//! plan. A transmitter processes its flows in the order of their slots. When the data of the first
+//! flow have arrived at its rank, the transmitter sends REQUEST over the electrical control
+//! network. A free receiver answers GRANT; a busy receiver queues the request, first come, first
+//! served, with the lower node first among equal times. The transmitter tunes its laser, the
+//! receiver locks, the data flow, and RELEASE frees the receiver. If the transmitter's next flow is
+//! in the very next slot and goes to the same receiver on the same wavelength, the transmitter
+//! *keeps* the circuit and neither requests nor tunes again, as in the two middle exchanges of
+//! halving and doubling. A receiver that is kept while other requests wait sends REVOKE. The
+//! transmitter then releases it at once, or, if it is sending, after the present flow. Only the two
+//! ends of a flow exchange messages.
 //!
-//! **Time.** A flow of b bytes with a fresh grant takes, from its request on,
+//! **Time.** Under a new grant, a flow of b bytes takes
 //!
-//! 2 control + tuning + lock + b / rate + latency,
+//! 2 control + tuning + lock + b / rate + latency
 //!
-//! and what it waits in the queue; on a kept circuit b / rate + latency. The slots of a plan order the
-//! flows of a transmitter; nothing waits for the end of a slot. A rank has room for what arrives beside
-//! what it has still to send. So 2 log2 N exchanges of halving and doubling, of which the two in the middle
+//! from its request on, plus its wait in the queue; on a kept circuit it takes b / rate + latency.
+//! The slots of a plan order the flows of a transmitter; no flow waits for the end of a slot. A
+//! rank can store arriving data beside the data that it has yet to send. Let M be the bytes of the
+//! vector and B the rate. The 2 log2 N exchanges of halving and doubling, of which the middle two
 //! share their circuits, take
 //!
 //! 2 (N - 1) / N M / B + 2 log2 N latency + (2 log2 N - 1) (2 control + tuning + lock).
 //!
-//! **No deadlock.** Of all flows that never arrive, let f be one of the earliest slot. The data that it needs
-//! come in earlier steps, or over earlier hops, in earlier slots; hence they arrive. Earlier flows of its
-//! transmitter have earlier slots and arrive, so that f is first in its turn and asks. The receiver is
-//! held by a transmitter that is sending, which ends; or that keeps the circuit, which is revoked and
-//! ends; or that was granted and will send. Whoever is before f in the queue has its data, since it asked,
-//! and waits for nothing but this receiver; so the queue moves and f is granted, and arrives. A
-//! transmitter that has asked waits for one receiver, and a receiver waits for nobody: there is no circle.
-//! The tests go through all interleavings of small cases.
+//! **No deadlock.** Suppose that some flows never arrive, and let f be one of them in the earliest
+//! slot. The data of f come in earlier steps or over earlier hops, in earlier slots, so they
+//! arrive. Earlier flows of the transmitter of f have earlier slots and arrive, so f is next and is
+//! requested. The receiver of f is held by a transmitter that is sending, which ends; or that keeps
+//! the circuit, which is revoked and ends; or that was granted and will send. The flows before f in
+//! the queue have their data, because they were requested, and wait for nothing but this receiver.
+//! The queue therefore moves, f is granted, and f arrives, a contradiction. In short: a transmitter
+//! waits for one receiver, and a receiver waits for nobody, so there is no cycle. The tests
+//! enumerate all interleavings of small cases.
 //!
-//! **Central controller.** With `controller=t` one controller answers for all receivers, by the same rules.
-//! REQUEST and RELEASE go to it, GRANT and REVOKE come from it, each with the delay of a control message. It
-//! handles one REQUEST or RELEASE at a time, in order of arrival, and takes t for each; what follows is sent
-//! when t is over. An idle controller grants after 2 control + t; the time for which a request waits for
-//! messages before it counts as waiting. A receiver is free when its RELEASE is handled and its data has
-//! arrived, which the controller knows, since light always takes the same latency. With t = 0 the times are
-//! those of distributed control. There is no deadlock here either: the controller waits for nobody, so that it
-//! handles every message at some time. Handling acts like a longer delay of the message, and the argument
-//! above holds for all delays.
+//! **Central controller.** With `controller=t`, one controller answers for all receivers, by the
+//! same rules. It receives REQUEST and RELEASE and sends GRANT and REVOKE, each with the delay of a
+//! control message. It handles one REQUEST or RELEASE at a time, in order of arrival, and needs t
+//! for each; it sends its answers when t is over. An idle controller grants after 2 control + t;
+//! the time for which a request waits behind other messages counts as waiting. A receiver is free
+//! when its RELEASE is handled and its data have arrived; the controller knows this, because the
+//! latency of light is constant. With t = 0 the times are those of distributed control. Central
+//! control has no deadlock either: the controller waits for nobody, so it handles every message at
+//! some time. Handling acts like a longer delay of the message, and the argument above holds for
+//! all delays.
 //!
-//! **Slow switch.** The switches are set once for a task, before its first collective: `slow_switch` is
-//! reported beside the time and not part of it. Several tasks, their arbiter and that time: [`tasks`](super::tasks).
+//! **Slow switch.** The switches are set once for a task, before its first collective.
+//! `slow_switch` is reported beside the time and is not part of it. See [`tasks`](super::tasks) for
+//! several tasks and their arbiter.
 
 mod engine;
 mod flows;
@@ -61,18 +67,20 @@ use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::family::wss_grid::WssGrid;
 use opticoll_plan::plan::Plan;
 
-/// The time that a plan takes on its grid under distributed or central control.
+/// Simulates a plan on its grid under distributed or central control.
 ///
 /// # Errors
-/// Another fabric, a plan whose transfers leave it (it was not verified), or a time beyond 64 bits.
+/// Returns an error for another fabric, a plan whose transfers leave the fabric (the plan was not
+/// verified), or a time beyond 64 bits.
 pub fn simulate(plan: &Plan, size: Bytes) -> Result<Outcome, SimulationError> {
     simulate_within(plan, size, None)
 }
 
-/// The same, given up past a limit.
+/// Simulates a plan and stops when the time exceeds `limit`.
 ///
 /// # Errors
-/// Those of [`simulate`], and [`SimulationError::Stopped`].
+/// Returns the errors of [`simulate`], and [`SimulationError::Stopped`] if the time exceeds the
+/// limit.
 pub fn simulate_within(
     plan: &Plan,
     size: Bytes,
@@ -120,7 +128,7 @@ pub fn simulate_within(
     })
 }
 
-/// Ends, light and times of every flow.
+/// Returns the ends, light and times of every flow.
 fn columns(flows: TransceiverFlows, run: &ControlRun) -> TunedFlows {
     let flows = &flows.flows;
     TunedFlows {
@@ -135,7 +143,7 @@ fn columns(flows: TransceiverFlows, run: &ControlRun) -> TunedFlows {
     }
 }
 
-/// Sums per transmitter and rank.
+/// Returns sums per transmitter and per rank.
 fn ledger(
     plan: &Plan,
     flows: &TransceiverFlows,
@@ -171,7 +179,8 @@ fn ledger(
     Ok((links, ranks))
 }
 
-/// Per slot: from the first request to the last arrival, and the most that tuning took.
+/// Returns for each slot the time from the first request to the last arrival, and the longest
+/// tuning.
 fn slots(
     plan: &Plan,
     flows: &TransceiverFlows,
@@ -201,7 +210,8 @@ fn slots(
     Ok(columns)
 }
 
-/// Back from the flow that arrives last, cause by cause, with what its time was spent on.
+/// Returns the critical path, found backwards from the flow that arrives last, and the parts of its
+/// time.
 fn critical_path(flows: &TransceiverFlows, run: &ControlRun) -> (Vec<Critical>, Tuned) {
     let mut path = Vec::new();
     let mut on_path = Tuned::default();

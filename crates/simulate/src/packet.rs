@@ -214,7 +214,7 @@ opticoll_base::named_enum! {
         NonMinimal = "valiant",
         /// The less loaded of both, decided at the first router (UGAL-L).
         Adaptive = "adaptive",
-        /// As adaptive, decided once more at the second router.
+        /// Adaptive routing that decides once more at the second router.
         Progressive = "progressive",
     }
 

@@ -1,30 +1,32 @@
-//! Who sends to whom, in traffic that no schedule asks for.
+//! Traffic patterns: the partners of each terminal, without a schedule.
 
 use opticoll_base::hash::shuffled;
 
-/// To whom terminals send.
+/// Destinations of the terminals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pattern {
-    /// To any other terminal, each as likely.
+    /// Any other terminal, all with the same probability.
     Uniform,
-    /// To the terminal so many places on; by the size of a group it is the dragonfly's worst case.
+    /// Terminal a fixed number of places further. A shift by the size of a group is the worst case
+    /// of a dragonfly.
     Shift(u32),
-    /// Along a random cycle through all terminals.
+    /// Next terminal of a random cycle through all terminals.
     Permutation,
-    /// To the next terminal.
+    /// Next terminal.
     Nearest,
-    /// Some of the messages, in percent, to one terminal, the others to any.
+    /// A single terminal for a percentage of the messages, any other terminal for the rest.
     HotSpot {
-        /// The terminal.
+        /// Number of the hot terminal.
         terminal: u32,
-        /// From 0 to 100.
+        /// Percentage from 0 to 100.
         percent: u32,
     },
 }
 
 impl Pattern {
-    /// To whom each of so many terminals sends, where that stays the same; the hot terminal of a
-    /// pattern with 100 percent sends to itself. `None` where partners are drawn anew.
+    /// Returns the partner of each of `terminals` terminals, if partners are fixed; the hot
+    /// terminal of a pattern with 100 percent sends to itself. `None` if partners are drawn for
+    /// each message.
     pub fn partners(&self, terminals: u32, seed: u64) -> Option<Vec<u32>> {
         let shifted = |places: u32| {
             let partner = |terminal: u32| {

@@ -1,4 +1,5 @@
-//! All simulators, each a record with its functions, and the way from a plan and a method to an outcome.
+//! List of simulators, each a record with its functions; selection of a simulator for a plan and a
+//! method.
 
 mod bulk_synchronous;
 mod burst;
@@ -16,7 +17,7 @@ use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_plan::plan::Plan;
 
-/// All simulators, in the order in which they are preferred where none is named.
+/// All simulators, in order of preference if the method names none.
 pub const SIMULATORS: &[Simulator] = &[
     control::RECORD,
     circuit::RECORD,
@@ -27,10 +28,10 @@ pub const SIMULATORS: &[Simulator] = &[
 ];
 
 impl Simulator {
-    /// The simulator with a name.
+    /// Returns the simulator with a name.
     ///
     /// # Errors
-    /// There is none.
+    /// Returns an error if no simulator has this name.
     pub fn named(name: &str) -> Result<&'static Simulator, SimulationError> {
         let found = SIMULATORS.iter().find(|one| same_name(one.name, name));
         found.ok_or_else(|| SimulationError::Unknown {
@@ -40,13 +41,15 @@ impl Simulator {
         })
     }
 
-    /// The simulator of a method on a fabric: the one that it names, or the first that applies.
+    /// Returns the simulator of a method on a fabric: the one that the method names, or the first
+    /// that applies.
     ///
     /// # Errors
-    /// A simulator for other fabrics, settings that it does not know.
+    /// Returns an error if the simulator is for other fabrics or policies, or does not know a
+    /// setting.
     pub fn of(fabric: &Fabric, method: &Method) -> Result<&'static Simulator, SimulationError> {
         let simulator = Simulator::chosen(fabric, method);
-        // The fabric comes first: to someone on the wrong one a setting is no mistake.
+        // Check the fabric first: on an unsuitable fabric, a setting is not the mistake.
         let applies = (simulator.applies)(fabric, method);
         if let Err(Unfit::Fabric(hint)) = applies {
             return Err(simulator.not_on(fabric, hint));
@@ -58,20 +61,20 @@ impl Simulator {
         Ok(simulator)
     }
 
-    /// The same, whether it runs there or not.
+    /// Returns the simulator of a method on a fabric, without checking that it applies.
     pub fn chosen(fabric: &Fabric, method: &Method) -> &'static Simulator {
         let applies = |one: &&Simulator| (one.applies)(fabric, method).is_ok();
         let preferred = || SIMULATORS.iter().find(applies).unwrap_or(&SIMULATORS[0]);
         method.simulator.unwrap_or_else(preferred)
     }
 
-    /// Whether it knows a setting.
+    /// Returns whether the simulator knows a setting.
     pub fn takes(&self, setting: &str) -> bool {
         let mut known = settings().filter(|record| record.simulators.contains(&self.name));
         known.any(|record| record.name == setting)
     }
 
-    /// The error that the simulator does not run on a fabric.
+    /// Returns the error for a fabric on which the simulator does not run.
     pub fn not_on(&self, fabric: &Fabric, hint: &'static str) -> SimulationError {
         SimulationError::Fabric {
             simulator: self.name,
@@ -81,17 +84,17 @@ impl Simulator {
     }
 }
 
-/// The simulator that is used on a fabric where none is named.
+/// Returns the simulator that runs on a fabric if the method names none.
 pub fn default_simulator(fabric: &Fabric) -> &'static Simulator {
     Simulator::chosen(fabric, &Method::default())
 }
 
 impl Method {
-    /// The method that names and texts give: `simulator`, and the settings of
-    /// [`settings`].
+    /// Reads a method from names and texts: `simulator`, and the settings of [`settings`].
     ///
     /// # Errors
-    /// An unknown simulator or setting, or a value that is none; see [`SimulationError::setting`].
+    /// Returns an error for an unknown simulator or setting, or an invalid value; see
+    /// [`SimulationError::setting`].
     pub fn from_settings<'a>(
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Method, SimulationError> {
@@ -106,20 +109,21 @@ impl Method {
     }
 }
 
-/// Times a plan.
+/// Simulates a plan.
 ///
 /// # Errors
-/// An unknown simulator or one for other fabrics, a setting that it does not know, a plan whose
-/// transfers leave the fabric, or a time beyond 64 bits of picoseconds.
+/// Returns an error for a simulator of other fabrics, a setting that the simulator does not know, a
+/// plan whose transfers leave the fabric, or a time beyond 64 bits of picoseconds.
 pub fn run(plan: &Plan, size: Bytes, method: &Method) -> Result<Outcome, SimulationError> {
     run_watched(plan, size, method, &mut |_| true)
 }
 
-/// The same; the packet simulator tells `watch` about every million events how far it is, and is broken
-/// off where that says no.
+/// Simulates a plan and reports progress. The packet simulator calls `watch` about every million
+/// events and stops if the call returns false.
 ///
 /// # Errors
-/// Those of [`run`], and [`SimulationError::Stopped`].
+/// Returns the errors of [`run`], and [`SimulationError::Stopped`] if `watch` stopped the
+/// simulation.
 pub fn run_watched(
     plan: &Plan,
     size: Bytes,
@@ -143,11 +147,11 @@ pub fn run_watched(
     })
 }
 
-/// Runs the simulator with a name on a fabric of light.
+/// Simulates a plan with the named simulator and a policy.
 ///
 /// # Errors
-/// An unknown name, a policy that the simulator does not know, a plan whose transfers leave the
-/// fabric, or a time beyond 64 bits of picoseconds.
+/// Returns an error for an unknown name, a policy that the simulator does not know, a plan whose
+/// transfers leave the fabric, or a time beyond 64 bits of picoseconds.
 pub fn simulate(
     plan: &Plan,
     size: Bytes,

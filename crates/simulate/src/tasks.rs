@@ -1,19 +1,20 @@
-//! Several tasks on one grid: a central arbiter admits them, sets the switches and then stands aside.
+//! Several tasks on one grid, admitted by a central arbiter.
 //!
-//! A task is a verified plan that is carried out again and again, on the ports that its hops use. It asks
-//! the arbiter, which admits tasks in the order of their requests (of equal times in the order given),
-//! each when all its ports are free; the first that has to wait holds up the later ones. It computes the
-//! configuration of the switches, tells every switch that has something to set, which takes
-//! `slow_switch`, and the task begins. Setting some ports of a switch leaves the light of its others
-//! alone; the arbiter's messages are counted and take no time beside that. Every round starts afresh,
-//! with circuits of its own.
+//! A task is a verified plan that is executed one or more times, on the ports that its hops use.
+//! Each task sends a request to the arbiter. The arbiter admits tasks in the order of their
+//! requests (in the given order for equal times), each when all its ports are free; a task that has
+//! to wait delays all later tasks. For an admitted task, the arbiter computes the configuration of
+//! the switches and sends a message to every switch with a setting, which takes `slow_switch`. Then
+//! the task begins. Setting some ports of a switch does not disturb the light of its other ports.
+//! The arbiter's messages are counted; they take no time beyond `slow_switch`. Every round starts
+//! with new circuits.
 //!
-//! **Disjoint ports are enough.** A port is an input fibre with the transmitter that feeds it and an output
-//! fibre with its receiver. A setting concerns one input port and one output port of its task. So
-//! neither have two tasks settings for one input, nor does light of both meet on one output, on whatever
-//! wavelengths; and every transmitter and receiver, whose times are all that flows of one plan wait for,
-//! has flows of one task. Hence each takes the time that it takes alone, even where a node serves one
-//! task with its row and another with its column.
+//! **Disjoint ports are sufficient.** A port is an input fibre with the transmitter that feeds it,
+//! or an output fibre with its receiver. A setting concerns one input port and one output port of
+//! its task. Two tasks with disjoint ports therefore have no settings for the same input, and their
+//! light never meets on an output, whatever its wavelengths. Every transmitter and receiver serves
+//! flows of one task, and the flows of a plan wait for nothing else. Hence each task takes the time
+//! that it takes alone, even if a node serves one task with its row and another with its column.
 
 use opticoll_fabric::family::wss_grid::WssGrid;
 use std::collections::BTreeMap;
@@ -26,40 +27,40 @@ use opticoll_fabric::family::wss_grid::{Configuration, SwitchPort};
 use opticoll_placement::wss_grid::switches::configuration;
 use opticoll_plan::plan::Plan;
 
-/// A collective to be carried out, again and again, on the nodes of a fabric.
+/// Collective to be executed one or more times on the nodes of a fabric.
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
-    /// What is carried out.
+    /// Plan of the collective.
     pub plan: &'a Plan,
-    /// Its size.
+    /// Size of the collective.
     pub size: Bytes,
-    /// How often.
+    /// Number of executions.
     pub rounds: u64,
-    /// When it is asked for.
+    /// Time of the request.
     pub request: Time,
 }
 
-/// What became of a task.
+/// Admission and execution of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Admission {
-    /// When its request was granted.
+    /// Time at which the request was granted.
     pub admitted: Time,
-    /// When its switches were set.
+    /// Time at which the switches were set.
     pub start: Time,
-    /// When its last round had ended.
+    /// End of the last round.
     pub end: Time,
-    /// How its switches are set.
+    /// Configuration of the switches.
     pub configuration: Configuration,
-    /// Messages of the arbiter: the answer to the request, and one to each switch. None later.
+    /// Number of messages of the arbiter: the answer to the request, and one to each switch.
     pub arbiter_messages: u32,
-    /// One round.
+    /// Outcome of one round.
     pub round: Outcome,
 }
 
-/// Runs tasks on one machine; the answers are in the order of the tasks.
+/// Simulates tasks on one machine. Returns the admissions in the order of the tasks.
 ///
 /// # Errors
-/// What the control simulator refuses, and tasks that are not for one machine.
+/// Returns the errors of the control simulator, and an error if the tasks are not for one machine.
 pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
     let method = Method {
         simulator: Some(&control::RECORD),
@@ -67,7 +68,7 @@ pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
     };
     let mut order: Vec<usize> = (0..tasks.len()).collect();
     order.sort_by_key(|&task| tasks[task].request);
-    // When each port is free again.
+    // Time at which each port becomes free.
     let mut free: BTreeMap<SwitchPort, Time> = BTreeMap::new();
     let mut machine = None;
     let mut arbiter = Time::ZERO;
@@ -87,7 +88,8 @@ pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
             return Err(SimulationError::Fabric {
                 simulator: control::RECORD.name,
                 family: plan.fabric.family(),
-                hint: "all tasks must be on one grid; they may differ in nodes and wavelengths only",
+                hint: "all tasks must be on one grid; they may differ in nodes and wavelengths \
+                       only",
             });
         }
         if grid.controller.is_some() && tasks.len() > 1 {

@@ -1,17 +1,18 @@
-//! What is held, and until when: the wavelengths of links, and likewise converters and receivers.
+//! Reservations of channels: wavelengths of links, converters and receivers.
 
 use std::collections::VecDeque;
 
-/// Groups of channels of one size: the wavelengths of each link, for one.
+/// Groups of equally many channels, such as the wavelengths of each link.
 pub(super) struct ChannelGroups {
     per_group: usize,
-    /// The end of the last reservation of each channel.
+    /// End of the last reservation of each channel.
     horizon: Vec<u64>,
-    /// All reservations that matter still, in order, where some may begin before those made earlier.
+    /// All reservations that still matter, in order of time, if reservations may begin before
+    /// earlier ones.
     reserved: Option<Vec<VecDeque<(u64, u64)>>>,
 }
 
-/// A channel of one group, from an instant until before another.
+/// Interval [from, until) on a channel of one group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) group: u32,
@@ -20,8 +21,9 @@ pub(super) struct Span {
 }
 
 impl ChannelGroups {
-    /// Nothing is held. Where reservations of a group are made in the order in which they begin,
-    /// nothing but the last end of each channel need be kept: no later one fits before it.
+    /// Creates groups without reservations. If the reservations of a group are made in the order of
+    /// their start (`out_of_order` is false), the last end of each channel is sufficient: no later
+    /// reservation fits before that end.
     pub(super) fn new(groups: usize, per_group: u32, out_of_order: bool) -> ChannelGroups {
         let channels = groups * per_group as usize;
         ChannelGroups {
@@ -40,7 +42,7 @@ impl ChannelGroups {
         group as usize * self.per_group + channel as usize
     }
 
-    /// Whether a channel is not held in the interval.
+    /// Returns whether a channel has no reservation in the interval.
     #[inline]
     pub(super) fn is_free(&self, span: &Span, channel: u32) -> bool {
         let place = self.place(span.group, channel);
@@ -55,13 +57,14 @@ impl ChannelGroups {
         })
     }
 
-    /// The end of a channel's last reservation of all.
+    /// Returns the end of a channel's last reservation.
     #[inline]
     pub(super) fn horizon(&self, group: u32, channel: u32) -> u64 {
         self.horizon[self.place(group, channel)]
     }
 
-    /// The end of the last reservation before the interval, in which the channel is free.
+    /// Returns the end of the last reservation before the interval, in which the channel must be
+    /// free.
     pub(super) fn end_before(&self, span: &Span, channel: u32) -> u64 {
         let place = self.place(span.group, channel);
         let horizon = self.horizon[place];
@@ -74,7 +77,7 @@ impl ChannelGroups {
         }
     }
 
-    /// Holds a free channel.
+    /// Reserves a free channel.
     #[inline]
     pub(super) fn take(&mut self, span: &Span, channel: u32, now: u64) {
         let place = self.place(span.group, channel);
@@ -82,7 +85,7 @@ impl ChannelGroups {
         self.horizon[place] = self.horizon[place].max(span.until);
         if let Some(reserved) = &mut self.reserved {
             let held = &mut reserved[place];
-            // The last one that has ended is kept: the void after it begins there.
+            // Keep the last reservation that has ended: the void after it begins at its end.
             while held.len() > 1 && held[1].1 <= now {
                 held.pop_front();
             }
@@ -91,7 +94,7 @@ impl ChannelGroups {
         }
     }
 
-    /// Ends now what is held without an end; nothing can have been reserved after it.
+    /// Ends a reservation without an end now. No later reservation can exist.
     pub(super) fn release(&mut self, group: u32, channel: u32, now: u64) {
         let place = self.place(group, channel);
         self.horizon[place] = now;
@@ -101,7 +104,7 @@ impl ChannelGroups {
         }
     }
 
-    /// Makes it as if a channel whose horizon was `before` had not been taken without an end.
+    /// Reverts a reservation without an end, of a channel whose horizon was `before`.
     pub(super) fn undo(&mut self, group: u32, channel: u32, before: u64) {
         let place = self.place(group, channel);
         self.horizon[place] = before;
@@ -110,12 +113,12 @@ impl ChannelGroups {
         }
     }
 
-    /// The lowest channel of the group that is free.
+    /// Returns the lowest free channel of the group.
     pub(super) fn first_free(&self, span: &Span) -> Option<u32> {
         (0..self.per_group()).find(|channel| self.is_free(span, *channel))
     }
 
-    /// How many channels of a group are held now or later.
+    /// Returns the number of channels of a group that are held now or later.
     pub(super) fn held(&self, group: u32, now: u64) -> usize {
         let first = self.place(group, 0);
         let ends = &self.horizon[first..first + self.per_group];

@@ -1,4 +1,4 @@
-//! Which of the free wavelengths is taken; [`WavelengthChoice`] says by which rule.
+//! Wavelength assignment by the rules of [`WavelengthChoice`].
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -6,12 +6,12 @@ use rand_pcg::Pcg64Mcg;
 use super::channels::{ChannelGroups, Span};
 use super::settings::WavelengthChoice;
 
-/// Chooses wavelengths, and learns where the rule does.
+/// Wavelength assignment, with the scores of a rule that learns.
 pub(super) struct Chooser {
     assignment: WavelengthChoice,
     wavelengths: u32,
     nodes: u32,
-    /// Per pair of nodes and wavelength: successes and tries. Empty where nothing is learned.
+    /// Successes and tries per pair of nodes and wavelength; empty unless the rule learns.
     scores: Vec<Score>,
     free: Vec<u32>,
 }
@@ -23,7 +23,7 @@ struct Score {
 }
 
 impl Score {
-    /// Whether the share of successes is greater, counting one more, in two more tries.
+    /// Returns whether (successes + 1) / (tries + 2) is greater than that of `other`.
     fn beats(self, other: Score) -> bool {
         let product = |one: Score, other: Score| {
             (u64::from(one.successes) + 1) * (u64::from(other.tries) + 2)
@@ -56,8 +56,8 @@ impl Chooser {
         }
     }
 
-    /// A wavelength that is free in all spans, for a burst of the pair (source * nodes +
-    /// destination); `None` where there is none.
+    /// Returns a wavelength that is free in all spans, for a burst of a pair of nodes (source *
+    /// nodes + destination); `None` if there is none.
     #[inline]
     pub(super) fn choose(
         &mut self,
@@ -117,7 +117,7 @@ impl Chooser {
         }
     }
 
-    /// A burst of the pair went all the way on the wavelength, or was lost.
+    /// Records whether a burst of the pair succeeded on the wavelength.
     #[inline]
     pub(super) fn learn(&mut self, pair: u32, wavelength: u32, success: bool) {
         if self.assignment == WavelengthChoice::Pwa {
@@ -125,8 +125,8 @@ impl Chooser {
         }
     }
 
-    /// What a setup over the whole route tells: those that would have been better than the chosen
-    /// one were tried, and not free. Without a chosen one, all of them.
+    /// Records a setup over the whole route: all wavelengths better than the chosen one were tried
+    /// and not free. If no wavelength was chosen, all were tried.
     #[inline]
     pub(super) fn learn_route(&mut self, pair: u32, chosen: Option<u32>) {
         if self.assignment != WavelengthChoice::Pwa {
@@ -149,7 +149,7 @@ impl Chooser {
     }
 }
 
-/// The wavelength with the latest instant, the lowest of equals.
+/// Returns the wavelength with the latest instant, the lowest among equals.
 fn latest(wavelengths: u32, instant: impl Fn(u32) -> Option<u128>) -> Option<u32> {
     let mut best: Option<(u128, u32)> = None;
     for wavelength in 0..wavelengths {

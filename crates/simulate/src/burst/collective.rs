@@ -1,59 +1,66 @@
-//! Collectives over lightpaths that the network may refuse.
+//! Collectives over lightpaths in a network that may block them.
 //!
 //! # The model
 //!
-//! **Lightpaths.** A *job* is a schedule whose ranks sit at hosts. Two hosts that have anything to
-//! send to each other need a lightpath: a route and a wavelength on its links (with converters, one for each
-//! link), in each direction in which something is sent. It is asked for as with two-way signalling, at
-//! one instant, by the settings' routing, assignment and converters, and it is held, without a known end,
-//! until it is released. Hosts of one node need no wavelength, but a port and the same times. The
-//! bursts of the settings' source and the paths of all jobs take wavelengths from each other;
-//! transmitters and receivers of bursts are none of a job's, which has ports of its own. At one instant a job
-//! asks before a burst does.
+//! **Lightpaths.** A *job* is a schedule whose ranks are placed at hosts. Two hosts that exchange
+//! data need a lightpath in each direction in which data are sent: a route, and a wavelength on its
+//! links (with converters, one wavelength per link). The job requests lightpaths as with two-way
+//! signalling: at one instant, with the routing, assignment and converters of the settings. It
+//! holds a lightpath, without a known end, until it releases the lightpath. Hosts of one node need
+//! no wavelength, but a port and the same times. The bursts of the settings' source and the
+//! lightpaths of all jobs compete for wavelengths. A job does not use the transmitters and
+//! receivers of bursts; it has ports of its own. At the same instant, the requests of jobs come
+//! before bursts.
 //!
-//! **Phases.** With k ports a host holds lightpaths to at most k others. Steps that follow one
-//! another are a *phase* as long as no host needs more; a step that needs more by itself is cut (see
-//! `phases`). The paths of a phase take `establish` to be set up, when all are granted; then its steps
-//! are carried out, each when the one before has ended everywhere, a message of m bytes in `latency`, the
-//! propagation of its route and m bytes at the rate; and `release` passes until the wavelengths are free
-//! again. Where nothing is blocked, a job with R rounds in P phases takes
+//! **Phases.** With k ports, a host holds lightpaths to at most k other hosts. Successive steps
+//! form a *phase* as long as no host needs more ports; a single step that needs more is cut (see
+//! `phases`). When all lightpaths of a phase are granted, their setup takes `establish`. Then the
+//! steps are executed one after the other: a step begins when the step before has ended at all
+//! hosts, and a message of m bytes takes `latency`, the propagation delay of its route, and m bytes
+//! divided by the rate. The wavelengths are free again after `release`. Without blocking, a job
+//! with R rounds in P phases takes
 //!
-//! P (establish + release) + sum over rounds of (latency + the longest of its messages),
+//! P (establish + release) + sum over the R rounds of (latency + the time of the longest message).
 //!
-//! which is the time of Matsuoka, Takizawa, Nakada, Koga and Takada (MPI Collective Communication over OBS Grid)
-//! for k ports where theirs is stated.
+//! For k ports, this is the time given by Matsuoka, Takizawa, Nakada, Koga and Takada (MPI
+//! Collective Communication over OBS Grid) wherever they state one.
 //!
-//! **Refusals.** What follows one is a [`Congestion`]:
+//! **Blocking.** The [`Congestion`] settings define the policy. After the i-th blocking, the wait
+//! is min(longest_back_off, back_off 2^(i-1)) U, where U is drawn for each wait, uniformly from
+//! [1/2, 3/2).
 //!
-//! | policy | asked for | after the i-th blocking | gives up |
-//! |---|---|---|---|
-//! | `retry` | path by path; those granted are held | that path alone waits and is asked for again | after so many retries of one path |
-//! | `all_or_nothing` | all paths of a phase or none | the phase waits, holding nothing | after so many retries of one phase |
-//! | `degrade` | the same | the same; after `degrade_after` blocked requests the phase is cut in parts of fewer ports, then of half as many paths, down to a single path | after so many retries of a single path |
+//! - `retry` requests each lightpath by itself and holds the granted ones. A blocked lightpath
+//!   waits alone and is requested again. The job gives up after `retries` retries of one lightpath.
+//! - `all_or_nothing` requests all lightpaths of a phase at one instant and takes all or none. A
+//!   blocked phase waits and holds nothing. The job gives up after `retries` retries of one phase.
+//! - `degrade` works like `all_or_nothing`, but after `degrade_after` blocked requests it cuts the
+//!   phase into parts with fewer ports, later into parts with half as many lightpaths, down to a
+//!   single lightpath. The job gives up after `retries` retries of a single lightpath.
 //!
-//! The wait is min(longest_back_off, back_off 2^(i-1)) U with U uniform in [1/2, 3/2), drawn for each wait.
-//! A job that gives up releases what it holds and is over; the outcome names the hosts, the step and
-//! the number of tries. Paths of a phase are asked for in the order of their hosts (the lower, then the
-//! higher), whatever job or schedule they belong to.
+//! A job that gives up releases its lightpaths and ends; the outcome names the hosts, the step and
+//! the number of tries. The lightpaths of a phase are requested in the order of their hosts (lower
+//! host, then higher host), whatever job or schedule they belong to.
 //!
-//! # Nothing waits for ever
+//! # No deadlock
 //!
-//! *All or nothing.* A job holds lightpaths only from the instant at which it has all those of its phase. From
-//! then on it waits for nobody: its phase ends at a time that is known. A waiting job holds nothing. So no
-//! job waits for one that waits: there is no circular wait, whatever the order in which jobs ask. Whenever jobs are
-//! left, one of them is in its phase, and ends it; or nobody holds anything but passing bursts, and then
-//! the next to ask is granted its phase, unless bursts are in its way or it does not fit into the empty network. Under
-//! `degrade` the smallest phase is one lightpath, which fits as soon as its route is free. A job thus ends, or
-//! is blocked more often than it may retry.
+//! *All or nothing.* A job holds lightpaths only from the instant at which it has all lightpaths of
+//! its phase. From then on it waits for no other job: its phase ends at a known time. A waiting job
+//! holds nothing. Hence no job waits for a waiting job, and no circular wait exists, in whatever
+//! order the jobs request. While jobs remain, either one of them is in its phase and ends it, or
+//! only passing bursts hold wavelengths. In the second case, the next job to request is granted its
+//! phase unless bursts block it or it does not fit into the empty network. Under `degrade` the
+//! smallest phase is one lightpath, which fits as soon as its route is free. Every job therefore
+//! ends, or is blocked more often than it may retry.
 //!
-//! *Path by path* jobs hold and wait: two of them may each hold what the other lacks, and so may
-//! the paths of one phase. They end all the same, since retries are counted, but then they fail. The tests go through
-//! all orders in which small jobs may ask, and find such states for `retry` and none for the others.
+//! *Path by path.* Under `retry`, jobs hold lightpaths while they wait. Two jobs may each hold a
+//! lightpath that the other needs, and so may the lightpaths of one phase. Such jobs end as well,
+//! because retries are limited, but they fail. The tests enumerate all orders in which small jobs
+//! may request, and find such states for `retry` and none for the other policies.
 //!
-//! # Nothing is lost
+//! # Delivery
 //!
-//! A transfer is delivered when its message has ended, and [`executed`] makes a schedule of those that
-//! were, in the order in which they ended, for the verifier.
+//! A transfer is delivered when its message has ended. [`executed`] returns the delivered transfers
+//! as a schedule in the order of their ends, for the verifier.
 //!
 //! ```
 //! use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -70,7 +77,8 @@
 //! let congestion = Congestion { latency: "100us".parse()?, ..Congestion::default() };
 //! let no_bursts = BurstWork::Given(Vec::new());
 //! let settings = BurstSettings { replications: 1, ..BurstSettings::default() };
-//! let outcome = collective::simulate(&network, &[job], &no_bursts, &settings, &congestion, 1, |_| true)?;
+//! let outcome =
+//!     collective::simulate(&network, &[job], &no_bursts, &settings, &congestion, 1, |_| true)?;
 //! // 10 ms for the path, 0.1 ms of latency, 8 Mb at 10 Gb/s.
 //! assert_eq!(outcome.mean_seconds, Some(0.0109));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -97,26 +105,28 @@ pub use outcome::{CollectiveOutcome, Delivered, Failure, JobRun, Replication, ex
 pub use requests::{OnRequest, RequestUse};
 pub use settings::{BlockingPolicy, Congestion, POLICIES, SETTINGS};
 
-/// A collective to be carried out.
+/// Collective to be simulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job<'a> {
-    /// What moves between its ranks.
+    /// Transfers between the ranks of the collective.
     pub schedule: &'a Schedule,
-    /// The host of each rank, all different.
+    /// Host of each rank; all hosts differ.
     pub places: Vec<u32>,
-    /// The collective's size.
+    /// Size of the collective.
     pub size: Bytes,
 }
 
-/// Carries out jobs that begin together, in each replication of the settings, on so many threads; `progress`
-/// is told how many replications have ended, and says whether to go on. The outcome does not
-/// depend on the number of threads. Of the settings, those that say how many bursts are measured have
-/// no effect: bursts go on until the last job has ended. Given bursts begin with the jobs, random ones
-/// so much earlier that on average `warm_up` of them come before.
+/// Simulates jobs that begin at the same time, once per replication of the settings, on at most
+/// `threads` threads. Calls `progress` with the number of finished replications and stops if the
+/// call returns false. The outcome does not depend on the number of threads.
+///
+/// Bursts continue until the last job has ended, so the settings for the number of measured bursts
+/// have no effect. Given bursts begin with the jobs. Random bursts begin earlier, so that on
+/// average `warm_up` bursts come before the jobs.
 ///
 /// # Errors
-/// Settings that contradict each other or the network, hosts that do not exist or that two ranks
-/// share, times beyond 46 days, or a caller who wants no more.
+/// Returns an error if the settings contradict each other or the network, a host does not exist or
+/// has two ranks, a time exceeds 46 days, or `progress` stopped the simulation.
 pub fn simulate(
     network: &BurstNetwork,
     jobs: &[Job<'_>],

@@ -1,4 +1,4 @@
-//! One replication: the event queue, setups and control messages, transmitters.
+//! Simulation of one replication: event queue, setups, control messages and transmitters.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ use opticoll_base::hash::hash;
 use opticoll_base::interrupt;
 use opticoll_base::units::Time;
 
-/// One replication, to be run as far as is wanted.
+/// Replication, which runs as far as the caller asks.
 pub(super) struct BurstEngine<'a> {
     pub(super) network: &'a BurstNetwork,
     pub(super) settings: &'a BurstSettings,
@@ -32,9 +32,9 @@ pub(super) struct BurstEngine<'a> {
     pub(super) converters: ChannelGroups,
     receivers: Option<ChannelGroups>,
     chooser: Chooser,
-    /// Per host: bursts that wait, and whether the transmitter is taken.
+    /// Per host, the bursts that wait and whether the transmitter is busy.
     transmitters: Vec<Transmitter>,
-    /// Bursts whose control message is on its way, and places that are empty.
+    /// Bursts whose control message is on its way, and the free places of that list.
     flights: Vec<Flight>,
     idle_flights: Vec<u32>,
     pub(super) spans: Vec<Span>,
@@ -51,17 +51,17 @@ struct Transmitter {
 
 #[derive(Debug, Clone, Copy)]
 enum BurstEvent {
-    /// The transmitter of a host has sent.
+    /// The transmitter of a host has finished sending.
     Sent(u32),
-    /// An on/off source begins.
+    /// The on/off source of a host starts sending.
     On(u32),
-    /// A control message is done with at its next node.
+    /// The next node has processed the control message of a flight.
     Control(u32),
-    /// A pair's burst has waited long enough for packets.
+    /// A partial burst of a pair of hosts has waited for the time-out.
     TimeOut { pair: u32, number: u32 },
 }
 
-/// A burst whose control message has got as far as link `hop` of its route.
+/// Burst whose control message has reached link `hop` of its route.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
     burst: ReadyBurst,
@@ -69,11 +69,11 @@ struct Flight {
     pair: u32,
     route: u32,
     hop: u32,
-    /// When control was sent.
+    /// Time at which the control message was sent.
     begun: u64,
-    /// From then until the burst is sent.
+    /// Time from then until the burst is sent.
     offset: u64,
-    /// Propagation so far.
+    /// Propagation delay of the links passed so far.
     passed: u64,
     wavelength: u32,
     first_wavelength: u32,
@@ -90,7 +90,8 @@ impl<'a> BurstEngine<'a> {
         let seed = hash(settings.seed).wrapping_add(u64::from(replication));
         let mut random = Pcg64Mcg::seed_from_u64(hash(seed));
         let generator = Generator::new(network, settings, work, mean_length_ps, &mut random);
-        // Only then may a burst with a short way overtake one with a long way at a link.
+        // Under JET with processing, a burst with a short route may overtake a burst with a long
+        // route at a link.
         let out_of_order =
             settings.signalling == Signalling::Jet && settings.processing > Time::ZERO;
         let links = network.links().len();
@@ -132,12 +133,12 @@ impl<'a> BurstEngine<'a> {
         engine
     }
 
-    /// Runs until the end of so many bursts is known, or nothing is left to happen.
+    /// Runs until `bursts` further bursts have arrived or been lost, or no event is left.
     pub(super) fn run(&mut self, bursts: u64) {
         self.proceed(self.tally.total.offered + bursts, NEVER);
     }
 
-    /// Goes on until before an instant, and to it.
+    /// Processes all events before an instant and sets the time to that instant.
     pub(super) fn run_until(&mut self, instant: u64) {
         self.proceed(u64::MAX, instant);
         self.now = instant;
@@ -168,13 +169,13 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// Forgets what was counted.
+    /// Resets all counters.
     pub(super) fn begin_measuring(&mut self) {
         self.tally.clear();
         self.measured_from = self.now;
     }
 
-    /// Time since then, in picoseconds.
+    /// Returns the time since the counters were reset, in picoseconds.
     pub(super) fn measured_ps(&self) -> u64 {
         self.now - self.measured_from
     }
@@ -205,7 +206,7 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// A burst is ready.
+    /// Sends a burst that is ready, or appends it to the queue of its host's transmitter.
     fn admit(&mut self, burst: ReadyBurst) {
         if self.settings.source != BurstSource::Transmitter {
             self.send(burst);
@@ -218,8 +219,7 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// The transmitter of a host is free: it takes the next burst, and the next, until one is
-    /// really sent.
+    /// Lets a host's free transmitter send the next bursts of its queue, until a burst occupies it.
     fn serve(&mut self, host: u32) {
         loop {
             interrupt::check();
@@ -237,7 +237,8 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// Sends a control message; when the transmitter will be free again.
+    /// Sends the control message of a burst. Returns the time at which the transmitter is free
+    /// again.
     fn send(&mut self, burst: ReadyBurst) -> u64 {
         self.tally.sent += 1;
         self.tally.waited_ps += u128::from(self.now - burst.at);
@@ -280,7 +281,7 @@ impl<'a> BurstEngine<'a> {
         self.now + offset + burst.length
     }
 
-    /// The number of the route that is taken now.
+    /// Returns the index of the route to take at the present time.
     #[inline(always)]
     pub(super) fn choose_way(&self, routes: &[Box<[u32]>]) -> usize {
         match self.settings.routing {
@@ -289,7 +290,8 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// Two ways: the whole route at once. When the transmitter will be free again.
+    /// Requests the whole route at once (two-way signalling). Returns the time at which the
+    /// transmitter is free again.
     fn set_up(&mut self, burst: ReadyBurst, pair: u32, links: &[u32], record: usize) -> u64 {
         let (now, network) = (self.now, self.network);
         self.spans.clear();
@@ -335,7 +337,8 @@ impl<'a> BurstEngine<'a> {
         sent
     }
 
-    /// The converter that a route takes where a hop begins, if it changes wavelength there.
+    /// Returns the converter that a route takes at the start of a hop, if the wavelength changes
+    /// there.
     #[inline(always)]
     pub(super) fn converter_at(
         &self,
@@ -351,7 +354,7 @@ impl<'a> BurstEngine<'a> {
         bank.flatten()
     }
 
-    /// Wavelengths for all spans, or why there are none.
+    /// Assigns wavelengths to all spans of a route, or returns the cause of the loss.
     #[inline(always)]
     pub(super) fn choose_route(&mut self, pair: u32) -> Result<RouteWavelengths, LossCause> {
         let (links, spans) = (&self.links, &self.spans);
@@ -379,7 +382,8 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// One way: control reserves link after link, as far as it has come by now.
+    /// Reserves link after link (one-way signalling), as far as the control message has come by
+    /// now.
     fn advance(&mut self, mut flight: Flight) {
         let network = self.network;
         let nodes = network.nodes();
@@ -389,7 +393,7 @@ impl<'a> BurstEngine<'a> {
         loop {
             interrupt::check();
             let hop = flight.hop as usize;
-            // The last node hands the burst to the host without further work.
+            // The last node hands the burst to the host without processing.
             let worked = (hop + 1).min(links.len()) as u64 * processing;
             let control = flight.begun + worked + flight.passed;
             if control > self.now {
@@ -441,7 +445,7 @@ impl<'a> BurstEngine<'a> {
         self.put(until, BurstEvent::Control(place));
     }
 
-    /// A wavelength of the next link.
+    /// Reserves a wavelength of the next link.
     fn take_link(&mut self, flight: &mut Flight, span: Span) -> Result<(), LossCause> {
         let first = flight.hop == 0;
         let kept = !first && self.links.is_free(&span, flight.wavelength);
@@ -471,7 +475,8 @@ impl<'a> BurstEngine<'a> {
             .choose(&self.links, &[span], pair, &mut self.random)
     }
 
-    /// A burst arrives, or is lost at its hop, and what it held before was in vain.
+    /// Ends a flight at the present hop: the burst arrives, or is lost and the earlier reservations
+    /// were in vain.
     fn end_flight(&mut self, flight: &Flight, links: &[u32], lost: Option<LossCause>) {
         let hop = flight.hop as usize;
         if let Some(link) = links.get(hop) {
@@ -520,7 +525,7 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    /// The end of a burst is known.
+    /// Counts a burst that has arrived or been lost.
     #[inline]
     fn finish(&mut self, pair: u32, hops: usize, record: usize, lost: Option<LossCause>) {
         self.tally.count(pair, hops, lost);
@@ -530,7 +535,7 @@ impl<'a> BurstEngine<'a> {
     }
 }
 
-/// The wavelengths of a route.
+/// Wavelengths of a route: the same on all links, or one per link.
 pub(super) enum RouteWavelengths {
     Same(u32),
     Each(Vec<u32>),

@@ -1,21 +1,24 @@
-//! Loss by theory: one link, and networks with full conversion.
+//! Theoretical burst loss of a single link and of networks with full conversion.
 //!
-//! A link of W wavelengths that is offered A Erlang by Poisson arrivals loses B(A, W), whatever
-//! the distribution of lengths: B(A, 0) = 1, B(A, n) = A B(A, n-1) / (n + A B(A, n-1)) (Erlang, 1917).
-//! S sources that
-//! pause, each offering a Erlang while it pauses, lose E(W) of their calls: E(0) = 1,
-//! E(n) = (S - n) a E(n-1) / (n + (S - n) a E(n-1)) (Engset, 1918).
+//! **Erlang.** A link of W wavelengths with Poisson arrivals and an offered load of A erlang loses
+//! the share B(A, W) of its bursts, whatever the distribution of lengths: B(A, 0) = 1, B(A, n) = A
+//! B(A, n-1) / (n + A B(A, n-1)) (Erlang, 1917).
 //!
-//! In a network with conversion everywhere, links are taken to be independent, and link j to
-//! be offered what the links before it on each route r let pass: A_j = sum over r of a_r times
-//! product over i before j on r of (1 - B_i), with B_j = B(A_j, W) (Rosberg, Vu, Zukerman and White, Performance
-//! analyses of optical burst-switching networks, 2003). It is iterated from no loss at all. Real loss is
-//! lower: what has passed a link is smoother than a Poisson process.
+//! **Engset.** S sources that send and pause, each with an offered load of a erlang during its
+//! pauses, lose the share E(W) of their calls: E(0) = 1, E(n) = (S - n) a E(n-1) / (n + (S - n) a
+//! E(n-1)) (Engset, 1918).
+//!
+//! **Fixed point.** In a network with conversion at every node, assume that links are independent
+//! and that the load of link j is what the links before it on each route r let pass: A_j = sum over
+//! r of a_r times product over i before j on r of (1 - B_i), with B_j = B(A_j, W) (Rosberg, Vu,
+//! Zukerman and White, Performance analyses of optical burst-switching networks, 2003). The
+//! iteration starts without loss. The real loss is lower, because traffic that has passed a link is
+//! smoother than a Poisson process.
 
 use super::network::BurstNetwork;
 use super::settings::Destinations;
 
-/// Erlang's B: the loss of `servers` wavelengths that are offered `load` Erlang.
+/// Returns Erlang's B: the loss of `servers` wavelengths with an offered load of `load` erlang.
 ///
 /// ```
 /// let loss = opticoll_simulate::burst::erlang::erlang_b(10.0, 10);
@@ -29,8 +32,8 @@ pub fn erlang_b(load: f64, servers: u32) -> f64 {
     loss
 }
 
-/// Engset's call congestion: the share of lost calls of `sources` that each offer `load` Erlang while
-/// they pause.
+/// Returns Engset's call congestion: the share of lost calls of `sources` sources that each offer
+/// `load` erlang during their pauses.
 pub fn engset(sources: u32, load: f64, servers: u32) -> f64 {
     let mut loss = 1.0;
     for server in 1..=servers {
@@ -40,19 +43,19 @@ pub fn engset(sources: u32, load: f64, servers: u32) -> f64 {
     loss
 }
 
-/// What the fixed point says of a network.
+/// Fixed point of a network.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FixedPoint {
-    /// Loss of a burst, those within nodes included.
+    /// Loss of all bursts, including bursts within a node.
     pub loss: f64,
-    /// Loss of a burst between nodes.
+    /// Loss of bursts between nodes.
     pub loss_between_nodes: f64,
-    /// Erlang offered to each link by what the links before let pass.
+    /// Load in erlang of each link, after the loss on earlier links.
     pub offered: Vec<f64>,
 }
 
-/// The fixed point of a network with full conversion whose hosts each offer `offered_load` Erlang by
-/// Poisson processes, over the fabric's routes.
+/// Computes the fixed point of a network with full conversion and the fabric's routes, whose hosts
+/// are Poisson sources with an offered load of `offered_load` erlang each.
 pub fn fixed_point(
     network: &BurstNetwork,
     offered_load: f64,
@@ -86,7 +89,7 @@ pub fn fixed_point(
         for (loss, load) in losses.iter_mut().zip(&offered) {
             let next = erlang_b(*load, network.wavelengths());
             change = change.max((next - *loss).abs() / next.max(1e-300));
-            // Half-way, since a link that lost less before is offered more now.
+            // Take the middle, since a link that lost less before gets more load now.
             *loss = 0.5 * (*loss + next);
         }
         if change < 1e-12 {

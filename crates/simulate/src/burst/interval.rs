@@ -1,21 +1,22 @@
-//! How far the measured loss may be from the true one, at 95 %.
+//! Confidence interval of the loss at 95 %.
 //!
-//! Two intervals, of which the wider holds on each side:
+//! The result is the union of two intervals:
 //!
-//! - the exact one of a binomial variable (Clopper and Pearson, The use of confidence or fiducial
-//!   limits, 1934). It says something where nothing was lost, too: at most 3.7 / n. It takes losses for
-//!   independent, which they are not: they come together when a link is full.
-//! - batch means: the mean over batches, and Student's t with one degree of freedom less than
-//!   batches, times the standard deviation of their loss by the root of their number. Batches are long
-//!   against the time that a full link stays full, so it sees that losses come together. It is
-//!   worthless where most batches lost nothing.
+//! - The exact interval of a binomial variable (Clopper and Pearson, The use of confidence or
+//!   fiducial limits, 1934). It is valid even if no burst was lost: its upper end is then at most
+//!   3.7 / n. It assumes independent losses, although losses cluster while a link is full.
+//! - Batch means: mean loss of the batches, plus or minus t s / sqrt(k), where k is the number of
+//!   batches, s the standard deviation of their losses, and t the quantile of Student's
+//!   distribution with k - 1 degrees of freedom. Batches are long compared with the time for which
+//!   a link stays full, so this interval covers the clustering of losses. It is useless if most
+//!   batches have no losses.
 
 use super::special::{beta, inverse};
 
-/// What remains outside, on both sides together.
-const OUTSIDE: f64 = 0.05;
+/// Probability that the true value is outside of the interval, on both sides together.
+const ERROR_PROBABILITY: f64 = 0.05;
 
-/// The ends of the interval of the loss, from bursts and lost ones of each batch.
+/// Returns the ends of the interval of the loss, given bursts and lost bursts of each batch.
 pub fn interval(batches: &[(u64, u64)]) -> (f64, f64) {
     let offered: u64 = batches.iter().map(|(offered, _)| offered).sum();
     let lost: u64 = batches.iter().map(|(_, lost)| lost).sum();
@@ -36,16 +37,16 @@ fn binomial(offered: u64, lost: u64) -> (f64, f64) {
     let (n, x) = (offered as f64, lost as f64);
     let low = match lost {
         0 => 0.0,
-        _ => inverse(|p| beta(x, n - x + 1.0, p), OUTSIDE / 2.0),
+        _ => inverse(|p| beta(x, n - x + 1.0, p), ERROR_PROBABILITY / 2.0),
     };
     let high = match lost == offered {
         true => 1.0,
-        false => inverse(|p| beta(x + 1.0, n - x, p), 1.0 - OUTSIDE / 2.0),
+        false => inverse(|p| beta(x + 1.0, n - x, p), 1.0 - ERROR_PROBABILITY / 2.0),
     };
     (low, high)
 }
 
-/// Half the interval of batch means; `None` of fewer than two batches.
+/// Returns half the width of the interval of batch means; `None` for fewer than two batches.
 fn batch_means(batches: &[(u64, u64)]) -> Option<f64> {
     let losses: Vec<f64> = batches
         .iter()
@@ -55,7 +56,8 @@ fn batch_means(batches: &[(u64, u64)]) -> Option<f64> {
     half_width(&losses)
 }
 
-/// Half the interval of the mean of independent values by Student's t; `None` of fewer than two.
+/// Returns half the width of the interval of the mean of independent values by Student's t; `None`
+/// for fewer than two values.
 pub(super) fn half_width(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     if values.len() < 2 {
@@ -69,10 +71,10 @@ pub(super) fn half_width(values: &[f64]) -> Option<f64> {
     Some(student(count - 1.0) * (squares / (count - 1.0) / count).sqrt())
 }
 
-/// The t that Student's variable exceeds on either side with probability 5 %: with v degrees of
-/// freedom, P(|T| > t) = I_y(v/2, 1/2) at y = v / (v + t^2).
+/// Returns the t that a variable of Student's distribution with v degrees of freedom exceeds on
+/// either side with probability 5 %: P(|T| > t) = I_y(v/2, 1/2) at y = v / (v + t^2).
 fn student(freedom: f64) -> f64 {
-    let y = inverse(|y| beta(freedom / 2.0, 0.5, y), OUTSIDE);
+    let y = inverse(|y| beta(freedom / 2.0, 0.5, y), ERROR_PROBABILITY);
     (freedom * (1.0 - y) / y).sqrt()
 }
 

@@ -1,7 +1,5 @@
-//! The network that bursts travel: an electrical fabric's links and routes with wavelengths on every
-//! link, its ranks as nodes, and hosts attached to each.
-//!
-//! Nodes are the ranks of the fabric; switches are nodes without hosts.
+//! Network of bursts: the links and routes of an electrical fabric, with wavelengths on every link,
+//! the fabric's ranks as nodes, and hosts attached to each node. Switches are nodes without hosts.
 
 use super::BurstError;
 use opticoll_base::graph;
@@ -9,24 +7,24 @@ use opticoll_base::units::Rate;
 use opticoll_fabric::families::{Bursts, Medium};
 use opticoll_fabric::network::{Network, Sharing};
 
-/// The most hosts, wavelengths of all links, and routes between nodes.
-const MOST: u64 = 1 << 20;
+/// Maximum number of hosts, of wavelengths of all links together, and of pairs of nodes.
+const MAX_SIZE: u64 = 1 << 20;
 
-/// The most shortest routes of a pair of nodes that are tried.
-const MOST_ROUTES: usize = 64;
+/// Maximum number of shortest routes of a pair of nodes.
+const MAX_SHORTEST_ROUTES: usize = 64;
 
 const EXAMPLE: &str = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s";
 
-/// A directed link of many wavelengths.
+/// Directed link with wavelengths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BurstLink {
-    /// In words.
+    /// Name of the link.
     pub name: String,
-    /// The vertex that it leads from: nodes first, then switches.
+    /// Vertex that the link leads from: nodes are numbered first, then switches.
     pub from: u32,
-    /// The vertex that it leads to.
+    /// Vertex that the link leads to.
     pub to: u32,
-    /// Propagation, in picoseconds.
+    /// Propagation delay in picoseconds.
     pub latency_ps: u64,
 }
 
@@ -40,16 +38,17 @@ pub struct BurstNetwork {
     wavelengths: u32,
     rate: Rate,
     links: Vec<BurstLink>,
-    /// Per pair of nodes, `source * nodes + destination`: the fabric's route, then the other
-    /// shortest ones.
+    /// Per pair of nodes (`source * nodes + destination`), the fabric's route, then the other
+    /// shortest routes.
     routes: Vec<Vec<Box<[u32]>>>,
 }
 
 impl BurstNetwork {
-    /// The network that a specification names.
+    /// Returns the network of a specification.
     ///
     /// # Errors
-    /// Links without wavelengths, no links, or what [`BurstNetwork::new`] refuses.
+    /// Returns an error if the medium has no links or no wavelengths, or for any reason of
+    /// [`BurstNetwork::new`].
     pub fn of(medium: &Medium) -> Result<BurstNetwork, BurstError> {
         let (family, problem) = match medium {
             Medium::Bursts(bursts) => return BurstNetwork::new(bursts),
@@ -61,7 +60,8 @@ impl BurstNetwork {
             Medium::Fabric(fabric) => (
                 fabric.family(),
                 format!(
-                    "its lightpaths are planned; use {EXAMPLE}, electrical_ring, mesh, torus or custom"
+                    "its lightpaths are planned; use {EXAMPLE}, electrical_ring, mesh, torus or \
+                     custom"
                 ),
             ),
         };
@@ -69,10 +69,11 @@ impl BurstNetwork {
         Err(BurstError::Network { family, problem })
     }
 
-    /// Links with wavelengths, and hosts at their ranks.
+    /// Creates a network from links with wavelengths and hosts at their ranks.
     ///
     /// # Errors
-    /// Half-duplex cables, links of several rates, or too large a network.
+    /// Returns an error for half-duplex cables, links with different rates, and networks that are
+    /// too large or have fewer than two hosts.
     pub fn new(bursts: &Bursts) -> Result<BurstNetwork, BurstError> {
         let Bursts {
             links: ref fabric,
@@ -91,10 +92,11 @@ impl BurstNetwork {
         let size = (u64::from(nodes) * u64::from(hosts))
             .max(u64::from(nodes).pow(2))
             .max(links.len() as u64 * u64::from(wavelengths));
-        if size > MOST || hosts == 0 || wavelengths == 0 {
+        if size > MAX_SIZE || hosts == 0 || wavelengths == 0 {
             let problem = format!(
                 "{nodes} nodes with {hosts} hosts each and {} links of {wavelengths} wavelengths: \
-                 hosts, pairs of nodes and wavelengths of all links are at least 1 and at most {MOST}",
+                 hosts, pairs of nodes and wavelengths of all links are at least 1 and at most \
+                 {MAX_SIZE}",
                 links.len()
             );
             return Err(refuse(problem));
@@ -120,58 +122,58 @@ impl BurstNetwork {
         Ok(burst)
     }
 
-    /// Nodes with hosts, N.
+    /// Returns N, the number of nodes with hosts.
     pub fn nodes(&self) -> u32 {
         self.nodes
     }
 
-    /// Nodes and switches.
+    /// Returns the number of nodes and switches.
     pub fn vertices(&self) -> u32 {
         self.vertices
     }
 
-    /// Hosts at each node.
+    /// Returns the number of hosts at each node.
     pub fn hosts_per_node(&self) -> u32 {
         self.hosts
     }
 
-    /// All hosts; host c is at node c div (hosts at each node).
+    /// Returns the number of hosts. Host h is at node h / (hosts per node), rounded down.
     pub fn hosts(&self) -> u32 {
         self.nodes * self.hosts
     }
 
-    /// The node of a host.
+    /// Returns the node of a host.
     pub fn node(&self, host: u32) -> u32 {
         host / self.hosts
     }
 
-    /// Wavelengths of each link, W.
+    /// Returns W, the number of wavelengths of each link.
     pub fn wavelengths(&self) -> u32 {
         self.wavelengths
     }
 
-    /// The rate of a wavelength.
+    /// Returns the rate of a wavelength.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// All links.
+    /// Returns all links.
     pub fn links(&self) -> &[BurstLink] {
         &self.links
     }
 
-    /// The fabric, hosts and wavelengths in words.
+    /// Returns the specification of fabric, hosts and wavelengths.
     pub fn specification(&self) -> &str {
         &self.specification
     }
 
-    /// The routes between two nodes: the fabric's first, then the other shortest ones; of a node to itself
-    /// one without links.
+    /// Returns the routes between two nodes: the fabric's route, then the other shortest routes. A
+    /// node has a single route without links to itself.
     pub fn routes(&self, source: u32, destination: u32) -> &[Box<[u32]>] {
         &self.routes[(source * self.nodes + destination) as usize]
     }
 
-    /// The most links of a route.
+    /// Returns the maximum number of links of a route.
     pub fn most_hops(&self) -> usize {
         let all = self.routes.iter().flatten();
         all.map(|route| route.len()).max().unwrap_or(0)
@@ -202,7 +204,8 @@ impl BurstNetwork {
         routes
     }
 
-    /// The shortest routes from a vertex, in the order of their links, up to [`MOST_ROUTES`].
+    /// Returns up to [`MAX_SHORTEST_ROUTES`] shortest routes from a vertex, ordered by their links.
+    /// `distance` gives the number of links from each vertex to the destination.
     fn shortest(&self, source: u32, distance: &[u32]) -> Vec<Box<[u32]>> {
         let mut found = Vec::new();
         let mut begun = vec![(source, Vec::new())];
@@ -210,7 +213,7 @@ impl BurstNetwork {
             let left = distance[vertex as usize];
             if left == 0 {
                 found.push(route.into_boxed_slice());
-                if found.len() == MOST_ROUTES {
+                if found.len() == MAX_SHORTEST_ROUTES {
                     break;
                 }
                 continue;
@@ -255,7 +258,7 @@ fn links(network: &dyn Network) -> Result<Vec<BurstLink>, String> {
     Ok(links)
 }
 
-/// The one rate of all links.
+/// Returns the common rate of all links.
 fn rate(network: &dyn Network) -> Result<Rate, String> {
     let links = network.links();
     let Some(first) = links.first() else {

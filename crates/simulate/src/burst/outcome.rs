@@ -1,13 +1,13 @@
-//! What a simulation of bursts counts and what it found.
+//! Counters and outcome of a burst simulation.
 
 use opticoll_base::units::Time;
 
-/// Bursts, and how many of them were lost.
+/// Number of bursts and of lost bursts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Share {
-    /// Bursts whose end is known.
+    /// Number of bursts that have arrived or been lost.
     pub offered: u64,
-    /// Those that were lost.
+    /// Number of lost bursts.
     pub lost: u64,
 }
 
@@ -49,7 +49,8 @@ crate::rows! {
         pub utilisation: f64,
         /// Share that was held for bursts that were lost further on.
         pub wasted: f64,
-        /// Bursts that it blocked. A setup that no wavelength of the whole route could serve counts at none of them.
+        /// Bursts that it blocked. A setup that no wavelength of the whole route could serve counts
+        /// at none of them.
         pub blocked: u64,
     }
 }
@@ -67,37 +68,37 @@ crate::rows! {
     }
 }
 
-/// What a burst held on a link, or at a converter or receiver.
+/// Wavelength of a link that a burst held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BurstHolding {
-    /// The link.
+    /// Number of the link.
     pub link: u32,
-    /// The wavelength.
+    /// Number of the wavelength.
     pub wavelength: u32,
-    /// From when.
+    /// Start of the interval.
     pub from: Time,
-    /// Until before when.
+    /// End of the interval, exclusive.
     pub until: Time,
 }
 
-/// A burst and what became of it.
+/// History of a burst.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BurstRecord {
-    /// When it was ready.
+    /// Time at which the burst was ready.
     pub ready: Time,
-    /// When its control message was sent.
+    /// Time at which the control message was sent.
     pub sent: Time,
-    /// The host that sends it.
+    /// Host that sends the burst.
     pub source: u32,
-    /// The host that receives it.
+    /// Host that receives the burst.
     pub destination: u32,
-    /// Its length.
+    /// Duration of the burst.
     pub length: Time,
-    /// The links of its route.
+    /// Links of the route.
     pub route: Vec<u32>,
-    /// What it held, in the order of the links.
+    /// Wavelengths held, in the order of the links.
     pub taken: Vec<BurstHolding>,
-    /// Whether it arrived; `None` while it is on its way.
+    /// True if the burst arrived, false if it was lost; `None` while it is on its way.
     pub arrived: Option<bool>,
 }
 
@@ -136,12 +137,13 @@ crate::totals! {
         /// Loss over time.
         pub moments: Vec<Moment>,
         ;
-        /// Every burst, in the order in which control messages were sent, if asked for: of the first replication.
+        /// Every burst, in the order in which control messages were sent, if asked for: of the
+        /// first replication.
         pub records: Vec<BurstRecord>,
     }
 }
 
-/// Why a burst was lost.
+/// Resource that a lost burst did not get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LossCause {
     Link,
@@ -149,14 +151,14 @@ pub(super) enum LossCause {
     Receiver,
 }
 
-/// What one replication counts.
+/// Counters of one replication.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     pub(super) total: Share,
     pub(super) by_hops: Vec<Share>,
     pub(super) by_pair: Vec<Share>,
     pub(super) causes: [u64; 3],
-    /// Per link: picoseconds held, held in vain, bursts blocked.
+    /// Per link: picoseconds held, picoseconds held in vain, and number of bursts blocked.
     pub(super) links: Vec<(u128, u128, u64)>,
     pub(super) waited_ps: u128,
     pub(super) sent: u64,
@@ -186,7 +188,7 @@ impl Tally {
         }
     }
 
-    /// Everything back to nothing.
+    /// Resets all counters to 0.
     pub(super) fn clear(&mut self) {
         let most_hops = self.by_hops.len() - 1;
         let nodes = self.by_pair.len().isqrt() as u32;

@@ -1,4 +1,4 @@
-//! Replications side by side, round by round, until enough is measured.
+//! Replications in parallel, in rounds, until enough bursts are measured.
 
 use std::num::NonZeroUsize;
 
@@ -11,34 +11,37 @@ use super::{BurstError, BurstWork};
 use opticoll_base::interrupt;
 use opticoll_base::units::Time;
 
-/// Rounds of a run, as long as each has a few thousand bursts of each replication.
-const ROUNDS: u64 = 64;
-const ROUND_BURSTS: u64 = 4096;
-const LEAST_ROUNDS: u64 = 8;
+/// Maximum number of rounds of a run. A round has at least `MIN_ROUND_BURSTS` bursts per
+/// replication if the run then still has `MIN_ROUNDS` rounds.
+const MAX_ROUNDS: u64 = 64;
+const MIN_ROUND_BURSTS: u64 = 4096;
+const MIN_ROUNDS: u64 = 8;
 
-/// Bursts of each host before any is counted: many times the 190 services in which a queue with Poisson
-/// arrivals, constant service and a load of 0.9 forgets by a factor e that it began empty.
+/// Number of bursts per host before measurement. A queue with Poisson arrivals, constant service
+/// and a load of 0.9 forgets its empty start with a time constant of 190 services; the warm-up
+/// lasts many times as long.
 pub(super) const WARM_UP: u64 = 1000;
 
-/// No time may come near the end of 64 bits of picoseconds.
-pub(super) const LONGEST_PS: f64 = 4e18;
+/// Maximum simulated time: 46 days, well below 2^64 picoseconds.
+pub(super) const MAX_TIME_PS: f64 = 4e18;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BurstProgress {
-    /// Bursts measured.
+    /// Number of bursts measured.
     pub bursts: u64,
-    /// Those that were lost.
+    /// Number of bursts lost among them.
     pub lost: u64,
-    /// Bursts to measure, at most.
+    /// Maximum number of bursts to measure.
     pub target: u64,
 }
 
-/// Simulates bursts, on so many threads; `progress` is told after each round and says
-/// whether to go on. The outcome does not depend on the number of threads.
+/// Simulates bursts on at most `threads` threads. Calls `progress` after each round and stops if
+/// the call returns false. The outcome does not depend on the number of threads.
 ///
 /// # Errors
-/// Settings that contradict each other or the network, or a caller who wants no more.
+/// Returns an error if the settings contradict each other or the network, or if `progress` stopped
+/// the run.
 pub fn simulate(
     network: &BurstNetwork,
     work: &BurstWork,
@@ -66,7 +69,7 @@ pub fn simulate(
         run_all(&mut engines, threads, |_| warm_up);
         engines.iter_mut().for_each(BurstEngine::begin_measuring);
     }
-    let rounds = (bursts / count / ROUND_BURSTS).clamp(LEAST_ROUNDS, ROUNDS);
+    let rounds = (bursts / count / MIN_ROUND_BURSTS).clamp(MIN_ROUNDS, MAX_ROUNDS);
     let mut counted = Counted::default();
     for round in 0..rounds {
         run_all(&mut engines, threads, |number| {
@@ -77,7 +80,7 @@ pub fn simulate(
         let total = counted.total();
         let enough = settings.relative_error.is_some_and(|error| {
             let (low, high) = interval(&counted.batches);
-            round + 1 >= LEAST_ROUNDS
+            round + 1 >= MIN_ROUNDS
                 && total.lost > 0
                 && high - low <= 2.0 * error * total.lost as f64 / total.offered as f64
         });
@@ -98,10 +101,10 @@ pub fn simulate(
     Ok(counted.outcome(network, engines))
 }
 
-/// Refuses what [`simulate`] would refuse.
+/// Checks the input of [`simulate`].
 ///
 /// # Errors
-/// Settings that contradict each other or the network.
+/// Returns an error if the settings contradict each other or the network.
 pub fn check(
     network: &BurstNetwork,
     work: &BurstWork,
@@ -112,12 +115,12 @@ pub fn check(
     check_times(network, work, settings, mean_length)
 }
 
-/// Part `number` of `parts` as equal ones of a whole.
+/// Returns the size of part `number` if a whole is cut into `parts` parts that differ by at most 1.
 fn part(whole: u64, parts: u64, number: u64) -> u64 {
     whole / parts + u64::from(number < whole % parts)
 }
 
-/// Runs each engine for its bursts.
+/// Runs each engine for its number of bursts.
 fn run_all(engines: &mut [BurstEngine<'_>], threads: usize, bursts: impl Fn(u64) -> u64 + Sync) {
     let threads = NonZeroUsize::new(threads).map_or(1, NonZeroUsize::get);
     let share = engines.len().div_ceil(threads).max(1);
@@ -129,12 +132,12 @@ fn run_all(engines: &mut [BurstEngine<'_>], threads: usize, bursts: impl Fn(u64)
     });
 }
 
-/// What the rounds so far have counted.
+/// Counters of the rounds so far.
 #[derive(Default)]
 struct Counted {
-    /// Of each replication at the end of the last round.
+    /// Totals of each replication at the end of the last round.
     last: Vec<Share>,
-    /// Bursts and lost ones of each replication in each round.
+    /// Bursts and lost bursts of each replication in each round.
     batches: Vec<(u64, u64)>,
     moments: Vec<Moment>,
 }
@@ -231,7 +234,7 @@ impl Counted {
     }
 }
 
-/// Refuses what would leave 64 bits, and given bursts that do not fit.
+/// Checks that no time can exceed the limit and that the given bursts fit the network.
 fn check_times(
     network: &BurstNetwork,
     work: &BurstWork,
@@ -265,7 +268,7 @@ fn check_times(
         let time = 2.0 * each * (settings.bursts as f64 + warm_up) / hosts;
         let waits = settings.assembly.and_then(|one| one.time_out);
         let waits = waits.map_or(0.0, |wait| wait.ps() as f64);
-        return match time + 100.0 * mean_length as f64 + signalling + waits < LONGEST_PS {
+        return match time + 100.0 * mean_length as f64 + signalling + waits < MAX_TIME_PS {
             true => Ok(()),
             false => refuse(
                 "bursts",
@@ -301,7 +304,7 @@ fn check_times(
             return refuse("it comes before the one given before it".into());
         }
         sum += burst.length.ps() as f64 + signalling;
-        if burst.time.ps() as f64 + sum > LONGEST_PS {
+        if burst.time.ps() as f64 + sum > MAX_TIME_PS {
             return refuse("it may end later than 46 days".into());
         }
     }

@@ -1,10 +1,10 @@
-//! Which of the shortest routes a burst takes, and on which wavelengths a route is free at one
-//! instant.
+//! Choice of a route, and of wavelengths along a route at one instant.
 
 use super::channels::{ChannelGroups, Span};
 use super::network::BurstNetwork;
 
-/// The number of the route whose fullest link is the least full; the first of equals.
+/// Returns the index of the shortest route whose fullest link has the fewest held wavelengths; the
+/// first among equals.
 pub(super) fn least_loaded(routes: &[Box<[u32]>], channels: &ChannelGroups, now: u64) -> usize {
     let load = |route: &[u32]| {
         let held = route.iter().map(|link| channels.held(*link, now));
@@ -17,12 +17,14 @@ pub(super) fn least_loaded(routes: &[Box<[u32]>], channels: &ChannelGroups, now:
         .unwrap_or(0)
 }
 
-/// One wavelength for each span with as few changes as possible, where the node at which a span begins
-/// has a converter left. Of equally few the lowest at the last link, and backwards from there the same
-/// as long as possible, then the lowest.
+/// Returns one wavelength for each span with as few changes as possible, where a change needs a
+/// free converter at the node at which the span begins. Among equally few changes, the wavelength
+/// of the last link is the lowest possible; going backwards, the wavelength stays the same as long
+/// as possible and is then the lowest possible.
 ///
-/// Link by link, the fewest changes with which each wavelength is reached: as many as on the link before,
-/// or one more than the fewest of all there.
+/// Computes link by link the fewest changes with which each wavelength can be reached: the number
+/// of the same wavelength on the link before, or one more than the minimum over all its
+/// wavelengths.
 pub(super) fn fewest_changes(
     network: &BurstNetwork,
     channels: &ChannelGroups,
@@ -69,7 +71,7 @@ pub(super) fn fewest_changes(
     Some(chosen)
 }
 
-/// A converter that is left at the node where a link begins.
+/// Returns a free converter at the node where a link begins.
 pub(super) fn converter(
     network: &BurstNetwork,
     banks: &ChannelGroups,

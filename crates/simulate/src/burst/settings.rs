@@ -1,4 +1,4 @@
-//! How bursts are generated, signalled and given wavelengths: typed for programs, as text for people.
+//! Settings of burst simulations: generation of bursts, signalling and wavelengths.
 
 use std::fmt::Display;
 
@@ -12,159 +12,165 @@ use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
 
 opticoll_base::named_enum! {
-    /// What generates bursts.
+    /// Generator of bursts.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum BurstSource {
-        /// The same before a queue and one transmitter.
+        /// Poisson process at each host, with a queue before the host's single transmitter.
         Transmitter = "transmitter",
-        /// A Poisson process at each host; bursts of one host may overlap.
+        /// Poisson process at each host; bursts of one host may overlap.
         Poisson = "poisson",
-        /// Send, pause for an exponential time, send again: a finite source.
+        /// Finite source: a host sends, pauses for an exponentially distributed time, and sends
+        /// again.
         OnOff = "on_off",
     }
 
-    /// How the lengths of bursts are distributed, about the same mean.
+    /// Distribution of burst lengths; all have the same mean.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Length {
-        /// All are of the mean length.
+        /// All bursts have the mean length.
         Constant = "constant",
-        /// Exponential.
+        /// Exponential distribution.
         Exponential = "exponential",
-        /// Uniform from nothing to twice the mean.
+        /// Uniform distribution from 0 to twice the mean.
         Uniform = "uniform",
     }
 
-    /// To whom a host sends.
+    /// Hosts that a host sends to, all with the same probability.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Destinations {
-        /// To each other host alike.
+        /// All other hosts.
         Everyone = "everyone",
-        /// To each host of other nodes alike.
+        /// All hosts of other nodes.
         OtherNodes = "other_nodes",
     }
 
-    /// Who asks whom before a burst is sent; see [the model](super).
+    /// Signalling before a burst is sent; see [the model](super).
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Signalling {
-        /// Two ways: the whole route is granted or blocked before the burst is sent.
+        /// Two-way: the whole route is granted or blocked before the burst is sent.
         TwoWay = "two_way",
-        /// Just enough time: one way, links are held from when the burst comes.
+        /// Just enough time, one-way: links are held from the arrival of the burst.
         Jet = "jet",
-        /// Just in time: one way, links are held from when control comes.
+        /// Just in time, one-way: links are held from the arrival of the control message.
         Jit = "jit",
     }
 
-    /// What a transmitter does whose setup was blocked.
+    /// Behaviour of a transmitter whose setup was blocked.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum AfterBlocking {
-        /// It is silent for as long as the burst would have taken: what hosts offer does not depend on
-        /// what is lost.
+        /// Idle for the duration of the burst: the offered load does not depend on the loss.
         Silent = "silent",
-        /// It goes on at once. What it sends next comes just when the network is full.
+        /// The next burst is sent at once, which offers more bursts when the network is full.
         Next = "next",
     }
 
-    /// Which of the free wavelengths is taken. On a link, free is a wavelength without reservation
-    /// in the interval needed; without converters, and with the whole route known, one that is so on all links.
+    /// Choice among the free wavelengths. A wavelength is free on a link if it has no reservation
+    /// in the interval. If the whole route is known and there are no converters, it must be free on
+    /// all links.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum WavelengthChoice {
-        /// The lowest.
+        /// Lowest wavelength.
         FirstFit = "first_fit",
-        /// Each alike.
+        /// Random wavelength, all with the same probability.
         Random = "random",
-        /// LAUC: of those with no reservation at or after the interval, the one whose last ends latest;
-        /// on several links the latest sum. Voids stay unused.
+        /// LAUC: among the wavelengths without reservations at or after the interval, the one whose
+        /// last reservation ends latest; on several links, the one with the largest sum of these
+        /// times. Voids stay unused.
         Horizon = "horizon",
-        /// LAUC-VF: the one whose last reservation before the interval ends latest, voids included.
+        /// LAUC-VF: the wavelength whose last reservation before the interval ends latest, voids
+        /// included.
         LaucVf = "lauc_vf",
-        /// The one that succeeded most often of all tries between these nodes, counted with one success more in
-        /// two more tries; the lowest of equals. A try succeeds if the burst goes all the way, whichever link would
-        /// have blocked it. Better ones that turn out not to be free on the whole route count as tried. All tries
-        /// count alike, however long ago, so that scores settle only after thousands for each pair.
+        /// PWA: the wavelength with the highest success rate between these nodes, computed as
+        /// (successes + 1) / (tries + 2); the lowest among equals. A try succeeds if the burst is
+        /// not blocked on any link. Wavelengths with a higher rate that are not free on the whole
+        /// route count as failed tries. All tries have the same weight, however long ago, so rates
+        /// settle only after thousands of tries for each pair.
         Pwa = "pwa",
-        /// The first from W s / N on, in a circle, at node s of N.
+        /// First free wavelength in cyclic order from W s / N on, at source node s of N.
         SourceOffset = "source_offset",
     }
 
-    /// Which way bursts go.
+    /// Routing of bursts.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum BurstRouting {
-        /// The fabric's own route.
+        /// Route of the fabric.
         Fixed = "fixed",
-        /// Of the routes with the fewest links, the one whose fullest link has the fewest wavelengths held
-        /// now or later, when control is sent; the fabric's own, then the lowest links of equals.
+        /// Among the routes with the fewest links, the route whose fullest link has the fewest
+        /// wavelengths held now or later, at the time of the control message. Among equals, the
+        /// fabric's route comes first, then the route with the lowest links.
         LeastLoaded = "least_loaded",
     }
 }
 
-/// How bursts are put together from packets, one burst per pair of hosts at a time: it is
-/// ready as soon as it has the size, or when its first packet has waited for the time-out.
+/// Assembly of bursts from packets, one burst at a time per pair of hosts. A burst is ready when it
+/// has the size, or when its first packet has waited for the time-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BurstAssembly {
-    /// Bytes of each packet.
+    /// Size of each packet.
     pub packet: Bytes,
-    /// Bytes that are enough. None: only the time-out counts.
+    /// Minimum size of a burst; `None` assembles by time-out only.
     pub size: Option<Bytes>,
-    /// The longest wait. None: only the size counts.
+    /// Maximum wait of the first packet; `None` assembles by size only.
     pub time_out: Option<Time>,
 }
 
-/// What can change a burst's wavelength.
+/// Wavelength converters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Converters {
-    /// Nothing.
+    /// No converters.
     None,
-    /// Every node, for every burst.
+    /// Converters at every node for every burst.
     Full,
-    /// Each node, for so many bursts at once. A burst keeps its wavelength where it can.
-    /// Where the whole route is known, it takes as few converters as possible.
+    /// Number of bursts that each node can convert at the same time. A burst keeps its wavelength
+    /// if possible. If the whole route is known, it takes as few converters as possible.
     PerNode(u32),
 }
 
-/// All of them. Times are zero by default: bursts are long against propagation and processing.
+/// Settings of a burst simulation. Times are 0 by default: bursts are long compared with
+/// propagation and processing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BurstSettings {
-    /// What generates bursts.
+    /// Generator of bursts.
     pub source: BurstSource,
-    /// Bursts per time and host, times their length: Erlang.
+    /// Offered load of a host in erlang: bursts per time, times their length.
     pub offered_load: f64,
-    /// The mean size of a burst.
+    /// Mean size of a burst.
     pub size: Bytes,
-    /// The distribution about it.
+    /// Distribution of burst lengths.
     pub length: Length,
-    /// To whom.
+    /// Hosts that a host sends to.
     pub destinations: Destinations,
-    /// Bursts put together from packets; then size and length have no say.
+    /// Assembly of bursts from packets; `size` and `length` then have no effect.
     pub assembly: Option<BurstAssembly>,
-    /// Who asks whom.
+    /// Signalling before a burst is sent.
     pub signalling: Signalling,
-    /// What follows a setup that was blocked. For two-way signalling.
+    /// Behaviour of a transmitter after a blocked setup, for two-way signalling.
     pub blocked: AfterBlocking,
-    /// Time between control and burst beyond what is needed. For one-way signalling.
+    /// Time between control message and burst beyond the minimum, for one-way signalling.
     pub offset: Time,
-    /// How long a node works on a control message.
+    /// Processing time of a control message at a node.
     pub processing: Time,
-    /// How long a switch takes to be set.
+    /// Setup time of a switch.
     pub switching: Time,
-    /// Which wavelength.
+    /// Choice among the free wavelengths.
     pub assignment: WavelengthChoice,
-    /// What can change it.
+    /// Wavelength converters.
     pub converters: Converters,
-    /// Which way.
+    /// Routing of bursts.
     pub routing: BurstRouting,
-    /// Bursts that a host can receive at once. None: any number.
+    /// Number of bursts that a host can receive at the same time; `None` for any number.
     pub receivers: Option<u32>,
-    /// Bursts to measure, at most.
+    /// Maximum number of measured bursts.
     pub bursts: u64,
-    /// Bursts before them, in each replication. None: 1000 for each host.
+    /// Number of bursts of each replication before measurement; `None` for 1000 per host.
     pub warm_up: Option<u64>,
-    /// Enough are measured when half the confidence interval is at most this share of the loss.
+    /// Measurement stops when half the confidence interval is at most this share of the loss.
     pub relative_error: Option<f64>,
-    /// Runs of their own, side by side.
+    /// Number of independent replications.
     pub replications: u32,
-    /// What all draws depend on.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Keep every burst with what it held.
+    /// True if the outcome lists every burst with the wavelengths that it held.
     pub record: bool,
 }
 
@@ -196,38 +202,51 @@ impl Default for BurstSettings {
     }
 }
 
-/// All settings that are given as text.
+/// Settings that can be given as text.
 pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
     BurstSettings, HelpLevel::All, &["burst"];
-    "source" .source: "Generator of bursts: transmitter (Poisson, one at a time per host), poisson or on_off",
+    "source" .source: "Generator of bursts: transmitter (Poisson, one at a time per host), \
+        poisson or on_off",
         words(&BurstSource::WORDS), "transmitter";
-    "offered_load" .offered_load: "Offered load of a host in erlang: bursts per time, times their length", positive, "0.9" => HelpLevel::Usual;
+    "offered_load" .offered_load: "Offered load of a host in erlang: bursts per time, times their \
+        length",
+        positive, "0.9" => HelpLevel::Usual;
     "size" .size: "Mean size of a burst", bytes, "125MB" => HelpLevel::Usual;
-    "length" .length: "Distribution of burst lengths about their mean: constant, exponential or uniform",
+    "length" .length: "Distribution of burst lengths about their mean: constant, exponential or \
+        uniform",
         words(&Length::WORDS), "constant";
     "destinations" .destinations: "Hosts that a host sends to: everyone, or those of other_nodes",
         words(&Destinations::WORDS), "everyone";
-    "assembly" .assembly: "Assembly of bursts from packets, ready by size, by time-out or by the first of both: packets:packet=1MB,size=125MB,time_out=1s",
+    "assembly" .assembly: "Assembly of bursts from packets, ready by size, by time-out or by the \
+        first of both: packets:packet=1MB,size=125MB,time_out=1s",
         text("none, or packets:packet=1MB,size=125MB,time_out=1s", assembly), "none";
-    "signalling" .signalling: "Signalling before a burst: two_way (the whole path first), jet or jit (one way)",
+    "signalling" .signalling: "Signalling before a burst: two_way (the whole path first), jet or \
+        jit (one way)",
         words(&Signalling::WORDS), "two_way" => HelpLevel::Usual;
-    "blocked" .blocked: "Reaction of a transmitter to a blocked setup of two_way: silent (idle for the burst's duration) or next (sends the next burst at once)",
+    "blocked" .blocked: "Reaction of a transmitter to a blocked setup of two_way: silent (idle \
+        for the burst's duration) or next (sends the next burst at once)",
         words(&AfterBlocking::WORDS), "silent";
-    "offset" .offset: "Time between control message and burst beyond what is needed; for jet and jit",
+    "offset" .offset: "Time between control message and burst beyond what is needed; for jet and \
+        jit",
         time, "0s";
     "processing" .processing: "Processing time of a control message at a node", time, "0s";
     "switching" .switching: "Setup time of a switch", time, "0s";
-    "assignment" .assignment: "Assignment of a free wavelength: first_fit, random, horizon, lauc_vf, pwa or source_offset",
+    "assignment" .assignment: "Assignment of a free wavelength: first_fit, random, horizon, \
+        lauc_vf, pwa or source_offset",
         words(&WavelengthChoice::WORDS), "first_fit" => HelpLevel::Usual;
-    "converters" .converters: "Number of bursts whose wavelength a node can convert at the same time: none, full or a number",
+    "converters" .converters: "Number of bursts whose wavelength a node can convert at the same \
+        time: none, full or a number",
         text("none, full or a whole number", converters), "none";
-    "routing" .routing: "Routing of bursts: fixed, or least_loaded of the shortest routes", words(&BurstRouting::WORDS), "fixed" => HelpLevel::Usual;
-    "receivers" .receivers: "Number of bursts that a host can receive at the same time, or unlimited",
+    "routing" .routing: "Routing of bursts: fixed, or least_loaded of the shortest routes",
+        words(&BurstRouting::WORDS), "fixed" => HelpLevel::Usual;
+    "receivers" .receivers: "Number of bursts that a host can receive at the same time, or \
+        unlimited",
         text("unlimited or a whole number from 1 to 65536", receivers), "unlimited";
     "bursts" .bursts: "Maximum number of measured bursts, such as 1e7", whole(1, 1 << 50), "1e6";
     "warm_up" .warm_up: "Number of bursts of each replication before measurement, such as 1e5",
         whole(0, 1 << 50) Some, "1000 for each host";
-    "relative_error" .relative_error: "Relative error at which measurement stops: half the confidence interval of the burst loss ratio",
+    "relative_error" .relative_error: "Relative error at which measurement stops: half the \
+        confidence interval of the burst loss ratio",
         positive Some, "none: all bursts";
     "replications" .replications: "Number of independent replications",
         whole(1, 1 << 10), "4" => HelpLevel::Usual;
@@ -235,10 +254,10 @@ pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
 };
 
 impl BurstSettings {
-    /// The settings that names and texts give; see [`SETTINGS`].
+    /// Reads settings from names and texts; see [`SETTINGS`].
     ///
     /// # Errors
-    /// An unknown setting, or a value that is none; see [`BurstError::setting`].
+    /// Returns an error for an unknown setting or an invalid value; see [`BurstError::setting`].
     pub fn from_texts<'a>(
         texts: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<BurstSettings, BurstError> {
@@ -257,7 +276,7 @@ impl BurstSettings {
         Ok(settings)
     }
 
-    /// Refuses what no run can have.
+    /// Checks that the settings are valid and consistent.
     pub(super) fn check(&self) -> Result<(), BurstError> {
         let refuse = |setting, problem: &str| {
             Err(BurstError::Setting {
@@ -271,8 +290,8 @@ impl BurstSettings {
         if self.offered_load >= 1.0 && self.source != BurstSource::Poisson {
             return refuse(
                 "offered_load",
-                "one transmitter sends less than one burst at a time: use an offered load below 1, or \
-                 source poisson",
+                "one transmitter sends less than one burst at a time: use an offered load below 1, \
+                 or source poisson",
             );
         }
         if self.size.get() == 0 {

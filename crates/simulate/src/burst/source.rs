@@ -1,7 +1,8 @@
-//! Where bursts come from.
+//! Sources of bursts.
 //!
-//! Poisson processes of all hosts together are one Poisson process, each of whose points belongs
-//! to each host alike; so one draw of an exponential time serves all of them.
+//! The Poisson processes of all hosts together form one Poisson process, each of whose points
+//! belongs to each host with the same probability. A single exponential draw therefore serves all
+//! hosts.
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -12,10 +13,10 @@ use super::{Burst, BurstWork};
 use libm::log;
 use opticoll_base::units::{Rate, Time};
 
-/// No further event.
+/// Time of an event that does not happen.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// A burst on its way to be sent, in picoseconds.
+/// Burst ready to be sent; times in picoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadyBurst {
     pub(super) at: u64,
@@ -24,10 +25,10 @@ pub(super) struct ReadyBurst {
     pub(super) length: u64,
 }
 
-/// What happens at [`Generator::next`].
+/// Event of the generator at [`Generator::next`].
 pub(super) enum Generated {
     Burst(ReadyBurst),
-    /// A burst was begun; its time-out is due then.
+    /// The first packet of a burst, whose time-out is at `due`.
     Begun {
         pair: u32,
         number: u32,
@@ -36,14 +37,14 @@ pub(super) enum Generated {
     Nothing,
 }
 
-/// Draws bursts.
+/// Generator of bursts.
 pub(super) struct Generator {
     network: HostPairs,
     length: Length,
     mean_length: f64,
-    /// From one point of the joint process to the next, on average, in picoseconds.
+    /// Mean time between two points of the joint process, in picoseconds.
     mean_gap: f64,
-    /// The pause of an on/off source.
+    /// Mean pause of an on/off source in picoseconds.
     mean_pause: f64,
     kind: GeneratorKind,
     pub(super) next: u64,
@@ -55,7 +56,7 @@ enum GeneratorKind {
     Packets {
         assembly: BurstAssembly,
         rate: Rate,
-        /// Per pair of hosts: bytes so far, and which burst of the pair it is.
+        /// Per pair of hosts, bytes so far and number of the pair's burst.
         begun: Vec<(u64, u32)>,
     },
     Given {
@@ -64,7 +65,7 @@ enum GeneratorKind {
     },
 }
 
-/// Who may send to whom.
+/// Pairs of hosts that may send to each other.
 #[derive(Clone, Copy)]
 struct HostPairs {
     hosts: u32,
@@ -127,12 +128,12 @@ impl Generator {
         generator
     }
 
-    /// Whether each host draws its next burst when the one before is over.
+    /// Returns whether each host draws its next burst when its burst before has been sent.
     pub(super) fn is_on_off(&self) -> bool {
         matches!(self.kind, GeneratorKind::OnOff)
     }
 
-    /// What comes at the time [`next`](Generator::next), which is then moved on.
+    /// Returns the event at time [`next`](Generator::next) and advances that time.
     pub(super) fn generate(&mut self, random: &mut Pcg64Mcg) -> Generated {
         let now = self.next;
         if let GeneratorKind::Given { bursts, next } = &mut self.kind {
@@ -155,7 +156,7 @@ impl Generator {
         self.packet(source * self.network.hosts + destination, now)
     }
 
-    /// The burst that a host sends now.
+    /// Draws the burst that a host sends now.
     #[inline]
     pub(super) fn burst_of(&self, source: u32, now: u64, random: &mut Pcg64Mcg) -> ReadyBurst {
         let destination = self.network.destination(source, random);
@@ -172,12 +173,12 @@ impl Generator {
         }
     }
 
-    /// How long an on/off source pauses.
+    /// Draws the pause of an on/off source in picoseconds.
     pub(super) fn pause(&self, random: &mut Pcg64Mcg) -> u64 {
         exponential(self.mean_pause, random)
     }
 
-    /// A packet more for a pair of hosts.
+    /// Adds a packet to the burst of a pair of hosts.
     fn packet(&mut self, pair: u32, now: u64) -> Generated {
         let GeneratorKind::Packets {
             assembly, begun, ..
@@ -205,7 +206,7 @@ impl Generator {
         }
     }
 
-    /// The burst of a pair with this number, if it has not been sent already.
+    /// Returns the burst of a pair with this number, unless it has been sent already.
     pub(super) fn complete(&mut self, pair: u32, number: u32, now: u64) -> Option<ReadyBurst> {
         let hosts = self.network.hosts;
         let GeneratorKind::Packets { rate, begun, .. } = &mut self.kind else {
@@ -242,13 +243,13 @@ impl HostPairs {
     }
 }
 
-/// From 2^-53 to 1, each multiple of 2^-53 alike.
+/// Draws a uniform multiple of 2^-53 from 2^-53 to 1.
 #[inline]
 fn unit(random: &mut Pcg64Mcg) -> f64 {
     ((random.random::<u64>() >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
-/// An exponential time of this mean, to the nearest picosecond.
+/// Draws an exponential time with the given mean, rounded to the nearest picosecond.
 #[inline]
 fn exponential(mean: f64, random: &mut Pcg64Mcg) -> u64 {
     (-log(unit(random)) * mean).round() as u64

@@ -1,11 +1,13 @@
-//! What confidence intervals need beyond the crate `libm`, whose functions give the same bits on every machine.
+//! Special functions for confidence intervals. They use `libm`, whose functions give the same bits
+//! on every machine.
 
 use libm::{exp, lgamma, log};
 
-/// The regularised incomplete beta function I_x(a, b): the probability that a beta variable is at most x.
+/// Returns the regularised incomplete beta function I_x(a, b), the probability that a beta variable
+/// is at most x.
 ///
-/// By its continued fraction (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.5.8),
-/// evaluated by Lentz's method, below the mean; above it I_x(a, b) = 1 - I_(1-x)(b, a).
+/// Below the mean, Lentz's method evaluates the continued fraction (Abramowitz and Stegun, Handbook
+/// of Mathematical Functions, 26.5.8). Above the mean, I_x(a, b) = 1 - I_(1-x)(b, a).
 pub(super) fn beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -48,10 +50,10 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
     product
 }
 
-/// The x in 0..=1 at which an increasing function reaches a value, by halving.
+/// Returns the x in 0..=1 at which an increasing function reaches a value, by bisection.
 pub(super) fn inverse(increasing: impl Fn(f64) -> f64, value: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
-    // Small answers need as many digits as large ones.
+    // Small results need as many digits as large results.
     while high - low > 1e-13 * high && high > 1e-300 {
         let middle = 0.5 * (low + high);
         match increasing(middle) < value {

@@ -1,8 +1,9 @@
-//! The protocol in time: a queue of what will happen.
+//! Control protocol in time, with an event queue.
 //!
-//! Of what happens at one instant, first everything that was sent, then arrivals, releases, revocations,
-//! requests and grants; of these by transceiver number, so that of two requests the lower node is first. A
-//! request or release that reaches a central controller goes back into the queue, to the time when it is handled.
+//! Events of the same time happen in this order: ends of sending, arrivals, releases, revocations,
+//! requests, grants; and within a kind by transceiver number, so that the lower node comes first. A
+//! request or release that reaches a central controller returns to the queue until the controller
+//! has handled it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,59 +15,60 @@ use opticoll_base::interrupt;
 use opticoll_base::units::Time;
 use opticoll_fabric::family::wss_grid::WssGrid;
 
-/// Why a flow began to ask, or to send, when it did.
+/// Reason why a flow was requested, or began to be sent, at its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaitCause {
-    /// At the start of all.
+    /// The start of the simulation.
     None,
-    /// The last of its data came with this flow.
+    /// The last data of the flow came with this flow.
     Arrival(u32),
-    /// Its transmitter was busy with this flow.
+    /// The transmitter was busy with this flow.
     Transmitter(u32),
 }
 
-/// When every flow did what.
+/// Times of every flow, and counters.
 pub(super) struct ControlRun {
-    /// The last arrival.
+    /// Last arrival.
     pub(super) time: Time,
-    /// When it asked, or, on a kept circuit, began to send.
+    /// Per flow, the time of the request or, on a kept circuit, the start of sending.
     pub(super) begun: Vec<Time>,
-    /// Its request and grant.
+    /// Per flow, the time for request and grant.
     pub(super) control: Vec<Time>,
-    /// Tuning and locking.
+    /// Per flow, the time for tuning and locking.
     pub(super) tuning: Vec<Time>,
-    /// How often a laser was tuned: with every grant.
+    /// Number of grants, each of which tunes a laser.
     pub(super) grants: u64,
-    /// Its first bit is sent.
+    /// Per flow, the time at which its first bit is sent.
     pub(super) start: Vec<Time>,
-    /// Its last bit is sent.
+    /// Per flow, the time at which its last bit is sent.
     pub(super) sent: Vec<Time>,
-    /// Its last bit is there.
+    /// Per flow, the time at which its last bit arrives.
     pub(super) arrived: Vec<Time>,
     pub(super) cause: Vec<WaitCause>,
-    /// Control messages that every rank sent.
+    /// Per rank, the number of control messages sent.
     pub(super) messages: Vec<u32>,
-    /// REVOKEs among them.
+    /// Number of REVOKE messages among them.
     pub(super) revocations: u64,
-    /// Control messages that a central controller sent.
+    /// Number of control messages sent by a central controller.
     pub(super) controller_messages: u64,
 }
 
 impl ControlRun {
-    /// How long a flow is sent.
+    /// Returns the time for which a flow is sent.
     pub(super) fn sending(&self, flow: usize) -> Time {
         Time::from_ps(self.sent[flow].ps() - self.start[flow].ps())
     }
 }
 
-/// Time, order within an instant, transceiver: then what happens, and whether a central controller has handled it.
+/// Time, order within an instant and transceiver of an event; the event, and whether a central
+/// controller has handled it.
 type QueuedEvent = Reverse<(Time, u8, u32, ControlEvent, bool)>;
 
 struct ControlEngine<'a> {
     flows: &'a TransceiverFlows,
     grid: &'a WssGrid,
     queue: BinaryHeap<QueuedEvent>,
-    /// When a central controller has handled all that has come.
+    /// Time at which a central controller has handled all messages so far.
     controller_free: Time,
     run: ControlRun,
 }
@@ -74,7 +76,7 @@ struct ControlEngine<'a> {
 /// Runs all flows.
 ///
 /// # Errors
-/// A time past the limit or beyond 64 bits, flows that wait for one another.
+/// Returns an error if a time exceeds the limit or 64 bits, or if flows wait for one another.
 pub(super) fn run(
     flows: &TransceiverFlows,
     grid: &WssGrid,
@@ -130,7 +132,8 @@ pub(super) fn run(
     if state.arrived as usize != count {
         let flows = count as u64 - u64::from(state.arrived);
         let problem = format!(
-            "{flows} flows never arrive: they wait for data that never comes; verify the plan first"
+            "{flows} flows never arrive: they wait for data that never comes; verify the plan \
+             first"
         );
         return Err(SimulationError::refused("stuck", problem));
     }
@@ -138,7 +141,7 @@ pub(super) fn run(
 }
 
 impl ControlEngine<'_> {
-    /// Puts what follows from something into the queue.
+    /// Sends the messages and schedules the events that follow from an event at `now`.
     fn enter(
         &mut self,
         now: Time,
@@ -160,7 +163,8 @@ impl ControlEngine<'_> {
         Ok(())
     }
 
-    /// Puts a message that reaches a busy or slow central controller back, to the time when it is handled.
+    /// Schedules a message for the time at which a central controller has handled it. Returns
+    /// whether it has to wait.
     fn waits_for_controller(
         &mut self,
         now: Time,

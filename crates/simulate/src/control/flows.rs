@@ -1,10 +1,12 @@
-//! From a plan to flows: what one transmitter sends to one receiver in a slot, and what it needs.
+//! Flows of a plan: the data from one transmitter to one receiver in a slot, and the arrivals that
+//! each flow needs.
 //!
-//! Hops of one slot over the same circuit are one flow, wherever their transfers come from and go on to.
-//! A transfer sends what its source held when its step began. So a flow needs, of each transfer that
-//! begins with it, all that arrived at its source, in earlier steps, of the chunks carried; and of each
-//! that is relayed there, the hop before. What flows of one rank need for the same chunks in one step is
-//! kept once, as a join.
+//! Hops of one slot over the same circuit form one flow, wherever their transfers come from and
+//! lead to. A transfer sends the data that its source held when the transfer's step began. A flow
+//! therefore needs, for each transfer that begins with it, all flows that brought the transfer's
+//! chunks to the source in earlier steps; and for each transfer that it relays, the flow of the hop
+//! before. A *join* is a set of arrivals that flows need together; flows of one rank and step that
+//! need the same arrivals share a join.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +20,7 @@ use opticoll_fabric::fabric::{Circuits, Hop};
 use opticoll_fabric::family::wss_grid::TunedLight;
 use opticoll_plan::plan::Plan;
 
-/// What one transmitter sends to one receiver in a slot.
+/// Data that one transmitter sends to one receiver in a slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TransceiverFlow {
     pub(super) source: u32,
@@ -26,25 +28,25 @@ pub(super) struct TransceiverFlow {
     pub(super) light: TunedLight,
     pub(super) slot: u32,
     pub(super) bytes: Bytes,
-    /// The first of its transfers.
+    /// First of the transfers.
     pub(super) transfer: u32,
-    /// Whether its transmitter uses the same circuit in the next slot.
+    /// True if the transmitter uses the same circuit in the next slot.
     pub(super) keeps: bool,
 }
 
 impl TransceiverFlow {
-    /// The transceiver that sends, 2 rank + plane.
+    /// Returns the number of the sending transceiver: 2 rank + plane.
     pub(super) fn transmitter(&self) -> u32 {
         2 * self.source + u32::from(self.light.plane)
     }
 
-    /// The transceiver that receives.
+    /// Returns the number of the receiving transceiver: 2 rank + plane.
     pub(super) fn receiver(&self) -> u32 {
         2 * self.destination + u32::from(self.light.plane)
     }
 }
 
-/// Lists of numbers, one list for each number from 0 on, in one column.
+/// Lists of numbers, one list for each number from 0 on, in two columns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lists {
     starts: Vec<u32>,
@@ -52,7 +54,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// The lists of so many, from pairs of a list and a member of it; members keep their order.
+    /// Creates `count` lists from pairs of a list and a member; members keep their order.
     pub(super) fn new(count: usize, pairs: &[(u32, u32)]) -> Lists {
         let mut starts = vec![0; count + 1];
         for &(list, _) in pairs {
@@ -71,45 +73,46 @@ impl Lists {
         Lists { starts, members }
     }
 
-    /// A list.
+    /// Returns the members of a list.
     pub(super) fn of(&self, list: u32) -> &[u32] {
         let list = list as usize;
         &self.members[self.starts[list] as usize..self.starts[list + 1] as usize]
     }
 }
 
-/// A chunk that more flows brought has a join of its own.
-const FEW: u32 = 16;
+/// Maximum number of flows that brought a chunk, for adding them to the join of all chunks of a
+/// flow. A chunk that more flows brought has a join of its own.
+const MAX_INLINE_ARRIVALS: u32 = 16;
 
-/// What becomes lists when all is known.
+/// Pairs from which the lists are built when all flows are known.
 #[derive(Default)]
 struct FlowPairs {
-    /// Flow and join that its arrival is part of.
+    /// Flow, and join that contains its arrival.
     feeds: Vec<(u32, u32)>,
-    /// Join and flow that needs it.
+    /// Join, and flow that needs the join.
     waiters: Vec<(u32, u32)>,
-    /// By join, the flow that came last among those that need it.
+    /// Per join, the last flow added to those that need it.
     last_waiter: Vec<u32>,
 }
 
-/// The flows of a plan.
+/// Flows of a plan.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TransceiverFlows {
     pub(super) flows: Vec<TransceiverFlow>,
-    /// By transmitter, in the order of slots.
+    /// Per transmitter, its flows in the order of slots.
     pub(super) of_transmitter: Vec<Vec<u32>>,
-    /// By join, arrivals that are needed together: how many.
+    /// Per join, its number of arrivals.
     pub(super) join_needs: Vec<u32>,
-    /// By join: the flows that need it.
+    /// Per join, the flows that need it.
     pub(super) waiters: Lists,
-    /// By flow: the joins that its arrival is part of.
+    /// Per flow, the joins that contain its arrival.
     pub(super) feeds: Lists,
-    /// By flow: how many joins it needs.
+    /// Per flow, the number of joins that it needs.
     pub(super) needs: Vec<u32>,
 }
 
 impl TransceiverFlows {
-    /// The flows of a plan whose slots and relays are in order.
+    /// Builds the flows of a plan whose slots and relays are in order.
     pub(super) fn of(
         plan: &Plan,
         size: Bytes,
@@ -135,7 +138,7 @@ impl TransceiverFlows {
             order.sort_by_key(|&place| hops[place].0);
             let flow_of = flows.add(plan, size, &hops, &order)?;
             flows.join_step(plan, &hops, &order, &flow_of, &held, &mut pairs);
-            // What a step brings counts from its end.
+            // The arrivals of a step count from the step's end.
             for (place, &(_, transfer)) in hops.iter().enumerate() {
                 if hops.get(place + 1).is_none_or(|next| next.1 != transfer) {
                     let moved = plan.schedule.transfer(transfer);
@@ -150,8 +153,8 @@ impl TransceiverFlows {
         Ok(flows)
     }
 
-    /// Adds the flows of hops, each with the transfer that it belongs to, and all of one circuit in one
-    /// slot as one flow; returns the flow of every hop. `order` sorts the hops.
+    /// Adds the flows of hops: all hops of one circuit and slot become one flow. `hops` gives the
+    /// transfer of each hop, `order` sorts the hops. Returns the flow of every hop.
     fn add(
         &mut self,
         plan: &Plan,
@@ -188,8 +191,9 @@ impl TransceiverFlows {
         Ok(flow_of)
     }
 
-    /// Joins what every flow of a step needs: one join for all chunks that few flows brought, and one for every other chunk. Flows of a rank
-    /// that need the same share the join.
+    /// Adds the joins that the flows of a step need: one join for all chunks that few flows
+    /// brought, and one for each other chunk. Flows of a rank that need the same arrivals share the
+    /// join.
     fn join_step(
         &mut self,
         plan: &Plan,
@@ -215,7 +219,7 @@ impl TransceiverFlows {
                 let moved = plan.schedule.transfer(transfer);
                 let chunks = moved.chunk..moved.chunk + moved.count;
                 held.each_last(hop.from, chunks, |last| {
-                    if held.arrivals[last as usize].number <= FEW {
+                    if held.arrivals[last as usize].number <= MAX_INLINE_ARRIVALS {
                         needed.extend(held.flows(last));
                         return;
                     }
@@ -257,7 +261,8 @@ impl TransceiverFlows {
         }
     }
 
-    /// Puts the flows of each transmitter in order, and marks those whose circuit the next one uses.
+    /// Orders the flows of each transmitter by slot, and marks flows whose circuit the next flow
+    /// uses.
     pub(super) fn keep_circuits(&mut self) {
         for (index, flow) in self.flows.iter().enumerate() {
             interrupt::check();
@@ -275,44 +280,45 @@ impl TransceiverFlows {
     }
 }
 
-/// No arrival.
+/// Number that refers to no arrival.
 const NONE: u32 = u32::MAX;
 
-/// What arrived where.
+/// Arrivals of chunks at ranks.
 struct Held {
     arrivals: Vec<Arrival>,
     last: LastArrivals,
 }
 
-/// Some chunks at a rank.
+/// Arrival of some chunks at a rank.
 struct Arrival {
     flow: u32,
-    /// The arrival of the same chunks before it.
+    /// Arrival of the same chunks before this one; `NONE` for the first.
     before: u32,
-    /// How many there are with this one.
+    /// Number of arrivals of these chunks up to this one.
     number: u32,
 }
 
-/// Chunks whose last arrivals are kept side by side.
+/// Number of chunks of a rank whose last arrivals are stored in one page.
 const PAGE: u32 = 16;
 
-/// Where transfers carry more chunks on average, ranges of chunks are kept.
-const MOST_ALONE: u64 = 4;
+/// Mean number of chunks per transfer above which arrivals are stored by ranges of chunks.
+const MAX_PAGED_CHUNKS: u64 = 4;
 
-/// The last arrival of every chunk at every rank.
+/// Last arrival of every chunk at every rank.
 enum LastArrivals {
-    /// By rank and page of chunks, where the page is.
+    /// Per rank and page of chunks, the index of the page.
     Pages {
         page_of: FxHashMap<(u32, u32), u32>,
         pages: Vec<[u32; PAGE as usize]>,
     },
-    /// By rank and first chunk of a range: the chunk after its last one, and the arrival. Ranges do not overlap.
+    /// Per rank and first chunk of a range, the chunk after the range and its last arrival. Ranges
+    /// do not overlap.
     Ranges(Vec<BTreeMap<u32, (u32, u32)>>),
 }
 
 impl Held {
     fn of(plan: &Plan) -> Held {
-        let alone = (plan.schedule.len() as u64).saturating_mul(MOST_ALONE);
+        let alone = (plan.schedule.len() as u64).saturating_mul(MAX_PAGED_CHUNKS);
         Held {
             arrivals: Vec::new(),
             last: match plan.schedule.deliveries() > alone {
@@ -325,7 +331,7 @@ impl Held {
         }
     }
 
-    /// Tells the last arrivals of chunks at a rank.
+    /// Calls `tell` with the last arrivals of chunks at a rank.
     fn each_last(&self, rank: u32, chunks: Range<u32>, mut tell: impl FnMut(u32)) {
         match &self.last {
             LastArrivals::Pages { page_of, pages } => {
@@ -346,7 +352,7 @@ impl Held {
         }
     }
 
-    /// The flows of an arrival and of those before it.
+    /// Returns the flows of an arrival and of the arrivals before it.
     fn flows(&self, last: u32) -> impl Iterator<Item = u32> {
         let arrival = |index: u32| self.arrivals.get(index as usize);
         let all = std::iter::successors(arrival(last), move |own| arrival(own.before));
@@ -397,7 +403,7 @@ impl Held {
     }
 }
 
-/// Puts a flow after the last arrival of some chunks.
+/// Appends a flow to the arrivals of some chunks.
 fn arrive(arrivals: &mut Vec<Arrival>, last: &mut u32, flow: u32) {
     let before = arrivals.get(*last as usize);
     if before.is_some_and(|before| before.flow == flow) {
@@ -412,7 +418,7 @@ fn arrive(arrivals: &mut Vec<Arrival>, last: &mut u32, flow: u32) {
     arrivals.push(arrival);
 }
 
-/// Lets a range end where another is to begin.
+/// Splits the range that contains chunk `at` so that a range begins there.
 fn split(ranges: &mut BTreeMap<u32, (u32, u32)>, at: u32) {
     if let Some((_, (end, last))) = ranges.range_mut(..at).next_back()
         && *end > at

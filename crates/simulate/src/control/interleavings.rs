@@ -1,5 +1,5 @@
-//! Every order in which messages may arrive, on small cases: in each of them every flow arrives, and no
-//! receiver ever has flows of two transmitters.
+//! Enumeration of every order in which messages may arrive, in small cases: in every order all
+//! flows arrive, and no receiver ever has flows of two transmitters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,8 @@ use super::protocol::{Consequence, ControlEvent, ProtocolState};
 use opticoll_base::units::Bytes;
 use opticoll_fabric::family::wss_grid::TunedLight;
 
-/// Flows of single-fibre ranks: source, destination, slot, and the flows that must have arrived.
+/// Flows of single-fibre ranks: source, destination, slot, and the flows that must have arrived
+/// before.
 type FlowsCase = &'static [(u32, u32, u32, &'static [u32])];
 
 fn flows(case: FlowsCase) -> TransceiverFlows {
@@ -47,7 +48,7 @@ fn flows(case: FlowsCase) -> TransceiverFlows {
     flows
 }
 
-/// Goes through all orders; returns how many states there are and whether a REVOKE was ever sent.
+/// Enumerates all orders. Returns the number of states, and whether a REVOKE was ever sent.
 fn explore(flows: &TransceiverFlows) -> (usize, bool) {
     let mut state = ProtocolState::new(flows);
     let mut then = Vec::new();
@@ -61,7 +62,7 @@ fn explore(flows: &TransceiverFlows) -> (usize, bool) {
         if !seen.insert((state.clone(), under_way.clone())) {
             continue;
         }
-        // Whoever is being sent, or on its way, to a receiver, is of one transmitter.
+        // All flows that are being sent or on their way to a receiver come from one transmitter.
         let mut heard = BTreeMap::new();
         for happening in &under_way {
             if let ControlEvent::Sent(flow) | ControlEvent::Arrived(flow) = happening {
@@ -85,7 +86,7 @@ fn explore(flows: &TransceiverFlows) -> (usize, bool) {
     (seen.len(), revoked)
 }
 
-/// Puts what follows among what is under way.
+/// Moves the consequences to the events under way.
 fn take(then: &mut Vec<Consequence>, under_way: &mut BTreeSet<ControlEvent>) {
     for consequence in then.drain(..) {
         let next = match consequence {
@@ -97,7 +98,7 @@ fn take(then: &mut Vec<Consequence>, under_way: &mut BTreeSet<ControlEvent>) {
     }
 }
 
-/// Cases with whether some order takes a kept circuit back.
+/// Cases, each with whether some order revokes a kept circuit.
 const CASES: &[(&str, FlowsCase, bool)] = &[
     ("one flow", &[(0, 1, 0, &[])], false),
     (
@@ -177,7 +178,7 @@ const CASES: &[(&str, FlowsCase, bool)] = &[
     debug_assertions,
     ignore = "slow without optimisation: `make validate`"
 )]
-fn in_every_order_of_messages_every_flow_arrives() {
+fn every_flow_arrives_in_every_order_of_messages() {
     for (name, case, takes_back) in CASES {
         let (states, revoked) = explore(&flows(case));
         assert!(states >= 4, "{name}");

@@ -1,22 +1,22 @@
-//! The protocol as a machine without time: what happens, and what that brings about.
+//! Control protocol as a state machine without time.
 //!
-//! Messages may arrive in any order; what is sent is handed back, and the engine, or the test that goes
-//! through all interleavings, decides when it arrives.
+//! Messages may arrive in any order. Each event returns its consequences; the engine, or the test
+//! that enumerates all interleavings, decides when they happen.
 
 use std::collections::VecDeque;
 
 use super::flows::TransceiverFlows;
 
-/// Something that happens at one end of a flow.
+/// Event at one end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum ControlEvent {
-    /// A transmitter has sent all of a flow.
+    /// A transmitter has sent all data of a flow.
     Sent(u32),
-    /// All of a flow is at its receiver.
+    /// All data of a flow have arrived at the receiver.
     Arrived(u32),
-    /// RELEASE of a receiver by a transmitter reaches it.
+    /// A transmitter's RELEASE reaches its receiver.
     Release { transmitter: u32, receiver: u32 },
-    /// REVOKE of a receiver reaches the transmitter that holds it.
+    /// A receiver's REVOKE reaches the transmitter that holds it.
     Revoke { transmitter: u32, receiver: u32 },
     /// REQUEST of a flow reaches its receiver.
     Request(u32),
@@ -24,57 +24,57 @@ pub(super) enum ControlEvent {
     Grant(u32),
 }
 
-/// What follows from something that happened.
+/// Consequence of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Consequence {
     /// A message is sent.
     Message(ControlEvent),
-    /// A flow begins: with a fresh grant it is to be tuned and locked first.
+    /// A flow begins. Under a fresh grant, the laser is tuned and the receiver locks first.
     Begin { flow: u32, fresh: bool },
-    /// What a transmitter has sent is under way.
+    /// The data of a flow have left the transmitter.
     UnderWay(u32),
 }
 
-/// A transmitter. A receiver that is revoked early, or not any more, is told so by `yields`.
+/// State of a transmitter; `yields` says whether the receiver was revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Sender {
-    /// Holds nothing.
+    /// Holds no receiver.
     Idle,
-    /// Has asked for the receiver of its first flow.
+    /// Has requested the receiver of its first flow.
     Asking { yields: bool },
     /// Sends its first flow.
     Sending { yields: bool },
-    /// Keeps the receiver of its first flow, whose data is not there yet.
+    /// Keeps the receiver of its first flow, whose data have not arrived yet.
     Keeping,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Receiver {
-    /// The transmitter that has the grant.
+    /// Transmitter that has the grant.
     holder: Option<u32>,
-    /// Whether it may keep the circuit.
+    /// True if the transmitter may keep the circuit.
     kept: bool,
-    /// Whether that was revoked.
+    /// True if the circuit was revoked.
     revoked: bool,
-    /// Whether RELEASE has come.
+    /// True if RELEASE has arrived.
     released: bool,
-    /// Flows that have begun and not arrived.
+    /// Number of flows that have begun and not arrived.
     arriving: u32,
     queue: VecDeque<u32>,
 }
 
-/// Everything that changes.
+/// State of all transmitters, receivers and flows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ProtocolState {
-    /// Flows sent, by transmitter.
+    /// Per transmitter, the number of flows sent.
     sent: Vec<u32>,
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
-    /// Arrivals that joins still need.
+    /// Per join, the number of arrivals that it still needs.
     join_needs: Vec<u32>,
-    /// Joins that flows still need.
+    /// Per flow, the number of joins that it still needs.
     flow_needs: Vec<u32>,
-    /// Flows that have arrived.
+    /// Number of flows that have arrived.
     pub(super) arrived: u32,
 }
 
@@ -91,14 +91,14 @@ impl ProtocolState {
         }
     }
 
-    /// Lets every transmitter begin that can.
+    /// Starts every transmitter whose first flow is ready.
     pub(super) fn open(&mut self, flows: &TransceiverFlows, then: &mut Vec<Consequence>) {
         for transmitter in 0..self.senders.len() as u32 {
             self.go_on(flows, transmitter, then);
         }
     }
 
-    /// Takes in what happens; adds what follows.
+    /// Updates the state for an event and appends the consequences.
     pub(super) fn handle(
         &mut self,
         flows: &TransceiverFlows,
@@ -125,13 +125,14 @@ impl ProtocolState {
         }
     }
 
-    /// The flow whose turn it is at a transmitter.
+    /// Returns the next flow of a transmitter.
     fn first(&self, flows: &TransceiverFlows, transmitter: u32) -> Option<u32> {
         let own = &flows.of_transmitter[transmitter as usize];
         own.get(self.sent[transmitter as usize] as usize).copied()
     }
 
-    /// Asks for the first flow of a transmitter, or begins it on the circuit kept, if its data is there.
+    /// Requests the next flow of a transmitter, or begins the flow on a kept circuit, if its data
+    /// are present.
     fn go_on(&mut self, flows: &TransceiverFlows, transmitter: u32, then: &mut Vec<Consequence>) {
         let Some(flow) = self.first(flows, transmitter) else {
             return;
@@ -171,7 +172,7 @@ impl ProtocolState {
         self.begin(flows, flow, yields, then);
     }
 
-    /// Keeps the circuit for the next flow or releases it.
+    /// Keeps the circuit for the next flow, or releases the receiver.
     fn sent(&mut self, flows: &TransceiverFlows, flow: u32, then: &mut Vec<Consequence>) {
         let ends = flows.flows[flow as usize];
         let transmitter = ends.transmitter() as usize;
@@ -190,7 +191,7 @@ impl ProtocolState {
         self.go_on(flows, ends.transmitter(), then);
     }
 
-    /// Lets flows that needed this one go on.
+    /// Notes an arrival and starts flows that needed it.
     fn deliver(&mut self, flows: &TransceiverFlows, flow: u32, then: &mut Vec<Consequence>) {
         self.arrived += 1;
         for &join in flows.feeds.of(flow) {
@@ -211,7 +212,7 @@ impl ProtocolState {
         self.free(flows, receiver, then);
     }
 
-    /// Sets a receiver free that was released and has everything.
+    /// Frees a receiver that was released and has received all data.
     fn free(&mut self, flows: &TransceiverFlows, receiver: u32, then: &mut Vec<Consequence>) {
         let own = &mut self.receivers[receiver as usize];
         if own.released && own.arriving == 0 {
@@ -221,7 +222,7 @@ impl ProtocolState {
         }
     }
 
-    /// Grants a free receiver to the first who waits, or wants back one that is kept.
+    /// Grants a free receiver to the first request in its queue, or revokes a kept circuit.
     fn serve(&mut self, flows: &TransceiverFlows, receiver: u32, then: &mut Vec<Consequence>) {
         let own = &mut self.receivers[receiver as usize];
         match own.holder {
@@ -247,8 +248,9 @@ impl ProtocolState {
         }
     }
 
-    /// Gives a receiver back that is kept, or will once its flow is sent. A REVOKE that comes before its
-    /// GRANT is remembered; one that comes too late costs a kept circuit and no more.
+    /// Releases a receiver that is kept, or marks it to be released when the present flow is sent.
+    /// A REVOKE that arrives before its GRANT is remembered; a REVOKE that arrives too late only
+    /// ends a kept circuit.
     fn revoked(
         &mut self,
         flows: &TransceiverFlows,

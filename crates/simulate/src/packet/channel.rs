@@ -42,9 +42,9 @@ pub(super) struct Chunk {
     pub(super) local_hops: u8,
     /// Number of global hops.
     pub(super) global_hops: u8,
-    /// Whether the route includes an intermediate group.
+    /// True if the route includes an intermediate group.
     pub(super) detoured: bool,
-    /// Whether the chunk is the last of its message.
+    /// True if the chunk is the last of its message.
     pub(super) last: bool,
 }
 

@@ -58,7 +58,7 @@ pub(super) struct Setup {
     pub(super) bits_per_second: Vec<u64>,
 }
 
-/// One part of a running simulation. Columns have entries for all links and terminals; a part uses
+/// Part of a running simulation. Columns have entries for all links and terminals; a part uses
 /// only its own.
 #[repr(align(128))]
 pub(super) struct PacketEngine<R> {

@@ -113,7 +113,7 @@ pub(super) struct PacketQueue {
     /// Binary logarithm of a bucket's length in picoseconds.
     shift: u32,
     buckets: Vec<Vec<PacketEvent>>,
-    /// One bit per bucket: whether the bucket has events.
+    /// Bit per bucket, set if the bucket has events.
     filled: Vec<u64>,
     /// Empty arrays to be reused.
     spare: Vec<Vec<PacketEvent>>,
@@ -124,7 +124,7 @@ pub(super) struct PacketQueue {
     in_buckets: usize,
     distant: BinaryHeap<DistantEvent>,
     distant_added: u64,
-    /// Whether there are events at [`LATEST_PS`] or later.
+    /// True if there are events at [`LATEST_PS`] or later.
     beyond: bool,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct PacketPort {
     /// Number of accepted chunks that wait.
     pub(super) queued: u32,
     pub(super) class: LinkClass,
-    /// Whether the event queue holds a `Send` event of this port.
+    /// True if the event queue holds a `Send` event of this port.
     pub(super) pending: bool,
     /// Channel after the last one served.
     pub(super) turn: u8,

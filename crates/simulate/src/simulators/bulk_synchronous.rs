@@ -1,4 +1,4 @@
-//! The record of `bulk_synchronous`.
+//! Record of the simulator `bulk_synchronous`.
 
 use super::fluid::has_links;
 use crate::bulk_synchronous;
@@ -9,9 +9,10 @@ pub(super) const RECORD: Simulator = Simulator {
     rule: |_, _| "step by step".into(),
     ..Simulator::new(
         "bulk_synchronous",
-        "Steps one after the other, each as long as latency and the most loaded links of its messages",
-        "Valiant, A bridging model for parallel computation, CACM 1990; the cost of a schedule in Cai et al., SCCL, \
-         PPoPP 2021, with loads of links",
+        "Steps one after the other, each as long as latency and the most loaded links of its \
+         messages",
+        "Valiant, A bridging model for parallel computation, CACM 1990; the cost of a schedule in \
+         Cai et al., SCCL, PPoPP 2021, with loads of links",
         |fabric, _| has_links(fabric),
     )
 };

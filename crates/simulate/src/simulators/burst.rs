@@ -1,6 +1,8 @@
-//! The record of `burst`. It times no plans, and has messages of its own way: light on request, refused and asked for
-//! again, over a network whose links have wavelengths and whose ranks have hosts, which no [`Fabric`] is. It stands
-//! here to be listed, and to be refused by name with what would do.
+//! Record of the simulator `burst`.
+//!
+//! The simulator does not run plans. It carries messages over lightpaths on request, on networks
+//! whose links have wavelengths and whose ranks have hosts; no [`Fabric`] is such a network. The
+//! record serves to list the simulator, and to refuse plans with a hint.
 //!
 //! [`Fabric`]: opticoll_fabric::fabric::Fabric
 
@@ -13,7 +15,8 @@ pub(super) const RECORD: Simulator = Simulator::new(
                Communication over OBS Grid",
     |_, _| {
         Err(Unfit::Fabric(
-            "it carries bursts of light and single messages, no plans; use traffic, congestion or replay",
+            "it carries bursts of light and single messages, no plans; use traffic, congestion or \
+             replay",
         ))
     },
 );

@@ -1,4 +1,4 @@
-//! The record of `circuit`, which takes single messages as circuits on demand.
+//! Record of the simulator `circuit`, which carries single messages as circuits on demand.
 
 use super::control::no_controller;
 use crate::live::Live;

@@ -1,4 +1,4 @@
-//! The record of `control`, and what other simulators of light say about a central controller.
+//! Record of the simulator `control`, and the check that a fabric has no central controller.
 
 use crate::method::{Case, Simulator, Unfit};
 use crate::outcome::Outcome;
@@ -10,7 +10,8 @@ pub(crate) const RECORD: Simulator = Simulator {
     run: Some(run),
     ..Simulator::new(
         "control",
-        "Control protocol of tunable circuits, flow by flow: request, grant, tune, lock, send, release",
+        "Control protocol of tunable circuits, flow by flow: request, grant, tune, lock, send, \
+         release",
         "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable \
                Optical Network, OFC 2024",
         |fabric, method| match method.policy {
@@ -34,13 +35,13 @@ pub(crate) const RECORD: Simulator = Simulator {
     )
 };
 
-/// Refuses a central controller, whose queue no other simulator has.
+/// Returns an error if the fabric has a central controller, whose queue only `control` models.
 pub(super) fn no_controller(fabric: &Fabric) -> Result<(), Unfit> {
     let grid = fabric.downcast::<WssGrid>();
     match grid.is_some_and(|grid| grid.controller.is_some()) {
         true => Err(Unfit::Fabric(
-            "it does not model the queue of a central controller; use control with the policy two_tier, \
-             or leave `controller` out of the fabric",
+            "it does not model the queue of a central controller; use control with the policy \
+             two_tier, or leave `controller` out of the fabric",
         )),
         false => Ok(()),
     }

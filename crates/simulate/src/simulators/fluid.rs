@@ -1,4 +1,4 @@
-//! The record of `fluid`.
+//! Record of the simulator `fluid`.
 
 use crate::live::Live;
 use crate::method::{Case, Simulator, Unfit};
@@ -26,7 +26,7 @@ pub(super) const RECORD: Simulator = Simulator {
     )
 };
 
-/// Whether messages share links on a fabric.
+/// Returns an error if the fabric has no links that messages share.
 pub(super) fn has_links(fabric: &Fabric) -> Result<(), Unfit> {
     match fabric.network() {
         Some(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! The record of `packet`.
+//! Record of the simulator `packet`.
 
 use super::fluid::has_links;
 use crate::live::Live;

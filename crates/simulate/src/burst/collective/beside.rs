@@ -1,4 +1,5 @@
-//! The network with the bursts that go on beside lightpaths, and the waits after blocking.
+//! Network under the load of bursts, in which lightpaths are requested, and the waits after
+//! blocking.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -11,20 +12,21 @@ use crate::burst::{BurstError, BurstNetwork, BurstWork};
 use opticoll_base::hash::hash;
 use opticoll_base::units::Time;
 
-/// What back-off draws depend on besides the seed, so that they are none of the bursts'.
+/// Seed of the back-off draws, combined with the settings' seed, so that they differ from the draws
+/// of bursts.
 const BACK_OFF: u64 = 0x6261_636b_5f6f_6666;
 
-/// A network in which bursts have gone on for long when the first lightpath is asked for.
+/// Network in which bursts are sent for a warm-up time before the first lightpath is requested.
 pub(super) struct Beside<'a> {
     pub(super) engine: BurstEngine<'a>,
     congestion: &'a Congestion,
     random: Pcg64Mcg,
-    /// When lightpaths may be asked for.
+    /// Time in picoseconds from which lightpaths may be requested.
     pub(super) start: u64,
 }
 
 impl<'a> Beside<'a> {
-    /// The replication of a number.
+    /// Creates replication `number` and runs its warm-up.
     pub(super) fn new(
         network: &'a BurstNetwork,
         work: &BurstWork,
@@ -38,7 +40,8 @@ impl<'a> Beside<'a> {
         let seed = hash(hash(settings.seed).wrapping_add(u64::from(number)) ^ BACK_OFF);
         let mut start = 0;
         if *work == BurstWork::Random {
-            // Not when a certain burst has come: just then the network is fuller than at other times.
+            // Do not start at the arrival of a certain burst: the network is then fuller than at
+            // other times.
             let hosts = f64::from(network.hosts());
             let each = settings
                 .warm_up
@@ -55,7 +58,7 @@ impl<'a> Beside<'a> {
         })
     }
 
-    /// Lets the bursts go on until before an instant.
+    /// Processes the events of bursts before an instant.
     pub(super) fn run_until(&mut self, at: u64) -> Result<(), BurstError> {
         if at as f64 > LONGEST_PS {
             return Err(BurstError::Setting {
@@ -67,17 +70,17 @@ impl<'a> Beside<'a> {
         Ok(())
     }
 
-    /// From the beginning until now.
+    /// Returns the time since lightpaths may be requested.
     pub(super) fn elapsed(&self) -> Time {
         Time::from_ps(self.engine.now - self.start)
     }
 
-    /// How long to wait after so many blocked requests, in picoseconds.
+    /// Draws the wait in picoseconds after `blocked` blocked requests.
     pub(super) fn back_off(&mut self, blocked: u32) -> u64 {
         let doubled = 1u64.checked_shl(blocked - 1).unwrap_or(u64::MAX);
         let mean = self.congestion.back_off.ps().saturating_mul(doubled);
         let mean = mean.min(self.congestion.longest_back_off.ps());
-        // A multiple of 2^-53 from 1/2 to 3/2.
+        // Factor: a multiple of 2^-53 from 1/2 up to 3/2.
         let factor = 0.5 + (self.random.random::<u64>() >> 11) as f64 / (1u64 << 53) as f64;
         ((mean as f64 * factor).round() as u64).max(1)
     }

@@ -1,5 +1,6 @@
-//! Every order in which small jobs may ask, be granted, and end their phases: under all or nothing somebody can
-//! always go on; path by path there are states in which nobody ever can.
+//! Enumeration of every order in which small jobs may request, be granted, and end their phases.
+//! With all or nothing, some job can always advance; path by path, there are states in which none
+//! can.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +13,14 @@ use crate::burst::{BurstNetwork, BurstWork};
 use opticoll_base::units::Bytes;
 use opticoll_fabric::families::Medium;
 
-/// What a job may do next: ask (for all paths, or for the one of a number), or end its phase.
+/// Next action of a job: request all lightpaths or the one with a number, or end its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum JobAction {
     Ask(Option<usize>),
     End,
 }
 
-/// Of each job: phases ended, and which requests of the present one are granted.
+/// Per job, the number of ended phases and the granted requests of the present phase.
 type State = Vec<(usize, Vec<bool>)>;
 
 struct JobsCase {
@@ -29,7 +30,8 @@ struct JobsCase {
     path_by_path: bool,
 }
 
-/// Jobs as lists of rounds, a round as a list of messages from a host to another.
+/// Creates a case from jobs as lists of rounds; a round is a list of messages (source,
+/// destination).
 fn case(network: &str, jobs: &[&[&[(u32, u32)]]], ports: u32, path_by_path: bool) -> JobsCase {
     let message = |&(from, to): &(u32, u32)| PhaseMessage {
         from,
@@ -73,7 +75,7 @@ impl JobsCase {
             .collect()
     }
 
-    /// What jobs may try in a state.
+    /// Returns the actions that jobs may try in a state.
     fn actions(&self, state: &State) -> Vec<(usize, JobAction)> {
         let mut actions = Vec::new();
         for (job, (phase, granted)) in state.iter().enumerate() {
@@ -90,7 +92,7 @@ impl JobsCase {
         actions
     }
 
-    /// The state after actions that were all possible, in a network of its own.
+    /// Returns the state after actions that were all possible, in a fresh network.
     fn replay(&self, actions: &[(usize, JobAction)]) -> State {
         let none = BurstWork::Given(Vec::new());
         let mut engine = BurstEngine::new(&self.network, &self.settings, &none, 1, 0);
@@ -117,7 +119,8 @@ impl JobsCase {
         state
     }
 
-    /// How many states can be reached, and those in which jobs are left and nothing that they try succeeds.
+    /// Returns the number of reachable states, and the states in which jobs remain but no action
+    /// succeeds.
     fn explore(&self) -> (usize, Vec<State>) {
         let mut seen = BTreeSet::from([self.start()]);
         let mut begun = vec![(self.start(), Vec::new())];
@@ -145,14 +148,14 @@ impl JobsCase {
 const LADDER: &str = "ladder:rungs=3,wavelengths=1,rate=10Gb/s";
 const RING: &str = "electrical_ring:ranks=4,wavelengths=1,rate=10Gb/s";
 
-/// Two jobs that send over the same two links at the ends of a row, and one through the middle.
+/// Two jobs that send over the same two links at the ends of a row, and a job on the middle link.
 const ROW: &[&[&[(u32, u32)]]] = &[&[&[(0, 1), (2, 3)]], &[&[(0, 1), (2, 3)]], &[&[(1, 2)]]];
 /// Two jobs of two phases in opposite order.
 const CROSSED: &[&[&[(u32, u32)]]] = &[
     &[&[(0, 1)], &[(1, 2), (0, 3)], &[(0, 1)]],
     &[&[(1, 2)], &[(0, 1), (2, 3)]],
 ];
-/// Rings in one round each, and a job across.
+/// Two jobs that each send around a ring in one round, and a job across.
 const RINGS: &[&[&[(u32, u32)]]] = &[
     &[&[(0, 1), (1, 2), (2, 3), (3, 0)]],
     &[&[(0, 1), (1, 2), (2, 3), (3, 0)]],

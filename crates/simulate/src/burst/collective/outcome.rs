@@ -1,61 +1,61 @@
-//! What became of jobs, and the mean over replications with its interval.
+//! Outcome of jobs, and the mean time over replications with its confidence interval.
 
 use crate::burst::Share;
 use crate::burst::interval;
 use opticoll_base::units::Time;
 use opticoll_plan::schedule::Schedule;
 
-/// A transfer that arrived.
+/// Delivered transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivered {
-    /// Its index in the job's schedule.
+    /// Index of the transfer in the job's schedule.
     pub transfer: u32,
-    /// When its message began, from the beginning of the jobs.
+    /// Start of its message since the beginning of the jobs.
     pub began: Time,
-    /// When its message had ended.
+    /// End of its message since the beginning of the jobs.
     pub ended: Time,
 }
 
-/// Why a job gave up.
+/// Reason why a job gave up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
-    /// The step of the schedule that was to come first.
+    /// First step of the schedule that was not executed.
     pub step: u32,
-    /// The hosts of the lightpath that was blocked.
+    /// Hosts of the blocked lightpath.
     pub hosts: (u32, u32),
-    /// How often it was asked for.
+    /// Number of requests.
     pub tries: u32,
-    /// When, from the beginning of the jobs.
+    /// Time since the beginning of the jobs.
     pub at: Time,
 }
 
-/// A job in one replication.
+/// Run of a job in one replication.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobRun {
-    /// When it had ended, from the beginning of the jobs; `None` of one that gave up.
+    /// End of the job since the beginning of the jobs; `None` if the job gave up.
     pub time: Option<Time>,
-    /// Why it gave up.
+    /// Reason why the job gave up.
     pub failure: Option<Failure>,
-    /// Phases that were carried out.
+    /// Number of executed phases.
     pub phases: u32,
-    /// Requests that were blocked.
+    /// Number of blocked requests.
     pub blocked: u64,
-    /// Phases that were cut since they were blocked.
+    /// Number of phases that were cut because they were blocked.
     pub degraded: u32,
-    /// How long it waited for the lightpaths that were granted in the end, in all.
+    /// Total wait for the lightpaths that were granted.
     pub waited: Time,
-    /// Transfers that arrived, in the order in which their messages ended.
+    /// Delivered transfers in the order of the ends of their messages.
     pub delivered: Vec<Delivered>,
 }
 
-/// One replication.
+/// Outcome of one replication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replication {
-    /// Its jobs, in the order given.
+    /// Jobs in the given order.
     pub jobs: Vec<JobRun>,
-    /// When the last of them had ended; `None` where one gave up.
+    /// End of the last job; `None` if a job gave up.
     pub time: Option<Time>,
-    /// Bursts whose end became known meanwhile.
+    /// Bursts that arrived or were lost meanwhile.
     pub bursts: Share,
 }
 
@@ -69,8 +69,8 @@ crate::totals! {
         pub failed: u32,
         /// Mean time of the others.
         pub mean_seconds: Option<f64> as "s",
-        /// Lower end of the interval of 95 % of that mean by Student's t: replications are independent, and their
-        /// mean is taken for normal. None of fewer than two.
+        /// Lower end of the interval of 95 % of that mean by Student's t: replications are
+        /// independent, and their mean is taken for normal. None of fewer than two.
         pub low_seconds: Option<f64> as "s",
         /// Upper end of that interval.
         pub high_seconds: Option<f64> as "s",
@@ -180,9 +180,9 @@ impl CollectiveOutcome {
     }
 }
 
-/// The transfers that arrived as a schedule, in the order of their ends: a step begins where the step of the
-/// original schedule changes. Whoever verifies it sees nothing of the schedule that was to be carried out but
-/// its collective.
+/// Returns the delivered transfers as a schedule, in the order of their ends. A new step begins
+/// where the step of the original schedule changes. A verifier of the result sees nothing of the
+/// original schedule except its collective.
 pub fn executed(schedule: &Schedule, delivered: &[Delivered]) -> Schedule {
     let step_of = |transfer: u32| {
         let steps = 0..schedule.steps();

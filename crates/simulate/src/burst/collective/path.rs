@@ -1,16 +1,16 @@
-//! Lightpaths in the network: opened without a known end, released, or given back as if never opened.
+//! Lightpaths in the network: set up without a known end, released, or reverted.
 
 use crate::burst::channels::{ChannelGroups, Span};
 use crate::burst::engine::BurstEngine;
 use crate::burst::settings::Signalling;
 use crate::burst::source::NEVER;
 
-/// What lightpaths hold.
+/// Resources that lightpaths hold.
 #[derive(Debug, Default)]
 pub(super) struct HeldChannels {
-    /// Wavelengths of links, and converters of nodes.
+    /// Wavelengths of links and converters of nodes.
     channels: Vec<HeldChannel>,
-    /// The propagation of each route, in the order in which they were opened.
+    /// Propagation delay of each route, in the order of setup.
     pub(super) propagation_ps: Vec<u64>,
 }
 
@@ -19,12 +19,13 @@ struct HeldChannel {
     converter: bool,
     group: u32,
     number: u32,
-    /// Its horizon before.
+    /// Horizon of the channel before.
     before: u64,
 }
 
 impl BurstEngine<'_> {
-    /// To be called first: bursts announced ahead may be reserved for later than a path opened now.
+    /// Prepares the engine for lightpaths. Call it first: under JET, bursts may be reserved for
+    /// later than a lightpath that is set up now.
     pub(super) fn expect_paths(&mut self) {
         if self.settings.signalling == Signalling::Jet {
             let links = self.network.links().len();
@@ -32,7 +33,7 @@ impl BurstEngine<'_> {
         }
     }
 
-    /// Opens a path from one host to another, or says that it is blocked.
+    /// Sets up a lightpath from one host to another. Returns false if it is blocked.
     pub(super) fn open(&mut self, from: u32, to: u32, held: &mut HeldChannels) -> bool {
         let network = self.network;
         let (from, to) = (network.node(from), network.node(to));
@@ -62,7 +63,7 @@ impl BurstEngine<'_> {
         true
     }
 
-    /// Releases paths now.
+    /// Releases lightpaths now.
     pub(super) fn release(&mut self, held: &mut HeldChannels) {
         let now = self.now;
         for channel in held.channels.drain(..) {
@@ -72,7 +73,7 @@ impl BurstEngine<'_> {
         held.propagation_ps.clear();
     }
 
-    /// Gives back paths that were opened now, as if they had not been.
+    /// Reverts lightpaths that were set up at the present time.
     pub(super) fn undo(&mut self, held: &mut HeldChannels) {
         for channel in held.channels.drain(..).rev() {
             let of = self.pool(channel.converter);

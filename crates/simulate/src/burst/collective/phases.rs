@@ -1,12 +1,13 @@
-//! Steps in phases: rounds of messages that share their lightpaths.
+//! Grouping of steps into phases, whose rounds of messages share their lightpaths.
 //!
-//! A step of the schedule is a round, a message for each pair of hosts between which anything is sent.
-//! The pairs of a phase are the edges of a graph on hosts, in which at most k edges meet at a
-//! host. Rounds are added to a phase as long as that holds. A round that breaks it by itself is cut: its
-//! edges, in order, each go to the first part in which fewer than k edges meet at either end. Where at most d
-//! edges meet at a host, an edge finds at most floor((d - 1) / k) parts full at each end, so there are at most
-//! 2 floor((d - 1) / k) + 1 parts; the edges of an even ring, with one port, make 2, of an odd one 3. Cutting a
-//! step does not change what it sends: all its messages carry what their sources held when it began.
+//! A step of the schedule is a round, with one message for each ordered pair of hosts that exchange
+//! data. The pairs of a phase are the edges of a graph on hosts with maximum degree k. Rounds join
+//! a phase as long as this holds. A single round of higher degree is cut: its edges, in order, each
+//! go to the first part in which both ends have fewer than k edges. If the round has maximum degree
+//! d, an edge finds at most floor((d - 1) / k) full parts at each end, so there are at most 2
+//! floor((d - 1) / k) + 1 parts. With one port, the edges of an even ring need 2 parts and of an
+//! odd ring 3 parts. Cutting a step does not change its data: all its messages carry what their
+//! sources held when the step began.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +16,10 @@ use crate::burst::BurstError;
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Rate, Time};
 
-/// Two hosts, the lower first.
+/// Two hosts, lower first.
 pub(super) type Pair = (u32, u32);
 
-/// The transfers of a step from one host to another.
+/// Transfers of a step from one host to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PhaseMessage {
     pub(super) from: u32,
@@ -28,23 +29,24 @@ pub(super) struct PhaseMessage {
     pub(super) transfers: Vec<u32>,
 }
 
-/// Messages that are sent side by side.
+/// Messages that are sent at the same time.
 pub(super) type Round = Vec<PhaseMessage>;
 
 /// Rounds that share their lightpaths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct PathPhase {
     pub(super) rounds: Vec<Round>,
-    /// The pairs that need a lightpath; whether the lower sends to the higher, and the reverse.
+    /// Pairs that need a lightpath, with flags for lower to higher host and for higher to lower
+    /// host.
     pub(super) paths: BTreeMap<Pair, (bool, bool)>,
 }
 
-/// What a phase may need at most.
+/// Limits of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Lightpaths of one host.
+    /// Maximum number of lightpaths of one host.
     pub(super) ports: u32,
-    /// Lightpaths of all.
+    /// Maximum number of lightpaths of all hosts.
     pub(super) paths: usize,
 }
 
@@ -53,7 +55,7 @@ impl PhaseMessage {
         (self.from.min(self.to), self.from.max(self.to))
     }
 
-    /// How long it takes on a lightpath, without propagation.
+    /// Returns the message's time on a lightpath, without propagation.
     pub(super) fn time(&self, latency: Time, rate: Rate) -> Result<Time, BurstError> {
         Ok(latency.plus(rate.transmission(self.bytes)?)?)
     }
@@ -72,18 +74,19 @@ impl PathPhase {
         self.rounds.push(round);
     }
 
-    /// Whether it stays within the limits with these pairs as well.
+    /// Returns whether the phase stays within the limits with these pairs added.
     fn holds(&self, pairs: &BTreeSet<Pair>, limits: Limits) -> bool {
         let all: BTreeSet<Pair> = self.paths.keys().chain(pairs).copied().collect();
         all.len() <= limits.paths && degree(all) <= limits.ports
     }
 
-    /// The most lightpaths of one host.
+    /// Returns the maximum number of lightpaths of one host.
     pub(super) fn ports(&self) -> u32 {
         degree(self.paths.keys().copied())
     }
 
-    /// The next smaller limits: a port fewer, then half the paths; `None` of a single path.
+    /// Returns the next smaller limits: one port fewer, or half the lightpaths if hosts have one
+    /// port each; `None` for a single lightpath.
     pub(super) fn fewer(&self) -> Option<Limits> {
         let paths = self.paths.len();
         match self.ports() {
@@ -100,7 +103,7 @@ impl PathPhase {
     }
 }
 
-/// How many pairs meet at a host, at most.
+/// Returns the maximum number of pairs that a host belongs to.
 fn degree(pairs: impl IntoIterator<Item = Pair>) -> u32 {
     let mut met: BTreeMap<u32, u32> = BTreeMap::new();
     for (low, high) in pairs {
@@ -111,7 +114,7 @@ fn degree(pairs: impl IntoIterator<Item = Pair>) -> u32 {
     met.values().max().copied().unwrap_or(0)
 }
 
-/// The steps of a job that send anything, between hosts.
+/// Returns the rounds of a job: its steps with transfers, as messages between hosts.
 pub(super) fn rounds(job: &Job<'_>) -> Result<Vec<Round>, BurstError> {
     let schedule = job.schedule;
     let mut rounds = Vec::new();
@@ -149,7 +152,7 @@ pub(super) fn rounds(job: &Job<'_>) -> Result<Vec<Round>, BurstError> {
     Ok(rounds)
 }
 
-/// Phases of rounds, in their order.
+/// Groups rounds into phases, in order.
 pub(super) fn group(rounds: impl IntoIterator<Item = Round>, limits: Limits) -> Vec<PathPhase> {
     let mut phases: Vec<PathPhase> = Vec::new();
     for part in rounds.into_iter().flat_map(|round| cut(round, limits)) {
@@ -166,7 +169,7 @@ pub(super) fn group(rounds: impl IntoIterator<Item = Round>, limits: Limits) -> 
     phases
 }
 
-/// A round in as few parts within the limits as the rule of this module finds.
+/// Cuts a round into parts within the limits by the rule of this module.
 fn cut(round: Round, limits: Limits) -> Vec<Round> {
     let pairs: BTreeSet<Pair> = round.iter().map(PhaseMessage::pair).collect();
     let mut met: Vec<BTreeMap<u32, u32>> = Vec::new();

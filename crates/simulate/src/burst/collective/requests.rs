@@ -1,28 +1,30 @@
-//! Lightpaths that a program asks for message by message, as it goes.
+//! Lightpaths on request, message by message, for programs that compute between messages.
 //!
 //! # The model
 //!
-//! A message from one host to another needs a lightpath from there to there: a route and a wavelength,
-//! asked for and held as those of [collectives](super), while the bursts of the settings' source go on beside
-//! it. Granted, it takes `establish` to be set up; a message takes `latency`, the propagation of the route
-//! and its bytes at the rate; then `release` passes until the wavelengths are free. A lightpath carries one
-//! message after the other: those for the same host that are ready while it is up wait for their turn and
-//! not for a path of their own. When none is left it is released.
+//! A message from one host to another needs a lightpath in that direction: a route and a
+//! wavelength, requested and held like the lightpaths of [collectives](super), while the bursts of
+//! the settings' source continue. The setup of a granted lightpath takes `establish`. A message
+//! takes `latency`, the propagation delay of the route, and its bytes divided by the rate. The
+//! wavelengths are free `release` after the last message. A lightpath carries one message at a
+//! time: messages for the same host that become ready while the lightpath is up wait for their turn
+//! on it. When none is left, the lightpath is released.
 //!
-//! With k ports a host holds lightpaths to at most k others at once, both paths each. Where either end has
-//! no port left a message waits; when ports are free again those who wait are asked for in the order in which
-//! they first asked.
+//! With k ports, a host holds lightpaths to at most k other hosts at the same time, in both
+//! directions. If either end has no free port, the message waits. When ports become free, the
+//! waiting lightpaths are requested in the order of their first requests.
 //!
-//! A blocked path waits, min(longest_back_off, back_off 2^(i-1)) U after its i-th blocking as everywhere, and holds
-//! neither wavelengths nor ports meanwhile. After more blocked requests than `retries` the run ends with an error that names
-//! the hosts. As one path is asked for at a time, there is nothing to take all of or nothing of, and
-//! nothing to be cut: `congestion` and `degrade_after` have no effect.
+//! After its i-th blocking, a lightpath waits for min(longest_back_off, back_off 2^(i-1)) U as in
+//! [collectives](super), and holds neither wavelengths nor ports meanwhile. After more than
+//! `retries` blocked requests, the run ends with an error that names the hosts. Because lightpaths
+//! are requested one at a time, `congestion` and `degrade_after` have no effect.
 //!
-//! # Nothing waits for ever
+//! # No deadlock
 //!
-//! Who holds a lightpath waits for nobody: each of its messages ends at a known time, and a program sends
-//! finitely many. Who waits holds nothing. So there is no circular wait. Whoever waits for ports may be overtaken by
-//! one that needs fewer, but only so often as there are messages; whoever waits after blocking asks again,
+//! A lightpath that is up waits for no other lightpath: each of its messages ends at a known time,
+//! and a program sends finitely many messages. A lightpath that waits holds nothing. Hence there is
+//! no circular wait. A lightpath that waits for ports may be overtaken by others that need fewer
+//! ports, but at most once per message. A lightpath that waits after blocking is requested again,
 //! finitely often.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -61,63 +63,63 @@ crate::totals! {
     }
 }
 
-/// From which host to which.
+/// Source and destination host.
 type HostPair = (u32, u32);
 
 #[derive(Debug, Clone, Copy)]
 struct RequestedMessage {
     number: u32,
     bytes: Bytes,
-    /// From the beginning of the engine.
+    /// Time of the request since the engine's start, in picoseconds.
     asked: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RequestEvent {
-    /// A wait after blocking is over.
+    /// The wait after a blocked request is over.
     Ask,
-    /// The first message is there.
+    /// The first message has arrived.
     Arrived,
-    /// The wavelengths are free.
+    /// The wavelengths are free again.
     Released,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum LightPathState {
-    /// Nothing is sent.
+    /// No message is to be sent.
     #[default]
     Dark,
-    /// Asked for, waiting for ports.
+    /// Requested, waiting for ports.
     Asking,
-    /// Waiting after blocking.
+    /// Waiting after a blocked request.
     AfterBlocking,
-    /// Up, for the first of the messages.
+    /// Up, sending the first of the messages.
     Up,
     /// Being released.
     Releasing,
 }
 
-/// The lightpath of a direction, or what waits for it.
+/// Lightpath of a direction, with the messages that wait for it.
 #[derive(Debug, Default)]
 struct RequestedPath {
     state: LightPathState,
     messages: VecDeque<RequestedMessage>,
     blocked: u32,
-    /// When it first asked, as a number.
+    /// Serial number of its first request.
     order: u64,
     held: HeldChannels,
 }
 
-/// A network in which lightpaths are asked for.
+/// Network with lightpaths on request.
 pub struct OnRequest<'a> {
     congestion: &'a Congestion,
     beside: Beside<'a>,
     paths: BTreeMap<HostPair, RequestedPath>,
-    /// Per pair, lower host first: directions that are up or being released.
+    /// Per pair of hosts, lower first, the number of directions that are up or being released.
     up: BTreeMap<HostPair, u32>,
-    /// Per host: the others that it has a lightpath with.
+    /// Per host, the number of hosts that it has lightpaths with.
     ports: Vec<u32>,
-    /// Per host: the directions that wait for ports, by when they first asked.
+    /// Per host, the directions that wait for ports, in the order of their first requests.
     asking: Vec<BTreeSet<(u64, HostPair)>>,
     queue: EventQueue<(HostPair, RequestEvent)>,
     asked: u64,
@@ -126,10 +128,10 @@ pub struct OnRequest<'a> {
 }
 
 impl<'a> OnRequest<'a> {
-    /// A network without messages, in which the bursts of the work have gone on for long.
+    /// Creates a network without messages, in which bursts have been sent for a warm-up time.
     ///
     /// # Errors
-    /// Settings that contradict each other or the network.
+    /// Returns an error if the settings contradict each other or the network.
     pub fn new(
         network: &'a BurstNetwork,
         work: &BurstWork,
@@ -233,7 +235,7 @@ impl OnRequest<'_> {
         self.ask_when_possible(direction)
     }
 
-    /// Asks the network, or waits for ports.
+    /// Requests the lightpath from the network, or lets it wait for ports.
     fn ask_when_possible(&mut self, direction: HostPair) -> Result<(), BurstError> {
         let (from, to) = direction;
         let has_port = |host: u32| self.ports[host as usize] < self.congestion.ports;
@@ -296,7 +298,7 @@ impl OnRequest<'_> {
         self.now_up += 1;
         self.used.most_at_once = self.used.most_at_once.max(self.now_up);
         self.carry(direction, establish)?;
-        // The way back needs no further port.
+        // The opposite direction needs no further port.
         let back = (direction.1, direction.0);
         match self.paths.get(&back).map(|path| path.state) {
             Some(LightPathState::Asking) => self.ask_when_possible(back),
@@ -304,7 +306,7 @@ impl OnRequest<'_> {
         }
     }
 
-    /// The first message goes, after a while.
+    /// Sends the first message of a direction after a delay.
     fn carry(&mut self, direction: HostPair, after: Time) -> Result<(), BurstError> {
         let Some(path) = self.paths.get(&direction) else {
             return Ok(());
@@ -320,7 +322,7 @@ impl OnRequest<'_> {
         Ok(())
     }
 
-    /// The first message is there; returns its number.
+    /// Removes the first message, which has arrived, and returns its number.
     fn arrive(&mut self, direction: HostPair) -> Result<Option<u32>, BurstError> {
         let Some(path) = self.paths.get_mut(&direction) else {
             return Ok(None);

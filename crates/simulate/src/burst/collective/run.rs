@@ -1,4 +1,4 @@
-//! One replication: jobs that ask for lightpaths, and the bursts that go on beside them.
+//! Simulation of one replication: jobs that request lightpaths, and bursts beside them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,32 +18,33 @@ struct Driver<'a> {
     beside: Beside<'a>,
     congestion: &'a Congestion,
     jobs: Vec<Asking>,
-    /// Whose job, and what.
+    /// Events, each with the number of its job.
     queue: EventQueue<(usize, PhaseEvent)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PhaseEvent {
-    /// A job asks for the paths of its phase, or for one of them.
+    /// A job requests the lightpaths of its phase, or the one with the number.
     Ask(Option<usize>),
-    /// The wavelengths of its phase are free again.
+    /// The wavelengths of the job's phase are free again.
     Released,
 }
 
-/// A job on its way.
+/// State of a job.
 struct Asking {
     left: VecDeque<PathPhase>,
-    /// Of each path of the phase: what it holds, once it is granted. All or nothing: one for all.
+    /// Per request of the phase, the lightpaths held once it is granted. Under all or nothing there
+    /// is a single request.
     held: Vec<Option<HeldChannels>>,
-    /// Refusals of each path in the phase, or of the phase.
+    /// Per request of the phase, the number of times it was blocked.
     blocked: Vec<u32>,
-    /// When the phase was first asked for.
+    /// Time of the first request of the phase.
     since: u64,
     run: JobRun,
     over: bool,
 }
 
-/// Carries out the jobs in the replication of a number.
+/// Simulates the jobs in replication `number`.
 pub(super) fn run(
     network: &BurstNetwork,
     jobs: &[Vec<Round>],
@@ -118,7 +119,7 @@ impl Driver<'_> {
         }
     }
 
-    /// A job asks for all paths of its phase, or for one of them.
+    /// Requests all lightpaths of a job's phase, or one of them.
     fn ask(&mut self, number: usize, path: Option<usize>) -> Result<(), BurstError> {
         let job = &mut self.jobs[number];
         let Some(phase) = job.left.front() else {
@@ -165,7 +166,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// The phase of a job, in parts.
+    /// Cuts the present phase of a job into parts.
     fn cut(&mut self, number: usize, limits: Limits) {
         let job = &mut self.jobs[number];
         let since = job.since;
@@ -179,7 +180,7 @@ impl Driver<'_> {
         self.jobs[number].since = since;
     }
 
-    /// All paths are there: the rounds follow one another.
+    /// Executes the rounds of a phase whose lightpaths are all granted, one after the other.
     fn carry_out(&mut self, number: usize) -> Result<(), BurstError> {
         let (now, start) = (self.beside.engine.now, self.beside.start);
         let network = self.beside.engine.network;
@@ -190,7 +191,7 @@ impl Driver<'_> {
         let wait = Time::from_ps(now - job.since);
         job.run.waited = job.run.waited.plus(wait)?;
         job.run.phases += 1;
-        // In the order of the phase's paths, the way up before the way down.
+        // Order of the phase's lightpaths, from lower to higher host first.
         let mut directions = Vec::new();
         for (&(low, high), &(up, down)) in &phase.paths {
             directions.extend(up.then_some((low, high)));
@@ -240,8 +241,8 @@ impl Driver<'_> {
     }
 }
 
-/// The paths of a phase in their order, all or none, or the one of a number; or the hosts of the one that
-/// was blocked, in which case nothing is held.
+/// Sets up all lightpaths of a phase in order, or the one with a number. If a lightpath is blocked,
+/// returns its hosts and holds nothing.
 pub(super) fn acquire(
     engine: &mut BurstEngine<'_>,
     phase: &PathPhase,

@@ -1,4 +1,4 @@
-//! Ports, times of lightpaths, and what follows blocking: typed for programs, as text for people.
+//! Settings of lightpaths: ports, times and the reaction to blocking.
 
 use crate::PolicyRecord;
 use crate::burst::BurstError;
@@ -11,14 +11,14 @@ use crate::setting::{
 use opticoll_base::names::suggest;
 use opticoll_base::units::Time;
 
-/// What follows blocking; see [the model](super).
+/// Reaction to blocking; see [the model](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockingPolicy {
-    /// Path by path, each tried again by itself; granted ones are held meanwhile.
+    /// Each lightpath is requested by itself; granted lightpaths are held meanwhile.
     Retry,
-    /// All paths of a phase at one instant, or none.
+    /// All lightpaths of a phase are granted at one instant, or none.
     AllOrNothing,
-    /// The same, with fewer ports and then fewer paths after some blocked requests.
+    /// All or nothing, with fewer ports and then fewer lightpaths after some blocked requests.
     Degrade,
 }
 
@@ -38,37 +38,39 @@ pub const POLICIES: &[PolicyRecord<BlockingPolicy>] = &[
     },
     PolicyRecord {
         name: "degrade",
-        summary: "As all_or_nothing, with a port fewer and then half the paths after some blocked requests",
+        summary: "As all_or_nothing, with a port fewer and then half the paths after some blocked \
+                  requests",
         citation: "",
         policy: BlockingPolicy::Degrade,
     },
 ];
 
-/// What a collective needs of lightpaths, and what it does where they are blocked.
+/// Lightpaths of a collective, and the reaction to blocking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Congestion {
-    /// What follows blocking.
+    /// Reaction to blocking.
     pub policy: BlockingPolicy,
-    /// Lightpaths that a host of a collective can hold at once.
+    /// Maximum number of lightpaths of a host at the same time.
     pub ports: u32,
-    /// Of a message, beyond propagation and transmission.
+    /// Time of a message in addition to propagation and transmission.
     pub latency: Time,
-    /// From when the paths of a phase are granted until they carry light.
+    /// Time from the grant of a phase's lightpaths until they carry light.
     pub establish: Time,
-    /// From the end of a phase until its wavelengths are free.
+    /// Time from the end of a phase until its wavelengths are free.
     pub release: Time,
-    /// How often a blocked request is made again, at most.
+    /// Maximum number of retries of a blocked request.
     pub retries: u32,
-    /// The wait after the first blocking, on average.
+    /// Mean wait after the first blocking.
     pub back_off: Time,
-    /// The longest wait, on average.
+    /// Maximum of the mean wait.
     pub longest_back_off: Time,
-    /// Blocked requests after which a phase is cut.
+    /// Number of blocked requests after which a phase is cut.
     pub degrade_after: u32,
 }
 
 impl Default for Congestion {
-    /// Latency, establishment and release as in the paper; waits from one to a hundred times those 10 ms.
+    /// Returns latency, setup and release times of the paper, with waits from one to one hundred
+    /// times these 10 ms.
     fn default() -> Congestion {
         Congestion {
             policy: BlockingPolicy::AllOrNothing,
@@ -84,30 +86,34 @@ impl Default for Congestion {
     }
 }
 
-/// All settings that are given as text.
+/// Settings that can be given as text.
 pub const SETTINGS: &[SettingDeclaration<Congestion>] = settings! {
     Congestion, HelpLevel::All, &["burst"];
     "congestion" .policy: "Reaction to a blocked request: all_or_nothing, retry or degrade",
         records(POLICIES), "all_or_nothing" => HelpLevel::Usual;
-    "ports" .ports: "Number of circuits that a host can have at the same time", whole(1, 1 << 20), "1" => HelpLevel::Usual;
+    "ports" .ports: "Number of circuits that a host can have at the same time",
+        whole(1, 1 << 20), "1" => HelpLevel::Usual;
     "latency" .latency: "Latency of a message beyond propagation", time, "100us";
     "establish" .establish: "Setup time of granted circuits", time, "5ms";
     "release" .release: "Release time of the wavelengths of a phase that ended", time, "5ms";
-    "retries" .retries: "Maximum number of retries of a blocked request", whole(0, 1 << 20), "20" => HelpLevel::Usual;
-    "back_off" .back_off: "Mean wait after the first blocking, doubled after each further one", time, "10ms";
+    "retries" .retries: "Maximum number of retries of a blocked request",
+        whole(0, 1 << 20), "20" => HelpLevel::Usual;
+    "back_off" .back_off: "Mean wait after the first blocking, doubled after each further one",
+        time, "10ms";
     "longest_back_off" .longest_back_off: "Maximum of the mean wait", time, "1s";
-    "degrade_after" .degrade_after: "Number of blocked requests after which degrade cuts a phase", whole(1, 1 << 20), "3";
+    "degrade_after" .degrade_after: "Number of blocked requests after which degrade cuts a phase",
+        whole(1, 1 << 20), "3";
 };
 
-/// Settings of bursts that a collective, which runs to its end, leaves without effect.
-const OF_MEASUREMENTS: &[&str] = &["bursts", "relative_error"];
+/// Settings of bursts that have no effect beside a collective, which runs to its end.
+const MEASUREMENT_SETTINGS: &[&str] = &["bursts", "relative_error"];
 
 impl Congestion {
-    /// The settings of lightpaths and of the bursts beside them that names and texts give; see
+    /// Reads the settings of lightpaths and of the bursts beside them from names and texts; see
     /// [`SETTINGS`] and [`settings::SETTINGS`].
     ///
     /// # Errors
-    /// An unknown setting, one without effect here, or a value that is none.
+    /// Returns an error for an unknown setting, a setting without effect here, or an invalid value.
     pub fn from_texts<'a>(
         texts: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<(Congestion, BurstSettings), BurstError> {
@@ -120,7 +126,7 @@ impl Congestion {
                 applied.map_err(|problem| refuse(own.record.name, problem))?;
                 continue;
             }
-            if let Some(setting) = OF_MEASUREMENTS.iter().find(|one| **one == name) {
+            if let Some(setting) = MEASUREMENT_SETTINGS.iter().find(|other| **other == name) {
                 let problem = "bursts go on until the collective has ended; leave it out".into();
                 return Err(refuse(setting, problem));
             }
@@ -136,7 +142,7 @@ impl Congestion {
         Ok((congestion, BurstSettings::from_texts(of_bursts)?))
     }
 
-    /// Refuses what no run can have.
+    /// Checks that the settings are valid and consistent.
     pub(super) fn check(&self) -> Result<(), BurstError> {
         let refuse = |setting, problem: &str| {
             Err(BurstError::Setting {

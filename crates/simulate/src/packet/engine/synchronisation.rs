@@ -13,8 +13,8 @@ use super::terminal::PacketMessage;
 /// parts to pause, so that they continue at that event without raising their clocks step by step.
 const MAX_CLOCK_STEPS: u64 = 1 << 9;
 
-/// A part waits too often after more than `MIN_WAITS` waits with fewer than `EVENTS_PER_WAIT` events
-/// per wait: one wait takes about as long as a dozen events.
+/// A part waits too often after more than `MIN_WAITS` waits with fewer than `EVENTS_PER_WAIT`
+/// events per wait: one wait takes about as long as a dozen events.
 const MIN_WAITS: u64 = 8;
 const EVENTS_PER_WAIT: u64 = 16;
 

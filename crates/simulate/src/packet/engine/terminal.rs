@@ -21,7 +21,7 @@ pub(in super::super) struct PacketMessage {
     next: u32,
     destination: u32,
     tag: u32,
-    /// For a message from another part: that part, and the number of the message there.
+    /// Part of the message's source; if that is another part, the number of the message there.
     home: u8,
     number: u32,
     /// Number of bytes not yet cut into packets.
@@ -71,10 +71,10 @@ pub(in super::super) struct Nic {
     /// cut.
     sequenced: u64,
     paced: u64,
-    /// Whether a `Generate` event is due, and whether the next one waits for a chunk to leave.
+    /// True if a `Generate` event is due; true if the next one waits for a chunk to leave.
     generating: bool,
     held_up: bool,
-    /// Whether an `Inject` event is due or a chunk waits for a credit.
+    /// True if an `Inject` event is due or a chunk waits for a credit.
     sending: bool,
     /// Number of chunks cut so far.
     made: u64,
