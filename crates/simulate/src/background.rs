@@ -93,7 +93,7 @@ fn parse_one(text: &str) -> Result<Background, SpecError> {
             hint: suggest(spec.name(), PATTERNS.iter().map(|(name, _)| *name)),
         });
     };
-    let own: &[&str] = match *pattern {
+    let specific: &[&str] = match *pattern {
         "shift" => &["by"],
         "permutation" | "uniform" => &["seed"],
         "hot_spot" => &["rank", "percent", "seed"],
@@ -101,14 +101,13 @@ fn parse_one(text: &str) -> Result<Background, SpecError> {
         _ => &[],
     };
     let common = &["rate", "bytes", "period", "messages", "start", "end"];
-    spec.only(&[own, common].concat())?;
+    spec.only(&[specific, common].concat())?;
     if spec.option("rate").is_some() && spec.option("period").is_some() {
         return Err(spec.refuse("period", "and rate say the same; give one"));
     }
     let needed = |key| {
-        let most = u32::MAX;
         let missing = || spec.refuse(key, "is missing, and must be a whole number");
-        spec.count(key, 0, most)?.ok_or_else(missing)
+        spec.count(key, 0, u32::MAX)?.ok_or_else(missing)
     };
     let partners = match *pattern {
         "nearest" => Partners::All(Pattern::Nearest),
@@ -191,7 +190,7 @@ impl Background {
                 (0..ranks).zip(partners).collect()
             }
         };
-        let apart = pairs.into_iter().filter(|(source, to)| source != to);
+        let pairs = pairs.into_iter().filter(|(source, to)| source != to);
         let rate = self.mean_rate()?;
         let flow = |(source, destination)| fluid::BackgroundFlow {
             source,
@@ -200,7 +199,7 @@ impl Background {
             from: self.start,
             until: self.end,
         };
-        Ok(apart.map(flow).collect())
+        Ok(pairs.map(flow).collect())
     }
 
     /// Returns the rate of each sender; computed from size and period of the messages if no rate is

@@ -95,9 +95,9 @@ pub fn simulate_within(
             hint: "the simulator control needs a wss_grid; leave the simulator out",
         })?;
     super::admit(plan)?;
-    let flows = TransceiverFlows::of(plan, size, grid)?;
+    let flows = TransceiverFlows::new(plan, size, grid)?;
     let run = engine::run(&flows, grid, limit)?;
-    let (links, ranks) = ledger(plan, &flows, &run)?;
+    let (links, ranks) = usage(plan, &flows, &run)?;
     let (critical_path, on_path) = critical_path(&flows, &run);
     let slots = slots(plan, &flows, &run)?;
     let busy: u128 = links.busy.iter().map(|time| u128::from(time.ps())).sum();
@@ -144,7 +144,7 @@ fn columns(flows: TransceiverFlows, run: &ControlRun) -> TunedFlows {
 }
 
 /// Returns sums per transmitter and per rank.
-fn ledger(
+fn usage(
     plan: &Plan,
     flows: &TransceiverFlows,
     run: &ControlRun,

@@ -33,11 +33,13 @@ impl Simulator {
     /// # Errors
     /// Returns an error if no simulator has this name.
     pub fn named(name: &str) -> Result<&'static Simulator, SimulationError> {
-        let found = SIMULATORS.iter().find(|one| same_name(one.name, name));
-        found.ok_or_else(|| SimulationError::Unknown {
+        let simulator = SIMULATORS
+            .iter()
+            .find(|simulator| same_name(simulator.name, name));
+        simulator.ok_or_else(|| SimulationError::Unknown {
             what: "simulator",
             name: name.into(),
-            hint: suggest(name, SIMULATORS.iter().map(|one| one.name)),
+            hint: suggest(name, SIMULATORS.iter().map(|simulator| simulator.name)),
         })
     }
 
@@ -63,7 +65,7 @@ impl Simulator {
 
     /// Returns the simulator of a method on a fabric, without checking that it applies.
     pub fn chosen(fabric: &Fabric, method: &Method) -> &'static Simulator {
-        let applies = |one: &&Simulator| (one.applies)(fabric, method).is_ok();
+        let applies = |simulator: &&Simulator| (simulator.applies)(fabric, method).is_ok();
         let preferred = || SIMULATORS.iter().find(applies).unwrap_or(&SIMULATORS[0]);
         method.simulator.unwrap_or_else(preferred)
     }

@@ -113,8 +113,8 @@ pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
         free.extend(ports.into_iter().map(|port| (port, end)));
         arbiter = admitted;
         let settings = configuration.settings();
-        let switches =
-            settings.chunk_by(|one, next| (one.plane, one.switch) == (next.plane, next.switch));
+        let switches = settings
+            .chunk_by(|first, next| (first.plane, first.switch) == (next.plane, next.switch));
         admissions[task] = Some(Admission {
             admitted,
             start,

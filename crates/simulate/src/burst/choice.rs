@@ -25,8 +25,8 @@ struct Score {
 impl Score {
     /// Returns whether (successes + 1) / (tries + 2) is greater than that of `other`.
     fn beats(self, other: Score) -> bool {
-        let product = |one: Score, other: Score| {
-            (u64::from(one.successes) + 1) * (u64::from(other.tries) + 2)
+        let product = |score: Score, other: Score| {
+            (u64::from(score.successes) + 1) * (u64::from(other.tries) + 2)
         };
         product(self, other) > product(other, self)
     }

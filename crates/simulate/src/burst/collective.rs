@@ -84,9 +84,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod beside;
 #[cfg(test)]
 mod interleavings;
+mod loaded_network;
 mod outcome;
 mod path;
 mod phases;

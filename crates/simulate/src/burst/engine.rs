@@ -95,10 +95,11 @@ impl<'a> BurstEngine<'a> {
         let out_of_order =
             settings.signalling == Signalling::Jet && settings.processing > Time::ZERO;
         let links = network.links().len();
-        let pool = |groups: u32, per_group| ChannelGroups::new(groups as usize, per_group, true);
+        let channel_groups =
+            |groups: u32, per_group| ChannelGroups::new(groups as usize, per_group, true);
         let converters = match settings.converters {
-            Converters::PerNode(count) => pool(network.vertices(), count),
-            _ => pool(0, 0),
+            Converters::PerNode(count) => channel_groups(network.vertices(), count),
+            _ => channel_groups(0, 0),
         };
         let receivers = settings.receivers;
         let mut engine = BurstEngine {
@@ -110,7 +111,7 @@ impl<'a> BurstEngine<'a> {
             now: 0,
             links: ChannelGroups::new(links, network.wavelengths(), out_of_order),
             converters,
-            receivers: receivers.map(|count| pool(network.hosts(), count)),
+            receivers: receivers.map(|count| channel_groups(network.hosts(), count)),
             chooser: Chooser::new(settings.assignment, network.wavelengths(), network.nodes()),
             transmitters: Vec::new(),
             flights: Vec::new(),
@@ -154,14 +155,14 @@ impl<'a> BurstEngine<'a> {
             if listed <= self.generator.next {
                 if let Some((at, event)) = self.queue.pop() {
                     self.now = at;
-                    self.happen(event);
+                    self.handle(event);
                 }
                 continue;
             }
             self.now = self.generator.next;
             match self.generator.generate(&mut self.random) {
                 Generated::Burst(burst) => self.admit(burst),
-                Generated::Begun { pair, number, due } => {
+                Generated::Started { pair, number, due } => {
                     self.put(due, BurstEvent::TimeOut { pair, number });
                 }
                 Generated::Nothing => {}
@@ -184,7 +185,7 @@ impl<'a> BurstEngine<'a> {
         self.queue.put(at, event);
     }
 
-    fn happen(&mut self, event: BurstEvent) {
+    fn handle(&mut self, event: BurstEvent) {
         match event {
             BurstEvent::Sent(host) => self.serve(host),
             BurstEvent::On(host) => {
@@ -246,7 +247,7 @@ impl<'a> BurstEngine<'a> {
         let nodes = (network.node(burst.source), network.node(burst.destination));
         let pair = nodes.0 * network.nodes() + nodes.1;
         let routes = network.routes(nodes.0, nodes.1);
-        let route = self.choose_way(routes);
+        let route = self.choose_route(routes);
         let links = &routes[route];
         let record = self.records.len();
         if self.settings.record {
@@ -283,7 +284,7 @@ impl<'a> BurstEngine<'a> {
 
     /// Returns the index of the route to take at the present time.
     #[inline(always)]
-    pub(super) fn choose_way(&self, routes: &[Box<[u32]>]) -> usize {
+    pub(super) fn choose_route(&self, routes: &[Box<[u32]>]) -> usize {
         match self.settings.routing {
             BurstRouting::Fixed => 0,
             BurstRouting::LeastLoaded => routing::least_loaded(routes, &self.links, self.now),
@@ -314,7 +315,7 @@ impl<'a> BurstEngine<'a> {
             from: now,
             until: sent + passed,
         };
-        let chosen = match (self.choose_route(pair), self.free_receiver(&receiver)) {
+        let chosen = match (self.assign_wavelengths(pair), self.free_receiver(&receiver)) {
             (Err(cause), _) | (Ok(_), Err(cause)) => {
                 self.finish(pair, links.len(), record, Some(cause));
                 return match self.settings.blocked {
@@ -356,7 +357,7 @@ impl<'a> BurstEngine<'a> {
 
     /// Assigns wavelengths to all spans of a route, or returns the cause of the loss.
     #[inline(always)]
-    pub(super) fn choose_route(&mut self, pair: u32) -> Result<RouteWavelengths, LossCause> {
+    pub(super) fn assign_wavelengths(&mut self, pair: u32) -> Result<RouteWavelengths, LossCause> {
         let (links, spans) = (&self.links, &self.spans);
         if spans.is_empty() {
             return Ok(RouteWavelengths::Same(0));
@@ -397,7 +398,7 @@ impl<'a> BurstEngine<'a> {
             let worked = (hop + 1).min(links.len()) as u64 * processing;
             let control = flight.begun + worked + flight.passed;
             if control > self.now {
-                self.park(flight, control);
+                self.schedule_control(flight, control);
                 return;
             }
             let burst_from = flight.begun + flight.offset + flight.passed;
@@ -431,7 +432,7 @@ impl<'a> BurstEngine<'a> {
         }
     }
 
-    fn park(&mut self, flight: Flight, until: u64) {
+    fn schedule_control(&mut self, flight: Flight, until: u64) {
         let place = match self.idle_flights.pop() {
             Some(place) => {
                 self.flights[place as usize] = flight;
@@ -448,14 +449,14 @@ impl<'a> BurstEngine<'a> {
     /// Reserves a wavelength of the next link.
     fn take_link(&mut self, flight: &mut Flight, span: Span) -> Result<(), LossCause> {
         let first = flight.hop == 0;
-        let kept = !first && self.links.is_free(&span, flight.wavelength);
+        let is_kept = !first && self.links.is_free(&span, flight.wavelength);
         let wavelength = match self.settings.converters {
-            _ if first => self.choose_on(span, flight.pair).ok_or(LossCause::Link)?,
-            Converters::Full => self.choose_on(span, flight.pair).ok_or(LossCause::Link)?,
-            _ if kept => flight.wavelength,
+            _ if first => self.assign(span, flight.pair).ok_or(LossCause::Link)?,
+            Converters::Full => self.assign(span, flight.pair).ok_or(LossCause::Link)?,
+            _ if is_kept => flight.wavelength,
             Converters::None => return Err(LossCause::Link),
             Converters::PerNode(_) => {
-                let wavelength = self.choose_on(span, flight.pair).ok_or(LossCause::Link)?;
+                let wavelength = self.assign(span, flight.pair).ok_or(LossCause::Link)?;
                 let bank = routing::converter(self.network, &self.converters, &span);
                 let (at, number) = bank.ok_or(LossCause::Converter)?;
                 self.converters.take(&at, number, self.now);
@@ -470,7 +471,7 @@ impl<'a> BurstEngine<'a> {
         Ok(())
     }
 
-    fn choose_on(&mut self, span: Span, pair: u32) -> Option<u32> {
+    fn assign(&mut self, span: Span, pair: u32) -> Option<u32> {
         self.chooser
             .choose(&self.links, &[span], pair, &mut self.random)
     }

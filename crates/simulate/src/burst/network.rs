@@ -188,14 +188,14 @@ impl BurstNetwork {
             };
             let distance = graph::distances(self.vertices as usize, destination, before);
             for source in 0..self.nodes {
-                let mut own = Vec::new();
+                let mut fixed = Vec::new();
                 if source != destination {
-                    network.route(source, destination, &mut own);
+                    network.route(source, destination, &mut fixed);
                 }
                 let shortest = self.shortest(source, &distance);
-                let others = shortest.into_iter().filter(|other| **other != *own);
+                let others = shortest.into_iter().filter(|other| **other != *fixed);
                 let place = &mut routes[(source * self.nodes + destination) as usize];
-                place.push(own.clone().into_boxed_slice());
+                place.push(fixed.clone().into_boxed_slice());
                 if source != destination {
                     place.extend(others);
                 }
@@ -207,26 +207,28 @@ impl BurstNetwork {
     /// Returns up to [`MAX_SHORTEST_ROUTES`] shortest routes from a vertex, ordered by their links.
     /// `distance` gives the number of links from each vertex to the destination.
     fn shortest(&self, source: u32, distance: &[u32]) -> Vec<Box<[u32]>> {
-        let mut found = Vec::new();
-        let mut begun = vec![(source, Vec::new())];
-        while let Some((vertex, route)) = begun.pop() {
-            let left = distance[vertex as usize];
-            if left == 0 {
-                found.push(route.into_boxed_slice());
-                if found.len() == MAX_SHORTEST_ROUTES {
+        let mut routes = Vec::new();
+        let mut partial_routes = vec![(source, Vec::new())];
+        while let Some((vertex, route)) = partial_routes.pop() {
+            let hops_left = distance[vertex as usize];
+            if hops_left == 0 {
+                routes.push(route.into_boxed_slice());
+                if routes.len() == MAX_SHORTEST_ROUTES {
                     break;
                 }
                 continue;
             }
             for (number, link) in self.links.iter().enumerate().rev() {
-                if link.from == vertex && distance[link.to as usize].checked_add(1) == Some(left) {
+                if link.from == vertex
+                    && distance[link.to as usize].checked_add(1) == Some(hops_left)
+                {
                     let mut longer = route.clone();
                     longer.push(number as u32);
-                    begun.push((link.to, longer));
+                    partial_routes.push((link.to, longer));
                 }
             }
         }
-        found
+        routes
     }
 }
 

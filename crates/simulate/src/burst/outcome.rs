@@ -196,22 +196,22 @@ impl Tally {
     }
 
     pub(super) fn add(&mut self, other: &Tally) {
-        let add = |own: &mut Share, other: &Share| {
-            own.offered += other.offered;
-            own.lost += other.lost;
+        let add = |sum: &mut Share, other: &Share| {
+            sum.offered += other.offered;
+            sum.lost += other.lost;
         };
         add(&mut self.total, &other.total);
-        for (own, other) in self.by_hops.iter_mut().zip(&other.by_hops) {
-            add(own, other);
+        for (sum, other) in self.by_hops.iter_mut().zip(&other.by_hops) {
+            add(sum, other);
         }
-        for (own, other) in self.by_pair.iter_mut().zip(&other.by_pair) {
-            add(own, other);
+        for (sum, other) in self.by_pair.iter_mut().zip(&other.by_pair) {
+            add(sum, other);
         }
-        for (own, other) in self.causes.iter_mut().zip(&other.causes) {
-            *own += other;
+        for (sum, other) in self.causes.iter_mut().zip(&other.causes) {
+            *sum += other;
         }
-        for (own, other) in self.links.iter_mut().zip(&other.links) {
-            *own = (own.0 + other.0, own.1 + other.1, own.2 + other.2);
+        for (sum, other) in self.links.iter_mut().zip(&other.links) {
+            *sum = (sum.0 + other.0, sum.1 + other.1, sum.2 + other.2);
         }
         self.waited_ps += other.waited_ps;
         self.sent += other.sent;

@@ -20,7 +20,7 @@ const MIN_ROUNDS: u64 = 8;
 /// Number of bursts per host before measurement. A queue with Poisson arrivals, constant service
 /// and a load of 0.9 forgets its empty start with a time constant of 190 services; the warm-up
 /// lasts many times as long.
-pub(super) const WARM_UP: u64 = 1000;
+pub(super) const WARM_UP_BURSTS: u64 = 1000;
 
 /// Maximum simulated time: 46 days, well below 2^64 picoseconds.
 pub(super) const MAX_TIME_PS: f64 = 4e18;
@@ -64,32 +64,32 @@ pub fn simulate(
         .map(|number| BurstEngine::new(network, settings, work, mean_length, number))
         .collect();
     if given.is_none() {
-        let default = WARM_UP * u64::from(network.hosts());
+        let default = WARM_UP_BURSTS * u64::from(network.hosts());
         let warm_up = settings.warm_up.unwrap_or(default);
         run_all(&mut engines, threads, |_| warm_up);
         engines.iter_mut().for_each(BurstEngine::begin_measuring);
     }
     let rounds = (bursts / count / MIN_ROUND_BURSTS).clamp(MIN_ROUNDS, MAX_ROUNDS);
-    let mut counted = Counted::default();
+    let mut counters = RoundCounters::default();
     for round in 0..rounds {
         run_all(&mut engines, threads, |number| {
-            let own = part(bursts, count, number);
-            part(own, rounds, round)
+            let bursts_of_replication = part(bursts, count, number);
+            part(bursts_of_replication, rounds, round)
         });
-        counted.add_round(&engines);
-        let total = counted.total();
+        counters.add_round(&engines);
+        let total = counters.total();
         let enough = settings.relative_error.is_some_and(|error| {
-            let (low, high) = interval(&counted.batches);
+            let (low, high) = interval(&counters.batches);
             round + 1 >= MIN_ROUNDS
                 && total.lost > 0
                 && high - low <= 2.0 * error * total.lost as f64 / total.offered as f64
         });
-        let go_on = progress(BurstProgress {
+        let proceed = progress(BurstProgress {
             bursts: total.offered,
             lost: total.lost,
             target: bursts,
         });
-        if !go_on {
+        if !proceed {
             return Err(BurstError::Stopped {
                 bursts: total.offered,
             });
@@ -98,7 +98,7 @@ pub fn simulate(
             break;
         }
     }
-    Ok(counted.outcome(network, engines))
+    Ok(counters.outcome(network, engines))
 }
 
 /// Checks the input of [`simulate`].
@@ -134,7 +134,7 @@ fn run_all(engines: &mut [BurstEngine<'_>], threads: usize, bursts: impl Fn(u64)
 
 /// Counters of the rounds so far.
 #[derive(Default)]
-struct Counted {
+struct RoundCounters {
     /// Totals of each replication at the end of the last round.
     last: Vec<Share>,
     /// Bursts and lost bursts of each replication in each round.
@@ -142,7 +142,7 @@ struct Counted {
     moments: Vec<Moment>,
 }
 
-impl Counted {
+impl RoundCounters {
     fn add_round(&mut self, engines: &[BurstEngine<'_>]) {
         self.last.resize(engines.len(), Share::default());
         let mut round = Share::default();
@@ -264,9 +264,9 @@ fn check_times(
     let BurstWork::Given(bursts) = work else {
         let hosts = f64::from(network.hosts());
         let each = mean_length as f64 / settings.offered_load.min(1.0);
-        let warm_up = settings.warm_up.unwrap_or(0) as f64 + WARM_UP as f64 * hosts;
+        let warm_up = settings.warm_up.unwrap_or(0) as f64 + WARM_UP_BURSTS as f64 * hosts;
         let time = 2.0 * each * (settings.bursts as f64 + warm_up) / hosts;
-        let waits = settings.assembly.and_then(|one| one.time_out);
+        let waits = settings.assembly.and_then(|assembly| assembly.time_out);
         let waits = waits.map_or(0.0, |wait| wait.ps() as f64);
         return match time + 100.0 * mean_length as f64 + signalling + waits < MAX_TIME_PS {
             true => Ok(()),

@@ -54,10 +54,11 @@ pub(super) fn fewest_changes(
     let mut wanted: Option<(usize, u32)> = None;
     for (hop, reached) in fewest.iter().enumerate().rev() {
         let lowest = |count: Option<u32>| {
-            let mut known = (0..wavelengths).filter_map(|one| reached[one].map(|at| (at, one)));
+            let mut counts = (0..wavelengths)
+                .filter_map(|wavelength| reached[wavelength].map(|count| (count, wavelength)));
             match count {
-                None => known.min(),
-                Some(count) => known.find(|(at, _)| *at == count),
+                None => counts.min(),
+                Some(count) => counts.find(|(found, _)| *found == count),
             }
         };
         let (changes, wavelength) = match wanted {

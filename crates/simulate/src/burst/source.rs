@@ -29,7 +29,7 @@ pub(super) struct ReadyBurst {
 pub(super) enum Generated {
     Burst(ReadyBurst),
     /// The first packet of a burst, whose time-out is at `due`.
-    Begun {
+    Started {
         pair: u32,
         number: u32,
         due: u64,
@@ -197,7 +197,7 @@ impl Generator {
             };
         }
         match assembly.time_out {
-            Some(wait) if first => Generated::Begun {
+            Some(wait) if first => Generated::Started {
                 pair,
                 number,
                 due: now + wait.ps(),

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::flows::TransceiverFlows;
-use super::protocol::{Consequence, ControlEvent, ProtocolState};
+use super::protocol::{ControlEvent, Effect, ProtocolState};
 use crate::SimulationError;
 use opticoll_base::interrupt;
 use opticoll_base::units::Time;
@@ -98,26 +98,26 @@ pub(super) fn run(
             sent: vec![Time::ZERO; count],
             arrived: vec![Time::ZERO; count],
             cause: vec![WaitCause::None; count],
-            messages: vec![0; flows.of_transmitter.len() / 2],
+            messages: vec![0; flows.flows_of_transmitter.len() / 2],
             revocations: 0,
             controller_messages: 0,
         },
     };
     let mut state = ProtocolState::new(flows);
-    let mut then = Vec::new();
-    state.open(flows, &mut then);
-    engine.enter(Time::ZERO, WaitCause::None, &mut then)?;
-    while let Some(Reverse((now, _, _, happening, handled))) = engine.queue.pop() {
+    let mut effects = Vec::new();
+    state.open(flows, &mut effects);
+    engine.enter(Time::ZERO, WaitCause::None, &mut effects)?;
+    while let Some(Reverse((now, _, _, event, handled))) = engine.queue.pop() {
         interrupt::check();
         if let Some(limit) = limit.filter(|limit| now > *limit && (state.arrived as usize) < count)
         {
             let problem = format!("the plan takes longer than {limit}");
             return Err(SimulationError::Stopped(problem));
         }
-        if !handled && engine.waits_for_controller(now, happening)? {
+        if !handled && engine.waits_for_controller(now, event)? {
             continue;
         }
-        let cause = match happening {
+        let cause = match event {
             ControlEvent::Arrived(flow) => {
                 engine.run.arrived[flow as usize] = now;
                 engine.run.time = now;
@@ -126,8 +126,8 @@ pub(super) fn run(
             ControlEvent::Sent(flow) => WaitCause::Transmitter(flow),
             _ => WaitCause::None,
         };
-        state.handle(flows, happening, &mut then);
-        engine.enter(now, cause, &mut then)?;
+        state.handle(flows, event, &mut effects);
+        engine.enter(now, cause, &mut effects)?;
     }
     if state.arrived as usize != count {
         let flows = count as u64 - u64::from(state.arrived);
@@ -146,15 +146,15 @@ impl ControlEngine<'_> {
         &mut self,
         now: Time,
         cause: WaitCause,
-        then: &mut Vec<Consequence>,
+        effects: &mut Vec<Effect>,
     ) -> Result<(), SimulationError> {
-        for consequence in then.drain(..) {
-            match consequence {
-                Consequence::Message(message) => {
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Message(message) => {
                     self.send(now, cause, message)?;
                 }
-                Consequence::Begin { flow, fresh } => self.begin(now, cause, flow, fresh)?,
-                Consequence::UnderWay(flow) => {
+                Effect::Begin { flow, fresh } => self.begin(now, cause, flow, fresh)?,
+                Effect::UnderWay(flow) => {
                     let there = now.plus(self.grid.latency)?;
                     self.put(there, ControlEvent::Arrived(flow), false);
                 }
@@ -228,7 +228,7 @@ impl ControlEngine<'_> {
         fresh: bool,
     ) -> Result<(), SimulationError> {
         let (index, grid) = (flow as usize, self.grid);
-        let own = self.flows.flows[index];
+        let sent_flow = self.flows.flows[index];
         let mut start = now;
         if fresh {
             self.run.grants += 1;
@@ -238,17 +238,17 @@ impl ControlEngine<'_> {
             self.run.begun[index] = now;
             self.run.cause[index] = cause;
         }
-        let rate = grid.rate_between([own.source, own.destination], own.light);
-        let sent = start.plus(rate.transmission(own.bytes)?)?;
+        let rate = grid.rate_between([sent_flow.source, sent_flow.destination], sent_flow.light);
+        let sent = start.plus(rate.transmission(sent_flow.bytes)?)?;
         self.run.start[index] = start;
         self.run.sent[index] = sent;
         self.put(sent, ControlEvent::Sent(flow), false);
         Ok(())
     }
 
-    fn put(&mut self, time: Time, happening: ControlEvent, handled: bool) {
+    fn put(&mut self, time: Time, event: ControlEvent, handled: bool) {
         let flow = |flow: u32| self.flows.flows[flow as usize].transmitter();
-        let (order, transceiver) = match happening {
+        let (order, transceiver) = match event {
             ControlEvent::Sent(sent) => (0, flow(sent)),
             ControlEvent::Arrived(arrived) => (1, flow(arrived)),
             ControlEvent::Release { receiver, .. } => (2, receiver),
@@ -257,6 +257,6 @@ impl ControlEngine<'_> {
             ControlEvent::Grant(grant) => (5, flow(grant)),
         };
         self.queue
-            .push(Reverse((time, order, transceiver, happening, handled)));
+            .push(Reverse((time, order, transceiver, event, handled)));
     }
 }

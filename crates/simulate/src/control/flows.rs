@@ -74,7 +74,7 @@ impl Lists {
     }
 
     /// Returns the members of a list.
-    pub(super) fn of(&self, list: u32) -> &[u32] {
+    pub(super) fn members(&self, list: u32) -> &[u32] {
         let list = list as usize;
         &self.members[self.starts[list] as usize..self.starts[list + 1] as usize]
     }
@@ -100,7 +100,7 @@ struct FlowPairs {
 pub(super) struct TransceiverFlows {
     pub(super) flows: Vec<TransceiverFlow>,
     /// Per transmitter, its flows in the order of slots.
-    pub(super) of_transmitter: Vec<Vec<u32>>,
+    pub(super) flows_of_transmitter: Vec<Vec<u32>>,
     /// Per join, its number of arrivals.
     pub(super) join_needs: Vec<u32>,
     /// Per join, the flows that need it.
@@ -113,17 +113,17 @@ pub(super) struct TransceiverFlows {
 
 impl TransceiverFlows {
     /// Builds the flows of a plan whose slots and relays are in order.
-    pub(super) fn of(
+    pub(super) fn new(
         plan: &Plan,
         size: Bytes,
         circuits: &dyn Circuits,
     ) -> Result<TransceiverFlows, SimulationError> {
         let ranks = plan.fabric.ranks() as usize;
         let mut flows = TransceiverFlows {
-            of_transmitter: vec![Vec::new(); 2 * ranks],
+            flows_of_transmitter: vec![Vec::new(); 2 * ranks],
             ..TransceiverFlows::default()
         };
-        let mut held = Held::of(plan);
+        let mut arrived = Arrivals::new(plan);
         let mut pairs = FlowPairs::default();
         for step in 0..plan.schedule.steps() {
             interrupt::check();
@@ -132,18 +132,20 @@ impl TransceiverFlows {
             for transfer in transfers {
                 hops.extend(plan.hops_of(transfer).map(|hop| (hop, transfer)));
             }
-            let alone: Vec<Hop> = hops.iter().map(|&(hop, _)| hop).collect();
-            crate::measure(circuits, &alone, &mut Vec::new(), |hop| hops[hop].1 as u32)?;
+            let step_hops: Vec<Hop> = hops.iter().map(|&(hop, _)| hop).collect();
+            crate::measure(circuits, &step_hops, &mut Vec::new(), |hop| {
+                hops[hop].1 as u32
+            })?;
             let mut order: Vec<usize> = (0..hops.len()).collect();
             order.sort_by_key(|&place| hops[place].0);
             let flow_of = flows.add(plan, size, &hops, &order)?;
-            flows.join_step(plan, &hops, &order, &flow_of, &held, &mut pairs);
+            flows.join_step(plan, &hops, &order, &flow_of, &arrived, &mut pairs);
             // The arrivals of a step count from the step's end.
             for (place, &(_, transfer)) in hops.iter().enumerate() {
                 if hops.get(place + 1).is_none_or(|next| next.1 != transfer) {
                     let moved = plan.schedule.transfer(transfer);
                     let chunks = moved.chunk..moved.chunk + moved.count;
-                    held.insert(moved.destination, chunks, flow_of[place]);
+                    arrived.insert(moved.destination, chunks, flow_of[place]);
                 }
             }
         }
@@ -164,11 +166,11 @@ impl TransceiverFlows {
     ) -> Result<Vec<u32>, SimulationError> {
         let collective = plan.schedule.collective;
         let mut flow_of = vec![0; hops.len()];
-        for together in order.chunk_by(|&one, &other| hops[one].0 == hops[other].0) {
+        for hops_of_flow in order.chunk_by(|&first, &second| hops[first].0 == hops[second].0) {
             interrupt::check();
-            let (hop, transfer) = hops[together[0]];
+            let (hop, transfer) = hops[hops_of_flow[0]];
             let mut bytes = Bytes::new(0);
-            for &place in together {
+            for &place in hops_of_flow {
                 let moved = plan.schedule.transfer(hops[place].1);
                 let end = moved.chunk.checked_add(moved.count);
                 if end.is_none_or(|end| end > collective.chunks()) {
@@ -200,17 +202,17 @@ impl TransceiverFlows {
         hops: &[(Hop, usize)],
         order: &[usize],
         flow_of: &[u32],
-        held: &Held,
+        arrived: &Arrivals,
         pairs: &mut FlowPairs,
     ) {
-        let mut of_chunks: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut join_of_chunks: FxHashMap<u32, u32> = FxHashMap::default();
         let mut needed = Vec::new();
         let mut before: (Vec<u32>, Option<u32>) = (Vec::new(), None);
-        for together in order.chunk_by(|&one, &other| flow_of[one] == flow_of[other]) {
+        for hops_of_flow in order.chunk_by(|&first, &second| flow_of[first] == flow_of[second]) {
             interrupt::check();
-            let flow = flow_of[together[0]];
+            let flow = flow_of[hops_of_flow[0]];
             needed.clear();
-            for &place in together {
+            for &place in hops_of_flow {
                 let (hop, transfer) = hops[place];
                 if place > 0 && hops[place - 1].1 == transfer {
                     needed.push(flow_of[place - 1]);
@@ -218,14 +220,14 @@ impl TransceiverFlows {
                 }
                 let moved = plan.schedule.transfer(transfer);
                 let chunks = moved.chunk..moved.chunk + moved.count;
-                held.each_last(hop.from, chunks, |last| {
-                    if held.arrivals[last as usize].number <= MAX_INLINE_ARRIVALS {
-                        needed.extend(held.flows(last));
+                arrived.each_last(hop.from, chunks, |last| {
+                    if arrived.arrivals[last as usize].number <= MAX_INLINE_ARRIVALS {
+                        needed.extend(arrived.flows(last));
                         return;
                     }
-                    let join = *of_chunks.entry(last).or_insert_with(|| {
-                        let several: Vec<u32> = held.flows(last).collect();
-                        self.join(&several, pairs)
+                    let join = *join_of_chunks.entry(last).or_insert_with(|| {
+                        let flows: Vec<u32> = arrived.flows(last).collect();
+                        self.join(&flows, pairs)
                     });
                     self.wait(flow, join, pairs);
                 });
@@ -266,15 +268,15 @@ impl TransceiverFlows {
     pub(super) fn keep_circuits(&mut self) {
         for (index, flow) in self.flows.iter().enumerate() {
             interrupt::check();
-            self.of_transmitter[flow.transmitter() as usize].push(index as u32);
+            self.flows_of_transmitter[flow.transmitter() as usize].push(index as u32);
         }
-        for own in &mut self.of_transmitter {
-            own.sort_by_key(|&flow| self.flows[flow as usize].slot);
-            for pair in own.windows(2) {
-                let (one, next) = (self.flows[pair[0] as usize], self.flows[pair[1] as usize]);
-                self.flows[pair[0] as usize].keeps = one.slot + 1 == next.slot
-                    && one.destination == next.destination
-                    && one.light.wavelength == next.light.wavelength;
+        for flows in &mut self.flows_of_transmitter {
+            flows.sort_by_key(|&flow| self.flows[flow as usize].slot);
+            for pair in flows.windows(2) {
+                let (first, next) = (self.flows[pair[0] as usize], self.flows[pair[1] as usize]);
+                self.flows[pair[0] as usize].keeps = first.slot + 1 == next.slot
+                    && first.destination == next.destination
+                    && first.light.wavelength == next.light.wavelength;
             }
         }
     }
@@ -284,7 +286,7 @@ impl TransceiverFlows {
 const NONE: u32 = u32::MAX;
 
 /// Arrivals of chunks at ranks.
-struct Held {
+struct Arrivals {
     arrivals: Vec<Arrival>,
     last: LastArrivals,
 }
@@ -299,7 +301,7 @@ struct Arrival {
 }
 
 /// Number of chunks of a rank whose last arrivals are stored in one page.
-const PAGE: u32 = 16;
+const PAGE_SIZE: u32 = 16;
 
 /// Mean number of chunks per transfer above which arrivals are stored by ranges of chunks.
 const MAX_PAGED_CHUNKS: u64 = 4;
@@ -309,19 +311,19 @@ enum LastArrivals {
     /// Per rank and page of chunks, the index of the page.
     Pages {
         page_of: FxHashMap<(u32, u32), u32>,
-        pages: Vec<[u32; PAGE as usize]>,
+        pages: Vec<[u32; PAGE_SIZE as usize]>,
     },
     /// Per rank and first chunk of a range, the chunk after the range and its last arrival. Ranges
     /// do not overlap.
     Ranges(Vec<BTreeMap<u32, (u32, u32)>>),
 }
 
-impl Held {
-    fn of(plan: &Plan) -> Held {
-        let alone = (plan.schedule.len() as u64).saturating_mul(MAX_PAGED_CHUNKS);
-        Held {
+impl Arrivals {
+    fn new(plan: &Plan) -> Arrivals {
+        let paged_chunks = (plan.schedule.len() as u64).saturating_mul(MAX_PAGED_CHUNKS);
+        Arrivals {
             arrivals: Vec::new(),
-            last: match plan.schedule.deliveries() > alone {
+            last: match plan.schedule.deliveries() > paged_chunks {
                 true => LastArrivals::Ranges(vec![BTreeMap::new(); plan.fabric.ranks() as usize]),
                 false => LastArrivals::Pages {
                     page_of: FxHashMap::default(),
@@ -336,16 +338,16 @@ impl Held {
         match &self.last {
             LastArrivals::Pages { page_of, pages } => {
                 for chunk in chunks {
-                    if let Some(&page) = page_of.get(&(rank, chunk / PAGE)) {
-                        let last = pages[page as usize][(chunk % PAGE) as usize];
+                    if let Some(&page) = page_of.get(&(rank, chunk / PAGE_SIZE)) {
+                        let last = pages[page as usize][(chunk % PAGE_SIZE) as usize];
                         if last != NONE {
                             tell(last);
                         }
                     }
                 }
             }
-            LastArrivals::Ranges(of_rank) => {
-                let begun = of_rank[rank as usize].range(..chunks.end).rev();
+            LastArrivals::Ranges(ranges_of_rank) => {
+                let begun = ranges_of_rank[rank as usize].range(..chunks.end).rev();
                 let overlapping = begun.take_while(|(_, (end, _))| *end > chunks.start);
                 overlapping.for_each(|(_, &(_, last))| tell(last));
             }
@@ -355,8 +357,8 @@ impl Held {
     /// Returns the flows of an arrival and of the arrivals before it.
     fn flows(&self, last: u32) -> impl Iterator<Item = u32> {
         let arrival = |index: u32| self.arrivals.get(index as usize);
-        let all = std::iter::successors(arrival(last), move |own| arrival(own.before));
-        all.map(|own| own.flow)
+        let all = std::iter::successors(arrival(last), move |later| arrival(later.before));
+        all.map(|arrival| arrival.flow)
     }
 
     /// Adds a flow that brings chunks to a rank.
@@ -366,28 +368,28 @@ impl Held {
             LastArrivals::Pages { page_of, pages } => {
                 for chunk in chunks {
                     let next = pages.len() as u32;
-                    let page = *page_of.entry((rank, chunk / PAGE)).or_insert(next);
+                    let page = *page_of.entry((rank, chunk / PAGE_SIZE)).or_insert(next);
                     if page == next {
-                        pages.push([NONE; PAGE as usize]);
+                        pages.push([NONE; PAGE_SIZE as usize]);
                     }
-                    arrive(
+                    append_arrival(
                         arrivals,
-                        &mut pages[page as usize][(chunk % PAGE) as usize],
+                        &mut pages[page as usize][(chunk % PAGE_SIZE) as usize],
                         flow,
                     );
                 }
             }
-            LastArrivals::Ranges(of_rank) => {
-                let own = &mut of_rank[rank as usize];
-                split(own, chunks.start);
-                split(own, chunks.end);
+            LastArrivals::Ranges(ranges_of_rank) => {
+                let ranges = &mut ranges_of_rank[rank as usize];
+                split(ranges, chunks.start);
+                split(ranges, chunks.end);
                 let mut next = chunks.start;
                 let mut gaps = Vec::new();
-                for (&start, (end, last)) in own.range_mut(chunks.clone()) {
+                for (&start, (end, last)) in ranges.range_mut(chunks.clone()) {
                     if next < start {
                         gaps.push(next..start);
                     }
-                    arrive(arrivals, last, flow);
+                    append_arrival(arrivals, last, flow);
                     next = *end;
                 }
                 if next < chunks.end {
@@ -395,8 +397,8 @@ impl Held {
                 }
                 for gap in gaps {
                     let mut last = NONE;
-                    arrive(arrivals, &mut last, flow);
-                    own.insert(gap.start, (gap.end, last));
+                    append_arrival(arrivals, &mut last, flow);
+                    ranges.insert(gap.start, (gap.end, last));
                 }
             }
         }
@@ -404,7 +406,7 @@ impl Held {
 }
 
 /// Appends a flow to the arrivals of some chunks.
-fn arrive(arrivals: &mut Vec<Arrival>, last: &mut u32, flow: u32) {
+fn append_arrival(arrivals: &mut Vec<Arrival>, last: &mut u32, flow: u32) {
     let before = arrivals.get(*last as usize);
     if before.is_some_and(|before| before.flow == flow) {
         return;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashSet;
 
 use super::flows::{Lists, TransceiverFlow, TransceiverFlows};
-use super::protocol::{Consequence, ControlEvent, ProtocolState};
+use super::protocol::{ControlEvent, Effect, ProtocolState};
 use opticoll_base::units::Bytes;
 use opticoll_fabric::family::wss_grid::TunedLight;
 
@@ -17,7 +17,7 @@ type FlowsCase = &'static [(u32, u32, u32, &'static [u32])];
 fn flows(case: FlowsCase) -> TransceiverFlows {
     let ranks = case.iter().map(|&(from, to, ..)| from.max(to) + 1).max();
     let mut flows = TransceiverFlows {
-        of_transmitter: vec![Vec::new(); 2 * ranks.unwrap_or(0) as usize],
+        flows_of_transmitter: vec![Vec::new(); 2 * ranks.unwrap_or(0) as usize],
         ..TransceiverFlows::default()
     };
     let (mut feeds, mut waiters) = (Vec::new(), Vec::new());
@@ -51,10 +51,10 @@ fn flows(case: FlowsCase) -> TransceiverFlows {
 /// Enumerates all orders. Returns the number of states, and whether a REVOKE was ever sent.
 fn explore(flows: &TransceiverFlows) -> (usize, bool) {
     let mut state = ProtocolState::new(flows);
-    let mut then = Vec::new();
-    state.open(flows, &mut then);
+    let mut effects = Vec::new();
+    state.open(flows, &mut effects);
     let mut under_way = BTreeSet::new();
-    take(&mut then, &mut under_way);
+    take(&mut effects, &mut under_way);
     let mut seen = FxHashSet::default();
     let mut open = vec![(state, under_way)];
     let mut revoked = false;
@@ -64,35 +64,35 @@ fn explore(flows: &TransceiverFlows) -> (usize, bool) {
         }
         // All flows that are being sent or on their way to a receiver come from one transmitter.
         let mut heard = BTreeMap::new();
-        for happening in &under_way {
-            if let ControlEvent::Sent(flow) | ControlEvent::Arrived(flow) = happening {
-                let own = flows.flows[*flow as usize];
-                let other = heard.insert(own.receiver(), own.transmitter());
-                assert!(other.is_none_or(|other| other == own.transmitter()));
+        for event in &under_way {
+            if let ControlEvent::Sent(flow) | ControlEvent::Arrived(flow) = event {
+                let flow = flows.flows[*flow as usize];
+                let other = heard.insert(flow.receiver(), flow.transmitter());
+                assert!(other.is_none_or(|other| other == flow.transmitter()));
             }
-            revoked |= matches!(happening, ControlEvent::Revoke { .. });
+            revoked |= matches!(event, ControlEvent::Revoke { .. });
         }
         if under_way.is_empty() {
             assert_eq!(state.arrived as usize, flows.flows.len(), "{state:?}");
         }
-        for &happening in &under_way {
-            let (mut next, mut left) = (state.clone(), under_way.clone());
-            left.remove(&happening);
-            next.handle(flows, happening, &mut then);
-            take(&mut then, &mut left);
-            open.push((next, left));
+        for &event in &under_way {
+            let (mut next, mut remaining) = (state.clone(), under_way.clone());
+            remaining.remove(&event);
+            next.handle(flows, event, &mut effects);
+            take(&mut effects, &mut remaining);
+            open.push((next, remaining));
         }
     }
     (seen.len(), revoked)
 }
 
-/// Moves the consequences to the events under way.
-fn take(then: &mut Vec<Consequence>, under_way: &mut BTreeSet<ControlEvent>) {
-    for consequence in then.drain(..) {
-        let next = match consequence {
-            Consequence::Message(message) => message,
-            Consequence::Begin { flow, .. } => ControlEvent::Sent(flow),
-            Consequence::UnderWay(flow) => ControlEvent::Arrived(flow),
+/// Moves the effects to the events under way.
+fn take(effects: &mut Vec<Effect>, under_way: &mut BTreeSet<ControlEvent>) {
+    for effect in effects.drain(..) {
+        let next = match effect {
+            Effect::Message(message) => message,
+            Effect::Begin { flow, .. } => ControlEvent::Sent(flow),
+            Effect::UnderWay(flow) => ControlEvent::Arrived(flow),
         };
         assert!(under_way.insert(next), "{next:?} is under way twice");
     }

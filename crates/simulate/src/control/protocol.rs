@@ -1,6 +1,6 @@
 //! Control protocol as a state machine without time.
 //!
-//! Messages may arrive in any order. Each event returns its consequences; the engine, or the test
+//! Messages may arrive in any order. Each event returns its effects; the engine, or the test
 //! that enumerates all interleavings, decides when they happen.
 
 use std::collections::VecDeque;
@@ -24,9 +24,9 @@ pub(super) enum ControlEvent {
     Grant(u32),
 }
 
-/// Consequence of an event.
+/// Effect of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Consequence {
+pub(super) enum Effect {
     /// A message is sent.
     Message(ControlEvent),
     /// A flow begins. Under a fresh grant, the laser is tuned and the receiver locks first.
@@ -80,7 +80,7 @@ pub(super) struct ProtocolState {
 
 impl ProtocolState {
     pub(super) fn new(flows: &TransceiverFlows) -> ProtocolState {
-        let ports = flows.of_transmitter.len();
+        let ports = flows.flows_of_transmitter.len();
         ProtocolState {
             sent: vec![0; ports],
             senders: vec![Sender::Idle; ports],
@@ -92,48 +92,53 @@ impl ProtocolState {
     }
 
     /// Starts every transmitter whose first flow is ready.
-    pub(super) fn open(&mut self, flows: &TransceiverFlows, then: &mut Vec<Consequence>) {
+    pub(super) fn open(&mut self, flows: &TransceiverFlows, effects: &mut Vec<Effect>) {
         for transmitter in 0..self.senders.len() as u32 {
-            self.go_on(flows, transmitter, then);
+            self.start_next(flows, transmitter, effects);
         }
     }
 
-    /// Updates the state for an event and appends the consequences.
+    /// Updates the state for an event and appends the effects.
     pub(super) fn handle(
         &mut self,
         flows: &TransceiverFlows,
-        happening: ControlEvent,
-        then: &mut Vec<Consequence>,
+        event: ControlEvent,
+        effects: &mut Vec<Effect>,
     ) {
-        match happening {
+        match event {
             ControlEvent::Request(flow) => {
                 let receiver = flows.flows[flow as usize].receiver();
                 self.receivers[receiver as usize].queue.push_back(flow);
-                self.serve(flows, receiver, then);
+                self.serve(flows, receiver, effects);
             }
-            ControlEvent::Grant(flow) => self.granted(flows, flow, then),
-            ControlEvent::Sent(flow) => self.sent(flows, flow, then),
-            ControlEvent::Arrived(flow) => self.deliver(flows, flow, then),
+            ControlEvent::Grant(flow) => self.granted(flows, flow, effects),
+            ControlEvent::Sent(flow) => self.sent(flows, flow, effects),
+            ControlEvent::Arrived(flow) => self.deliver(flows, flow, effects),
             ControlEvent::Release { receiver, .. } => {
                 self.receivers[receiver as usize].released = true;
-                self.free(flows, receiver, then);
+                self.free(flows, receiver, effects);
             }
             ControlEvent::Revoke {
                 transmitter,
                 receiver,
-            } => self.revoked(flows, transmitter, receiver, then),
+            } => self.revoked(flows, transmitter, receiver, effects),
         }
     }
 
     /// Returns the next flow of a transmitter.
     fn first(&self, flows: &TransceiverFlows, transmitter: u32) -> Option<u32> {
-        let own = &flows.of_transmitter[transmitter as usize];
-        own.get(self.sent[transmitter as usize] as usize).copied()
+        let queue = &flows.flows_of_transmitter[transmitter as usize];
+        queue.get(self.sent[transmitter as usize] as usize).copied()
     }
 
     /// Requests the next flow of a transmitter, or begins the flow on a kept circuit, if its data
     /// are present.
-    fn go_on(&mut self, flows: &TransceiverFlows, transmitter: u32, then: &mut Vec<Consequence>) {
+    fn start_next(
+        &mut self,
+        flows: &TransceiverFlows,
+        transmitter: u32,
+        effects: &mut Vec<Effect>,
+    ) {
         let Some(flow) = self.first(flows, transmitter) else {
             return;
         };
@@ -143,9 +148,9 @@ impl ProtocolState {
         match self.senders[transmitter as usize] {
             Sender::Idle => {
                 self.senders[transmitter as usize] = Sender::Asking { yields: false };
-                then.push(Consequence::Message(ControlEvent::Request(flow)));
+                effects.push(Effect::Message(ControlEvent::Request(flow)));
             }
-            Sender::Keeping => self.begin(flows, flow, false, then),
+            Sender::Keeping => self.begin(flows, flow, false, effects),
             Sender::Asking { .. } | Sender::Sending { .. } => {}
         }
     }
@@ -155,91 +160,91 @@ impl ProtocolState {
         flows: &TransceiverFlows,
         flow: u32,
         yields: bool,
-        then: &mut Vec<Consequence>,
+        effects: &mut Vec<Effect>,
     ) {
         let ends = flows.flows[flow as usize];
         let sender = &mut self.senders[ends.transmitter() as usize];
         let fresh = *sender != Sender::Keeping;
         *sender = Sender::Sending { yields };
         self.receivers[ends.receiver() as usize].arriving += 1;
-        then.push(Consequence::Begin { flow, fresh });
+        effects.push(Effect::Begin { flow, fresh });
     }
 
-    fn granted(&mut self, flows: &TransceiverFlows, flow: u32, then: &mut Vec<Consequence>) {
+    fn granted(&mut self, flows: &TransceiverFlows, flow: u32, effects: &mut Vec<Effect>) {
         let transmitter = flows.flows[flow as usize].transmitter();
         let sender = self.senders[transmitter as usize];
         let yields = sender == Sender::Asking { yields: true };
-        self.begin(flows, flow, yields, then);
+        self.begin(flows, flow, yields, effects);
     }
 
     /// Keeps the circuit for the next flow, or releases the receiver.
-    fn sent(&mut self, flows: &TransceiverFlows, flow: u32, then: &mut Vec<Consequence>) {
+    fn sent(&mut self, flows: &TransceiverFlows, flow: u32, effects: &mut Vec<Effect>) {
         let ends = flows.flows[flow as usize];
         let transmitter = ends.transmitter() as usize;
         self.sent[transmitter] += 1;
-        then.push(Consequence::UnderWay(flow));
+        effects.push(Effect::UnderWay(flow));
         let yields = self.senders[transmitter] == Sender::Sending { yields: true };
         if ends.keeps && !yields {
             self.senders[transmitter] = Sender::Keeping;
         } else {
             self.senders[transmitter] = Sender::Idle;
-            then.push(Consequence::Message(ControlEvent::Release {
+            effects.push(Effect::Message(ControlEvent::Release {
                 transmitter: ends.transmitter(),
                 receiver: ends.receiver(),
             }));
         }
-        self.go_on(flows, ends.transmitter(), then);
+        self.start_next(flows, ends.transmitter(), effects);
     }
 
     /// Notes an arrival and starts flows that needed it.
-    fn deliver(&mut self, flows: &TransceiverFlows, flow: u32, then: &mut Vec<Consequence>) {
+    fn deliver(&mut self, flows: &TransceiverFlows, flow: u32, effects: &mut Vec<Effect>) {
         self.arrived += 1;
-        for &join in flows.feeds.of(flow) {
+        for &join in flows.feeds.members(flow) {
             self.join_needs[join as usize] -= 1;
             if self.join_needs[join as usize] > 0 {
                 continue;
             }
-            for &waiter in flows.waiters.of(join) {
+            for &waiter in flows.waiters.members(join) {
                 self.flow_needs[waiter as usize] -= 1;
                 let transmitter = flows.flows[waiter as usize].transmitter();
                 if self.first(flows, transmitter) == Some(waiter) {
-                    self.go_on(flows, transmitter, then);
+                    self.start_next(flows, transmitter, effects);
                 }
             }
         }
         let receiver = flows.flows[flow as usize].receiver();
         self.receivers[receiver as usize].arriving -= 1;
-        self.free(flows, receiver, then);
+        self.free(flows, receiver, effects);
     }
 
     /// Frees a receiver that was released and has received all data.
-    fn free(&mut self, flows: &TransceiverFlows, receiver: u32, then: &mut Vec<Consequence>) {
-        let own = &mut self.receivers[receiver as usize];
-        if own.released && own.arriving == 0 {
-            own.holder = None;
-            own.released = false;
-            self.serve(flows, receiver, then);
+    fn free(&mut self, flows: &TransceiverFlows, receiver: u32, effects: &mut Vec<Effect>) {
+        let state = &mut self.receivers[receiver as usize];
+        if state.released && state.arriving == 0 {
+            state.holder = None;
+            state.released = false;
+            self.serve(flows, receiver, effects);
         }
     }
 
     /// Grants a free receiver to the first request in its queue, or revokes a kept circuit.
-    fn serve(&mut self, flows: &TransceiverFlows, receiver: u32, then: &mut Vec<Consequence>) {
-        let own = &mut self.receivers[receiver as usize];
-        match own.holder {
+    fn serve(&mut self, flows: &TransceiverFlows, receiver: u32, effects: &mut Vec<Effect>) {
+        let state = &mut self.receivers[receiver as usize];
+        match state.holder {
             None => {
-                if let Some(flow) = own.queue.pop_front() {
+                if let Some(flow) = state.queue.pop_front() {
                     let ends = flows.flows[flow as usize];
-                    own.holder = Some(ends.transmitter());
-                    own.kept = ends.keeps;
-                    own.revoked = false;
-                    then.push(Consequence::Message(ControlEvent::Grant(flow)));
-                    self.serve(flows, receiver, then);
+                    state.holder = Some(ends.transmitter());
+                    state.kept = ends.keeps;
+                    state.revoked = false;
+                    effects.push(Effect::Message(ControlEvent::Grant(flow)));
+                    self.serve(flows, receiver, effects);
                 }
             }
             Some(transmitter) => {
-                if own.kept && !own.revoked && !own.released && !own.queue.is_empty() {
-                    own.revoked = true;
-                    then.push(Consequence::Message(ControlEvent::Revoke {
+                if state.kept && !state.revoked && !state.released && !state.queue.is_empty() {
+                    state.revoked = true;
+                    effects.push(Effect::Message(ControlEvent::Revoke {
                         transmitter,
                         receiver,
                     }));
@@ -256,7 +261,7 @@ impl ProtocolState {
         flows: &TransceiverFlows,
         transmitter: u32,
         receiver: u32,
-        then: &mut Vec<Consequence>,
+        effects: &mut Vec<Effect>,
     ) {
         let of_first = self.first(flows, transmitter);
         if of_first.is_none_or(|flow| flows.flows[flow as usize].receiver() != receiver) {
@@ -267,7 +272,7 @@ impl ProtocolState {
             Sender::Asking { yields } | Sender::Sending { yields } => *yields = true,
             Sender::Keeping => {
                 *sender = Sender::Idle;
-                then.push(Consequence::Message(ControlEvent::Release {
+                effects.push(Effect::Message(ControlEvent::Release {
                     transmitter,
                     receiver,
                 }));

@@ -80,8 +80,8 @@ impl Live for DrivenPackets<'_> {
         number: u32,
         message: ReadyMessage,
     ) -> Result<Option<MessageTimes>, SimulationError> {
-        if let Some(own) = message.to_itself() {
-            return Ok(Some(own));
+        if let Some(times) = message.to_itself() {
+            return Ok(Some(times));
         }
         if number >= FIRST_STREAM {
             return Err(PacketError::TooMany.into());
@@ -115,10 +115,10 @@ impl Live for DrivenPackets<'_> {
     fn close(mut self: Box<Self>, time: Time) -> Result<Details, SimulationError> {
         let links = self.network.links().len();
         let placement = &self.built.placement;
-        let found = self.built.engine.outcome(time.ps(), placement, links)?;
+        let outcome = self.built.engine.outcome(time.ps(), placement, links)?;
         Ok(BusiestLink::of_links(
             self.network,
-            &found.links.bytes,
+            &outcome.links.bytes,
             time,
         ))
     }

@@ -160,8 +160,8 @@ impl<R: Routes> PacketEngine<R> {
         let parts = setup.partition.parts as usize;
         // About five events happen per port and chunk time; each bucket then holds a few dozen of
         // them.
-        let own = (ports.len() / parts).max(1);
-        let shift = 9 + (40_000 / own).max(1).ilog2().min(5);
+        let ports_of_part = (ports.len() / parts).max(1);
+        let shift = 9 + (40_000 / ports_of_part).max(1).ilog2().min(5);
         let mut engine = PacketEngine {
             nics: setup.injection.iter().map(|&link| Nic::new(link)).collect(),
             setup,
@@ -202,9 +202,9 @@ impl<R: Routes> PacketEngine<R> {
     fn plan(&mut self) {
         let terminals = self.nics.len() as u32;
         let part_of = &self.setup.partition.part_of_terminal;
-        let own = |terminal: &u32| part_of[*terminal as usize] == self.part;
+        let is_own = |terminal: &u32| part_of[*terminal as usize] == self.part;
         for stream in 0..self.streams.len() {
-            for terminal in (0..terminals).filter(own) {
+            for terminal in (0..terminals).filter(is_own) {
                 interrupt::check();
                 let time = self.streams[stream].first(terminal);
                 let traffic = self.streams[stream].traffic();
@@ -216,7 +216,7 @@ impl<R: Routes> PacketEngine<R> {
             }
         }
         if let Some(steps) = &self.steps {
-            for rank in (0..terminals).filter(|&rank| own(&steps.terminal(rank))) {
+            for rank in (0..terminals).filter(|&rank| is_own(&steps.terminal(rank))) {
                 interrupt::check();
                 self.event_queue
                     .push(self.setup.begin, EventKind::Begin, rank);

@@ -299,9 +299,9 @@ fn sort_few(events: &[PacketEvent], shift: u32, sorted: &mut Vec<PacketEvent>) {
     }
     let mut later = 0;
     for count in place.iter_mut().rev() {
-        let own = *count;
+        let of_span = *count;
         *count = later;
-        later += own;
+        later += of_span;
     }
     sorted.clear();
     sorted.resize(events.len(), PacketEvent { when: 0, what: 0 });

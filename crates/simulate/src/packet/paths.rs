@@ -39,7 +39,7 @@ pub(super) struct PathRoutes<'a> {
     /// Pairs of successive links at which the channel changes, sorted.
     breaks: Vec<(u32, u32)>,
     /// Per rank, its own injection and ejection port; empty if terminals have links of the network.
-    own: Vec<(u32, u32)>,
+    rank_ports: Vec<(u32, u32)>,
     /// Buffer for the route that was asked for last.
     route: Vec<u32>,
     /// Per message, its links and their channels.
@@ -57,7 +57,7 @@ pub(super) fn machine<'a>(
         network,
         channels: 1,
         breaks: Vec::new(),
-        own: Vec::new(),
+        rank_ports: Vec::new(),
         route: Vec::new(),
         paths: Vec::new(),
     };
@@ -100,11 +100,11 @@ pub(super) fn machine<'a>(
         .filter_map(|links| links.first())
         .copied()
         .collect();
-    let mut own = Vec::new();
+    let mut rank_ports = Vec::new();
     if !direct {
         injection.clear();
         for (rank, (out, into)) in (0..).zip(leaving.iter().zip(&coming)) {
-            own.push((ports.len() as u32, ports.len() as u32 + 1));
+            rank_ports.push((ports.len() as u32, ports.len() as u32 + 1));
             injection.push(ports.len() as u32);
             for (links, class) in [(out, LinkClass::Injection), (into, LinkClass::Ejection)] {
                 let fastest = links
@@ -118,7 +118,7 @@ pub(super) fn machine<'a>(
             }
         }
     }
-    routes.own = own;
+    routes.rank_ports = rank_ports;
     if let Some(most) = options.virtual_channels {
         routes.channels = routes.channels.min(most);
     }
@@ -260,7 +260,7 @@ impl Routes for PathRoutes<'_> {
         self.network.route(source, destination, &mut route);
         let mut path = std::mem::take(&mut self.paths[message]);
         path.clear();
-        if let Some(&(into, _)) = self.own.get(source as usize) {
+        if let Some(&(into, _)) = self.rank_ports.get(source as usize) {
             path.push((into, 0));
         }
         let (mut channel, mut last) = (0, NONE);
@@ -269,7 +269,7 @@ impl Routes for PathRoutes<'_> {
             last = link;
             path.push((link, channel.min(self.channels - 1)));
         }
-        if let Some(&(_, out)) = self.own.get(destination as usize) {
+        if let Some(&(_, out)) = self.rank_ports.get(destination as usize) {
             path.push((out, 0));
         }
         self.paths[message] = path;

@@ -150,7 +150,8 @@ fn placement(text: &str) -> Result<RankPlacement, String> {
             RankPlacement::Shuffled(whole(seed.trim_start_matches('-'), 0, u64::MAX)?)
         }
         _ => {
-            let terminals: Option<Vec<u32>> = text.split('-').map(|one| one.parse().ok()).collect();
+            let terminals: Option<Vec<u32>> =
+                text.split('-').map(|number| number.parse().ok()).collect();
             let problem = "must be natural, shuffled-SEED, or all terminals joined by -";
             RankPlacement::Given(terminals.ok_or(problem)?)
         }

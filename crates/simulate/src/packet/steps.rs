@@ -49,7 +49,7 @@ struct IssueColumns {
 /// Progress of a schedule for the ranks of one part, its *own* ranks.
 pub(super) struct ScheduleProgress {
     columns: Arc<IssueColumns>,
-    own: usize,
+    own_ranks: usize,
     /// Per rank, its place among the own ranks.
     own_index: Vec<u32>,
     /// Per step and own rank, the number of messages that have not arrived.
@@ -117,7 +117,7 @@ impl ScheduleProgress {
             ..RankProgress::default()
         };
         Ok(ScheduleProgress {
-            own: ranks,
+            own_ranks: ranks,
             own_index: (0..ranks as u32).collect(),
             expected,
             progress: (0..ranks).map(progress).collect(),
@@ -134,24 +134,24 @@ impl ScheduleProgress {
         }
         let part = |part: u8| {
             let columns = Arc::clone(&self.columns);
-            let own: Vec<usize> = (0..columns.ranks)
+            let own_ranks: Vec<usize> = (0..columns.ranks)
                 .filter(|&rank| part_of[columns.place[rank] as usize] == part)
                 .collect();
             let mut own_index = vec![0; columns.ranks];
-            for (place, &rank) in (0..).zip(&own) {
+            for (place, &rank) in (0..).zip(&own_ranks) {
                 interrupt::check();
                 own_index[rank] = place;
             }
-            let mut expected = Vec::with_capacity(columns.steps * own.len());
+            let mut expected = Vec::with_capacity(columns.steps * own_ranks.len());
             for row in self.expected.chunks(columns.ranks) {
-                expected.extend(own.iter().map(|&rank| row[rank]));
+                expected.extend(own_ranks.iter().map(|&rank| row[rank]));
             }
             ScheduleProgress {
-                own: own.len(),
+                own_ranks: own_ranks.len(),
                 own_index,
                 expected,
                 progress: self.progress.clone(),
-                unfinished: own.len(),
+                unfinished: own_ranks.len(),
                 times: self.times.clone(),
                 columns,
             }
@@ -178,9 +178,9 @@ impl ScheduleProgress {
             };
             columns.start.push(Time::from_ps(start));
             columns.end.push(Time::from_ps(end));
-            let own = &self.columns;
-            let (first, next) = (step * own.ranks, (step + 1) * own.ranks);
-            let messages = own.first[next] - own.first[first];
+            let issued = &self.columns;
+            let (first, next) = (step * issued.ranks, (step + 1) * issued.ranks);
+            let messages = issued.first[next] - issued.first[first];
             columns.messages.push(messages.into());
             before = end;
         }
@@ -199,7 +199,7 @@ impl ScheduleProgress {
     }
 
     /// Returns whether every own rank has finished all steps.
-    pub(super) fn finished(&self) -> bool {
+    pub(super) fn is_finished(&self) -> bool {
         self.unfinished == 0
     }
 
@@ -212,7 +212,12 @@ impl ScheduleProgress {
     }
 
     /// Notes that a message has left a terminal.
-    pub(super) fn left(&mut self, terminal: u32, time: u64, orders: &mut Vec<IssuedMessage>) {
+    pub(super) fn note_departure(
+        &mut self,
+        terminal: u32,
+        time: u64,
+        orders: &mut Vec<IssuedMessage>,
+    ) {
         let rank = self.columns.rank_at[terminal as usize] as usize;
         let progress = &mut self.progress[rank];
         progress.leaving -= 1;
@@ -223,7 +228,7 @@ impl ScheduleProgress {
     }
 
     /// Notes that a message of a step has arrived at a terminal.
-    pub(super) fn arrived(
+    pub(super) fn note_arrival(
         &mut self,
         terminal: u32,
         step: u32,
@@ -234,7 +239,7 @@ impl ScheduleProgress {
         let step = step as usize;
         self.times[step].1 = self.times[step].1.max(time);
         let place = self.own_index[rank] as usize;
-        let expected = &mut self.expected[step * self.own + place];
+        let expected = &mut self.expected[step * self.own_ranks + place];
         *expected -= 1;
         let progress = &mut self.progress[rank];
         if progress.step == step && *expected == 0 && progress.leaving == 0 {
@@ -271,7 +276,7 @@ impl ScheduleProgress {
                 }
             }
             let place = self.own_index[rank] as usize;
-            let expected = self.expected[progress.step * self.own + place];
+            let expected = self.expected[progress.step * self.own_ranks + place];
             if progress.leaving > 0 || expected > 0 {
                 break;
             }

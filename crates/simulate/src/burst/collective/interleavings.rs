@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::path::HeldChannels;
-use super::phases::{Limits, PathPhase, PhaseMessage, Round, group};
+use super::phases::{PathPhase, PhaseLimits, PhaseMessage, Round, group_rounds};
 use super::run::acquire;
 use crate::burst::engine::BurstEngine;
 use crate::burst::settings::BurstSettings;
@@ -40,7 +40,7 @@ fn case(network: &str, jobs: &[&[&[(u32, u32)]]], ports: u32, path_by_path: bool
         step: 0,
         transfers: vec![0],
     };
-    let limits = Limits {
+    let limits = PhaseLimits {
         ports,
         paths: usize::MAX,
     };
@@ -48,7 +48,7 @@ fn case(network: &str, jobs: &[&[&[(u32, u32)]]], ports: u32, path_by_path: bool
         let rounds = rounds
             .iter()
             .map(|round| round.iter().map(message).collect::<Round>());
-        group(rounds, limits)
+        group_rounds(rounds, limits)
     };
     JobsCase {
         network: BurstNetwork::of(&Medium::parse(network).unwrap()).unwrap(),

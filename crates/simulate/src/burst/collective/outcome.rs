@@ -123,37 +123,39 @@ crate::columns! {
 }
 
 impl ReplicationSums {
-    fn of(one: &Replication) -> ReplicationSums {
-        let sum = |of: fn(&JobRun) -> u64| one.jobs.iter().map(of).sum();
+    fn of(replication: &Replication) -> ReplicationSums {
+        let sum = |value: fn(&JobRun) -> u64| replication.jobs.iter().map(value).sum();
         ReplicationSums {
-            time: one.time,
+            time: replication.time,
             blocked: sum(|job| job.blocked),
             phases: sum(|job| job.phases.into()),
             degraded: sum(|job| job.degraded.into()),
             waited: Time::from_ps(sum(|job| job.waited.ps())),
-            bursts: one.bursts.offered,
-            bursts_lost: one.bursts.lost,
+            bursts: replication.bursts.offered,
+            bursts_lost: replication.bursts.lost,
         }
     }
 }
 
 impl JobFailures {
     fn of(replications: &[Replication]) -> JobFailures {
-        let jobs = replications.first().map_or(0, |one| one.jobs.len());
+        let jobs = replications.first().map_or(0, |run| run.jobs.len());
         let mut failures = JobFailures {
             shape: vec![("run", replications.len()), ("job", jobs)],
             ..JobFailures::default()
         };
         for failure in replications
             .iter()
-            .flat_map(|one| &one.jobs)
+            .flat_map(|run| &run.jobs)
             .map(|job| job.failure)
         {
-            failures.step.push(failure.map(|one| one.step));
-            failures.source.push(failure.map(|one| one.hosts.0));
-            failures.destination.push(failure.map(|one| one.hosts.1));
-            failures.tries.push(failure.map(|one| one.tries));
-            failures.at.push(failure.map(|one| one.at));
+            failures.step.push(failure.map(|failure| failure.step));
+            failures.source.push(failure.map(|failure| failure.hosts.0));
+            failures
+                .destination
+                .push(failure.map(|failure| failure.hosts.1));
+            failures.tries.push(failure.map(|failure| failure.tries));
+            failures.at.push(failure.map(|failure| failure.at));
         }
         failures
     }
@@ -163,7 +165,7 @@ impl CollectiveOutcome {
     pub(super) fn new(network: String, replications: Vec<Replication>) -> CollectiveOutcome {
         let times: Vec<f64> = replications
             .iter()
-            .filter_map(|one| Some(one.time?.seconds()))
+            .filter_map(|run| Some(run.time?.seconds()))
             .collect();
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         let half = interval::half_width(&times);
@@ -192,15 +194,15 @@ pub fn executed(schedule: &Schedule, delivered: &[Delivered]) -> Schedule {
     let mut made = Schedule::new(schedule.collective);
     made.reserve(delivered.len());
     let mut open = None;
-    for one in delivered {
-        let inside = open
-            .as_ref()
-            .is_some_and(|step: &std::ops::Range<usize>| step.contains(&(one.transfer as usize)));
+    for delivery in delivered {
+        let inside = open.as_ref().is_some_and(|step: &std::ops::Range<usize>| {
+            step.contains(&(delivery.transfer as usize))
+        });
         if !inside {
-            open = step_of(one.transfer).map(|step| schedule.step(step));
+            open = step_of(delivery.transfer).map(|step| schedule.step(step));
             made.begin_step();
         }
-        made.push(schedule.transfer(one.transfer as usize));
+        made.push(schedule.transfer(delivery.transfer as usize));
     }
     made
 }

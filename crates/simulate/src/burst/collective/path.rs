@@ -26,7 +26,7 @@ struct HeldChannel {
 impl BurstEngine<'_> {
     /// Prepares the engine for lightpaths. Call it first: under JET, bursts may be reserved for
     /// later than a lightpath that is set up now.
-    pub(super) fn expect_paths(&mut self) {
+    pub(super) fn allow_lightpaths(&mut self) {
         if self.settings.signalling == Signalling::Jet {
             let links = self.network.links().len();
             self.links = ChannelGroups::new(links, self.network.wavelengths(), true);
@@ -38,7 +38,7 @@ impl BurstEngine<'_> {
         let network = self.network;
         let (from, to) = (network.node(from), network.node(to));
         let routes = network.routes(from, to);
-        let route = &routes[self.choose_way(routes)];
+        let route = &routes[self.choose_route(routes)];
         let now = self.now;
         self.spans.clear();
         self.spans.extend(route.iter().map(|&group| Span {
@@ -46,7 +46,7 @@ impl BurstEngine<'_> {
             from: now,
             until: NEVER,
         }));
-        let Ok(chosen) = self.choose_route(from * network.nodes() + to) else {
+        let Ok(chosen) = self.assign_wavelengths(from * network.nodes() + to) else {
             return false;
         };
         for hop in 0..route.len() {
@@ -67,8 +67,8 @@ impl BurstEngine<'_> {
     pub(super) fn release(&mut self, held: &mut HeldChannels) {
         let now = self.now;
         for channel in held.channels.drain(..) {
-            let of = self.pool(channel.converter);
-            of.release(channel.group, channel.number, now);
+            let groups = self.groups(channel.converter);
+            groups.release(channel.group, channel.number, now);
         }
         held.propagation_ps.clear();
     }
@@ -76,13 +76,13 @@ impl BurstEngine<'_> {
     /// Reverts lightpaths that were set up at the present time.
     pub(super) fn undo(&mut self, held: &mut HeldChannels) {
         for channel in held.channels.drain(..).rev() {
-            let of = self.pool(channel.converter);
-            of.undo(channel.group, channel.number, channel.before);
+            let groups = self.groups(channel.converter);
+            groups.undo(channel.group, channel.number, channel.before);
         }
         held.propagation_ps.clear();
     }
 
-    fn pool(&mut self, converters: bool) -> &mut ChannelGroups {
+    fn groups(&mut self, converters: bool) -> &mut ChannelGroups {
         match converters {
             true => &mut self.converters,
             false => &mut self.links,
@@ -93,7 +93,7 @@ impl BurstEngine<'_> {
 impl HeldChannels {
     fn take(
         &mut self,
-        of: &mut ChannelGroups,
+        groups: &mut ChannelGroups,
         converter: bool,
         span: &Span,
         number: u32,
@@ -103,8 +103,8 @@ impl HeldChannels {
             converter,
             group: span.group,
             number,
-            before: of.horizon(span.group, number),
+            before: groups.horizon(span.group, number),
         });
-        of.take(span, number, now);
+        groups.take(span, number, now);
     }
 }

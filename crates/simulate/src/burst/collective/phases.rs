@@ -43,7 +43,7 @@ pub(super) struct PathPhase {
 
 /// Limits of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(super) struct PhaseLimits {
     /// Maximum number of lightpaths of one host.
     pub(super) ports: u32,
     /// Maximum number of lightpaths of all hosts.
@@ -75,7 +75,7 @@ impl PathPhase {
     }
 
     /// Returns whether the phase stays within the limits with these pairs added.
-    fn holds(&self, pairs: &BTreeSet<Pair>, limits: Limits) -> bool {
+    fn fits(&self, pairs: &BTreeSet<Pair>, limits: PhaseLimits) -> bool {
         let all: BTreeSet<Pair> = self.paths.keys().chain(pairs).copied().collect();
         all.len() <= limits.paths && degree(all) <= limits.ports
     }
@@ -87,15 +87,15 @@ impl PathPhase {
 
     /// Returns the next smaller limits: one port fewer, or half the lightpaths if hosts have one
     /// port each; `None` for a single lightpath.
-    pub(super) fn fewer(&self) -> Option<Limits> {
+    pub(super) fn reduced_limits(&self) -> Option<PhaseLimits> {
         let paths = self.paths.len();
         match self.ports() {
             0 | 1 if paths < 2 => None,
-            0 | 1 => Some(Limits {
+            0 | 1 => Some(PhaseLimits {
                 ports: 1,
                 paths: paths.div_ceil(2),
             }),
-            ports => Some(Limits {
+            ports => Some(PhaseLimits {
                 ports: ports - 1,
                 paths,
             }),
@@ -153,12 +153,15 @@ pub(super) fn rounds(job: &Job<'_>) -> Result<Vec<Round>, BurstError> {
 }
 
 /// Groups rounds into phases, in order.
-pub(super) fn group(rounds: impl IntoIterator<Item = Round>, limits: Limits) -> Vec<PathPhase> {
+pub(super) fn group_rounds(
+    rounds: impl IntoIterator<Item = Round>,
+    limits: PhaseLimits,
+) -> Vec<PathPhase> {
     let mut phases: Vec<PathPhase> = Vec::new();
     for part in rounds.into_iter().flat_map(|round| cut(round, limits)) {
         let pairs = part.iter().map(PhaseMessage::pair).collect();
         match phases.last_mut() {
-            Some(open) if open.holds(&pairs, limits) => open.add(part),
+            Some(open) if open.fits(&pairs, limits) => open.add(part),
             _ => {
                 let mut phase = PathPhase::default();
                 phase.add(part);
@@ -170,7 +173,7 @@ pub(super) fn group(rounds: impl IntoIterator<Item = Round>, limits: Limits) -> 
 }
 
 /// Cuts a round into parts within the limits by the rule of this module.
-fn cut(round: Round, limits: Limits) -> Vec<Round> {
+fn cut(round: Round, limits: PhaseLimits) -> Vec<Round> {
     let pairs: BTreeSet<Pair> = round.iter().map(PhaseMessage::pair).collect();
     let mut met: Vec<BTreeMap<u32, u32>> = Vec::new();
     let mut sizes: Vec<usize> = Vec::new();

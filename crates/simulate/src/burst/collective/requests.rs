@@ -29,7 +29,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::beside::Beside;
+use super::loaded_network::LoadedNetwork;
 use super::path::HeldChannels;
 use super::settings::Congestion;
 use crate::SimulationError;
@@ -77,7 +77,7 @@ struct RequestedMessage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RequestEvent {
     /// The wait after a blocked request is over.
-    Ask,
+    Retry,
     /// The first message has arrived.
     Arrived,
     /// The wavelengths are free again.
@@ -90,9 +90,9 @@ enum LightPathState {
     #[default]
     Dark,
     /// Requested, waiting for ports.
-    Asking,
+    WaitingForPorts,
     /// Waiting after a blocked request.
-    AfterBlocking,
+    BackingOff,
     /// Up, sending the first of the messages.
     Up,
     /// Being released.
@@ -113,17 +113,17 @@ struct RequestedPath {
 /// Network with lightpaths on request.
 pub struct OnRequest<'a> {
     congestion: &'a Congestion,
-    beside: Beside<'a>,
+    loaded: LoadedNetwork<'a>,
     paths: BTreeMap<HostPair, RequestedPath>,
     /// Per pair of hosts, lower first, the number of directions that are up or being released.
-    up: BTreeMap<HostPair, u32>,
+    active_directions: BTreeMap<HostPair, u32>,
     /// Per host, the number of hosts that it has lightpaths with.
     ports: Vec<u32>,
     /// Per host, the directions that wait for ports, in the order of their first requests.
-    asking: Vec<BTreeSet<(u64, HostPair)>>,
+    waiting_for_ports: Vec<BTreeSet<(u64, HostPair)>>,
     queue: EventQueue<(HostPair, RequestEvent)>,
-    asked: u64,
-    now_up: u32,
+    requests: u64,
+    active_circuits: u32,
     used: RequestUse,
 }
 
@@ -143,14 +143,14 @@ impl<'a> OnRequest<'a> {
         let hosts = network.hosts() as usize;
         Ok(OnRequest {
             congestion,
-            beside: Beside::new(network, work, settings, congestion, 0)?,
+            loaded: LoadedNetwork::new(network, work, settings, congestion, 0)?,
             paths: BTreeMap::new(),
-            up: BTreeMap::new(),
+            active_directions: BTreeMap::new(),
             ports: vec![0; hosts],
-            asking: vec![BTreeSet::new(); hosts],
+            waiting_for_ports: vec![BTreeSet::new(); hosts],
             queue: EventQueue::default(),
-            asked: 0,
-            now_up: 0,
+            requests: 0,
+            active_circuits: 0,
             used: RequestUse::default(),
         })
     }
@@ -158,7 +158,7 @@ impl<'a> OnRequest<'a> {
 
 impl Live for OnRequest<'_> {
     fn ranks(&self) -> Option<u32> {
-        Some(self.beside.engine.network.hosts())
+        Some(self.loaded.engine.network.hosts())
     }
 
     fn send(
@@ -166,13 +166,13 @@ impl Live for OnRequest<'_> {
         number: u32,
         message: ReadyMessage,
     ) -> Result<Option<MessageTimes>, SimulationError> {
-        if let Some(own) = message.to_itself() {
-            return Ok(Some(own));
+        if let Some(times) = message.to_itself() {
+            return Ok(Some(times));
         }
         let direction = (message.source, message.destination);
-        self.beside
-            .run_until(self.beside.start + message.ready.ps())?;
-        let asked = self.beside.engine.now;
+        self.loaded
+            .run_until(self.loaded.start + message.ready.ps())?;
+        let asked = self.loaded.engine.now;
         let path = self.paths.entry(direction).or_default();
         path.messages.push_back(RequestedMessage {
             number,
@@ -180,26 +180,26 @@ impl Live for OnRequest<'_> {
             asked,
         });
         if path.state == LightPathState::Dark {
-            self.begin_asking(direction)?;
+            self.begin_request(direction)?;
         }
         Ok(None)
     }
 
     fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
         let first = self.queue.next_time();
-        Ok(first.map(|at| Time::from_ps(at - self.beside.start)))
+        Ok(first.map(|at| Time::from_ps(at - self.loaded.start)))
     }
 
     fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
         let Some((at, (direction, event))) = self.queue.pop() else {
             return Ok(());
         };
-        self.beside.run_until(at)?;
+        self.loaded.run_until(at)?;
         match event {
-            RequestEvent::Ask => self.ask_when_possible(direction)?,
+            RequestEvent::Retry => self.request(direction)?,
             RequestEvent::Arrived => {
                 let arrived = self.arrive(direction)?;
-                let time = self.beside.elapsed();
+                let time = self.loaded.elapsed();
                 happened.extend(arrived.map(|message| MessageEvent::arrival(message, time)));
             }
             RequestEvent::Released => self.end(direction)?,
@@ -208,7 +208,7 @@ impl Live for OnRequest<'_> {
     }
 
     fn close(self: Box<Self>, _time: Time) -> Result<Details, SimulationError> {
-        let bursts = self.beside.engine.tally.total;
+        let bursts = self.loaded.engine.tally.total;
         Ok(Details::default().with(RequestUse {
             bursts: bursts.offered,
             bursts_lost: bursts.lost,
@@ -223,43 +223,43 @@ impl OnRequest<'_> {
     }
 
     fn after(&self, duration: Time) -> Result<Time, BurstError> {
-        Ok(Time::from_ps(self.beside.engine.now).plus(duration)?)
+        Ok(Time::from_ps(self.loaded.engine.now).plus(duration)?)
     }
 
-    fn begin_asking(&mut self, direction: HostPair) -> Result<(), BurstError> {
-        self.asked += 1;
-        let order = self.asked;
+    fn begin_request(&mut self, direction: HostPair) -> Result<(), BurstError> {
+        self.requests += 1;
+        let order = self.requests;
         if let Some(path) = self.paths.get_mut(&direction) {
             (path.order, path.blocked) = (order, 0);
         }
-        self.ask_when_possible(direction)
+        self.request(direction)
     }
 
     /// Requests the lightpath from the network, or lets it wait for ports.
-    fn ask_when_possible(&mut self, direction: HostPair) -> Result<(), BurstError> {
+    fn request(&mut self, direction: HostPair) -> Result<(), BurstError> {
         let (from, to) = direction;
         let has_port = |host: u32| self.ports[host as usize] < self.congestion.ports;
-        let joined = self.up.contains_key(&pair(direction));
+        let joined = self.active_directions.contains_key(&pair(direction));
         let possible = joined || (has_port(from) && has_port(to));
         let Some(path) = self.paths.get_mut(&direction) else {
             return Ok(());
         };
         let entry = (path.order, direction);
         if !possible {
-            path.state = LightPathState::Asking;
+            path.state = LightPathState::WaitingForPorts;
             for end in [from, to] {
-                self.asking[end as usize].insert(entry);
+                self.waiting_for_ports[end as usize].insert(entry);
             }
             return Ok(());
         }
         for end in [from, to] {
-            self.asking[end as usize].remove(&entry);
+            self.waiting_for_ports[end as usize].remove(&entry);
         }
-        if self.beside.engine.open(from, to, &mut path.held) {
+        if self.loaded.engine.open(from, to, &mut path.held) {
             return self.grant(direction);
         }
-        self.beside.engine.undo(&mut path.held);
-        path.state = LightPathState::AfterBlocking;
+        self.loaded.engine.undo(&mut path.held);
+        path.state = LightPathState::BackingOff;
         path.blocked += 1;
         self.used.blocked += 1;
         let blocked = path.blocked;
@@ -267,23 +267,23 @@ impl OnRequest<'_> {
             return Err(BurstError::GaveUp {
                 hosts: direction,
                 tries: blocked,
-                at: self.beside.elapsed(),
+                at: self.loaded.elapsed(),
             });
         }
-        let wait = self.beside.back_off(blocked);
+        let wait = self.loaded.back_off(blocked);
         let at = self.after(Time::from_ps(wait))?;
-        self.put(at, direction, RequestEvent::Ask);
+        self.put(at, direction, RequestEvent::Retry);
         Ok(())
     }
 
     fn grant(&mut self, direction: HostPair) -> Result<(), BurstError> {
-        let directions = self.up.entry(pair(direction)).or_default();
+        let directions = self.active_directions.entry(pair(direction)).or_default();
         *directions += 1;
         if *directions == 1 {
             self.ports[direction.0 as usize] += 1;
             self.ports[direction.1 as usize] += 1;
         }
-        let now = self.beside.engine.now;
+        let now = self.loaded.engine.now;
         let Congestion {
             establish, release, ..
         } = *self.congestion;
@@ -295,13 +295,13 @@ impl OnRequest<'_> {
         }
         self.used.set_ups += 1;
         self.used.setting_up = self.used.setting_up.plus(establish)?.plus(release)?;
-        self.now_up += 1;
-        self.used.most_at_once = self.used.most_at_once.max(self.now_up);
+        self.active_circuits += 1;
+        self.used.most_at_once = self.used.most_at_once.max(self.active_circuits);
         self.carry(direction, establish)?;
         // The opposite direction needs no further port.
         let back = (direction.1, direction.0);
         match self.paths.get(&back).map(|path| path.state) {
-            Some(LightPathState::Asking) => self.ask_when_possible(back),
+            Some(LightPathState::WaitingForPorts) => self.request(back),
             _ => Ok(()),
         }
     }
@@ -311,12 +311,15 @@ impl OnRequest<'_> {
         let Some(path) = self.paths.get(&direction) else {
             return Ok(());
         };
-        let bytes = path.messages.front().map_or(Bytes::new(0), |one| one.bytes);
+        let bytes = path
+            .messages
+            .front()
+            .map_or(Bytes::new(0), |message| message.bytes);
         let propagation_ps = path.held.propagation_ps.iter().sum();
         let time = after
             .plus(self.congestion.latency)?
             .plus(Time::from_ps(propagation_ps))?
-            .plus(self.beside.engine.network.rate().transmission(bytes)?)?;
+            .plus(self.loaded.engine.network.rate().transmission(bytes)?)?;
         let at = self.after(time)?;
         self.put(at, direction, RequestEvent::Arrived);
         Ok(())
@@ -342,30 +345,30 @@ impl OnRequest<'_> {
         let Some(path) = self.paths.get_mut(&direction) else {
             return Ok(());
         };
-        self.beside.engine.release(&mut path.held);
-        self.now_up -= 1;
+        self.loaded.engine.release(&mut path.held);
+        self.active_circuits -= 1;
         path.state = LightPathState::Dark;
         let more = !path.messages.is_empty();
-        let directions = self.up.entry(pair(direction)).or_default();
+        let directions = self.active_directions.entry(pair(direction)).or_default();
         *directions -= 1;
         if *directions == 0 {
-            self.up.remove(&pair(direction));
+            self.active_directions.remove(&pair(direction));
             let ends = [direction.0, direction.1];
             for end in ends {
                 self.ports[end as usize] -= 1;
             }
-            let waiting = ends.map(|end| &self.asking[end as usize]);
+            let waiting = ends.map(|end| &self.waiting_for_ports[end as usize]);
             let waiting: BTreeSet<(u64, HostPair)> =
                 waiting.into_iter().flatten().copied().collect();
             for (_, waits) in waiting {
                 let state = self.paths.get(&waits).map(|path| path.state);
-                if state == Some(LightPathState::Asking) {
-                    self.ask_when_possible(waits)?;
+                if state == Some(LightPathState::WaitingForPorts) {
+                    self.request(waits)?;
                 }
             }
         }
         match more {
-            true => self.begin_asking(direction),
+            true => self.begin_request(direction),
             false => Ok(()),
         }
     }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::beside::Beside;
+use super::loaded_network::LoadedNetwork;
 use super::outcome::{Delivered, Failure, JobRun, Replication};
 use super::path::HeldChannels;
-use super::phases::{Limits, PathPhase, Round, group};
+use super::phases::{PathPhase, PhaseLimits, Round, group_rounds};
 use super::settings::{BlockingPolicy, Congestion};
 use crate::burst::engine::BurstEngine;
 use crate::burst::settings::BurstSettings;
@@ -14,10 +14,10 @@ use opticoll_base::event::EventQueue;
 use opticoll_base::interrupt;
 use opticoll_base::units::Time;
 
-struct Driver<'a> {
-    beside: Beside<'a>,
+struct JobDriver<'a> {
+    loaded: LoadedNetwork<'a>,
     congestion: &'a Congestion,
-    jobs: Vec<Asking>,
+    jobs: Vec<JobState>,
     /// Events, each with the number of its job.
     queue: EventQueue<(usize, PhaseEvent)>,
 }
@@ -31,8 +31,8 @@ enum PhaseEvent {
 }
 
 /// State of a job.
-struct Asking {
-    left: VecDeque<PathPhase>,
+struct JobState {
+    phases_left: VecDeque<PathPhase>,
     /// Per request of the phase, the lightpaths held once it is granted. Under all or nothing there
     /// is a single request.
     held: Vec<Option<HeldChannels>>,
@@ -41,7 +41,7 @@ struct Asking {
     /// Time of the first request of the phase.
     since: u64,
     run: JobRun,
-    over: bool,
+    is_over: bool,
 }
 
 /// Simulates the jobs in replication `number`.
@@ -53,55 +53,55 @@ pub(super) fn run(
     congestion: &Congestion,
     number: u32,
 ) -> Result<Replication, BurstError> {
-    let beside = Beside::new(network, work, settings, congestion, number)?;
-    let limits = Limits {
+    let loaded = LoadedNetwork::new(network, work, settings, congestion, number)?;
+    let limits = PhaseLimits {
         ports: congestion.ports,
         paths: usize::MAX,
     };
-    let asking = jobs.iter().map(|rounds| Asking {
-        left: group(rounds.clone(), limits).into(),
+    let states = jobs.iter().map(|rounds| JobState {
+        phases_left: group_rounds(rounds.clone(), limits).into(),
         held: Vec::new(),
         blocked: Vec::new(),
-        since: beside.engine.now,
+        since: loaded.engine.now,
         run: JobRun::default(),
-        over: false,
+        is_over: false,
     });
-    let mut driver = Driver {
-        jobs: asking.collect(),
-        beside,
+    let mut driver = JobDriver {
+        jobs: states.collect(),
+        loaded,
         congestion,
         queue: EventQueue::default(),
     };
     (0..jobs.len()).for_each(|job| driver.begin_phase(job));
     while let Some((at, (job, event))) = driver.queue.pop() {
         interrupt::check();
-        if driver.jobs[job].over {
+        if driver.jobs[job].is_over {
             continue;
         }
-        driver.beside.run_until(at)?;
+        driver.loaded.run_until(at)?;
         match event {
             PhaseEvent::Ask(path) => driver.ask(job, path)?,
             PhaseEvent::Released => driver.end_phase(job),
         }
     }
-    let bursts = driver.beside.engine.tally.total;
+    let bursts = driver.loaded.engine.tally.total;
     let jobs: Vec<JobRun> = driver.jobs.into_iter().map(|job| job.run).collect();
     let times: Option<Vec<Time>> = jobs.iter().map(|job| job.time).collect();
     let time = times.map(|times| times.into_iter().max().unwrap_or_default());
     Ok(Replication { jobs, time, bursts })
 }
 
-impl Driver<'_> {
+impl JobDriver<'_> {
     fn put(&mut self, at: u64, job: usize, event: PhaseEvent) {
         self.queue.put(at, (job, event));
     }
 
     fn begin_phase(&mut self, number: usize) {
-        let (now, elapsed) = (self.beside.engine.now, self.beside.elapsed());
+        let (now, elapsed) = (self.loaded.engine.now, self.loaded.elapsed());
         let job = &mut self.jobs[number];
         job.since = now;
-        let Some(phase) = job.left.front() else {
-            job.over = true;
+        let Some(phase) = job.phases_left.front() else {
+            job.is_over = true;
             job.run.time = Some(elapsed);
             return;
         };
@@ -122,15 +122,15 @@ impl Driver<'_> {
     /// Requests all lightpaths of a job's phase, or one of them.
     fn ask(&mut self, number: usize, path: Option<usize>) -> Result<(), BurstError> {
         let job = &mut self.jobs[number];
-        let Some(phase) = job.left.front() else {
+        let Some(phase) = job.phases_left.front() else {
             return Ok(());
         };
         let request = path.unwrap_or(0);
-        let refused_pair = match acquire(&mut self.beside.engine, phase, path) {
+        let blocked_hosts = match acquire(&mut self.loaded.engine, phase, path) {
             Ok(held) => {
                 job.held[request] = Some(held);
                 return match job.held.iter().all(Option::is_some) {
-                    true => self.carry_out(number),
+                    true => self.execute_phase(number),
                     false => Ok(()),
                 };
             }
@@ -140,39 +140,39 @@ impl Driver<'_> {
         job.blocked[request] += 1;
         let blocked = job.blocked[request];
         let degrade = self.congestion.policy == BlockingPolicy::Degrade;
-        match phase.fewer().filter(|_| degrade) {
-            Some(fewer) if blocked >= self.congestion.degrade_after => {
-                self.cut(number, fewer);
+        match phase.reduced_limits().filter(|_| degrade) {
+            Some(reduced) if blocked >= self.congestion.degrade_after => {
+                self.cut(number, reduced);
             }
             None if blocked > self.congestion.retries => {
                 let failure = Failure {
                     step: phase.rounds[0][0].step,
-                    hosts: refused_pair,
+                    hosts: blocked_hosts,
                     tries: blocked,
-                    at: self.beside.elapsed(),
+                    at: self.loaded.elapsed(),
                 };
                 job.run.failure = Some(failure);
-                job.over = true;
+                job.is_over = true;
                 let held = std::mem::take(&mut job.held);
                 held.into_iter()
                     .flatten()
-                    .for_each(|mut held| self.beside.engine.release(&mut held));
+                    .for_each(|mut held| self.loaded.engine.release(&mut held));
             }
             _ => {
-                let wait = self.beside.back_off(blocked);
-                self.put(self.beside.engine.now + wait, number, PhaseEvent::Ask(path));
+                let wait = self.loaded.back_off(blocked);
+                self.put(self.loaded.engine.now + wait, number, PhaseEvent::Ask(path));
             }
         }
         Ok(())
     }
 
     /// Cuts the present phase of a job into parts.
-    fn cut(&mut self, number: usize, limits: Limits) {
+    fn cut(&mut self, number: usize, limits: PhaseLimits) {
         let job = &mut self.jobs[number];
         let since = job.since;
-        if let Some(phase) = job.left.pop_front() {
-            for part in group(phase.rounds, limits).into_iter().rev() {
-                job.left.push_front(part);
+        if let Some(phase) = job.phases_left.pop_front() {
+            for part in group_rounds(phase.rounds, limits).into_iter().rev() {
+                job.phases_left.push_front(part);
             }
             job.run.degraded += 1;
         }
@@ -181,11 +181,11 @@ impl Driver<'_> {
     }
 
     /// Executes the rounds of a phase whose lightpaths are all granted, one after the other.
-    fn carry_out(&mut self, number: usize) -> Result<(), BurstError> {
-        let (now, start) = (self.beside.engine.now, self.beside.start);
-        let network = self.beside.engine.network;
+    fn execute_phase(&mut self, number: usize) -> Result<(), BurstError> {
+        let (now, start) = (self.loaded.engine.now, self.loaded.start);
+        let network = self.loaded.engine.network;
         let job = &mut self.jobs[number];
-        let Some(phase) = job.left.front() else {
+        let Some(phase) = job.phases_left.front() else {
             return Ok(());
         };
         let wait = Time::from_ps(now - job.since);
@@ -220,7 +220,7 @@ impl Driver<'_> {
                         ended,
                     }));
             }
-            job.run.delivered[first..].sort_by_key(|one| (one.ended, one.transfer));
+            job.run.delivered[first..].sort_by_key(|message| (message.ended, message.transfer));
             began = last;
         }
         let released = Time::from_ps(start)
@@ -233,10 +233,10 @@ impl Driver<'_> {
     fn end_phase(&mut self, number: usize) {
         let job = &mut self.jobs[number];
         let held = std::mem::take(&mut job.held);
-        job.left.pop_front();
+        job.phases_left.pop_front();
         held.into_iter()
             .flatten()
-            .for_each(|mut held| self.beside.engine.release(&mut held));
+            .for_each(|mut held| self.loaded.engine.release(&mut held));
         self.begin_phase(number);
     }
 }

@@ -118,12 +118,12 @@ impl Congestion {
         texts: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<(Congestion, BurstSettings), BurstError> {
         let mut congestion = Congestion::default();
-        let mut of_bursts = Vec::new();
+        let mut burst_texts = Vec::new();
         for (name, text) in texts {
             let refuse = |setting, problem| BurstError::Setting { setting, problem };
-            if let Some(own) = find(SETTINGS, name) {
-                let applied = own.apply(&mut congestion, text);
-                applied.map_err(|problem| refuse(own.record.name, problem))?;
+            if let Some(setting) = find(SETTINGS, name) {
+                let applied = setting.apply(&mut congestion, text);
+                applied.map_err(|problem| refuse(setting.record.name, problem))?;
                 continue;
             }
             if let Some(setting) = MEASUREMENT_SETTINGS.iter().find(|other| **other == name) {
@@ -137,9 +137,9 @@ impl Congestion {
                     hint: suggest(name, known),
                 });
             }
-            of_bursts.push((name, text));
+            burst_texts.push((name, text));
         }
-        Ok((congestion, BurstSettings::from_texts(of_bursts)?))
+        Ok((congestion, BurstSettings::from_texts(burst_texts)?))
     }
 
     /// Checks that the settings are valid and consistent.

@@ -251,20 +251,20 @@ impl<R: Routes> PacketEngine<R> {
         let chunk = &self.chunks[number];
         if chunk.last {
             let tag = self.messages[chunk.message].tag;
-            let left = self.now + self.setup.delays.handover(&mut self.ports, link);
+            let departure = self.now + self.setup.delays.handover(&mut self.ports, link);
             if tag < FIRST_STREAM {
                 let finish = &mut self.measured.finish[terminal as usize];
-                *finish = (*finish).max(left);
+                *finish = (*finish).max(departure);
                 if let Some(happened) = &mut self.happened {
                     happened.push(MessageEvent {
                         message: tag,
                         left: true,
                         arrived: false,
-                        time: Time::from_ps(left),
+                        time: Time::from_ps(departure),
                     });
                 }
                 if let Some(steps) = &mut self.steps {
-                    steps.left(terminal, left, &mut self.orders);
+                    steps.note_departure(terminal, departure, &mut self.orders);
                 }
                 self.send_orders();
             }
@@ -301,14 +301,18 @@ impl<R: Routes> PacketEngine<R> {
         let Some(steps) = self.steps.as_mut().filter(|_| foreground) else {
             return;
         };
-        steps.arrived(message.destination, message.tag, self.now, &mut self.orders);
+        steps.note_arrival(message.destination, message.tag, self.now, &mut self.orders);
         self.send_orders();
     }
 
     /// Submits the messages that ranks have issued, and ends the part if all its ranks have
     /// finished.
     fn send_orders(&mut self) {
-        if self.steps.as_ref().is_some_and(ScheduleProgress::finished) {
+        if self
+            .steps
+            .as_ref()
+            .is_some_and(ScheduleProgress::is_finished)
+        {
             self.end();
         }
         for place in 0..self.orders.len() {

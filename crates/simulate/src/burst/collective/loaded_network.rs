@@ -6,7 +6,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::settings::Congestion;
 use crate::burst::engine::BurstEngine;
-use crate::burst::replication::{LONGEST_PS, WARM_UP};
+use crate::burst::replication::{MAX_TIME_PS, WARM_UP_BURSTS};
 use crate::burst::settings::BurstSettings;
 use crate::burst::{BurstError, BurstNetwork, BurstWork};
 use opticoll_base::hash::hash;
@@ -14,10 +14,10 @@ use opticoll_base::units::Time;
 
 /// Seed of the back-off draws, combined with the settings' seed, so that they differ from the draws
 /// of bursts.
-const BACK_OFF: u64 = 0x6261_636b_5f6f_6666;
+const BACK_OFF_SEED: u64 = 0x6261_636b_5f6f_6666;
 
 /// Network in which bursts are sent for a warm-up time before the first lightpath is requested.
-pub(super) struct Beside<'a> {
+pub(super) struct LoadedNetwork<'a> {
     pub(super) engine: BurstEngine<'a>,
     congestion: &'a Congestion,
     random: Pcg64Mcg,
@@ -25,7 +25,7 @@ pub(super) struct Beside<'a> {
     pub(super) start: u64,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> LoadedNetwork<'a> {
     /// Creates replication `number` and runs its warm-up.
     pub(super) fn new(
         network: &'a BurstNetwork,
@@ -33,11 +33,11 @@ impl<'a> Beside<'a> {
         settings: &'a BurstSettings,
         congestion: &'a Congestion,
         number: u32,
-    ) -> Result<Beside<'a>, BurstError> {
+    ) -> Result<LoadedNetwork<'a>, BurstError> {
         let mean_length = network.rate().transmission(settings.size)?.ps();
         let mut engine = BurstEngine::new(network, settings, work, mean_length, number);
-        engine.expect_paths();
-        let seed = hash(hash(settings.seed).wrapping_add(u64::from(number)) ^ BACK_OFF);
+        engine.allow_lightpaths();
+        let seed = hash(hash(settings.seed).wrapping_add(u64::from(number)) ^ BACK_OFF_SEED);
         let mut start = 0;
         if *work == BurstWork::Random {
             // Do not start at the arrival of a certain burst: the network is then fuller than at
@@ -45,12 +45,12 @@ impl<'a> Beside<'a> {
             let hosts = f64::from(network.hosts());
             let each = settings
                 .warm_up
-                .map_or(WARM_UP as f64, |all| all as f64 / hosts);
+                .map_or(WARM_UP_BURSTS as f64, |all| all as f64 / hosts);
             start = (each * mean_length as f64 / settings.offered_load).round() as u64;
             engine.run_until(start);
             engine.begin_measuring();
         }
-        Ok(Beside {
+        Ok(LoadedNetwork {
             engine,
             congestion,
             random: Pcg64Mcg::seed_from_u64(seed),
@@ -60,7 +60,7 @@ impl<'a> Beside<'a> {
 
     /// Processes the events of bursts before an instant.
     pub(super) fn run_until(&mut self, at: u64) -> Result<(), BurstError> {
-        if at as f64 > LONGEST_PS {
+        if at as f64 > MAX_TIME_PS {
             return Err(BurstError::Setting {
                 setting: "size",
                 problem: "what is sent would take more than 46 simulated days".into(),
