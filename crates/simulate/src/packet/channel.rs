@@ -10,6 +10,7 @@
 use std::iter::repeat_n;
 
 use super::arena::{Arena, Linked, List, NONE};
+use super::exchange::NEVER;
 
 /// Part of a packet that is routed, buffered and sent as a whole. Fills one cache line.
 #[derive(Clone, Copy)]
@@ -48,6 +49,14 @@ pub(super) struct Chunk {
     pub(super) last: bool,
 }
 
+/// Place in the buffer of a channel, with the link's latency and the part that the link leads from.
+pub(super) struct HeldBuffer {
+    pub(super) link: u32,
+    pub(super) channel: u32,
+    pub(super) latency: u64,
+    pub(super) sender: u8,
+}
+
 impl Chunk {
     pub(super) fn new(
         (home, message): (u8, u32),
@@ -77,17 +86,7 @@ impl Chunk {
             last: false,
         }
     }
-}
 
-/// Place in the buffer of a channel, with the link's latency and the part that the link leads from.
-pub(super) struct HeldBuffer {
-    pub(super) link: u32,
-    pub(super) channel: u32,
-    pub(super) latency: u64,
-    pub(super) sender: u8,
-}
-
-impl Chunk {
     /// Returns the place that the chunk holds.
     #[inline]
     pub(super) fn held(&self) -> HeldBuffer {
@@ -108,9 +107,6 @@ impl Linked for Chunk {
         self.next = next;
     }
 }
-
-/// Time of a credit that does not come.
-const NEVER: u64 = u64::MAX;
 
 /// Credit on its way back.
 #[derive(Clone, Copy)]

@@ -106,6 +106,24 @@ pub(super) struct PacketEngine<R> {
     pub(super) waits_since: u64,
 }
 
+/// Counters of one part.
+pub(super) struct Measured {
+    pub(super) finish: Vec<u64>,
+    pub(super) message_latency: Distribution,
+    pub(super) background_latency: Distribution,
+    pub(super) chunk_latency: Distribution,
+    pub(super) routers_passed: u64,
+    pub(super) minimal_chunks: u64,
+    pub(super) detoured_chunks: u64,
+    pub(super) bytes_sent: u128,
+    pub(super) bytes_delivered: u64,
+    pub(super) forwards: u64,
+    pub(super) events: u64,
+    pub(super) delivered: u64,
+    pub(super) occupancy: ClassMeter,
+    pub(super) stalled: ClassMeter,
+}
+
 impl Measured {
     /// Creates empty counters. `bin` is the length of a timeline bin in picoseconds, 0 for no
     /// timeline.
@@ -127,24 +145,6 @@ impl Measured {
             stalled: ClassMeter::new(bin),
         }
     }
-}
-
-/// Counters of one part.
-pub(super) struct Measured {
-    pub(super) finish: Vec<u64>,
-    pub(super) message_latency: Distribution,
-    pub(super) background_latency: Distribution,
-    pub(super) chunk_latency: Distribution,
-    pub(super) routers_passed: u64,
-    pub(super) minimal_chunks: u64,
-    pub(super) detoured_chunks: u64,
-    pub(super) bytes_sent: u128,
-    pub(super) bytes_delivered: u64,
-    pub(super) forwards: u64,
-    pub(super) events: u64,
-    pub(super) delivered: u64,
-    pub(super) occupancy: ClassMeter,
-    pub(super) stalled: ClassMeter,
 }
 
 impl<R: Routes> PacketEngine<R> {

@@ -1,8 +1,9 @@
 //! Estimate of a simulation's work before the simulation starts.
 
+use super::engine::terminal::chunks_of;
+use super::machine::network_of;
 use super::{PacketCollective, PacketError, PacketOptions, PacketRouting, PacketWork};
 use opticoll_base::interrupt;
-use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::Network;
 
@@ -31,10 +32,10 @@ pub fn expected(
     work: &PacketWork<'_>,
     options: &PacketOptions,
 ) -> Result<ExpectedWork, PacketError> {
-    let Some(network) = fabric.network() else {
-        return Err(PacketError::Fabric {
-            family: fabric.family(),
-        });
+    let network = network_of(fabric)?;
+    let chunks_of = |bytes| {
+        let (packet, chunk) = (options.packet.get(), options.chunk.get());
+        chunks_of(bytes, packet.max(1), chunk.max(1))
     };
     let ranks = network.ranks();
     let mut sum = ExpectedWork::default();
@@ -47,7 +48,7 @@ pub fn expected(
             interrupt::check();
             let bytes = bytes_of(collective, index)?;
             sum.messages += 1;
-            sum.chunks = sum.chunks.saturating_add(chunks_of(bytes, options));
+            sum.chunks = sum.chunks.saturating_add(chunks_of(bytes));
             if index as u64 % every == 0 {
                 let (source, destination) = ends(collective, index);
                 if source < ranks && destination < ranks && source != destination {
@@ -60,7 +61,7 @@ pub fn expected(
     } else {
         for traffic in &work.traffic {
             let messages = u64::from(traffic.messages.unwrap_or(0)) * u64::from(ranks);
-            let chunks = messages.saturating_mul(chunks_of(traffic.size.get(), options));
+            let chunks = messages.saturating_mul(chunks_of(traffic.size.get()));
             // Routes of any pattern are about as long as those of random pairs of ranks.
             let (mut sampled, mut routers) = (0u64, 0u64);
             let pairs = (0..MAX_SAMPLED_ROUTES.min(u64::from(ranks).pow(2))).map(|draw| {
@@ -104,13 +105,6 @@ fn bytes_of(collective: &PacketCollective<'_>, index: usize) -> Result<u64, Pack
     Ok(whole
         .range_bytes(collective.size, transfer.chunk, transfer.count)?
         .get())
-}
-
-fn chunks_of(bytes: u64, options: &PacketOptions) -> u64 {
-    let pieces = |bytes: u64, piece: Bytes| bytes.div_ceil(piece.get().max(1));
-    let packet = options.packet.get().max(1);
-    let chunks = bytes / packet * pieces(packet, options.chunk);
-    (chunks + pieces(bytes % packet, options.chunk)).max(1)
 }
 
 /// Lengths of routes.

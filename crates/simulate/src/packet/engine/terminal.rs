@@ -98,15 +98,16 @@ impl Nic {
     }
 }
 
+/// Returns the number of chunks of a message, given the bytes of the message, of packets and of
+/// chunks. An empty message is one chunk.
+pub(in super::super) fn chunks_of(bytes: u64, packet: u64, chunk: u64) -> u64 {
+    (bytes / packet * packet.div_ceil(chunk) + (bytes % packet).div_ceil(chunk)).max(1)
+}
+
 impl<R: Routes> PacketEngine<R> {
     /// Hands a message to its source's terminal.
     pub(in super::super) fn submit(&mut self, order: IssuedMessage) {
-        let chunks_of = |bytes: u64| bytes.div_ceil(self.setup.chunk);
-        let (whole, rest) = (
-            order.bytes / self.setup.packet,
-            order.bytes % self.setup.packet,
-        );
-        let chunks = whole * chunks_of(self.setup.packet) + chunks_of(rest);
+        let chunks = chunks_of(order.bytes, self.setup.packet, self.setup.chunk);
         let (delays, ports) = (&self.setup.delays, &mut self.ports);
         let nic = &mut self.nics[order.source as usize];
         let link = nic.link;
@@ -121,7 +122,7 @@ impl<R: Routes> PacketEngine<R> {
             home: self.part,
             number: NONE,
             to_cut: order.bytes,
-            chunks: chunks.max(1),
+            chunks,
             sent: order.time,
             ready,
         });
@@ -134,7 +135,7 @@ impl<R: Routes> PacketEngine<R> {
                     number: message,
                     destination: order.destination,
                     tag: order.tag,
-                    chunks: chunks.max(1),
+                    chunks,
                     sent: order.time,
                 });
         }
