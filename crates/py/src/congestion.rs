@@ -6,7 +6,9 @@ use opticoll::plan;
 use opticoll::planner::rank_mapping::{self, Problem};
 use opticoll::simulate::burst::BurstWork;
 use opticoll::simulate::burst::collective;
-use opticoll::simulate::burst::collective::{CollectiveOutcome, Congestion, Job, executed};
+use opticoll::simulate::burst::collective::{
+    CollectiveOutcome, Congestion, Job, delivered_schedule,
+};
 use opticoll::units::Bytes;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -37,7 +39,7 @@ pub(crate) fn delivered_plan(
     let delivered = &job.ok_or_else(missing)?.delivered;
     interrupt::run(py, || {
         let rows = plan.rows();
-        let schedule = executed(&rows.schedule, delivered);
+        let schedule = delivered_schedule(&rows.schedule, delivered);
         let algorithm = rows.algorithm.clone();
         let plan = plan::Plan::without_light(&rows.fabric, schedule, algorithm);
         Plan::from_core(plan)

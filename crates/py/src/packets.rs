@@ -79,7 +79,7 @@ pub(crate) fn expected_traffic(
 ) -> PyResult<(u64, u64, u64)> {
     let method = method(settings)?;
     let (work, settings) = work(fabric, traffic, &method).or_raise()?;
-    packet::expected(&fabric.fabric, &work, &settings.options)
+    packet::expected_work(&fabric.fabric, &work, &settings.options)
         .map(expected_tuple)
         .map_err(|error| SimulationError::from(error).into_py_err())
 }

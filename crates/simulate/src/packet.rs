@@ -104,7 +104,7 @@ pub use crate::outcome::packets::{
     BufferTimeline, ChannelColumns, Distribution, LinkClass, PacketOutcome, PacketSteps,
 };
 pub use driven::DrivenPackets;
-pub use expected::{ExpectedWork, expected};
+pub use expected::{ExpectedWork, expected_work};
 pub use plan::{simulate_plan, work_of};
 pub use settings::{PacketSettings, RankPlacement, SETTINGS};
 pub use traffic::{Draws, Traffic};
@@ -266,18 +266,18 @@ pub struct Buffers {
 
 /// Range of a delay. The delay is drawn uniformly from the range, or is its middle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Spread {
+pub struct DelayRange {
     /// Minimum.
-    pub least: Time,
+    pub min: Time,
     /// Maximum minus minimum.
-    pub range: Time,
+    pub width: Time,
 }
 
-impl Spread {
-    const fn new(least_ps: u64, range_ps: u64) -> Spread {
-        Spread {
-            least: Time::from_ps(least_ps),
-            range: Time::from_ps(range_ps),
+impl DelayRange {
+    const fn new(min_ps: u64, width_ps: u64) -> DelayRange {
+        DelayRange {
+            min: Time::from_ps(min_ps),
+            width: Time::from_ps(width_ps),
         }
     }
 }
@@ -288,32 +288,32 @@ pub struct Overheads {
     /// Time per message at its terminal, which sequences one message at a time.
     pub sequencing: Time,
     /// Time of each hand-over inside a terminal or router.
-    pub handover: Spread,
+    pub handover: DelayRange,
     /// Time per chunk on a link.
-    pub send: Spread,
+    pub send: DelayRange,
     /// Time from the arrival of the last chunk to the notice of the receiver.
-    pub notice: Spread,
+    pub notice: DelayRange,
     /// Time per credit.
-    pub credit: Spread,
+    pub credit: DelayRange,
 }
 
 impl Overheads {
     /// Delays of CODES's dragonfly: 10 ns of sequencing, and CODES's ranges of random delays.
     pub const CODES: Overheads = Overheads {
         sequencing: Time::from_ps(10_000),
-        handover: Spread::new(500, 500),
-        send: Spread::new(5, 1_000),
-        notice: Spread::new(0, 1_000),
-        credit: Spread::new(5, 1_000),
+        handover: DelayRange::new(500, 500),
+        send: DelayRange::new(5, 1_000),
+        notice: DelayRange::new(0, 1_000),
+        credit: DelayRange::new(5, 1_000),
     };
 
     /// No delays.
     pub const NONE: Overheads = Overheads {
         sequencing: Time::ZERO,
-        handover: Spread::new(0, 0),
-        send: Spread::new(0, 0),
-        notice: Spread::new(0, 0),
-        credit: Spread::new(0, 0),
+        handover: DelayRange::new(0, 0),
+        send: DelayRange::new(0, 0),
+        notice: DelayRange::new(0, 0),
+        credit: DelayRange::new(0, 0),
     };
 }
 

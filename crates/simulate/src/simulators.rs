@@ -71,7 +71,7 @@ impl Simulator {
     }
 
     /// Returns whether the simulator knows a setting.
-    pub fn takes(&self, setting: &str) -> bool {
+    pub fn has_setting(&self, setting: &str) -> bool {
         let mut known = settings().filter(|record| record.simulators.contains(&self.name));
         known.any(|record| record.name == setting)
     }

@@ -166,7 +166,7 @@ impl fmt::Display for Transport {
 fn with_overhead(request: &ReplayRequest<'_>) -> Method {
     let mut method = request.method.clone();
     let flows = match request.network {
-        Transport::Fabric(fabric) => Simulator::chosen(fabric, &method).takes("endpoint"),
+        Transport::Fabric(fabric) => Simulator::chosen(fabric, &method).has_setting("endpoint"),
         Transport::Messages(cost) => *cost != MessageCost::Zero,
         _ => false,
     };

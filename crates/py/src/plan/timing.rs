@@ -131,7 +131,7 @@ impl Plan {
         interrupt::attempt(py, || {
             let settings = simulate::packet_settings(&plan.fabric, &method)?;
             let work = packet::work_of(&plan.schedule, &plan.fabric, size, &settings);
-            let expected = packet::expected(&plan.fabric, &work, &settings.options)?;
+            let expected = packet::expected_work(&plan.fabric, &work, &settings.options)?;
             Ok::<_, SimulationError>(expected_tuple(expected))
         })
     }

@@ -59,8 +59,8 @@
 //!
 //! # Delivery
 //!
-//! A transfer is delivered when its message has ended. [`executed`] returns the delivered transfers
-//! as a schedule in the order of their ends, for the verifier.
+//! A transfer is delivered when its message has ended. [`delivered_schedule`] returns the delivered
+//! transfers as a schedule in the order of their ends, for the verifier.
 //!
 //! ```
 //! use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -101,7 +101,7 @@ use opticoll_base::interrupt;
 use opticoll_base::units::Bytes;
 use opticoll_plan::schedule::Schedule;
 
-pub use outcome::{CollectiveOutcome, Delivered, Failure, JobRun, Replication, executed};
+pub use outcome::{CollectiveOutcome, Delivery, Failure, JobRun, Replication, delivered_schedule};
 pub use requests::{OnRequest, RequestUse};
 pub use settings::{BlockingPolicy, Congestion, POLICIES, SETTINGS};
 

@@ -117,7 +117,7 @@ impl<'a> BurstEngine<'a> {
             flights: Vec::new(),
             idle_flights: Vec::new(),
             spans: Vec::new(),
-            tally: Tally::new(links, network.nodes(), network.most_hops()),
+            tally: Tally::new(links, network.nodes(), network.max_hops()),
             measured_from: 0,
             records: Vec::new(),
         };

@@ -174,7 +174,7 @@ impl BurstNetwork {
     }
 
     /// Returns the maximum number of links of a route.
-    pub fn most_hops(&self) -> usize {
+    pub fn max_hops(&self) -> usize {
         let all = self.routes.iter().flatten();
         all.map(|route| route.len()).max().unwrap_or(0)
     }

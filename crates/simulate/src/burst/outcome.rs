@@ -165,9 +165,9 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn new(links: usize, nodes: u32, most_hops: usize) -> Tally {
+    pub(super) fn new(links: usize, nodes: u32, max_hops: usize) -> Tally {
         Tally {
-            by_hops: vec![Share::default(); most_hops + 1],
+            by_hops: vec![Share::default(); max_hops + 1],
             by_pair: vec![Share::default(); (nodes * nodes) as usize],
             links: vec![(0, 0, 0); links],
             ..Tally::default()
@@ -190,9 +190,9 @@ impl Tally {
 
     /// Resets all counters to 0.
     pub(super) fn clear(&mut self) {
-        let most_hops = self.by_hops.len() - 1;
+        let max_hops = self.by_hops.len() - 1;
         let nodes = self.by_pair.len().isqrt() as u32;
-        *self = Tally::new(self.links.len(), nodes, most_hops);
+        *self = Tally::new(self.links.len(), nodes, max_hops);
     }
 
     pub(super) fn add(&mut self, other: &Tally) {

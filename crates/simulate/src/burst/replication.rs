@@ -175,7 +175,7 @@ impl RoundCounters {
     }
 
     fn outcome(self, network: &BurstNetwork, engines: Vec<BurstEngine<'_>>) -> BurstOutcome {
-        let mut tally = Tally::new(network.links().len(), network.nodes(), network.most_hops());
+        let mut tally = Tally::new(network.links().len(), network.nodes(), network.max_hops());
         let mut measured: u128 = 0;
         for engine in &engines {
             tally.add(&engine.tally);
@@ -256,7 +256,7 @@ fn check_times(
     if settings.assembly.is_some() && u64::from(network.hosts()).pow(2) > 1 << 24 {
         return refuse("assembly", "at most 4096 hosts can put bursts together");
     }
-    let hops = network.most_hops() as f64 + 1.0;
+    let hops = network.max_hops() as f64 + 1.0;
     let slowest = network.links().iter().map(|link| link.latency_ps).max();
     let signalling = 3.0 * hops * (settings.processing.ps() as f64 + slowest.unwrap_or(0) as f64)
         + settings.switching.ps() as f64

@@ -51,7 +51,7 @@ fn cycle<R>(parts: &mut [PacketEngine<R>], time: u64) -> Vec<u32> {
             held[holder as usize] += 1;
         }
     }
-    let mut stuck: Vec<bool> = (0..)
+    let mut deadlocked: Vec<bool> = (0..)
         .zip(&held)
         .map(|(number, &held)| {
             let channel = &parts[part_of(number)].channels.list[number as usize];
@@ -61,19 +61,21 @@ fn cycle<R>(parts: &mut [PacketEngine<R>], time: u64) -> Vec<u32> {
     loop {
         let freed: Vec<u32> = waits
             .iter()
-            .filter(|(holder, wanted)| stuck[*holder as usize] && !stuck[*wanted as usize])
+            .filter(|(holder, wanted)| {
+                deadlocked[*holder as usize] && !deadlocked[*wanted as usize]
+            })
             .map(|(holder, _)| *holder)
             .collect();
         if freed.is_empty() {
             break;
         }
         for holder in freed {
-            stuck[holder as usize] = false;
+            deadlocked[holder as usize] = false;
         }
     }
     let mut next = vec![NONE; count];
     for &(holder, wanted) in &waits {
-        if stuck[holder as usize] {
+        if deadlocked[holder as usize] {
             next[holder as usize] = wanted;
         }
     }

@@ -2,7 +2,7 @@
 //! of draws, so that events elsewhere do not change them.
 
 use super::port::PacketPort;
-use super::{Overheads, Spread};
+use super::{DelayRange, Overheads};
 use opticoll_base::hash::hash;
 
 /// Overheads in picoseconds, with the seed of the draws if there is one.
@@ -15,7 +15,7 @@ pub(super) struct Delays {
 
 impl Delays {
     pub(super) fn new(overheads: Overheads, jitter: Option<u64>) -> Delays {
-        let middle = |spread: Spread| spread.least.ps() + spread.range.ps() / 2;
+        let middle = |range: DelayRange| range.min.ps() + range.width.ps() / 2;
         let Overheads {
             handover,
             send,
@@ -35,7 +35,7 @@ impl Delays {
         let delays = Delays::new(overheads, jitter);
         match jitter {
             None => (delays.fixed[1], delays.fixed[3]),
-            Some(_) => (overheads.send.least.ps(), overheads.credit.least.ps()),
+            Some(_) => (overheads.send.min.ps(), overheads.credit.min.ps()),
         }
     }
 
@@ -64,19 +64,19 @@ impl Delays {
     }
 
     #[inline]
-    fn delay(&self, which: usize, spread: Spread, ports: &mut [PacketPort], link: u32) -> u64 {
+    fn delay(&self, which: usize, range: DelayRange, ports: &mut [PacketPort], link: u32) -> u64 {
         match self.jitter {
             None => self.fixed[which],
-            Some(seed) => draw(seed, spread, &mut ports[link as usize].draws, link),
+            Some(seed) => draw(seed, range, &mut ports[link as usize].draws, link),
         }
     }
 }
 
 /// Returns the next drawn delay of a link; `draws` counts the link's draws so far.
 #[cold]
-fn draw(seed: u64, spread: Spread, draws: &mut u32, link: u32) -> u64 {
+fn draw(seed: u64, range: DelayRange, draws: &mut u32, link: u32) -> u64 {
     *draws = draws.wrapping_add(1);
     let number = (u64::from(link) << 32) + u64::from(*draws);
     let draw = u128::from(hash(seed.wrapping_add(hash(number))));
-    spread.least.ps() + ((draw * u128::from(spread.range.ps())) >> 64) as u64
+    range.min.ps() + ((draw * u128::from(range.width.ps())) >> 64) as u64
 }

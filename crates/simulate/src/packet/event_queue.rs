@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_late_is_told_and_never_taken() {
+    fn events_beyond_the_limit_are_reported_and_never_taken() {
         let mut event_queue = PacketQueue::new(4);
         for time in [u64::MAX, LATEST_PS, LATEST_PS - 1, 5] {
             event_queue.push(time, EventKind::Send, 0);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn few_events_are_sorted_as_many_are() {
+    fn few_events_are_sorted_like_many() {
         let mut state = 1_u64;
         let mut draw = |below: u64| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1);

@@ -27,7 +27,7 @@ const MAX_SAMPLED_ROUTES: u64 = 4096;
 ///
 /// # Errors
 /// Returns an error if the fabric has no electrical links or a size exceeds 64 bits.
-pub fn expected(
+pub fn expected_work(
     fabric: &Fabric,
     work: &PacketWork<'_>,
     options: &PacketOptions,

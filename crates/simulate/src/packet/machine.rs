@@ -297,15 +297,15 @@ fn check_options(options: &PacketOptions) -> Result<(), PacketError> {
         return refuse("timeline_bin", "must be at least 1 ns".into());
     }
     let overheads = options.overheads;
-    let spreads = [
+    let ranges = [
         overheads.handover,
         overheads.send,
         overheads.notice,
         overheads.credit,
     ];
-    for spread in spreads {
-        check_time("an overhead", spread.least)?;
-        check_time("an overhead", spread.range)?;
+    for range in ranges {
+        check_time("an overhead", range.min)?;
+        check_time("an overhead", range.width)?;
     }
     check_time("sequencing", overheads.sequencing)?;
     check_time("router_delay", options.router_delay)?;

@@ -15,7 +15,7 @@ use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::burst::collective;
 use opticoll::simulate::burst::collective::{
-    BlockingPolicy, CollectiveOutcome, Congestion, Job, JobRun, POLICIES, executed,
+    BlockingPolicy, CollectiveOutcome, Congestion, Job, JobRun, POLICIES, delivered_schedule,
 };
 use opticoll::simulate::burst::{Burst, BurstError, BurstNetwork, BurstWork, erlang};
 use opticoll::units::Time;
@@ -81,7 +81,7 @@ fn alone(network: &str, jobs: &[Job<'_>], text: &str) -> Vec<JobRun> {
 fn proved(job: &Job<'_>, run: &JobRun) -> Vec<Violation> {
     let ranks = job.schedule.collective.ranks();
     let fabric = Fabric::parse(&format!("crossbar:ranks={ranks},rate=10Gb/s")).unwrap();
-    let schedule = executed(job.schedule, &run.delivered);
+    let schedule = delivered_schedule(job.schedule, &run.delivered);
     verify(&Plan::without_light(&fabric, schedule, "executed".into()))
 }
 

@@ -9,8 +9,8 @@ use opticoll::simulate::SimulationError;
 use opticoll::simulate::live::{Live, ReadyMessage};
 use opticoll::simulate::packet;
 use opticoll::simulate::packet::{
-    Arbitration, DrivenPackets, Overheads, PacketError, PacketOptions, PacketSettings, PacketWork,
-    RouterDelay, Spread, Traffic,
+    Arbitration, DelayRange, DrivenPackets, Overheads, PacketError, PacketOptions, PacketSettings,
+    PacketWork, RouterDelay, Traffic,
 };
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
@@ -103,9 +103,9 @@ fn the_longest_delays_add_up_to_an_error() {
     let fabric = Fabric::parse("crossbar:ranks=3,rate=1GB/s").unwrap();
     let schedule = sends(3, &[(0, 1), (0, 2), (1, 0), (2, 0)]);
     let longest = Time::from_ps(END_PS);
-    let spread = Spread {
-        least: longest,
-        range: longest,
+    let spread = DelayRange {
+        min: longest,
+        width: longest,
     };
     let overheads = [
         Overheads {

@@ -8,8 +8,8 @@ use opticoll::hash::shuffled;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::packet;
 use opticoll::simulate::packet::{
-    Arbitration, Overheads, PacketOptions, PacketOutcome, PacketRouting, PacketWork, Pattern,
-    RouterDelay, Spread, Traffic,
+    Arbitration, DelayRange, Overheads, PacketOptions, PacketOutcome, PacketRouting, PacketWork,
+    Pattern, RouterDelay, Traffic,
 };
 use opticoll::units::{Bytes, Time};
 
@@ -34,9 +34,9 @@ fn named(kind: CollectiveKind, name: &str, fabric: &Fabric) -> Schedule {
 
 /// CODES's small delays, all at the least (0) or the most (1).
 fn ends(which: u64) -> Overheads {
-    let end = |spread: Spread| Spread {
-        least: Time::from_ps(spread.least.ps() + which * spread.range.ps()),
-        range: Time::ZERO,
+    let end = |range: DelayRange| DelayRange {
+        min: Time::from_ps(range.min.ps() + which * range.width.ps()),
+        width: Time::ZERO,
     };
     let Overheads {
         sequencing,

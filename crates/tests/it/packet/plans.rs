@@ -213,7 +213,7 @@ fn the_work_expected_is_the_work_done() {
         let plan = placed(CollectiveKind::AllGather, "ring", &fabric.to_string());
         let settings = packet::PacketSettings::default();
         let work = packet::work_of(&plan.schedule, &fabric, Bytes::new(3000), &settings);
-        let expected = packet::expected(&fabric, &work, &settings.options).unwrap();
+        let expected = packet::expected_work(&fabric, &work, &settings.options).unwrap();
         let outcome = packet::simulate(&fabric, &work, &settings.options).unwrap();
         assert_eq!(
             expected.messages,

@@ -132,13 +132,13 @@ fn method_on(fabric: &Fabric, target: CollectiveTarget<'_>) -> Method {
     let given = target.method.cloned().unwrap_or_default();
     let mut method = Method::default();
     let simulator = default_simulator(fabric);
-    if simulator.takes("endpoint") {
+    if simulator.has_setting("endpoint") {
         method.fluid.endpoint = given.fluid.endpoint;
     }
-    if simulator.takes("policy") && given.policy.is_some_and(|policy| known(fabric, policy)) {
+    if simulator.has_setting("policy") && given.policy.is_some_and(|policy| known(fabric, policy)) {
         method.policy = given.policy;
     }
-    if simulator.takes("paths") {
+    if simulator.has_setting("paths") {
         method.paths = target.set_up.map(|paths| paths.paths);
     }
     method

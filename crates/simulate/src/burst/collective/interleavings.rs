@@ -124,7 +124,7 @@ impl JobsCase {
     fn explore(&self) -> (usize, Vec<State>) {
         let mut seen = BTreeSet::from([self.start()]);
         let mut begun = vec![(self.start(), Vec::new())];
-        let mut stuck = Vec::new();
+        let mut deadlocks = Vec::new();
         while let Some((state, before)) = begun.pop() {
             let mut moved = false;
             let actions = self.actions(&state);
@@ -138,10 +138,10 @@ impl JobsCase {
                 }
             }
             if !actions.is_empty() && !moved {
-                stuck.push(state);
+                deadlocks.push(state);
             }
         }
-        (seen.len(), stuck)
+        (seen.len(), deadlocks)
     }
 }
 
@@ -164,7 +164,7 @@ const RINGS: &[&[&[(u32, u32)]]] = &[
 const ROW_NETWORK: &str = "custom:ranks=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s";
 
 #[test]
-fn all_or_nothing_never_comes_to_a_stand() {
+fn all_or_nothing_never_deadlocks() {
     for (network, jobs) in [
         (ROW_NETWORK, ROW),
         (RING, CROSSED),
@@ -173,17 +173,17 @@ fn all_or_nothing_never_comes_to_a_stand() {
         (LADDER, RINGS),
     ] {
         for ports in 1..=2 {
-            let (states, stuck) = case(network, jobs, ports, false).explore();
+            let (states, deadlocks) = case(network, jobs, ports, false).explore();
             assert!(states > jobs.len(), "{network}: {states} states");
-            assert_eq!(stuck, Vec::<State>::new(), "{network}, {ports} ports");
+            assert_eq!(deadlocks, Vec::<State>::new(), "{network}, {ports} ports");
         }
     }
 }
 
 #[test]
-fn path_by_path_jobs_may_wait_for_each_other_for_ever() {
-    let (_, stuck) = case(ROW_NETWORK, ROW, 1, true).explore();
+fn path_by_path_jobs_may_deadlock() {
+    let (_, deadlocks) = case(ROW_NETWORK, ROW, 1, true).explore();
     // Each of the first two jobs holds one of the links that both need.
     let crossed = |state: &State| state[0].1 == [true, false] && state[1].1 == [false, true];
-    assert!(stuck.iter().any(crossed), "{stuck:?}");
+    assert!(deadlocks.iter().any(crossed), "{deadlocks:?}");
 }

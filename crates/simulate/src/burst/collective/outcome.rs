@@ -5,9 +5,9 @@ use crate::burst::interval;
 use opticoll_base::units::Time;
 use opticoll_plan::schedule::Schedule;
 
-/// Delivered transfer.
+/// Transfer that has been delivered, with its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delivered {
+pub struct Delivery {
     /// Index of the transfer in the job's schedule.
     pub transfer: u32,
     /// Start of its message since the beginning of the jobs.
@@ -45,7 +45,7 @@ pub struct JobRun {
     /// Total wait for the lightpaths that were granted.
     pub waited: Time,
     /// Delivered transfers in the order of the ends of their messages.
-    pub delivered: Vec<Delivered>,
+    pub delivered: Vec<Delivery>,
 }
 
 /// Outcome of one replication.
@@ -185,7 +185,7 @@ impl CollectiveOutcome {
 /// Returns the delivered transfers as a schedule, in the order of their ends. A new step begins
 /// where the step of the original schedule changes. A verifier of the result sees nothing of the
 /// original schedule except its collective.
-pub fn executed(schedule: &Schedule, delivered: &[Delivered]) -> Schedule {
+pub fn delivered_schedule(schedule: &Schedule, delivered: &[Delivery]) -> Schedule {
     let step_of = |transfer: u32| {
         let steps = 0..schedule.steps();
         let mut starts = steps.map(|step| schedule.step(step));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::loaded_network::LoadedNetwork;
-use super::outcome::{Delivered, Failure, JobRun, Replication};
+use super::outcome::{Delivery, Failure, JobRun, Replication};
 use super::path::HeldChannels;
 use super::phases::{PathPhase, PhaseLimits, Round, group_rounds};
 use super::settings::{BlockingPolicy, Congestion};
@@ -214,7 +214,7 @@ impl JobDriver<'_> {
                 let transfers = message.transfers.iter();
                 job.run
                     .delivered
-                    .extend(transfers.map(|&transfer| Delivered {
+                    .extend(transfers.map(|&transfer| Delivery {
                         transfer,
                         began,
                         ended,
