@@ -4,7 +4,8 @@
 //!
 //! - The exact interval of a binomial variable (Clopper and Pearson, The use of confidence or
 //!   fiducial limits, 1934). It is valid even if no burst was lost: its upper end is then at most
-//!   3.7 / n. It assumes independent losses, although losses cluster while a link is full.
+//!   3.7 / n for n bursts. It assumes independent losses, although losses cluster while a link is
+//!   full.
 //! - Batch means: mean loss of the batches, plus or minus t s / sqrt(k), where k is the number of
 //!   batches, s the standard deviation of their losses, and t the quantile of Student's
 //!   distribution with k - 1 degrees of freedom. Batches are long compared with the time for which

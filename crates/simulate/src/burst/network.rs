@@ -13,6 +13,7 @@ const MAX_SIZE: u64 = 1 << 20;
 /// Maximum number of shortest routes of a pair of nodes.
 const MAX_SHORTEST_ROUTES: usize = 64;
 
+/// Specification that error messages suggest.
 const EXAMPLE: &str = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s";
 
 /// Directed link with wavelengths.

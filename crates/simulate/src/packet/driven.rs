@@ -21,7 +21,7 @@ use super::deadlock;
 use super::engine::PacketEngine;
 use super::engine::terminal::FIRST_STREAM;
 use super::event_queue::LATEST_PS;
-use super::machine::{Built, build, named, network_of};
+use super::machine::{BuiltEngine, build, network_of, with_channel_names};
 use super::routes::Routes;
 use super::settings::PacketSettings;
 use super::steps::IssuedMessage;
@@ -36,7 +36,7 @@ use opticoll_fabric::network::Network;
 /// Packet simulation of a fabric with messages submitted from outside.
 pub struct DrivenPackets<'a> {
     network: &'a dyn Network,
-    built: Built<'a>,
+    built: BuiltEngine<'a>,
 }
 
 impl<'a> DrivenPackets<'a> {
@@ -109,7 +109,7 @@ impl Live for DrivenPackets<'_> {
 
     fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
         let advanced = self.built.engine.advance(happened);
-        Ok(advanced.map_err(|error| named(error, self.network))?)
+        Ok(advanced.map_err(|error| with_channel_names(error, self.network))?)
     }
 
     fn close(mut self: Box<Self>, time: Time) -> Result<Details, SimulationError> {
@@ -140,7 +140,7 @@ impl<R: Routes> PacketEngine<R> {
             return Err(PacketError::TooLong);
         }
         self.run(time + 1, false);
-        happened.append(self.happened.get_or_insert_default());
+        happened.append(self.message_events.get_or_insert_default());
         Ok(())
     }
 }

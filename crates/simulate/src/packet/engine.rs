@@ -74,13 +74,13 @@ pub(super) struct PacketEngine<R> {
     pub(super) chunks: Arena<Chunk>,
     pub(super) steps: Option<ScheduleProgress>,
     pub(super) streams: Vec<Stream>,
-    pub(super) measured: Measured,
+    pub(super) counters: Counters,
     pub(super) event_queue: PacketQueue,
     pub(super) messages: Arena<PacketMessage>,
     pub(super) nics: Vec<Nic>,
     pub(super) orders: Vec<IssuedMessage>,
     /// Departures and arrivals of messages, if the messages are submitted from outside.
-    pub(super) happened: Option<Vec<MessageEvent>>,
+    pub(super) message_events: Option<Vec<MessageEvent>>,
     pub(super) now: u64,
     /// Mail to each part, and the mail received last.
     pub(super) mail: Vec<Mail>,
@@ -94,7 +94,7 @@ pub(super) struct PacketEngine<R> {
     doubts: Vec<Doubt>,
     /// Number of channels towards other parts in which chunks wait for a credit that is not known
     /// yet.
-    wanted: u32,
+    awaited: u32,
     /// Last published clock.
     clock: u64,
     /// Time at which the last of its ranks ended.
@@ -107,7 +107,7 @@ pub(super) struct PacketEngine<R> {
 }
 
 /// Counters of one part.
-pub(super) struct Measured {
+pub(super) struct Counters {
     pub(super) finish: Vec<u64>,
     pub(super) message_latency: Distribution,
     pub(super) background_latency: Distribution,
@@ -124,11 +124,11 @@ pub(super) struct Measured {
     pub(super) stalled: ClassMeter,
 }
 
-impl Measured {
+impl Counters {
     /// Creates empty counters. `bin` is the length of a timeline bin in picoseconds, 0 for no
     /// timeline.
-    pub(super) fn new(terminals: u32, bin: u64) -> Measured {
-        Measured {
+    pub(super) fn new(terminals: u32, bin: u64) -> Counters {
+        Counters {
             finish: vec![0; terminals as usize],
             message_latency: Distribution::default(),
             background_latency: Distribution::default(),
@@ -155,7 +155,7 @@ impl<R: Routes> PacketEngine<R> {
         channels: VirtualChannels,
         steps: Option<ScheduleProgress>,
         streams: Vec<Stream>,
-        measured: Measured,
+        counters: Counters,
     ) -> PacketEngine<R> {
         let parts = setup.partition.parts as usize;
         // About five events happen per port and chunk time; each bucket then holds a few dozen of
@@ -174,12 +174,12 @@ impl<R: Routes> PacketEngine<R> {
             channels,
             steps,
             streams,
-            measured,
+            counters,
             event_queue: PacketQueue::new(shift),
             chunks: Arena::new(),
             messages: Arena::new(),
             orders: Vec::new(),
-            happened: None,
+            message_events: None,
             now: 0,
             mail: (0..parts).map(|_| Mail::default()).collect(),
             inbox: Mail::default(),
@@ -187,7 +187,7 @@ impl<R: Routes> PacketEngine<R> {
             limit: 0,
             credits_known: 0,
             doubts: Vec::new(),
-            wanted: 0,
+            awaited: 0,
             clock: 0,
             ended: NEVER,
             pause_after: u64::MAX,
@@ -230,7 +230,7 @@ impl<R: Routes> PacketEngine<R> {
             while let Some(event) = self.event_queue.pop(self.limit) {
                 interrupt::check();
                 self.now = event.time();
-                self.measured.events += 1;
+                self.counters.events += 1;
                 match event.kind() {
                     EventKind::Arrive => self.arrive(event.index()),
                     EventKind::Send => self.send(event.index()),
@@ -242,7 +242,7 @@ impl<R: Routes> PacketEngine<R> {
                     EventKind::Begin => self.begin(event.index()),
                 }
             }
-            if self.measured.events >= self.pause_after || self.waits_too_often() {
+            if self.counters.events >= self.pause_after || self.waits_too_often() {
                 self.pause_after = u64::MAX;
                 self.request_pause();
             }
@@ -251,7 +251,7 @@ impl<R: Routes> PacketEngine<R> {
             }
             if self.mail.len() > 1 {
                 let (clock, next) = (self.event_queue.begin_of_open(), self.now);
-                if clock >= self.clock + self.setup.partition.chunk / CLOCKS_PER_WINDOW {
+                if clock >= self.clock + self.setup.partition.min_chunk_ps / CLOCKS_PER_WINDOW {
                     self.publish(clock, next);
                 }
             }
@@ -341,7 +341,7 @@ impl<R: Routes> PacketEngine<R> {
         if let Some(time) = self.channels.next_credit(number) {
             self.wake(number, time);
         } else if self.crosses(number >> self.channels.shift) {
-            self.wanted += 1;
+            self.awaited += 1;
             self.limit = self.limit.min(self.credits_known);
         }
     }
@@ -376,9 +376,9 @@ impl<R: Routes> PacketEngine<R> {
             mail.credits.push((number, back));
             back
         };
-        if self.measured.occupancy.measures() {
+        if self.counters.occupancy.measures() {
             let class = self.ports[held.link as usize].class;
-            self.measured.occupancy.step(class, back, -1);
+            self.counters.occupancy.step(class, back, -1);
         }
     }
 
@@ -453,7 +453,7 @@ impl<R: Routes> PacketEngine<R> {
             port.free += router_delay;
         }
         arrival += port.latency;
-        self.measured.forwards += 1;
+        self.counters.forwards += 1;
         if port.class != LinkClass::Ejection {
             if port.part == self.part {
                 self.event_queue
@@ -469,12 +469,12 @@ impl<R: Routes> PacketEngine<R> {
         let chunk = self.chunks[number];
         self.chunks.remove(number);
         self.send_credit(chunk.held(), arrival, link);
-        let measured = &mut self.measured;
-        measured.chunk_latency.add(arrival - chunk.made);
-        measured.routers_passed += u64::from(chunk.routers);
-        measured.minimal_chunks += u64::from(!chunk.detoured);
-        measured.detoured_chunks += u64::from(chunk.detoured);
-        measured.bytes_delivered += u64::from(chunk.bytes);
+        let counters = &mut self.counters;
+        counters.chunk_latency.add(arrival - chunk.made);
+        counters.routers_passed += u64::from(chunk.routers);
+        counters.minimal_chunks += u64::from(!chunk.detoured);
+        counters.detoured_chunks += u64::from(chunk.detoured);
+        counters.bytes_delivered += u64::from(chunk.bytes);
         let message = &mut self.messages[chunk.message];
         message.chunks -= 1;
         if message.chunks == 0 {

@@ -142,7 +142,7 @@ impl Exchange {
 
     /// Returns the state of all parts other than `part`.
     pub(super) fn observe(&self, part: u8) -> OtherParts {
-        let mut seen = OtherParts {
+        let mut others = OtherParts {
             clock: NEVER,
             next: NEVER,
             lead: None,
@@ -156,15 +156,15 @@ impl Exchange {
             // time.
             let clock = state.clock.load(Ordering::Acquire);
             let ended = state.ended.load(Ordering::Acquire);
-            seen.clock = seen.clock.min(clock);
-            seen.next = seen.next.min(state.next.load(Ordering::Relaxed));
+            others.clock = others.clock.min(clock);
+            others.next = others.next.min(state.next.load(Ordering::Relaxed));
             if ended == NEVER {
-                seen.lead = seen.lead.max(Some(clock));
+                others.lead = others.lead.max(Some(clock));
             } else {
-                seen.ended = seen.ended.max(ended);
+                others.ended = others.ended.max(ended);
             }
         }
-        seen
+        others
     }
 
     /// Publishes the clock and the time of the next event of a part. Send the mail first.

@@ -7,7 +7,7 @@ use super::arena::NONE;
 use super::channel::VirtualChannels;
 use super::delays::Delays;
 use super::dragonfly::DragonflyRoutes;
-use super::engine::{Measured, PacketEngine, Setup};
+use super::engine::{Counters, PacketEngine, Setup};
 use super::event_queue::LATEST_PS;
 use super::exchange::Exchange;
 use super::partition::Partition;
@@ -28,12 +28,13 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::fabric::Groups;
 use opticoll_fabric::network::Network;
 
+/// Maximum size of a chunk: 1 MiB.
 const MAX_CHUNK_BYTES: u64 = 1 << 20;
 /// Parts are numbered with 8 bits.
 const MAX_PARTS: u32 = 255;
 
 /// Engine in parts, for any routing.
-pub(super) trait Running {
+pub(super) trait AnyEngine {
     /// Runs all events; see [`run::run`].
     fn run(&mut self, watch: &mut dyn FnMut(&PacketProgress) -> bool) -> Result<u64, PacketError>;
 
@@ -65,13 +66,13 @@ struct EngineParts<R> {
     exchange: Arc<Exchange>,
 }
 
-impl<R: Routes + Send> Running for EngineParts<R> {
+impl<R: Routes + Send> AnyEngine for EngineParts<R> {
     fn run(&mut self, watch: &mut dyn FnMut(&PacketProgress) -> bool) -> Result<u64, PacketError> {
         run::run(&mut self.parts, &self.exchange, watch)
     }
 
     fn begin_driven(&mut self) {
-        self.parts[0].happened = Some(Vec::new());
+        self.parts[0].message_events = Some(Vec::new());
     }
 
     fn hand_in(&mut self, order: IssuedMessage) {
@@ -97,8 +98,8 @@ impl<R: Routes + Send> Running for EngineParts<R> {
 }
 
 /// Engine that is ready to run, and the terminal of each rank.
-pub(super) struct Built<'a> {
-    pub(super) engine: Box<dyn Running + 'a>,
+pub(super) struct BuiltEngine<'a> {
+    pub(super) engine: Box<dyn AnyEngine + 'a>,
     pub(super) placement: Vec<u32>,
 }
 
@@ -117,7 +118,7 @@ pub(super) fn run(
     let network = network_of(fabric)?;
     let mut built = build(fabric, work, options)?;
     let run = built.engine.run(watch);
-    let time = run.map_err(|error| named(error, network))?;
+    let time = run.map_err(|error| with_channel_names(error, network))?;
     if time >= LATEST_PS {
         return Err(PacketError::TooLong);
     }
@@ -137,7 +138,7 @@ pub(super) fn build<'a>(
     fabric: &'a Fabric,
     work: &PacketWork<'_>,
     options: &PacketOptions,
-) -> Result<Built<'a>, PacketError> {
+) -> Result<BuiltEngine<'a>, PacketError> {
     check_options(options)?;
     let network = network_of(fabric)?;
     check_work(work, network.ranks())?;
@@ -356,26 +357,26 @@ fn check_traffic(traffic: &Traffic, ranks: u32) -> Result<(), PacketError> {
     }
 }
 
-impl Built<'_> {
+impl BuiltEngine<'_> {
     /// Places ranks at terminals.
     ///
     /// # Errors
     /// Returns an error if the terminals are not a permutation.
     pub(super) fn place(&mut self, terminals: Vec<u32>) -> Result<(), PacketError> {
-        self.placement = checked(&terminals, self.placement.len() as u32)?;
+        self.placement = check_permutation(&terminals, self.placement.len() as u32)?;
         Ok(())
     }
 }
 
 /// Returns the terminal of each rank of a collective, after a check.
-fn placed(collective: &PacketCollective<'_>, ranks: u32) -> Result<Vec<u32>, PacketError> {
+fn placement_of(collective: &PacketCollective<'_>, ranks: u32) -> Result<Vec<u32>, PacketError> {
     match &collective.placement {
         None => Ok((0..ranks).collect()),
-        Some(placement) => checked(placement, ranks),
+        Some(placement) => check_permutation(placement, ranks),
     }
 }
 
-fn checked(placement: &[u32], ranks: u32) -> Result<Vec<u32>, PacketError> {
+fn check_permutation(placement: &[u32], ranks: u32) -> Result<Vec<u32>, PacketError> {
     let mut seen = vec![false; ranks as usize];
     let once = placement.iter().all(|&terminal| {
         let place = seen.get_mut(terminal as usize);
@@ -392,7 +393,7 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
     machine: PacketMachine<R>,
     work: &PacketWork<'_>,
     options: &PacketOptions,
-) -> Result<Built<'a>, PacketError> {
+) -> Result<BuiltEngine<'a>, PacketError> {
     let PacketMachine {
         routes,
         mut ports,
@@ -415,7 +416,7 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
     let mut shortest = sizes.map(shortest_of).min().unwrap_or(chunk);
     let mut steps = Vec::new();
     if let Some(collective) = &work.collective {
-        placement = placed(collective, ranks)?;
+        placement = placement_of(collective, ranks)?;
         let whole = ScheduleProgress::new(
             collective.schedule,
             collective.size,
@@ -470,18 +471,18 @@ fn assemble<'a, R: Routes + Clone + Send + 'a>(
                 channels,
                 steps.next(),
                 streams.collect(),
-                Measured::new(ranks, bin),
+                Counters::new(ranks, bin),
             )
         });
     let parts = parts.collect();
-    Ok(Built {
+    Ok(BuiltEngine {
         engine: Box::new(EngineParts { parts, exchange }),
         placement,
     })
 }
 
 /// Adds the names of channels to a deadlock error.
-pub(super) fn named(error: PacketError, network: &dyn Network) -> PacketError {
+pub(super) fn with_channel_names(error: PacketError, network: &dyn Network) -> PacketError {
     let PacketError::Deadlock { chunks, cycle, .. } = error else {
         return error;
     };

@@ -13,8 +13,8 @@ pub(super) struct Partition {
     pub(super) part_of_link: Vec<u8>,
     /// Minimum time in picoseconds from an event to the arrival of the chunk, or of the credit,
     /// that the event sends to another part.
-    pub(super) chunk: u64,
-    pub(super) credit: u64,
+    pub(super) min_chunk_ps: u64,
+    pub(super) min_credit_ps: u64,
 }
 
 impl Partition {
@@ -25,8 +25,8 @@ impl Partition {
             parts,
             part_of_terminal,
             part_of_link,
-            chunk: 0,
-            credit: 0,
+            min_chunk_ps: 0,
+            min_credit_ps: 0,
         }
     }
 
@@ -59,7 +59,7 @@ impl Partition {
             credit_least = credit_least.min(credit + options.credit_delay.ps() + port.latency);
         }
         // A part that waits for credits waits for chunks too, so the earlier of both counts.
-        (self.chunk, self.credit) = (chunk_least, credit_least.min(chunk_least));
+        (self.min_chunk_ps, self.min_credit_ps) = (chunk_least, credit_least.min(chunk_least));
         if self.parts == 1 || chunk_least == 0 || credit_least == 0 {
             *self = Partition::whole(self.part_of_terminal.len(), self.part_of_link.len());
             ports.iter_mut().for_each(|port| port.part = 0);

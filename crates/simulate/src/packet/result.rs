@@ -1,7 +1,7 @@
 //! Outcome of a run, joined from the counters of all parts.
 
 use super::PacketError;
-use super::engine::{Measured, PacketEngine};
+use super::engine::{Counters, PacketEngine};
 use super::routes::Routes;
 use super::steps::ScheduleProgress;
 use crate::outcome::meter::timeline;
@@ -10,9 +10,9 @@ use crate::outcome::packets::{
 };
 use opticoll_base::units::{Time, UnitError};
 
-impl Measured {
+impl Counters {
     /// Adds the counters of another part.
-    fn join(&mut self, other: &Measured) {
+    fn join(&mut self, other: &Counters) {
         for (finish, other) in self.finish.iter_mut().zip(&other.finish) {
             *finish = (*finish).max(*other);
         }
@@ -70,53 +70,53 @@ pub(super) fn outcome<R: Routes>(
         .unzip();
     let chunk = setup.chunk;
     let first = parts.swap_remove(0);
-    let (mut measured, mut steps) = (first.measured, first.steps);
+    let (mut counters, mut steps) = (first.counters, first.steps);
     for part in parts {
-        measured.join(&part.measured);
+        counters.join(&part.counters);
         if let (Some(steps), Some(more)) = (&mut steps, &part.steps) {
             steps.join(more);
         }
     }
-    let finish = |&terminal: &u32| Time::from_ps(measured.finish[terminal as usize]);
-    let bytes_sent = u64::try_from(measured.bytes_sent).map_err(|_| UnitError::Overflow {
+    let finish = |&terminal: &u32| Time::from_ps(counters.finish[terminal as usize]);
+    let bytes_sent = u64::try_from(counters.bytes_sent).map_err(|_| UnitError::Overflow {
         what: "all messages' bytes".into(),
         smallest: "bytes",
     })?;
-    let (timeline_bin, timeline) = timeline(measured.occupancy, measured.stalled, chunk)?;
+    let (timeline_bin, timeline) = timeline(counters.occupancy, counters.stalled, chunk)?;
     let links = PacketLinks::new(busy, classes, &columns);
     let bottleneck = links.bottleneck();
     let ranks = FinishColumns {
         finish: placement.iter().map(finish).collect(),
     };
     let finished: u128 = ranks.finish.iter().map(|time| u128::from(time.ps())).sum();
-    let chunks = (measured.minimal_chunks + measured.detoured_chunks).max(1);
+    let chunks = (counters.minimal_chunks + counters.detoured_chunks).max(1);
     Ok(PacketOutcome {
         time: Time::from_ps(time),
         mean_finish: Time::from_ps((finished / ranks.finish.len().max(1) as u128) as u64),
-        mean_hops: measured.routers_passed as f64 / chunks as f64,
+        mean_hops: counters.routers_passed as f64 / chunks as f64,
         bottleneck: bottleneck.map(|(link, _)| link),
         bottleneck_busy: bottleneck.map_or(Time::ZERO, |(_, busy)| busy),
         latencies: vec![
-            Latency::new("message", &measured.message_latency),
-            Latency::new("background", &measured.background_latency),
-            Latency::new("chunk", &measured.chunk_latency),
+            Latency::new("message", &counters.message_latency),
+            Latency::new("background", &counters.background_latency),
+            Latency::new("chunk", &counters.chunk_latency),
         ],
         ranks,
-        message_latency: measured.message_latency,
-        background_latency: measured.background_latency,
-        chunk_latency: measured.chunk_latency,
-        routers_passed: measured.routers_passed,
-        minimal_chunks: measured.minimal_chunks,
-        detoured_chunks: measured.detoured_chunks,
+        message_latency: counters.message_latency,
+        background_latency: counters.background_latency,
+        chunk_latency: counters.chunk_latency,
+        routers_passed: counters.routers_passed,
+        minimal_chunks: counters.minimal_chunks,
+        detoured_chunks: counters.detoured_chunks,
         bytes_sent,
-        bytes_delivered: measured.bytes_delivered,
+        bytes_delivered: counters.bytes_delivered,
         channels: columns,
         classes: links.by_class(),
         links,
         timeline_bin,
         timeline,
         steps: steps.map_or_else(PacketSteps::default, ScheduleProgress::columns),
-        router_forwards: measured.forwards,
-        events: measured.events,
+        router_forwards: counters.forwards,
+        events: counters.events,
     })
 }

@@ -59,7 +59,7 @@ pub(super) fn run<R: Routes + Send>(
             reported = events(parts);
             let progress = PacketProgress {
                 events: reported,
-                messages_delivered: parts.iter().map(|part| part.measured.delivered).sum(),
+                messages_delivered: parts.iter().map(|part| part.counters.delivered).sum(),
                 time_ps: next,
             };
             if !watch(&progress) {
@@ -67,7 +67,7 @@ pub(super) fn run<R: Routes + Send>(
             }
         }
     }
-    let finish = parts.iter().flat_map(|part| &part.measured.finish);
+    let finish = parts.iter().flat_map(|part| &part.counters.finish);
     Ok(finish.copied().max().unwrap_or(0))
 }
 
@@ -106,7 +106,7 @@ impl TurnTaking {
         let partition = &parts[0].setup.partition;
         let windows =
             u128::from(after - next) * u128::from(MIN_PARALLEL_EVENTS * u64::from(partition.parts));
-        let dense = done > 0 && u128::from(done) * u128::from(partition.chunk) >= windows;
+        let dense = done > 0 && u128::from(done) * u128::from(partition.min_chunk_ps) >= windows;
         self.turns = if dense {
             self.turns.saturating_sub(done)
         } else {
@@ -116,7 +116,7 @@ impl TurnTaking {
 }
 
 fn events<R>(parts: &[PacketEngine<R>]) -> u64 {
-    parts.iter().map(|part| part.measured.events).sum()
+    parts.iter().map(|part| part.counters.events).sum()
 }
 
 /// Takes all mail; returns the time of each part's next event.
@@ -139,8 +139,8 @@ fn run_in_parallel<R: Routes + Send>(
     let share = EVENTS_PER_REPORT / parts.len() as u64;
     for part in parts.iter_mut() {
         exchange.publish(part.part, next, next);
-        part.pause_after = part.measured.events + share;
-        (part.waits, part.waits_since) = (0, part.measured.events);
+        part.pause_after = part.counters.events + share;
+        (part.waits, part.waits_since) = (0, part.counters.events);
     }
     interrupt::side_by_side(parts, |part| part.run(until, true));
 }
@@ -150,7 +150,7 @@ fn take_turns<R: Routes>(parts: &mut [PacketEngine<R>], exchange: &Exchange, unt
     let (alone, first) = (parts.len() == 1, events(parts));
     for part in parts.iter_mut() {
         part.pause_after = match alone {
-            true => (part.measured.events / EVENTS_PER_REPORT + 1) * EVENTS_PER_REPORT,
+            true => (part.counters.events / EVENTS_PER_REPORT + 1) * EVENTS_PER_REPORT,
             false => u64::MAX,
         };
         part.waits = 0;
@@ -169,7 +169,7 @@ fn take_turns<R: Routes>(parts: &mut [PacketEngine<R>], exchange: &Exchange, unt
             return;
         }
         // The others have no event before the earliest that this part can cause.
-        let credit = parts[0].setup.partition.credit;
+        let credit = parts[0].setup.partition.min_credit_ps;
         let mut others = NEVER;
         for (number, &other) in (0u8..).zip(&next) {
             let clock = other.min(time.saturating_add(credit));

@@ -20,7 +20,7 @@ impl<R: Routes> PacketEngine<R> {
         if stall.since.is_none() {
             stall.since = Some(self.now);
             let class = self.ports[link as usize].class;
-            self.measured.stalled.step(class, self.now, 1);
+            self.counters.stalled.step(class, self.now, 1);
         }
     }
 
@@ -31,7 +31,7 @@ impl<R: Routes> PacketEngine<R> {
         if let Some(since) = stall.since.take() {
             stall.sum += time.saturating_sub(since);
             let class = self.ports[link as usize].class;
-            self.measured.stalled.step(class, time.max(since), -1);
+            self.counters.stalled.step(class, time.max(since), -1);
         }
     }
 
@@ -44,7 +44,7 @@ impl<R: Routes> PacketEngine<R> {
             self.raise_peak(link, number, time);
         }
         let class = self.ports[link as usize].class;
-        self.measured.occupancy.step(class, time, 1);
+        self.counters.occupancy.step(class, time, 1);
     }
 
     /// Raises the peak of a channel to its occupancy. Records a doubt instead if credits may have

@@ -25,9 +25,9 @@ impl<R: Routes> PacketEngine<R> {
         self.clock = 0;
         let mut idle = 0;
         while !self.synchronise(until) {
-            let events = self.measured.events;
+            let events = self.counters.events;
             self.work();
-            if self.measured.events > events {
+            if self.counters.events > events {
                 idle = 0;
             } else if waits {
                 self.waits += u64::from(idle == 0);
@@ -43,19 +43,23 @@ impl<R: Routes> PacketEngine<R> {
     /// Reads the state of the other parts, takes their mail, sets the part's limit and publishes
     /// its clock. Returns whether the part has reached `until`.
     pub(super) fn synchronise(&mut self, until: u64) -> bool {
-        let seen = self.exchange.observe(self.part);
+        let others = self.exchange.observe(self.part);
         let mut until = until.min(self.exchange.pause_time());
         self.take_mail();
-        let Partition { chunk, credit, .. } = self.setup.partition;
-        let soonest = if self.wanted > 0 { credit } else { chunk };
-        let known = until.min(seen.clock.saturating_add(soonest));
-        self.credits_known = seen.clock.saturating_add(credit);
+        let Partition {
+            min_chunk_ps: chunk,
+            min_credit_ps: credit,
+            ..
+        } = self.setup.partition;
+        let window = if self.awaited > 0 { credit } else { chunk };
+        let known = until.min(others.clock.saturating_add(window));
+        self.credits_known = others.clock.saturating_add(credit);
         self.resolve_doubts(self.credits_known);
         self.limit = known;
         if self.ended != NEVER {
-            let last = seen.lead.unwrap_or(seen.ended.max(self.ended));
+            let last = others.lead.unwrap_or(others.ended.max(self.ended));
             self.limit = known.min(last + 1);
-            if seen.lead.is_none() {
+            if others.lead.is_none() {
                 until = until.min(last + 1);
             }
         }
@@ -66,9 +70,13 @@ impl<R: Routes> PacketEngine<R> {
 
     /// Asks for a pause if clocks would have to rise in many steps before any part has an event.
     pub(super) fn pause_if_next_is_distant(&mut self) {
-        let seen = self.exchange.observe(self.part);
-        let next = self.event_queue.next_time().unwrap_or(NEVER).min(seen.next);
-        let steps = MAX_CLOCK_STEPS * self.setup.partition.chunk;
+        let others = self.exchange.observe(self.part);
+        let next = self
+            .event_queue
+            .next_time()
+            .unwrap_or(NEVER)
+            .min(others.next);
+        let steps = MAX_CLOCK_STEPS * self.setup.partition.min_chunk_ps;
         if next > self.clock.saturating_add(steps) {
             self.request_pause();
         }
@@ -78,7 +86,7 @@ impl<R: Routes> PacketEngine<R> {
     /// clock is at most the present time.
     #[cold]
     pub(super) fn request_pause(&mut self) {
-        let time = self.now.max(self.clock) + self.setup.partition.chunk + 1;
+        let time = self.now.max(self.clock) + self.setup.partition.min_chunk_ps + 1;
         self.exchange.request_pause(time);
         self.limit = self.limit.min(time);
     }
@@ -103,8 +111,10 @@ impl<R: Routes> PacketEngine<R> {
         self.publish(self.now, self.now);
         let mut rounds = 0;
         loop {
-            let seen = self.exchange.observe(self.part);
-            self.credits_known = seen.clock.saturating_add(self.setup.partition.credit);
+            let others = self.exchange.observe(self.part);
+            self.credits_known = others
+                .clock
+                .saturating_add(self.setup.partition.min_credit_ps);
             if self.now < self.credits_known {
                 break;
             }
@@ -144,7 +154,7 @@ impl<R: Routes> PacketEngine<R> {
         for (channel, time) in mail.credits.drain(..) {
             self.credit_doubts(channel, time);
             let back = self.channels.send_credit(channel, self.now, time);
-            self.wanted -= u32::from(self.wake(channel, back));
+            self.awaited -= u32::from(self.wake(channel, back));
         }
         for message in mail.delivered.drain(..) {
             self.messages.remove(message);
@@ -165,7 +175,7 @@ impl<R: Routes> PacketEngine<R> {
     /// Returns whether the part waits too often to benefit from running in parallel with the
     /// others.
     pub(in super::super) fn waits_too_often(&self) -> bool {
-        let events = self.measured.events - self.waits_since;
+        let events = self.counters.events - self.waits_since;
         self.waits > MIN_WAITS && events < self.waits * EVENTS_PER_WAIT
     }
 

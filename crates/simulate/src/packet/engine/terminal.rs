@@ -139,7 +139,7 @@ impl<R: Routes> PacketEngine<R> {
                     sent: order.time,
                 });
         }
-        self.measured.bytes_sent += u128::from(order.bytes);
+        self.counters.bytes_sent += u128::from(order.bytes);
         self.routes.begin(message, order.source, order.destination);
         nic.messages.push(&mut self.messages, message);
         if !nic.generating {
@@ -254,9 +254,9 @@ impl<R: Routes> PacketEngine<R> {
             let tag = self.messages[chunk.message].tag;
             let departure = self.now + self.setup.delays.handover(&mut self.ports, link);
             if tag < FIRST_STREAM {
-                let finish = &mut self.measured.finish[terminal as usize];
+                let finish = &mut self.counters.finish[terminal as usize];
                 *finish = (*finish).max(departure);
-                if let Some(happened) = &mut self.happened {
+                if let Some(happened) = &mut self.message_events {
                     happened.push(MessageEvent {
                         message: tag,
                         left: true,
@@ -280,18 +280,18 @@ impl<R: Routes> PacketEngine<R> {
             let mail = &mut self.mail[usize::from(message.home)];
             mail.delivered.push(message.number);
         }
-        let measured = &mut self.measured;
-        measured.delivered += 1;
+        let counters = &mut self.counters;
+        counters.delivered += 1;
         let latency = self.now - message.sent;
         let foreground = message.tag < FIRST_STREAM;
-        if foreground || self.steps.is_none() && self.happened.is_none() {
-            measured.message_latency.add(latency);
-            let finish = &mut measured.finish[message.destination as usize];
+        if foreground || self.steps.is_none() && self.message_events.is_none() {
+            counters.message_latency.add(latency);
+            let finish = &mut counters.finish[message.destination as usize];
             *finish = (*finish).max(self.now);
         } else {
-            measured.background_latency.add(latency);
+            counters.background_latency.add(latency);
         }
-        if let Some(happened) = self.happened.as_mut().filter(|_| foreground) {
+        if let Some(happened) = self.message_events.as_mut().filter(|_| foreground) {
             happened.push(MessageEvent {
                 message: message.tag,
                 left: false,
