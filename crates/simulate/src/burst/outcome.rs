@@ -103,7 +103,7 @@ pub struct BurstRecord {
 }
 
 crate::totals! {
-    /// What a simulation of bursts found.
+    /// Outcome of a burst simulation.
     #[derive(Debug, Clone, PartialEq)]
     pub struct BurstOutcome {
         /// Specification of the network.
@@ -137,8 +137,7 @@ crate::totals! {
         /// Loss over time.
         pub moments: Vec<Moment>,
         ;
-        /// Every burst, in the order in which control messages were sent, if asked for: of the
-        /// first replication.
+        /// Every burst of the first replication in the order of control messages, if recorded.
         pub records: Vec<BurstRecord>,
     }
 }

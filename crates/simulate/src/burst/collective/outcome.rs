@@ -60,7 +60,7 @@ pub struct Replication {
 }
 
 crate::totals! {
-    /// All replications.
+    /// Outcome of all replications.
     #[derive(Debug, Clone, PartialEq)]
     pub struct CollectiveOutcome {
         /// Specification of the network.
@@ -79,7 +79,7 @@ crate::totals! {
         /// Why jobs gave up.
         pub jobs: JobFailures,
         ;
-        /// One by one, in the order of their numbers.
+        /// Outcomes of the replications, in order of their numbers.
         pub replications: Vec<Replication>,
     }
 }

@@ -41,7 +41,7 @@ use opticoll_base::event::EventQueue;
 use opticoll_base::units::{Bytes, Time};
 
 crate::totals! {
-    /// What circuits on request have cost.
+    /// Use of circuits on request.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct RequestUse {
         /// Circuits that were set up.
