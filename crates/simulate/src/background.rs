@@ -202,8 +202,8 @@ impl Background {
         Ok(pairs.map(flow).collect())
     }
 
-    /// Returns the rate of each sender; computed from size and period of the messages if no rate is
-    /// given.
+    /// Returns the given rate of each sender, or the rate of messages of the given size and period;
+    /// `None` if neither is given.
     fn mean_rate(&self) -> Result<Option<Rate>, SimulationError> {
         let (Some(bytes), Some(period), None) = (self.bytes, self.period, self.rate) else {
             return Ok(self.rate);

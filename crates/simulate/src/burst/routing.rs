@@ -22,9 +22,9 @@ pub(super) fn least_loaded(routes: &[Box<[u32]>], channels: &ChannelGroups, now:
 /// of the last link is the lowest possible; going backwards, the wavelength stays the same as long
 /// as possible and is then the lowest possible.
 ///
-/// Computes link by link the fewest changes with which each wavelength can be reached: the number
-/// of the same wavelength on the link before, or one more than the minimum over all its
-/// wavelengths.
+/// Computes for each wavelength, link by link, the fewest changes with which the wavelength can be
+/// reached: either the number for the same wavelength on the link before, or one more than the
+/// minimum over all wavelengths of that link.
 pub(super) fn fewest_changes(
     network: &BurstNetwork,
     channels: &ChannelGroups,

@@ -186,8 +186,9 @@ impl PacketQueue {
         self.open.pop()
     }
 
-    /// Returns the events of the open bucket. If the open bucket is empty, opens the next bucket
-    /// that has events and begins before `before`; returns an empty slice if there is none.
+    /// Returns the events of the open bucket. If that bucket is empty, first opens the next bucket
+    /// that has events, unless that bucket begins at `before` or later. Returns an empty slice if
+    /// no bucket is opened.
     pub(super) fn open(&mut self, before: u64) -> &[PacketEvent] {
         if self.open.is_empty() {
             self.advance(before);
