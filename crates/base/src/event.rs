@@ -1,4 +1,5 @@
-//! The queue of a simulation's events: by time, and in the order of their entry within an instant.
+//! Event queue of a simulation. Events leave in the order of time; events of the same time leave in
+//! the order in which they entered.
 //!
 //! ```
 //! use opticoll_base::event::EventQueue;
@@ -14,7 +15,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Events that are still to happen.
+/// Queue of events of type `E`. The caller chooses the unit of time.
 #[derive(Debug, Clone)]
 pub struct EventQueue<E> {
     entries: BinaryHeap<Reverse<Entry<E>>>,
@@ -58,7 +59,7 @@ impl<E> Default for EventQueue<E> {
 }
 
 impl<E> EventQueue<E> {
-    /// Enters an event.
+    /// Adds an event that happens at `time`.
     pub fn put(&mut self, time: u64, event: E) {
         self.entered += 1;
         self.entries.push(Reverse(Entry {
@@ -68,18 +69,18 @@ impl<E> EventQueue<E> {
         }));
     }
 
-    /// The time of the next event.
+    /// Returns the time of the next event, or `None` if the queue is empty.
     pub fn next_time(&self) -> Option<u64> {
         self.entries.peek().map(|entry| entry.0.time)
     }
 
-    /// Takes the next event, with its time.
+    /// Removes the next event and returns the event with its time.
     pub fn pop(&mut self) -> Option<(u64, E)> {
         let Reverse(entry) = self.entries.pop()?;
         Some((entry.time, entry.event))
     }
 
-    /// Takes the next event if it happens by a time.
+    /// Removes and returns the next event if the event happens at or before `time`.
     pub fn pop_until(&mut self, time: u64) -> Option<(u64, E)> {
         match self.next_time() {
             Some(next) if next <= time => self.pop(),
@@ -87,12 +88,12 @@ impl<E> EventQueue<E> {
         }
     }
 
-    /// How many events are still to happen.
+    /// Returns the number of events in the queue.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is to happen any more.
+    /// Returns whether the queue has no events.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,15 +1,15 @@
-//! Breadth-first searches and orders of graphs whose vertices are numbers.
+//! Breadth-first search and topological order of graphs whose vertices are numbered from 0.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::interrupt;
 
-/// The distance of a vertex that is not reached.
+/// Distance of a vertex that no path reaches.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// Goes through the vertices that a first one leads to, the nearest first; `reach` is told each once: from where,
-/// over which edge.
+/// Visits all vertices that `first` leads to, in breadth-first order. Calls `reach(from, edge, to)`
+/// once for each vertex `to` except `first`.
 fn search<E, I: IntoIterator<Item = (E, u32)>>(
     vertices: usize,
     first: u32,
@@ -30,7 +30,7 @@ fn search<E, I: IntoIterator<Item = (E, u32)>>(
     }
 }
 
-/// The least number of edges from a vertex to each.
+/// Returns the least number of edges from `first` to each vertex, or [`UNREACHED`].
 pub fn distances<I: IntoIterator<Item = u32>>(
     vertices: usize,
     first: u32,
@@ -45,8 +45,9 @@ pub fn distances<I: IntoIterator<Item = u32>>(
     distance
 }
 
-/// The edges of a path of the fewest from one vertex to another, each with the vertex that it leads to: of several
-/// paths the one that is found first.
+/// Returns a shortest path from `first` to `last` as edges, each with the vertex that the edge
+/// leads to, or `None` if no path exists. Of several shortest paths, returns the first that the
+/// search finds.
 pub fn path<E, I: IntoIterator<Item = (E, u32)>>(
     vertices: usize,
     (first, last): (u32, u32),
@@ -66,8 +67,9 @@ pub fn path<E, I: IntoIterator<Item = (E, u32)>>(
     Some(path)
 }
 
-/// The vertices in an order in which each stands behind those that it waits `on`, as near to the order of their numbers
-/// as can be; without those on circles, and those that wait for them.
+/// Returns a topological order, in which each vertex follows all vertices in
+/// `predecessors(vertex)`. Of the vertices that may come next, the lowest number comes first.
+/// Vertices on cycles, and vertices that depend on them, are left out.
 pub fn order<I: IntoIterator<Item = u32>>(vertices: usize, on: impl Fn(u32) -> I) -> Vec<u32> {
     let mut waits = vec![0usize; vertices];
     let mut dependents: Vec<Vec<u32>> = vec![Vec::new(); vertices];

@@ -1,9 +1,10 @@
-//! Stops long work from outside: Ctrl-C in a terminal or a notebook.
+//! Interruption of long computations, for example by Ctrl-C in a terminal or a notebook.
 //!
-//! Long loops call [`check`]. Whoever starts work that may be stopped does so by [`interruptible`];
-//! [`interrupt`] then stops all of it, on every thread, at the next [`check`]. The stack is unwound as by a
-//! panic, but nothing is printed, so that functions that cannot fail need no error for it. Nothing that
-//! was under way is returned; what it borrowed is as it was left.
+//! Long loops call [`check`]. Callers start interruptible work with [`interruptible`].
+//! [`interrupt`] stops such work on every thread at the next call of [`check`]. The stack unwinds
+//! as in a panic, but prints no message, so functions that cannot fail otherwise need no error for
+//! an interruption. The work returns no partial result; data that the work borrowed mutably may be
+//! half changed.
 //!
 //! ```
 //! use opticoll_base::interrupt::{check, interrupt, interruptible};
@@ -27,34 +28,35 @@ use std::thread::{self, ScopedJoinHandle};
 
 use crate::memory::TooMuch;
 
-/// How often [`interrupt`] was called.
+/// Number of calls of [`interrupt`] so far.
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
-/// Work that nothing stops.
+/// Value of [`BEGUN`] for work that cannot be interrupted.
 const NEVER: u64 = u64::MAX;
 
 thread_local! {
-    /// How often [`interrupt`] had been called when the work of this thread began.
+    /// Value of [`INTERRUPTS`] when the work of this thread began.
     static BEGUN: Cell<u64> = const { Cell::new(NEVER) };
 }
 
-/// Why work was stopped.
+/// Reason why work was stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
-    /// By [`interrupt`].
+    /// A call of [`interrupt`].
     #[error("interrupted")]
     Interrupted,
-    /// By [`memory::take`](crate::memory::take).
+    /// A memory forecast above the limit ([`memory::take`](crate::memory::take)).
     #[error(transparent)]
     TooMuch(#[from] TooMuch),
 }
 
-/// Stops all work that [`interruptible`] has started so far.
+/// Stops all work that has been started by [`interruptible`].
 pub fn interrupt() {
     INTERRUPTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Stops here if the work on this thread is to stop: for loops that may take longer than a few milliseconds.
+/// Unwinds the stack if the work on this thread was interrupted. Loops that may take longer than a
+/// few milliseconds call this function.
 #[inline]
 pub fn check() {
     let interrupts = INTERRUPTS.load(Ordering::Relaxed);
@@ -70,10 +72,10 @@ fn stop_if_begun_before(interrupts: u64) {
     }
 }
 
-/// Does work that [`interrupt`] stops, or a forecast of its memory.
+/// Runs `work`, which an [`interrupt`] or a memory forecast above the limit may stop.
 ///
 /// # Errors
-/// The work was stopped.
+/// The reason why the work was stopped.
 pub fn interruptible<T>(work: impl FnOnce() -> T) -> Result<T, Stopped> {
     let before = BEGUN.replace(INTERRUPTS.load(Ordering::Relaxed));
     let done = catch_unwind(AssertUnwindSafe(work));
@@ -81,7 +83,8 @@ pub fn interruptible<T>(work: impl FnOnce() -> T) -> Result<T, Stopped> {
     done.map_err(stopped)
 }
 
-/// Why work was stopped, from what it left behind; a panic goes on.
+/// Converts the payload of an unwound stack into the reason for the stop. Resumes the unwinding if
+/// the payload is that of a panic.
 fn stopped(left: Box<dyn Any + Send>) -> Stopped {
     let left = match left.downcast::<TooMuch>() {
         Ok(much) => return Stopped::TooMuch(*much),
@@ -93,8 +96,9 @@ fn stopped(left: Box<dyn Any + Send>) -> Stopped {
     }
 }
 
-/// Does parts of this thread's work side by side, the first on this thread and each other on one of its own; all
-/// stop when the whole does. The results come in the order of the parts.
+/// Runs `work` on all parts at the same time: the first part on this thread, each other part on a
+/// new thread. An interruption of this thread's work stops all parts. Returns the results in the
+/// order of the parts.
 pub fn side_by_side<P: Send, R: Send>(
     parts: impl IntoIterator<Item = P>,
     work: impl Fn(P) -> R + Sync,
@@ -124,8 +128,9 @@ pub fn side_by_side<P: Send, R: Send>(
     })
 }
 
-/// Does two parts of this thread's work at once, the second on a thread of its own; both stop when the whole does. Where one
-/// part panics, the other is still waited for.
+/// Runs two parts of this thread's work at the same time, the second on a new thread. An
+/// interruption of this thread's work stops both parts. If one part panics, the function still
+/// waits for the other part.
 pub fn both<A, B: Send>(here: impl FnOnce() -> A, there: impl FnOnce() -> B + Send) -> (A, B) {
     let begun = BEGUN.get();
     thread::scope(|scope| {

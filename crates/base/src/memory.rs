@@ -1,9 +1,10 @@
-//! Memory is forecast before it is taken.
+//! Forecasts of memory use, which stop a computation before an allocation exceeds the limit.
 //!
-//! What makes large tables calls [`take`] first. Where a forecast exceeds the limit, the work stops as one that is
-//! interrupted does (see [`crate::interrupt`]), with [`TooMuch`] in place of the result: nothing has been taken,
-//! and functions that cannot fail need no error for it. The limit is none at first; a program sets it, as a
-//! rule to the memory that the machine has left.
+//! Code that allocates large tables calls [`take`] first. If the forecast exceeds the limit, the
+//! work stops like interrupted work (see [`crate::interrupt`]) and returns [`TooMuch`] instead of a
+//! result, before the memory is allocated. Functions that cannot fail otherwise need no error for
+//! this case. Initially there is no limit; a program usually sets the limit to the free memory of
+//! the machine.
 //!
 //! ```
 //! use opticoll_base::interrupt::{Stopped, interruptible};
@@ -22,32 +23,32 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The most bytes that a forecast may come to.
+/// Maximum forecast in bytes; 2^64 - 1 means no limit.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// A forecast above the limit.
+/// Memory forecast above the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} needs about {} of memory, and the limit is {}", Amount(*.bytes), Amount(*.limit))]
 pub struct TooMuch {
-    /// What was to be made.
+    /// Name of the data that would have been allocated, such as `a table of prices`.
     pub what: String,
-    /// The forecast.
+    /// Forecast in bytes.
     pub bytes: u64,
-    /// The limit.
+    /// Limit in bytes.
     pub limit: u64,
 }
 
-/// Sets the limit in bytes, for all work of the process.
+/// Sets the limit in bytes for all work of the process.
 pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes, Ordering::Relaxed);
 }
 
-/// The limit in bytes; 2^64 - 1 for none.
+/// Returns the limit in bytes; 2^64 - 1 means no limit.
 pub fn limit() -> u64 {
     LIMIT.load(Ordering::Relaxed)
 }
 
-/// Stops the work where so many bytes exceed the limit.
+/// Stops the work if the forecast of `bytes` for the data named `what` exceeds the limit.
 #[inline]
 pub fn take(what: &str, bytes: u64) {
     let limit = limit();
@@ -57,7 +58,7 @@ pub fn take(what: &str, bytes: u64) {
     }
 }
 
-/// Does work for which something else can be done where it needs too much memory.
+/// Runs `work` for a caller that has an alternative in case the work needs too much memory.
 ///
 /// # Errors
 /// A forecast above the limit.
@@ -69,12 +70,12 @@ pub fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, TooMuch> {
     })
 }
 
-/// Stops the work as [`take`] does.
+/// Stops the work with the given forecast, as [`take`] does.
 pub fn refuse(much: TooMuch) -> ! {
     resume_unwind(Box::new(much))
 }
 
-/// Bytes with three digits and a decimal unit.
+/// Formats a number of bytes with three digits and a decimal unit.
 struct Amount(u64);
 
 impl fmt::Display for Amount {

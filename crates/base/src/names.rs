@@ -1,17 +1,17 @@
-//! Names that are one whatever their case and hyphens, the nearest known name to a misspelt one, and
-//! how a word of somebody else is shown in a message.
+//! Names: enums with names, comparison that ignores case and hyphens, suggestions for misspelt
+//! names, and safe printing of words from users and files.
 
-/// Declares enums whose variants have names: `ALL` has the variants in their order, `WORDS` with their names, `name` and
-/// `Display` give the name of one.
+/// Declares enums whose variants have names. `ALL` lists the variants in their order, `WORDS` lists
+/// the variants with their names, and `name` and `Display` return the name of a variant.
 ///
 /// ```
 /// opticoll_base::named_enum! {
 ///     /// A colour.
 ///     #[derive(Debug, Clone, Copy, PartialEq)]
 ///     pub enum Colour {
-///         /// That of the sky.
+///         /// The colour of the sky.
 ///         Blue = "blue",
-///         /// That of grass.
+///         /// The colour of grass.
 ///         Green = "green",
 ///     }
 /// }
@@ -28,10 +28,10 @@ macro_rules! named_enum {
         }
 
         impl $name {
-            /// All of them, in their order.
+            /// All variants, in the order of their declaration.
             pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
 
-            /// All of them with their names.
+            /// All variants with their names.
             pub const WORDS: [(&'static str, $name); [$($word),+].len()] = [$(($word, $name::$variant)),+];
 
             /// Returns the name, as typed and printed.
@@ -50,20 +50,21 @@ macro_rules! named_enum {
     )+};
 }
 
-/// `1 slot`, `2 slots`.
+/// Returns a count with its noun, such as `1 slot` or `2 slots`.
 pub fn plural(count: usize, word: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} {word}{ending}")
 }
 
-/// The characters of a foreign word that a message repeats.
+/// Maximum number of characters of a user's word that a message repeats.
 const MOST_SHOWN: usize = 100;
 
-/// Longer names are near no known one.
+/// Maximum length in bytes of a misspelt name for which [`suggest`] looks for similar names. The
+/// edit distance costs time proportional to the length.
 const MOST_NAME: usize = 100;
 
-/// A word of a file or a command line as a message repeats it: long ones cut, and characters that do not
-/// print escaped, since a terminal would obey them or show the rest in another order.
+/// Returns a word from a file or a command line in a form that is safe to print. Long words are
+/// cut, and unprintable characters are escaped, because a terminal could interpret them.
 pub fn shown(word: &str) -> String {
     let mut text = String::new();
     for letter in word.chars().take(MOST_SHOWN) {
@@ -80,18 +81,19 @@ pub fn shown(word: &str) -> String {
     }
 }
 
-/// Whether a character is seen where it stands: no control character, no mark that turns the direction
-/// of writing, no line separator.
+/// Returns whether a character is printable where it stands: no control character, no mark that
+/// changes the direction of writing, no line separator.
 pub fn prints(letter: char) -> bool {
     if letter.is_ascii() {
         return matches!(letter, ' '..='~');
     }
-    // An accent that combines prints after a letter; alone the standard library escapes it.
+    // A combining accent is printable after a letter; on its own, the standard library escapes it.
     let after_letter: String = ['x', letter].into_iter().collect();
     after_letter.escape_debug().count() == 2
 }
 
-/// Whether two texts are one name: `one_stage`, `one-stage` and `One_Stage` are.
+/// Returns whether two names are equal apart from case, hyphens and underscores, as `one_stage`,
+/// `one-stage` and `OneStage` are.
 pub fn same_name(one: &str, other: &str) -> bool {
     let letters = |name: &str| -> String {
         let plain = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
@@ -100,7 +102,8 @@ pub fn same_name(one: &str, other: &str) -> bool {
     letters(one) == letters(other)
 }
 
-/// `; did you mean X?`, or `; known are X, Y, Z` where nothing is near.
+/// Returns the hint of an error about an unknown name: `; did you mean X?` if a known name is
+/// similar, else `; known are X, Y, Z`.
 pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     if name.len() > MOST_NAME {
@@ -120,7 +123,8 @@ pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Stri
     }
 }
 
-/// Levenshtein's edit distance.
+/// Returns the Levenshtein distance: the least number of insertions, deletions and substitutions of
+/// characters.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

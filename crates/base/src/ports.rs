@@ -1,26 +1,29 @@
-//! Which port of which rank holds which circuit.
+//! Assignment of circuits to the ports of ranks.
 //!
-//! Ports of which any will do are a *pool*. A circuit takes the port of a pool that holds it already; else
-//! the first that holds nothing; else that which was used longest ago, and of several the first.
+//! A *pool* is a set of interchangeable ports. A circuit takes the port of its pool that already
+//! holds the circuit; otherwise the first unused port; otherwise the least recently used port, and
+//! among equals the first.
 
 use rustc_hash::FxHashMap;
 
-/// Numbers for pools in the order in which they are first seen.
+/// Consecutive numbers for pools, in the order in which the pools first appear.
 #[derive(Debug, Clone, Default)]
 pub struct PoolNumbers {
-    /// Of pools whose own numbers are small, by these; [`NO_NUMBER`] where there is none yet.
+    /// Number of each pool with an identifier below [`MAX_ARRAY_POOLS`]; [`NO_NUMBER`] if the pool
+    /// has none yet.
     near: Vec<u32>,
     far: FxHashMap<u64, u32>,
     count: u32,
 }
 
-/// Numbers of pools from here on are looked up by hash.
+/// Number of pool identifiers that are looked up in an array (4 bytes each); larger identifiers are
+/// looked up by hash.
 const NEAR: u64 = 1 << 18;
 
 const NO_NUMBER: u32 = u32::MAX;
 
 impl PoolNumbers {
-    /// The number of a pool, where it has one.
+    /// Returns the number of a pool, or `None` if the pool has not appeared yet.
     #[inline]
     pub fn known(&self, pool: u64) -> Option<u32> {
         match pool < NEAR {
@@ -32,7 +35,8 @@ impl PoolNumbers {
         }
     }
 
-    /// The number of a pool, which is the next one where it had none.
+    /// Returns the number of a pool, and assigns the next number to a pool that has not appeared
+    /// yet.
     #[inline]
     pub fn number(&mut self, pool: u64) -> u32 {
         let next = self.count;
@@ -54,45 +58,47 @@ impl PoolNumbers {
     }
 }
 
-/// A port for a circuit: one of a pool, and what it must be set to.
+/// Port that a circuit needs: its pool and the state that the port must be set to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Port {
-    /// The ports of which any will do, as a number of their own: transmitters and receivers of a rank have
-    /// different ones, unless a port is both.
+    /// Identifier of the pool. The transmitters and the receivers of a rank are different pools,
+    /// unless a port is both.
     pub pool: u64,
-    /// How many ports the pool has, at least 1.
+    /// Number of ports of the pool, at least 1.
     pub size: u32,
-    /// What it is set to. Where circuits are set up and released in groups it is the pool of the port at the
-    /// other end.
+    /// State of the port while the circuit is up. If circuits are set up and released in groups,
+    /// the state is the pool of the port at the other end.
     pub state: u64,
 }
 
-/// The ports of all ranks; `S` says since when a port is as it is.
+/// Ports of all ranks. `S` tells since when a port has been in its state.
 #[derive(Debug, Clone, Default)]
 pub struct Ports<S> {
-    /// The index of each pool.
+    /// Index of each pool in `first` and `others`.
     indices: PoolNumbers,
-    /// The first port of each pool: what it is set to, and since when.
+    /// First port of each pool: its state, and since when the port has been in this state; `None`
+    /// if the port is unused.
     first: Vec<Option<(u64, S)>>,
-    /// Those behind it, as far as a pool has any.
+    /// Further ports of each pool, as far as circuits have used them.
     others: Vec<Vec<Option<(u64, S)>>>,
 }
 
-/// The port of a pool that a circuit takes.
+/// Port of a pool that a circuit takes.
 #[derive(Debug, Clone, Copy)]
 pub struct TakenPort<S> {
-    /// Its place in the pool.
+    /// Index of the port within its pool.
     pub place: usize,
-    /// What it is set to so far, and since when.
+    /// State of the port before the circuit, and since when; `None` if the port is unused.
     pub before: Option<(u64, S)>,
-    /// Whether that is the circuit.
+    /// Whether the port already holds the circuit.
     pub holds: bool,
-    /// The index of its pool, once one of its ports was set.
+    /// Index of the pool; `None` if no port of the pool was set before.
     index: Option<u32>,
 }
 
 impl<S: Copy> Ports<S> {
-    /// The port that a circuit takes, where `since` puts ports in the order of their last use.
+    /// Returns the port that a circuit takes. `since` maps `S` to a key that grows with the time of
+    /// the last use.
     #[inline]
     pub fn take<K: Ord>(&self, port: Port, since: impl Fn(S) -> K) -> TakenPort<S> {
         let index = self.indices.known(port.pool);
@@ -129,7 +135,7 @@ impl<S: Copy> Ports<S> {
         oldest.unwrap_or(taken(0, None))
     }
 
-    /// Sets the port that a circuit takes to what it needs.
+    /// Sets the port that [`Ports::take`] returned to the state that its circuit needs.
     #[inline]
     pub fn set_taken(&mut self, port: Port, taken: &TakenPort<S>, since: S) {
         match taken.index {
@@ -138,7 +144,7 @@ impl<S: Copy> Ports<S> {
         }
     }
 
-    /// Sets the port at a place of a pool to what a circuit needs.
+    /// Sets the port at index `place` of a pool to the state that a circuit needs.
     #[inline]
     pub fn set(&mut self, port: Port, place: usize, since: S) {
         let index = self.indices.number(port.pool);
@@ -166,7 +172,7 @@ impl<S: Copy> Ports<S> {
         others[place] = now;
     }
 
-    /// Leaves the port at a place of a pool without a circuit.
+    /// Marks the port at index `place` of a pool as unused.
     pub fn clear(&mut self, pool: u64, place: usize) {
         let Some(index) = self.indices.known(pool).map(|index| index as usize) else {
             return;

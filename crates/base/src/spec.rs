@@ -1,6 +1,7 @@
-//! The specification `name:key=value,key=value` by which fabrics, algorithms and wavelength
-//! assignments are named on the command line, in scenario files and in plan files. Keys may be
-//! written in any case and with hyphens: `Group-Size=3` is `group_size=3`. A key alone has the value `yes`.
+//! Specifications of the form `name:key=value,key=value`, which name fabrics, algorithms and
+//! wavelength assignments on the command line, in scenario files and in plan files. Keys ignore
+//! case and may have hyphens for underscores: `Group-Size=3` means `group_size=3`. A key without a
+//! value has the value `yes`.
 //!
 //! ```
 //! use opticoll_base::spec::Spec;
@@ -21,10 +22,10 @@ use thiserror::Error;
 use crate::names::{prints, shown, suggest};
 use crate::units::Bytes;
 
-/// Why a spec was refused.
+/// Reason why a specification was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SpecError {
-    /// Not of the form `name:key=value,key=value`.
+    /// A text that is not of the form `name:key=value,key=value`.
     #[error(
         "`{}` is not of the form name:key=value,key=value: {problem}",
         shown(text)
@@ -32,90 +33,91 @@ pub enum SpecError {
     Syntax {
         /// The text as given.
         text: String,
-        /// What is wrong with it.
+        /// Description of the mistake.
         problem: String,
     },
-    /// Nothing of the kind has this name.
+    /// A name that no fabric, algorithm or assignment has.
     #[error("unknown {what} `{}`{hint}", shown(name))]
     Unknown {
-        /// The kind.
+        /// Kind of the named thing, such as `algorithm`.
         what: &'static str,
-        /// The name given.
+        /// The name as given.
         name: String,
-        /// The nearest known name, or all of them.
+        /// Similar known name, or all known names.
         hint: String,
     },
-    /// An option that the named thing does not have.
+    /// An option that the named fabric, algorithm or assignment does not have.
     #[error("`{}` has no option `{}`{hint}", shown(name), shown(key))]
     UnknownOption {
-        /// The fabric, algorithm or assignment.
+        /// Name of the fabric, algorithm or assignment.
         name: String,
-        /// The option given.
+        /// The option as given.
         key: String,
-        /// The nearest known option, or all of them.
+        /// Similar known option, or all known options.
         hint: String,
     },
-    /// An option whose value does not fit.
+    /// An option with a value that is not accepted.
     #[error("`{}`: {}={}: {problem}", shown(name), shown(key), shown(value))]
     Value {
-        /// The fabric, algorithm or assignment.
+        /// Name of the fabric, algorithm or assignment.
         name: String,
-        /// The option.
+        /// Name of the option.
         key: String,
-        /// The value given.
+        /// The value as given.
         value: String,
-        /// What is wrong with it.
+        /// Description of the mistake.
         problem: String,
     },
 }
 
-/// The declaration of an option.
+/// Declaration of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OptionRecord {
-    /// As typed.
+    /// Name, as typed.
     pub name: &'static str,
-    /// What its values mean.
+    /// Meaning of the values.
     pub meaning: &'static str,
-    /// The unit of its values; empty: they have none.
+    /// Unit of the values; empty if the values have no unit.
     pub unit: &'static str,
-    /// The values that it takes, in words; empty: its kind says them, or its meaning.
+    /// Accepted values, in words; empty if the type of the option or `meaning` states them.
     pub range: &'static str,
-    /// What holds where it is not given, in words; empty: its kind says it, or its meaning.
+    /// Default, in words; empty if the type of the option or `meaning` states the default.
     pub default: &'static str,
-    /// Where model and default come from; empty: from the source of what has the option.
+    /// Source of model and default; empty if the source of the option's owner applies.
     pub source: &'static str,
-    /// What it decides, where other code asks for it.
+    /// Role of the option, for code that looks for options by role.
     pub role: Role,
-    /// The values that the planner tries beside the default.
+    /// Values that the planner tries in addition to the default.
     pub tries: &'static [&'static str],
 }
 
-/// The default of an option that must be given.
+/// Value of [`OptionRecord::default`] for options that must be given.
 pub const REQUIRED: &str = "required";
 
-/// What an option decides.
+/// Quantity that an option decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Something that only its owner asks for.
+    /// A quantity that only the option's owner uses.
     Own,
-    /// Into how many pieces a vector is cut.
+    /// Number of pieces of a vector.
     Pieces,
-    /// How many rings or trees run side by side through groups of ranks.
+    /// Number of parallel rings or trees through groups of ranks.
     Channels,
-    /// How many exchanges halve the vector.
+    /// Number of exchanges that halve the vector.
     Halvings,
-    /// How long circuits take to change.
+    /// Time to change circuits.
     Reconfiguration,
-    /// How long control messages take.
+    /// Time of control messages.
     Control,
-    /// What is broken.
+    /// Broken or degraded parts.
     Broken,
-    /// Who is left to take part.
+    /// Remaining members.
     Left,
 }
 
 impl OptionRecord {
-    /// An option of which the planner takes the default.
+    /// Returns a record without unit, range, default and source, with [`Role::Own`], of which the
+    /// planner tries only the default.
     pub const fn new(name: &'static str, meaning: &'static str) -> OptionRecord {
         OptionRecord {
             name,
@@ -129,38 +131,39 @@ impl OptionRecord {
         }
     }
 
-    /// The same with a unit.
+    /// Sets the unit.
     pub const fn unit(self, unit: &'static str) -> OptionRecord {
         OptionRecord { unit, ..self }
     }
 
-    /// The same with the values that it takes.
+    /// Sets the accepted values, in words.
     pub const fn range(self, range: &'static str) -> OptionRecord {
         OptionRecord { range, ..self }
     }
 
-    /// The same with what holds where it is not given.
+    /// Sets the default, in words.
     pub const fn default(self, default: &'static str) -> OptionRecord {
         OptionRecord { default, ..self }
     }
 
-    /// The same with a source of its own.
+    /// Sets the source.
     pub const fn source(self, source: &'static str) -> OptionRecord {
         OptionRecord { source, ..self }
     }
 
-    /// The same with a role.
+    /// Sets the role.
     pub const fn role(self, role: Role) -> OptionRecord {
         OptionRecord { role, ..self }
     }
 
-    /// The same with values that the planner tries.
+    /// Sets the values that the planner tries in addition to the default.
     pub const fn tries(self, tries: &'static [&'static str]) -> OptionRecord {
         OptionRecord { tries, ..self }
     }
 }
 
-/// A name with options, in the order given; and where it holds for small sizes only, what holds from a size on.
+/// Name with options in the order given, optionally limited to sizes below a threshold and followed
+/// by the specification for sizes from the threshold on.
 ///
 /// ```
 /// # use opticoll_base::{spec::Spec, units::Bytes};
@@ -178,7 +181,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// A name without options.
+    /// Returns a specification with a name and no options.
     pub fn new(name: &str) -> Spec {
         Spec {
             name: name.into(),
@@ -187,7 +190,7 @@ impl Spec {
         }
     }
 
-    /// What holds for a size.
+    /// Returns the specification that applies to a size, without thresholds.
     pub fn at(&self, size: Bytes) -> Spec {
         match &self.from {
             Some((least, larger)) if size >= *least => larger.at(size),
@@ -198,18 +201,18 @@ impl Spec {
         }
     }
 
-    /// Whether something else holds from a size on.
+    /// Returns whether the specification depends on the size.
     pub fn is_rule(&self) -> bool {
         self.from.is_some()
     }
 
-    /// The same with one more option.
+    /// Adds an option.
     pub fn with(mut self, key: &str, value: impl fmt::Display) -> Spec {
         self.options.push((key.into(), value.to_string()));
         self
     }
 
-    /// The same without an option.
+    /// Returns the specification without the option `key`.
     pub fn without(&self, key: &str) -> Spec {
         let others = self.options.iter().filter(|(other, _)| other != key);
         Spec {
@@ -219,26 +222,26 @@ impl Spec {
         }
     }
 
-    /// What comes before the colon.
+    /// Returns the name, which precedes the colon.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The options as given.
+    /// Returns the options in the order given, as pairs of key and value.
     pub fn options(&self) -> impl Iterator<Item = (&str, &str)> {
         self.options
             .iter()
             .map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// The value of an option, if it was given.
+    /// Returns the value of an option, or `None` if the option was not given.
     pub fn option(&self, key: &str) -> Option<&str> {
         self.options()
             .find(|(other, _)| *other == key)
             .map(|(_, value)| value)
     }
 
-    /// Refuses options that are not among `known`.
+    /// Returns an error if an option is not among `known`.
     pub fn only(&self, known: &[&str]) -> Result<(), SpecError> {
         match self.options().find(|(key, _)| !known.contains(key)) {
             None => Ok(()),
@@ -254,13 +257,13 @@ impl Spec {
         }
     }
 
-    /// Refuses options that have no record.
+    /// Returns an error if an option has no record.
     pub fn only_declared(&self, options: &[OptionRecord]) -> Result<(), SpecError> {
         let names: Vec<&str> = options.iter().map(|option| option.name).collect();
         self.only(&names)
     }
 
-    /// The error for an option whose value does not fit.
+    /// Creates the error for an option with a value that is not accepted.
     pub fn refuse(&self, key: &str, problem: impl fmt::Display) -> SpecError {
         SpecError::Value {
             name: self.name.clone(),
@@ -270,10 +273,10 @@ impl Spec {
         }
     }
 
-    /// The value of an option, if it was given.
+    /// Parses the value of an option. Returns `None` if the option was not given.
     ///
     /// # Errors
-    /// A text that is no such value.
+    /// The text does not parse as `T`.
     pub fn value<T: FromStr>(&self, key: &str) -> Result<Option<T>, SpecError>
     where
         T::Err: fmt::Display,
@@ -283,7 +286,8 @@ impl Spec {
             .transpose()
     }
 
-    /// The whole number given for an option, within `least..=most`; `None` where it was not given.
+    /// Parses the value of an option as a whole number within `least..=most`. Returns `None` if the
+    /// option was not given.
     pub fn count(&self, key: &str, least: u32, most: u32) -> Result<Option<u32>, SpecError> {
         let Some(value) = self.option(key) else {
             return Ok(None);
@@ -299,7 +303,7 @@ impl Spec {
     }
 }
 
-/// A whole number in digits alone, without the sign that the parser of integers takes.
+/// Parses a whole number that consists of digits only. Unlike `str::parse`, refuses a sign.
 pub fn whole(text: &str) -> Option<u32> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits)
@@ -329,13 +333,13 @@ impl FromStr for Spec {
                 problem: "it holds characters that do not print".into(),
             });
         }
-        // What is said of it later stands in one line.
+        // Error messages print the text on one line.
         let text = &text.replace(|c| !prints(c), " ");
         let syntax = |problem: String| SpecError::Syntax {
             text: text.into(),
             problem,
         };
-        // `<->` joins the ends of a link.
+        // `<->` joins the ends of a link and starts no threshold.
         let rule = text.split_once('<');
         if let Some((small, rest)) = rule.filter(|(_, rest)| !rest.starts_with('-')) {
             let (size, larger) = rest

@@ -1,8 +1,8 @@
-//! Exact quantities: [`Time`] in picoseconds, [`Bytes`], [`Rate`] in bits per second.
+//! Exact quantities with units: [`Time`] in picoseconds, [`Bytes`], [`Rate`] in bits per second.
 //!
-//! Each is a whole number of its smallest unit, so sums never drift. Text is converted exactly or
-//! refused: `1.5us` is 1 500 000 ps, `0.3ps` is an error, and a bare `4M` is an error with a hint,
-//! because it may mean 4 * 10^6 or 4 * 2^20.
+//! Each quantity is a whole number of its smallest unit, so sums are exact. Text is converted
+//! exactly or refused: `1.5us` is 1 500 000 ps, `0.3ps` is an error, and a bare `4M` is an error
+//! with a hint, because it may mean 4 * 10^6 or 4 * 2^20.
 //!
 //! ```
 //! use opticoll_base::units::{Bytes, Rate, Time};
@@ -19,20 +19,20 @@ use std::str::FromStr;
 use crate::names::shown;
 use thiserror::Error;
 
-/// Why a quantity was refused.
+/// Reason why a quantity was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UnitError {
-    /// The text is not a number followed by a known unit.
+    /// A text that is not a number followed by a known unit.
     #[error("`{}` is not a {quantity}; {hint}", shown(text))]
     Syntax {
         /// The text as given.
         text: String,
-        /// What was expected: `time`, `size` or `rate`.
+        /// Expected quantity: `time`, `size` or `rate`.
         quantity: &'static str,
-        /// How to write it.
+        /// Description of the correct form.
         hint: String,
     },
-    /// The number is finer than the smallest unit.
+    /// A number that is not a multiple of the smallest unit.
     #[error(
         "`{}` is no whole number of {smallest}; a {quantity} is kept exactly",
         shown(text)
@@ -40,38 +40,38 @@ pub enum UnitError {
     Inexact {
         /// The text as given.
         text: String,
-        /// What was expected.
+        /// Expected quantity.
         quantity: &'static str,
-        /// The unit in which the quantity is counted.
+        /// Unit in which the quantity is counted.
         smallest: &'static str,
     },
-    /// The number does not fit into 64 bits of the smallest unit.
+    /// A quantity beyond 64 bits of the smallest unit.
     #[error("{what} is too large: it does not fit into 64 bits of {smallest}")]
     Overflow {
         /// The text or computation that overflowed.
         what: String,
-        /// The unit in which the quantity is counted.
+        /// Unit in which the quantity is counted.
         smallest: &'static str,
     },
 }
 
-/// A duration or an instant, in whole picoseconds (up to 213 days).
+/// Duration or instant in whole picoseconds (up to 213 days).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
-/// A number of bytes.
+/// Number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bytes(u64);
 
-/// A data rate in whole bits per second, never zero.
+/// Data rate in whole bits per second, greater than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
-/// A quantity as an option or a setting takes it.
+/// Quantity that an option or a setting may have as its value.
 pub trait Quantity {
-    /// The unit whose multiples are written.
+    /// Base unit, as printed in lists of options.
     const UNIT: &'static str;
-    /// The values.
+    /// Accepted values, in words.
     const RANGE: &'static str;
 }
 
@@ -91,25 +91,28 @@ impl Quantity for Rate {
 }
 
 impl Time {
-    /// No time at all.
+    /// Zero seconds.
     pub const ZERO: Time = Time(0);
 
-    /// A time of so many picoseconds.
+    /// Creates a time from a number of picoseconds.
     pub const fn from_ps(picoseconds: u64) -> Time {
         Time(picoseconds)
     }
 
-    /// The time in picoseconds.
+    /// Returns the time in picoseconds.
     pub const fn ps(self) -> u64 {
         self.0
     }
 
-    /// The time in seconds, for display and plots only.
+    /// Returns the time in seconds, for display and plots only.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
-    /// The sum, or an error where it leaves 64 bits.
+    /// Returns the sum of two times.
+    ///
+    /// # Errors
+    /// The sum exceeds 64 bits of picoseconds.
     #[inline]
     pub fn plus(self, other: Time) -> Result<Time, UnitError> {
         self.0
@@ -118,7 +121,10 @@ impl Time {
             .ok_or_else(time_overflow)
     }
 
-    /// The product with a count, or an error where it leaves 64 bits.
+    /// Returns `count` times this time.
+    ///
+    /// # Errors
+    /// The product exceeds 64 bits of picoseconds.
     #[inline]
     pub fn times(self, count: u64) -> Result<Time, UnitError> {
         self.0
@@ -137,17 +143,20 @@ fn time_overflow() -> UnitError {
 }
 
 impl Bytes {
-    /// So many bytes.
+    /// Creates a size from a number of bytes.
     pub const fn new(bytes: u64) -> Bytes {
         Bytes(bytes)
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The sum, or an error where it leaves 64 bits.
+    /// Returns the sum of two sizes.
+    ///
+    /// # Errors
+    /// The sum exceeds 64 bits.
     #[inline]
     pub fn plus(self, other: Bytes) -> Result<Bytes, UnitError> {
         let overflow = || UnitError::Overflow {
@@ -159,12 +168,15 @@ impl Bytes {
 }
 
 impl Rate {
-    /// A rate of so many gigabits per second, at least one.
+    /// Creates a rate from a number of gigabits per second. Zero counts as one.
     pub const fn gigabits(gigabits: u32) -> Rate {
         Rate(if gigabits == 0 { 1 } else { gigabits as u64 } * 1_000_000_000)
     }
 
-    /// A rate of so many bits per second; zero is refused.
+    /// Creates a rate from a number of bits per second.
+    ///
+    /// # Errors
+    /// The number is zero.
     pub fn from_bits_per_second(bits: u64) -> Result<Rate, UnitError> {
         if bits == 0 {
             return Err(UnitError::Syntax {
@@ -176,12 +188,15 @@ impl Rate {
         Ok(Rate(bits))
     }
 
-    /// The rate in bits per second.
+    /// Returns the rate in bits per second.
     pub const fn bits_per_second(self) -> u64 {
         self.0
     }
 
-    /// The time that `bytes` need at this rate, rounded up to a picosecond.
+    /// Returns the time to send `bytes` at this rate, rounded up to a picosecond.
+    ///
+    /// # Errors
+    /// The time exceeds 64 bits of picoseconds.
     pub fn transmission(self, bytes: Bytes) -> Result<Time, UnitError> {
         let bit_ps = u128::from(bytes.0) * 8 * 1_000_000_000_000;
         u64::try_from(bit_ps.div_ceil(u128::from(self.0)))
@@ -231,13 +246,14 @@ const RATE_UNITS: &[(&str, u128)] = &[
     ("KiB/s", 8 << 10),
 ];
 
-/// What a parser needs to know of a quantity.
+/// Notation of a quantity, for the parser.
 struct Notation {
     name: &'static str,
     smallest: &'static str,
     example: &'static str,
     units: &'static [(&'static str, u128)],
-    /// Whether what is no whole number of the smallest unit is rounded to the nearest; refused if not.
+    /// Whether values between two multiples of the smallest unit are rounded to the nearest
+    /// multiple; otherwise they are refused.
     rounded: bool,
 }
 
@@ -264,7 +280,7 @@ const RATE: Notation = Notation {
 };
 
 impl Notation {
-    /// The number of smallest units, and whether it is the text's to the last digit.
+    /// Parses a quantity. Returns the number of smallest units, and whether the number is exact.
     fn parse(&self, text: &str) -> Result<(u64, bool), UnitError> {
         let trimmed = text.trim();
         let split = trimmed
@@ -297,7 +313,7 @@ impl Notation {
                 smallest: self.smallest,
             });
         }
-        // Halves are rounded up.
+        // Rounds halves up.
         let nearest = scaled / scale + u128::from(scaled % scale >= scale.div_ceil(2) && !exact);
         let nearest = u64::try_from(nearest).map_err(|_| overflow())?;
         Ok((nearest, exact))
@@ -339,7 +355,8 @@ fn split_number(number: &str) -> Option<(u128, u32)> {
     Some((digits, u32::try_from(fraction.len()).ok()?))
 }
 
-/// Writes `count` in `unit` (so many of the smallest) as an exact decimal.
+/// Writes `count` smallest units as an exact decimal in the unit `name`, which is `factor` smallest
+/// units.
 fn write_decimal(
     formatter: &mut fmt::Formatter<'_>,
     count: u64,
@@ -382,10 +399,11 @@ impl FromStr for Rate {
 }
 
 impl Rate {
-    /// The rate of a text such as `4.7GiB/s`, if it had to be rounded to a whole number of bits per second.
+    /// Parses a rate. Returns the rate if the text, such as `4.7GiB/s`, had to be rounded to a
+    /// whole number of bits per second, and `None` if the text is exact.
     ///
     /// # Errors
-    /// No rate.
+    /// The text is not a rate.
     pub fn rounded(text: &str) -> Result<Option<Rate>, UnitError> {
         let (bits, exact) = RATE.parse(text)?;
         let rate = Rate::from_bits_per_second(bits)?;
@@ -413,7 +431,8 @@ impl fmt::Display for Bytes {
             let number = (u128::from(self.0) / factor).to_string();
             number.trim_end_matches('0').len()
         };
-        // The unit with the fewest digits that are not trailing zeros: 4MiB, but 64MB and not 62500KiB.
+        // Chooses the unit that leaves the fewest significant digits: 4MiB, but 64MB rather than
+        // 62500KiB.
         let exact = BYTE_UNITS
             .iter()
             .filter(|(_, factor)| self.0 > 0 && u128::from(self.0) % factor == 0)
@@ -424,7 +443,7 @@ impl fmt::Display for Bytes {
 }
 
 impl Rate {
-    /// The rate for people, such as `40 Gb/s`.
+    /// Returns the rate for readers, such as `40 Gb/s`.
     pub fn words(self) -> String {
         let text = self.to_string();
         let unit = text.find(char::is_alphabetic).unwrap_or(text.len());
@@ -445,7 +464,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// The greatest common divisor.
+/// Returns the greatest common divisor.
 pub fn gcd(one: u128, other: u128) -> u128 {
     match other {
         0 => one,

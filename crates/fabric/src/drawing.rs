@@ -1,8 +1,8 @@
-//! Where the ranks and switches of an electrical fabric are drawn, as its family is usually drawn.
+//! Positions of ranks and switches in pictures of electrical fabrics.
 //!
-//! A family composes its picture from the arrangements below; whatever is known by its links only is
-//! laid out so that distances on paper are near those in links. Coordinates are for pictures alone and
-//! are the only floats of a fabric.
+//! A family composes its usual picture from the arrangements below. A fabric that is known only by
+//! its links is laid out such that distances in the picture approximate distances in links.
+//! Coordinates serve pictures only and are the only floating-point numbers of a fabric.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
@@ -16,37 +16,39 @@ use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
 use opticoll_base::interrupt;
 
-/// A point of a picture: x to the right, y upwards. Neighbours are about 1 apart.
+/// Point of a picture: x to the right, y upwards. Neighbours are about 1 apart.
 pub type Point = [f64; 2];
 
-/// How a fabric is drawn.
+/// Layout of a fabric in a picture.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Drawing {
-    /// Places of all vertices, ranks first; empty where there are too many to be laid out by links.
+    /// Positions of all vertices, ranks first; empty if there are too many vertices for a layout by
+    /// links.
     pub places: Vec<Point>,
-    /// Links that lead around the fabric, from one side of the picture to the other.
+    /// Links that wrap around the fabric, from one side of the picture to the other.
     pub around: Vec<u32>,
 }
 
 impl Drawing {
-    /// A picture in which no link leads around.
+    /// Creates a layout in which no link wraps around.
     pub fn of(places: Vec<Point>) -> Drawing {
         let around = Vec::new();
         Drawing { places, around }
     }
 }
 
-/// A circle with number 0 at the top, clockwise.
+/// Returns `count` points on a circle: point 0 at the top, the others clockwise.
 pub fn circle(count: u32) -> Vec<Point> {
     let all = f64::from(count.max(1));
-    // Neighbours a fixed distance apart, but never all on one point.
+    // Neighbours are 1 apart, except in circles of a few points, whose radius is 1.
     let radius = (all / TAU).max(1.0);
     (0..count)
         .map(|number| polar(radius, FRAC_PI_2 - TAU * f64::from(number) / all))
         .collect()
 }
 
-/// A grid of up to three dimensions: coordinate 0 to the right, 1 downwards, 2 into the paper.
+/// Returns the points of a grid of up to three dimensions: coordinate 0 to the right, 1 downwards,
+/// 2 into the paper.
 pub fn grid(sizes: &[u32]) -> Vec<Point> {
     let size = |dimension: usize| sizes.get(dimension).copied().unwrap_or(1);
     let apart = if size(2) == 1 { 1.0 } else { 1.6 };
@@ -61,7 +63,8 @@ pub fn grid(sizes: &[u32]) -> Vec<Point> {
     places
 }
 
-/// Levels above one another, so many vertices in each, spread over the same width.
+/// Returns points in horizontal levels from bottom to top, `counts[i]` points in level i, all
+/// levels equally wide.
 pub fn levels(counts: &[u32]) -> Vec<Point> {
     let most = counts.iter().copied().max().unwrap_or(1);
     let width = (0.34 * f64::from(most)).max(4.0);
@@ -75,7 +78,8 @@ pub fn levels(counts: &[u32]) -> Vec<Point> {
     counts.iter().enumerate().flat_map(level).collect()
 }
 
-/// Groups around a circle, the routers of a group around a smaller one, its ranks outside of them.
+/// Returns the points of groups around a circle: the routers of a group around a smaller circle,
+/// and the ranks of a router outside that circle. Ranks come first.
 pub fn groups(groups: u32, routers: u32, terminals: u32) -> Vec<Point> {
     let inner = (0.16 * f64::from(routers) * f64::from(terminals.min(4)) / 2.0).max(0.6);
     let outer = (f64::from(groups) * (inner + 0.75) / PI).max(2.2 * inner);
@@ -97,7 +101,8 @@ pub fn groups(groups: u32, routers: u32, terminals: u32) -> Vec<Point> {
     at_rank
 }
 
-/// Nodes, and below each its ranks in a row where ranks stand beside the nodes; ranks first.
+/// Returns the positions of nodes and, if `each` is given, of `each` ranks in a row below every
+/// node; ranks first.
 pub fn with_ranks(nodes: Vec<Point>, each: Option<u32>) -> Vec<Point> {
     let Some(each) = each else { return nodes };
     let apart = 0.6 / f64::from(each.max(2));
@@ -112,14 +117,16 @@ pub fn with_ranks(nodes: Vec<Point>, each: Option<u32>) -> Vec<Point> {
     places
 }
 
-/// The most vertices that are laid out by their links: the distances between all pairs are needed.
+/// Maximum number of vertices that [`stress_layout`] accepts. A layout takes 300 rounds over all
+/// pairs of vertices.
 pub const MOST_BY_DISTANCE: usize = 400;
 
-/// Places whose distances are near those in links, by stress majorization from a circle; none for
-/// more than [`MOST_BY_DISTANCE`] vertices.
+/// Returns a layout in which distances approximate those in links, by stress majorization that
+/// starts from a circle; empty for more than [`MAX_LAYOUT_VERTICES`] vertices.
 ///
-/// Gansner, Koren and North, Graph Drawing by Stress Majorization, 2004: each round moves every vertex
-/// to the mean of where the others would have it, weighted by 1 / distance^2.
+/// Gansner, Koren and North, Graph Drawing by Stress Majorization, 2004: each round moves every
+/// vertex to the mean of the positions that the other vertices prefer for it, weighted by 1 /
+/// distance^2.
 pub fn by_distance(vertices: usize, ends: &[(u32, u32)]) -> Vec<Point> {
     if vertices > MOST_BY_DISTANCE {
         return Vec::new();
@@ -147,7 +154,8 @@ pub fn by_distance(vertices: usize, ends: &[(u32, u32)]) -> Vec<Point> {
     places
 }
 
-/// The distances between all pairs in links; the number of vertices where no way leads.
+/// Returns the distances between all pairs of vertices in links; the number of vertices if no path
+/// exists.
 fn hops(vertices: usize, ends: &[(u32, u32)]) -> Vec<Vec<f64>> {
     let mut beside = vec![Vec::new(); vertices];
     for &(one, other) in ends {

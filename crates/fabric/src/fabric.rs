@@ -1,11 +1,11 @@
-//! What a machine is to everything else: a shared handle with capabilities.
+//! Fabrics and the trait of machines, with the capabilities that other crates ask for.
 //!
-//! A **family** is a kind of machine, such as `wdm_ring`; its type is a [`Machine`]. A **fabric** is a shared
-//! handle on one machine. What a machine can do it offers as a *capability*: links that flows share
-//! ([`Network`]), circuits placed in slots ([`Circuits`]), groups of routers ([`Groups`]), rows and columns
-//! ([`Planes`]). Code outside a family asks for a capability, never for the family. A fabric knows nothing of
-//! collectives, schedules or simulators; the list of families and the way to read a specification are in
-//! [`families`](crate::families).
+//! A **family** is a kind of machine, such as `wdm_ring`. The type of a family implements
+//! [`Machine`]. A **fabric** is a shared handle on one machine. A machine offers *capabilities*:
+//! links that flows share ([`Network`]), circuits placed in slots ([`Circuits`]), groups of routers
+//! ([`Groups`]), rows and columns ([`Planes`]). Code outside a family asks for a capability, never
+//! for the family. A fabric knows no collectives, schedules or simulators.
+//! [`families`](crate::families) lists the families and parses specifications.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
@@ -48,112 +48,113 @@ pub use planes::{Plane, Planes};
 pub use switches::Switches;
 pub use transmission::Transmission;
 
-/// Why a fabric was refused.
+/// Reason why a fabric was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FabricError {
-    /// Neither a family nor a preset has this name.
+    /// A name that neither a family nor a preset has.
     #[error("unknown fabric `{}`{hint}", shown(name))]
     Unknown {
         /// The name as given.
         name: String,
-        /// The nearest known name, or all of them.
+        /// Similar known name, or all known names.
         hint: String,
     },
-    /// The specification or an option is wrong.
+    /// A malformed specification, or an option that is unknown or has a wrong value.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A family needs an option that was not given.
+    /// A missing option that the family needs.
     #[error("`{family}` needs {key}=..., for example {example}")]
     Missing {
-        /// The family.
+        /// Name of the family.
         family: &'static str,
-        /// The option that is missing.
+        /// Name of the missing option.
         key: &'static str,
         /// A complete specification.
         example: &'static str,
     },
-    /// More ranks or links than are accepted.
+    /// More ranks or links than opticoll accepts.
     #[error("`{family}` would have {count} {what}; at most {most} are accepted")]
     TooLarge {
-        /// The family.
+        /// Name of the family.
         family: &'static str,
         /// `ranks` or `links`.
         what: &'static str,
-        /// How many there would be.
+        /// Requested number of ranks or links.
         count: u128,
-        /// How many there may be.
+        /// Maximum number of ranks or links.
         most: u64,
     },
-    /// Plans are made for none of its kind.
+    /// A specification for which plans are not made.
     #[error("no plan is made for {family}: {reason}")]
     NoFabric {
-        /// The family.
+        /// Name of the family.
         family: &'static str,
-        /// Why, and what takes it.
+        /// Explanation, with the commands that accept the specification.
         reason: &'static str,
     },
-    /// A custom fabric whose links do not fit.
+    /// A custom fabric with wrong links.
     #[error("`custom`: {problem}")]
     Graph {
-        /// What is wrong, with the link or the vertices.
+        /// Description of the mistake, with the link or the vertices.
         problem: String,
-        /// The number of the link at fault, in the order given.
+        /// Index of the wrong link, in the order given.
         link: Option<usize>,
     },
 }
 
-/// A fabric of another family was given where one family is needed.
+/// A fabric of one family where code needs another family.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{what} needs a {needed}; got {family}, {nature}")]
 pub struct WrongFamily {
-    /// What was asked for.
+    /// Name of the code that needs the fabric.
     pub what: &'static str,
-    /// The family that it needs.
+    /// Family that the code needs.
     pub needed: &'static str,
-    /// The family given.
+    /// Family of the given fabric.
     pub family: &'static str,
-    /// What the fabric given is.
+    /// Description of the given fabric ([`Machine::nature`]).
     pub nature: &'static str,
 }
 
-/// The declaration of a fabric family.
+/// Declaration of a fabric family.
 pub struct FamilyRecord {
-    /// As typed.
+    /// Name, as typed.
     pub name: &'static str,
-    /// One sentence.
+    /// Description in one sentence.
     pub summary: &'static str,
-    /// Where the model comes from.
+    /// Source of the model.
     pub citation: &'static str,
     /// A complete specification.
     pub example: &'static str,
-    /// Its options.
+    /// Lists the options of the family.
     pub options: fn() -> Vec<FabricOption>,
-    /// Builds the fabric from its options.
+    /// Builds a fabric from the options of a specification.
     pub build: fn(&Spec) -> Result<Fabric, FabricError>,
-    /// Named machines of it.
+    /// Named machines of the family.
     pub presets: &'static [PresetRecord],
 }
 
-/// A named machine: a family with values from a stated source.
+/// Named machine: a family with values from a stated source.
 pub struct PresetRecord {
-    /// As typed.
+    /// Name, as typed.
     pub name: &'static str,
-    /// One sentence.
+    /// Description in one sentence.
     pub summary: &'static str,
-    /// Where the values come from.
+    /// Source of the values.
     pub citation: &'static str,
-    /// The family and values it stands for.
+    /// Specification that the name stands for.
     pub spec: &'static str,
-    /// What no source says, or where sources contradict each other; empty: nothing.
+    /// Values that no source states or on which sources disagree; empty if there are none.
     pub unconfirmed: &'static str,
 }
 
-/// What a handle needs of any machine; every type with equality has it.
+/// Base trait of machines: equality and downcasting through a shared handle. Every `Any + Debug +
+/// PartialEq + Send + Sync` type implements this trait.
 pub trait Object: Any + fmt::Debug + Send + Sync {
-    /// The machine by its own type.
+    /// Returns the machine as `Any`, for downcasting.
     fn as_any(&self) -> &dyn Any;
 
-    /// Whether another machine is of the same type and equal.
+    /// Returns whether another machine has the same type and is equal.
     fn equals(&self, other: &dyn Any) -> bool;
 }
 
@@ -167,83 +168,90 @@ impl<T: Any + fmt::Debug + PartialEq + Send + Sync> Object for T {
     }
 }
 
-/// A machine of some family.
+/// Machine of a family.
 pub trait Machine: Object {
-    /// The declaration of its family.
+    /// Returns the declaration of the family.
     fn record(&self) -> &'static FamilyRecord;
 
-    /// The complete specification, which [`Fabric::parse`] reads back to the same fabric.
+    /// Returns the complete specification, which [`Fabric::parse`] parses to an equal fabric.
     fn spec(&self) -> Spec;
 
-    /// What it is, in words for the one who has given another family than is needed.
+    /// Returns a description of the machine for the error [`WrongFamily`].
     fn nature(&self) -> &'static str {
         "an electrical fabric without wavelengths"
     }
 
-    /// The number of ranks, N.
+    /// Returns the number of ranks, N.
     fn ranks(&self) -> u32 {
         self.network().map_or(0, Network::ranks)
     }
 
-    /// The number that a rank keeps when others leave.
+    /// Returns the number of a rank in the fabric of which this fabric is a part. Ranks of a part
+    /// are numbered anew; nodes keep their numbers.
     fn node(&self, rank: u32) -> u32 {
         rank
     }
 
-    /// What is left after failures, where a family has words of its own for them; `None` where they are options of a
-    /// fabric.
+    /// Returns the fabric that remains after failures, for families with their own syntax of
+    /// failures. Returns `None` if the family states failures by options, which
+    /// [`families::after`](crate::families::after) sets.
     fn after(&self, _failures: &str) -> Option<Result<Fabric, SpecError>> {
         None
     }
 
-    /// What is left without a part that a family has a name of its own for, such as `cube 3`, or why nothing takes its
-    /// place; `None` where no part has that name.
+    /// Returns the fabric after the failure of a named part, such as `cube 3`, that a spare part
+    /// may replace. Returns an error message if no spare part is left, and `None` if no part has
+    /// this name.
     fn replaced(&self, _part: &str) -> Option<Result<Fabric, String>> {
         None
     }
 
-    /// The part that some of its ranks have for themselves, numbered anew in their order: of a fabric with links these
-    /// ranks and all links, of circuits a fabric of as many ranks.
+    /// Returns the part of the fabric that the ranks in `members` use when they run a job of their
+    /// own. The ranks of the part are numbered anew, in their order. With links, the part has these
+    /// ranks and all links; with circuits, the part is a fabric of `members.len()` ranks.
     ///
     /// # Errors
-    /// A fabric that has no such part.
+    /// The fabric cannot be divided in this way.
     fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         let nodes = members.iter().map(|&rank| self.node(rank));
         part::of_members(self.record(), &self.spec(), self.network().is_some(), nodes)
     }
 
-    /// The ranks between which the circuits of a part lie: the first, and how many follow one
-    /// another. Those of parts with spans that do not overlap share nothing.
+    /// Returns the span of the circuits of a part: its first rank and its number of consecutive
+    /// ranks. Parts whose spans do not overlap share no resources.
     fn part_span(&self, _members: &[u32]) -> (u32, u32) {
         (0, self.ranks())
     }
 
-    /// The number that a link has in the fabric of which this is a part.
+    /// Returns the number of a link in the fabric of which this fabric is a part.
     fn link_of_whole(&self, link: u32) -> u32 {
         link
     }
 
-    /// The number here of a link of the fabric of which this is a part; none where it is gone.
+    /// Returns the number of a link here, given its number in the fabric of which this fabric is a
+    /// part. Returns `None` if the link is broken.
     fn own_link(&self, whole: u32) -> Option<u32> {
         Some(whole)
     }
 
-    /// Machines to plan for instead, where parts are slower or links are broken in one direction: at full rates; without the
-    /// slower parts; without the opposite directions, too. Plans are made
-    /// for these, and timed on this one.
+    /// Returns fabrics to plan for instead of this fabric if parts are slower or links are broken
+    /// in one direction: the fabric with all parts at their full rate, the fabric without the
+    /// slower parts, and the fabric that also lacks the opposite directions of the broken links.
+    /// The planner makes plans for these fabrics and times the plans on this fabric.
     fn undegraded(&self) -> Vec<Fabric> {
         Vec::new()
     }
 
-    /// What it is made of, in words: `16 ranks, 1 fibre per direction, ...`.
+    /// Returns a description of the machine for readers: `16 ranks, 1 fibre per direction, ...`.
     fn words(&self) -> String {
         let links = self.network().map_or(0, |network| network.links().len());
         let ranks = plural(self.ranks() as usize, "rank");
         format!("{ranks}, {}", plural(links, "link"))
     }
 
-    /// The bits per second that a rank can send, if nothing else sends: of ranks that differ, the least.
-    /// Results of fabrics in which this number differs compare machines of different capacity.
+    /// Returns the rate in bits per second at which a rank can send on all of its links or
+    /// transmitters at once; the minimum over all ranks. Results on fabrics with different
+    /// injection bandwidths compare machines of different capacity.
     ///
     /// ```
     /// use opticoll_fabric::fabric::Fabric;
@@ -255,8 +263,8 @@ pub trait Machine: Object {
         self.network().map_or(0, network::injection_bandwidth)
     }
 
-    /// The time in which a message without bytes comes from rank 0 to the rank farthest from it, where nothing else is
-    /// sent: over links, or as light over one circuit that is up.
+    /// Returns the time that a message of 0 bytes takes from rank 0 to the farthest rank on an
+    /// otherwise idle fabric: over links, or over one circuit that is already up.
     ///
     /// ```
     /// use opticoll_fabric::fabric::Fabric;
@@ -276,84 +284,90 @@ pub trait Machine: Object {
         }
     }
 
-    /// Links that flows share; `None` where data moves as light.
+    /// Returns the links that flows share, or `None` if data moves over circuits.
     fn network(&self) -> Option<&dyn Network> {
         None
     }
 
-    /// Circuits that are placed in slots; `None` where data moves over shared links.
+    /// Returns the circuits that plans place in slots, or `None` if data moves over shared links.
     fn circuits(&self) -> Option<&dyn Circuits> {
         None
     }
 
-    /// Groups of routers, each joined to each.
+    /// Returns the groups of routers, or `None` if the fabric has no groups.
     fn groups(&self) -> Option<&dyn Groups> {
         None
     }
 
-    /// Rows and columns, within which circuits lead from any rank to any other.
+    /// Returns the rows and columns of ranks, or `None` if the fabric has none.
     fn planes(&self) -> Option<&dyn Planes> {
         None
     }
 
-    /// Circuit switches that join its parts, set before any plan runs.
+    /// Returns the circuit switches between the parts of the machine, which are set before any plan
+    /// runs, or `None` if there are none.
     fn switches(&self) -> Option<&dyn Switches> {
         None
     }
 
-    /// Where its vertices are drawn; by its links where a family says nothing else.
+    /// Returns the positions of the vertices in a picture, by default those of
+    /// [`Network::drawing`].
     fn drawing(&self) -> Option<Drawing> {
         self.network().map(|network| network.drawing())
     }
 
-    /// What the light of a plan says; `None` where there is none.
+    /// Returns the format of the light of plans, or `None` if data moves over links.
     fn light(&self) -> Option<&'static LightKind> {
         self.circuits().map(|circuits| circuits.light())
     }
 
-    /// Whether data moves as light.
+    /// Returns whether data moves over circuits of light.
     fn has_light(&self) -> bool {
         self.circuits().is_some()
     }
 
-    /// Channels side by side, where the fabric numbers them: pipelined plans have their stripes on such channels.
+    /// Returns the numbering of channels, if the fabric numbers them. The stripes of a pipelined
+    /// plan use consecutive channels.
     fn numbered_channels(&self) -> Option<&dyn NumberedChannels> {
         self.circuits()?.numbered_channels()
     }
 
-    /// What a rotation of the ranks does to light, where the fabric looks the same from every rank: plans
-    /// fold on such fabrics only.
+    /// Returns the effect of a rotation of the ranks on light, if the fabric looks the same from
+    /// every rank. Rotation-symmetric plans exist only on such fabrics.
     fn rotation(&self) -> Option<&dyn Rotation> {
         self.circuits()?.rotation()
     }
 }
 
-/// A family with one type of machine, by which its own code asks for it.
+/// Machine type whose family has exactly one type, so that code for this family can ask for the
+/// machine by type.
 pub trait Named: Machine {
-    /// The name of the family.
+    /// Name of the family.
     const NAME: &'static str;
 }
 
-/// A shared handle on a machine.
+/// Shared handle on a machine.
 #[derive(Clone)]
 pub struct Fabric(Arc<dyn Machine>);
 
 impl Fabric {
-    /// A handle on a machine.
+    /// Wraps a machine in a handle.
     pub fn new(machine: impl Machine) -> Fabric {
         Fabric(Arc::new(machine))
     }
 
-    /// The machine, if it is of this type: for the code of a family.
+    /// Returns the machine if the machine has type `M`. Only code for one family calls this
+    /// function.
     pub fn downcast<M: Machine>(&self) -> Option<&M> {
-        // Of the machine, not of the handle around it.
+        // `as_any` of the machine; the handle has an `as_any` too.
         (*self.0).as_any().downcast_ref()
     }
 
-    /// The machine of a family; `what` says who needs it.
+    /// Returns the machine as type `M`. `what` names the code that needs the family, for the error
+    /// message.
     ///
     /// # Errors
-    /// It is of another family.
+    /// The machine belongs to another family.
     pub fn needed<M: Named>(&self, what: &'static str) -> Result<&M, WrongFamily> {
         self.downcast().ok_or(WrongFamily {
             what,
@@ -363,15 +377,16 @@ impl Fabric {
         })
     }
 
-    /// The name of its family.
+    /// Returns the name of the family.
     pub fn family(&self) -> &'static str {
         self.record().name
     }
 
-    /// The part that some of its ranks have for themselves, as [`Machine::part`]; of all ranks the fabric itself.
+    /// Returns the part of the fabric that some ranks use for a job of their own
+    /// ([`Machine::part`]); the fabric itself if `members` has all ranks.
     ///
     /// # Errors
-    /// A fabric that has no such part.
+    /// The fabric cannot be divided in this way.
     pub fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         match members.len() as u32 == self.ranks() {
             true => Ok(self.clone()),
@@ -379,7 +394,7 @@ impl Fabric {
         }
     }
 
-    /// The same fabric with no time for what options of a role stand for.
+    /// Returns the fabric with all times of a role, such as reconfiguration, set to zero.
     pub fn without(&self, role: Role) -> Fabric {
         let mut spec = self.spec();
         let record = self.record();
@@ -387,7 +402,8 @@ impl Fabric {
         let records = options.iter().map(|option| &option.record);
         let mut fabric = self.clone();
         for option in records.filter(|option| option.role == role) {
-            // Options that are no times, such as whether the first setting is charged, stay as they are.
+            // Options of the role that are not times, such as whether the first setting is charged,
+            // keep their values.
             let tried = spec.without(option.name).with(option.name, Time::ZERO);
             if let Ok(without) = (record.build)(&tried) {
                 (spec, fabric) = (tried, without);
@@ -420,7 +436,7 @@ impl fmt::Debug for Fabric {
 }
 
 impl fmt::Display for Fabric {
-    /// The complete specification, which [`Fabric::parse`] reads back to the same fabric.
+    /// Writes the complete specification, which [`Fabric::parse`] parses to an equal fabric.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.spec().fmt(formatter)
     }

@@ -1,7 +1,8 @@
-//! All families of fabrics, and the one way from a specification to a fabric.
+//! List of all families of fabrics, and the parser from specifications to fabrics.
 //!
-//! A new family with links is a file in [`family`] and a line here; one with circuits is also a
-//! [`CircuitMachine`], and the compiler then names each `match` that lacks it.
+//! A new family with links is a file in [`family`] and a line here. A new family with circuits also
+//! needs a variant of [`CircuitMachine`]; the compiler then reports every `match` that lacks the
+//! variant.
 
 pub mod medium;
 
@@ -39,28 +40,28 @@ pub const FAMILIES: &[&FamilyRecord] = &[
     &family::message_cost::LOGGP,
 ];
 
-/// All presets.
+/// Returns all presets.
 pub fn presets() -> impl Iterator<Item = &'static PresetRecord> {
     FAMILIES.iter().flat_map(|family| family.presets)
 }
 
-/// A machine whose plans have light, by its type: code for one family takes it from here.
+/// Machine with circuits, by its type, for code that serves particular families.
 #[derive(Debug, Clone, Copy)]
 pub enum CircuitMachine<'a> {
-    /// A ring of wavelengths.
+    /// Ring with wavelength-division multiplexing.
     WdmRing(&'a WdmRing),
-    /// A grid of tunable circuits.
+    /// Grid of wavelength-selective switches.
     WssGrid(&'a WssGrid),
-    /// A grid of lightpaths.
+    /// Grid of lightpaths.
     LightPathGrid(&'a LightPathGrid),
-    /// A passive star.
+    /// Passive star.
     PassiveStar(&'a PassiveStar),
-    /// A circuit switch.
+    /// Circuit switch.
     CircuitSwitch(&'a CircuitSwitch),
 }
 
 impl Fabric {
-    /// Returns the machine, if its plans have light.
+    /// Returns the machine by its type, or `None` if the machine has no circuits.
     pub fn circuit_machine(&self) -> Option<CircuitMachine<'_>> {
         let ring = self.downcast().map(CircuitMachine::WdmRing);
         ring.or_else(|| self.downcast().map(CircuitMachine::WssGrid))
@@ -69,23 +70,24 @@ impl Fabric {
             .or_else(|| self.downcast().map(CircuitMachine::CircuitSwitch))
     }
 
-    /// Reads a specification such as `wdm_ring:ranks=16,wavelengths=2` or `optree_paper:ranks=512`;
-    /// options given to a preset replace its own.
+    /// Parses a specification such as `wdm_ring:ranks=16,wavelengths=2` or
+    /// `optree_paper:ranks=512`. Options that are given replace those of a preset.
     ///
     /// # Errors
-    /// An unknown name, an option that is wrong or missing.
+    /// The name is unknown, or an option is wrong or missing.
     pub fn parse(text: &str) -> Result<Fabric, FabricError> {
         Medium::parse(text)?.fabric()
     }
 }
 
-/// What is left of a fabric after failures: options that say what is broken, such as `without=0>1`, in addition to what
-/// was broken before. On a grid of tunable circuits also `leaving`, for nodes.
+/// Returns the fabric that remains after failures. `failures` lists options for broken parts, such
+/// as `without=0>1`, which add to the parts that are already broken; on a `wss_grid` also
+/// `leaving`, for nodes that leave.
 ///
 /// # Errors
-/// Options that do not say what is broken, or places that the fabric does not have.
+/// An option does not state failures, or a part does not exist.
 pub fn after(fabric: &Fabric, failures: &str) -> Result<Fabric, FabricError> {
-    // A name alone is that of a part which is broken, or slower where it has a rate.
+    // A name without an option is a broken part, or a slower part if the name has a rate.
     let named = match (failures.contains('='), failures.contains('@')) {
         (true, _) => failures.to_owned(),
         (false, true) => format!("{}={failures}", DEGRADED.name),

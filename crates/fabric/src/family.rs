@@ -1,5 +1,5 @@
-//! The families of fabrics, a file or folder each: the type of the machine, its options, its links or its light, and what its
-//! circuits cost ([`Circuits`](crate::fabric::Circuits)).
+//! Families of fabrics, one file or folder each: the type of the machine, its options, its links or
+//! its light, and the times of its circuits ([`Circuits`](crate::fabric::Circuits)).
 
 pub mod circuit_switch;
 pub mod crossbar;

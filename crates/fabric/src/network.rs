@@ -1,5 +1,5 @@
-//! What an electrical fabric is to a router and a simulator: directed links with rates, and the links
-//! on the way from one rank to another.
+//! Electrical networks: directed links with rates, and the route of links from each rank to each
+//! other rank.
 //!
 //! ```
 //! use opticoll_fabric::network::{Link, Network, Routed, Sharing};
@@ -23,37 +23,37 @@ use opticoll_base::units::{Rate, Time};
 use translations::Translations;
 
 opticoll_base::named_enum! {
-    /// How flows get along on a link.
+    /// Rule for flows on the same link.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Sharing {
-        /// They divide the rate among them.
+        /// The flows divide the rate of the link.
         Shared = "shared",
-        /// Each may use the whole rate, whatever the others do.
+        /// Each flow may use the whole rate of the link.
         PerFlow = "per_flow",
     }
 
-    /// What the two directions of a cable have to do with each other.
+    /// Relation between the two directions of a cable.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Duplex {
-        /// Nothing: each has the whole rate.
+        /// Each direction has the whole rate.
         Full = "full",
-        /// They divide the rate.
+        /// The two directions divide the rate.
         Half = "half",
     }
 }
 
-/// A directed link. A half-duplex wire is one link that lies on routes of both directions.
+/// Directed link. A half-duplex cable is one link that belongs to routes of both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Link {
-    /// Bits per second.
+    /// Rate in bits per second.
     pub rate: Rate,
-    /// The delay of a bit over the link.
+    /// Delay of a bit over the link.
     pub latency: Time,
-    /// How flows get along on it.
+    /// Rule for flows on the link.
     pub sharing: Sharing,
 }
 
-/// Directed links one after another, and the vertices that they join, as far as they are known.
+/// Directed links, numbered from 0, and the vertices that they join, if these are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wiring {
     links_per_cable: u32,
@@ -63,7 +63,7 @@ pub struct Wiring {
 }
 
 impl From<Vec<Link>> for Wiring {
-    /// Links whose ends are unknown.
+    /// Creates links whose ends are unknown.
     fn from(links: Vec<Link>) -> Wiring {
         Wiring {
             links,
@@ -91,7 +91,7 @@ impl Wiring {
         }
     }
 
-    /// Adds one link; returns its number.
+    /// Adds a link and returns its number.
     pub(crate) fn add_link(&mut self, from: u32, to: u32, link: Link, both_ways: bool) -> u32 {
         self.links.push(link);
         self.ends.push((from, to));
@@ -99,51 +99,53 @@ impl Wiring {
         self.links.len() as u32 - 1
     }
 
-    /// The link of a cable from its one end to its other.
+    /// Returns the link of a cable from its first end to its second end.
     pub(crate) fn forth(&self, cable: u32) -> u32 {
         self.links_per_cable * cable
     }
 
-    /// The link of a cable from its other end to its one.
+    /// Returns the link of a cable from its second end to its first end.
     pub(crate) fn back(&self, cable: u32) -> u32 {
         self.forth(cable + 1) - 1
     }
 
-    /// The vertices of a link, and whether it leads both ways.
+    /// Returns the ends of each link (from, to), and whether the link leads both ways.
     pub fn ends(&self) -> impl Iterator<Item = (u32, u32, bool)> + '_ {
         let ends = self.ends.iter().zip(&self.both_ways);
         ends.map(|(&(from, to), &both_ways)| (from, to, both_ways))
     }
 }
 
-/// Links and deterministic routes among ranks. Each electrical fabric is one.
+/// Links and deterministic routes between ranks. Every electrical fabric implements this trait.
 pub trait Network: Sync {
-    /// The number of ranks, N.
+    /// Returns the number of ranks, N.
     fn ranks(&self) -> u32;
 
-    /// The links, and the vertices that they join.
+    /// Returns the links and the vertices that they join.
     fn wiring(&self) -> &Wiring;
 
-    /// All links; routes name them by their index.
+    /// Returns all links. Routes refer to links by index.
     fn links(&self) -> &[Link] {
         &self.wiring().links
     }
 
-    /// Appends the links from `source` to `destination` (ranks below N, distinct), in order. The same
-    /// pair always gets the same route.
+    /// Appends the links from `source` to `destination` (distinct ranks below N), in order. The
+    /// route between two ranks is always the same.
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>);
 
-    /// A vertex in words, such as `leaf 3`.
+    /// Returns the name of a vertex for readers, such as `leaf 3`.
     fn vertex_name(&self, vertex: u32) -> String {
         format!("rank {vertex}")
     }
 
-    /// A sentence on ranks that no links join, where there are any. Only networks that users draw can have them.
+    /// Returns an error message if some ranks cannot reach each other over links. Only networks
+    /// from user files can have such ranks.
     fn cut_off(&self) -> Option<String> {
         None
     }
 
-    /// A link in words: `leaf 3 -> spine 0`, or `leaf 3 <-> spine 0` where both directions share.
+    /// Returns the name of a link for readers: `leaf 3 -> spine 0`, or `leaf 3 <-> spine 0` for a
+    /// half-duplex link.
     fn link_name(&self, link: u32) -> String {
         let Some((from, to)) = self.ends(link) else {
             return format!("link {link}");
@@ -162,18 +164,20 @@ pub trait Network: Sync {
         )
     }
 
-    /// The number of a link among several between the same vertices.
+    /// Returns the number of a link among several links between the same vertices, or `None` if
+    /// there is only one.
     fn cable_number(&self, _link: u32) -> Option<u32> {
         None
     }
 
-    /// The vertices a link leads from and to: ranks first, then switches; a half-duplex link leads
-    /// both ways. `None` where the network knows its links only.
+    /// Returns the vertices that a link leads from and to. Vertices are numbered ranks first, then
+    /// switches; a half-duplex link leads both ways. Returns `None` if the ends of the link are
+    /// unknown.
     fn ends(&self, link: u32) -> Option<(u32, u32)> {
         self.wiring().ends.get(link as usize).copied()
     }
 
-    /// Where its vertices are drawn; by the distances of its links where a family says nothing else.
+    /// Returns the positions of the vertices in a picture, by default by their distances in links.
     fn drawing(&self) -> Drawing {
         let links = 0..self.links().len() as u32;
         let ends: Vec<(u32, u32)> = links.filter_map(|link| self.ends(link)).collect();
@@ -182,25 +186,25 @@ pub trait Network: Sync {
         Drawing::of(drawing::by_distance(vertices as usize, &ends))
     }
 
-    /// The translations of a grid of all ranks, if every one of them moves links onto links of the same rate and latency,
-    /// and the routes of neighbours onto one another.
+    /// Returns the translations of a grid of all ranks, if each translation maps links to links of
+    /// the same rate and latency, and routes of neighbours to routes of neighbours.
     fn translations(&self) -> Option<&Translations> {
         None
     }
 
-    /// The number of ranks of a group, where consecutive ranks form groups that are joined closer within than to one
-    /// another: servers, racks, groups of routers.
+    /// Returns the number of ranks in a group, if consecutive ranks form groups (servers, racks,
+    /// groups of routers) that are connected better inside than between groups.
     fn group_size(&self) -> Option<u32> {
         None
     }
 
-    /// Whether a link is half-duplex, as far as is known.
+    /// Returns whether a link is half-duplex, or its direction is unknown.
     fn leads_both_ways(&self, link: u32) -> bool {
         self.wiring().both_ways.get(link as usize) != Some(&false)
     }
 }
 
-/// A network whose routes are given one by one.
+/// Network with an explicit list of routes.
 #[derive(Debug, Clone)]
 pub struct Routed {
     ranks: u32,
@@ -209,7 +213,7 @@ pub struct Routed {
 }
 
 impl Routed {
-    /// Routes that are not given are empty: such a flow meets no link.
+    /// Creates a network. Routes that are not given are empty, so their flows use no link.
     pub fn new(
         ranks: u32,
         links: Vec<Link>,
@@ -239,7 +243,7 @@ impl Network for Routed {
     }
 }
 
-/// The time in which a message without bytes comes from rank 0 to the rank farthest from it.
+/// Returns the greatest latency of a route from rank 0: the sum of the latencies of its links.
 pub fn latency(network: &dyn Network) -> Time {
     let mut route = Vec::new();
     let of_route = |destination: u32| {
@@ -253,8 +257,9 @@ pub fn latency(network: &dyn Network) -> Time {
     Time::from_ps((1..network.ranks()).map(of_route).max().unwrap_or(0))
 }
 
-/// The bits per second that a rank can send: the rates of the links that leave it, a half-duplex cable once; of
-/// ranks that differ, the least.
+/// Returns the rate in bits per second at which a rank can send: the sum of the rates of the links
+/// that leave the rank, in which a half-duplex cable counts once. Of several ranks, returns the
+/// minimum.
 pub fn injection_bandwidth(network: &dyn Network) -> u128 {
     let mut leaving = vec![0u128; network.ranks() as usize];
     for (index, link) in network.links().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Ranks whose ports an optical circuit switch joins.
+//! Placement on the circuit switch: ranks whose ports are joined by an optical circuit switch.
 
 pub mod placement; // from a schedule to a plan
 pub mod ways; // over which ranks messages go

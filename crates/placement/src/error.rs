@@ -1,35 +1,36 @@
-//! Why a schedule has no place on a fabric.
+//! Error of a schedule that cannot be placed on a fabric.
 
 use thiserror::Error;
 
 use opticoll_base::interrupt;
 use opticoll_plan::schedule::Schedule;
 
-/// What is wrong with a schedule, a fabric or what was asked for.
+/// Kind of a placement error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlacementProblem {
-    /// The fabric is of another family.
+    /// The fabric belongs to another family.
     Family,
-    /// A transfer that has no path on the fabric, nor on any of its size.
+    /// A transfer has no path, on any fabric of this number of ranks.
     Path,
-    /// What the fabric cannot carry as it is: cut off, too far, or too few channels.
+    /// The fabric cannot carry the schedule: a rank is cut off, a lightpath is too long, or there
+    /// are too few channels.
     Unfit,
-    /// An assignment that is unknown or not for this fabric.
+    /// The assignment is unknown or does not apply to this fabric.
     Assignment,
 }
 
-/// Why a schedule has no place on a fabric.
+/// Error of a schedule that cannot be placed on a fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{sentence}")]
 pub struct PlacementError {
-    /// What is wrong.
+    /// Kind of the error.
     pub problem: PlacementProblem,
-    /// The same in words, with what would do.
+    /// Message, with a remedy.
     pub sentence: String,
 }
 
 impl PlacementError {
-    /// A problem in words.
+    /// Creates an error with a message.
     pub fn new(problem: PlacementProblem, sentence: impl std::fmt::Display) -> PlacementError {
         PlacementError {
             problem,
@@ -38,10 +39,10 @@ impl PlacementError {
     }
 }
 
-/// Refuses transfers that do not go from one of so many ranks to another.
+/// Checks that every transfer goes from one rank below `ranks` to another.
 ///
 /// # Errors
-/// The first such transfer.
+/// The first transfer that does not.
 pub(crate) fn check_ends(schedule: &Schedule, ranks: u32) -> Result<(), PlacementError> {
     for transfer in 0..schedule.len() {
         interrupt::check();

@@ -21,10 +21,10 @@ use wss_grid::placement::assign_on_grid;
 
 pub use error::{PlacementError, PlacementProblem};
 
-/// The plan of a schedule with a named assignment of channels, such as `first_fit`.
+/// Places a schedule on a fabric with a named assignment of channels, such as `first_fit`.
 ///
 /// # Errors
-/// An assignment that is unknown or not for this fabric, or a schedule that does not fit.
+/// The assignment is unknown or does not apply to this fabric, or the schedule does not fit.
 pub fn place(
     schedule: Schedule,
     fabric: &Fabric,
@@ -66,10 +66,11 @@ pub fn place(
     }
 }
 
-/// The plan of a schedule with the default routes and channels, or without light on an electrical fabric.
+/// Places a schedule on a fabric with the default routes and channels; without light on an
+/// electrical fabric.
 ///
 /// # Errors
-/// A schedule that does not fit.
+/// The schedule does not fit.
 pub fn place_by_default(
     schedule: Schedule,
     fabric: &Fabric,
@@ -78,8 +79,8 @@ pub fn place_by_default(
     place(schedule, fabric, AUTO, algorithm)
 }
 
-/// How many distinct wavelengths a plan lights anywhere; where a ring has converters, the most lightpaths on
-/// one fibre of one link in one slot.
+/// Returns the number of distinct wavelengths of a plan. On a ring with converters, returns the
+/// maximum number of lightpaths on one fibre of one link in one slot.
 pub fn wavelengths_used(plan: &Plan) -> u32 {
     match plan.fabric.circuit_machine() {
         Some(WdmRing(ring)) => wdm_ring::placement::wavelengths_used(plan, ring),
@@ -87,10 +88,11 @@ pub fn wavelengths_used(plan: &Plan) -> u32 {
     }
 }
 
-/// The assignment of channels that a family takes where none is named.
+/// Default assignment of channels.
 pub const AUTO: &str = "auto";
 
-/// How many values the field `wavelength` of a plan's light has; 0 where there is no such field.
+/// Returns the number of distinct values of the field `wavelength` in a plan's light; 0 if there is
+/// no such field.
 fn distinct_wavelengths(plan: &Plan) -> u32 {
     let Some(kind) = plan.fabric.light() else {
         return 0;

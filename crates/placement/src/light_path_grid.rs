@@ -1,3 +1,3 @@
-//! Lightpaths that are set up when they are needed: the grid over an optical burst-switched network.
+//! Placement on the lightpath grid: lightpaths that are set up on demand.
 
 pub mod placement;

@@ -1,3 +1,3 @@
-//! The passive star coupler: a wavelength is sent by one rank at a time and heard by all that tune to it.
+//! Placement on the passive star coupler.
 
 pub mod placement; // from a schedule to a plan

@@ -1,23 +1,24 @@
-//! Which slots of a step have room for a message.
+//! Slots of a step, with the resources in use.
 //!
-//! A message takes one unit of each of its resources, such as ports of ranks, in the first slot in which all of them
-//! have one left.
+//! A message takes one unit of each of its resources, such as ports of ranks, in the first slot in
+//! which each of them has a free unit.
 
 use opticoll_base::interrupt;
 
-/// The units in use of each resource, slot by slot.
+/// Units in use of each resource in each slot.
 pub(crate) struct SlotTable {
-    /// By resource: its units in a slot.
+    /// Number of units of each resource in a slot.
     units: Vec<u32>,
-    /// By resource and slot: the units in use, up to the last slot with any.
+    /// Units in use of each resource in each slot, up to the last slot with any.
     used: Vec<Vec<u32>>,
-    /// By resource: the first slot with a unit left.
+    /// First slot in which each resource has a free unit.
     first: Vec<u32>,
     count: u32,
 }
 
 impl SlotTable {
-    /// Slots in which a resource has so many units, none of them in use.
+    /// Creates a table without units in use. `units` is the number of units of each resource in a
+    /// slot.
     pub(crate) fn new(units: Vec<u32>) -> SlotTable {
         SlotTable {
             used: vec![Vec::new(); units.len()],
@@ -27,18 +28,19 @@ impl SlotTable {
         }
     }
 
-    /// The slots that are in use; at least one, as a step of nothing has a slot of its own.
+    /// Returns the number of slots in use, at least 1, because an empty step takes a slot.
     pub(crate) fn count(&self) -> u32 {
         self.count.max(1)
     }
 
-    /// The units of a resource that are in use in a slot.
+    /// Returns the number of units of a resource in use in a slot.
     pub(crate) fn used(&self, resource: usize, slot: u32) -> u32 {
         let used = self.used[resource].get(slot as usize);
         used.copied().unwrap_or(0)
     }
 
-    /// Takes a unit of each of some resources in one slot. Returns the slot.
+    /// Takes a unit of each resource in the first slot in which all of them are free. Returns the
+    /// slot.
     pub(crate) fn take(&mut self, resources: &[usize]) -> u32 {
         let is_full = |table: &SlotTable, resource: usize, slot: u32| {
             table.used(resource, slot) >= table.units[resource]

@@ -1,4 +1,4 @@
-//! The bidirectional WDM ring: lightpaths around it, each on a channel of its own.
+//! Placement on the bidirectional WDM ring: a direction and a channel for each lightpath.
 
 pub mod placement;
 pub mod route;

@@ -1,4 +1,5 @@
-//! The switch grid of the ODDL paper: tunable circuits through wavelength-selective switches.
+//! Placement on the switch grid of the ODDL paper: tunable circuits through wavelength-selective
+//! switches.
 
 pub mod placement;
 pub mod route;

@@ -1,7 +1,7 @@
-//! What the circuit simulator asks a fabric whose circuits are placed in slots.
+//! Capability of fabrics whose circuits are placed in slots, as the circuit simulator needs it.
 //!
-//! A circuit occupies *lines*: links of a ring, transmitters, wavelengths or ports. Lines are numbered row
-//! by row. It joins a *port* of its sender to one of its receiver.
+//! A circuit occupies *lines*: links of a ring, transmitters, wavelengths or ports. Lines are
+//! numbered row by row. A circuit connects a *port* of its sender to a port of its receiver.
 
 use std::ops::Range;
 
@@ -10,26 +10,27 @@ use super::transmission::Transmission;
 pub use opticoll_base::ports::Port;
 use opticoll_base::units::{Time, UnitError};
 
-/// The circuit of a hop.
+/// Circuit of a hop.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Circuit {
-    /// What a message takes over it, beside [`Circuits::transmission`].
+    /// Delay of a message over the circuit, in addition to [`Circuits::transmission`].
     pub delay: Time,
-    /// The lines that it occupies, in the order in which light passes them or against it.
+    /// Lines that the circuit occupies, as up to two ranges, in the order in which light passes
+    /// them or in the opposite order.
     pub lines: [Range<u32>; 2],
 }
 
-/// Why a hop has no circuit.
+/// Reason why a hop has no circuit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoCircuit {
-    /// Its light or one of its ranks does not exist.
+    /// Light or a rank that does not exist.
     Absent {
-        /// The place of the hop among those given.
+        /// Index of the hop among the given hops.
         hop: usize,
-        /// What does not exist.
+        /// Description of the missing part.
         problem: &'static str,
     },
-    /// A time beyond 64 bits.
+    /// A time beyond 64 bits of picoseconds.
     Unit(UnitError),
 }
 
@@ -39,214 +40,227 @@ impl From<UnitError> for NoCircuit {
     }
 }
 
-/// What a circuit needs at its ends and between them.
+/// Ports, channel and switch that a circuit needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
-    /// The port of the sender.
+    /// Port of the sender.
     pub transmitter: Port,
-    /// The port of the receiver.
+    /// Port of the receiver.
     pub receiver: Port,
-    /// Its channel on each of its lines, below [`Lines::channels`].
+    /// Channel on each line of the circuit, below [`Lines::channels`].
     pub channel: u32,
-    /// The switch that joins its ports, where there are several side by side.
+    /// Index of the switch that connects the two ports, on fabrics with several parallel switches;
+    /// else 0.
     pub plane: u32,
-    /// Whether its ports hold it always, so that there is nothing to set.
+    /// Whether the ports always hold the circuit, so that it is never set up.
     pub is_fixed: bool,
 }
 
-/// What changes of circuits take.
+/// Times that changes of circuits take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Change {
-    /// To set circuits up.
+    /// Time to set up circuits.
     pub set_up: Time,
-    /// To release circuits.
+    /// Time to release circuits.
     pub release: Time,
-    /// To set slow switches, once for a plan; stated beside its time.
+    /// Time to set slow switches once per plan. Results state this time separately from the plan's
+    /// time.
     pub once: Option<Time>,
-    /// Whether the first circuits of all ports are there at the beginning.
+    /// Whether the first circuit of every port is up at the start without a charge.
     pub first_free: bool,
 }
 
-/// What a policy charges for changes of circuits.
+/// Charge of a policy for changes of circuits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Charge {
-    /// Nothing.
+    /// No charge.
     Never,
-    /// Every slot.
+    /// A charge for every slot.
     EverySlot,
-    /// Every run of slots whose circuits can be up together.
+    /// A charge for every run of slots whose circuits can be up together.
     NewSetting,
-    /// Every circuit of every slot.
+    /// A charge for every circuit of every slot.
     EachCircuit,
-    /// Every circuit that its transmitter did not have in the slot right before.
+    /// A charge for every circuit that its transmitter did not have in the previous slot.
     ChangedCircuit,
-    /// Ports whose circuit changes; without barriers between slots.
+    /// A charge for ports whose circuit changes; slots have no barrier between them.
     ChangedPort,
-    /// Planes whose setting changes, each for all of its ports; without barriers between slots.
+    /// A charge for planes whose setting changes, which stops all ports of the plane; slots have no
+    /// barrier between them.
     ChangedPlane,
-    /// Groups of slots in which no port changes its circuit; each slot with messages is one by itself
-    /// where `each_slot` says so.
+    /// A charge for every group of slots in which no port changes its circuit.
     Groups {
-        /// Whether slots are not joined.
+        /// Whether each slot with messages is a group by itself.
         each_slot: bool,
     },
 }
 
 opticoll_base::named_enum! {
-    /// When paths go that groups of slots set up, under the policy `establish_release`.
+    /// Lifetime of the lightpaths that a group of slots sets up, under the policy
+    /// `establish_release`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum Paths {
-        /// After the group of slots for which they were set up.
+        /// Lightpaths are released after the group of slots for which they were set up.
         #[default]
         Released = "released",
-        /// When their ports are needed: each rank keeps the paths that it used last.
+        /// Lightpaths stay up until their ports are needed: each rank keeps the paths that it used
+        /// most recently.
         Kept = "kept",
-        /// The same, and at first there are those that an earlier run of the plan has left.
+        /// As [`Paths::Kept`], and at the start the lightpaths are up that a previous run of the
+        /// same plan left.
         Warm = "warm",
-        /// As [`Paths::Released`], but known in advance: they are set up before the plan begins, and its time does not
-        /// contain the last release.
+        /// As [`Paths::Released`], but known in advance: the first lightpaths are set up before the
+        /// plan begins, and the plan's time does not include the last release.
         Predicted = "predicted",
     }
 }
 
-/// Which transfers of a slot go with the light of another. Those between the same ranks on the same channel are always
-/// one message ([`Circuits::has_channel`]).
+/// Rule that decides which transfers of a slot share light. Transfers between the same ranks on the
+/// same channel always form one message ([`Circuits::has_channel`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LightSharing {
-    /// Those on the same circuit only.
+    /// Only transfers on the same circuit share light.
     SameCircuit,
-    /// The same chunks from one rank as well: a light tree.
+    /// Transfers of the same chunks from one rank share light as well: a light tree.
     Tree {
-        /// The bits of light that the circuits of a tree have in common.
+        /// Mask of the bits of [`Light`] in which all circuits of a tree agree.
         light: u32,
     },
 }
 
-/// What the use of lines is measured against.
+/// Capacity to which the use of lines is compared in utilization results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capacity {
-    /// So many channels that can be used, on every line in every slot.
+    /// Number of usable channels of every line in every slot.
     Slots(u32),
-    /// The time of every line.
+    /// The plan's time on every line.
     Time,
 }
 
-/// The lines of a fabric.
+/// Lines of a fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lines {
-    /// What a row is, such as `direction`, `plane` or `port`, and how many there are; then what the lines
-    /// of a row are, as a rule a `rank` each, and how many there are.
+    /// Name and number of rows, such as `direction`, `plane` or `port`; then name and number of the
+    /// lines in a row, usually `rank`.
     pub shape: [(&'static str, u32); 2],
-    /// Channels of a line, whether they can be used or not.
+    /// Channels of a line, including those that cannot be used.
     pub channels: u32,
-    /// What their use is measured against.
+    /// Capacity to which the use of lines is compared.
     pub capacity: Capacity,
-    /// Whether a circuit holds its lines for its delay, too, and not only while bytes are sent.
+    /// Whether a circuit also occupies its lines during its delay; otherwise only while it sends
+    /// bytes.
     pub held_for_delay: bool,
 }
 
 impl Lines {
-    /// How many there are.
+    /// Returns the number of lines.
     pub fn count(&self) -> usize {
         let [(_, rows), (_, columns)] = self.shape;
         rows as usize * columns as usize
     }
 }
 
-/// Ranks on a ring, as algorithms see it.
+/// Ring of ranks, as algorithms see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingShape {
-    /// The number of ranks, N.
+    /// Number of ranks, N.
     pub ranks: u32,
-    /// Circuits side by side from a rank to the next, in each direction.
+    /// Number of parallel circuits from a rank to the next, in each direction.
     pub channels: u32,
-    /// The most links that a circuit spans.
+    /// Maximum number of links of a circuit.
     pub longest: u32,
 }
 
-/// A fabric whose circuits are placed in slots.
+/// Fabric whose circuits are placed in slots.
 pub trait Circuits: Send + Sync {
-    /// What the light of a plan says.
+    /// Returns the format of the light of plans.
     fn light(&self) -> &'static LightKind;
 
-    /// Channels side by side, where the fabric numbers them.
+    /// Returns the numbering of channels, if the fabric numbers them.
     fn numbered_channels(&self) -> Option<&dyn NumberedChannels> {
         None
     }
 
-    /// What a rotation of the ranks does to light, where the fabric looks the same from every rank.
+    /// Returns the effect of a rotation of the ranks on light, if the fabric looks the same from
+    /// every rank.
     fn rotation(&self) -> Option<&dyn Rotation> {
         None
     }
 
-    /// Whether a circuit carries one chunk in a slot; otherwise ranges of them.
+    /// Returns whether a circuit carries one chunk per slot; otherwise a circuit carries ranges of
+    /// chunks.
     fn carries_one_chunk(&self) -> bool {
         false
     }
 
-    /// What an algorithm may know of ranks that lie on a ring.
+    /// Returns the ring shape for algorithms, or `None` if the ranks do not form a ring.
     fn ring_shape(&self) -> Option<RingShape> {
         None
     }
 
-    /// The policies under which changes may be charged, and what each charges; the first is the default.
+    /// Returns the policies that the fabric supports and the charge of each policy; the first
+    /// policy is the default.
     fn policies(&self) -> &'static [(&'static str, Charge)];
 
-    /// The lines that circuits occupy.
+    /// Returns the lines that circuits occupy.
     fn lines(&self) -> Lines;
 
-    /// What a circuit takes for the bytes of a message.
+    /// Returns the time model of a message's bytes on a circuit without degraded parts.
     fn transmission(&self) -> Transmission;
 
-    /// The delay of a circuit to the farthest of the ranks that one circuit reaches.
+    /// Returns the delay of a circuit to the farthest rank that one circuit can reach.
     ///
     /// # Errors
-    /// A time beyond 64 bits.
+    /// The delay exceeds 64 bits of picoseconds.
     fn delay(&self) -> Result<Time, UnitError>;
 
-    /// What the circuit of a hop takes for the bytes of a message, where it is measured.
+    /// Returns the time model of a message's bytes on the circuit of a hop, which
+    /// [`Circuits::measure`] must have accepted.
     fn transmission_of(&self, _hop: &Hop) -> Transmission {
         self.transmission()
     }
 
-    /// Whether some circuits take longer than [`Circuits::transmission`] says.
+    /// Returns whether some circuits are slower than [`Circuits::transmission`].
     fn is_degraded(&self) -> bool {
         false
     }
 
-    /// Whether circuits of a group of slots may stay up after it, as [`Paths`] say.
+    /// Returns whether circuits may stay up after their group of slots, as [`Paths`] describes.
     fn keeps_paths(&self) -> bool {
         false
     }
 
-    /// What a message takes once, however many circuits it goes over.
+    /// Returns the delay that a message pays once, regardless of its number of circuits.
     fn startup(&self) -> Time {
         Time::ZERO
     }
 
-    /// Whether a transfer may go over several circuits in one slot, where a rank sends on what still arrives.
+    /// Returns whether a transfer may use several circuits in one slot, such that relay ranks
+    /// forward data while it arrives.
     fn cuts_through(&self) -> bool {
         false
     }
 
-    /// The light of messages that go beside all circuits, over a network whose port the messages of a rank share, and what their
-    /// bytes take.
+    /// Returns the light of messages on the electrical network beside the circuits, in which all
+    /// messages of a rank share one port, and the time model of their bytes. Returns `None` if
+    /// there is no such network.
     fn beside(&self) -> Option<(Light, Transmission)> {
         None
     }
 
-    /// Which transfers share light.
+    /// Returns the rule for transfers that share light.
     fn sharing(&self) -> LightSharing;
 
-    /// Whether light has a channel of its own, so that transfers between the same ranks on it are one message.
+    /// Returns whether light names one channel, such that transfers between the same ranks on it
+    /// form one message.
     fn has_channel(&self, _light: Light) -> bool {
         true
     }
 
-    /// What a policy charges.
+    /// Returns the charge of a policy.
     ///
     /// # Errors
-    /// Why the policy is not one of this fabric, and what would do.
+    /// The fabric does not support the policy; the message names policies that the fabric supports.
     fn charge(&self, policy: &str) -> Result<Charge, &'static str> {
         let mut policies = self.policies().iter();
         let known = policies.find(|(name, _)| *name == policy);
@@ -255,21 +269,23 @@ pub trait Circuits: Send + Sync {
             .ok_or(self.other_policies())
     }
 
-    /// Why any other policy is not one of this fabric, and what would do.
+    /// Returns the error message for an unsupported policy, with the policies that the fabric
+    /// supports.
     fn other_policies(&self) -> &'static str;
 
-    /// What changes take.
+    /// Returns the times of changes of circuits.
     ///
     /// # Errors
-    /// A time beyond 64 bits.
+    /// A time exceeds 64 bits of picoseconds.
     fn change(&self) -> Result<Change, UnitError>;
 
-    /// Appends the circuits of hops.
+    /// Appends the circuits of `hops`, one circuit per hop.
     ///
     /// # Errors
-    /// The first hop whose light or ranks do not exist, or a time beyond 64 bits.
+    /// The light or a rank of a hop does not exist, or a time exceeds 64 bits of picoseconds.
     fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit>;
 
-    /// Appends what the circuits of hops need, where [`Circuits::measure`] finds them.
+    /// Appends the ports, channel and switch of the circuit of each hop. [`Circuits::measure`] must
+    /// have accepted the hops.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>);
 }

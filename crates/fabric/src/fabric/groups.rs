@@ -1,26 +1,29 @@
-//! Groups of routers: every group is joined to every other, and the routers of a group to each other.
+//! Groups of routers in which every group has links to every other group, and the routers of a
+//! group have links to each other.
 
 use crate::network::Network;
 
-/// A machine of groups, routers and ranks, each numbered group by group and router by router.
+/// Machine with groups of routers. Routers are numbered group by group, ranks router by router.
 pub trait Groups: Network {
-    /// The number of groups, g.
+    /// Returns the number of groups, g.
     fn groups(&self) -> u32;
 
-    /// The number of routers in each group, a.
+    /// Returns the number of routers in each group, a.
     fn routers_per_group(&self) -> u32;
 
-    /// The number of ranks on each router, p.
+    /// Returns the number of ranks of each router, p.
     fn terminals_per_router(&self) -> u32;
 
-    /// The number of ranks in each group, a p.
+    /// Returns the number of ranks in each group, a p.
     fn ranks_per_group(&self) -> u32 {
         self.routers_per_group() * self.terminals_per_router()
     }
 
-    /// The router, and its global port, by which a group reaches another one directly.
+    /// Returns the router of `group`, and the global port of this router, with the direct link to
+    /// `peer`.
     fn gateway(&self, group: u32, peer: u32) -> (u32, u32);
 
-    /// The group by way of which a route goes; `None` where it goes straight.
+    /// Returns the intermediate group of a route, or `None` if the route uses a direct link between
+    /// the two groups.
     fn intermediate(&self, source: u32, destination: u32) -> Option<u32>;
 }

@@ -1,7 +1,9 @@
-//! Light as plans hold it: a word for each transfer, with the fields that the kind of circuit names.
+//! Light of a plan's transfers: a 32-bit word for each transfer, with the fields of the kind of
+//! circuit.
 //!
-//! The first field has the highest bits, so that words sort as the tuples of their fields do. What a kind
-//! looks like in a plan file is its `form`: names of fields in braces, parted by `.` and blanks.
+//! The first field has the highest bits, so words sort like the tuples of their fields. The `form`
+//! of a kind describes its text in plan files: names of fields in braces, separated by `.` and
+//! blanks.
 //!
 //! ```
 //! use opticoll_fabric::family::wdm_ring::{Direction, WdmLight};
@@ -15,96 +17,102 @@
 
 use std::fmt::Write;
 
-/// The light of a transfer: the fields of a [`LightKind`] in one word.
+/// Light of a transfer: the fields of a [`LightKind`] in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Light(pub u32);
 
 impl Light {
-    /// What stands for light where there is none.
+    /// Value for transfers without light, on fabrics with links.
     pub const NONE: Light = Light(0);
 }
 
-/// A field of light.
+/// Field of light.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LightField {
-    /// The name, also of the column.
+    /// Name of the field and of its column in tables.
     pub name: &'static str,
-    /// Its width; numbers beyond what a fabric has are held, for the verifier reports them.
+    /// Width in bits. The field also holds values that the fabric does not have, because the
+    /// verifier reports them.
     pub bits: u8,
-    /// Names of its values from 0 on; empty where they are numbers.
+    /// Names of the values from 0 on; empty if the values are printed as numbers.
     pub names: &'static [&'static str],
-    /// Whether the greatest value is written `*`: light that has no single value there.
+    /// Whether the greatest value is written as `*`, which means light without a single value in
+    /// this field.
     pub star: bool,
-    /// Whether the copies of a repetition may count on in it.
+    /// Whether this field may count up along the copies of a repetition.
     pub shifts: bool,
-    /// What it is, in words.
+    /// Meaning of the field, in words.
     pub meaning: &'static str,
 }
 
 impl LightField {
-    /// The greatest value that is held.
+    /// Returns the greatest value of the field.
     pub const fn most(&self) -> u32 {
         u32::MAX >> (32 - self.bits)
     }
 
-    /// The greatest number: `*` is none.
+    /// Returns the greatest number of the field, which excludes `*`.
     pub const fn most_number(&self) -> u32 {
         self.most() - self.star as u32
     }
 }
 
-/// What says how light goes on a fabric.
+/// Format of the light of a fabric's plans.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LightKind {
-    /// How a plan file writes it, such as `{direction} {fibre}.{wavelength}`.
+    /// Text form in plan files, such as `{direction} {fibre}.{wavelength}`.
     pub form: &'static str,
-    /// Light that is written so.
+    /// Example of light in this form.
     pub example: &'static str,
-    /// Whether ranks may relay transfers with light of their own.
+    /// Whether a transfer may be relayed by other ranks over several circuits with light of their
+    /// own.
     pub relays: bool,
-    /// The fields in the order of [`LightKind::form`], at most [`MOST_FIELDS`].
+    /// Fields in the order of [`LightKind::form`], at most [`MAX_FIELDS`].
     pub fields: &'static [LightField],
-    /// Light that is a word in place of its form.
+    /// Light that is written as a word instead of the form.
     pub words: &'static [(&'static str, Light)],
 }
 
-/// The most fields of a kind of light.
+/// Maximum number of fields of a kind of light.
 pub const MOST_FIELDS: usize = 4;
 
-/// A transfer, or a part of its way: light from one rank to another in a slot.
+/// Transfer, or part of the route of a transfer: light from one rank to another in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hop {
-    /// The rank that sends.
+    /// Rank that sends.
     pub from: u32,
-    /// The rank that receives.
+    /// Rank that receives.
     pub to: u32,
-    /// The light that carries it.
+    /// Light that carries the data.
     pub light: Light,
-    /// The slot.
+    /// Slot.
     pub slot: u32,
 }
 
-/// Channels side by side, numbered one after the other: a lightpath on one of them could be on any other.
+/// Consecutive numbers of channels, on fabrics where a lightpath could use any channel instead of
+/// its own.
 pub trait NumberedChannels {
-    /// The number of the channel of light; none where it is on no channel of the fabric.
+    /// Returns the number of the channel of light, or `None` if the fabric has no such channel.
     fn channel_number(&self, light: Light) -> Option<u32>;
 
-    /// Light `by` channels further; light on no channel of the fabric stays.
+    /// Returns light moved up by `by` channels. Returns `light` unchanged if the fabric has no such
+    /// channel.
     fn further(&self, light: Light, by: u32) -> Light;
 }
 
-/// What a rotation of the ranks does to light, on fabrics that look the same from every rank.
+/// Effect of a rotation of the ranks on light, on fabrics that look the same from every rank.
 pub trait Rotation: NumberedChannels {
-    /// On how many channels side by side the rotations of a hop are.
+    /// Returns the number of consecutive channels that the rotations of a hop occupy.
     fn span(&self, hop: &Hop) -> u32;
 
-    /// Light `by` channels back, where the `span` channels from there on exist.
+    /// Returns light moved down by `by` channels, or `None` if the fabric lacks one of the `span`
+    /// channels from there on.
     fn turn_back(&self, light: Light, span: u32, by: u32) -> Option<Light>;
 }
 
 impl LightKind {
-    /// The bits below a field.
+    /// Returns the number of bits below a field.
     const fn shift(&self, field: usize) -> u32 {
         let (mut shift, mut below) = (0, field + 1);
         while below < self.fields.len() {
@@ -114,35 +122,35 @@ impl LightKind {
         shift
     }
 
-    /// The bits of a field.
+    /// Returns the mask of a field.
     const fn bits(&self, field: usize) -> u32 {
         self.fields[field].most() << self.shift(field)
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     pub const fn value(&self, light: Light, field: usize) -> u32 {
         light.0 >> self.shift(field) & self.fields[field].most()
     }
 
-    /// The same light with another value of a field, which must hold it.
+    /// Returns the light with another value of a field. The value must fit in the field.
     pub const fn with(&self, light: Light, field: usize, value: u32) -> Light {
         Light(light.0 & !self.bits(field) | value << self.shift(field))
     }
 
-    /// The bits of the fields that `wanted` picks.
+    /// Returns the mask of all fields for which `wanted` is true.
     pub fn mask(&self, wanted: impl Fn(&LightField) -> bool) -> u32 {
         let fields = (0..self.fields.len()).filter(|&field| wanted(&self.fields[field]));
         fields.fold(0, |mask, field| mask | self.bits(field))
     }
 
-    /// The bits of the fields that are written in words before the last.
+    /// Returns the mask of the fields that the form writes before its last blank.
     pub fn leading(&self) -> u32 {
         let words = self.form.rsplit_once(' ').map_or("", |(words, _)| words);
         let fields = 0..words.matches('{').count();
         fields.fold(0, |mask, field| mask | self.bits(field))
     }
 
-    /// Appends light as a plan file writes it.
+    /// Appends the text of light in plan files.
     pub fn write(&self, light: Light, text: &mut String) {
         if let Some((word, _)) = self.words.iter().find(|(_, one)| *one == light) {
             return text.push_str(word);
@@ -163,7 +171,7 @@ impl LightKind {
         }
     }
 
-    /// Light as a plan file writes it.
+    /// Returns the text of light in plan files.
     pub fn text(&self, light: Light) -> String {
         let mut text = String::new();
         self.write(light, &mut text);

@@ -1,5 +1,6 @@
-//! The options of a fabric family, declared once: one function of the family reads them from a specification,
-//! prints those of a machine, and lists them.
+//! Options of fabric families. One function of each family declares the options; the declaration
+//! serves to read a specification, to print the specification of a machine, and to list the
+//! options.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,19 +9,20 @@ use super::{FabricError, FamilyRecord};
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec, SpecError};
 use opticoll_base::units::Quantity;
 
-/// An option as its family declares it: what its record leaves to its kind is filled in.
+/// Option of a family, with the range and default that its type implies if its record states none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FabricOption {
-    /// Its record, with the unit of its kind.
+    /// Record of the option, with the unit of its type.
     pub record: OptionRecord,
-    /// The values that it takes, in words.
+    /// Accepted values, in words.
     pub range: String,
-    /// What holds where it is not given; `None`: it must be given.
+    /// Default, in words; `None` if the option must be given.
     pub default: Option<String>,
 }
 
 impl FabricOption {
-    /// With the range and the default that its kind says, where its record says nothing else.
+    /// Combines a record with the range and default of its type. A range or default in the record
+    /// takes precedence.
     pub(crate) fn new(
         record: OptionRecord,
         range: &str,
@@ -51,7 +53,7 @@ impl From<OptionRecord> for FabricOption {
     }
 }
 
-/// What happens with options while they are declared.
+/// State of a declaration that reads, prints or lists the options of machine type `M`.
 pub(crate) struct Options<'a, M> {
     source: ValueSource<'a, M>,
     family: &'static str,
@@ -60,24 +62,35 @@ pub(crate) struct Options<'a, M> {
     printed: Spec,
 }
 
-/// Where values come from.
+/// Source of the values.
 enum ValueSource<'a, M> {
     Spec(&'a Spec),
     Machine(&'a M),
 }
 
-/// What holds for an option that is not given.
+/// Rule for an option that is not given.
 pub(crate) enum Otherwise<T> {
-    /// It must be given.
+    /// The option must be given.
     Required,
-    /// A default that is printed like any other value.
+    /// A default that is always printed.
     Printed(T),
-    /// A default that is left out where a machine is printed.
+    /// A default that the printed specification of a machine omits.
     Silent(T),
 }
 
-/// Declares options, each in a line: the variable and the field of the machine that it fills, its name, the
-/// method of [`Options`] with what it needs to know, its meaning, and what more its record says.
+/// Declares options, one per line:
+///
+/// ```text
+/// declare! { options of Crossbar;
+///     cables "cables" count(64, Printed(1)) Broken "cables per rank" source "...";
+/// }
+/// ```
+///
+/// Here `options` is the [`Options`] and `Crossbar` the type of the machine. A line names the
+/// variable that receives the value, which is also the field of the machine; the name of the
+/// option; a method of [`Options`] with its arguments except the first and the last; optionally a
+/// [`Role`](opticoll_base::spec::Role); the meaning; and setters of [`OptionRecord`], each with one
+/// argument.
 macro_rules! declare {
     ($options:ident of $machine:ty;
      $($field:ident $key:literal $kind:ident($($argument:expr),*) $($role:ident)? $meaning:literal
@@ -91,7 +104,8 @@ macro_rules! declare {
 }
 pub(crate) use declare;
 
-/// Makes a network a machine of the family of its module, of which `RECORD` and the options that are `declared` say all.
+/// Implements [`Machine`](crate::fabric::Machine) for a network whose family record and declaration
+/// of options describe the machine completely: `machine_over_links!(Crossbar, RECORD, declared);`.
 macro_rules! machine_over_links {
     ($machine:ty) => {
         impl crate::fabric::Machine for $machine {
@@ -111,10 +125,10 @@ macro_rules! machine_over_links {
 }
 pub(crate) use machine_over_links;
 
-/// How a family declares its options.
+/// Function with which a family declares its options.
 type Declaration<T, M> = fn(&mut Options<'_, M>) -> Result<T, FabricError>;
 
-/// The options of a family.
+/// Lists the options of a family.
 pub(crate) fn list<T, M>(record: &FamilyRecord, declared: Declaration<T, M>) -> Vec<FabricOption> {
     let Ok(example) = record.example.parse() else {
         return Vec::new();
@@ -124,10 +138,10 @@ pub(crate) fn list<T, M>(record: &FamilyRecord, declared: Declaration<T, M>) -> 
     options.declared
 }
 
-/// What a specification of a family gives.
+/// Reads the options of a specification.
 ///
 /// # Errors
-/// An option that the family does not have, one that is missing, or a value that does not fit.
+/// An unknown option, a missing option, or a value that is not accepted.
 pub(crate) fn read<T, M>(
     spec: &Spec,
     record: &FamilyRecord,
@@ -135,7 +149,7 @@ pub(crate) fn read<T, M>(
 ) -> Result<T, FabricError> {
     let mut options = Options::new(record, ValueSource::Spec(spec));
     let value = declared(&mut options);
-    // What is wrong may have ended the declaration before all options were known.
+    // An error may have ended the declaration before all options were known.
     let known = match value {
         Ok(_) => options.declared,
         Err(_) => (record.options)(),
@@ -145,7 +159,7 @@ pub(crate) fn read<T, M>(
     value
 }
 
-/// The complete specification of a machine.
+/// Returns the complete specification of a machine.
 pub(crate) fn print<T, M>(machine: &M, record: &FamilyRecord, declared: Declaration<T, M>) -> Spec {
     let mut options = Options::new(record, ValueSource::Machine(machine));
     let _ = declared(&mut options);
@@ -163,7 +177,8 @@ impl<'a, M> Options<'a, M> {
         }
     }
 
-    /// The value of several options, by functions that read and print them.
+    /// Declares several options that together give one value. `read` parses the value from the
+    /// specification, and `print` adds the options to a specification.
     pub(crate) fn several<T>(
         &mut self,
         records: &[OptionRecord],
@@ -176,7 +191,8 @@ impl<'a, M> Options<'a, M> {
         self.value_from(read, print, of)
     }
 
-    /// A value by functions that read and print it, of options that are declared.
+    /// Reads the value of declared options from the specification, or takes the machine's value
+    /// with `of` and prints it.
     fn value_from<T>(
         &mut self,
         read: impl FnOnce(&Spec) -> Result<T, FabricError>,
@@ -193,7 +209,8 @@ impl<'a, M> Options<'a, M> {
         }
     }
 
-    /// The value of an option, by functions that read it and print it where it is no default.
+    /// Declares an option. `read` parses the value from the specification, and `print` returns its
+    /// text, or `None` if the printed specification omits the option.
     pub(crate) fn option<T>(
         &mut self,
         option: impl Into<FabricOption>,
@@ -211,7 +228,7 @@ impl<'a, M> Options<'a, M> {
         self.value_from(read, print, of)
     }
 
-    /// A value with a text form.
+    /// Declares an option for a value with a text form, such as a rate or a time.
     pub(crate) fn value<T>(
         &mut self,
         record: OptionRecord,
@@ -230,7 +247,7 @@ impl<'a, M> Options<'a, M> {
         self.option(option, read, print, of)
     }
 
-    /// A whole number from 1 to `most`.
+    /// Declares an option for a whole number from 1 to `most`.
     pub(crate) fn count(
         &mut self,
         record: OptionRecord,
@@ -246,7 +263,7 @@ impl<'a, M> Options<'a, M> {
         self.option(option, read, print, of)
     }
 
-    /// One of a few words, by its meaning.
+    /// Declares an option whose value is one of a few words. Returns the meaning of the word.
     pub(crate) fn word<T: Copy + PartialEq>(
         &mut self,
         record: OptionRecord,
@@ -276,7 +293,8 @@ impl<'a, M> Options<'a, M> {
         self.option(option, read, print, of)
     }
 
-    /// A whole number from 1 to `most`; none where it is not given, or is that word.
+    /// Declares an option for a maximum from 1 to `most`. The value is `None` if the option is not
+    /// given or has the word `unlimited`.
     pub(crate) fn limit(
         &mut self,
         record: OptionRecord,
@@ -296,7 +314,7 @@ impl<'a, M> Options<'a, M> {
         self.option(option, read, |limit| limit.map(|most| most.to_string()), of)
     }
 
-    /// Some items, by functions that read and print them; what is none is not printed.
+    /// Declares an option for a list. The printed specification omits an empty list.
     pub(crate) fn list<T>(
         &mut self,
         record: OptionRecord,
@@ -309,17 +327,17 @@ impl<'a, M> Options<'a, M> {
         self.option(record, |spec| Ok(read(spec)?), print, of)
     }
 
-    /// Whether they come from a specification.
+    /// Returns whether the values come from a specification.
     pub(crate) fn are_read(&self) -> bool {
         matches!(self.source, ValueSource::Spec(_))
     }
 
-    /// The name of the family.
+    /// Returns the name of the family.
     pub(crate) fn family(&self) -> &'static str {
         self.family
     }
 
-    /// The error for an option that must be given.
+    /// Returns the error for a missing option.
     pub(crate) fn missing(&self, key: &'static str) -> FabricError {
         FabricError::Missing {
             family: self.family,
@@ -342,12 +360,12 @@ impl<T: Clone + PartialEq> Otherwise<T> {
     }
 }
 
-/// What a whole number from 1 on may be.
+/// Returns the range of a whole number from 1 to `most`, in words.
 fn range(most: u32) -> String {
     format!("1 to {most}")
 }
 
-/// "must be `xor`, `cyclic` or `edge_colouring`".
+/// Returns a message such as "must be `xor`, `cyclic` or `edge_colouring`".
 fn must_be<T>(words: &[(&str, T)]) -> String {
     let quoted: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
     match quoted.split_last() {

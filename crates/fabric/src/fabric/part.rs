@@ -1,17 +1,18 @@
-//! A part of a fabric: some of its links, switches or ranks are broken, some of its links are slower, or some of its ranks
-//! only forward.
+//! Part of a fabric with links: some links, switches or ranks are broken, some links are slower, or
+//! some ranks only forward.
 //!
-//! Every family with links has three options for it:
+//! Every family with links has three options that select a part:
 //!
-//! | option | example | what is meant |
+//! | option | example | meaning |
 //! |---|---|---|
-//! | `without` | `0>1+2-3+17` | the links from vertex 0 to 1, those between 2 and 3 both ways, vertex 17 with all its links |
+//! | `without` | `0>1+2-3+17` | broken: the links from vertex 0 to 1, the links between 2 and 3 in both directions, vertex 17 with all its links |
 //! | `degraded` | `0-1@50Gb/s+3@40Gb/s` | the links between 0 and 1 have 50 Gb/s each, all of vertex 3 have 40 Gb/s |
 //! | `members` | `0-7+16` | ranks 0 to 7 and 16 take part in collectives; the others forward, as switches do |
 //!
-//! Vertices are numbered ranks first, then switches; names do as well: `rank 0 -> rank 1`, `NIC of rank 3`. A `#2` behind a
-//! link means the cable of that number only. The ranks of the part are numbered anew, from 0 on, in the order that they
-//! had. Messages keep the routes of the whole fabric where these are whole, and otherwise take the fewest links.
+//! Vertices are numbered ranks first, then switches. Names are accepted as well: `rank 0 -> rank
+//! 1`, `NIC of rank 3`. A suffix `#2` selects cable 2 of several cables between two vertices. The
+//! ranks of the part are numbered anew from 0, in the same order. Messages keep their routes in the
+//! whole fabric if all links of the route work; other messages use a route over the fewest links.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
@@ -32,7 +33,7 @@ use opticoll_base::names::{plural, shown};
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError, whole};
 use opticoll_base::units::{Rate, UnitError};
 
-/// The option for what is broken.
+/// Option that lists broken parts.
 pub(crate) const WITHOUT: OptionRecord = OptionRecord::new(
     "without",
     "links, switches and ranks that are broken; ranks that are left are numbered anew",
@@ -41,7 +42,7 @@ pub(crate) const WITHOUT: OptionRecord = OptionRecord::new(
 .default("none")
 .role(Role::Broken);
 
-/// The option for what is slower than it was.
+/// Option that lists slower parts.
 pub(crate) const DEGRADED: OptionRecord = OptionRecord::new(
     "degraded",
     "links that are slower, and their rate; of a switch, NIC or rank all its links",
@@ -50,7 +51,11 @@ pub(crate) const DEGRADED: OptionRecord = OptionRecord::new(
 .default("none")
 .role(Role::Broken);
 
-/// The parts that `degraded` lists, each with its rate. `place` gives a part by its name, and the rate that it has otherwise.
+/// Parses the parts and rates that `degraded` lists. `place` returns a part by its name, and the
+/// full rate of the part.
+///
+/// # Errors
+/// An item has no rate, names no part, or has a rate that is not below the full rate.
 pub(crate) fn read_degraded<P>(
     spec: &Spec,
     mut place: impl FnMut(&str) -> Result<(P, Rate), SpecError>,
@@ -80,14 +85,14 @@ pub(crate) fn read_degraded<P>(
     slower.collect()
 }
 
-/// The same in the order of the parts; of several rates of one part the lowest.
+/// Sorts degraded parts by part. If a part has several rates, keeps the lowest.
 pub(crate) fn slowest_first<P: Ord>(mut slower: Vec<(P, Rate)>) -> Vec<(P, Rate)> {
     slower.sort_unstable();
     slower.dedup_by(|later, first| later.0 == first.0);
     slower
 }
 
-/// The option for who takes part.
+/// Option that lists the ranks that take part.
 pub(crate) const MEMBERS: OptionRecord = OptionRecord::new(
     "members",
     "ranks that take part, numbered anew; the others only forward",
@@ -96,29 +101,29 @@ pub(crate) const MEMBERS: OptionRecord = OptionRecord::new(
 .default("all")
 .role(Role::Left);
 
-/// A fabric of which a part is used.
+/// Fabric of which a part is used.
 #[derive(Debug)]
 pub(crate) struct Part {
     whole: Fabric,
     without: Vec<Place>,
     degraded: Vec<(Place, Rate)>,
-    /// Runs of ranks, first and last; empty: all.
+    /// Ranges of ranks, first and last inclusive; empty if all ranks take part.
     members: Vec<(u32, u32)>,
     ranks: u32,
-    /// By vertex: its number in the whole fabric.
+    /// Number of each vertex in the whole fabric.
     vertices: Vec<u32>,
-    /// By link: its number in the whole fabric.
+    /// Number of each link in the whole fabric.
     links: Vec<u32>,
-    /// By link of the whole fabric: its number here, or [`GONE`].
+    /// Number in the part of each link of the whole fabric, or [`GONE`].
     kept: Vec<u32>,
     wiring: Wiring,
     routes: FewestLinks,
 }
 
-/// The number of what is broken.
+/// Number of a broken link or vertex.
 const GONE: u32 = u32::MAX;
 
-/// What an item names, by vertices of the whole fabric.
+/// Vertex or links that an item of an option names, by vertices of the whole fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Vertex(u32),
@@ -126,13 +131,13 @@ enum Place {
         from: u32,
         to: u32,
         both_ways: bool,
-        /// The one of several between the same vertices.
+        /// Number of the cable, if only one of several cables between the same vertices is meant.
         cable: Option<u32>,
     },
 }
 
 impl PartialEq for Part {
-    /// Everything else follows from the options.
+    /// Compares the options, which determine all other fields.
     fn eq(&self, other: &Part) -> bool {
         let options = |part: &Part| {
             (
@@ -146,15 +151,16 @@ impl PartialEq for Part {
 }
 
 impl Part {
-    /// The part of a fabric with links that the options `without`, `degraded` and `members` of a specification name; the
-    /// fabric itself where none is given.
+    /// Returns the part of a fabric that the options `without`, `degraded` and `members` of a
+    /// specification select; the fabric itself if none is given.
     ///
     /// # Errors
-    /// Vertices or links that the fabric does not have, rates that are not lower, or ranks that cannot be reached any more.
+    /// A vertex or link does not exist, a rate is not below the full rate, or ranks are cut off
+    /// from each other.
     pub(crate) fn of(whole: Fabric, spec: &Spec) -> Result<Fabric, FabricError> {
         let items = |option: &OptionRecord| spec.option(option.name).map(|text| text.split('+'));
         let (without, members) = (items(&WITHOUT), items(&MEMBERS));
-        // Parts that others take the place of are a matter of the family.
+        // The family handles the failure of parts that a spare part replaces.
         let (mut whole, mut left) = (whole, Vec::new());
         for item in without.into_iter().flatten().map(str::trim) {
             match whole.replaced(item) {
@@ -292,7 +298,8 @@ impl Part {
     }
 }
 
-/// The part of a machine that these of its ranks have for themselves, for families that say nothing else.
+/// Returns the part of a machine that some ranks use for a job of their own: the default of
+/// [`Machine::part`].
 pub(super) fn of_members(
     record: &FamilyRecord,
     spec: &Spec,
@@ -314,7 +321,7 @@ pub(super) fn of_members(
     Part::of(whole, &spec)
 }
 
-/// The vertices of a network, ranks and those that its links join.
+/// Returns the number of vertices of a network: ranks, and the vertices that links join.
 fn vertices(network: &dyn Network) -> u32 {
     let ends = network.wiring().ends();
     let last = ends.map(|(from, to, _)| from.max(to) + 1).max();
@@ -322,7 +329,7 @@ fn vertices(network: &dyn Network) -> u32 {
 }
 
 impl Place {
-    /// The links the other way, where it names those of one way.
+    /// Returns the links in the opposite direction, if the place names links of one direction.
     fn back(self) -> Option<Place> {
         match self {
             Place::Links {
@@ -347,7 +354,8 @@ impl Place {
         }
     }
 
-    /// Whether it means a link with these ends, and this number among several between them.
+    /// Returns whether the place names a link with these ends, which leads both ways if `half`, and
+    /// with this number among several cables between the same vertices.
     fn holds(&self, (one, other, half): (u32, u32, bool), number: Option<u32>) -> bool {
         match *self {
             Place::Vertex(_) => false,
@@ -363,7 +371,7 @@ impl Place {
         }
     }
 
-    /// The same, or whether it means a vertex at the end of the link.
+    /// Returns whether the place names a link or a vertex at one of its ends.
     fn has(&self, ends: (u32, u32, bool), number: Option<u32>) -> bool {
         match *self {
             Place::Vertex(vertex) => vertex == ends.0 || vertex == ends.1,
@@ -371,14 +379,14 @@ impl Place {
         }
     }
 
-    /// The highest rate of its links.
+    /// Returns the highest rate of the place's links, or `None` if the place has no link.
     fn fastest(&self, network: &dyn Network) -> Option<Rate> {
         let links = (0..).zip(network.links()).zip(network.wiring().ends());
         let own = links.filter(|((link, _), ends)| self.has(*ends, network.cable_number(*link)));
         own.map(|((_, link), _)| link.rate).max()
     }
 
-    /// Whether a network has it.
+    /// Returns whether a network has the place.
     fn is_of(&self, network: &dyn Network, vertices: u32) -> bool {
         match self {
             Place::Vertex(vertex) => *vertex < vertices,
@@ -407,7 +415,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The vertices of a network by name.
+/// Vertices of a network by name.
 struct Names {
     by_name: BTreeMap<String, u32>,
     vertices: u32,
@@ -427,7 +435,8 @@ impl Names {
         whole(text).or_else(|| self.by_name.get(text).copied())
     }
 
-    /// What an item means: `0>1`, `0-1`, `0>1#2`, `17`, `rank 0 -> rank 1`, `leaf 0 <-> spine 1 (cable 2)`, `leaf 0`.
+    /// Parses an item: `0>1`, `0-1`, `0>1#2`, `17`, `rank 0 -> rank 1`, `leaf 0 <-> spine 1 (cable
+    /// 2)`, `leaf 0`.
     fn place(&self, item: &str) -> Option<Place> {
         if let Some(vertex) = self.vertex(item) {
             return Some(Place::Vertex(vertex));
@@ -449,7 +458,7 @@ impl Names {
         })
     }
 
-    /// Of the names that differ in numbers only, one each.
+    /// Returns one example of each kind of name; names of a kind differ only in their numbers.
     fn kinds(&self) -> Vec<String> {
         let kind = |name: &&String| name.replace(|letter: char| letter.is_ascii_digit(), "");
         let kinds = self.by_name.keys().rev().map(|name| (kind(&name), name));
@@ -458,7 +467,7 @@ impl Names {
         few.map(|name| format!("`{}`", shown(name))).collect()
     }
 
-    /// Why an item means nothing here.
+    /// Returns the error message for an item that names no vertex or link.
     fn unknown(&self, item: &str) -> String {
         let ends = item.split("->").map(|end| end.trim_end_matches('<').trim());
         let ends: Vec<&str> = ends.collect();
@@ -479,12 +488,13 @@ impl Names {
     }
 }
 
-/// The ends of `0>1`, `0-1`, `rank 0 -> rank 1` or `rank 0 <-> rank 1`, and whether both ways are meant.
+/// Parses the ends of `0>1`, `0-1`, `rank 0 -> rank 1` or `rank 0 <-> rank 1`. Returns the two ends
+/// and whether both directions are meant.
 pub(crate) fn ends_of(
     item: &str,
     vertex: impl Fn(&str) -> Option<u32>,
 ) -> Option<(u32, u32, bool)> {
-    // `-` and `>` last: they stand in the others and may stand in names.
+    // `-` and `>` come last, because `<->` and `->` contain them and names may contain them.
     let both = ["<->", "->", "-", ">"].map(|arrow| (arrow, arrow == "<->" || arrow == "-"));
     both.into_iter().find_map(|(arrow, both_ways)| {
         let (from, to) = item.split_once(arrow)?;
@@ -492,7 +502,7 @@ pub(crate) fn ends_of(
     })
 }
 
-/// Ranks such as `3` or `0-7`, as first and last.
+/// Parses ranks such as `3` or `0-7`. Returns the first and the last rank.
 pub(crate) fn run(item: &str, ranks: u32) -> Result<(u32, u32), String> {
     let (first, last) = item.split_once('-').unwrap_or((item, item));
     match (whole(first.trim()), whole(last.trim())) {
@@ -502,7 +512,7 @@ pub(crate) fn run(item: &str, ranks: u32) -> Result<(u32, u32), String> {
     }
 }
 
-/// As [`run`] reads it.
+/// Formats a range of ranks such that [`run`] parses it.
 pub(crate) fn run_text(&(first, last): &(u32, u32)) -> String {
     match first == last {
         true => first.to_string(),
@@ -510,7 +520,7 @@ pub(crate) fn run_text(&(first, last): &(u32, u32)) -> String {
     }
 }
 
-/// Values joined by `+`.
+/// Joins the texts of items with `+`.
 pub(crate) fn joined<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
     items.iter().map(text).collect::<Vec<String>>().join("+")
 }
@@ -576,7 +586,8 @@ impl Machine for Part {
             spec.with(WITHOUT.name, gone.join("+"))
         };
         let slower: Vec<String> = self.degraded.iter().map(|one| one.0.to_string()).collect();
-        // Where one direction of a cable is broken, a plan without the other one may be faster.
+        // If one direction of a cable is broken, a plan without the opposite direction may be
+        // faster.
         let network = self.whole_network();
         let back = self.without.iter().filter_map(|place| place.back());
         let back = back.filter(|place| place.is_of(network, vertices(network)));

@@ -1,14 +1,14 @@
-//! Ranks in rows and columns, within which circuits lead from any rank to any other.
+//! Ranks in rows and columns, within which circuits connect any two ranks.
 
 use std::fmt;
 
-/// Along which a circuit leads: a row or a column.
+/// Plane of a circuit: the circuit stays in a row or in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Plane {
-    /// From column to column.
+    /// A row; the circuit leads from column to column.
     Row = 0,
-    /// From row to row.
+    /// A column; the circuit leads from row to row.
     Column = 1,
 }
 
@@ -16,7 +16,7 @@ impl Plane {
     /// Both planes.
     pub const BOTH: [Plane; 2] = [Plane::Row, Plane::Column];
 
-    /// `row` or `column`.
+    /// Returns `row` or `column`.
     pub const fn name(self) -> &'static str {
         match self {
             Plane::Row => "row",
@@ -24,7 +24,7 @@ impl Plane {
         }
     }
 
-    /// The other plane.
+    /// Returns the other plane.
     pub const fn other(self) -> Plane {
         match self {
             Plane::Row => Plane::Column,
@@ -32,7 +32,7 @@ impl Plane {
         }
     }
 
-    /// The plane with a number, 0 or 1.
+    /// Returns the plane with number 0 or 1, or `None` for other numbers.
     pub const fn numbered(number: u8) -> Option<Plane> {
         match number {
             0 => Some(Plane::Row),
@@ -48,17 +48,17 @@ impl fmt::Display for Plane {
     }
 }
 
-/// A machine with its ranks at places of a grid; some places may lack a rank.
+/// Machine with its ranks at the positions of a grid. Some positions may have no rank.
 pub trait Planes {
-    /// Rows of places.
+    /// Returns the number of rows.
     fn rows(&self) -> u32;
 
-    /// Columns of places.
+    /// Returns the number of columns.
     fn columns(&self) -> u32;
 
-    /// The rank in a row and a column, where there is one.
+    /// Returns the rank at a position, or `None` if the position has no rank.
     fn rank_at(&self, row: u32, column: u32) -> Option<u32>;
 
-    /// Whether a rank can send and receive in a plane.
+    /// Returns whether a rank can send and receive in a plane.
     fn works(&self, rank: u32, plane: Plane) -> bool;
 }

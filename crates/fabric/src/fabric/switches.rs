@@ -1,19 +1,20 @@
-//! Circuit switches between the parts of a fabric, which are set once: light goes in at a port and out at another.
+//! Circuit switches between the parts of a fabric, which are set once. A circuit switch guides
+//! light from one port to another.
 
-/// A machine whose parts circuit switches join, each switch in the same way as wide as the others.
+/// Machine whose parts are joined by circuit switches with equal numbers of ports.
 pub trait Switches {
-    /// The number of switches.
+    /// Returns the number of switches.
     fn count(&self) -> u32;
 
-    /// The ports of each switch that fibres lead to.
+    /// Returns the number of ports of each switch that have fibres.
     fn ports(&self) -> u32;
 
-    /// A switch in words.
+    /// Returns the name of a switch for readers.
     fn switch_name(&self, switch: u32) -> String;
 
-    /// A port of a switch in words: the fibre that leads to it.
+    /// Returns the name of a port for readers: the fibre that ends at the port.
     fn port_name(&self, switch: u32, port: u32) -> String;
 
-    /// The pairs of ports that a switch joins; a port is in one pair at most.
+    /// Returns the pairs of ports that a switch connects. A port is in at most one pair.
     fn joined(&self, switch: u32) -> Vec<(u32, u32)>;
 }

@@ -1,25 +1,28 @@
-//! How long a circuit takes for the bytes of a message: sending, and O/E/O conversion flit by flit.
+//! Time of a message's bytes on a circuit: transmission and O/E/O conversion flit by flit.
 //!
-//! A message of b bytes is sent at rate B in n = max(1, ceil(b / f)) *flits* of f bytes, the last of which may
-//! be shorter. Converting a flit takes c. Flits form *packets* of K flits, P = K f bytes: while a packet is
-//! converted, flit after flit, the next one is sent. Packet i of m has arrived when min(i P, b) bytes are sent,
-//! and is converted once the packets before it are. So the message takes
+//! A message of b bytes is sent at rate B in n = max(1, ceil(b / f)) *flits* of f bytes, the last
+//! of which may be shorter. The conversion of a flit takes time c. Flits form *packets* of K flits,
+//! P = K f bytes: while a packet is converted, flit after flit, the next one is sent. Packet i of m
+//! has arrived when min(i P, b) bytes are sent, and its conversion starts after the conversion of
+//! packet i - 1. Therefore the time of the message is
 //!
 //! ```text
 //! max over i = 1, ..., m of ceil(min(i P, b) / B) + (n - (i - 1) K) c
 //! ```
 //!
-//! Up to i = m - 1 both terms are linear in i: the maximum is at i = 1, m - 1 or m. Special cases:
+//! For i <= m - 1 both terms are linear in i, so the maximum is at i = 1, m - 1 or m. Special
+//! cases:
 //!
-//! * flits as long as the message: b / B + c, a delay of each message;
-//! * packets of one flit, all whole, with s = f / B: n max(s, c) + min(s, c), the time of a pipeline of two
-//!   stages, which is b / B + c where a flit is converted no slower than it is sent;
-//! * packets as long as the message: b / B + n c, nothing overlaps.
+//! * flits as long as the message: b / B + c, where c is a delay of each message;
+//! * packets of one flit, all of full length, with s = f / B: n max(s, c) + min(s, c), the time of
+//!   a pipeline of two stages, which equals b / B + c if c <= s;
+//! * packets as long as the message: b / B + n c, because conversion starts after transmission.
 //!
-//! **What no messages go below.** A message of b bytes takes a + t b at least. Where a message is one flit, a = c
-//! and t = 1 / B. Where packets overlap, a = min(s, c) and t = max(1 / B, c / f), for longer packets only delay
-//! the pipeline above. Where packets are as long as the message, a = 0 and t = 1 / B + c / f. So messages of
-//! b bytes in all that follow one another take t b and as many times a.
+//! **Lower bound.** The time of a message of b bytes is at least a + t b, with latency a and time
+//! per byte t. If a message is one flit, a = c and t = 1 / B. If packets overlap, a = min(s, c) and
+//! t = max(1 / B, c / f), because longer packets only delay the pipeline above. If packets are as
+//! long as the message, a = 0 and t = 1 / B + c / f. Therefore k consecutive messages of b bytes in
+//! total take at least k a + t b.
 //!
 //! ```
 //! use opticoll_fabric::fabric::transmission::Transmission;
@@ -37,21 +40,21 @@
 
 use opticoll_base::units::{Bytes, Rate, Time, UnitError};
 
-/// What a circuit takes for bytes.
+/// Time model of a message's bytes on a circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transmission {
-    /// The rate at which bytes are sent, B.
+    /// Rate of transmission, B.
     pub rate: Rate,
-    /// The time to convert a flit, c.
+    /// Time to convert a flit, c.
     pub conversion: Time,
-    /// The bytes of a flit, f > 0; `None`: a message is one flit.
+    /// Bytes of a flit, f > 0; `None` if a message is one flit.
     pub flit: Option<Bytes>,
-    /// The bytes of a packet, P, a multiple of f; `None`: a message is one packet.
+    /// Bytes of a packet, P, a multiple of f; `None` if a message is one packet.
     pub packet: Option<Bytes>,
 }
 
 impl Transmission {
-    /// Sending at a rate, without conversion.
+    /// Returns the model of a circuit with a rate and without conversion.
     pub const fn at(rate: Rate) -> Transmission {
         Transmission {
             rate,
@@ -61,10 +64,10 @@ impl Transmission {
         }
     }
 
-    /// The time of a message.
+    /// Returns the time of a message.
     ///
     /// # Errors
-    /// A time beyond 64 bits of picoseconds.
+    /// The time exceeds 64 bits of picoseconds.
     #[inline]
     pub fn time(self, bytes: Bytes) -> Result<Time, UnitError> {
         match self.flit {
@@ -78,7 +81,8 @@ impl Transmission {
         }
     }
 
-    /// The time of a message in picoseconds; too long counts as the greatest number.
+    /// Returns the time of a message in picoseconds, or the greatest number if the time exceeds 128
+    /// bits.
     pub fn ps(self, bytes: Bytes) -> u128 {
         let bytes = u128::from(bytes.get());
         let sent = |bytes: u128| (8_000_000_000_000 * bytes).div_ceil(self.bits_per_second());
@@ -96,7 +100,7 @@ impl Transmission {
         end(1).max(end((packets - 1).max(1))).max(end(packets))
     }
 
-    /// a: what each message takes at least, beside [`Transmission::least`].
+    /// Returns a, the latency of each message in the lower bound a + t b (module header).
     pub fn latency(self) -> Time {
         match (self.flit, self.packet) {
             (None, _) => self.conversion,
@@ -109,8 +113,9 @@ impl Transmission {
         }
     }
 
-    /// t b: what messages of `bytes / parts` bytes in all take at least, one after the other, in picoseconds
-    /// rounded down; `None` where it leaves 128 bits.
+    /// Returns t b in picoseconds, rounded down: the least time, apart from latencies, of
+    /// consecutive messages with b = `bytes / parts` bytes in total (module header). Returns `None`
+    /// if an intermediate product exceeds 128 bits.
     pub fn least(self, bytes: u128, parts: u128) -> Option<u128> {
         let sent = bytes.checked_mul(8_000_000_000_000)?;
         let sent = sent / self.bits_per_second().checked_mul(parts)?;
@@ -130,7 +135,7 @@ impl Transmission {
     }
 }
 
-/// n: a message without bytes is a flit, too.
+/// Returns n, the number of flits. A message of 0 bytes has one flit.
 fn flits(bytes: u128, flit: Bytes) -> u128 {
     bytes.div_ceil(flit.get().into()).max(1)
 }

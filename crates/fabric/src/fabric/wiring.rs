@@ -1,7 +1,9 @@
-//! Cables, and what is written alike for every electrical fabric: rate, latency, duplex, sharing.
+//! Cables, and the options that all electrical fabrics have in common: rate, latency, duplex,
+//! sharing.
 //!
-//! A full-duplex cable is two directed links, one for each way; a half-duplex cable is one link that
-//! flows of both ways divide among them. Vertices are numbered ranks first, then switches.
+//! A full-duplex cable consists of two directed links, one in each direction. A half-duplex cable
+//! is one link whose rate the flows of both directions share. Vertices are numbered ranks first,
+//! then switches.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,25 +15,25 @@ use opticoll_base::names::shown;
 use opticoll_base::spec::{OptionRecord, Spec, SpecError};
 use opticoll_base::units::{Quantity, Rate, Time};
 
-/// The most ranks of an electrical fabric.
+/// Maximum number of ranks of an electrical fabric.
 pub const MOST_RANKS: u32 = 1 << 20;
 
-/// The most directed links of an electrical fabric; a link takes 32 bytes.
+/// Maximum number of directed links of an electrical fabric. A link takes 32 bytes.
 pub const MOST_LINKS: u64 = 1 << 24;
 
-/// How cables are built.
+/// Construction of cables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Wire {
-    /// Each direction of a full-duplex cable, or the one link of a half-duplex cable.
+    /// Each direction of a full-duplex cable, or the only link of a half-duplex cable.
     pub link: Link,
-    /// Whether the directions share.
+    /// Whether the two directions share the rate.
     pub duplex: Duplex,
 }
 
-/// The source of a default that no source gives.
+/// Source of a default for which the literature gives no value.
 pub(crate) const CHOSEN: &str = "opticoll; no source gives a value";
 
-/// The rate of a cable where nothing is said.
+/// Default rate of a cable.
 pub(crate) const DEFAULT_RATE: Rate = Rate::gigabits(100);
 
 const RATE: OptionRecord =
@@ -46,8 +48,8 @@ const SHARING: OptionRecord = OptionRecord::new(
     "shared: flows on a link divide its rate; per_flow: each flow has the whole rate",
 );
 
-/// Declares an option with a value for all parts of a fabric, or one for each, joined by `x`; `parts` says how many
-/// there are, and what they are called.
+/// Declares an option with one value for all parts of a fabric, or one value for each part, joined
+/// by `x`. `parts` is the number of parts, and `part` is their name in error messages.
 pub(crate) fn each<T, M>(
     options: &mut Options<'_, M>,
     record: OptionRecord,
@@ -107,7 +109,7 @@ pub(crate) fn rate_and_latency<M>(
     })
 }
 
-/// A link of a fabric that says nothing of its links.
+/// Returns a link with the default rate and latency.
 pub(crate) fn default_link() -> Link {
     Link {
         rate: DEFAULT_RATE,
@@ -132,7 +134,7 @@ pub(crate) fn sharing<M>(
     options.word(SHARING, &Sharing::WORDS, Silent(Sharing::Shared), of)
 }
 
-/// Declares the rate and latency of a class of cables, by default those of the others.
+/// Declares the rate and latency of a class of cables. The defaults are the values of `others`.
 pub(crate) fn class<M>(
     options: &mut Options<'_, M>,
     (rate, latency): (OptionRecord, OptionRecord),
@@ -152,7 +154,7 @@ pub(crate) fn class<M>(
     })
 }
 
-/// Declares a number of ranks and how cables are built, which is all that some fabrics need.
+/// Declares a number of ranks and the construction of cables.
 pub(crate) fn ranks_and_wire<M>(
     options: &mut Options<'_, M>,
     of: impl Fn(&M) -> (u32, Wire),
@@ -180,19 +182,22 @@ impl Wire {
     }
 }
 
-/// The number of the pair one < other among all pairs of 0..count, in lexicographic order.
+/// Returns the number of the pair one < other among all pairs of 0..count, in lexicographic order.
 pub(crate) fn pair_number(one: u32, other: u32, count: u32) -> u32 {
     let (one, other, count) = (u64::from(one), u64::from(other), u64::from(count));
-    // At most MOST_LINKS pairs are ever built.
+    // At most MAX_LINKS pairs are ever built.
     (one * (2 * count - one - 1) / 2 + other - one - 1) as u32
 }
 
-/// All pairs one < other of 0..count, in the order of [`pair_number`].
+/// Returns all pairs one < other of 0..count, in the order of [`pair_number`].
 pub(crate) fn pairs(count: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..count).flat_map(move |one| (one + 1..count).map(move |other| (one, other)))
 }
 
-/// Refuses more ranks or cables than are accepted, before any is built.
+/// Checks the number of ranks and cables, before they are built.
+///
+/// # Errors
+/// There are more than [`MAX_RANKS`] ranks or [`MAX_LINKS`] links.
 pub(crate) fn check_size(
     record: &FamilyRecord,
     ranks: u128,
@@ -216,7 +221,8 @@ pub(crate) fn check_size(
     Ok(())
 }
 
-/// The numbers of an option such as `16x8x8`, each within `1..=most`, at most 16 of them.
+/// Parses an option such as `16x8x8`: at most 16 numbers within `1..=most`. Returns `None` if the
+/// option is not given.
 pub(crate) fn counts(spec: &Spec, key: &str, most: u32) -> Result<Option<Vec<u32>>, SpecError> {
     let Some(value) = spec.option(key) else {
         return Ok(None);
@@ -241,7 +247,7 @@ pub(crate) fn counts(spec: &Spec, key: &str, most: u32) -> Result<Option<Vec<u32
     Ok(Some(numbers))
 }
 
-/// `16x8x8`.
+/// Formats numbers as `16x8x8`.
 pub(crate) fn print_counts(numbers: &[u32]) -> String {
     let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
     words.join("x")

@@ -1,8 +1,9 @@
-//! Everything that a fabric's specification can name, in one grammar for all commands.
+//! Media that a specification can name, with one grammar for all commands.
 //!
-//! `family:key=value,...` or `preset:key=value,...` names a fabric, a network of bursts or a cost model:
+//! `family:key=value,...` or `preset:key=value,...` names a fabric, a network of bursts or a cost
+//! model:
 //!
-//! | specification | what it is |
+//! | specification | medium |
 //! |---|---|
 //! | `ladder:rungs=5,rate=10Gb/s` | a [`Fabric`] |
 //! | `ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s` | [`Bursts`]: `wavelengths` on every link, and `hosts` at every rank, for all families with links |
@@ -12,7 +13,7 @@
 //! use opticoll_fabric::families::Medium;
 //! let bursts = Medium::parse("ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s")?;
 //! assert_eq!(Medium::parse(&bursts.to_string())?, bursts);
-//! // Where the number of ranks is known, it may be left out.
+//! // The number of ranks may be omitted if it is known.
 //! let paths = Medium::parse_for("light_path_grid:ports=2", 8)?;
 //! assert!(paths.to_string().contains("ranks=8"));
 //! # Ok::<(), opticoll_fabric::fabric::FabricError>(())
@@ -29,37 +30,37 @@ use crate::family::message_cost::MessageCost;
 use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Spec, SpecError};
 
-/// What messages go over.
+/// Medium that messages travel over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Medium {
-    /// A machine that plans are made for.
+    /// Fabric that plans are made for.
     Fabric(Fabric),
-    /// Links with wavelengths, on which light is reserved burst by burst.
+    /// Network of links with wavelengths, on which bursts of light reserve wavelengths.
     Bursts(Bursts),
-    /// A cost of each message alone.
+    /// Cost model of single messages.
     Messages(MessageCost),
 }
 
-/// A fabric with links that have wavelengths each, and hosts at its ranks.
+/// Fabric with links, with wavelengths on every link and hosts at every rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bursts {
     /// Links and routes.
     pub links: Fabric,
-    /// Hosts at each rank of the links.
+    /// Number of hosts at each rank of the links.
     pub hosts: u32,
-    /// Wavelengths of each link.
+    /// Number of wavelengths of each link.
     pub wavelengths: u32,
 }
 
-/// The most hosts at a rank.
+/// Maximum number of hosts at a rank.
 const MOST_HOSTS: u32 = 1 << 20;
-/// The most wavelengths of a link.
+/// Maximum number of wavelengths of a link.
 const MOST_WAVELENGTHS: u32 = 1 << 12;
 
-/// Options of all families with links, for a part of their fabrics.
+/// Options of all families with links that select a part of the fabric.
 const OF_PARTS: [OptionRecord; 3] = [part::WITHOUT, part::DEGRADED, part::MEMBERS];
 
-/// Options of all families with links, for bursts of light.
+/// Options of all families with links that turn the links into a network of bursts.
 const OF_BURSTS: [OptionRecord; 2] = [
     OptionRecord::new(
         "wavelengths",
@@ -72,7 +73,7 @@ const OF_BURSTS: [OptionRecord; 2] = [
         .default("1"),
 ];
 
-/// Words of earlier versions that are no option any more, with today's.
+/// Options of earlier versions, with the current names.
 const REPLACED: &[(&str, &str)] = &[
     ("columns", "rungs"),
     ("nodes", "ranks"),
@@ -81,18 +82,18 @@ const REPLACED: &[(&str, &str)] = &[
 ];
 
 impl Medium {
-    /// Reads a specification.
+    /// Parses a specification.
     ///
     /// # Errors
-    /// An unknown name, an option that is wrong or missing.
+    /// The name is unknown, or an option is wrong or missing.
     pub fn parse(text: &str) -> Result<Medium, FabricError> {
         Medium::read(text.parse()?)
     }
 
-    /// The same where the number of ranks is known, which may be left out.
+    /// Parses a specification that may omit the number of ranks, which the caller knows.
     ///
     /// # Errors
-    /// Those of [`Medium::parse`].
+    /// As for [`Medium::parse`].
     pub fn parse_for(text: &str, ranks: u32) -> Result<Medium, FabricError> {
         let spec: Spec = text.parse()?;
         let counts = |record: &FamilyRecord| record.has("ranks");
@@ -162,10 +163,10 @@ impl Medium {
         }))
     }
 
-    /// The fabric that plans are made for.
+    /// Returns the fabric that plans are made for.
     ///
     /// # Errors
-    /// It is none.
+    /// The medium is a network of bursts or a cost model.
     pub fn fabric(self) -> Result<Fabric, FabricError> {
         match self {
             Medium::Fabric(fabric) => Ok(fabric),
@@ -183,7 +184,7 @@ impl Medium {
 }
 
 impl FamilyRecord {
-    /// All options: its own, and those that families with links have in common.
+    /// Returns all options: those of the family, and those that all families with links have.
     pub fn all_options(&self) -> Vec<FabricOption> {
         let mut options = (self.options)();
         if self.has_links() {
@@ -208,7 +209,7 @@ impl FamilyRecord {
     }
 }
 
-/// A family by the name of a specification, or by that of the preset it names.
+/// Returns the family that a specification names, directly or by a preset.
 fn family(spec: &Spec) -> Option<&'static FamilyRecord> {
     let preset = presets().find(|one| same_name(one.name, spec.name()));
     let name = preset.map_or(spec.name(), |preset| {
@@ -218,7 +219,8 @@ fn family(spec: &Spec) -> Option<&'static FamilyRecord> {
     records.find(|record| same_name(record.name, name))
 }
 
-/// The specification with the values of the preset that it names; options given replace them.
+/// Replaces the name of a preset with its family and values. Options that are given take
+/// precedence.
 fn expanded(spec: Spec) -> Result<Spec, SpecError> {
     let Some(preset) = presets().find(|one| same_name(one.name, spec.name())) else {
         return Ok(spec);
@@ -234,7 +236,7 @@ fn expanded(spec: Spec) -> Result<Spec, SpecError> {
 }
 
 impl fmt::Display for Bursts {
-    /// The complete specification.
+    /// Writes the complete specification.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let spec = self.links.spec().with("hosts", self.hosts);
         spec.with("wavelengths", self.wavelengths).fmt(formatter)
@@ -242,7 +244,7 @@ impl fmt::Display for Bursts {
 }
 
 impl fmt::Display for Medium {
-    /// The complete specification, which [`Medium::parse`] reads back to the same.
+    /// Writes the complete specification, which [`Medium::parse`] parses to an equal medium.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Medium::Fabric(fabric) => fabric.fmt(formatter),

@@ -1,9 +1,11 @@
-//! Ranks whose ports an optical circuit switch joins (OCS), or several side by side.
+//! Ranks whose ports are joined by an optical circuit switch (OCS), or by several parallel
+//! switches.
 //!
-//! A rank has d ports out and d ports in. A *setting* says which port out is joined to which port in; each port is in
-//! one circuit at most. The switch is made of s *planes*: plane p joins the ports p d / s to (p + 1) d / s - 1 of all
-//! ranks, among each other only. Data may go over several circuits, from rank to rank, stored before they are sent on. A plane is
-//! several switches where a switch has too few ports for all ranks, and ports may be dead: `wiring`.
+//! A rank has d output ports and d input ports. A *setting* is a set of circuits from output ports
+//! to input ports, in which each port is in at most one circuit. The machine has s *planes*: plane
+//! p joins the ports p d / s to (p + 1) d / s - 1 of all ranks to each other. A message may use
+//! several circuits, from rank to rank. A plane consists of several switches if a switch has too
+//! few ports for all ranks; ports may be dead (`wiring`).
 
 mod circuits;
 mod presets;
@@ -28,53 +30,56 @@ pub use wiring::RankPort;
 /// Ranks around an optical circuit switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CircuitSwitch {
-    /// The number of ranks, n.
+    /// Number of ranks, n.
     pub ranks: u32,
-    /// Ports of a rank, out and in, d.
+    /// Number of output ports and of input ports of a rank, d.
     pub ports: u32,
-    /// Switches side by side, s, which share the ports of a rank evenly.
+    /// Number of planes, s, which share the ports of a rank evenly.
     pub planes: u32,
-    /// Ports of each switch; a plane is several switches where they are too few for all ranks.
+    /// Number of ports of each switch. A plane consists of several switches if they are too few for
+    /// all ranks.
     pub switch_ports: u32,
-    /// Ports that neither send nor receive, in order.
+    /// Ports that neither send nor receive, sorted.
     pub dead_ports: Vec<RankPort>,
-    /// Ports that are slower, out and in, and their rates; in order.
+    /// Ports that send and receive more slowly, with their rates, sorted.
     pub degraded: Vec<(RankPort, Rate)>,
-    /// Rate of a port; 1 / beta.
+    /// Rate of a port, 1 / beta.
     pub rate: Rate,
-    /// From one setting to the next, alpha_r.
+    /// Time of a change of the setting, alpha_r.
     pub reconfiguration: Reconfiguration,
-    /// Whether the first setting is there at the beginning.
+    /// Whether the first setting is up at the start.
     pub first_setting: FirstSetting,
-    /// Of a message, once, however many circuits it goes over: alpha.
+    /// Delay of a message, once regardless of its number of circuits, alpha.
     pub startup: Time,
-    /// Of each circuit: delta.
+    /// Delay of each circuit, delta.
     pub latency: Time,
-    /// How a rank sends on what is on its way to another.
+    /// Rule by which a rank forwards messages to other ranks.
     pub forwarding: Forwarding,
-    /// Rate of each rank's port into a packet network beside the switch, which joins all ranks at once; none where there is none.
+    /// Rate of each rank's port to a packet network beside the switch, which joins all ranks;
+    /// `None` if there is no such network.
     pub beside_rate: Option<Rate>,
-    /// Of a message beside the switch.
+    /// Delay of a message on the network beside the switch.
     pub beside_latency: Time,
 }
 
-/// What a change of the setting takes, in parts that follow one another: control, switching and the receivers' lock.
+/// Time of a change of the setting, as consecutive parts: control, switching and lock of the
+/// receivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconfiguration(Vec<Time>);
 
-/// The most parts of a reconfiguration.
+/// Maximum number of parts of a reconfiguration.
 const MOST_PARTS: usize = 3;
 
 impl Reconfiguration {
-    /// One part.
+    /// Creates a reconfiguration of one part.
     pub fn new(time: Time) -> Reconfiguration {
         Reconfiguration(vec![time])
     }
 
-    /// All parts together.
+    /// Returns the sum of all parts.
     ///
     /// # Errors
-    /// A time beyond 64 bits.
+    /// The sum exceeds 64 bits of picoseconds.
     pub fn time(&self) -> Result<Time, UnitError> {
         let mut parts = self.0.iter();
         parts.try_fold(Time::ZERO, |all, part| all.plus(*part))
@@ -107,26 +112,26 @@ impl Quantity for Reconfiguration {
 }
 
 opticoll_base::named_enum! {
-    /// Whether the first setting is there at the beginning.
+    /// Charge for the first setting.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum FirstSetting {
-        /// It is.
+        /// The first setting is up at the start.
         Free = "free",
-        /// It is made like any other.
+        /// The first setting is charged like any other.
         Charged = "charged",
     }
 
-    /// How a rank sends on what is on its way to another.
+    /// Rule by which a rank forwards a message to another rank.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Forwarding {
-        /// When it has all of a message, in a later slot.
+        /// The rank forwards a message after it has received the whole message, in a later slot.
         Store = "store",
-        /// While the message arrives, in the same slot, too.
+        /// The rank forwards a message while it arrives, possibly in the same slot.
         CutThrough = "cut_through",
     }
 }
 
-/// The ports that a circuit joins.
+/// Format of the light of a transfer: the ports that its circuit joins.
 pub const LIGHT: LightKind = LightKind {
     form: "{source_port}.{destination_port}",
     example: "0.1",
@@ -152,20 +157,20 @@ pub const LIGHT: LightKind = LightKind {
     ],
 };
 
-/// The light of a transfer: the ports that its circuit joins, or [`SwitchedLight::BESIDE`].
+/// Light of a transfer: the ports that its circuit joins, or [`SwitchedLight::BESIDE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchedLight {
-    /// The port out of the rank that sends, 0..ports.
+    /// Output port of the sending rank, 0..ports.
     pub source_port: u16,
-    /// The port in of the rank that receives, 0..ports.
+    /// Input port of the receiving rank, 0..ports.
     pub destination_port: u16,
 }
 
-/// What stands for both ports of a message beside the switch.
+/// Value of both ports for a message on the network beside the switch.
 pub const BESIDE: u16 = (1 << 9) - 1;
 
 impl SwitchedLight {
-    /// What goes beside the switch.
+    /// Light of messages on the network beside the switch.
     pub const BESIDE: Light = Light((BESIDE as u32) << 9 | BESIDE as u32);
 }
 
@@ -187,10 +192,11 @@ impl From<SwitchedLight> for Light {
 }
 
 const MOST_RANKS: u32 = 1 << 20;
-/// A plan numbers ports with 9 bits, of which the greatest number is no port.
+/// Maximum number of ports of a rank. Plans number ports with 9 bits, of which [`BESIDE`] is no
+/// port.
 const MOST_PORTS: u32 = 1 << 8;
 
-/// The family's record.
+/// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "circuit_switch",
     summary: "Ranks with a few ports each, joined by an optical circuit switch (OCS) that is set anew between messages",
@@ -296,7 +302,8 @@ impl Machine for CircuitSwitch {
         )
     }
 
-    /// The rates of the ports that work, and of that beside the switch; of ranks that differ, the least.
+    /// Returns the sum of the rates of a rank's working ports and its port to the network beside
+    /// the switch; the minimum over all ranks.
     fn injection_bandwidth(&self) -> u128 {
         let dead = self.dead_ports.iter().map(|port| port.rank);
         let slower = self.degraded.iter().map(|(port, _)| port.rank);
@@ -319,7 +326,7 @@ impl Machine for CircuitSwitch {
             .collect()
     }
 
-    /// The switch in the middle.
+    /// Returns the ranks on a circle with the switch in the middle.
     fn drawing(&self) -> Option<Drawing> {
         let mut places = drawing::circle(self.ranks);
         places.push([0.0, 0.0]);

@@ -1,7 +1,7 @@
 //! One switch with a cable to each rank: the star.
 //!
-//! The switch itself never limits; a flow meets its source's cable upwards and its destination's
-//! downwards. Cable r joins rank r to the switch, which is vertex N.
+//! The switch never limits traffic. A flow uses the cable of its source towards the switch and the
+//! cable of its destination from the switch. Cable r joins rank r to the switch, which is vertex N.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Crossbar {
     wiring: Arc<Wiring>,
 }
 
-/// Machines whose switches limit nothing.
+/// Machines whose network never limits traffic beyond the ports of the ranks.
 pub const PRESETS: &[PresetRecord] = &[PresetRecord {
     name: "cloudmatrix384",
     summary: "CloudMatrix384: 384 NPUs (Ascend 910C), 392 GB/s each to a network that blocks nothing",
@@ -32,7 +32,7 @@ pub const PRESETS: &[PresetRecord] = &[PresetRecord {
     unconfirmed: "392 GB/s one way is from reports on the paper; others print 196 GB/s for an NPU; latency is left out",
 }];
 
-/// The family's record.
+/// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "crossbar",
     summary: "One switch without limits of its own, with a cable to each rank (star)",
@@ -48,7 +48,7 @@ fn declared(options: &mut Options<'_, Crossbar>) -> Result<(u32, Wire), FabricEr
 }
 
 impl Crossbar {
-    /// Reads a specification such as `crossbar:ranks=64,rate=12.5GB/s`.
+    /// Builds the machine of a specification such as `crossbar:ranks=64,rate=12.5GB/s`.
     pub fn parse(spec: &Spec) -> Result<Crossbar, FabricError> {
         let (ranks, wire) = options::read(spec, &RECORD, declared)?;
         let mut wiring = Wiring::new(wire.duplex);

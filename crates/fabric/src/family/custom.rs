@@ -1,11 +1,12 @@
-//! Any network: ranks, switches and the links between them, as read from a file.
+//! Custom networks: ranks, switches and links, as read from a file.
 //!
-//! Vertices are numbered ranks first, then switches, and all of them forward. A route has the fewest
-//! links; among several ways of as many, the option `ties` chooses (`Ties`).
+//! Vertices are numbered ranks first, then switches; all of them forward. A route has the fewest
+//! links; the option `ties` chooses among equally short routes ([`Ties`]).
 //!
-//! Links are written by their vertices: `0-4` is a full-duplex cable (two links), `0~4` a half-duplex
-//! cable (one link), `0>4` one link from 0 to 4; what differs from the fabric's rate, latency and
-//! sharing follows, as in `0-4@400Gb/s@1us@per_flow`; several are joined by `+`.
+//! The option `links` writes a link by its vertices: `0-4` is a full-duplex cable (two links),
+//! `0~4` a half-duplex cable (one link), `0>4` one link from 0 to 4. Values that differ from the
+//! fabric's rate, latency and sharing follow, as in `0-4@400Gb/s@1us@per_flow`. Several links are
+//! joined by `+`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,10 +25,10 @@ use opticoll_base::interrupt;
 use opticoll_base::names::{prints, shown};
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 
-/// The most vertices: beyond them the routes of all destinations would need more than 1 GiB.
+/// Maximum number of vertices. The routes to 2^14 destinations take 1 GiB.
 const MOST_VERTICES: u32 = 1 << 14;
 
-/// Which ways a cable leads.
+/// Directions of a cable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Course {
     FullDuplex,
@@ -49,30 +50,30 @@ struct Cable {
     link: Link,
 }
 
-/// What the options say.
+/// Values of the options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Graph {
     ranks: u32,
     switches: u32,
-    /// Of all vertices, or empty.
+    /// Names of all vertices; empty if no names are given.
     names: Vec<String>,
     ties: Ties,
     default: Link,
     cables: Vec<Cable>,
 }
 
-/// A network of any shape.
+/// Network of any shape.
 #[derive(Debug, Clone)]
 pub struct Custom {
     graph: Arc<Graph>,
     wiring: Arc<Wiring>,
-    /// Per link: its number among those with the same ends, if it is not the only one.
+    /// Number of each link among the links with the same ends; `None` if there is only one.
     parallel: Arc<[Option<u32>]>,
     routes: FewestLinks,
     translations: Option<Translations>,
 }
 
-/// The family's record.
+/// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "custom",
     summary: "Ranks, switches and links from a file, routed over the fewest links",
@@ -107,7 +108,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
     )
     .range("0-4 full duplex, 0~4 half duplex, 0>4 one way; joined by +")
     .default(REQUIRED);
-    // What a cable does not say of itself the options below say of all.
+    // The options below give the values that a cable does not state itself.
     let texts = options.option(
         links,
         |spec| match spec.option("links") {
@@ -143,7 +144,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
     let sharing = wiring::sharing(options, |custom| custom.graph.default.sharing)?;
     let default = Link { sharing, ..link };
     let given = texts.split('+').filter(|part| !part.is_empty());
-    // A machine that is printed has them.
+    // A machine that is printed already has its cables.
     let parts = given.take_while(|_| options.are_read());
     let cables = parts
         .enumerate()
@@ -166,7 +167,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
 }
 
 impl PartialEq for Custom {
-    /// Everything else follows from the options.
+    /// Compares the options, which determine all other fields.
     fn eq(&self, other: &Custom) -> bool {
         self.graph == other.graph
     }
@@ -175,18 +176,19 @@ impl PartialEq for Custom {
 impl Eq for Custom {}
 
 impl Custom {
-    /// Reads a specification such as `custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s`.
+    /// Builds the machine of a specification such as
+    /// `custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s`.
     pub fn parse(spec: &Spec) -> Result<Custom, FabricError> {
         Ok(Custom::of(options::read(spec, &RECORD, declared)?))
     }
 
-    /// The vertices and links of any network, by their names; its routes become those of this family.
-    ///
-    /// Two links that lead opposite ways and are alike are a cable.
+    /// Builds a custom network with the vertices and links of another network, and with the names
+    /// of its vertices. Routes are those of this family. Two equal links in opposite directions
+    /// become a cable.
     ///
     /// # Errors
-    ///
-    /// The network does not know the ends of its links, or has more vertices than this family.
+    /// The network does not know the ends of its links, or has more vertices than this family
+    /// supports.
     pub fn of_network(network: &dyn Network) -> Result<Custom, FabricError> {
         let mut cables: Vec<Cable> = Vec::new();
         let mut waiting: FxHashMap<(u32, u32, Link), Vec<usize>> = FxHashMap::default();
@@ -246,7 +248,8 @@ impl Custom {
             }
         }
         let vertices = graph.ranks + graph.switches;
-        // A half-duplex link is of no cycle: its way back is missing.
+        // Half-duplex links have no translations: [`Cable::links`] lists only one of their
+        // directions as a cable of a cycle would need.
         let both = graph
             .cables
             .iter()
@@ -264,7 +267,7 @@ impl Custom {
 }
 
 impl Cable {
-    /// Its links, by their ends.
+    /// Returns the links of the cable with their ends.
     fn links(&self) -> impl Iterator<Item = (u32, u32, Link)> {
         let back = (self.course != Course::OneWay).then_some((self.other, self.one, self.link));
         [(self.one, self.other, self.link)].into_iter().chain(back)
@@ -287,7 +290,7 @@ impl Cable {
     }
 }
 
-/// The number of each link among those with the same ends; none for the only one.
+/// Numbers the links with the same ends from 0; `None` for a link that is the only one.
 fn parallel(wiring: &Wiring) -> Vec<Option<u32>> {
     let mut counts: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
     let mut number = |ends| {
@@ -311,7 +314,7 @@ fn wrong(problem: String) -> FabricError {
     }
 }
 
-/// Reads `0-4@400Gb/s@1us`.
+/// Parses a cable such as `0-4@400Gb/s@1us`.
 fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
     let mut parts = text.split('@');
     let ends = parts.next().unwrap_or("");

@@ -1,19 +1,20 @@
-//! Dragonflies: groups of routers that are joined all to all, and groups that are joined all to all.
+//! Dragonflies: groups of routers with links between all routers of a group and between all groups.
 //!
-//! Each of g groups has a routers, each router p ranks (terminals) and h global ports. Rank t is at
-//! router t div p, router t div p in group t div (a p). Between every two groups there is one global
-//! cable; which router of group G owns the one to group T is the arrangement:
+//! Each of g groups has a routers. Each router has p ranks (terminals) and h global ports. Rank t
+//! is at router t div p, and router t div p is in group t div (a p). There is one global cable
+//! between every two groups. The arrangement determines the router of group G at the cable to group
+//! T:
 //!
-//! * `absolute`: with x = T, or x = G where T is the last group, it is router x mod a, at its global
-//!   port x div a. With g = a h + 1 groups every port is used exactly once.
-//! * `simgrid`: it is router T; routers have one global port, and g is at most a. This is SimGrid's
-//!   dragonfly of one chassis per group.
+//! * `absolute`: router x mod a at its global port x div a, where x = T, or x = G if T is the last
+//!   group. With g = a h + 1 groups every port is used exactly once.
+//! * `simgrid`: router T. Routers have one global port, and g is at most a. This is SimGrid's
+//!   dragonfly with one chassis per group.
 //!
-//! Minimal routes take a local hop to the router that owns the cable to the destination's group, the
-//! cable, and a local hop to the destination's router; hops between equal routers vanish. Valiant
-//! routes between groups go minimally to an intermediate group first, a hash of seed, source and
-//! destination among the groups other than the source's: where it is the destination's, the route is
-//! minimal.
+//! A minimal route takes a local hop to the router with the cable to the destination's group, the
+//! global cable, and a local hop to the destination's router. Hops from a router to itself are
+//! omitted. A Valiant route between groups first goes minimally to an intermediate group, which a
+//! hash of seed, source and destination draws from all groups except the source's; if this is the
+//! destination's group, the route is minimal.
 
 use std::sync::Arc;
 
@@ -32,29 +33,29 @@ use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 
 opticoll_base::named_enum! {
-    /// Which router owns the cable to a group.
+    /// Arrangement of global cables: the router of a group at the cable to another group.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Arrangement {
-        /// By the group's number, over all global ports.
+        /// Distribution over all global ports by the number of the other group.
         Absolute = "absolute",
-        /// The router with the group's number.
+        /// The router with the number of the other group.
         SimGrid = "simgrid",
     }
 }
 
-/// How routes between groups are chosen.
+/// Routing between groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Routing {
-    /// Straight to the destination's group.
+    /// Routes over the direct cable to the destination's group.
     Minimal,
-    /// By way of a group drawn by hash.
+    /// Routes through an intermediate group that a hash draws.
     Valiant {
-        /// What the draws depend on beside source and destination.
+        /// Seed of the hash.
         seed: u64,
     },
 }
 
-/// A dragonfly with one cable between every two groups.
+/// Dragonfly with one cable between every two groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dragonfly {
     groups: u32,
@@ -70,7 +71,7 @@ pub struct Dragonfly {
     wiring: Arc<Wiring>,
 }
 
-/// The family's record.
+/// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "dragonfly",
     summary: "Groups of routers, with links between all routers of a group and between all groups",
@@ -104,10 +105,10 @@ const ROUTING: &[OptionRecord] = &[
         .default("0"),
 ];
 
-/// The options, without the cables that follow from them.
+/// Declares the options. Returns the machine without its cables.
 fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricError> {
     let missing = options.missing("global_per_router");
-    // Both arrangements have defaults and limits of their own.
+    // The defaults and limits depend on the arrangement.
     let simgrid = |spec: &Spec| spec.option(ARRANGEMENT.name) == Some(Arrangement::SimGrid.name());
     declare! { options of Dragonfly;
         terminals_per_router "terminals_per_router" count(MOST_RANKS, Required)
@@ -182,7 +183,7 @@ fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricErr
 }
 
 impl Dragonfly {
-    /// The same with its cables.
+    /// Adds the cables to the machine.
     fn built(mut self) -> Result<Dragonfly, FabricError> {
         self.check_size()?;
         self.wiring = Arc::new(self.wired());
@@ -214,7 +215,8 @@ impl Dragonfly {
         wiring::check_size(&RECORD, ranks, ranks + local + global)
     }
 
-    /// Cables: to ranks by rank; local by group and pair of routers; global by pair of groups.
+    /// Builds the cables: cables to ranks by rank, local cables by group and pair of routers,
+    /// global cables by pair of groups.
     fn wired(&self) -> Wiring {
         let mut wiring = Wiring::new(self.wire.duplex);
         let router = |group, router| self.ranks() + group * self.routers_per_group + router;
@@ -236,7 +238,8 @@ impl Dragonfly {
         wiring
     }
 
-    /// The link between two elements of a set in which every two are joined; none where they are one.
+    /// Returns the link between two elements of a fully connected set of `count` elements whose
+    /// cables start at `first_cable`; `None` if the elements are equal.
     fn hop(&self, first_cable: u32, count: u32, from: u32, to: u32) -> Option<u32> {
         match from.cmp(&to) {
             std::cmp::Ordering::Equal => None,
@@ -255,7 +258,8 @@ impl Dragonfly {
         self.hop(first, self.routers_per_group, from, to)
     }
 
-    /// Appends the minimal way from a router to another group; returns the router it lands on.
+    /// Appends the minimal route from a router to another group. Returns the router of that group
+    /// at which the route arrives.
     fn cross(&self, group: u32, router: u32, peer: u32, links: &mut Vec<u32>) -> u32 {
         links.extend(self.local_hop(group, router, self.gateway(group, peer).0));
         let first = self.ranks() + self.groups * self.local_cables_per_group();
@@ -345,7 +349,7 @@ impl Groups for Dragonfly {
         }
         let pair = (u64::from(source) << 32) | u64::from(destination);
         let drawn = u128::from(hash(seed ^ hash(pair)));
-        // Of the g - 1 other groups, each has as many hashes as any other, within one.
+        // The g - 1 other groups have equal numbers of hash values, up to a difference of one.
         let drawn = ((drawn * u128::from(self.groups - 1)) >> 64) as u32;
         let group = drawn + u32::from(drawn >= from);
         (group != to).then_some(group)

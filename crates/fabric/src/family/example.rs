@@ -1,7 +1,8 @@
-//! The example of the page on adding a fabric: one switch with several cables to each rank.
+//! Example of the documentation's page on adding a fabric: one switch with several cables to each
+//! rank.
 //!
-//! It is compiled for the tests only and stands in no list. The switch is vertex N. Cable r C + c is the c-th
-//! of the C cables between rank r and the switch.
+//! The family is compiled for tests only and is not in the list of families. The switch is vertex
+//! N. Cable r C + c is cable c of the C cables between rank r and the switch.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub struct Example {
     wiring: Arc<Wiring>,
 }
 
-/// The family's record.
+/// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "example",
     summary: "One switch with several cables to each rank",
@@ -36,7 +37,8 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     presets: &[],
 };
 
-/// The options of every electrical fabric, and one of this family: a count up to 64, 1 where it is not given.
+/// Declares the options of every electrical fabric, and one option of this family: a count up to 64
+/// with default 1.
 fn declared(options: &mut Options<'_, Example>) -> Result<(u32, u32, Wire), FabricError> {
     let (ranks, wire) = wiring::ranks_and_wire(options, |machine| (machine.ranks, machine.wire))?;
     declare! { options of Example;
@@ -60,7 +62,7 @@ impl Example {
         })
     }
 
-    /// The cable of a rank for messages between it and a partner.
+    /// Returns the cable of `rank` for messages to and from `partner`.
     fn cable(&self, rank: u32, partner: u32) -> u32 {
         rank * self.cables + partner % self.cables
     }
@@ -77,7 +79,7 @@ impl Network for Example {
         &self.wiring
     }
 
-    /// Up the source's cable and down the destination's.
+    /// Appends the source's cable towards the switch and the destination's cable from the switch.
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
         links.push(self.wiring.forth(self.cable(source, destination)));
         links.push(self.wiring.back(self.cable(destination, source)));

@@ -1,17 +1,18 @@
-//! Fat trees by digits: k-ary n-trees, tapered or not, with any number of parallel cables.
+//! Fat trees: k-ary n-trees, optionally tapered, with any number of parallel cables.
 //!
-//! Level 0 are the ranks, levels 1 to L the switches. A vertex of level l is a vector of L digits,
-//! digit 0 varying fastest in the numbering of its level; digit j counts to `up[j]` where j < l, and
-//! to `down[j]` otherwise. A vertex of level l and one of level l+1 are joined, by `links[l]` parallel
-//! cables, if and only if they agree in every digit but digit l. So a switch of level l+1 has
-//! `down[l]` neighbours below, a vertex of level l has `up[l]` above.
+//! Level 0 contains the ranks, levels 1 to L the switches. A vertex of level l is a vector of L
+//! digits, of which digit 0 varies fastest in the numbering of the level. Digit j is below `up[j]`
+//! if j < l, and below `down[j]` otherwise. A vertex of level l and a vertex of level l+1 are
+//! joined by `links[l]` parallel cables if and only if they agree in every digit except digit l.
+//! Therefore a switch of level l+1 has `down[l]` neighbours below, and a vertex of level l has
+//! `up[l]` neighbours above.
 //!
-//! Routes go up to the first vertex from which the destination can be reached downwards, then down;
-//! only the way up offers a choice, and D-mod-k makes it by the destination d alone: at level l,
-//! with `q = d div (up[0] ... up[l-1])` and `p = q mod (up[l] links[l])`, the next digit l is `p mod up[l]`,
-//! over cable `p div up[l]`. So all routes to one rank meet as soon as they can, and routes to
-//! different ranks are spread evenly. On the way down from level l+1 a route takes cable
-//! `source mod links[l]`.
+//! A route goes up to the first vertex from which the destination can be reached downwards, then
+//! down. Only the route upwards has a choice, which D-mod-k makes by the destination d alone: at
+//! level l, with `q = d div (up[0] ... up[l-1])` and `p = q mod (up[l] links[l])`, the next digit l
+//! is `p mod up[l]`, over cable `p div up[l]`. Routes to the same rank therefore meet as early as
+//! possible, and routes to different ranks are spread evenly. Downwards from level l+1, a route
+//! takes cable `source mod links[l]`.
 
 use std::sync::Arc;
 
@@ -26,16 +27,16 @@ use crate::network::{Link, Network, Sharing, Wiring};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 
-/// A fat tree.
+/// Fat tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FatTree {
     ranks: u32,
     down: Vec<u32>,
     up: Vec<u32>,
     parallel: Vec<u32>,
-    /// Per level 0..=L: its number of vertices and the vertex that is its first.
+    /// Levels 0..=L, from the ranks to the top.
     levels: Vec<SwitchLevel>,
-    /// By level: the cables above it.
+    /// Cables above each level.
     wires: Vec<Wire>,
     wiring: Arc<Wiring>,
 }
@@ -44,15 +45,16 @@ pub struct FatTree {
 struct SwitchLevel {
     vertices: u32,
     first_vertex: u32,
-    /// The first cable from this level to the next; the cables of a vertex stand side by side.
+    /// First cable from this level to the next. The cables of a vertex have consecutive numbers.
     first_cable: u32,
-    /// What one more of digit l means in a number of level l or l + 1: up[0] ... up[l-1].
+    /// Difference between two vertex numbers of level l or l + 1 whose digit l differs by 1: up[0]
+    /// ... up[l-1].
     stride: u32,
-    /// Ranks below one vertex: down[0] ... down[l-1].
+    /// Number of ranks below one vertex: down[0] ... down[l-1].
     ranks_below: u32,
 }
 
-/// The family's record.
+/// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "fat_tree",
     summary: "Levels of switches with several links up, routed up and down by D-mod-k",
@@ -104,10 +106,10 @@ const RATES: OptionRecord = OptionRecord::new(
 .range("1b/s or more, for all or for each level")
 .source(CHOSEN);
 
-/// What the numbers of levels may be.
+/// Range of the numbers of a level, in words.
 const COUNTS: &str = "1 to 1048576 for each level, such as 16x8x8";
 
-/// `down`, `up` and `links`, and the cables above each level.
+/// Declares the options. Returns `down`, `up` and `links`, and the cables above each level.
 fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wire>), FabricError> {
     let print = |spec: Spec, [down, up, parallel]: &[Vec<u32>; 3]| {
         spec.with("down", wiring::print_counts(down))
@@ -133,7 +135,7 @@ fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wi
     Ok((numbers, wires.collect()))
 }
 
-/// `down`, `up` and `links`, from themselves or from `arity`, `levels` and `taper`.
+/// Reads `down`, `up` and `links`, or derives them from `arity`, `levels` and `taper`.
 fn shape(spec: &Spec) -> Result<[Vec<u32>; 3], FabricError> {
     let missing = |key| FabricError::Missing {
         family: RECORD.name,
@@ -187,7 +189,7 @@ fn shape(spec: &Spec) -> Result<[Vec<u32>; 3], FabricError> {
 }
 
 impl FatTree {
-    /// Reads a specification such as `fat_tree:down=16x8x8,up=1x8x8,links=1x1x1` or
+    /// Builds the machine of a specification such as `fat_tree:down=16x8x8,up=1x8x8,links=1x1x1` or
     /// `fat_tree:arity=8,levels=3,taper=2`.
     pub fn parse(spec: &Spec) -> Result<FatTree, FabricError> {
         let ([down, up, parallel], wires) = options::read(spec, &RECORD, declared)?;
@@ -225,15 +227,16 @@ impl FatTree {
         wiring
     }
 
-    /// The number in level `below + 1` of the neighbour of `number` that has the given digit `below`.
+    /// Returns the number, in level `below + 1`, of the neighbour of vertex `number` whose digit
+    /// `below` is `digit`.
     fn above(&self, below: usize, number: u32, digit: u32) -> u32 {
         let stride = self.levels[below].stride;
         let (high, low) = (number / stride / self.down[below], number % stride);
         (high * self.up[below] + digit) * stride + low
     }
 
-    /// The number in level `below` of the neighbour below `number` on the way to a rank, and the
-    /// digit in which `number` differs from it.
+    /// Returns the number, in level `below`, of the neighbour below vertex `number` on the route to
+    /// a rank, and digit `below` of vertex `number`.
     fn below(&self, below: usize, number: u32, rank: u32) -> (u32, u32) {
         let stride = self.levels[below].stride;
         let (high, low) = (number / stride / self.up[below], number % stride);
@@ -245,22 +248,24 @@ impl FatTree {
         )
     }
 
-    /// A rank without its digits below `level`: equal for all ranks below one switch of that level.
+    /// Returns a rank without its digits below `level`, which is equal for all ranks below one
+    /// switch of this level.
     fn remaining(&self, level: usize, rank: u32) -> u32 {
         rank / self.levels[level].ranks_below
     }
 
-    /// The cable above vertex `number` of a level to the neighbour with this digit.
+    /// Returns a cable above vertex `number` of a level: the one with number `parallel` among the
+    /// cables to the neighbour with this digit.
     fn cable(&self, below: usize, number: u32, digit: u32, parallel: u32) -> u32 {
         let width = self.up[below] * self.parallel[below];
         self.levels[below].first_cable + number * width + parallel * self.up[below] + digit
     }
 }
 
-/// The vertices and cables of each level, counted before they are built.
+/// Counts the vertices and cables of each level, before they are built.
 fn levels(down: &[u32], up: &[u32], parallel: &[u32]) -> Result<Vec<SwitchLevel>, FabricError> {
     let product = |numbers: &[u32]| -> u128 {
-        // At most 16 numbers below 2^20 each: saturation is far above what is accepted.
+        // A product of at most 16 numbers below 2^20 saturates far above the accepted maximum.
         let wide = numbers.iter().map(|number| u128::from(*number));
         wide.fold(1, u128::saturating_mul)
     };
@@ -275,7 +280,7 @@ fn levels(down: &[u32], up: &[u32], parallel: &[u32]) -> Result<Vec<SwitchLevel>
         if level == 0 {
             wiring::check_size(&RECORD, vertices, 0)?;
         }
-        // Hence vertices fit as well: each has a cable.
+        // The number of vertices is limited as well, because each vertex has a cable.
         wiring::check_size(&RECORD, 0, cables)?;
         levels.push(SwitchLevel {
             vertices: vertices as u32,

@@ -1,4 +1,4 @@
-//! A cable between every two ranks; each route is one link.
+//! A cable between every two ranks. Each route is one link.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct FullyConnected {
     wiring: Arc<Wiring>,
 }
 
-/// The family's record.
+/// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "fully_connected",
     summary: "A cable between every two ranks",
@@ -36,7 +36,7 @@ fn declared(options: &mut Options<'_, FullyConnected>) -> Result<(u32, Wire), Fa
 }
 
 impl FullyConnected {
-    /// Reads a specification such as `fully_connected:ranks=8,rate=25GB/s`.
+    /// Builds the machine of a specification such as `fully_connected:ranks=8,rate=25GB/s`.
     pub fn parse(spec: &Spec) -> Result<FullyConnected, FabricError> {
         let (ranks, wire) = options::read(spec, &RECORD, declared)?;
         let cables = u128::from(ranks) * u128::from(ranks - 1) / 2;

@@ -1,20 +1,20 @@
-//! Servers of GPUs that stand in papers and clusters, one or several of them joined by a network.
+//! GPU servers of papers and clusters: one server, or several servers joined by a network.
 //!
-//! Ranks are GPUs (dies of an MI250), numbered server by server; behind them come the switches within servers, the
-//! network interfaces (NICs) and the switches between servers. All forward. Rates are per direction, without
-//! overheads of protocols:
+//! Ranks are GPUs (dies of an MI250), numbered server by server. The other vertices follow:
+//! switches within servers, network interfaces (NICs), and switches between servers. All vertices
+//! forward. Rates are per direction, without protocol overheads:
 //!
 //! | model | within a server | between servers |
 //! |---|---|---|
-//! | `dgx_a100` | 8 GPUs, 300 GB/s each to one NVSwitch | a NIC of 25 GB/s for each GPU; that of GPU b to InfiniBand switch b mod 2 |
+//! | `dgx_a100` | 8 GPUs, 300 GB/s each to one NVSwitch | a NIC of 25 GB/s for each GPU; the NIC of GPU b is at InfiniBand switch b mod 2 |
 //! | `dgx_h100` | 8 GPUs, 450 GB/s each to one NVSwitch | a NIC of 50 GB/s for each GPU, all to one switch |
 //! | `dgx1` | 8 V100 in a hybrid cube mesh of 24 NVLinks of 25 GB/s | |
 //! | `ndv2` | as `dgx1` | two servers: 12.5 GB/s from GPU 0 of each to GPU 1 of the other |
 //! | `dgx2` | 16 V100, 125 GB/s each to one switch | two servers: 12.5 GB/s from GPU 1, 3, ... of each to GPU 0, 2, ... of the other |
-//! | `mi250` | 16 dies, links of 50 GB/s, up to 4 side by side | 16 GB/s of each die to one switch |
+//! | `mi250` | 16 dies, links of 50 GB/s, up to 4 in parallel | 16 GB/s of each die to one switch |
 //! | `nvl72` | 72 GPUs, 900 GB/s each to one switch | NICs of 50 GB/s to one switch |
 //!
-//! Latencies from GPU to GPU, divided evenly among the cables of a route:
+//! Latencies from GPU to GPU, which the cables of a route share evenly:
 //!
 //! | model | within a server | between servers |
 //! |---|---|---|
@@ -22,11 +22,13 @@
 //! | `dgx1`, `ndv2`, `dgx2` | 0.3 us | 2.6 us |
 //! | `mi250` | 0.6 us | 2.7 us |
 //!
-//! The first three within a server are measured: what a further rank adds to NCCL's all_gather of 512 B, from 2 ranks to
-//! 8 (4 of a GB200), in the times that ai-dynamo/aiconfigurator publishes (A100 8.98 and 15.56 us, H100 5.31 and 10.14 us,
-//! GB200 9.36 and 11.65 us). Those of V100 servers are TACCL's profiles (microsoft/taccl, `topo-ndv2-1MB.json`,
-//! `topo-dgx2-1MB.json`). 2.7 and 0.6 us are what NCCL's own model takes for a hop over a network and over NVLink (`hwLat` in
-//! `tuning.cc`, ring, LL); an MI250 is taken to be alike.
+//! The latencies within the first three servers are measured: the time that each further rank adds
+//! to NCCL's all_gather of 512 B, from 2 ranks to 8 (GB200: 4), in the times that
+//! ai-dynamo/aiconfigurator publishes (A100 8.98 and 15.56 us, H100 5.31 and 10.14 us, GB200 9.36
+//! and 11.65 us). The latencies of V100 servers are from TACCL's profiles (microsoft/taccl,
+//! `topo-ndv2-1MB.json`, `topo-dgx2-1MB.json`). 2.7 and 0.6 us are the constants of NCCL's model
+//! for a hop over a network and over NVLink (`hwLat` in `tuning.cc`, ring, LL), which are used for
+//! the MI250 as well.
 
 use std::fmt::Write;
 
@@ -41,10 +43,10 @@ use crate::network::{Network, Wiring};
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Quantity, Time};
 
-/// The most servers of a cluster.
+/// Maximum number of servers of a cluster.
 const MOST_SERVERS: u32 = 512;
 
-/// Which servers.
+/// Model of the servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Model {
     DgxA100,
@@ -66,7 +68,8 @@ const MODELS: &[(&str, Model)] = &[
     ("nvl72", Model::Nvl72),
 ];
 
-/// The NVLinks of a DGX-1: two side by side, and single ones.
+/// NVLinks of a DGX-1 as pairs of GPUs: first the double links, then the single links, with their
+/// rates.
 const DGX1: [(&[(u32, u32)], &str); 2] = [
     (
         &[
@@ -96,7 +99,7 @@ const DGX1: [(&[(u32, u32)], &str); 2] = [
     ),
 ];
 
-/// The links among the dies of eight MI250: two dies, and how many links side by side.
+/// Links between the dies of eight MI250: two dies and the number of parallel links.
 const MI250: [(u32, u32, u32); 28] = [
     (0, 1, 4),
     (0, 4, 2),
@@ -128,12 +131,12 @@ const MI250: [(u32, u32, u32); 28] = [
     (14, 15, 4),
 ];
 
-/// The delay of a cable.
+/// Delays of cables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Latencies {
-    /// Within a server.
+    /// Delay of a cable within a server.
     within: Time,
-    /// Between servers.
+    /// Delay of a cable between servers.
     between: Time,
 }
 
@@ -146,7 +149,7 @@ pub struct GpuServers {
     graph: Custom,
 }
 
-/// The family's record.
+/// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "gpu_servers",
     summary: "Servers of GPUs, one or several joined by a network: DGX A100, H100, DGX-1, NDv2, DGX-2, MI250, NVL72",
@@ -157,7 +160,7 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     presets: PRESETS,
 };
 
-/// The models by their names.
+/// Presets, one for each model.
 pub const PRESETS: &[PresetRecord] = &[
     PresetRecord {
         name: "dgx_a100",
@@ -239,7 +242,7 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Latenc
         let within = given.unwrap_or(own.within);
         Ok(Latencies {
             within,
-            // No cable has it where there is one server.
+            // A single server has no cable between servers.
             between: if boxes > 1 {
                 between.unwrap_or(own.between)
             } else {
@@ -260,7 +263,7 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Latenc
 }
 
 impl Model {
-    /// How many servers the source joins.
+    /// Returns the maximum number of servers that the source of the model joins.
     fn most_servers(self) -> u32 {
         match self {
             Model::DgxA100 | Model::DgxH100 | Model::Mi250 | Model::Nvl72 => MOST_SERVERS,
@@ -269,7 +272,7 @@ impl Model {
         }
     }
 
-    /// GPUs of a server.
+    /// Returns the number of GPUs of a server.
     fn ranks(self) -> u32 {
         match self {
             Model::DgxA100 | Model::DgxH100 | Model::Dgx1 | Model::Ndv2 => 8,
@@ -278,7 +281,8 @@ impl Model {
         }
     }
 
-    /// The rate of each GPU to the switch of its server, if there is one.
+    /// Returns the rate of each GPU to the switch of its server, or `None` if the server has no
+    /// switch.
     fn switch_rate(self) -> Option<&'static str> {
         match self {
             Model::DgxA100 => Some("300GB/s"),
@@ -289,7 +293,8 @@ impl Model {
         }
     }
 
-    /// The delays of cables: of those from GPU to GPU, an equal part each.
+    /// Returns the delays of cables: the latency from GPU to GPU divided by the number of cables of
+    /// a route.
     fn latencies(self) -> Latencies {
         let (within, between) = match self {
             Model::DgxA100 => (1100 / 2, 2700 / 4),
@@ -306,8 +311,9 @@ impl Model {
         }
     }
 
-    /// The rate of each GPU to the network between servers, the number of switches there, and whether a NIC of its
-    /// own is between.
+    /// Returns the rate of each GPU to the network between servers, the number of switches of this
+    /// network, and whether each GPU has a NIC of its own. Returns `None` if no network joins the
+    /// servers.
     fn network(self) -> Option<(&'static str, u32, bool)> {
         match self {
             Model::DgxA100 => Some(("25GB/s", 2, true)),
@@ -319,7 +325,7 @@ impl Model {
 }
 
 impl GpuServers {
-    /// Reads a specification such as `gpu_servers:model=dgx_a100,boxes=2`.
+    /// Builds the machine of a specification such as `gpu_servers:model=dgx_a100,boxes=2`.
     pub fn parse(spec: &Spec) -> Result<GpuServers, FabricError> {
         let (model, boxes, latencies) = options::read(spec, &RECORD, declared)?;
         let ranks = model.ranks() * boxes;
@@ -440,7 +446,8 @@ impl Network for GpuServers {
         format!("network switch {switch}")
     }
 
-    /// Servers side by side: the ranks in a circle, or where they have NICs in a row below them; the network above.
+    /// Places servers side by side, the ranks of a server on a circle or, with NICs, in a row below
+    /// the NICs; the network is above.
     fn drawing(&self) -> Drawing {
         let each = self.model.ranks();
         let network = self.model.network().filter(|_| self.boxes > 1);

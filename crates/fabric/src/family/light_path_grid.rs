@@ -1,10 +1,11 @@
-//! Computers joined by lightpaths that are set up when they are needed and released afterwards: the
-//! grid over an optical burst-switched network.
+//! Ranks joined by lightpaths that are set up on demand and released afterwards: the grid over an
+//! optical burst-switched network.
 //!
-//! A lightpath joins a port of one rank with a port of another and serves both ways at once (full
-//! duplex). A rank has k ports, and so holds paths to at most k others at a time. Setting up any number of
-//! paths at one instant takes one time, releasing them another. The network between is not modelled: every
-//! path can be had.
+//! A lightpath joins a port of one rank to a port of another rank and carries data both ways at the
+//! same time (full duplex). A rank has k ports, and therefore holds lightpaths to at most k other
+//! ranks at a time. Setting up any number of lightpaths at the same time takes time `establish`;
+//! releasing them takes time `release`. The network between the ranks is not modelled: every
+//! lightpath is available.
 
 mod circuits;
 
@@ -20,21 +21,21 @@ use opticoll_base::units::{Rate, Time};
 /// Ranks with ports for lightpaths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LightPathGrid {
-    /// The number of ranks, p.
+    /// Number of ranks, p.
     pub ranks: u32,
-    /// Ports of a rank, k: to so many others it can hold paths at once.
+    /// Number of ports of a rank, k; each port holds one lightpath.
     pub ports: u32,
-    /// From the first bit sent to the first bit received, alpha.
+    /// Delay from the first bit sent to the first bit received, alpha.
     pub latency: Time,
-    /// Rate of a path, each way; 1 / beta.
+    /// Rate of a lightpath in each direction, 1 / beta.
     pub rate: Rate,
-    /// To set up any number of paths at one instant.
+    /// Time to set up any number of lightpaths at the same time.
     pub establish: Time,
-    /// To release any number of paths at one instant; with `establish` gamma.
+    /// Time to release any number of lightpaths at the same time; gamma = establish + release.
     pub release: Time,
 }
 
-/// The ports of a lightpath's two ends.
+/// Format of the light of a transfer: the ports at the two ends of its lightpath.
 pub const LIGHT: LightKind = LightKind {
     words: &[],
     form: "{source_port}.{destination_port}",
@@ -60,12 +61,12 @@ pub const LIGHT: LightKind = LightKind {
     ],
 };
 
-/// The light of a message: the ports that its path joins.
+/// Light of a transfer: the ports that its lightpath joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortsLight {
-    /// The port of the rank that sends, 0..ports.
+    /// Port of the sending rank, 0..ports.
     pub source_port: u8,
-    /// The port of the rank that receives, 0..ports.
+    /// Port of the receiving rank, 0..ports.
     pub destination_port: u16,
 }
 
@@ -87,10 +88,10 @@ impl From<PortsLight> for Light {
 }
 
 const MOST_RANKS: u32 = 1 << 20;
-/// A plan numbers ports with 8 bits.
+/// Maximum number of ports of a rank: plans number ports with 8 bits.
 const MOST_PORTS: u32 = 1 << 8;
 
-/// The family's record. Its defaults are the values of the paper.
+/// Record of the family. The defaults are the values of the paper.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "light_path_grid",
     summary: "Ranks with a few ports each, joined by lightpaths that are set up and torn down",
@@ -156,7 +157,7 @@ impl Machine for LightPathGrid {
         )
     }
 
-    /// The rates of the ports.
+    /// Returns the sum of the rates of a rank's ports.
     fn injection_bandwidth(&self) -> u128 {
         u128::from(self.ports) * u128::from(self.rate.bits_per_second())
     }

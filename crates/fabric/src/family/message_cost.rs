@@ -1,5 +1,5 @@
-//! Cost models of single messages, for programs that are replayed: what a message costs, however many
-//! others are under way.
+//! Cost models of single messages, for replays of programs. The cost of a message does not depend
+//! on other messages, except for the ports in LogGP.
 
 use crate::fabric::options::FabricOption;
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
@@ -7,30 +7,30 @@ use opticoll_base::names::same_name;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Quantity, Rate, Time};
 
-/// What a message costs.
+/// Cost model of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageCost {
-    /// Nothing.
+    /// A cost of zero.
     Zero,
-    /// Latency and bytes at the rate.
+    /// Latency plus bytes / rate.
     Hockney {
-        /// From the first bit sent to the first bit received.
+        /// Delay from the first bit sent to the first bit received.
         latency: Time,
-        /// Of each message.
+        /// Rate of each message.
         rate: Rate,
     },
-    /// The same through one port each way at each rank.
+    /// Latency plus bytes / rate, with one sending port and one receiving port at each rank.
     LogGp {
-        /// From the first bit sent to the first bit received.
+        /// Delay from the first bit sent to the first bit received.
         latency: Time,
-        /// Between the begins of two messages at a port.
+        /// Time between the starts of two messages at a port.
         gap: Time,
-        /// Of a port.
+        /// Rate of a port.
         rate: Rate,
     },
 }
 
-/// A network that costs nothing.
+/// Record of the model without costs.
 pub(crate) const ZERO: FamilyRecord = FamilyRecord {
     name: "zero",
     summary: "Cost model of single messages: each message arrives when it is sent",
@@ -41,7 +41,7 @@ pub(crate) const ZERO: FamilyRecord = FamilyRecord {
     presets: &[],
 };
 
-/// Hockney's model.
+/// Record of Hockney's model.
 pub(crate) const HOCKNEY: FamilyRecord = FamilyRecord {
     name: "hockney",
     summary: "Cost model of single messages: a latency and a rate, without contention",
@@ -57,7 +57,7 @@ pub(crate) const HOCKNEY: FamilyRecord = FamilyRecord {
     presets: &[],
 };
 
-/// The LogGP model.
+/// Record of the LogGP model.
 pub(crate) const LOGGP: FamilyRecord = FamilyRecord {
     name: "loggp",
     summary: "Cost model of single messages: one sending and one receiving port at each rank",
@@ -106,7 +106,7 @@ fn rate(spec: &Spec, family: &'static str) -> Result<Rate, FabricError> {
 }
 
 impl MessageCost {
-    /// Reads a specification; `None` where it names no cost model.
+    /// Parses a specification. Returns `None` if the specification names no cost model.
     pub(crate) fn read(spec: &Spec) -> Option<Result<MessageCost, FabricError>> {
         let named = |record: &FamilyRecord| same_name(record.name, spec.name());
         if named(&ZERO) {
@@ -139,7 +139,7 @@ impl MessageCost {
         })
     }
 
-    /// The family's name.
+    /// Returns the name of the family.
     pub fn family(self) -> &'static str {
         match self {
             MessageCost::Zero => ZERO.name,

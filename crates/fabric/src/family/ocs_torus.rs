@@ -1,28 +1,34 @@
-//! A torus of cubes that optical circuit switches (OCSes) join, as TPU v4 and its successors are built.
+//! Torus of cubes that are joined by optical circuit switches (OCSes), as in TPU v4 and its
+//! successors.
 //!
-//! A **cube** has c x c x c chips, which are ranks; cables join neighbours within it. On each of its six faces every chip
-//! has a fibre, 6 c^2 in all. The two fibres at the same place of opposite faces lead to the same OCS, so that 3 c^2
-//! switches have two ports for each cube, and B cubes need 2 B ports of each. A **slice** is some of the cubes as a box:
-//! each switch joins the high face of a cube to the low face of the next one, around the box. So the slice is a torus.
+//! A **cube** has c x c x c chips, which are ranks; cables join neighbours within the cube. On each
+//! of the six faces every chip has a fibre, 6 c^2 fibres in total. The two fibres at the same
+//! position of opposite faces lead to the same OCS. Therefore there are 3 c^2 switches with two
+//! ports for each cube, and B cubes need 2 B ports of each switch. A **slice** is a box of cubes:
+//! each switch joins the high face of a cube to the low face of the next cube, around the box, so
+//! the slice is a torus.
 //!
 //! | slice | graph |
 //! |---|---|
-//! | sides that are multiples of c | torus, twisted if asked; all neighbours of cubes over switches |
-//! | sides up to c, some below | mesh within one cube, without switches |
+//! | sides that are multiples of c | torus, optionally twisted; cubes are joined by switches only |
+//! | all sides at most c, some below c | mesh within one cube, without switches |
 //!
-//! **Twisted**: of a box with sides n and 2n, at least one of each, the way around every side n leads also n along every
-//! side 2n ([`Translations`]). Since n is whole cubes, fibres at the same place of faces are joined, as the switches
-//! demand. A slice of 4x4x8 is that of TPU v4: all_to_all takes 220/3 in place of 128 blocks over a link, and the
-//! diameter is 6 in place of 8.
+//! **Twisted**: in a box with sides n and 2n, at least one of each, a step that wraps around a side
+//! n also moves n positions along every side 2n ([`Translations`]). Since n is a whole number of
+//! cubes, the twist joins fibres at the same position of faces, as the switches require. The slice
+//! 4x4x8 is that of TPU v4: with the twist, an all_to_all loads a link with 220/3 instead of 128
+//! blocks, and the diameter is 6 instead of 8.
 //!
-//! **A cube fails** (`without=cube 3`): the first spare cube that is free takes its place. The switches join its 6 c^2
-//! fibres as they joined those of the failed one; all other circuits stay. Links, ranks and routes stay as they were.
+//! **Failure of a cube** (`without=cube 3`): the first free spare cube replaces the failed cube.
+//! The switches join the 6 c^2 fibres of the spare in place of those of the failed cube; all other
+//! circuits stay. Links, ranks and routes do not change.
 //!
-//! **Routes** take the fewest links: all hops along x, then along y, then z. Of ways as long as each other, the one that
-//! goes around fewer sides is taken, then the one upwards.
+//! **Routes** take the fewest links: all hops along x, then along y, then along z. Among equally
+//! long routes, the route that wraps around fewer sides is chosen, then the route upwards.
 //!
-//! Jouppi et al., TPU v4: An Optically Reconfigurable Supercomputer for Machine Learning with Hardware Support for
-//! Embeddings, ISCA 2023; Zu et al., Resiliency at Scale: Managing Google's TPUv4 Machine Learning Supercomputer, NSDI 2024.
+//! Jouppi et al., TPU v4: An Optically Reconfigurable Supercomputer for Machine Learning with
+//! Hardware Support for Embeddings, ISCA 2023; Zu et al., Resiliency at Scale: Managing Google's
+//! TPUv4 Machine Learning Supercomputer, NSDI 2024.
 
 use std::sync::Arc;
 
@@ -43,47 +49,48 @@ use opticoll_base::interrupt;
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec, whole};
 
-/// The most chips along a side of a cube.
+/// Maximum number of chips along a side of a cube.
 const MOST_SIDE: u32 = 64;
 
-/// The most spare cubes, and ports of a switch.
+/// Maximum number of spare cubes, and of ports of a switch.
 const MOST_CUBES: u32 = 1 << 20;
 
 const AXES: [char; 3] = ['x', 'y', 'z'];
 
-/// No link leads this way.
+/// Value for a direction without a link.
 const NONE: u32 = u32::MAX;
 
-/// A slice of cubes that circuit switches join.
+/// Slice of cubes that are joined by circuit switches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OcsTorus {
     asked: Asked,
     wire: Wire,
-    /// By place of a cube in the slice, x fastest: the cube.
+    /// Cube at each position of the slice; x varies fastest.
     cubes: Vec<u32>,
-    /// Cubes that failed, in their order.
+    /// Cubes that failed, in the order of their failure.
     failed: Vec<u32>,
-    /// None where the slice is within a cube.
+    /// Translations of the torus; `None` if the slice is within a cube.
     translations: Option<Translations>,
-    /// By rank and direction, 2 axis + 1 where it is downwards: the link that leads there, or [`NONE`].
+    /// Link that leaves each rank in each direction (2 axis, plus 1 downwards), or [`NONE`].
     leaving: Arc<[[u32; 6]]>,
-    /// By what a rank is away from another: hops along each axis, downwards below 0.
+    /// Hops along each axis from rank 0 to each rank, negative downwards. On a torus, the hops
+    /// between any two ranks follow by translation.
     hops: Arc<[[i32; 3]]>,
     wiring: Arc<Wiring>,
 }
 
-/// What the options say of cubes.
+/// Values of the options that describe the cubes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Asked {
     sides: [u32; 3],
     cube: u32,
     twisted: bool,
     spares: u32,
-    /// Of each switch; `None`: as many as needed.
+    /// Number of ports of each switch; `None` if not limited.
     ports: Option<u32>,
 }
 
-/// The family's record.
+/// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "ocs_torus",
     summary: "Torus of cubes joined by optical circuit switches, twisted or not, with spare cubes",
@@ -95,7 +102,7 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     presets: PRESETS,
 };
 
-/// Machines that are such tori.
+/// Machines of this family.
 pub const PRESETS: &[PresetRecord] = &[PresetRecord {
     name: "tpu7x",
     summary: "TPU7x (Ironwood), one cube or a slice of dims=...: cubes of 4x4x4 chips, 100 GB/s per link and direction",
@@ -162,29 +169,33 @@ fn declared(options: &mut Options<'_, OcsTorus>) -> Result<(Asked, Wire), Fabric
 }
 
 impl Asked {
-    /// Whether it is less than a cube, and needs no switch.
+    /// Returns whether the slice is smaller than a cube and needs no switch.
     fn is_within_cube(&self) -> bool {
         let small = |side: &u32| *side <= self.cube;
         self.sides.iter().all(small) && self.sides.iter().any(|side| *side < self.cube)
     }
 
-    /// The places of cubes along an axis.
+    /// Returns the number of cubes along an axis.
     fn places(&self, axis: usize) -> u32 {
         self.sides[axis].div_ceil(self.cube)
     }
 
-    /// Cubes of the slice.
+    /// Returns the number of cubes of the slice.
     fn slice(&self) -> u32 {
         (0..3).map(|axis| self.places(axis)).product()
     }
 
-    /// Cubes of the slice and spares.
+    /// Returns the number of cubes of the slice and spares.
     fn cubes(&self) -> u64 {
         u64::from(self.slice()) + u64::from(self.spares)
     }
 
+    /// Checks the options. Returns the translations of the torus, or `None` if the slice is within
+    /// a cube.
+    ///
     /// # Errors
-    /// Sides that are no whole cubes, a twist that is not defined, or more cubes than switches have ports for.
+    /// A side is not a whole number of cubes, the twist is not defined, or the switches have too
+    /// few ports.
     fn checked(&self, spec: &Spec) -> Result<Option<Translations>, FabricError> {
         let cube = self.cube;
         let ranks = self.sides.iter().map(|side| u128::from(*side));
@@ -243,13 +254,13 @@ impl Asked {
         (z * self.sides[1] + y) * self.sides[0] + x
     }
 
-    /// The hops along each axis by which a rank is away from rank 0, the fewest.
+    /// Returns the fewest hops along each axis from rank 0 to a rank.
     fn hops(&self, rank: u32, translations: Option<&Translations>) -> [i32; 3] {
         let own = self.coordinates(rank).map(|one| one as i32);
         let Some(translations) = translations else {
             return own;
         };
-        // Sides around which a way leads also along others, and those others; without a twist there are only others.
+        // Axes on which a wrap also moves along other sides; none without a twist.
         let short = |axis: usize| {
             let side = self.sides[axis];
             let shifts = self
@@ -265,7 +276,7 @@ impl Asked {
             let mut shift = 0;
             for (bit, &axis) in short.iter().enumerate() {
                 if around >> bit & 1 == 1 {
-                    // Downwards around the side: back along the others.
+                    // A wrap downwards also moves backwards along the other sides.
                     hops[axis] -= self.sides[axis] as i32;
                     shift += self.sides[axis] as i32;
                 }
@@ -285,7 +296,8 @@ impl Asked {
 }
 
 impl OcsTorus {
-    /// Reads a specification such as `ocs_torus:dims=4x4x8,twisted=yes,spares=1,ports=136`.
+    /// Builds the machine of a specification such as
+    /// `ocs_torus:dims=4x4x8,twisted=yes,spares=1,ports=136`.
     pub fn parse(spec: &Spec) -> Result<OcsTorus, FabricError> {
         let (asked, wire) = options::read(spec, &RECORD, declared)?;
         let translations = asked.checked(spec)?;
@@ -323,10 +335,10 @@ impl OcsTorus {
         })
     }
 
-    /// The same after the failure of a cube.
+    /// Returns the machine after the failure of a cube.
     ///
     /// # Errors
-    /// No such cube, one that has failed before, or no spare that could take its place.
+    /// The cube does not exist or has failed before, or no spare can replace it.
     fn without_cube(&self, cube: u32) -> Result<OcsTorus, String> {
         let all = self.asked.cubes() as u32;
         if cube >= all {
@@ -421,7 +433,7 @@ impl Switches for OcsTorus {
         2 * self.asked.cubes() as u32
     }
 
-    /// By its axis and the place of its fibres on a face.
+    /// Returns the axis of the switch and the position of its fibres on a face.
     fn switch_name(&self, switch: u32) -> String {
         let side = self.asked.cube;
         let place = switch % (side * side);
@@ -429,7 +441,8 @@ impl Switches for OcsTorus {
         format!("switch {axis} {}.{}", place % side, place / side)
     }
 
-    /// Port 2 c is that of cube c's low face, port 2 c + 1 that of its high face.
+    /// Returns the cube and the face at the port. Port 2 c belongs to the low face of cube c, port
+    /// 2 c + 1 to its high face.
     fn port_name(&self, switch: u32, port: u32) -> String {
         let axis = AXES[(switch / (self.asked.cube * self.asked.cube)) as usize % 3];
         let sign = if port % 2 == 1 { '+' } else { '-' };
@@ -493,8 +506,8 @@ impl Network for OcsTorus {
         }
     }
 
-    /// Where a cube has two ranks along a side, and the slice is one cube wide, one cable between them is within the cube
-    /// and the other goes around.
+    /// Numbers the two cables between two ranks of a side of 2 ranks: cable 0 is within the cube,
+    /// cable 1 wraps around.
     fn cable_number(&self, link: u32) -> Option<u32> {
         let straight = self.translations.as_ref().filter(|one| !one.is_twisted());
         let cable = link / (self.wiring.back(0) + 1);

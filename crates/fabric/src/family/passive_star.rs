@@ -1,8 +1,9 @@
-//! Ranks around a passive star coupler: broadcast and select.
+//! Ranks around a passive star coupler (broadcast and select).
 //!
-//! The coupler divides the light of every transmitter among all receivers. In a slot a wavelength carries what
-//! one rank sends; every rank that tunes a receiver to it hears it. A rank has so many tunable transmitters
-//! and so many tunable receivers, and each is on one wavelength at a time.
+//! The coupler divides the light of every transmitter among all receivers. In a slot, a wavelength
+//! carries the light of one rank, and every rank with a receiver tuned to this wavelength receives
+//! the light. A rank has t tunable transmitters and r tunable receivers, each of which uses one
+//! wavelength at a time.
 
 mod circuits;
 
@@ -21,23 +22,23 @@ use opticoll_base::units::{Rate, Time};
 /// Ranks around a passive star coupler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassiveStar {
-    /// The number of ranks, N.
+    /// Number of ranks, N.
     pub ranks: u32,
-    /// Wavelengths of the coupler, w.
+    /// Number of wavelengths of the coupler, w.
     pub wavelengths: u32,
-    /// Tunable transmitters of a rank, t.
+    /// Number of tunable transmitters of a rank, t.
     pub transmitters: u32,
-    /// Tunable receivers of a rank, r.
+    /// Number of tunable receivers of a rank, r.
     pub receivers: u32,
     /// Rate of a wavelength.
     pub rate: Rate,
     /// Time to tune transmitters and receivers.
     pub reconfiguration: Time,
-    /// From transmitter to receiver.
+    /// Delay from transmitter to receiver.
     pub latency: Time,
 }
 
-/// The wavelength that a rank sends on.
+/// Format of the light of a transfer: its wavelength.
 pub const LIGHT: LightKind = LightKind {
     words: &[],
     form: "{wavelength}",
@@ -53,10 +54,10 @@ pub const LIGHT: LightKind = LightKind {
     }],
 };
 
-/// The light of a transfer: its wavelength.
+/// Light of a transfer: its wavelength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StarLight {
-    /// The wavelength, 0..wavelengths.
+    /// Wavelength, 0..wavelengths.
     pub wavelength: u16,
 }
 
@@ -77,7 +78,7 @@ impl From<StarLight> for Light {
 const MOST_RANKS: u32 = 1 << 20;
 const MOST_WAVELENGTHS: u32 = 4096;
 
-/// The family's record.
+/// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "passive_star",
     summary: "Ranks around a passive star coupler; on each wavelength one rank sends and all ranks may receive",
@@ -146,7 +147,7 @@ impl Machine for PassiveStar {
         )
     }
 
-    /// The rates of the transmitters, of which no more can be used than there are wavelengths.
+    /// Returns the sum of the rates of a rank's transmitters, at most one for each wavelength.
     fn injection_bandwidth(&self) -> u128 {
         let sent = self.transmitters.min(self.wavelengths);
         u128::from(sent) * u128::from(self.rate.bits_per_second())
@@ -156,7 +157,7 @@ impl Machine for PassiveStar {
         Some(self)
     }
 
-    /// The coupler in the middle.
+    /// Returns the ranks on a circle with the coupler in the middle.
     fn drawing(&self) -> Option<Drawing> {
         let mut places = drawing::circle(self.ranks);
         places.push([0.0, 0.0]);

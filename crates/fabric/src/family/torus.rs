@@ -1,14 +1,13 @@
-//! Grids: the torus and the mesh of any dimensions, and their relatives, the 2 x n ladder and the
-//! electrical ring.
+//! Grids: torus and mesh of any number of dimensions, the 2 x n ladder and the electrical ring.
 //!
 //! A node has a coordinate in each dimension; coordinate 0 varies fastest in the numbering. In each
-//! dimension a node is joined to its neighbours at distance 1, in a torus also the last to the first;
-//! a dimension of two nodes has one cable between them, not two. By default ranks are the nodes and
-//! forward what is not theirs; with `terminals=k` nodes are routers with k ranks each, rank r at router
-//! r div k.
+//! dimension a node is joined to its neighbours at distance 1, and in a torus the last node is also
+//! joined to the first. A dimension of two nodes has one cable between them, not two. By default,
+//! ranks are the nodes and forward messages for others. With `terminals=k`, nodes are routers with
+//! k ranks each: rank r is at router r div k.
 //!
-//! Routing is by dimension order: all hops in dimension 0, then in dimension 1, and so on; around a
-//! torus the shorter way, upwards where both are equally long.
+//! Routing is in dimension order: all hops in dimension 0, then in dimension 1, and so on. In a
+//! torus, a route takes the shorter direction around; of two equally short directions, upwards.
 
 use std::sync::Arc;
 
@@ -27,28 +26,28 @@ use opticoll_base::names::same_name;
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 use opticoll_base::units::Time;
 
-/// Which of the grids it is, by the name it is given.
+/// Shape of a grid, which is also its family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GridShape {
-    /// Wraps around in every dimension.
+    /// Grid that wraps around in every dimension.
     Torus,
-    /// Wraps around in none.
+    /// Grid that wraps around in no dimension.
     Mesh,
-    /// A mesh of two rows.
+    /// Mesh of two rows.
     Ladder,
-    /// A torus of one dimension.
+    /// Torus of one dimension.
     Ring,
 }
 
-/// A torus, mesh, ladder or electrical ring.
+/// Torus, mesh, ladder or electrical ring.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grid {
     shape: GridShape,
     nodes: u32,
-    /// Ranks per router; `None`: ranks are the nodes.
+    /// Number of ranks per router; `None` if ranks are the nodes.
     terminals: Option<u32>,
     dimensions: Vec<Dimension>,
-    /// Where it wraps around, and ranks are the nodes.
+    /// Translations; `None` unless the grid wraps around and ranks are the nodes.
     translations: Option<Translations>,
     wire: Wire,
     terminal: Link,
@@ -58,9 +57,9 @@ pub struct Grid {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Dimension {
     nodes: u32,
-    /// What one more of this coordinate means in a node's number.
+    /// Difference between the numbers of two nodes whose coordinate in this dimension differs by 1.
     stride: u32,
-    /// Cables on a line of nodes that differ in this coordinate only.
+    /// Number of cables on a line of nodes that differ only in this coordinate.
     cables: u32,
     first_cable: u32,
     link: Link,
@@ -89,7 +88,7 @@ const TERMINAL_LATENCY: OptionRecord =
 const GRID_CITATION: &str =
     "Dally and Towles, Principles and Practices of Interconnection Networks, 2004";
 
-/// The torus's record.
+/// Record of the torus.
 pub const TORUS: FamilyRecord = FamilyRecord {
     name: "torus",
     summary: "Grid of any dimensions that wraps around, routed by dimension order",
@@ -100,7 +99,7 @@ pub const TORUS: FamilyRecord = FamilyRecord {
     presets: &[],
 };
 
-/// The mesh's record.
+/// Record of the mesh.
 pub const MESH: FamilyRecord = FamilyRecord {
     name: "mesh",
     summary: "Grid of any dimensions that does not wrap around, routed by dimension order",
@@ -109,7 +108,7 @@ pub const MESH: FamilyRecord = FamilyRecord {
     ..TORUS
 };
 
-/// The ladder's record.
+/// Record of the ladder.
 pub const LADDER: FamilyRecord = FamilyRecord {
     name: "ladder",
     summary: "Two rows of nodes with a link between opposite nodes, routed along the row first",
@@ -120,7 +119,7 @@ pub const LADDER: FamilyRecord = FamilyRecord {
     presets: &[],
 };
 
-/// The electrical ring's record.
+/// Record of the electrical ring.
 pub const RING: FamilyRecord = FamilyRecord {
     name: "electrical_ring",
     summary: "Electrical ring of ranks, routed in the shorter direction; the optical ring is wdm_ring",
@@ -143,7 +142,7 @@ impl GridShape {
         GridShape::Ring,
     ];
 
-    /// The record of the family.
+    /// Returns the record of the family.
     pub fn record(self) -> &'static FamilyRecord {
         match self {
             GridShape::Torus => &TORUS,
@@ -157,7 +156,7 @@ impl GridShape {
         matches!(self, GridShape::Torus | GridShape::Ring)
     }
 
-    /// The shape that a family's name stands for.
+    /// Returns the shape with the name of a family.
     fn named(name: &str) -> GridShape {
         let named = |shape: &GridShape| same_name(shape.record().name, name);
         GridShape::ALL
@@ -166,7 +165,7 @@ impl GridShape {
             .unwrap_or(GridShape::Torus)
     }
 
-    /// The option that says how large it is, what it means and what it may be.
+    /// Returns name, meaning and range of the option for the size of the grid.
     fn size(self) -> (&'static str, &'static str, &'static str) {
         const ONE: &str = "1 to 1048576";
         match self {
@@ -179,10 +178,10 @@ impl GridShape {
     }
 }
 
-/// What the options of a grid say.
+/// Values of the options of a grid.
 struct GridOptions {
     sizes: Vec<u32>,
-    /// By dimension.
+    /// Links of each dimension.
     links: Vec<Link>,
     terminals: Option<u32>,
     wire: Wire,
@@ -276,8 +275,8 @@ fn declared(options: &mut Options<'_, Grid>) -> Result<GridOptions, FabricError>
 }
 
 impl Grid {
-    /// Reads a specification such as `torus:dims=8x8`, `mesh:dims=4x4x4`, `ladder:rungs=5,terminals=10`
-    /// or `electrical_ring:ranks=16`.
+    /// Builds the machine of a specification such as `torus:dims=8x8`, `mesh:dims=4x4x4`,
+    /// `ladder:rungs=5,terminals=10` or `electrical_ring:ranks=16`.
     pub fn parse(spec: &Spec) -> Result<Grid, FabricError> {
         let shape = GridShape::named(spec.name());
         let GridOptions {
@@ -312,12 +311,12 @@ impl Grid {
         Ok(grid)
     }
 
-    /// Which grid it is.
+    /// Returns the shape of the grid.
     pub fn shape(&self) -> GridShape {
         self.shape
     }
 
-    /// The vertex of a node.
+    /// Returns the vertex of a node.
     fn vertex(&self, node: u32) -> u32 {
         match self.terminals {
             None => node,
@@ -325,7 +324,7 @@ impl Grid {
         }
     }
 
-    /// The links from the last node of a line to the first, where the picture is a grid.
+    /// Returns the links that wrap around, if the picture is a grid.
     fn around(&self) -> Vec<u32> {
         if !self.shape.wraps() || self.dimensions.len() == 1 {
             return Vec::new();
@@ -371,11 +370,11 @@ impl Grid {
         wiring
     }
 
-    /// Appends the hops from one node to the same coordinate as another in one dimension; returns
-    /// the node reached.
+    /// Appends the hops from one node to the coordinate of another node in one dimension. Returns
+    /// the node that the hops reach.
     fn travel(&self, dimension: &Dimension, from: u32, to: u32, links: &mut Vec<u32>) -> u32 {
         let Dimension { nodes, stride, .. } = *dimension;
-        // Nodes of one line differ in this coordinate only; so do the cables between them.
+        // Nodes of a line differ only in this coordinate, and so do the cables between them.
         let (block, low) = (from / (stride * nodes), from % stride);
         let first_cable = dimension.first_cable + block * (stride * dimension.cables) + low;
         let mut here = from / stride % nodes;
@@ -392,8 +391,9 @@ impl Grid {
                 false if here == 0 => nodes - 1,
                 false => here - 1,
             };
-            // A cable belongs to the lower end of its step upwards. The only cable between two nodes
-            // is followed backwards from the second to the first.
+            // A cable belongs to the lower end of its step upwards. If there is only one cable
+            // between two nodes, a route from the second node to the first uses this cable
+            // backwards.
             links.push(if upwards && here < dimension.cables {
                 self.wiring.forth(first_cable + here * stride)
             } else {
@@ -405,7 +405,7 @@ impl Grid {
     }
 }
 
-/// The number of nodes and the dimensions, counted before anything is built.
+/// Counts the nodes and the cables of each dimension, before anything is built.
 fn dimensions(
     shape: GridShape,
     sizes: &[u32],

@@ -1,13 +1,13 @@
-//! The bidirectional WDM ring of the OpTree and WRHT papers (TeraRack).
+//! Bidirectional WDM ring of the OpTree and WRHT papers (TeraRack).
 //!
 //! Rank i is joined to rank i+1 (mod N) by `fibres` directed fibres clockwise, and to rank i-1 by
-//! as many counter-clockwise. Each directed fibre carries `wavelengths` channels. A lightpath
-//! occupies one channel of one fibre on every link between its ends, and its light is converted
-//! to another wavelength on the way only where the fabric has converters.
+//! `fibres` directed fibres counter-clockwise. Each directed fibre carries `wavelengths` channels.
+//! A lightpath occupies one channel of one fibre on every link between its ends. The wavelength
+//! changes along the route only if the fabric has converters.
 //!
-//! The link with index i of a direction is the one that *starts* at rank i: clockwise i -> i+1,
-//! counter-clockwise i -> i-1. Where ranks take no part or have failed, light passes their nodes, and
-//! a link to the next rank is as many links between nodes (`members`).
+//! Link i of a direction *starts* at rank i: clockwise i -> i+1, counter-clockwise i -> i-1. If
+//! some ranks do not take part or have failed, light passes their nodes, and a link to the next
+//! rank consists of several links between nodes (`members`).
 
 mod circuits;
 mod faults;
@@ -28,13 +28,13 @@ use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, Role, Spec};
 use opticoll_base::units::{Bytes, Rate, Time};
 
-/// The way around the ring.
+/// Direction around the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Direction {
-    /// Towards higher ranks.
+    /// Direction of increasing ranks.
     Clockwise = 0,
-    /// Towards lower ranks.
+    /// Direction of decreasing ranks.
     CounterClockwise = 1,
 }
 
@@ -42,7 +42,7 @@ impl Direction {
     /// Both directions.
     pub const BOTH: [Direction; 2] = [Direction::Clockwise, Direction::CounterClockwise];
 
-    /// `cw` or `ccw`.
+    /// Returns `cw` or `ccw`.
     pub const fn name(self) -> &'static str {
         match self {
             Direction::Clockwise => "cw",
@@ -50,7 +50,7 @@ impl Direction {
         }
     }
 
-    /// The other way around.
+    /// Returns the opposite direction.
     pub const fn opposite(self) -> Direction {
         match self {
             Direction::Clockwise => Direction::CounterClockwise,
@@ -59,64 +59,67 @@ impl Direction {
     }
 }
 
-/// A bidirectional ring with wavelength-division multiplexing.
+/// Bidirectional ring with wavelength-division multiplexing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WdmRing {
-    /// Ranks on the ring that take part, N.
+    /// Number of ranks on the ring that take part, N.
     pub ranks: u32,
-    /// Nodes on the ring, one for each rank of the whole ring.
+    /// Number of nodes on the ring, one for each rank of the whole ring.
     pub nodes: u32,
-    /// Wavelengths per directed fibre, w.
+    /// Number of wavelengths per directed fibre, w.
     pub wavelengths: u32,
-    /// Fibres per direction.
+    /// Number of fibres per direction.
     pub fibres: u32,
     /// Rate of one wavelength, B.
     pub rate: Rate,
-    /// Time to set a rank's ring resonators to other wavelengths.
+    /// Time to tune the ring resonators of a rank to other wavelengths.
     pub reconfiguration: Time,
-    /// Optical-electrical-optical conversion of a flit, or of a message that is not cut into flits: each
-    /// lightpath starts with the electrical-optical half and ends with the other.
+    /// Time of the optical-electrical-optical conversion of a flit, or of a message without flits.
+    /// Each lightpath starts with the electrical-optical half and ends with the optical-electrical
+    /// half.
     pub conversion: Time,
-    /// Bytes that are converted at a time; `None`: a message is converted as a whole.
+    /// Bytes that are converted at a time; `None` if a message is converted as a whole.
     pub flit: Option<Bytes>,
-    /// Bytes of flits that are converted while the next ones are sent; `None`: all of a message.
+    /// Bytes of the flits that are converted while the next ones are sent; `None` means the whole
+    /// message.
     pub packet: Option<Bytes>,
-    /// Propagation over one link between nodes.
+    /// Propagation delay of one link between nodes.
     pub propagation: Time,
-    /// How many lightpaths a rank may send at once, and likewise receive; `None`: as many as its
-    /// fibres have channels.
+    /// Maximum number of lightpaths that a rank sends at a time, and likewise receives; `None` if
+    /// only the channels of its fibres limit the number.
     pub ports: Option<u32>,
     /// Whether every rank can convert passing light to any wavelength.
     pub converters: bool,
-    /// Whether a rank can take a share of passing light and let the rest go on, so that one
-    /// lightpath delivers at several ranks (drop-and-continue).
+    /// Whether a rank can take a share of passing light and let the rest continue, so that one
+    /// lightpath delivers data at several ranks (drop-and-continue).
     pub multicast: bool,
-    /// The most links between nodes that a lightpath may span, where that is given outright.
+    /// Maximum number of links between nodes of a lightpath, if the option `reach` states one.
     pub reach: Option<u32>,
-    /// The powers and losses that limit how far light goes, where they are given.
+    /// Powers and losses that limit the reach of light, if they are given.
     pub budget: Option<LossBudget>,
-    /// Links between ranks that nothing crosses, in order: those with a cut, or longer than light reaches.
+    /// Links between ranks that no lightpath crosses, in order: links with a cut, and links longer
+    /// than the reach of light.
     pub broken: Vec<BrokenLink>,
-    /// The cuts between nodes, in order.
+    /// Cuts between nodes, in order.
     pub cuts: Vec<BrokenLink>,
-    /// Channels that nobody can use, in order.
+    /// Channels out of order, sorted.
     pub dead: Vec<DeadChannel>,
-    /// What is slower than the rest.
+    /// Links and channels with a lower rate.
     pub degraded: Degraded,
-    /// The nodes whose ranks are to take part, in order; empty: all.
+    /// Nodes whose ranks shall take part, in order; empty means all nodes.
     pub members: Vec<u32>,
-    /// The nodes whose ranks have failed, in order.
+    /// Nodes whose ranks have failed, in order.
     pub failed: Vec<u32>,
-    /// The node of each rank; empty: every node has a rank that takes part.
+    /// Node of each rank; empty if every node has a rank that takes part.
     pub places: Vec<u32>,
 }
 
-/// The largest counts accepted: beyond them link and channel numbers would not fit their columns.
+/// Maximum counts; greater numbers of links and channels would exceed their columns in plans.
 const MOST_RANKS: u32 = 1 << 20;
 const MOST_WAVELENGTHS: u32 = 4096;
 const MOST_FIBRES: u32 = 64;
 
-/// The family's record.
+/// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "wdm_ring",
     summary: "Bidirectional optical ring with wavelength-division multiplexing",
@@ -240,7 +243,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         members::print,
         |ring| ring.members.clone(),
     )?;
-    // A limit that limits nothing is none.
+    // Limits without effect are stored as no limit.
     let channels = (fibres * wavelengths).saturating_sub(dead.len() as u32);
     let ports = ports.filter(|&ports| ports < 2 * channels);
     let reach = reach.filter(|&links| links + 1 < nodes);
@@ -271,7 +274,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
     Ok(ring.among_members())
 }
 
-/// The packet that holds a whole message.
+/// Value of `packet` for packets as long as the message.
 const MESSAGE: &str = "message";
 
 fn read_packet(spec: &Spec, flit: Option<Bytes>) -> Result<Option<Bytes>, FabricError> {
@@ -288,19 +291,21 @@ fn read_packet(spec: &Spec, flit: Option<Bytes>) -> Result<Option<Bytes>, Fabric
 }
 
 impl WdmRing {
-    /// Whether the ring looks the same from every rank, on all its channels, and light goes to one
-    /// receiver: no broken links, dead wavelengths or light trees, and ranks evenly spaced. Plans fold on such rings only.
+    /// Returns whether the ring looks the same from every rank on all channels, and light has one
+    /// receiver: no broken links, dead channels, degraded parts or light trees, and evenly spaced
+    /// ranks. Rotation-symmetric plans exist only on such rings.
     pub fn is_even(&self) -> bool {
         self.is_intact() && !self.multicast && self.is_evenly_spaced()
     }
 
-    /// Whether all links and all wavelengths can be used, at their rate.
+    /// Returns whether all links and wavelengths work at their full rate.
     pub fn is_intact(&self) -> bool {
         self.broken.is_empty() && self.dead.is_empty() && self.degraded.is_nothing()
     }
 
-    /// The rate of a lightpath: that of its wavelength, or of the slowest link that it spans. Light whose wavelength changes
-    /// may be on any of its fibre.
+    /// Returns the rate of a lightpath: the minimum over its wavelength and the links that it
+    /// spans. Light that may change its wavelength gets the lowest rate of any wavelength of its
+    /// fibre.
     pub fn rate_of(&self, source: u32, destination: u32, light: WdmLight) -> Rate {
         let Degraded { links, channels } = &self.degraded;
         let channels = channels.iter().filter(|(channel, _)| {
@@ -323,7 +328,7 @@ impl WdmRing {
         slower.min().unwrap_or(self.rate)
     }
 
-    /// The bits per second that a rank can send to its neighbours.
+    /// Returns the rate in bits per second at which a rank can send to its neighbours.
     fn injected(&self, rank: u32) -> u128 {
         let next = |direction| self.rank_after(rank, direction, 1);
         let whole = Direction::BOTH
@@ -349,12 +354,14 @@ impl WdmRing {
             .sum()
     }
 
-    /// Channels per direction that can be used: fibres times wavelengths, without the dead ones.
+    /// Returns the number of usable channels per direction: fibres times wavelengths, less the dead
+    /// channels.
     pub fn channels(&self) -> u32 {
         self.fibres * self.wavelengths - self.dead.len() as u32
     }
 
-    /// The fibre and wavelength of a channel 0..channels: fibre by fibre, the dead ones left out.
+    /// Returns the fibre and wavelength of usable channel `index`, 0..channels. Usable channels are
+    /// numbered fibre by fibre.
     pub fn channel(&self, index: u32) -> (u8, u16) {
         let mut place = index;
         for dead in &self.dead {
@@ -368,29 +375,33 @@ impl WdmRing {
         )
     }
 
-    /// The wavelengths of a fibre that can be used.
+    /// Returns the number of usable wavelengths of a fibre.
     pub fn wavelengths_of(&self, fibre: u32) -> u32 {
         let dead = self.dead.iter().filter(|dead| dead.fibre == fibre);
         self.wavelengths - dead.count() as u32
     }
 
-    /// The most links that any lightpath may span, wherever it starts, at most N - 1.
+    /// Returns the maximum number of links that a lightpath can span from every start, at most N -
+    /// 1.
     pub fn longest(&self) -> u32 {
         self.links_within(self.farthest(0))[0]
     }
 
-    /// The most links that some lightpath may span, at most N - 1: more than any may where ranks are not evenly spaced.
+    /// Returns the maximum number of links that a lightpath can span from the best start, at most N
+    /// - 1. This exceeds [`WdmRing::longest`] if ranks are not evenly spaced.
     pub fn longest_of_all(&self) -> u32 {
         self.links_within(self.farthest(0))[1]
     }
 
-    /// The most links that a lightpath may span that delivers at every rank on its way.
+    /// Returns the maximum number of links of a lightpath that delivers data at every rank on its
+    /// route.
     pub fn longest_tree(&self) -> u32 {
         let split = self.budget.map_or(0, |loss| loss.split_loss.millionths());
         self.links_within(self.farthest(split))[0]
     }
 
-    /// The most links between nodes over which light that loses so much at each is received.
+    /// Returns the maximum number of links between nodes of a lightpath that loses `lost_per_node`
+    /// millionths of a decibel at each node in addition to its ring resonators.
     pub fn farthest(&self, lost_per_node: i64) -> u32 {
         let given = self.reach.unwrap_or(u32::MAX);
         let lit = self
@@ -399,7 +410,7 @@ impl WdmRing {
         given.min(lit)
     }
 
-    /// Whether no link of the path from `source` to `destination` in a direction is broken.
+    /// Returns whether no link from `source` to `destination` in a direction is broken.
     pub fn is_whole(&self, source: u32, destination: u32, direction: Direction) -> bool {
         let first = match direction {
             Direction::Clockwise => source,
@@ -411,21 +422,21 @@ impl WdmRing {
         })
     }
 
-    /// The directions in which nothing is broken anywhere.
+    /// Returns the directions without a broken link.
     pub fn whole_directions(&self) -> impl Iterator<Item = Direction> + '_ {
         let whole =
             |direction: &Direction| self.broken.iter().all(|link| link.direction != *direction);
         Direction::BOTH.into_iter().filter(whole)
     }
 
-    /// Whether every rank can reach every other, perhaps over others: some direction is whole, or
-    /// both are cut once, in the same place.
+    /// Returns whether every rank can reach every other rank, possibly over relays: one direction
+    /// has no broken link, or both directions have exactly one broken link, at the same position.
     pub fn is_connected(&self) -> bool {
         self.whole_directions().next().is_some()
             || (self.broken.len() == 2 && self.broken[0].position == self.broken[1].position)
     }
 
-    /// The rank so many links from another in a direction.
+    /// Returns the rank that is `links` links from `rank` in a direction.
     pub fn rank_after(&self, rank: u32, direction: Direction, links: u32) -> u32 {
         let (ranks, links) = (u64::from(self.ranks), u64::from(links % self.ranks.max(1)));
         let by = match direction {
@@ -435,7 +446,7 @@ impl WdmRing {
         ((u64::from(rank) + by) % ranks) as u32
     }
 
-    /// The number of links from `source` to `destination` in a direction: 0..N.
+    /// Returns the number of links from `source` to `destination` in a direction, 0..N.
     pub fn hops(&self, source: u32, destination: u32, direction: Direction) -> u32 {
         let (from, to) = match direction {
             Direction::Clockwise => (source, destination),
@@ -474,7 +485,8 @@ impl Machine for WdmRing {
         self.places.get(rank as usize).copied().unwrap_or(rank)
     }
 
-    /// Ranks that follow one another, with intact links between them; of others the whole ring.
+    /// Returns the span of consecutive ranks with intact links between them; the whole ring for
+    /// other ranks.
     fn part_span(&self, members: &[u32]) -> (u32, u32) {
         let whole = (0, self.ranks);
         let (Some(&first), Some(&last)) = (members.first(), members.last()) else {
@@ -494,7 +506,8 @@ impl Machine for WdmRing {
         }
     }
 
-    /// Ranks with a span of their own have the links in it, others the whole ring.
+    /// Returns a ring of the members. Members with a span of their own get only the links inside
+    /// the span; other members get the whole ring.
     fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         let nodes: Vec<u32> = members.iter().map(|&rank| self.node(rank)).collect();
         let mut spec = self.spec().without(MEMBERS.name);
@@ -524,11 +537,12 @@ impl Machine for WdmRing {
         )
     }
 
-    /// The rates of the wavelengths of all fibres both ways that are not dead or cut off at the rank; of as
-    /// many as the rank has ports, where it has fewer.
+    /// Returns the sum of the rates of the channels that leave a rank in both directions, without
+    /// dead channels and broken links, and limited by the rank's ports.
     fn injection_bandwidth(&self) -> u128 {
         let cut = |rank: u32| {
-            // The clockwise link of a position leaves its lower rank, the other one the rank behind.
+            // The clockwise link of a position leaves the lower rank, the counter-clockwise link
+            // leaves the upper rank.
             let leaves = self.broken.iter().filter(|link| match link.direction {
                 Direction::Clockwise => link.position == rank,
                 Direction::CounterClockwise => (link.position + 1) % self.ranks == rank,

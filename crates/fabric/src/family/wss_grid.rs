@@ -1,14 +1,16 @@
-//! The switch grid of the ODDL paper: tunable circuits through wavelength-selective switches.
+//! Switch grid of the ODDL paper: tunable circuits through wavelength-selective switches.
 //!
-//! Nodes stand in a grid of n rows and m columns; node (r, c) has the number r m + c. Each has two
-//! optical transceivers, one to the switch of its row (port c of row switch r) and one to the switch
-//! of its column (port r of column switch c): n switches of m ports and m of n ports. A switch is set
-//! slowly, once for a task: light of wavelength l that enters at port i leaves at the one output
-//! port that the [`Configuration`] names for (i, l). A node chooses its partner, flow by flow, by
-//! tuning its laser, which takes nanoseconds. A receiver takes any wavelength, one burst at a time.
+//! Nodes are the positions of a grid of n rows and m columns; node (r, c) has the number r m + c.
+//! Each node has two optical transceivers, one to the switch of its row (port c of row switch r)
+//! and one to the switch of its column (port r of column switch c). There are n switches of m ports
+//! and m switches of n ports. A switch is set slowly, once for a task: light of wavelength l that
+//! enters at port i leaves at the one output port that the [`Configuration`] names for (i, l). For
+//! each flow, a node chooses its partner by tuning its laser, which takes nanoseconds. A receiver
+//! accepts any wavelength, one burst at a time.
 //!
-//! Which wavelength leads where is a [`WavelengthPlan`]. The ranks of a task are the nodes allocated
-//! to it, in increasing order; a node that leaves is one that is no longer allocated.
+//! The [`WavelengthPlan`] determines the wavelength between two ports. The ranks of a task are the
+//! nodes that are allocated to the task, in increasing order; a node that leaves is no longer
+//! allocated.
 
 mod circuits;
 mod configuration;
@@ -30,21 +32,25 @@ use opticoll_base::units::{Rate, Time, UnitError};
 pub use places::{SwitchPort, Transceiver};
 
 opticoll_base::named_enum! {
-    /// Which wavelength leads from which port of a switch to which other.
+    /// Rule for the wavelength between two ports of a switch.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum WavelengthPlan {
-        /// Wavelength b joins ports i and i XOR 2^b: as many wavelengths as a port has bits.
+        /// Wavelength b joins ports i and i XOR 2^b. The number of wavelengths is the number of
+        /// bits of a port.
         Xor = "xor",
-        /// Wavelength d leads from port i to port (i + d + 1) mod p: any pair, p - 1 wavelengths.
+        /// Wavelength d leads from port i to port (i + d + 1) mod p, for p ports. All pairs are
+        /// joined, with p - 1 wavelengths.
         Cyclic = "cyclic",
-        /// The circuits of a task, coloured: as many wavelengths as a port has partners (Koenig).
+        /// The wavelengths are colours of the task's circuits. The number of wavelengths is the
+        /// maximum number of partners of a port (Koenig).
         EdgeColouring = "edge_colouring",
     }
 }
 
 impl WavelengthPlan {
-    /// The wavelength that leads from a port to another of a switch of `ports`, where the plan is a
-    /// formula that has one.
+    /// Returns the wavelength from a port to another port of a switch with `ports` ports. Returns
+    /// `None` if the plan is a formula that joins the ports by no wavelength, or if the plan is
+    /// [`WavelengthPlan::EdgeColouring`].
     pub fn wavelength(self, ports: u32, input: u32, output: u32) -> Option<u32> {
         match self {
             WavelengthPlan::Xor => {
@@ -56,7 +62,8 @@ impl WavelengthPlan {
         }
     }
 
-    /// The wavelengths that joining all ports of a switch takes; of a plan made to measure, at most.
+    /// Returns the number of wavelengths that join all ports of a switch; for
+    /// [`WavelengthPlan::EdgeColouring`] the maximum number.
     pub fn wavelengths(self, ports: u32) -> u32 {
         match self {
             WavelengthPlan::Xor => ports.next_power_of_two().ilog2(),
@@ -68,46 +75,47 @@ impl WavelengthPlan {
 /// Nodes in a grid, with a switch for each row and each column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WssGrid {
-    /// Rows, n.
+    /// Number of rows, n.
     pub rows: u32,
-    /// Columns, m.
+    /// Number of columns, m.
     pub columns: u32,
     /// Rate of a transceiver, B.
     pub rate: Rate,
-    /// Ports that a switch has, whether used or not.
+    /// Number of ports of a switch, used or not.
     pub switch_ports: u32,
-    /// Channels of the tunable source.
+    /// Number of channels of the tunable laser.
     pub wavelengths: u32,
     /// Time to tune a laser to another wavelength.
     pub tuning: Time,
-    /// Guard time and locking of the receiver after tuning.
+    /// Guard time and receiver lock after tuning.
     pub lock: Time,
-    /// Delay of one control message; a request and its grant take two.
+    /// Delay of one control message. A request and its grant take two.
     pub control: Time,
-    /// Time that a central controller takes for a message that it handles; none: receivers answer for themselves.
+    /// Time of a central controller to handle a message; `None` if receivers answer requests
+    /// themselves.
     pub controller: Option<Time>,
-    /// From transmitter to receiver: propagation and handling of a message.
+    /// Delay from transmitter to receiver: propagation and handling of a message.
     pub latency: Time,
     /// Time to set the switches, once for a task.
     pub slow_switch: Time,
-    /// Which wavelength leads where.
+    /// Rule for the wavelength between two ports.
     pub plan: WavelengthPlan,
-    /// The node of each rank, in increasing order.
+    /// Node of each rank, in increasing order.
     pub nodes: Vec<u32>,
-    /// Transceivers that neither send nor receive, in order.
+    /// Transceivers that neither send nor receive, sorted.
     pub dead_transceivers: Vec<Transceiver>,
-    /// Switch ports out of order, in order.
+    /// Switch ports out of order, sorted.
     pub dead_ports: Vec<SwitchPort>,
-    /// Transceivers that are slower, both ways, and their rates; in order.
+    /// Transceivers that send and receive more slowly, with their rates, sorted.
     pub degraded: Vec<(Transceiver, Rate)>,
 }
 
-/// The most rows, and columns: wavelengths are numbered with 16 bits, and light is not split further.
+/// Maximum number of rows and of columns.
 const MOST_SIDE: u32 = 4096;
 const MOST_NODES: u32 = 1 << 20;
 const MOST_PORTS: u32 = 1 << 16;
 
-/// The family's record.
+/// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "wss_grid",
     summary: "Grid of nodes with tunable lasers, a wavelength-selective switch per row and per column",
@@ -205,42 +213,43 @@ fn wavelength_plan(spec: &Spec) -> Result<WavelengthPlan, FabricError> {
 }
 
 impl WssGrid {
-    /// The least time from a request to the first bit: control messages, a controller that handles one, tuning, lock.
+    /// Returns the least time from a request to the first bit: control messages, handling by a
+    /// controller, tuning, lock.
     ///
     /// # Errors
-    /// A time beyond 64 bits of picoseconds.
+    /// The time exceeds 64 bits of picoseconds.
     pub fn fresh_circuit(&self) -> Result<Time, UnitError> {
         self.asking()?.plus(self.tuning)?.plus(self.lock)
     }
 
-    /// The least time from a request to its grant.
+    /// Returns the least time from a request to its grant.
     ///
     /// # Errors
-    /// A time beyond 64 bits of picoseconds.
+    /// The time exceeds 64 bits of picoseconds.
     pub fn asking(&self) -> Result<Time, UnitError> {
         let handling = self.controller.unwrap_or(Time::ZERO);
         self.control.times(2)?.plus(handling)
     }
 
-    /// The number of ranks: of nodes that are allocated.
+    /// Returns the number of ranks, which is the number of allocated nodes.
     pub fn ranks(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// The rank in a row and a column, where that node is allocated.
+    /// Returns the rank in a row and a column, or `None` if this node is not allocated.
     pub fn rank_at(&self, row: u32, column: u32) -> Option<u32> {
         let node = row * self.columns + column;
         let rank = self.nodes.binary_search(&node).ok()?;
         Some(rank as u32)
     }
 
-    /// Row and column of a rank.
+    /// Returns the row and the column of a rank.
     pub fn place(&self, rank: u32) -> (u32, u32) {
         let node = self.nodes[rank as usize];
         (node / self.columns, node % self.columns)
     }
 
-    /// The switch of a plane to which a rank is joined, and the port.
+    /// Returns the switch of a plane to which a rank is connected, and its port.
     pub fn port(&self, rank: u32, plane: Plane) -> (u32, u32) {
         let (row, column) = self.place(rank);
         match plane {
@@ -249,7 +258,7 @@ impl WssGrid {
         }
     }
 
-    /// Ports in use of each switch of a plane.
+    /// Returns the number of used ports of each switch of a plane.
     pub fn side(&self, plane: Plane) -> u32 {
         match plane {
             Plane::Row => self.columns,
@@ -257,13 +266,13 @@ impl WssGrid {
         }
     }
 
-    /// Switches: one for each row and each column.
+    /// Returns the number of switches: one for each row and each column.
     pub fn switches(&self) -> u32 {
         self.rows + self.columns
     }
 
-    /// Whether a rank can send and receive in a plane: neither its transceiver nor the switch port
-    /// is dead.
+    /// Returns whether a rank can send and receive in a plane: neither its transceiver nor the
+    /// switch port is dead.
     pub fn works(&self, rank: u32, plane: Plane) -> bool {
         if self.dead_transceivers.is_empty() && self.dead_ports.is_empty() {
             return true;
@@ -279,7 +288,7 @@ impl WssGrid {
         !self.dead_transceivers.contains(&transceiver) && !self.dead_ports.contains(&dead_port)
     }
 
-    /// The plane in which two different ranks share a switch, if they do.
+    /// Returns the plane in which two different ranks share a switch, or `None`.
     pub fn shared_plane(&self, one: u32, other: u32) -> Option<Plane> {
         let ((row, column), (other_row, other_column)) = (self.place(one), self.place(other));
         if row == other_row {
@@ -289,7 +298,7 @@ impl WssGrid {
         }
     }
 
-    /// The rate of a transceiver that works.
+    /// Returns the rate of a working transceiver.
     pub fn rate_of(&self, rank: u32, plane: Plane) -> Rate {
         let node = self.nodes[rank as usize];
         let one = Transceiver { node, plane };
@@ -297,7 +306,7 @@ impl WssGrid {
         slower.map_or(self.rate, |place| self.degraded[place].1)
     }
 
-    /// The rate of light: that of the slower of its two transceivers.
+    /// Returns the rate of light: the lower rate of its two transceivers.
     pub fn rate_between(&self, ends: [u32; 2], light: TunedLight) -> Rate {
         let Some(&plane) = Plane::BOTH.get(usize::from(light.plane)) else {
             return self.rate;
@@ -307,7 +316,8 @@ impl WssGrid {
         rates.min().unwrap_or(self.rate)
     }
 
-    /// The grid as if no transceiver were slower, and without the slower ones; none where no transceiver is slower.
+    /// Returns the grid with all transceivers at the full rate, and the grid without its slower
+    /// transceivers. Returns no grids if no transceiver is slower.
     fn undegraded_grids(&self) -> Vec<WssGrid> {
         if self.degraded.is_empty() {
             return Vec::new();
@@ -322,7 +332,7 @@ impl WssGrid {
         vec![whole, left]
     }
 
-    /// Whether every node is allocated and nothing is dead or slower.
+    /// Returns whether every node is allocated, and nothing is dead or slower.
     pub fn is_whole(&self) -> bool {
         self.ranks() == self.rows * self.columns
             && self.degraded.is_empty()
@@ -330,8 +340,8 @@ impl WssGrid {
             && self.dead_ports.is_empty()
     }
 
-    /// Whether two grids are one machine, for two tasks: they may differ in the nodes allocated and in the
-    /// wavelengths between them.
+    /// Returns whether two grids are the same machine, possibly with different tasks: they may
+    /// differ in allocated nodes and in the wavelengths between them.
     pub fn is_same_machine(&self, other: &WssGrid) -> bool {
         let like = WssGrid {
             nodes: self.nodes.clone(),
@@ -342,7 +352,7 @@ impl WssGrid {
         *self == like
     }
 
-    /// The same machine with its wavelengths by another plan.
+    /// Returns the machine with another wavelength plan.
     pub fn with_plan(&self, plan: WavelengthPlan) -> WssGrid {
         WssGrid {
             plan,
@@ -380,7 +390,8 @@ impl Machine for WssGrid {
         self.ranks()
     }
 
-    /// Ranks below one another have a column, others a row or whole rows.
+    /// Returns a grid of one column for ranks below each other, and a grid of one row or of whole
+    /// rows for other ranks.
     fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         if self.controller.is_some() {
             let problem =
@@ -414,7 +425,8 @@ impl Machine for WssGrid {
         )
     }
 
-    /// The rates of the transceivers that work and whose switch joins another rank's place.
+    /// Returns the sum of the rates of a rank's working transceivers whose switch has other ports
+    /// in use; the minimum over all ranks.
     fn injection_bandwidth(&self) -> u128 {
         let sent = |rank: u32| {
             let planes = Plane::BOTH.into_iter();

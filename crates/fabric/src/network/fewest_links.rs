@@ -1,7 +1,8 @@
 //! Routes over the fewest links of any wiring.
 //!
-//! Towards each destination the next links of all vertices are found by one search backwards, when the first route to
-//! it is asked for: in time linear in the links, at 4 bytes per vertex.
+//! When the first route to a destination is requested, one backward search computes the next link
+//! of every vertex towards this destination, in time linear in the number of links. The result
+//! takes 4 bytes per vertex.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,37 +11,39 @@ use opticoll_base::graph;
 use opticoll_base::graph::UNREACHED;
 use opticoll_base::interrupt;
 
-/// How one of several equally short ways is chosen: of the links that lead nearer, in the order in which they are given.
+/// Choice among equally short routes: among the links that lead nearer to the destination, in the
+/// order in which they were given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Ties {
-    /// The one with number (destination mod how many there are), so that routes to different ranks are spread as in a
-    /// fat tree.
+    /// Link number (destination mod number of such links), which spreads routes to different ranks
+    /// as in a fat tree.
     Spread,
-    /// The first.
+    /// First link.
     First,
 }
 
-/// Routes to some of the vertices of a wiring: to those with the lowest numbers.
+/// Routes from all vertices of a wiring to the vertices with the lowest numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct FewestLinks {
     ties: Ties,
     neighbours: Arc<Neighbours>,
-    /// Per destination: the next link of each vertex.
+    /// Next link of each vertex, for each destination.
     next: Arc<[OnceLock<Box<[u32]>>]>,
 }
 
-/// Per vertex: links out with their other ends, in the order given; vertices with links in.
+/// Neighbours of each vertex: outgoing links with their other ends, in the order given; and
+/// vertices with a link to this vertex.
 #[derive(Debug)]
 struct Neighbours {
     out: Vec<Vec<(u32, u32)>>,
     into: Vec<Vec<u32>>,
 }
 
-/// Ranks that a sentence names.
+/// Maximum number of ranks that a message names.
 const MOST_NAMED: usize = 8;
 
 impl FewestLinks {
-    /// Routes to the first `destinations` of all vertices.
+    /// Prepares routes to the first `destinations` of all vertices.
     pub(crate) fn new(
         wiring: &Wiring,
         vertices: u32,
@@ -69,8 +72,8 @@ impl FewestLinks {
         }
     }
 
-    /// Which destinations vertex 0 cannot reach, or that cannot reach it, in words; where there is none, all destinations
-    /// reach all.
+    /// Returns a message that names the destinations that vertex 0 cannot reach, or that cannot
+    /// reach vertex 0. Returns `None` if all destinations reach each other.
     pub(crate) fn cut_off(&self, name: impl Fn(u32) -> String) -> Option<String> {
         let far = |distance: Vec<u32>| -> Vec<u32> {
             let ranks = 0..self.next.len() as u32;
@@ -95,7 +98,8 @@ impl FewestLinks {
         (!to_first.is_empty()).then(sentence)
     }
 
-    /// Appends the links from a vertex to a destination that it reaches, in order.
+    /// Appends the links from a vertex to a destination, in order. The vertex must reach the
+    /// destination.
     pub(crate) fn route(
         &self,
         source: u32,
@@ -113,7 +117,7 @@ impl FewestLinks {
         }
     }
 
-    /// The next link of each vertex on its way to a destination.
+    /// Computes the next link of each vertex towards a destination; [`UNREACHED`] if there is none.
     fn next_links(&self, destination: u32) -> Box<[u32]> {
         let distance = self.distances(destination, |vertex| self.before(vertex));
         let next = |vertex: usize| {

@@ -1,15 +1,17 @@
-//! Translations of a grid that wraps around: every rank moved by the same coordinates.
+//! Translations of a grid that wraps around: a translation moves every rank by the same
+//! coordinates.
 //!
-//! A **twisted** grid has sides of n and of 2n ranks. A step around a side of n leads also n places along every side of
-//! 2n, so that the other way along the long side is no longer: Camara et al., Twisted Torus Topologies for Enhanced
-//! Interconnection Networks, IEEE Transactions on Parallel and Distributed Systems 21, 2010; TPU v4 has slices of k x k x
-//! 2k and k x 2k x 2k so. Twisted or not, coordinates form an Abelian group, in which ranks are added.
+//! A **twisted** grid has sides of n ranks and sides of 2n ranks. A step that wraps around a side
+//! of n ranks also moves n positions along every side of 2n ranks (Camara et al., Twisted Torus
+//! Topologies for Enhanced Interconnection Networks, IEEE Transactions on Parallel and Distributed
+//! Systems 21, 2010). TPU v4 has twisted slices of k x k x 2k and k x 2k x 2k ranks. With or
+//! without a twist, the coordinates form an Abelian group, in which ranks can be added.
 //!
 //! ```
 //! use opticoll_fabric::network::translations::Translations;
 //! let plain = Translations::straight(vec![4, 4, 8]);
 //! let twisted = Translations::twisted(vec![4, 4, 8]).expect("a side of 8 is twice as long as the others");
-//! // From x = 3 one step around to x = 0: straight, and 4 places along z, which are 64 ranks.
+//! // A step from x = 3 wraps around to x = 0; with the twist it also moves 4 positions along z, which are 64 ranks.
 //! assert_eq!(plain.moved(3, 1, false), 0);
 //! assert_eq!(twisted.moved(3, 1, false), 4 * 16);
 //! assert_eq!(twisted.moved(64, 1, true), 3);
@@ -20,21 +22,23 @@ use std::hash::Hash;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The translations of a grid of ranks.
+/// Translations of a grid of ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Translations {
     sides: Vec<u32>,
-    /// The length of the short sides of a twisted grid.
+    /// Length of the short sides of a twisted grid.
     short: Option<u32>,
 }
 
 impl Translations {
-    /// Those of a grid with these sides, the first varying fastest in the numbers of ranks.
+    /// Returns the translations of a grid with these sides. The coordinate of the first side varies
+    /// fastest in the numbers of ranks.
     pub fn straight(sides: Vec<u32>) -> Translations {
         Translations { sides, short: None }
     }
 
-    /// Those of a twisted grid; `None` of sides for which no twist is defined.
+    /// Returns the translations of a twisted grid, or `None` if no twist is defined for these
+    /// sides.
     pub fn twisted(sides: Vec<u32>) -> Option<Translations> {
         let short = sides.iter().copied().min()?;
         let is_long = |side: &u32| *side / 2 == short && side % 2 == 0;
@@ -46,8 +50,8 @@ impl Translations {
         })
     }
 
-    /// Those of ranks in a cycle, if every shift along it moves the links, given as (from, to, kind), onto links of the same
-    /// kind, and no two have the same ends.
+    /// Returns the translations of a cycle of ranks, if every shift along the cycle maps the links,
+    /// given as (from, to, kind), to links of the same kind, and no two links have the same ends.
     ///
     /// ```
     /// use opticoll_fabric::network::translations::Translations;
@@ -74,22 +78,23 @@ impl Translations {
         is_everywhere.then(|| Translations::straight(vec![ranks]))
     }
 
-    /// The sides of the grid, the first varying fastest.
+    /// Returns the sides of the grid, the fastest varying first.
     pub fn sides(&self) -> &[u32] {
         &self.sides
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
         self.sides.iter().product()
     }
 
-    /// Whether a step around a side leads along others.
+    /// Returns whether a step that wraps around a short side also moves along the long sides.
     pub fn is_twisted(&self) -> bool {
         self.short.is_some()
     }
 
-    /// How far a step around a side leads along another.
+    /// Returns the number of positions that a step around a side of length `around` moves along a
+    /// side of length `along`.
     pub fn shift(&self, around: u32, along: u32) -> u32 {
         match self.short {
             Some(short) if around == short && along != short => short,
@@ -97,13 +102,14 @@ impl Translations {
         }
     }
 
-    /// A rank moved by the coordinates of another, or back by them.
+    /// Returns the sum of the coordinates of `rank` and `by`, or their difference if `back`.
     pub fn moved(&self, rank: u32, by: u32, back: bool) -> u32 {
         let steps = |side: u32, own: u32, by: u32| match back {
             true => side + own % side - by % side,
             false => own % side + by % side,
         };
-        // Steps around short sides; backwards, `side - by` goes around where it does not fall below 0.
+        // Number of wraps around short sides. Backwards, `side - by` wraps around unless the
+        // coordinate would fall below 0.
         let mut around = 0;
         if let Some(short) = self.short {
             let (mut rank, mut by) = (rank, by);
@@ -116,7 +122,7 @@ impl Translations {
         let (mut rank, mut by, mut stride, mut sum) = (rank, by, 1, 0);
         for &side in &self.sides {
             let shift = around * self.shift(self.short.unwrap_or(side), side);
-            // n backwards along a side of 2n is n forwards.
+            // On a side of 2n ranks, n steps backwards equal n steps forwards.
             sum += (steps(side, rank, by) + shift) % side * stride;
             stride *= side;
             (rank, by) = (rank / side, by / side);

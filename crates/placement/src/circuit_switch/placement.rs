@@ -1,18 +1,23 @@
-//! Schedules on a circuit switch: slots and ports.
+//! Placement of schedules on a circuit switch: slots, planes and ports.
 //!
-//! **Slots.** The transfers of a step from one rank to another are one message over one circuit. Message by message, in the
-//! order of (destination - source) modulo n, each takes the first slot of its step in which, on some plane, its source has a
-//! port out left and its destination a port in. A step in which every rank sends to d others at most and hears d takes
-//! one slot where there is one plane; one in which every rank sends to all others ceil((n - 1) / d).
+//! **Slots.** The transfers of a step from one rank to another form one message over one circuit.
+//! In the order of (destination - source) modulo n, each message takes the first slot of its step
+//! in which, on some plane, its source has a free output port and its destination a free input
+//! port. On one plane, a step in which every rank sends to at most d ranks and receives from at
+//! most d ranks takes one slot; a step in which every rank sends to all others takes ceil((n - 1) /
+//! d) slots.
 //!
-//! **Ways.** Where no switch joins the ranks of a message, because it has too few ports or ports are dead, the message goes over
-//! other ranks (`ways`): each takes a later slot than the one before, or with cut-through no earlier one.
+//! **Routes.** If no switch joins the ranks of a message, because switches have too few ports or
+//! ports are dead, the message is relayed by other ranks (`routes`). Each circuit of the route
+//! takes a later slot than the circuit before; with cut-through, the same slot or a later slot.
 //!
-//! **Planes.** A message takes a plane on which its circuit is up, else that with the most ports left, and of several the one
-//! that its source used longest ago: then a plane can change while the others send.
+//! **Planes.** A message takes a plane on which its circuit is already up; otherwise the plane with
+//! the most free ports; among several, the plane that its source used least recently, so that a
+//! plane can change while the others send.
 //!
-//! **Ports.** A message takes the circuit between its ranks that is up already. Otherwise both ends take, of the ports of
-//! its plane that are free in the slot, the one used longest ago, so that circuits stay up as long as they can.
+//! **Ports.** A message uses the circuit between its ranks that is already up. Otherwise each end
+//! takes the least recently used of the ports of the plane that are free in the slot, so that
+//! circuits stay up as long as possible.
 
 use std::cmp::Reverse;
 
@@ -27,10 +32,10 @@ use opticoll_fabric::family::circuit_switch::{CircuitSwitch, Forwarding, Switche
 use opticoll_plan::plan::{Plan, Relay};
 use opticoll_plan::schedule::Schedule;
 
-/// Gives every transfer its slot and its ports.
+/// Assigns a slot and ports to every transfer.
 ///
 /// # Errors
-/// Another fabric, or a transfer that does not join two of its ranks.
+/// A transfer does not go from one rank of the switch to another.
 pub fn place(
     schedule: Schedule,
     fabric: &Fabric,
@@ -69,7 +74,7 @@ pub fn place(
                 }
             }
         }
-        // A step of nothing has a slot of its own, as everywhere.
+        // An empty step takes a slot.
         let end = start + (slots.len() as u32).max(1);
         plan.step_slots[step] = start..end;
         start = end;
@@ -79,14 +84,14 @@ pub fn place(
     Ok(plan)
 }
 
-/// What goes from one rank to another in a step.
+/// Transfers of a step from one rank to another.
 struct OneMessage {
     source: u32,
     destination: u32,
     transfers: Vec<u32>,
 }
 
-/// The messages of a step in the order in which they are placed.
+/// Returns the messages of a step in the order of their placement.
 fn messages(schedule: &Schedule, step: usize, ranks: u32) -> Vec<OneMessage> {
     let mut keyed = Vec::with_capacity(schedule.step(step).len());
     for transfer in schedule.step(step) {
@@ -109,11 +114,11 @@ fn messages(schedule: &Schedule, step: usize, ranks: u32) -> Vec<OneMessage> {
         .collect()
 }
 
-/// The slots of a step.
+/// Slots of a step.
 struct SlotsOfStep<'a> {
     circuits: &'a HeldCircuits<'a>,
     slots: Vec<Slot>,
-    /// By way (0 out, 1 in) and rank: the first slot in which it has a port left.
+    /// First slot with a free port, for each direction (0 out, 1 in) and rank.
     open: [Vec<usize>; 2],
 }
 
@@ -126,7 +131,8 @@ impl<'a> SlotsOfStep<'a> {
         }
     }
 
-    /// Gives each circuit on the way of a message a slot after that of the one before, or with cut-through that slot.
+    /// Assigns slots to the circuits of a message's route: each circuit follows the circuit before
+    /// in a later slot, or with cut-through in the same slot or a later slot.
     fn enter(&mut self, message: usize, way: &[u32]) {
         let stores = self.circuits.switch.forwarding == Forwarding::Store;
         let mut first = 0;
@@ -144,7 +150,8 @@ impl<'a> SlotsOfStep<'a> {
         }
     }
 
-    /// The first slot from one on in which a plane has ports left at both ends; and the plane.
+    /// Returns the first slot from `first` on in which a plane has free ports at both ends, and the
+    /// plane.
     fn place(&mut self, ends: [u32; 2], first: usize) -> (usize, u32) {
         let open = self.open[0][ends[0] as usize].max(self.open[1][ends[1] as usize]);
         let mut slot = open.max(first);
@@ -160,7 +167,7 @@ impl<'a> SlotsOfStep<'a> {
         }
     }
 
-    /// Passes the slots in which all ports of two ranks are in use.
+    /// Advances the first free slot of two ranks past slots in which all of their ports are in use.
     fn close(&mut self, ends: [u32; 2]) {
         for (way, &rank) in ends.iter().enumerate() {
             let all = self.circuits.switch.ports_alive(rank);
@@ -176,21 +183,22 @@ impl<'a> SlotsOfStep<'a> {
     }
 }
 
-/// A circuit of a slot.
+/// Circuit in a slot.
 struct SlotHop {
     plane: u32,
     ends: [u32; 2],
-    /// Among those of the step.
+    /// Index of the message among those of the step.
     message: usize,
-    /// Whether it is the first on the way of its message.
+    /// Whether the circuit is the first of its message's route.
     begins: bool,
 }
 
-/// What a slot of a step uses.
+/// Circuits and ports in use in a slot of a step.
 #[derive(Default)]
 struct Slot {
     hops: Vec<SlotHop>,
-    /// By way (0 out, 1 in), rank and plane: ports in use. Looked up only.
+    /// Number of ports in use, for each direction (0 out, 1 in), rank and plane. Only looked up,
+    /// never iterated over.
     used: FxHashMap<(usize, u32, u32), u32>,
 }
 
@@ -203,7 +211,8 @@ impl Slot {
         self.used.get(&(way, rank, u32::MAX)).copied().unwrap_or(0)
     }
 
-    /// The plane for a circuit, if one joins its ranks and has ports left at both ends.
+    /// Returns the plane for a circuit, or `None` if no plane joins its ranks with free ports at
+    /// both ends.
     fn plane(&self, circuits: &HeldCircuits<'_>, ends: [u32; 2]) -> Option<u32> {
         let switch = circuits.switch;
         let room = |plane: u32| {
@@ -230,25 +239,25 @@ impl Slot {
     }
 }
 
-/// A port of a rank.
+/// Port of a rank.
 #[derive(Clone, Copy, Default)]
 struct HeldPort {
-    /// The rank and port at the other end.
+    /// Rank and port at the other end of the circuit; `None` if no circuit is up.
     other: Option<(u32, u32)>,
-    /// The number of slots up to its last use.
+    /// Number of slots up to and including the last use.
     used: u32,
     is_dead: bool,
 }
 
-/// Which circuits are up.
+/// Circuits that are up.
 pub struct HeldCircuits<'a> {
     switch: &'a CircuitSwitch,
-    /// By way (0 out, 1 in), then rank by rank.
+    /// Ports for each direction (0 out, 1 in), rank by rank.
     ports: [Vec<HeldPort>; 2],
 }
 
 impl HeldCircuits<'_> {
-    /// No circuits.
+    /// Creates the state without circuits.
     pub fn new(switch: &CircuitSwitch) -> HeldCircuits<'_> {
         let all = switch.ranks as usize * switch.ports as usize;
         let mut circuits = HeldCircuits {
@@ -271,13 +280,14 @@ impl HeldCircuits<'_> {
         &mut self.ports[way][(rank * self.switch.ports + port) as usize]
     }
 
-    /// The ports of a rank on a plane.
+    /// Returns the ports of a rank on a plane.
     fn ports_of(&self, plane: u32, rank: u32) -> impl Iterator<Item = (u32, u32)> + use<> {
         let own = self.switch.ports_of_plane();
         (plane * own..(plane + 1) * own).map(move |port| (rank, port))
     }
 
-    /// A circuit from one rank to another that is up on a plane, and not in use in a slot.
+    /// Returns the ports of a circuit between two ranks that is up on a plane and not in use in a
+    /// slot.
     fn up(
         &self,
         slot: u32,
@@ -291,7 +301,8 @@ impl HeldCircuits<'_> {
         })
     }
 
-    /// Whether a circuit is up on a plane, and the last use of the plane by its source.
+    /// Returns whether a circuit between two ranks is up on a plane, and the last use of the plane
+    /// by its source.
     fn on_plane(&self, plane: u32, ends: [u32; 2]) -> (bool, u32) {
         if self.switch.planes == 1 {
             return (false, 0);
@@ -301,7 +312,8 @@ impl HeldCircuits<'_> {
         (self.up(u32::MAX, plane, ends).is_some(), used.unwrap_or(0))
     }
 
-    /// The light of a slot's circuits, each with its plane; those that are up take their ports first.
+    /// Sets up the circuits of a slot, given as planes and ranks, and returns their light. Circuits
+    /// that are already up take their ports first.
     pub fn enter(&mut self, slot: u32, circuits: &[(u32, [u32; 2])]) -> Vec<Light> {
         let mut lights = vec![Light::NONE; circuits.len()];
         let mut missing = Vec::new();
@@ -327,7 +339,7 @@ impl HeldCircuits<'_> {
         lights
     }
 
-    /// The ports at both ends that are free in a slot and were used longest ago.
+    /// Returns the least recently used ports at both ends that are free in a slot.
     fn free(&self, slot: u32, plane: u32, ends: [u32; 2]) -> Option<[(u32, u32); 2]> {
         let [out, into] = [0, 1].map(|way| {
             let ports = self.ports_of(plane, ends[way]);
@@ -339,7 +351,7 @@ impl HeldCircuits<'_> {
         Some([out?, into?])
     }
 
-    /// Uses a circuit: its light.
+    /// Marks a circuit as used in a slot and returns its light.
     fn take(&mut self, slot: u32, ends: [(u32, u32); 2]) -> Light {
         for (way, end) in ends.into_iter().enumerate() {
             self.at(way, end).used = slot + 1;

@@ -1,7 +1,8 @@
-//! The ranks that a message goes over on its way through a circuit switch.
+//! Routes of messages through a circuit switch, as lists of ranks.
 //!
-//! One circuit where a switch joins both ranks. Otherwise digit after digit of the rank's number is changed to that of the
-//! destination, as far as switches have the ranks in between; otherwise a shortest way is searched for, by the lowest ranks.
+//! A route is one circuit if a switch joins both ranks. Otherwise the route changes one digit of
+//! the rank's number after another to the digit of the destination, if switches join the ranks in
+//! between. Otherwise a breadth-first search finds a shortest route, over the lowest ranks.
 
 use std::collections::VecDeque;
 
@@ -10,13 +11,14 @@ use rustc_hash::FxHashMap;
 use opticoll_base::interrupt;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
-/// The most numbers of searches that are remembered.
+/// Maximum number of entries of all remembered searches, 4 bytes each.
 const MOST_REMEMBERED: usize = 1 << 24;
 
-/// The ways between the ranks of a switch.
+/// Routes between the ranks of a switch.
 pub(crate) struct RankWays<'a> {
     switch: &'a CircuitSwitch,
-    /// By source, the rank before each rank on the ways from it. Looked up only.
+    /// Previous rank of each rank on the shortest routes from a source. Only looked up, never
+    /// iterated over.
     came: FxHashMap<u32, Vec<u32>>,
 }
 
@@ -28,7 +30,8 @@ impl RankWays<'_> {
         }
     }
 
-    /// The ranks from one to another, both included. A fabric is built only where there are ways between all.
+    /// Returns the ranks of a route, including both ends. Fabrics are built such that a route
+    /// always exists.
     pub(crate) fn way(&mut self, ends: [u32; 2]) -> Vec<u32> {
         if self.switch.joins(ends) {
             return ends.to_vec();
@@ -72,7 +75,7 @@ impl RankWays<'_> {
     }
 }
 
-/// The rank before each rank on shortest ways from one.
+/// Returns the previous rank of each rank on shortest routes from `from`.
 fn search(switch: &CircuitSwitch, from: u32) -> Vec<u32> {
     let mut came = vec![from; switch.ranks as usize];
     let mut is_seen = vec![false; switch.ranks as usize];

@@ -1,15 +1,18 @@
-//! Schedules on a grid of lightpaths: slots and ports.
+//! Placement of schedules on a grid of lightpaths: slots and ports.
 //!
-//! **Slots.** The transfers of a step between two ranks, either way, need one path. Pair of ranks by pair,
-//! in the order of the schedule, each takes the first slot of the step in which both have a port left: no
-//! more than ceil((2 d - 1) / k) slots where a rank has at most d partners. A ring takes two with one port,
-//! three if its length is odd, and one with two.
+//! **Slots.** The transfers of a step between two ranks, in both directions, need one lightpath. In
+//! the order of the schedule, each pair of ranks takes the first slot of the step in which both
+//! ranks have a free port. If a rank has at most d partners, the step takes at most ceil((2 d - 1)
+//! / k) slots. A ring of ranks takes two slots with one port (three if its length is odd) and one
+//! slot with two ports.
 //!
-//! **Ports.** Every rank keeps the paths that it used last. A pair that has a path uses it. Otherwise each
-//! of the two takes its lowest free port, or else the port that was used least recently, whose path goes:
-//! the port at that path's other end is then free. So a port changes its path only where the rank meets
-//! more than k others, and in any run of slots in which no rank meets more than k, no port that was used
-//! changes at all: what the run uses was used later than what it replaces.
+//! **Ports.** Every rank keeps the lightpaths that it used most recently. A pair of ranks that has
+//! a lightpath uses it. Otherwise each of the two ranks takes its lowest free port, or else its
+//! least recently used port, whose lightpath is released; the port at the other end of that
+//! lightpath is then free. Therefore a port changes its lightpath only if the rank meets more than
+//! k other ranks. In a run of slots in which no rank meets more than k other ranks, no port changes
+//! after its first use in the run, because the lightpaths of the run were used more recently than
+//! those that they replace.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,10 +27,10 @@ use opticoll_fabric::family::light_path_grid::{LightPathGrid, PortsLight};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
 
-/// Gives every transfer its slot and its ports.
+/// Assigns a slot and ports to every transfer.
 ///
 /// # Errors
-/// A transfer that does not join two of its ranks.
+/// A transfer does not go from one rank of the grid to another.
 pub fn assign_ports(
     schedule: Schedule,
     fabric: &Fabric,
@@ -66,7 +69,7 @@ pub fn assign_ports(
     Ok(plan)
 }
 
-/// The slot of each transfer, and the slots of each step.
+/// Returns the slot of each transfer, and the slots of each step.
 fn place(schedule: &Schedule, grid: &LightPathGrid) -> (Vec<u32>, Vec<Range<u32>>) {
     let mut slot_of = vec![0; schedule.len()];
     let mut step_slots = Vec::with_capacity(schedule.steps());
@@ -89,18 +92,18 @@ fn place(schedule: &Schedule, grid: &LightPathGrid) -> (Vec<u32>, Vec<Range<u32>
     (slot_of, step_slots)
 }
 
-/// The paths that every rank holds.
+/// Lightpaths that every rank holds.
 struct PathPorts {
     ports: u32,
     held: Ports<PathEnd>,
 }
 
-/// What is known of a path at one of its ends.
+/// State of a lightpath at one of its ends.
 #[derive(Clone, Copy, Default)]
 struct PathEnd {
-    /// The slot in which it was used last.
+    /// Slot of the last use.
     slot: u32,
-    /// The port of the other end.
+    /// Port at the other end.
     peer_port: usize,
 }
 
@@ -112,7 +115,7 @@ impl PathPorts {
         }
     }
 
-    /// The port of a rank for a path to another.
+    /// Describes the port that a rank needs for a lightpath to another rank.
     fn port(&self, (rank, peer): (u32, u32)) -> Port {
         Port {
             pool: rank.into(),
@@ -121,18 +124,20 @@ impl PathPorts {
         }
     }
 
-    /// Which port of a rank has the path to another, or takes it.
+    /// Returns the port of a rank that has the lightpath to another rank, or the port that such a
+    /// lightpath would take.
     fn take(&self, ends: (u32, u32)) -> TakenPort<PathEnd> {
         self.held.take(self.port(ends), |held| held.slot)
     }
 
-    /// The ports at both ends of a path that is there.
+    /// Returns the ports at both ends of an existing lightpath.
     fn of_path(&self, ends: (u32, u32)) -> (usize, usize) {
         let own = self.take(ends);
         (own.place, own.before.map_or(0, |(_, held)| held.peer_port))
     }
 
-    /// Holds the paths that a slot needs. Those that are there come first, so that none of them goes.
+    /// Sets up the lightpaths that a slot needs. Existing lightpaths are renewed first, so that
+    /// none of them is replaced.
     fn enter(&mut self, slot: u32, pairs: &[(u32, u32)]) {
         for &(one, other) in pairs {
             interrupt::check();
@@ -156,7 +161,8 @@ impl PathPorts {
         }
     }
 
-    /// A port of a rank for a new path to another; a path that it holds goes, at both ends.
+    /// Returns a port of a rank for a new lightpath. If the port holds a lightpath, frees the ports
+    /// at both of its ends.
     fn free(&mut self, ends: (u32, u32)) -> usize {
         let own = self.take(ends);
         if let Some((peer, held)) = own.before {

@@ -1,15 +1,16 @@
-//! Schedules on a passive star: slots and wavelengths.
+//! Placement of schedules on a passive star: slots and wavelengths.
 //!
-//! The same chunks from one rank are one light, whoever hears it. Light by light, each takes the first slot of its
-//! step in which a wavelength, a transmitter of its source and a receiver of each destination are free. They
-//! come piece by piece; of one piece by how far after its source their first destination is, then by source:
+//! Transfers of the same chunks from one rank share one light, which all of their destinations
+//! receive. Each light takes the first slot of its step in which a wavelength, a transmitter of its
+//! source and a receiver of each destination are free. Lights are ordered by piece, then by the
+//! distance from source to first destination, then by source:
 //!
-//! - An all_gather in one step has min(w, r) lights in every slot but the last, and all N where N - 1 <= r and
-//!   N <= w. It meets its bound where r >= w. Elsewhere ceil(N / r) slots are at most one more than
-//!   ceil((N - 1) / r).
-//! - An all_to_all in one step with t = r = 1 and w <= N has w lights in every slot but the last. With w = N a slot
-//!   has one distance for all sources; with w < N no two of w that follow one another have the same source or
-//!   destination.
+//! - An all_gather in one step has min(w, r) lights in every slot except the last, and all N lights
+//!   in one slot if N - 1 <= r and N <= w. The number of slots meets its lower bound if r >= w.
+//!   Otherwise ceil(N / r) slots exceed ceil((N - 1) / r) by at most one.
+//! - An all_to_all in one step with t = r = 1 and w <= N has w lights in every slot except the
+//!   last. With w = N, a slot has one distance for all sources. With w < N, no two of w consecutive
+//!   lights have the same source or destination.
 
 use crate::PlacementError;
 use crate::error::check_ends;
@@ -20,10 +21,10 @@ use opticoll_fabric::family::passive_star::{PassiveStar, StarLight};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
 
-/// Gives every transfer its slot and its wavelength.
+/// Assigns a slot and a wavelength to every transfer.
 ///
 /// # Errors
-/// A transfer that does not join two of its ranks.
+/// A transfer does not go from one rank of the star to another.
 pub fn place(
     schedule: Schedule,
     fabric: &Fabric,
@@ -36,7 +37,8 @@ pub fn place(
     let mut start = 0;
     for step in 0..plan.schedule.steps() {
         let ranks = star.ranks as usize;
-        // The wavelengths, then the transmitters of each rank, then its receivers.
+        // Wavelengths come first, then the transmitters of each rank, then the receivers of each
+        // rank.
         let mut units = vec![star.wavelengths];
         units.resize(1 + ranks, star.transmitters);
         units.resize(1 + 2 * ranks, star.receivers);
@@ -61,14 +63,14 @@ pub fn place(
     Ok(plan)
 }
 
-/// What one rank sends on a wavelength.
+/// Data that one rank sends on a wavelength in a slot.
 struct OneLight {
     source: u32,
     destinations: Vec<u32>,
     transfers: Vec<usize>,
 }
 
-/// The lights of a step in the order in which they are placed.
+/// Returns the lights of a step in the order of their placement.
 fn lights(schedule: &Schedule, step: usize, star: &PassiveStar) -> Vec<OneLight> {
     let mut keyed = Vec::with_capacity(schedule.step(step).len());
     for transfer in schedule.step(step) {
@@ -90,7 +92,7 @@ fn lights(schedule: &Schedule, step: usize, star: &PassiveStar) -> Vec<OneLight>
         lights.push((together[0].1, light));
     }
     lights.sort_by_key(|(after, light)| (*after, light.source));
-    // The first piece of each comes before the second of any.
+    // The first piece of every source and distance precedes the second piece of any.
     let mut pieces = Vec::with_capacity(lights.len());
     let mut piece = 0u32;
     for place in 0..lights.len() {

@@ -1,20 +1,21 @@
-//! A fibre, a wavelength and a slot for every routed transfer. An assignment never changes a path.
+//! Assignment of a fibre, a wavelength and a slot to every routed transfer. An assignment never
+//! changes a path.
 //!
-//! The transfers of a step are placed one after the other, each in the earliest slot of the step
-//! in which some channel (a wavelength of a fibre) is free on every link of its path and its two
-//! ranks have a port left; the named rule picks among the channels free in that slot. When all
-//! slots are full another one is opened: the number of slots is what was really needed.
+//! The transfers of a step are placed one after the other. Each transfer takes the earliest slot of
+//! the step in which a channel (a wavelength of a fibre) is free on every link of its path and its
+//! two ranks have free ports. The named assignment chooses among the channels that are free in this
+//! slot. If all slots are full, another slot is opened.
 //!
-//! | assignment | picks |
+//! | assignment | choice |
 //! |---|---|
-//! | `auto` | `optimal` where the step is a one-stage all-to-all, else `first_fit` |
-//! | `optimal` | the proved construction for one-stage all-to-all; refuses other steps |
+//! | `auto` | `optimal` if the step is a one-stage all-to-all, else `first_fit` |
+//! | `optimal` | the optimal construction for a one-stage all-to-all; refuses other steps |
 //! | `first_fit` | the lowest channel |
-//! | `best_fit` | the channel whose free gap around the path is the shortest |
+//! | `best_fit` | the channel with the shortest free gap around the path |
 //!
-//! Where a direction has an idle link, its paths are placed by their starting rank from that link on: then they are
-//! intervals, and first-fit by left end needs exactly as many wavelengths as the greatest load.
-//! Elsewhere the longest path comes first.
+//! If a direction has an idle link, its paths are placed in the order of their first link, counted
+//! from the idle link on. The paths are then intervals, and first fit by left end needs exactly as
+//! many wavelengths as the greatest load of a link. Otherwise the longest path comes first.
 
 mod converted;
 pub mod grid;
@@ -34,28 +35,29 @@ use opticoll_fabric::family::wdm_ring::{WdmLight, WdmRing};
 use opticoll_plan::plan::{Lightpath, NamedRoutes, Plan, Repetition};
 use opticoll_plan::schedule::Schedule;
 
-/// How wavelengths are assigned: which of the channels that are free on a path and in a slot is taken.
+/// Assignment of wavelengths: the rule that chooses among the channels that are free on a path in a
+/// slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Assignment {
-    /// The optimal construction for one-stage all-to-all where it applies, else first fit.
+    /// The optimal construction for a one-stage all-to-all if the step is one, else first fit.
     Auto,
-    /// The optimal construction for one-stage all-to-all only.
+    /// The optimal construction for a one-stage all-to-all only.
     Optimal,
-    /// The lowest.
+    /// The lowest channel.
     FirstFit,
-    /// The one with the shortest free gap.
+    /// The channel with the shortest free gap.
     BestFit,
 }
 
-/// The declaration of an assignment.
+/// Declaration of an assignment.
 pub struct AssignmentRecord {
-    /// As typed.
+    /// Name, as typed.
     pub name: &'static str,
-    /// One sentence.
+    /// Description in one sentence.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// Source of the assignment.
     pub citation: &'static str,
-    /// Which free channel it takes.
+    /// Rule for the choice of a channel.
     pub assignment: Assignment,
 }
 
@@ -89,10 +91,13 @@ pub const RECORDS: &[AssignmentRecord] = &[
 ];
 
 impl Assignment {
-    /// The assignment used where none is named.
+    /// Default assignment.
     pub const AUTO: Assignment = Assignment::Auto;
 
-    /// Reads the name of an assignment, such as `first_fit`.
+    /// Parses the name of an assignment, such as `first_fit`.
+    ///
+    /// # Errors
+    /// The name is unknown.
     pub fn parse(text: &str) -> Result<Assignment, PlacementError> {
         let mut records = RECORDS.iter();
         let record = records.find(|record| same_name(record.name, text));
@@ -105,10 +110,10 @@ impl Assignment {
     }
 }
 
-/// The plan of a schedule by the shortest arcs with a named assignment, such as `first_fit`.
+/// Places a schedule over the shortest arcs, with a named assignment such as `first_fit`.
 ///
 /// # Errors
-/// An unknown assignment, or a schedule that does not fit.
+/// The assignment is unknown, or the schedule does not fit.
 pub(crate) fn place_by_name(
     schedule: Schedule,
     fabric: &Fabric,
@@ -121,12 +126,13 @@ pub(crate) fn place_by_name(
     assign(schedule, light, fabric, assignment, algorithm)
 }
 
-/// Assigns fibres, wavelengths and slots, and so makes a schedule whose light has directions
-/// ([`crate::wdm_ring::route::shortest_arcs`]) into a plan.
+/// Assigns fibres, wavelengths and slots to a schedule. `light` gives the direction of each
+/// transfer ([`crate::wdm_ring::route::shortest_arcs`]).
 ///
 /// # Errors
-/// A transfer to its own source or to no rank, over a broken fibre or farther than light reaches, or
-/// [`Assignment::Optimal`] on other steps than one-stage all-to-alls.
+/// A transfer goes to its own source or to a rank that does not exist, crosses a broken fibre, or
+/// exceeds the reach of light; or a step is not a one-stage all-to-all, which
+/// [`Assignment::Optimal`] requires.
 pub fn assign(
     schedule: Schedule,
     mut light: Vec<Light>,
@@ -172,7 +178,8 @@ fn refused(problem: PlacementProblem, sentence: impl std::fmt::Display) -> Place
     PlacementError::new(problem, sentence)
 }
 
-/// Refuses a transfer that no direction of the ring takes, or not the one that was chosen.
+/// Creates the error of a transfer that crosses a broken fibre in the chosen direction, or in both
+/// directions.
 pub fn broken(transfer: usize, source: u32, destination: u32) -> PlacementError {
     let sentence = format!(
         "transfer {transfer} from rank {source} to {destination} would cross a broken fibre; its \
@@ -181,7 +188,7 @@ pub fn broken(transfer: usize, source: u32, destination: u32) -> PlacementError 
     refused(PlacementProblem::Unfit, sentence)
 }
 
-/// What the assignment of one step after the other shares.
+/// State that the assignments of all steps share.
 struct StepAssignment<'a> {
     schedule: &'a Schedule,
     ring: &'a WdmRing,
@@ -190,8 +197,8 @@ struct StepAssignment<'a> {
 }
 
 impl StepAssignment<'_> {
-    /// Assigns one step: gives light its channels, calls `put(transfer, slot of the step)` for each
-    /// transfer and returns how many slots they take.
+    /// Assigns channels and slots to one step: writes the light, calls `put(transfer, slot of the
+    /// step)` for each transfer, and returns the number of slots.
     fn assign(
         &mut self,
         step: usize,
@@ -264,7 +271,7 @@ impl StepAssignment<'_> {
     }
 }
 
-/// Places the arcs of a step in the order given; returns how many slots they take.
+/// Places the arcs of a step in the given order and returns the number of slots.
 fn place(
     grid: &mut ChannelOccupancy,
     assignment: Assignment,
@@ -291,8 +298,8 @@ fn place(
     grid.slots()
 }
 
-/// How many distinct wavelengths a plan lights anywhere. With converters: the greatest number of
-/// lightpaths on one fibre of one link in one slot.
+/// Returns the number of distinct wavelengths of a plan. With converters, returns the maximum
+/// number of lightpaths on one fibre of one link in one slot.
 pub(crate) fn wavelengths_used(plan: &Plan, ring: &WdmRing) -> u32 {
     if !ring.converters {
         return distinct_wavelengths(plan);
@@ -303,7 +310,7 @@ pub(crate) fn wavelengths_used(plan: &Plan, ring: &WdmRing) -> u32 {
     if !plan.repetition.is_pipelined() {
         return greatest_load(plan, ring);
     }
-    // Once all circuits are up.
+    // The stripes of a pipelined plan are all up at the same time.
     let mut together = plan.without_lightpaths();
     for row in 0..plan.len() {
         for stripe in 0..plan.repetition.stripes {
@@ -317,8 +324,9 @@ pub(crate) fn wavelengths_used(plan: &Plan, ring: &WdmRing) -> u32 {
     greatest_load(&together, ring)
 }
 
-/// The same where rows repeat by rotations: every link is crossed by as many copies of a row as it has links,
-/// those that leave the ranks below that number among them, as far as fibres go.
+/// Returns the maximum load of a rotation-symmetric plan. Every link is crossed by as many copies
+/// of a row as the row has links. The copies from ranks below that number occupy the same channels
+/// as these copies, up to the choice of the fibre.
 fn greatest_folded_load(plan: &Plan, ring: &WdmRing) -> u32 {
     let mut loads = BTreeMap::new();
     for row in 0..plan.len() {
@@ -334,7 +342,7 @@ fn greatest_folded_load(plan: &Plan, ring: &WdmRing) -> u32 {
     loads.into_values().max().unwrap_or(0)
 }
 
-/// The greatest number of lightpaths on one fibre of one link in one slot.
+/// Returns the maximum number of lightpaths on one fibre of one link in one slot.
 fn greatest_load(plan: &Plan, ring: &WdmRing) -> u32 {
     let place = |index: &usize| {
         let light = WdmLight::from(plan.light[*index]);

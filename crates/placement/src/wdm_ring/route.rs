@@ -1,15 +1,15 @@
-//! Which way around: a direction for every transfer. A route never changes which data moves.
+//! Routes around the ring: a direction for every transfer. A route never changes which data moves.
 //!
-//! Transfers take the shorter arc. Antipodal ones (distance N/2) have two: they go in couples
-//! (u to v with v to u), and the couples of a step, by their lower rank, go alternately clockwise
-//! and counter-clockwise, so that both directions carry the same. All clockwise would load that
-//! direction n^2/8 + n/4 in a one-stage all-to-all, instead of n^2/8.
+//! Transfers take the shorter arc. Antipodal transfers (distance N/2) have two arcs of equal
+//! length. They form couples (u to v with v to u), and the couples of a step, ordered by their
+//! lower rank, alternate between clockwise and counter-clockwise, so that both directions have the
+//! same load. In a one-stage all-to-all of n ranks, the load is n^2/8 lightpaths per link; with all
+//! antipodal transfers clockwise, the load would be n^2/8 + n/4.
 //!
-//! A one-stage all-to-all among members that are not evenly spaced may load some link with more than
-//! the least possible that way. Where the circles of `all_to_all` load links less, the step takes
-//! those.
+//! The shorter arcs of a one-stage all-to-all among unevenly spaced members may exceed the least
+//! possible load. If the circles of [`all_to_all`] have a lower load, the step uses the circles.
 //!
-//! A transfer that would cross a broken link goes the other way, where that is whole.
+//! A transfer that would cross a broken link takes the other direction if that one is intact.
 //!
 //! ```
 //! use opticoll_fabric::family::wdm_ring::Direction;
@@ -27,21 +27,22 @@ use opticoll_fabric::fabric::Light;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll_plan::schedule::{Schedule, StepColumns};
 
-/// A path on one direction's circle of links: `first, first + 1, ...` modulo N, `hops` links. On
-/// the clockwise circle link i starts at rank i; on the counter-clockwise circle it ends there.
-/// Either way, link i lies between ranks i and i + 1.
+/// Path on the circle of links of one direction: the links `first, first + 1, ...` modulo N, `hops`
+/// links in total. Link i lies between ranks i and i + 1: the clockwise link i starts at rank i,
+/// the counter-clockwise link i ends at rank i.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arc {
-    /// The way around.
+    /// Direction of the path.
     pub direction: Direction,
-    /// The first link.
+    /// First link.
     pub first: u32,
-    /// The number of links.
+    /// Number of links.
     pub hops: u32,
 }
 
 impl Arc {
-    /// The path from `source` to `destination`; `None` if they are one rank or none of the ring.
+    /// Returns the path from `source` to `destination`, or `None` if they are equal or not ranks of
+    /// the ring.
     pub fn new(ring: &WdmRing, source: u32, destination: u32, direction: Direction) -> Option<Arc> {
         if source == destination || source >= ring.ranks || destination >= ring.ranks {
             return None;
@@ -58,7 +59,7 @@ impl Arc {
     }
 }
 
-/// How many arcs of a direction cross each link of its circle.
+/// Returns the number of arcs of a direction that cross each link of its circle.
 pub fn loads(direction: Direction, arcs: &[Arc], ranks: u32) -> Vec<u32> {
     let mut change = vec![0u32; ranks as usize + 1];
     for arc in arcs.iter().filter(|arc| arc.direction == direction) {
@@ -79,8 +80,8 @@ pub fn loads(direction: Direction, arcs: &[Arc], ranks: u32) -> Vec<u32> {
     change
 }
 
-/// The way of the shorter arc from `source` to `destination` on a ring of `ranks` ranks; `None`
-/// where both are equally long.
+/// Returns the direction of the shorter arc from `source` to `destination` on a ring of `ranks`
+/// ranks, or `None` if both arcs are equally long.
 pub fn shorter_way(source: u32, destination: u32, ranks: u32) -> Option<Direction> {
     let clockwise = if destination >= source {
         destination - source
@@ -94,9 +95,9 @@ pub fn shorter_way(source: u32, destination: u32, ranks: u32) -> Option<Directio
     }
 }
 
-/// Light that has a direction for every transfer of the schedule, and no channel yet: the shorter arc,
-/// antipodal couples balanced. A transfer to or from no rank of the ring goes clockwise; the assignment
-/// refuses it.
+/// Returns light with a direction for every transfer of the schedule, and without a channel: the
+/// shorter arc, with antipodal couples balanced. A transfer from or to a rank that does not exist
+/// gets the clockwise direction; the assignment refuses it.
 pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Light> {
     let mut light = Vec::with_capacity(schedule.len());
     let (mut directions, mut antipodal) = (Vec::new(), Vec::new());
@@ -129,7 +130,7 @@ pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Light> {
     light
 }
 
-/// Turns the transfers that would cross a broken link, where the other way is whole.
+/// Reverses the transfers that would cross a broken link, if the other direction is intact.
 fn avoid(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
     for ((source, destination), direction) in step.ends().zip(directions) {
         interrupt::check();
@@ -143,12 +144,12 @@ fn avoid(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
     }
 }
 
-/// Takes the circles of an all-to-all for a step that is one, where they load links less.
+/// Routes a one-stage all-to-all over the circles of the construction if their load is lower.
 fn relieve(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
     let Some(groups) = all_to_all::groups(step, ring.ranks) else {
         return;
     };
-    // Several all-to-alls side by side have segments of their own to stay on.
+    // Several concurrent all-to-alls keep to the segments of the ring that their shorter arcs use.
     let [group] = &groups[..] else {
         return;
     };
@@ -185,7 +186,7 @@ fn greatest_load(step: StepColumns<'_>, ring: &WdmRing, directions: &[Direction]
     of_both[0].max(of_both[1])
 }
 
-/// Sends the couples among the antipodal transfers of one step alternately both ways.
+/// Sends the couples among the antipodal transfers of a step alternately in both directions.
 fn balance(antipodal: &mut [usize], step: StepColumns<'_>, directions: &mut [Direction]) {
     let source = |index: usize| step.source()[index];
     let lower = |index: usize| source(index).min(step.destination()[index]);

@@ -1,18 +1,19 @@
-//! Schedules on a switch grid: hops, slots and wavelengths.
+//! Placement of schedules on a switch grid: hops, slots and wavelengths.
 //!
-//! **Slots.** The transfers of a step from one rank to another are one message; all its hops are
-//! bursts, each of which needs the transmitter of its sender and the receiver of its receiver, alone,
-//! for a slot. Message by message, in the order of (destination - source) modulo N, each hop takes the
-//! first slot after the one before it in which both are free: greedy scheduling of an open shop. Of
-//! two ways over different corners the one that ends earlier is taken. A step in which every rank sends
-//! once and receives once in each plane takes one slot.
+//! **Slots.** The transfers of a step from one rank to another form one message. Each hop of a
+//! message is a burst, which needs the transmitter of its sender and the receiver of its receiver
+//! exclusively for a slot. In the order of (destination - source) modulo N, each hop of a message
+//! takes the first slot after its previous hop in which both are free: greedy scheduling of an open
+//! shop. Of two routes over different corners, the route that ends earlier is chosen. A step in
+//! which every rank sends once and receives once in each plane takes one slot.
 //!
-//! **Wavelengths.** The switches are set once, for all slots. By a formula (`xor`, `cyclic`) the
-//! wavelength follows from the two ports. Otherwise the circuits that the plan uses in a switch, each
-//! counted once, are the edges of a bipartite graph of input and output ports; a proper colouring of
-//! its edges gives every input port one output per wavelength, and every output port one input. As
-//! many colours as the greatest degree suffice (Koenig 1916): edge by edge, a colour that is free at one
-//! end is made free at the other by exchanging two colours along an alternating path.
+//! **Wavelengths.** The switches are set once, for all slots. With the formulas `xor` and `cyclic`,
+//! the two ports determine the wavelength. Otherwise the circuits that the plan uses in a switch,
+//! each counted once, are the edges of a bipartite graph of input and output ports. A proper
+//! colouring of its edges gives every input port one output per wavelength, and every output port
+//! one input per wavelength. The number of colours is the greatest degree (Koenig 1916): for each
+//! edge, a colour that is free at one end is made free at the other end by an exchange of two
+//! colours along an alternating path.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -30,7 +31,7 @@ fn unfit(sentence: String) -> PlacementError {
     PlacementError::new(PlacementProblem::Unfit, sentence)
 }
 
-/// A burst that has a slot of its step, but no wavelength yet.
+/// Burst that has a slot of its step, but no wavelength yet.
 #[derive(Clone, Copy)]
 struct SlottedBurst {
     from: u32,
@@ -39,13 +40,13 @@ struct SlottedBurst {
     slot: u32,
 }
 
-/// What a transfer takes while it is placed: its bursts, their ports and circuits.
+/// Memory in bytes per transfer during the placement: its bursts, their ports and circuits.
 const BYTES_PER_TRANSFER: u64 = 215;
 
-/// Gives every transfer its hops, slots and wavelengths.
+/// Assigns hops, slots and wavelengths to every transfer.
 ///
 /// # Errors
-/// Ranks that nothing joins, or wavelengths that the plan or the laser lacks.
+/// Two ranks have no working route, or the wavelength plan or the laser lacks a wavelength.
 pub fn assign_on_grid(
     schedule: Schedule,
     fabric: &Fabric,
@@ -81,7 +82,7 @@ pub fn assign_on_grid(
     Ok(plan)
 }
 
-/// Bursts, those of each transfer (first and number), and the slots of each step.
+/// Bursts, the bursts of each transfer (first and number), and the slots of each step.
 type PlacedBursts = (
     Vec<SlottedBurst>,
     Vec<(usize, usize)>,
@@ -128,7 +129,7 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementE
                 of_transfer[transfer] = (first, bursts.len() - first);
             }
         }
-        // A step without transfers keeps a slot, as on fabrics without light.
+        // An empty step takes a slot, as on fabrics without light.
         let end = start + ports.clear().max(1);
         step_slots.push(start..end);
         start = end;
@@ -136,9 +137,9 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementE
     Ok((bursts, of_transfer, step_slots))
 }
 
-/// Which slots of a step transmitters and receivers are busy in, a bit each.
+/// Slots of a step in which transmitters and receivers are busy, one bit per slot.
 struct FreeTransceivers {
-    /// Per rank: transmitters to row and column, then receivers.
+    /// Busy slots of each rank: transmitters of row and column, then receivers of row and column.
     busy: Vec<[Vec<u64>; 4]>,
     touched: Vec<u32>,
     slots: u32,
@@ -153,7 +154,7 @@ impl FreeTransceivers {
         }
     }
 
-    /// The earliest slots for the hops of a way.
+    /// Returns the earliest bursts for the hops of a route.
     fn slots_for(&self, source: u32, path: &[Leg]) -> Vec<SlottedBurst> {
         let mut from = source;
         let mut least = 0;
@@ -195,7 +196,7 @@ impl FreeTransceivers {
         self.slots = self.slots.max(burst.slot + 1);
     }
 
-    /// Frees everything; returns how many slots were in use.
+    /// Frees all transmitters and receivers. Returns the number of slots that were in use.
     fn clear(&mut self) -> u32 {
         for rank in self.touched.drain(..) {
             self.busy[rank as usize].iter_mut().for_each(Vec::clear);
@@ -204,11 +205,11 @@ impl FreeTransceivers {
     }
 }
 
-/// The wavelength of every circuit.
+/// Wavelength of every circuit.
 enum Wavelengths {
-    /// By the formula of the grid's plan.
+    /// The formula of the grid's wavelength plan.
     Formula,
-    /// By plane, switch, input and output.
+    /// The colour of each circuit (plane, switch, input, output).
     Coloured(FxHashMap<(Plane, u32, u32, u32), u32>),
 }
 
@@ -291,8 +292,8 @@ fn colour(grid: &WssGrid, bursts: &[SlottedBurst]) -> FxHashMap<(Plane, u32, u32
 
 const NONE: u32 = u32::MAX;
 
-/// A proper colouring of the edges of a bipartite graph with as many colours as the greatest degree.
-/// Ends are numbered below `ports` on either side.
+/// Returns a proper colouring of the edges of a bipartite graph, in which the number of colours is
+/// the greatest degree. Vertices are numbered below `ports` on either side.
 pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
     let mut degree = vec![0usize; 2 * ports];
     for &(input, output) in edges {
@@ -300,7 +301,7 @@ pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
         degree[ports + output as usize] += 1;
     }
     let colours = degree.into_iter().max().unwrap_or(0);
-    // The edge of each colour at each vertex; outputs follow the inputs.
+    // Edge of each colour at each vertex; outputs follow inputs.
     let mut edge_at = vec![NONE; 2 * ports * colours];
     let mut colour_of = vec![NONE; edges.len()];
     let free_at = |edge_at: &[u32], vertex: usize| {
@@ -313,8 +314,9 @@ pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
         let at_input = free_at(&edge_at, input);
         let at_output = free_at(&edge_at, output);
         if edge_at[output * colours + at_input] != NONE {
-            // Along the path from the output on, edges of the two colours alternate. It never comes
-            // to the input, where `at_input` is free. Exchanged, they leave `at_input` free here.
+            // Edges of the two colours alternate on the path that starts at the output. The path
+            // never reaches the input, where `at_input` is free. After the exchange, `at_input` is
+            // free at the output.
             let mut path = Vec::new();
             let (mut vertex, mut colour) = (output, at_input);
             loop {

@@ -1,25 +1,26 @@
-//! Paths through a switch grid: which transceivers carry a transfer, over which ranks.
+//! Routes through a switch grid: the transceivers and ranks that carry a transfer.
 //!
-//! Ranks of one row or one column are one hop apart, through the switch that they share. Any other
-//! two are two hops apart, by way of either of the two corners that complete their rectangle: along
-//! the row first, or along the column first. Where a corner is not allocated or a transceiver is dead,
-//! the path is a shortest one over those that work, found breadth first; of equally short ones that
-//! over ranks of the lowest numbers.
+//! Ranks of one row or one column are one hop apart, through the switch that they share. Other
+//! ranks are two hops apart, over either of the two corners that complete their rectangle: along
+//! the row first, or along the column first. If both corners are not allocated or have dead
+//! transceivers, the route is a shortest route over working transceivers, found by breadth-first
+//! search; among equally short routes, the one over the lowest ranks.
 
 use opticoll_base::graph;
 use opticoll_fabric::fabric::Plane;
 use opticoll_fabric::family::wss_grid::WssGrid;
 
-/// One hop: the transceiver that sends, and the rank that receives in the same plane.
+/// Hop: the plane of the transceiver that sends, and the rank that receives in the same plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Leg {
-    /// The plane in which the light goes.
+    /// Plane of the light.
     pub(crate) plane: Plane,
-    /// The rank that receives it.
+    /// Rank that receives the light.
     pub(crate) to: u32,
 }
 
-/// The shortest paths between two ranks: one, or one over each corner; none where nothing joins them.
+/// Returns the shortest routes between two ranks: the direct one, one over each working corner, or
+/// one around dead parts; none if no route exists.
 pub(crate) fn shortest_paths(grid: &WssGrid, source: u32, destination: u32) -> Vec<Vec<Leg>> {
     let works = |rank, plane| grid.works(rank, plane);
     if let Some(plane) = grid.shared_plane(source, destination)
@@ -57,7 +58,7 @@ pub(crate) fn shortest_paths(grid: &WssGrid, source: u32, destination: u32) -> V
     found
 }
 
-/// A way of the fewest hops over what works.
+/// Returns a route with the fewest hops over working transceivers.
 fn around(grid: &WssGrid, source: u32, destination: u32) -> Option<Vec<Leg>> {
     let beside = |here: u32| {
         let (row, column) = grid.place(here);

@@ -1,13 +1,14 @@
-//! How the slow switches of a grid are set for a plan.
+//! Settings of a grid's slow switches for a plan.
 
 use opticoll_fabric::fabric::Plane;
 use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::wss_grid::{Configuration, SwitchSetting, TunedLight};
 use opticoll_plan::plan::Plan;
 
-/// The settings that the hops of a plan need, for each input port and wavelength one output port; none on other
-/// fabrics than a grid of tunable circuits. Whether they can all be had at once is the verifier's business: of
-/// two for one input and wavelength the first is taken.
+/// Returns the settings that the hops of a plan need: one output port for each input port and
+/// wavelength. Returns no settings on fabrics other than `wss_grid`. The verifier checks whether
+/// the settings are possible at the same time; if two have the same input and wavelength, this
+/// function keeps the one with the lower output.
 pub fn configuration(plan: &Plan) -> Configuration {
     let Some(CircuitMachine::WssGrid(grid)) = plan.fabric.circuit_machine() else {
         return Configuration::default();

@@ -1,5 +1,6 @@
-//! Messages over circuits, slot by slot: one takes latency + bytes / rate for each circuit, and the start-up once; beside the switch, the
-//! latency there and bytes / rate.
+//! Circuits of the switch: a message takes latency + bytes / rate for each circuit, plus the
+//! startup once. On the network beside the switch, a message takes the latency of this network +
+//! bytes / rate.
 
 use super::{CircuitSwitch, FirstSetting, Forwarding, LIGHT, SwitchedLight};
 use crate::fabric::Transmission;
@@ -24,7 +25,8 @@ impl Circuits for CircuitSwitch {
         ]
     }
 
-    /// Ports out: a row for each port of a rank, the last for those beside the switch where there are any.
+    /// Returns one line per output port: row i has port i of every rank. The last row has the ports
+    /// to the network beside the switch, if there is one.
     fn lines(&self) -> Lines {
         Lines {
             shape: [
@@ -41,7 +43,7 @@ impl Circuits for CircuitSwitch {
         Transmission::at(self.rate)
     }
 
-    /// At the rate of the slower of its two ports.
+    /// Returns the time model at the lower rate of the circuit's two ports.
     fn transmission_of(&self, hop: &Hop) -> Transmission {
         let light = SwitchedLight::from(hop.light);
         let out = self.rate_of(hop.from, light.source_port.into());
@@ -114,7 +116,7 @@ impl Circuits for CircuitSwitch {
         Ok(())
     }
 
-    /// A port out and a port in, each by its number.
+    /// Assigns the output port and the input port that the light names.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let light = SwitchedLight::from(hop.light);

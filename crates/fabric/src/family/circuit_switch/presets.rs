@@ -1,4 +1,4 @@
-//! Circuit switches that were built or proposed, with the source of each value.
+//! Presets: circuit switches that were built or proposed, with the source of each value.
 
 use crate::fabric::PresetRecord;
 

@@ -1,9 +1,11 @@
-//! Which ranks each switch of a plane joins, and which ports are dead.
+//! Ranks that each switch of a plane joins, and dead ports.
 //!
-//! **Switches with few ports.** A switch that joins k of n ranks is one of several of its plane. Numbers of ranks are
-//! written to base k, with D digits; on plane p the ranks that differ in digit p modulo D alone are on one switch: for D = 2
-//! rows, then columns, then rows again. D planes reach all ranks, for digit after digit can be changed: down to zeros, from the
-//! highest on, and up to the other rank, from the lowest on, without passing a number of n or more.
+//! **Switches with few ports.** If a switch joins only k of n ranks, a plane consists of several
+//! switches. The number of a rank has D digits in base k. On plane p, a switch joins the ranks that
+//! differ only in digit p modulo D: for D = 2, planes alternate between rows and columns of ranks.
+//! D planes connect all ranks, because a route can change one digit after another without reaching
+//! a number of n or more: first to zeros, from the highest digit down, then to the digits of the
+//! destination, from the lowest digit up.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,12 +19,12 @@ use opticoll_base::names::{plural, shown};
 use opticoll_base::spec::{Spec, SpecError, whole};
 use opticoll_base::units::Rate;
 
-/// A port of a rank; written `3.0`.
+/// Port of a rank, written `3.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RankPort {
-    /// The rank.
+    /// Number of the rank.
     pub rank: u32,
-    /// Its port.
+    /// Number of the port.
     pub port: u32,
 }
 
@@ -32,7 +34,7 @@ impl fmt::Display for RankPort {
     }
 }
 
-/// The dead ports of a specification, such as `3.0+5.1`, in order and once each.
+/// Parses the option `dead_ports`, such as `3.0+5.1`: sorted and without duplicates.
 pub(super) fn read_dead_ports(
     spec: &Spec,
     ranks: u32,
@@ -49,7 +51,7 @@ pub(super) fn read_dead_ports(
     Ok(dead)
 }
 
-/// A port such as `3.0`, named by an option.
+/// Parses a port such as `3.0` in the value of an option.
 fn read_port(
     spec: &Spec,
     option: &str,
@@ -70,7 +72,7 @@ fn read_port(
     })
 }
 
-/// The slower ports of a specification, such as `3.0@100Gb/s+5.1@50Gb/s`, in order.
+/// Parses the option `degraded`, such as `3.0@100Gb/s+5.1@50Gb/s`, sorted by port.
 pub(super) fn read_degraded(
     spec: &Spec,
     counts: (u32, u32),
@@ -82,33 +84,34 @@ pub(super) fn read_degraded(
     Ok(part::slowest_first(slower))
 }
 
-/// The slower ports as a specification writes them.
+/// Formats slower ports such that [`read_degraded`] parses them.
 pub(super) fn print_degraded(degraded: &[(RankPort, Rate)]) -> String {
     part::joined(degraded, |(port, rate)| format!("{port}@{rate}"))
 }
 
-/// The dead ports as a specification writes them.
+/// Formats dead ports such that [`read_dead_ports`] parses them.
 pub(super) fn print_dead_ports(dead: &[RankPort]) -> String {
     part::joined(dead, RankPort::to_string)
 }
 
 impl CircuitSwitch {
-    /// Ports of a rank on each plane.
+    /// Returns the number of ports of a rank on each plane.
     pub fn ports_of_plane(&self) -> u32 {
         self.ports / self.planes
     }
 
-    /// The ranks that a switch joins at most, k.
+    /// Returns the maximum number of ranks that a switch joins, k.
     pub fn ranks_of_switch(&self) -> u32 {
         (self.switch_ports / self.ports_of_plane()).clamp(1, self.ranks)
     }
 
-    /// Whether each plane is one switch.
+    /// Returns whether each plane is one switch.
     pub fn is_one_switch(&self) -> bool {
         self.ranks_of_switch() == self.ranks
     }
 
-    /// Digits of the numbers of ranks to the base of the ranks of a switch, D; 1 or more.
+    /// Returns the number of digits D >= 1 of the numbers of ranks, in the base of
+    /// [`CircuitSwitch::ranks_of_switch`].
     pub fn digits(&self) -> u32 {
         let base = self.ranks_of_switch().max(2);
         let mut digits = 1;
@@ -120,12 +123,13 @@ impl CircuitSwitch {
         digits
     }
 
-    /// What a step of the digit of a plane adds to the number of a rank.
+    /// Returns the difference between the numbers of two ranks whose digit for this plane differs
+    /// by 1.
     fn digit_step(&self, plane: u32) -> u32 {
         self.ranks_of_switch().pow(plane % self.digits())
     }
 
-    /// The lowest rank on the switch of a rank on a plane.
+    /// Returns the lowest rank on the switch that joins `rank` on a plane.
     pub fn lowest_on_switch(&self, plane: u32, rank: u32) -> u32 {
         if self.is_one_switch() {
             return 0;
@@ -134,7 +138,7 @@ impl CircuitSwitch {
         rank - rank / step % self.ranks_of_switch() * step
     }
 
-    /// All ranks on the switch of a rank on a plane, in order.
+    /// Returns all ranks on the switch that joins `rank` on a plane, in order.
     pub fn ranks_on_switch(&self, plane: u32, rank: u32) -> impl Iterator<Item = u32> + use<> {
         let step = match self.is_one_switch() {
             true => 1,
@@ -148,25 +152,26 @@ impl CircuitSwitch {
             .map(|rank| rank as u32)
     }
 
-    /// A number for the switch to which a port of a rank leads: several of one plane differ.
+    /// Returns a number that identifies the switch at a port of a rank. Different switches have
+    /// different numbers.
     pub(super) fn switch_number(&self, rank: u32, port: u32) -> u32 {
         let plane = port / self.ports_of_plane();
         plane * self.ranks + self.lowest_on_switch(plane, rank)
     }
 
-    /// Bits per second of a rank beside the switch.
+    /// Returns the rate in bits per second of a rank on the network beside the switch.
     pub fn bits_beside(&self) -> u128 {
         let rate = self.beside_rate.map(|rate| rate.bits_per_second());
         rate.unwrap_or(0).into()
     }
 
-    /// Whether a port of a rank works.
+    /// Returns whether a port of a rank works.
     pub fn is_alive(&self, rank: u32, port: u32) -> bool {
         let one = RankPort { rank, port };
         self.dead_ports.is_empty() || self.dead_ports.binary_search(&one).is_err()
     }
 
-    /// How many ports of a rank among some work.
+    /// Returns the number of working ports of a rank in a range.
     fn alive_among(&self, rank: u32, ports: std::ops::Range<u32>) -> u32 {
         let before = |port: u32| {
             let end = RankPort { rank, port };
@@ -175,19 +180,19 @@ impl CircuitSwitch {
         ports.end - ports.start - (before(ports.end) - before(ports.start))
     }
 
-    /// How many ports of a rank work.
+    /// Returns the number of working ports of a rank.
     pub fn ports_alive(&self, rank: u32) -> u32 {
         self.alive_among(rank, 0..self.ports)
     }
 
-    /// The rate of a port that works.
+    /// Returns the rate of a working port.
     pub fn rate_of(&self, rank: u32, port: u32) -> Rate {
         let one = RankPort { rank, port };
         let slower = self.degraded.binary_search_by_key(&one, |(port, _)| *port);
         slower.map_or(self.rate, |place| self.degraded[place].1)
     }
 
-    /// Bits per second of all ports of a rank that work.
+    /// Returns the sum of the rates, in bits per second, of all working ports of a rank.
     pub fn bits_of_ports(&self, rank: u32) -> u128 {
         let lowest = RankPort { rank, port: 0 };
         let first = self.degraded.partition_point(|(port, _)| *port < lowest);
@@ -201,8 +206,8 @@ impl CircuitSwitch {
         full * u128::from(self.ports_alive(rank)) - lost
     }
 
-    /// The switch as if no port were slower, and without the slower ports, where circuits still lead from each rank to each
-    /// other; none where no port is slower.
+    /// Returns the switch with all ports at the full rate and, if circuits still connect all ranks,
+    /// the switch without its slower ports. Returns no switches if no port is slower.
     pub(super) fn undegraded_switches(&self) -> Vec<CircuitSwitch> {
         if self.degraded.is_empty() {
             return Vec::new();
@@ -220,20 +225,20 @@ impl CircuitSwitch {
             .collect()
     }
 
-    /// How many ports of a rank on a plane work.
+    /// Returns the number of working ports of a rank on a plane.
     pub fn ports_alive_on(&self, plane: u32, rank: u32) -> u32 {
         let own = self.ports_of_plane();
         self.alive_among(rank, plane * own..(plane + 1) * own)
     }
 
-    /// Whether a switch of a plane can join a rank to another.
+    /// Returns whether a switch of a plane can join a rank to another rank.
     pub fn joins_on(&self, plane: u32, [from, to]: [u32; 2]) -> bool {
         self.lowest_on_switch(plane, from) == self.lowest_on_switch(plane, to)
             && self.ports_alive_on(plane, from) > 0
             && self.ports_alive_on(plane, to) > 0
     }
 
-    /// Whether some switch can join a rank to another.
+    /// Returns whether any switch can join a rank to another rank.
     pub fn joins(&self, ends: [u32; 2]) -> bool {
         if self.is_one_switch() && self.dead_ports.is_empty() {
             return true;
@@ -241,12 +246,12 @@ impl CircuitSwitch {
         (0..self.planes).any(|plane| self.joins_on(plane, ends))
     }
 
-    /// The lowest rank that no circuits lead to from rank 0, over however many ranks.
+    /// Returns the lowest rank that rank 0 cannot reach over circuits, not even by relays.
     fn stranded(&self) -> Option<u32> {
         let mut is_reached = vec![false; self.ranks as usize];
         is_reached[0] = true;
         let mut open = VecDeque::from([0]);
-        // Looked up only.
+        // Only looked up, never iterated over.
         let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
         while let Some(rank) = open.pop_front() {
             interrupt::check();
@@ -267,10 +272,10 @@ impl CircuitSwitch {
         stranded.map(|rank| rank as u32)
     }
 
-    /// Whether circuits lead from each rank to each other, over however many ranks.
+    /// Checks that circuits connect all ranks, possibly by relays.
     ///
     /// # Errors
-    /// Switches with too few ports, or ranks that have no way to another because ports are dead.
+    /// The switches have too few ports, or dead ports cut a rank off.
     pub(super) fn reaches_all(&self, spec: &Spec) -> Result<(), FabricError> {
         if self.ranks == 1 {
             return Ok(());
@@ -300,7 +305,7 @@ impl CircuitSwitch {
         Err(spec.refuse("dead_ports", rule).into())
     }
 
-    /// Planes, with the switches of each and the ports that they need.
+    /// Describes the planes, the switches of each plane, and the ports that each switch needs.
     pub(super) fn switch_words(&self) -> String {
         let all = u64::from(self.ranks);
         let of_plane = |plane: u32| match self.is_one_switch() {

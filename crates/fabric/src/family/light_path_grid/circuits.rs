@@ -1,4 +1,4 @@
-//! Messages over lightpaths, slot by slot: they take latency + bytes / rate.
+//! Circuits of the lightpath grid: a message takes latency + bytes / rate.
 
 use super::{LIGHT, LightPathGrid, PortsLight};
 use crate::fabric::Transmission;
@@ -22,7 +22,7 @@ impl Circuits for LightPathGrid {
         ]
     }
 
-    /// Ports: a row for each port of a rank.
+    /// Returns one line per port of each rank: row i has port i of every rank.
     fn lines(&self) -> Lines {
         Lines {
             shape: [("port", self.ports), ("rank", self.ranks)],
@@ -82,7 +82,7 @@ impl Circuits for LightPathGrid {
         Ok(())
     }
 
-    /// A port sends and receives.
+    /// Assigns the ports that the light names. A port both sends and receives.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let light = PortsLight::from(hop.light);

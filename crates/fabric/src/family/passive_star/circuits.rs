@@ -1,4 +1,5 @@
-//! What a rank sends on a wavelength, slot by slot: it takes latency + bytes / rate at every rank that hears it.
+//! Circuits of the passive star: a transfer takes latency + bytes / rate at every rank that
+//! receives its wavelength.
 
 use super::{LIGHT, PassiveStar, StarLight};
 use crate::fabric::Transmission;
@@ -26,7 +27,7 @@ impl Circuits for PassiveStar {
         ]
     }
 
-    /// A row for each wavelength; what is sent on it passes the one coupler.
+    /// Returns one row per wavelength, with the coupler as its only line.
     fn lines(&self) -> Lines {
         Lines {
             shape: [("wavelength", self.wavelengths), ("coupler", 1)],
@@ -44,7 +45,7 @@ impl Circuits for PassiveStar {
         Ok(self.latency)
     }
 
-    /// Whoever hears the same chunks on one wavelength hears one light.
+    /// Returns that transfers of the same chunks on one wavelength share light.
     fn sharing(&self) -> LightSharing {
         LightSharing::Tree { light: u32::MAX }
     }
@@ -77,7 +78,8 @@ impl Circuits for PassiveStar {
         Ok(())
     }
 
-    /// Any transmitter of the source and any receiver of the destination, on the wavelength.
+    /// Assigns any transmitter of the source and any receiver of the destination, tuned to the
+    /// wavelength.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let wavelength = StarLight::from(hop.light).wavelength;

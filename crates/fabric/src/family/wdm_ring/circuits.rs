@@ -1,5 +1,5 @@
-//! Lightpaths around the ring, slot by slot: they take propagation times the links between nodes beside the time of
-//! their bytes with conversion (`fabric/transmission`).
+//! Circuits of the WDM ring: the time of a lightpath is the propagation delay of its links between
+//! nodes plus the time of its bytes with conversion ([`Transmission`]).
 
 use super::{CONVERTED, Direction, LIGHT, WdmLight, WdmRing};
 use crate::fabric::circuits::{
@@ -42,14 +42,15 @@ impl Circuits for WdmRing {
             ("free", Charge::Never),
             ("per_port", Charge::ChangedPort),
         ];
-        // With converters a lightpath has no wavelength of its own that a port would be set to.
+        // With converters, a lightpath has no single wavelength to which a port could be tuned.
         match self.converters {
             true => &policies[..3],
             false => policies,
         }
     }
 
-    /// Row 0 clockwise, row 1 counter-clockwise; line i of a row is the link that starts at rank i.
+    /// Returns two rows: row 0 for clockwise links, row 1 for counter-clockwise links. Line i of a
+    /// row is the link that starts at rank i.
     fn lines(&self) -> Lines {
         Lines {
             shape: [("direction", 2), ("rank", self.ranks)],
@@ -134,7 +135,8 @@ impl Circuits for WdmRing {
                 return absent("its channel does not exist");
             }
             let links = self.hops(from, to, light.direction);
-            // Counter-clockwise the links start at the ranks after the destination, up to the source.
+            // The counter-clockwise links of the lightpath start at the ranks after the
+            // destination, up to the source.
             let (row, first) = match light.direction {
                 Direction::Clockwise => (0, from),
                 Direction::CounterClockwise if to + 1 == self.ranks => (self.ranks, 0),
@@ -151,8 +153,8 @@ impl Circuits for WdmRing {
         Ok(())
     }
 
-    /// A transmitter or receiver is the ring resonator of one channel of a rank, unless ports are limited:
-    /// then a rank has that many that can be tuned to any.
+    /// Assigns the ring resonators for the lightpath's channel at both ends. If the ring limits the
+    /// ports of a rank, assigns any of these ports instead, which can be tuned to any channel.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         let channels = self.fibres * self.wavelengths;
         tunings.extend(hops.iter().map(|hop| {
@@ -161,7 +163,8 @@ impl Circuits for WdmRing {
             let tuned = u64::from(light.direction as u32 * channels + channel);
             let port = |rank: u32, end: u64, other: u32| {
                 let ports = u64::from(rank) << 1 | end;
-                // Their numbers follow one another, but for those of light that changes its wavelength on the way.
+                // Resonators have consecutive numbers, except those for light that changes its
+                // wavelength.
                 let resonator = match channel < channels {
                     true => ports * 2 * u64::from(channels) + tuned,
                     false => 1 << 63 | ports << 32 | tuned,

@@ -1,14 +1,15 @@
-//! What of a ring is out of order: links that are cut, and wavelengths that nobody can use.
+//! Faults of a ring: links that are cut, channels that are dead, and parts with a lower rate.
 //!
-//! `broken=3-4` is a cable cut between ranks 3 and 4: nothing goes through in either direction, on
-//! any fibre. `3-4cw` and `3-4ccw` are one direction of it. `dead=5` is wavelength 5 on every fibre,
-//! `dead=1.5` the same on fibre 1 of each direction, on the whole ring. Several are joined by `+`.
+//! `broken=3-4` is a cable cut between ranks 3 and 4: no light passes in either direction, on any
+//! fibre. `3-4cw` and `3-4ccw` cut only one direction. `dead=5` is wavelength 5 on every fibre;
+//! `dead=1.5` is wavelength 5 on fibre 1 of each direction, on the whole ring. Several items are
+//! joined by `+`.
 //!
-//! `degraded=3-4@10Gb/s` is a cable whose wavelengths all have a lower rate, `3>4@10Gb/s` one direction of it, `w5@10Gb/s` or
-//! `w1.5@10Gb/s` a wavelength on the whole ring.
+//! `degraded=3-4@10Gb/s` is a cable whose wavelengths all have a lower rate, `3>4@10Gb/s` one
+//! direction of the cable, and `w5@10Gb/s` or `w1.5@10Gb/s` a wavelength on the whole ring.
 //!
-//! `without` has the words of fabrics with links: `3-4`, `3>4` or `rank 3 <-> rank 4` for cuts, `5` or `rank 5` for a rank
-//! that failed.
+//! `without` has the syntax of fabrics with links: `3-4`, `3>4` or `rank 3 <-> rank 4` for cuts,
+//! `5` or `rank 5` for a failed rank.
 
 use std::collections::BTreeMap;
 
@@ -18,25 +19,25 @@ use opticoll_base::names::shown;
 use opticoll_base::spec::{Spec, SpecError, whole};
 use opticoll_base::units::Rate;
 
-/// A direction of the ring that nothing crosses between two neighbours.
+/// Direction in which the light between two neighbours is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BrokenLink {
-    /// The lower of the two neighbours, or N - 1 for the pair of N - 1 and 0.
+    /// The lower of the two neighbours, or N - 1 for the neighbours N - 1 and 0.
     pub position: u32,
-    /// The way that is cut.
+    /// Direction that is cut.
     pub direction: Direction,
 }
 
-/// A wavelength that cannot be used on a fibre of either direction.
+/// Wavelength that cannot be used on a fibre of either direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeadChannel {
-    /// The fibre of each direction.
+    /// Index of the fibre in each direction.
     pub fibre: u32,
-    /// The wavelength.
+    /// Index of the wavelength.
     pub wavelength: u32,
 }
 
-/// What is slower than the rest of the ring, and its rate.
+/// Parts that are slower than the rest of the ring, with their rates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Degraded {
     /// Links between nodes, with all their wavelengths.
@@ -46,13 +47,13 @@ pub struct Degraded {
 }
 
 impl Degraded {
-    /// Whether nothing is slower.
+    /// Returns whether nothing is slower.
     pub fn is_nothing(&self) -> bool {
         self.links.is_empty() && self.channels.is_empty()
     }
 }
 
-/// What is listed under `degraded`; of several rates of one part the lowest.
+/// Parses the option `degraded`. If a part has several rates, keeps the lowest.
 pub(super) fn read_degraded(
     spec: &Spec,
     ranks: u32,
@@ -83,7 +84,7 @@ pub(super) fn read_degraded(
     Ok(degraded)
 }
 
-/// As [`read_degraded`] reads it.
+/// Formats degraded parts such that [`read_degraded`] parses them.
 pub(super) fn print_degraded(degraded: &Degraded, ranks: u32) -> String {
     let links: Vec<(&BrokenLink, &Rate)> = degraded.links.iter().collect();
     let links =
@@ -103,18 +104,18 @@ pub(super) fn print_degraded(degraded: &Degraded, ranks: u32) -> String {
     links.chain(channels).collect::<Vec<String>>().join("+")
 }
 
-/// A rank by its number or name.
+/// Parses a rank: `5` or `rank 5`.
 fn rank(text: &str) -> Option<u32> {
     whole(text.strip_prefix("rank ").unwrap_or(text))
 }
 
-/// The items listed under `without`.
+/// Returns the items of the option `without`.
 fn without(spec: &Spec) -> impl Iterator<Item = &str> {
     let list = spec.option("without").into_iter();
     list.flat_map(|list| list.split('+')).map(str::trim)
 }
 
-/// The ranks listed under `without`, in order and each once.
+/// Parses the ranks in the option `without`, sorted and without duplicates.
 pub(super) fn read_failed(spec: &Spec, ranks: u32) -> Result<Vec<u32>, SpecError> {
     let refuse = |problem: &str| Err(spec.refuse("without", problem));
     let mut failed = Vec::new();
@@ -140,7 +141,7 @@ pub(super) fn read_failed(spec: &Spec, ranks: u32) -> Result<Vec<u32>, SpecError
     }
 }
 
-/// The links listed under `broken` and `without`, in order and each once.
+/// Parses the links in the options `broken` and `without`, sorted and without duplicates.
 pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, SpecError> {
     let mut broken = Vec::new();
     for ends in without(spec).filter_map(|item| part::ends_of(item, rank)) {
@@ -181,7 +182,7 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
     Ok(broken)
 }
 
-/// The links from one rank to another, or both ways.
+/// Returns the links from one rank to its neighbour, or both ways.
 fn cuts(
     spec: &Spec,
     option: &str,
@@ -198,7 +199,8 @@ fn cuts(
     }))
 }
 
-/// The place between two neighbours. On a ring of two, 0-1 and 1-0 are its two places.
+/// Returns the position of the links between two neighbours. A ring of two ranks has two positions:
+/// 0-1 and 1-0.
 fn position(spec: &Spec, option: &str, ranks: u32, one: u32, other: u32) -> Result<u32, SpecError> {
     if one.max(other) >= ranks {
         let problem = format!("ranks are below {ranks}");
@@ -213,7 +215,7 @@ fn position(spec: &Spec, option: &str, ranks: u32, one: u32, other: u32) -> Resu
     }
 }
 
-/// The channels listed under `dead`, in order and each once.
+/// Parses the channels in the option `dead`, sorted and without duplicates.
 pub(super) fn read_dead(
     spec: &Spec,
     fibres: u32,
@@ -234,7 +236,7 @@ pub(super) fn read_dead(
     Ok(dead)
 }
 
-/// The channels of an item such as `5` or `1.5`.
+/// Parses the channels of an item such as `5` (on all fibres) or `1.5` (wavelength 5 on fibre 1).
 fn channels(
     spec: &Spec,
     option: &str,
@@ -264,7 +266,7 @@ fn channels(
     Ok(on.map(move |fibre| DeadChannel { fibre, wavelength }))
 }
 
-/// As [`read_broken`] reads it.
+/// Formats broken links such that [`read_broken`] parses them.
 pub(super) fn print_broken(broken: &[BrokenLink], ranks: u32) -> String {
     let places = broken.chunk_by(|one, other| one.position == other.position);
     let items: Vec<String> = places
@@ -280,7 +282,7 @@ pub(super) fn print_broken(broken: &[BrokenLink], ranks: u32) -> String {
     items.join("+")
 }
 
-/// As [`read_dead`] reads it.
+/// Formats dead channels such that [`read_dead`] parses them.
 pub(super) fn print_dead(dead: &[DeadChannel], fibres: u32) -> String {
     let on_all = |wavelength: u32| {
         let on = dead.iter().filter(|one| one.wavelength == wavelength);

@@ -1,14 +1,14 @@
-//! Lightpaths around the ring as plans hold them, and what a rotation of the ranks does to them.
+//! Light of a lightpath around the ring, and the effect of rotations on this light.
 //!
-//! Channels are numbered fibre by fibre, `fibre * wavelengths + wavelength`.
+//! Channels are numbered fibre by fibre: `fibre * wavelengths + wavelength`.
 
 use super::{Direction, WdmRing};
 use crate::fabric::light::{Hop, Light, LightField, LightKind, NumberedChannels, Rotation};
 
-/// The wavelength of a lightpath that converters may change at every rank.
+/// Wavelength of a lightpath that converters may change at every rank.
 pub const CONVERTED: u16 = u16::MAX;
 
-/// A lightpath's direction, fibre and wavelength.
+/// Format of the light of a lightpath: direction, fibre and wavelength.
 pub const LIGHT: LightKind = LightKind {
     words: &[],
     form: "{direction} {fibre}.{wavelength}",
@@ -45,14 +45,14 @@ pub const LIGHT: LightKind = LightKind {
     ],
 };
 
-/// The light of a lightpath around the ring.
+/// Light of a lightpath around the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WdmLight {
-    /// The way around the ring.
+    /// Direction around the ring.
     pub direction: Direction,
-    /// The fibre of that direction, 0..fibres.
+    /// Fibre of this direction, 0..fibres.
     pub fibre: u8,
-    /// The wavelength on that fibre, 0..wavelengths, or [`CONVERTED`].
+    /// Wavelength on this fibre, 0..wavelengths, or [`CONVERTED`].
     pub wavelength: u16,
 }
 
@@ -76,7 +76,8 @@ impl From<WdmLight> for Light {
 }
 
 impl WdmLight {
-    /// Light that goes one way around and has no channel yet: the first.
+    /// Returns light in a direction, on the first channel, for lightpaths whose channel is not
+    /// chosen yet.
     pub fn towards(direction: Direction) -> Light {
         Light::from(WdmLight {
             direction,
@@ -85,7 +86,7 @@ impl WdmLight {
         })
     }
 
-    /// The lightpath turned round, on the same channel.
+    /// Returns the light of the opposite direction on the same channel.
     pub const fn opposite(self) -> WdmLight {
         WdmLight {
             direction: self.direction.opposite(),
@@ -95,7 +96,8 @@ impl WdmLight {
 }
 
 impl WdmRing {
-    /// The light of a channel 0..channels that can be used; converted where ranks have converters.
+    /// Returns the light of usable channel 0..channels; on rings with converters, with the
+    /// wavelength [`CONVERTED`].
     pub fn light(&self, direction: Direction, channel: u32) -> Light {
         let (fibre, wavelength) = self.channel(channel);
         Light::from(WdmLight {
@@ -108,7 +110,7 @@ impl WdmRing {
         })
     }
 
-    /// Light whose wavelength may change, on each fibre of a direction.
+    /// Returns the light with the wavelength [`CONVERTED`] on each fibre of a direction.
     pub fn converted(&self, direction: Direction) -> impl Iterator<Item = WdmLight> {
         (0..self.fibres).map(move |fibre| WdmLight {
             direction,
@@ -117,7 +119,8 @@ impl WdmRing {
         })
     }
 
-    /// The number 0..channels of light's channel among those that can be used.
+    /// Returns the index 0..channels of the channel of light among the usable channels, or `None`
+    /// if the ring has no such channel.
     pub fn usable_channel(&self, light: Light) -> Option<u32> {
         let number = self.channel_number(light)?;
         let numbers = self
@@ -128,7 +131,7 @@ impl WdmRing {
         Some(number - dead_before as u32)
     }
 
-    /// Light so many channels further on among those that can be used.
+    /// Returns light moved up by `by` usable channels.
     pub fn further_usable(&self, light: Light, by: u32) -> Light {
         let own = WdmLight::from(light);
         self.usable_channel(light).map_or(light, |channel| {
@@ -141,7 +144,8 @@ impl WdmRing {
         })
     }
 
-    /// A lightpath on the channel with a number; beyond the last one on wavelengths that do not exist.
+    /// Returns light on the channel with a number. Numbers beyond the last channel give a
+    /// wavelength that does not exist.
     fn on_channel(&self, light: WdmLight, channel: u32) -> Light {
         let fibre = (channel / self.wavelengths).min(self.fibres - 1);
         let wavelength = channel - fibre * self.wavelengths;
@@ -154,7 +158,8 @@ impl WdmRing {
 }
 
 impl NumberedChannels for WdmRing {
-    /// Light that is converted is on no channel, nor is light on a fibre or wavelength that does not exist.
+    /// Returns the channel number of light. Light with the wavelength [`CONVERTED`], or on a fibre
+    /// or wavelength that does not exist, has no channel.
     fn channel_number(&self, light: Light) -> Option<u32> {
         let light = WdmLight::from(light);
         let (fibre, wavelength) = (u32::from(light.fibre), u32::from(light.wavelength));
@@ -171,7 +176,8 @@ impl NumberedChannels for WdmRing {
 }
 
 impl Rotation for WdmRing {
-    /// As many as the lightpath has links; converted ones have no channels to be side by side on.
+    /// Returns the number of links of the lightpath; 1 for light with the wavelength [`CONVERTED`],
+    /// which occupies no particular channel.
     fn span(&self, hop: &Hop) -> u32 {
         let light = WdmLight::from(hop.light);
         if light.wavelength == CONVERTED {

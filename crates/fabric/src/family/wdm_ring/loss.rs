@@ -1,18 +1,19 @@
-//! How far light goes before it is too weak to be received.
+//! Loss budget: the number of links after which light is too weak to be received.
 //!
-//! Light of power P (dBm) enters the fibre at its source, passes every ring resonator of the ranks
-//! between and loses a little at each, and is dropped at its destination by one more resonator. Each
-//! rank has R resonators on a fibre, one for every wavelength unless said otherwise (TeraRack's
-//! interfaces have 64 micro-ring resonators for 64 wavelengths: Dai et al., OpTree, section IV.A). A
-//! lightpath of h links is received if
+//! Light enters the fibre at its source with the power `launch` (dBm), loses `through` (dB) at each
+//! ring resonator of the ranks that it passes, and loses `drop` (dB) at its destination, where one
+//! more resonator drops the light. Each rank has R resonators on a fibre, by default one for every
+//! wavelength (TeraRack's interfaces have 64 micro-ring resonators for 64 wavelengths: Dai et al.,
+//! OpTree, section IV.A). A lightpath of h links is received if
 //!
 //! ```text
 //! launch - (h - 1) R through - drops split - drop >= sensitivity
 //! ```
 //!
-//! where `drops` counts the ranks before the last that take a share of the light on its way
-//! (drop-and-continue); each costs what goes on the splitting loss. All numbers are millionths of a
-//! decibel: sums are exact. No values are assumed: the papers give none, so that they are the user's.
+//! where `drops` is the number of ranks before the destination that take a share of the light
+//! (drop-and-continue), and `split` (dB) is the loss of the remaining light at each of these ranks.
+//! Numbers are kept in millionths of a decibel, so sums are exact. The user provides the values,
+//! because the papers give none.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,20 +21,20 @@ use std::str::FromStr;
 use crate::fabric::FabricError;
 use opticoll_base::spec::{OptionRecord, Spec};
 
-/// A power in dBm or a loss in dB, in millionths.
+/// Power in dBm or loss in dB, in millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Decibels(i64);
 
 const MILLION: i64 = 1_000_000;
 
-/// The largest power or loss accepted, in whole decibels.
+/// Exclusive maximum of a power or loss, in decibels.
 const MOST: i64 = 1000;
 
 impl Decibels {
-    /// Nothing lost, or one milliwatt.
+    /// No loss, or one milliwatt.
     pub const ZERO: Decibels = Decibels(0);
 
-    /// Millionths of a decibel.
+    /// Returns the value in millionths of a decibel.
     pub const fn millionths(self) -> i64 {
         self.0
     }
@@ -42,7 +43,7 @@ impl Decibels {
 impl FromStr for Decibels {
     type Err = String;
 
-    /// A decimal number with at most six digits after the point.
+    /// Parses a decimal number with at most six digits after the point.
     fn from_str(text: &str) -> Result<Decibels, String> {
         let problem = || "must be a number with at most six digits after the point".to_string();
         let (negative, digits) = match text.strip_prefix('-') {
@@ -77,24 +78,24 @@ impl fmt::Display for Decibels {
     }
 }
 
-/// The powers and losses that limit how far light goes.
+/// Powers and losses that limit the reach of light.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LossBudget {
     /// Power of one wavelength at its source, dBm.
     pub launch_power: Decibels,
-    /// Least power that a receiver detects, dBm.
+    /// Minimum power that a receiver detects, dBm.
     pub sensitivity: Decibels,
-    /// Lost at each ring resonator that light passes, dB.
+    /// Loss at each ring resonator that light passes, dB.
     pub through_loss: Decibels,
-    /// Lost where light is dropped to its receiver, dB.
+    /// Loss at the receiver, where light is dropped, dB.
     pub drop_loss: Decibels,
-    /// Lost by what goes on where a rank takes a share of it, dB.
+    /// Loss of the light that continues at a rank that takes a share, dB.
     pub split_loss: Decibels,
-    /// Ring resonators that a rank has on a fibre, all of which passing light passes.
+    /// Number of ring resonators of a rank on each fibre; passing light passes all of them.
     pub resonators: u32,
 }
 
-/// The options of a budget; the first three are needed, the others have defaults.
+/// Options of a budget. The first three are required if any is given; the others have defaults.
 pub(super) const OPTIONS: &[OptionRecord] = &[
     OptionRecord::new(
         "launch_power",
@@ -119,7 +120,7 @@ pub(super) const OPTIONS: &[OptionRecord] = &[
         .source("Dai et al., OpTree, section IV.A: as many as wavelengths"),
 ];
 
-/// What powers may be.
+/// Range of powers.
 const LEVELS: &str = "whole millionths of a decibel";
 
 const fn loss(name: &'static str, meaning: &'static str) -> OptionRecord {
@@ -129,7 +130,7 @@ const fn loss(name: &'static str, meaning: &'static str) -> OptionRecord {
 const MOST_RESONATORS: u32 = 1 << 16;
 
 impl LossBudget {
-    /// Reads the options of a budget, if there are any.
+    /// Reads the options of a budget. Returns `None` if no option is given.
     pub(super) fn read(spec: &Spec, wavelengths: u32) -> Result<Option<LossBudget>, FabricError> {
         if OPTIONS
             .iter()
@@ -189,8 +190,9 @@ impl LossBudget {
         Ok(Some(budget))
     }
 
-    /// The most links over which light can be received when it loses `more` (millionths of a
-    /// decibel) at each rank that it passes, beside the ring resonators there; 0 where not even one.
+    /// Returns the maximum number of links over which light can be received that loses `more`
+    /// millionths of a decibel at each rank that it passes, in addition to the loss at the ring
+    /// resonators. Returns 0 if the light does not reach the next node.
     pub fn farthest(&self, more: i64) -> u32 {
         let spare = self.launch_power.0 - self.sensitivity.0 - self.drop_loss.0;
         let per_rank = self.through_loss.0 * i64::from(self.resonators) + more;
@@ -203,7 +205,7 @@ impl LossBudget {
         }
     }
 
-    /// The same with the options of the budget.
+    /// Adds the options of the budget to a specification.
     pub(super) fn print(&self, spec: Spec, wavelengths: u32) -> Spec {
         let mut spec = spec
             .with("launch_power", format!("{}dBm", self.launch_power))

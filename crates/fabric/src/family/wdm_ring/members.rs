@@ -1,16 +1,19 @@
-//! A job on some of the ranks of a ring: those of `members` that have not failed (`without`).
+//! Rings on which only some ranks take part: the ranks of `members` that have not failed
+//! (`without`).
 //!
-//! The others send and receive nothing, and light passes their nodes. Between two ranks that follow one another all
-//! channels are equally free, so that the links between them are one link of the ring of those that take part. Links
-//! between nodes count for propagation, reach and loss only. A cut between two nodes is one between the ranks before and
-//! after it; so is a link that is longer than light reaches.
+//! The other ranks send and receive nothing, and light passes their nodes. Between two consecutive
+//! members all channels have the same use, so the links between them form one link of the ring of
+//! members. Links between nodes determine only propagation delay, reach and loss. A cut between two
+//! nodes breaks the link between the members before and after the cut; a link that is longer than
+//! the reach of light is broken, too.
 
 use super::{BrokenLink, Degraded, Direction, WdmRing};
 use crate::fabric::part;
 use opticoll_base::spec::{Spec, SpecError};
 use opticoll_base::units::{Time, UnitError};
 
-/// The nodes listed under `members`, in order and each once; none where these are all.
+/// Parses the option `members`: nodes, sorted and without duplicates; empty if all nodes are
+/// members.
 pub(super) fn read(spec: &Spec, nodes: u32, failed: &[u32]) -> Result<Vec<u32>, SpecError> {
     let refuse = |problem| spec.refuse("members", problem);
     let items = spec.option("members").into_iter();
@@ -29,21 +32,21 @@ pub(super) fn read(spec: &Spec, nodes: u32, failed: &[u32]) -> Result<Vec<u32>, 
     Ok(members)
 }
 
-/// As [`read`] reads it.
+/// Formats members such that [`read`] parses them.
 pub(super) fn print(members: &[u32]) -> String {
     let runs = members.chunk_by(|one, other| one + 1 == *other);
     let runs: Vec<(u32, u32)> = runs.map(|run| (run[0], run[run.len() - 1])).collect();
     part::joined(&runs, part::run_text)
 }
 
-/// Puts items in order, each once.
+/// Sorts items and removes duplicates.
 fn put_in_order<T: Ord>(items: &mut Vec<T>) {
     items.sort_unstable();
     items.dedup();
 }
 
 impl WdmRing {
-    /// The ring of the ranks that take part.
+    /// Returns the ring of the ranks that take part.
     pub(super) fn among_members(mut self) -> WdmRing {
         if self.members.is_empty() && self.failed.is_empty() {
             return self;
@@ -76,7 +79,8 @@ impl WdmRing {
         self
     }
 
-    /// The ring as if nothing were degraded, and without what is degraded, where that leaves a ring; none where nothing is.
+    /// Returns the ring with all parts at their full rate and, if a connected ring remains, the
+    /// ring without its degraded parts. Returns no rings if nothing is degraded.
     pub(super) fn undegraded_rings(&self) -> Vec<WdmRing> {
         if self.degraded.is_nothing() {
             return Vec::new();
@@ -99,7 +103,8 @@ impl WdmRing {
             .collect()
     }
 
-    /// The number of links between nodes that a lightpath from `source` to `destination` spans in a direction.
+    /// Returns the number of links between nodes that a lightpath from `source` to `destination`
+    /// spans in a direction.
     pub fn span(&self, source: u32, destination: u32, direction: Direction) -> u32 {
         if self.places.is_empty() {
             return self.hops(source, destination, direction);
@@ -116,15 +121,15 @@ impl WdmRing {
         }
     }
 
-    /// Whether light reaches over so many links between nodes.
+    /// Returns whether a lightpath can span `span` links between nodes.
     pub fn reaches(&self, span: u32) -> bool {
         span <= self.farthest(0)
     }
 
-    /// The least propagation between neighbouring ranks.
+    /// Returns the least propagation delay between neighbouring ranks.
     ///
     /// # Errors
-    /// A time beyond 64 bits.
+    /// The delay exceeds 64 bits of picoseconds.
     pub fn least_propagation(&self) -> Result<Time, UnitError> {
         let nearest = match self.places.is_empty() {
             true => 1,
@@ -136,7 +141,8 @@ impl WdmRing {
         self.propagation.times(nearest)
     }
 
-    /// Whether lightpaths of as many hops are alike wherever they start.
+    /// Returns whether lightpaths with equal numbers of links have equal delay and reach from every
+    /// start.
     pub(super) fn is_evenly_spaced(&self) -> bool {
         let has_limit = self.reach.is_some() || self.budget.is_some();
         let counts = has_limit || self.propagation != Time::ZERO;
@@ -146,8 +152,8 @@ impl WdmRing {
         }
     }
 
-    /// The most links from rank to rank that light spans which reaches over `farthest` links between nodes: wherever it
-    /// starts, and from where most; each from 1 to N - 1.
+    /// Returns how many links between ranks fit within `farthest` links between nodes: the minimum
+    /// and the maximum over all starts, each from 1 to N - 1.
     pub(super) fn links_within(&self, farthest: u32) -> [u32; 2] {
         let others = self.ranks.saturating_sub(1).max(1);
         if self.places.is_empty() || farthest >= self.nodes {
@@ -163,7 +169,8 @@ impl WdmRing {
                 last += 1;
             }
             let links = (last - first) as u32;
-            // What ends at a link that nothing crosses might be as long as any.
+            // A lightpath that ends before a link longer than `farthest` does not count for the
+            // minimum: no lightpath crosses this link.
             if self.unrolled(last + 1) - self.unrolled(last) <= farthest.into() {
                 least = least.min(links);
             }
@@ -172,12 +179,13 @@ impl WdmRing {
         [least.max(1), most]
     }
 
-    /// The number of links between nodes from a rank to the next.
+    /// Returns the number of links between nodes from a rank to the next.
     fn gap(&self, rank: u32) -> u64 {
         self.unrolled(u64::from(rank) + 1) - self.unrolled(rank.into())
     }
 
-    /// The node of a rank, counted on around the ring.
+    /// Returns the node of a rank, where ranks and nodes continue to count at each turn around the
+    /// ring.
     fn unrolled(&self, rank: u64) -> u64 {
         let ranks = u64::from(self.ranks);
         let place = self.places[(rank % ranks) as usize];

@@ -1,6 +1,6 @@
-//! Bursts through the switches, slot by slot: they take latency + bytes / rate, and before that
-//! 2 control + tuning + lock where the laser is tuned. A central controller has a queue, which slots do not have: the
-//! simulators of slots refuse it.
+//! Circuits of the switch grid: a burst takes latency + bytes / rate, after 2 control + tuning +
+//! lock if the laser is tuned. A central controller has a queue, which slots cannot model; the
+//! simulators of slots refuse a grid with a controller.
 
 use super::{LIGHT, TunedLight, WssGrid};
 use crate::fabric::Transmission;
@@ -23,7 +23,7 @@ impl Circuits for WssGrid {
         ]
     }
 
-    /// Transmitters: a row for each plane.
+    /// Returns one line per transmitter: a row for each plane.
     fn lines(&self) -> Lines {
         Lines {
             shape: [("plane", 2), ("rank", self.ranks())],
@@ -88,7 +88,7 @@ impl Circuits for WssGrid {
         Ok(())
     }
 
-    /// A rank has a transmitter and a receiver on each plane.
+    /// Assigns the rank's transmitter and receiver of the plane.
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let light = TunedLight::from(hop.light);

@@ -1,42 +1,44 @@
-//! How the slow switches are set: for each input port and wavelength one output port.
+//! Configuration of the slow switches: one output port for each input port and wavelength.
 
 use super::{Plane, SwitchPort};
 
-/// One setting of one switch: what enters at `input` on `wavelength` leaves at `output`.
+/// Setting of one switch: light that enters at `input` on `wavelength` leaves at `output`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchSetting {
-    /// Whether it is the switch of a row or of a column.
+    /// Plane of the switch: a row or a column.
     pub plane: Plane,
-    /// The row or column.
+    /// Number of the row or column.
     pub switch: u32,
-    /// The port at which light enters.
+    /// Port at which light enters.
     pub input: u32,
-    /// Its wavelength.
+    /// Wavelength of the light.
     pub wavelength: u32,
-    /// The port at which it leaves.
+    /// Port at which the light leaves.
     pub output: u32,
 }
 
-/// The settings of all switches for a task: at most one output for each input and wavelength.
+/// Settings of all switches for a task, with at most one output for each input and wavelength.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Configuration {
     settings: Vec<SwitchSetting>,
 }
 
 impl Configuration {
-    /// The settings given, in order. Of two for one input and wavelength the first in order counts.
+    /// Creates a configuration. If two settings have the same input and wavelength, keeps the one
+    /// with the lower output.
     pub fn new(mut settings: Vec<SwitchSetting>) -> Configuration {
         settings.sort_unstable();
         settings.dedup_by_key(|one| (one.plane, one.switch, one.input, one.wavelength));
         Configuration { settings }
     }
 
-    /// All settings, by plane, switch, input and wavelength.
+    /// Returns all settings, ordered by plane, switch, input and wavelength.
     pub fn settings(&self) -> &[SwitchSetting] {
         &self.settings
     }
 
-    /// Where light of a wavelength that enters a switch at a port leaves it.
+    /// Returns the output port of light that enters a switch at a port, or `None` if the switch
+    /// does not guide it.
     pub fn output(&self, plane: Plane, switch: u32, input: u32, wavelength: u32) -> Option<u32> {
         let key = (plane, switch, input, wavelength);
         let found = self
@@ -48,7 +50,7 @@ impl Configuration {
         Some(self.settings[found].output)
     }
 
-    /// The ports at which light enters or leaves, in order.
+    /// Returns the ports at which light enters or leaves, in order.
     pub fn ports(&self) -> Vec<SwitchPort> {
         let ends = self.settings.iter().flat_map(|one| {
             let port = |port| SwitchPort {
@@ -64,7 +66,7 @@ impl Configuration {
         ports
     }
 
-    /// The most wavelengths that an input port of a plane uses.
+    /// Returns the number of wavelengths that a plane needs: the highest wavelength plus one.
     pub fn wavelengths(&self, plane: Plane) -> u32 {
         let of_plane = self.settings.iter().filter(|one| one.plane == plane);
         of_plane

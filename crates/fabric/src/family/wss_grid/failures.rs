@@ -1,19 +1,19 @@
-//! What is left of a grid when something fails.
+//! Switch grid after failures.
 
 use super::{WssGrid, places};
 use crate::fabric::part;
 use opticoll_base::spec::{Spec, SpecError};
 
-/// What failures are called: all but the last as in the specification of a grid.
+/// Options that state failures. All except the last are options of a grid.
 const KNOWN: [&str; 4] = ["dead_transceivers", "dead_ports", "degraded", "leaving"];
 
 impl WssGrid {
-    /// What is left after failures beside those that there are already, written like the options of a
-    /// grid: `dead_transceivers=5.row+9.column`, `dead_ports=row3.2`, `degraded=5.row@25Gb/s`, and `leaving=5+8-11` for nodes, which
-    /// are then no longer allocated.
+    /// Returns the grid after failures, in addition to those that it already has. `failures` is
+    /// written like the options of a grid: `dead_transceivers=5.row+9.column`, `dead_ports=row3.2`,
+    /// `degraded=5.row@25Gb/s`, and `leaving=5+8-11` for nodes that are no longer allocated.
     ///
     /// # Errors
-    /// Places that are not on the grid, nodes that are not allocated, or none left.
+    /// A place is not on the grid, a node that leaves is not allocated, or no node is left.
     pub fn left_after(&self, failures: &str) -> Result<WssGrid, SpecError> {
         let spec: Spec = format!("failed:{failures}").parse()?;
         spec.only(&KNOWN)?;

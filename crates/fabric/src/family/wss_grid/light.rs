@@ -1,9 +1,9 @@
-//! Tunable circuits as plans hold them.
+//! Light of tunable circuits.
 
 use super::Plane;
 use crate::fabric::light::{Light, LightField, LightKind};
 
-/// The plane and wavelength of a burst.
+/// Format of the light of a burst: plane and wavelength.
 pub const LIGHT: LightKind = LightKind {
     words: &[],
     form: "{plane}.{wavelength}",
@@ -29,12 +29,12 @@ pub const LIGHT: LightKind = LightKind {
     ],
 };
 
-/// The light of a burst.
+/// Light of a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TunedLight {
-    /// The number of the plane; see [`Plane::numbered`].
+    /// Number of the plane; see [`Plane::numbered`].
     pub plane: u8,
-    /// The wavelength to which the laser is tuned, 0..wavelengths.
+    /// Wavelength to which the laser is tuned, 0..wavelengths.
     pub wavelength: u16,
 }
 

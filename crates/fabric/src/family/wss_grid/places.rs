@@ -1,4 +1,4 @@
-//! How nodes, transceivers and switch ports of a grid are written.
+//! Text form of nodes, transceivers and switch ports of a grid.
 
 use std::fmt;
 
@@ -8,23 +8,23 @@ use opticoll_base::names::shown;
 use opticoll_base::spec::{Spec, SpecError, whole};
 use opticoll_base::units::Rate;
 
-/// A transceiver of a node; written `5.row`.
+/// Transceiver of a node, written `5.row`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transceiver {
-    /// The node, row by row.
+    /// Number of the node, row by row.
     pub node: u32,
-    /// Which of its two.
+    /// Plane of the transceiver.
     pub plane: Plane,
 }
 
-/// A port of a switch; written `row3.2`.
+/// Port of a switch, written `row3.2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchPort {
-    /// Whether it is the switch of a row or of a column.
+    /// Plane of the switch: a row or a column.
     pub plane: Plane,
-    /// The row or column.
+    /// Number of the row or column.
     pub switch: u32,
-    /// The port: a column or row.
+    /// Number of the port: a column or row.
     pub port: u32,
 }
 
@@ -40,7 +40,10 @@ impl fmt::Display for SwitchPort {
     }
 }
 
-/// The nodes of an option: all, or those given as numbers and ranges.
+/// Parses the nodes of an option: `all`, or numbers and ranges; sorted.
+///
+/// # Errors
+/// A node does not exist or is given twice, or a range ends before it starts.
 pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>, SpecError> {
     let Some(text) = spec.option(key).filter(|text| *text != "all") else {
         return Ok((0..count).collect());
@@ -71,7 +74,7 @@ pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>,
     Ok(nodes)
 }
 
-/// The nodes as numbers and ranges.
+/// Formats nodes as numbers and ranges.
 pub(super) fn print_nodes(nodes: &[u32]) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut rest = nodes;
@@ -89,12 +92,12 @@ pub(super) fn print_nodes(nodes: &[u32]) -> String {
     parts.join("+")
 }
 
-/// The dead transceivers, such as `5.row+9.column`.
+/// Parses the option `dead_transceivers`, such as `5.row+9.column`.
 pub(super) fn read_transceivers(spec: &Spec, nodes: u32) -> Result<Vec<Transceiver>, SpecError> {
     read(spec, "dead_transceivers", |part| transceiver(part, nodes))
 }
 
-/// A transceiver such as `5.row`; none where the grid has no such node or plane.
+/// Parses a transceiver such as `5.row`. Returns `None` if the grid has no such node or plane.
 fn transceiver(text: &str, nodes: u32) -> Option<Transceiver> {
     let (node, plane) = text.split_once('.')?;
     let node = whole(node).filter(|node| *node < nodes)?;
@@ -102,7 +105,7 @@ fn transceiver(text: &str, nodes: u32) -> Option<Transceiver> {
     Some(Transceiver { node, plane })
 }
 
-/// The slower transceivers, such as `5.row@25Gb/s+9.column@50Gb/s`, in order.
+/// Parses the option `degraded`, such as `5.row@25Gb/s+9.column@50Gb/s`, sorted by transceiver.
 pub(super) fn read_degraded(
     spec: &Spec,
     nodes: u32,
@@ -115,14 +118,14 @@ pub(super) fn read_degraded(
     Ok(part::slowest_first(slower))
 }
 
-/// The slower transceivers as a specification writes them.
+/// Formats slower transceivers such that [`read_degraded`] parses them.
 pub(super) fn print_degraded(degraded: &[(Transceiver, Rate)]) -> String {
     part::joined(degraded, |(transceiver, rate)| {
         format!("{transceiver}@{rate}")
     })
 }
 
-/// The dead switch ports, such as `row3.2+column1.0`.
+/// Parses the option `dead_ports`, such as `row3.2+column1.0`.
 pub(super) fn read_ports(
     spec: &Spec,
     rows: u32,
@@ -147,7 +150,7 @@ pub(super) fn read_ports(
     })
 }
 
-/// Places joined by `+`, in order and once each.
+/// Parses places joined by `+`, sorted and without duplicates.
 fn read<T: Ord>(
     spec: &Spec,
     key: &str,
@@ -164,7 +167,7 @@ fn read<T: Ord>(
     Ok(places)
 }
 
-/// The error for a place that the grid does not have.
+/// Returns the error for a place that is not on the grid.
 fn no_place(spec: &Spec, key: &str, text: &str) -> SpecError {
     let example = match key {
         "dead_ports" => "row3.2 (port 2 of the switch of row 3)",

@@ -1,27 +1,27 @@
-//! Placing on a fabric with wavelength converters at every rank: a fibre carries a lightpath as
-//! long as each of its links carries fewer lightpaths than it has wavelengths.
+//! Placement on a ring with wavelength converters at every rank. A fibre can carry a further
+//! lightpath if each link of the lightpath carries fewer lightpaths than the fibre has wavelengths.
 
 use crate::wdm_ring::route::Arc;
 use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
-/// Lightpaths per link and ports in use, slot by slot.
+/// Lightpaths on each link and ports in use, for each slot.
 struct Loads {
     ranks: usize,
     fibres: usize,
-    /// `[slot][direction][fibre][link]`.
+    /// Number of lightpaths, `[slot][direction][fibre][link]`.
     load: Vec<u32>,
-    /// `[slot][rank]`.
+    /// Number of lightpaths sent, `[slot][rank]`.
     sent: Vec<u32>,
     received: Vec<u32>,
     slots: usize,
-    /// `[direction][link]`: in the slots before this one no fibre has room on the link.
+    /// First slot in which a fibre may have room on a link, `[direction][link]`.
     full_before: [Vec<usize>; 2],
 }
 
-/// Places the arcs of a step in the order given, each in the earliest slot and lowest fibre that
-/// can carry it; calls `put(offset, slot, channel)` with the fibre's first channel, and returns
-/// how many slots they take.
+/// Places the arcs of a step in the given order, each in the earliest slot and on the lowest fibre
+/// that can carry it. Calls `put(offset, slot, channel)` with the first channel of the fibre.
+/// Returns the number of slots.
 pub(super) fn place(
     ring: &WdmRing,
     arcs: &[Arc],
@@ -45,7 +45,7 @@ pub(super) fn place(
     for &offset in order {
         interrupt::check();
         let (arc, ends) = (arcs[offset], ends(offset));
-        // An equal arc cannot go earlier than the one before.
+        // An arc equal to the previous one cannot take an earlier slot.
         let mut slot = match last {
             Some((before, slot)) if before == (arc, ends) => slot,
             _ => loads.first_open(arc, &most),
@@ -75,14 +75,14 @@ impl Loads {
         }
     }
 
-    /// The positions of an arc's links on a fibre in a slot.
+    /// Returns the indices in `load` of an arc's links on a fibre in a slot.
     fn links(&self, slot: usize, fibre: usize, arc: Arc) -> impl Iterator<Item = usize> + use<> {
         let row = ((slot * 2 + arc.direction as usize) * self.fibres + fibre) * self.ranks;
         let ranks = self.ranks;
         (arc.first..arc.first + arc.hops).map(move |link| row + link as usize % ranks)
     }
 
-    /// A slot before which some links of the arc have no room.
+    /// Returns a slot before which the arc does not fit, determined from a sample of its links.
     fn first_open(&mut self, arc: Arc, most: &[u32]) -> usize {
         const SAMPLES: u32 = 8;
         let mut first = 0;
@@ -104,7 +104,8 @@ impl Loads {
         first
     }
 
-    /// The lowest fibre with fewer than its most lightpaths on every link of an arc.
+    /// Returns the lowest fibre with room on every link of an arc. `most` is the number of
+    /// wavelengths of each fibre.
     fn fibre(&self, slot: usize, arc: Arc, most: &[u32]) -> Option<usize> {
         (0..self.fibres).find(|&fibre| {
             self.links(slot, fibre, arc)

@@ -1,9 +1,9 @@
-//! Which channels are taken on which links, slot by slot, for one step.
+//! Occupancy of channels on links in each slot of a step.
 //!
-//! Slots are kept in words of 64 bits per link: several slots to a word where channels are few,
-//! several words to a slot where they are many. The words of neighbouring links are neighbours in
-//! memory, so that looking along a path is one sweep. For each link a bit per word says whether
-//! anything is free in it: looking at that for a few links of a path passes over most full words.
+//! Slots are stored in words of 64 bits per link: several slots per word if there are few channels,
+//! several words per slot if there are many. The words of neighbouring links are adjacent in
+//! memory, so that a scan along a path is sequential. For each link, one bit per word tells whether
+//! the word has a free channel; checking these bits for some links of a path skips most full words.
 
 use crate::wdm_ring::route::Arc;
 use opticoll_base::interrupt;
@@ -16,22 +16,22 @@ pub struct ChannelOccupancy {
     slots_per_word: u32,
     words_per_slot: u32,
     ports: Option<u32>,
-    /// `[direction][word][link]`; a set bit is a taken channel.
+    /// Taken channels as set bits, `[direction][word][link]`.
     taken: [Vec<u64>; 2],
-    /// Words per link and direction so far.
+    /// Number of words per link and direction so far.
     words: usize,
-    /// `[direction][word / 64][link]`; a set bit is a word with something free.
+    /// Words with a free channel as set bits, `[direction][word / 64][link]`.
     unfilled: [Vec<u64>; 2],
-    /// Lightpaths sent and received, `[slot][rank]`, kept only under a limit on ports.
+    /// Number of lightpaths sent, `[slot][rank]`; empty unless ports are limited.
     sent: Vec<u32>,
     received: Vec<u32>,
     slots: u32,
-    /// The arc and ends placed last with its slot: an equal one cannot go earlier.
+    /// Arc, ends and slot of the last placement; an equal arc cannot take an earlier slot.
     last: Option<(Arc, (u32, u32), u32)>,
 }
 
 impl ChannelOccupancy {
-    /// All channels free.
+    /// Creates an occupancy with all channels free.
     pub fn new(ring: &WdmRing) -> ChannelOccupancy {
         let channels = ring.channels();
         let ranks = ring.ranks as usize;
@@ -51,7 +51,7 @@ impl ChannelOccupancy {
         }
     }
 
-    /// Forgets everything, for the next step.
+    /// Frees all channels, for the next step.
     pub(super) fn clear(&mut self) {
         self.taken.iter_mut().for_each(Vec::clear);
         self.unfilled.iter_mut().for_each(Vec::clear);
@@ -62,13 +62,13 @@ impl ChannelOccupancy {
         self.last = None;
     }
 
-    /// The number of slots in use.
+    /// Returns the number of slots in use.
     pub(super) fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// The earliest slot with a channel free along `arc` and ports free at both ends, and the
-    /// lowest such channel.
+    /// Returns the earliest slot with a channel free along `arc` and ports free at both ends, and
+    /// the lowest such channel.
     pub(super) fn earliest(&mut self, arc: Arc, ends: (u32, u32)) -> (u32, u32) {
         let mut slot = match self.last {
             Some((last, last_ends, slot)) if last == arc && last_ends == ends => slot,
@@ -108,7 +108,8 @@ impl ChannelOccupancy {
         self.last = Some((arc, ends, slot));
     }
 
-    /// The links of the free gap around `arc` on a channel, all links where the channel is unused.
+    /// Returns the number of links of the free gap around `arc` on a channel; all links if the
+    /// channel is unused.
     pub(super) fn gap(&self, slot: u32, channel: u32, arc: Arc) -> u32 {
         let ranks = self.ranks as u32;
         let is_free = |link: u32| !self.is_taken(slot, channel, arc.direction, link % ranks);
@@ -127,7 +128,7 @@ impl ChannelOccupancy {
             && self.taken[direction as usize][word * self.ranks + link as usize] >> bit & 1 == 1
     }
 
-    /// The word and bit of a channel in a slot.
+    /// Returns the word and the bit of a channel in a slot.
     fn position(&self, slot: u32, channel: u32) -> (usize, u32) {
         if self.words_per_slot == 1 {
             let word = slot / self.slots_per_word;
@@ -143,7 +144,7 @@ impl ChannelOccupancy {
         }
     }
 
-    /// The links of an arc as one or two ranges without wrap.
+    /// Returns the links of an arc as two ranges without wrap, of which the second may be empty.
     fn spans(&self, arc: Arc) -> [(usize, usize); 2] {
         let (first, end) = (arc.first as usize, (arc.first + arc.hops) as usize);
         [
@@ -152,7 +153,8 @@ impl ChannelOccupancy {
         ]
     }
 
-    /// The bits of a word that are taken somewhere along `arc`; all free beyond the opened words.
+    /// Returns the bits of a word that are taken on any link of `arc`; no bits for words not opened
+    /// yet.
     fn blocked(&self, word: usize, arc: Arc) -> u64 {
         if word >= self.words {
             return 0;
@@ -160,7 +162,8 @@ impl ChannelOccupancy {
         let row = word * self.ranks;
         let mut blocked = 0;
         for (first, end) in self.spans(arc) {
-            // Long enough to be worth vectorising, short enough to stop early.
+            // Chunks of 32 links are long enough for vector instructions and short enough to stop
+            // early.
             for links in self.taken[arc.direction as usize][row + first..row + end].chunks(32) {
                 blocked = links.iter().fold(blocked, |blocked, link| blocked | link);
                 if blocked == u64::MAX {
@@ -171,7 +174,7 @@ impl ChannelOccupancy {
         blocked
     }
 
-    /// The bits of a word that stand for channels: all but a remainder at the top.
+    /// Returns the bits of a word that represent channels: all bits except a remainder at the top.
     fn meaningful(&self, word: usize) -> u64 {
         let bits = if self.words_per_slot == 1 {
             self.slots_per_word * self.channels
@@ -186,8 +189,8 @@ impl ChannelOccupancy {
         }
     }
 
-    /// The words of a block of 64 in which something may be free along `arc`, judged by some of its
-    /// links.
+    /// Returns the words of a block of 64 words that may have a free channel along `arc`,
+    /// determined from a sample of its links.
     fn candidates(&self, block: usize, arc: Arc) -> u64 {
         const SAMPLES: u32 = 8;
         let row = block * self.ranks;
@@ -201,7 +204,8 @@ impl ChannelOccupancy {
         })
     }
 
-    /// The first slot from `slot` on with a channel free along `arc`, and its lowest such channel.
+    /// Returns the first slot from `slot` on with a channel free along `arc`, and the lowest such
+    /// channel.
     pub fn next_free(&self, slot: u32, arc: Arc) -> (u32, u32) {
         let (first, bit) = self.position(slot, 0);
         let mut block = first / 64;
@@ -235,7 +239,7 @@ impl ChannelOccupancy {
         }
     }
 
-    /// All channels free along `arc` in a slot, in increasing order.
+    /// Returns all channels free along `arc` in a slot, in increasing order.
     pub(super) fn free(&self, slot: u32, arc: Arc) -> Vec<u32> {
         let (first, shift) = self.position(slot, 0);
         let mut channels = Vec::new();
@@ -267,7 +271,7 @@ impl ChannelOccupancy {
             && self.received[row + destination as usize] < ports
     }
 
-    /// Makes room up to and including a slot.
+    /// Opens all slots up to and including `slot`.
     fn open(&mut self, slot: u32) {
         if slot < self.slots {
             return;

@@ -1,9 +1,10 @@
-//! The optimal construction for one-stage all-to-all: a wavelength for every circle of lightpaths
+//! Optimal construction for a one-stage all-to-all: one wavelength for each circle of lightpaths
 //! that tile the ring (see [`crate::wdm_ring::route::all_to_all`]).
 //!
-//! A step may hold several all-to-alls, each among members of its own (stage 1 of OpTree), and
-//! several transfers per ordered pair; each gets wavelengths of its own. The result is used only if
-//! it needs exactly as many wavelengths as the greatest load: then it is optimal for the step.
+//! A step may have several all-to-alls among disjoint sets of members (stage 1 of OpTree), and
+//! several transfers per ordered pair; each gets its own wavelengths. The result is used only if
+//! the number of wavelengths equals the greatest load of a link, which makes it optimal for the
+//! step.
 
 use rustc_hash::FxHashMap;
 
@@ -12,13 +13,14 @@ use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::schedule::StepColumns;
 
-/// The channel of each transfer of a step, counted on over slots; `None` if the step does not
-/// consist of uniform all-to-alls among disjoint member sets with the paths of the construction, or
-/// fewer channels might do.
+/// Returns the channel of each transfer of a step, numbered consecutively over slots. Returns
+/// `None` if the step does not consist of uniform all-to-alls among disjoint sets of members over
+/// the paths of the construction, or if the number of wavelengths exceeds the greatest load.
 pub(super) fn channels(step: StepColumns<'_>, arcs: &[Arc], ring: &WdmRing) -> Option<Vec<u32>> {
     let groups = all_to_all::groups(step, ring.ranks)?;
     let places = all_to_all::places(&groups, ring.ranks);
-    // Circles are numbered as they are met: (group, round, circle) to channel, per direction.
+    // Channel of each circle (group, round, circle) in each direction, numbered in order of
+    // appearance.
     let mut numbers: [FxHashMap<(usize, u32, u32), u32>; 2] = Default::default();
     let mut rounds_seen: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut colours = Vec::with_capacity(arcs.len());

@@ -1,15 +1,16 @@
-//! The order in which a step's transfers are placed.
+//! Order in which the transfers of a step are placed.
 
 use crate::wdm_ring::route::{Arc, loads};
 use opticoll_fabric::family::wdm_ring::Direction;
 
-/// The offsets of `arcs` in the order of placing: by the first link along a direction, counted from its idle link on,
-/// where it has one; the longest path first elsewhere, then by starting rank. Equal arcs keep the schedule's order and
-/// stand side by side, which makes the search for the second one short.
+/// Returns the indices of `arcs` in the order of placement. In a direction with an idle link, arcs
+/// are ordered by first link, counted from the idle link on. Otherwise longer arcs come first, then
+/// lower first links. Equal arcs keep the schedule's order and are adjacent, which shortens the
+/// search for the slot of the second one.
 pub(super) fn order(arcs: &[Arc], ranks: u32) -> Vec<usize> {
     let mut offsets: Vec<usize> = (0..arcs.len()).collect();
     let cuts = Direction::BOTH.map(|direction| cut(direction, arcs, ranks));
-    // One key per arc: direction, then (start after the cut) or (longest first, start).
+    // Sort key of an arc: direction, then (start after the cut) or (longest first, start).
     let key = |arc: &Arc| {
         let direction = arc.direction as usize;
         let start = (arc.first + ranks - cuts[direction].link) % ranks;
@@ -23,11 +24,11 @@ pub(super) fn order(arcs: &[Arc], ranks: u32) -> Vec<usize> {
     offsets
 }
 
-/// Where a direction's circle of links is best cut into a line.
+/// Link at which the circle of a direction is cut into a line.
 struct Cut {
-    /// The link after the least loaded one.
+    /// Link after the least loaded link.
     link: u32,
-    /// Whether the link cut carries nothing.
+    /// Whether the least loaded link carries nothing.
     idle: bool,
 }
 

@@ -1,18 +1,19 @@
-//! One-stage all-to-alls among sets of ranks: who takes part, and the circles that carry them.
+//! One-stage all-to-alls among sets of ranks: their members, and the circles of lightpaths that
+//! carry them.
 //!
-//! Let n members stand in ring order and h = floor(n / 2). Members A_t = t and B_t = t + h (t < h)
-//! face each other; for odd n member C = 2h is left over. The lightpaths between all of them tile
-//! the whole ring, circle by circle:
+//! Let n members be numbered in ring order, and h = floor(n / 2). Members A_t = t and B_t = t + h
+//! (t < h) form couple t; for odd n, member C = 2h is in no couple. The lightpaths between all
+//! members form circles, each of which covers every link of the ring once:
 //!
-//! * for each pair s < t, clockwise A_t -> B_s -> B_t -> A_s -> A_t, and counter-clockwise
-//!   A_t -> A_s -> B_t -> B_s -> A_t: all lightpaths between couple s and couple t;
+//! * for each pair s < t, clockwise A_t -> B_s -> B_t -> A_s -> A_t, and counter-clockwise A_t ->
+//!   A_s -> B_t -> B_s -> A_t: all lightpaths between couple s and couple t;
 //! * even n: A_t -> B_t -> A_t, half the couples each way;
 //! * odd n: clockwise A_t -> B_t -> C -> A_t, counter-clockwise A_t -> C -> B_t -> A_t.
 //!
-//! That is h(h-1)/2 + ceil(h/2) circles per direction for even n and h(h-1)/2 + h for odd n:
-//! ceil(floor(n^2/4)/2) in both cases, and so many lightpaths on every link. It is the least load
-//! there is (Opatrny 2003), wherever on the ring the members are. Evenly spaced members use their
-//! shorter arcs in it.
+//! The number of circles per direction, which is the load of every link, is h(h-1)/2 + ceil(h/2)
+//! for even n and h(h-1)/2 + h for odd n; both equal ceil(floor(n^2/4)/2). This is the least
+//! possible load (Opatrny 2003), for any positions of the members. Evenly spaced members use their
+//! shorter arcs.
 
 use rustc_hash::FxHashMap;
 
@@ -20,8 +21,9 @@ use opticoll_base::interrupt;
 use opticoll_fabric::family::wdm_ring::Direction;
 use opticoll_plan::schedule::StepColumns;
 
-/// The number of the circle that carries the lightpath from member `from` to member `to`, and its
-/// direction, or `None` where two members face each other and either way will do.
+/// Returns the direction and the number of the circle that carries the lightpath from member `from`
+/// to member `to`. The direction is `None` if the two members form a couple of an even number of
+/// members, in which case both directions are possible.
 pub fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u32) {
     use Direction::{Clockwise, CounterClockwise};
     let half = members / 2;
@@ -33,7 +35,7 @@ pub fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u32) {
         } else {
             (to, false)
         };
-        // Clockwise B_t -> C -> A_t, counter-clockwise A_t -> C -> B_t.
+        // Clockwise: B_t -> C -> A_t. Counter-clockwise: A_t -> C -> B_t.
         let direction = if (facing < half) == to_odd {
             CounterClockwise
         } else {
@@ -66,18 +68,18 @@ pub fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u32) {
     (Some(direction), high * (high - 1) / 2 + low)
 }
 
-/// The members of one all-to-all.
+/// Members of one all-to-all.
 pub struct AllToAllGroup {
-    /// In ring order.
+    /// Members in ring order.
     pub members: Vec<u32>,
-    /// The most transfers that any ordered pair has.
+    /// Maximum number of transfers of an ordered pair.
     pub rounds: u32,
 }
 
-/// The step's transfers as all-to-alls among disjoint sets of ranks, if they are: every ordered pair
-/// of a set has a transfer, and no other pair.
+/// Divides the transfers of a step into all-to-alls among disjoint sets of ranks. Returns `None` if
+/// this is impossible, because a pair of a set has no transfer or a transfer joins two sets.
 pub fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGroup>> {
-    // The lowest rank that each rank sends to, or itself: the name of its set.
+    // Name of each rank's set: the lowest rank that the rank sends to, or the rank itself.
     let mut set: Vec<u32> = (0..ranks).collect();
     for (source, destination) in step.ends() {
         interrupt::check();
@@ -85,7 +87,7 @@ pub fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGroup>> {
         let name = set.get_mut(source as usize)?;
         *name = destination.min(*name);
     }
-    // Most steps are no all-to-alls, and are known by the first pair of two sets.
+    // Most steps are not all-to-alls, which the first transfer between two sets shows.
     let name = |rank: u32| set[rank as usize];
     let mut ends = step.ends();
     if ends.any(|(source, destination)| name(source) != name(destination)) {
@@ -114,7 +116,7 @@ pub fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGroup>> {
         .filter(|(_, (members, _))| !members.is_empty())
         .map(|(name, (members, rounds))| {
             let others = members.len() as u32 - 1;
-            // Who gives the set its name is a member only if it sends as well.
+            // The rank that names the set is a member only if it sends as well.
             let complete = members[0] as usize == name
                 && members
                     .iter()
@@ -124,7 +126,7 @@ pub fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGroup>> {
         .collect()
 }
 
-/// Where each rank stands: (number of its group, index among the members).
+/// Returns the number of each rank's group and the index of the rank among its members.
 pub fn places(groups: &[AllToAllGroup], ranks: u32) -> Vec<(usize, u32)> {
     let mut places = vec![(0, 0); ranks as usize];
     for (number, group) in groups.iter().enumerate() {
