@@ -13,18 +13,18 @@ pub const UNREACHED: u32 = u32::MAX;
 fn search<E, I: IntoIterator<Item = (E, u32)>>(
     vertices: usize,
     first: u32,
-    beside: impl Fn(u32) -> I,
+    neighbours: impl Fn(u32) -> I,
     mut reach: impl FnMut(u32, E, u32),
 ) {
     let mut reached = vec![false; vertices];
     reached[first as usize] = true;
-    let mut waiting = VecDeque::from([first]);
-    while let Some(vertex) = waiting.pop_front() {
+    let mut queue = VecDeque::from([first]);
+    while let Some(vertex) = queue.pop_front() {
         interrupt::check();
-        for (edge, other) in beside(vertex) {
+        for (edge, other) in neighbours(vertex) {
             if !std::mem::replace(&mut reached[other as usize], true) {
                 reach(vertex, edge, other);
-                waiting.push_back(other);
+                queue.push_back(other);
             }
         }
     }
@@ -34,12 +34,12 @@ fn search<E, I: IntoIterator<Item = (E, u32)>>(
 pub fn distances<I: IntoIterator<Item = u32>>(
     vertices: usize,
     first: u32,
-    beside: impl Fn(u32) -> I,
+    neighbours: impl Fn(u32) -> I,
 ) -> Vec<u32> {
     let mut distance = vec![UNREACHED; vertices];
     distance[first as usize] = 0;
-    let beside = |vertex| beside(vertex).into_iter().map(|other| ((), other));
-    search(vertices, first, beside, |from, (), to| {
+    let neighbours = |vertex| neighbours(vertex).into_iter().map(|other| ((), other));
+    search(vertices, first, neighbours, |from, (), to| {
         distance[to as usize] = distance[from as usize] + 1;
     });
     distance
@@ -48,13 +48,13 @@ pub fn distances<I: IntoIterator<Item = u32>>(
 /// Returns a shortest path from `first` to `last` as edges, each with the vertex that the edge
 /// leads to, or `None` if no path exists. Of several shortest paths, returns the first that the
 /// search finds.
-pub fn path<E, I: IntoIterator<Item = (E, u32)>>(
+pub fn shortest_path<E, I: IntoIterator<Item = (E, u32)>>(
     vertices: usize,
     (first, last): (u32, u32),
-    beside: impl Fn(u32) -> I,
+    neighbours: impl Fn(u32) -> I,
 ) -> Option<Vec<(E, u32)>> {
     let mut before: Vec<Option<(u32, E)>> = (0..vertices).map(|_| None).collect();
-    search(vertices, first, beside, |from, edge, to| {
+    search(vertices, first, neighbours, |from, edge, to| {
         before[to as usize] = Some((from, edge));
     });
     let (mut path, mut to) = (Vec::new(), last);
@@ -70,11 +70,14 @@ pub fn path<E, I: IntoIterator<Item = (E, u32)>>(
 /// Returns a topological order, in which each vertex follows all vertices in
 /// `predecessors(vertex)`. Of the vertices that may come next, the lowest number comes first.
 /// Vertices on cycles, and vertices that depend on them, are left out.
-pub fn order<I: IntoIterator<Item = u32>>(vertices: usize, on: impl Fn(u32) -> I) -> Vec<u32> {
+pub fn topological_order<I: IntoIterator<Item = u32>>(
+    vertices: usize,
+    predecessors: impl Fn(u32) -> I,
+) -> Vec<u32> {
     let mut waits = vec![0usize; vertices];
     let mut dependents: Vec<Vec<u32>> = vec![Vec::new(); vertices];
     for vertex in 0..vertices as u32 {
-        for earlier in on(vertex) {
+        for earlier in predecessors(vertex) {
             waits[vertex as usize] += 1;
             dependents[earlier as usize].push(vertex);
         }

@@ -85,12 +85,12 @@ pub fn interruptible<T>(work: impl FnOnce() -> T) -> Result<T, Stopped> {
 
 /// Converts the payload of an unwound stack into the reason for the stop. Resumes the unwinding if
 /// the payload is that of a panic.
-fn stopped(left: Box<dyn Any + Send>) -> Stopped {
-    let left = match left.downcast::<TooMuch>() {
+fn stopped(payload: Box<dyn Any + Send>) -> Stopped {
+    let payload = match payload.downcast::<TooMuch>() {
         Ok(much) => return Stopped::TooMuch(*much),
-        Err(left) => left,
+        Err(payload) => payload,
     };
-    match left.downcast::<Stopped>() {
+    match payload.downcast::<Stopped>() {
         Ok(stopped) => *stopped,
         Err(panic) => resume_unwind(panic),
     }
@@ -118,7 +118,9 @@ pub fn side_by_side<P: Send, R: Send>(
         };
         let others: Vec<_> = parts.map(spawn).collect();
         let join = |other: ScopedJoinHandle<'_, R>| {
-            other.join().unwrap_or_else(|left| resume_unwind(left))
+            other
+                .join()
+                .unwrap_or_else(|payload| resume_unwind(payload))
         };
         let first = work(first);
         [first]
@@ -131,15 +133,17 @@ pub fn side_by_side<P: Send, R: Send>(
 /// Runs two parts of this thread's work at the same time, the second on a new thread. An
 /// interruption of this thread's work stops both parts. If one part panics, the function still
 /// waits for the other part.
-pub fn both<A, B: Send>(here: impl FnOnce() -> A, there: impl FnOnce() -> B + Send) -> (A, B) {
+pub fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl FnOnce() -> B + Send) -> (A, B) {
     let begun = BEGUN.get();
     thread::scope(|scope| {
         let other = scope.spawn(move || {
             BEGUN.set(begun);
-            there()
+            second()
         });
-        let one = here();
-        let other = other.join().unwrap_or_else(|left| resume_unwind(left));
-        (one, other)
+        let first = first();
+        let second = other
+            .join()
+            .unwrap_or_else(|payload| resume_unwind(payload));
+        (first, second)
     })
 }

@@ -64,7 +64,7 @@ pub fn take(what: &str, bytes: u64) {
 /// A forecast above the limit.
 pub fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, TooMuch> {
     let done = catch_unwind(AssertUnwindSafe(work));
-    done.map_err(|left| match left.downcast::<TooMuch>() {
+    done.map_err(|payload| match payload.downcast::<TooMuch>() {
         Ok(much) => *much,
         Err(other) => resume_unwind(other),
     })

@@ -57,18 +57,18 @@ pub fn plural(count: usize, word: &str) -> String {
 }
 
 /// Maximum number of characters of a user's word that a message repeats.
-const MOST_SHOWN: usize = 100;
+const MAX_SHOWN_CHARACTERS: usize = 100;
 
 /// Maximum length in bytes of a misspelt name for which [`suggest`] looks for similar names. The
 /// edit distance costs time proportional to the length.
-const MOST_NAME: usize = 100;
+const MAX_NAME_BYTES: usize = 100;
 
 /// Returns a word from a file or a command line in a form that is safe to print. Long words are
 /// cut, and unprintable characters are escaped, because a terminal could interpret them.
 pub fn shown(word: &str) -> String {
     let mut text = String::new();
-    for letter in word.chars().take(MOST_SHOWN) {
-        if prints(letter) {
+    for letter in word.chars().take(MAX_SHOWN_CHARACTERS) {
+        if is_printable(letter) {
             text.push(letter);
         } else {
             let units = letter.encode_utf16(&mut [0; 2]).to_vec();
@@ -76,14 +76,14 @@ pub fn shown(word: &str) -> String {
         }
     }
     match word.chars().count() {
-        length if length > MOST_SHOWN => format!("{text}... ({length} characters)"),
+        length if length > MAX_SHOWN_CHARACTERS => format!("{text}... ({length} characters)"),
         _ => text,
     }
 }
 
 /// Returns whether a character is printable where it stands: no control character, no mark that
 /// changes the direction of writing, no line separator.
-pub fn prints(letter: char) -> bool {
+pub fn is_printable(letter: char) -> bool {
     if letter.is_ascii() {
         return matches!(letter, ' '..='~');
     }
@@ -106,7 +106,7 @@ pub fn same_name(one: &str, other: &str) -> bool {
 /// similar, else `; known are X, Y, Z`.
 pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    if name.len() > MOST_NAME {
+    if name.len() > MAX_NAME_BYTES {
         return format!("; known are {}", known.join(", "));
     }
     let begun = known

@@ -9,16 +9,16 @@ use rustc_hash::FxHashMap;
 /// Consecutive numbers for pools, in the order in which the pools first appear.
 #[derive(Debug, Clone, Default)]
 pub struct PoolNumbers {
-    /// Number of each pool with an identifier below [`MAX_ARRAY_POOLS`]; [`NO_NUMBER`] if the pool
+    /// Number of each pool with an identifier below [`ARRAY_POOLS`]; [`NO_NUMBER`] if the pool
     /// has none yet.
-    near: Vec<u32>,
-    far: FxHashMap<u64, u32>,
+    in_array: Vec<u32>,
+    hashed: FxHashMap<u64, u32>,
     count: u32,
 }
 
 /// Number of pool identifiers that are looked up in an array (4 bytes each); larger identifiers are
 /// looked up by hash.
-const NEAR: u64 = 1 << 18;
+const ARRAY_POOLS: u64 = 1 << 18;
 
 const NO_NUMBER: u32 = u32::MAX;
 
@@ -26,12 +26,12 @@ impl PoolNumbers {
     /// Returns the number of a pool, or `None` if the pool has not appeared yet.
     #[inline]
     pub fn known(&self, pool: u64) -> Option<u32> {
-        match pool < NEAR {
+        match pool < ARRAY_POOLS {
             true => {
-                let number = self.near.get(pool as usize).copied();
+                let number = self.in_array.get(pool as usize).copied();
                 number.filter(|&number| number != NO_NUMBER)
             }
-            false => self.far.get(&pool).copied(),
+            false => self.hashed.get(&pool).copied(),
         }
     }
 
@@ -40,18 +40,18 @@ impl PoolNumbers {
     #[inline]
     pub fn number(&mut self, pool: u64) -> u32 {
         let next = self.count;
-        let number = match pool < NEAR {
+        let number = match pool < ARRAY_POOLS {
             true => {
-                if self.near.len() as u64 <= pool {
-                    self.near.resize(pool as usize + 1, NO_NUMBER);
+                if self.in_array.len() as u64 <= pool {
+                    self.in_array.resize(pool as usize + 1, NO_NUMBER);
                 }
-                let number = &mut self.near[pool as usize];
+                let number = &mut self.in_array[pool as usize];
                 if *number == NO_NUMBER {
                     *number = next;
                 }
                 *number
             }
-            false => *self.far.entry(pool).or_insert(next),
+            false => *self.hashed.entry(pool).or_insert(next),
         };
         self.count += u32::from(number == next);
         number
@@ -79,7 +79,7 @@ pub struct Ports<S> {
     /// First port of each pool: its state, and since when the port has been in this state; `None`
     /// if the port is unused.
     first: Vec<Option<(u64, S)>>,
-    /// Further ports of each pool, as far as circuits have used them.
+    /// Further ports of each pool, as hashed as circuits have used them.
     others: Vec<Vec<Option<(u64, S)>>>,
 }
 
@@ -194,14 +194,26 @@ mod tests {
     #[test]
     fn pools_near_and_far_are_numbered_as_they_come() {
         let mut numbers = PoolNumbers::default();
-        let pools = [NEAR, 3, NEAR - 1, 3, u64::MAX, NEAR, 0, u64::MAX];
+        let pools = [
+            ARRAY_POOLS,
+            3,
+            ARRAY_POOLS - 1,
+            3,
+            u64::MAX,
+            ARRAY_POOLS,
+            0,
+            u64::MAX,
+        ];
         assert_eq!(
             pools.map(|pool| numbers.number(pool)),
             [0, 1, 2, 1, 3, 0, 4, 3]
         );
         assert_eq!(numbers.known(u64::MAX), Some(3));
-        assert_eq!((numbers.known(1), numbers.known(NEAR + 1)), (None, None));
-        assert_eq!(numbers.known(NEAR - 1), Some(2));
+        assert_eq!(
+            (numbers.known(1), numbers.known(ARRAY_POOLS + 1)),
+            (None, None)
+        );
+        assert_eq!(numbers.known(ARRAY_POOLS - 1), Some(2));
     }
 
     const fn port(state: u64) -> Port {

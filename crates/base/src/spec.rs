@@ -19,7 +19,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::names::{prints, shown, suggest};
+use crate::names::{is_printable, shown, suggest};
 use crate::units::Bytes;
 
 /// Reason why a specification was refused.
@@ -292,7 +292,7 @@ impl Spec {
         let Some(value) = self.option(key) else {
             return Ok(None);
         };
-        match whole(value) {
+        match whole_number(value) {
             Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
             Some(_) => Err(self.refuse(key, format!("must be from {least} to {most}"))),
             None => Err(self.refuse(
@@ -304,7 +304,7 @@ impl Spec {
 }
 
 /// Parses a whole number that consists of digits only. Unlike `str::parse`, refuses a sign.
-pub fn whole(text: &str) -> Option<u32> {
+pub fn whole_number(text: &str) -> Option<u32> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits)
 }
@@ -327,14 +327,14 @@ impl FromStr for Spec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Spec, SpecError> {
-        if text.chars().any(|c| !prints(c) && !c.is_whitespace()) {
+        if text.chars().any(|c| !is_printable(c) && !c.is_whitespace()) {
             return Err(SpecError::Syntax {
                 text: text.into(),
                 problem: "it holds characters that do not print".into(),
             });
         }
         // Error messages print the text on one line.
-        let text = &text.replace(|c| !prints(c), " ");
+        let text = &text.replace(|c| !is_printable(c), " ");
         let syntax = |problem: String| SpecError::Syntax {
             text: text.into(),
             problem,

@@ -297,7 +297,7 @@ fn halves_joined_by(ring: &WdmRing) -> u64 {
 
 /// The slots in which something gets as far as it must, where light reaches less far than around the ring.
 fn reached(ring: &WdmRing, collective: &Collective) -> Option<u64> {
-    let reach = u64::from(ring.longest_of_all());
+    let reach = u64::from(ring.longest_from_best_start());
     let is_short = reach + 1 < u64::from(ring.ranks);
     is_short.then(|| farthest(ring, collective).div_ceil(reach))
 }

@@ -59,7 +59,7 @@ pub fn best(
         return Ok(TimeBound::ALONE);
     }
     let ports = UsableTransceivers::of(grid);
-    let fresh = grid.fresh_circuit()?;
+    let fresh = grid.setup_time()?;
     let (sending, name) = ports.sending(grid, collective, size)?;
     let slots = growth(ranks, ports.most().max(1));
     let per_slot = match charge {
@@ -151,7 +151,7 @@ struct UsableTransceivers {
 impl UsableTransceivers {
     fn of(grid: &WssGrid) -> UsableTransceivers {
         let mut working = Plane::BOTH.map(|plane| {
-            let switches = grid.rows * grid.columns / grid.side(plane).max(1);
+            let switches = grid.rows * grid.columns / grid.ports_in_use(plane).max(1);
             vec![0u128; switches as usize]
         });
         for (rank, plane) in transceivers(grid) {
@@ -254,7 +254,7 @@ impl UsableTransceivers {
             _ => {}
         }
         for plane in Plane::BOTH {
-            let switches = grid.rows * grid.columns / grid.side(plane).max(1);
+            let switches = grid.rows * grid.columns / grid.ports_in_use(plane).max(1);
             // Ranks, bits per second to the other switches, and whether the root is there.
             let mut sets = vec![(0u128, 0u128, false); switches as usize];
             for (rank, own) in (0..).zip(&self.rates) {

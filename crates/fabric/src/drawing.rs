@@ -31,7 +31,7 @@ pub struct Drawing {
 
 impl Drawing {
     /// Creates a layout in which no link wraps around.
-    pub fn of(places: Vec<Point>) -> Drawing {
+    pub fn new(places: Vec<Point>) -> Drawing {
         let around = Vec::new();
         Drawing { places, around }
     }
@@ -119,7 +119,7 @@ pub fn with_ranks(nodes: Vec<Point>, each: Option<u32>) -> Vec<Point> {
 
 /// Maximum number of vertices that [`stress_layout`] accepts. A layout takes 300 rounds over all
 /// pairs of vertices.
-pub const MOST_BY_DISTANCE: usize = 400;
+pub const MAX_LAYOUT_VERTICES: usize = 400;
 
 /// Returns a layout in which distances approximate those in links, by stress majorization that
 /// starts from a circle; empty for more than [`MAX_LAYOUT_VERTICES`] vertices.
@@ -127,8 +127,8 @@ pub const MOST_BY_DISTANCE: usize = 400;
 /// Gansner, Koren and North, Graph Drawing by Stress Majorization, 2004: each round moves every
 /// vertex to the mean of the positions that the other vertices prefer for it, weighted by 1 /
 /// distance^2.
-pub fn by_distance(vertices: usize, ends: &[(u32, u32)]) -> Vec<Point> {
-    if vertices > MOST_BY_DISTANCE {
+pub fn stress_layout(vertices: usize, ends: &[(u32, u32)]) -> Vec<Point> {
+    if vertices > MAX_LAYOUT_VERTICES {
         return Vec::new();
     }
     let distances: Vec<Vec<f64>> = hops(vertices, ends);

@@ -214,7 +214,7 @@ pub trait Machine: Object {
     /// The fabric cannot be divided in this way.
     fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         let nodes = members.iter().map(|&rank| self.node(rank));
-        part::of_members(self.record(), &self.spec(), self.network().is_some(), nodes)
+        part::part_of_machine(self.record(), &self.spec(), self.network().is_some(), nodes)
     }
 
     /// Returns the span of the circuits of a part: its first rank and its number of consecutive

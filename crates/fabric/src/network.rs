@@ -183,7 +183,7 @@ pub trait Network: Sync {
         let ends: Vec<(u32, u32)> = links.filter_map(|link| self.ends(link)).collect();
         let last = ends.iter().map(|ends| ends.0.max(ends.1)).max();
         let vertices = last.map_or(0, |last| last + 1).max(self.ranks());
-        Drawing::of(drawing::by_distance(vertices as usize, &ends))
+        Drawing::new(drawing::stress_layout(vertices as usize, &ends))
     }
 
     /// Returns the translations of a grid of all ranks, if each translation maps links to links of

@@ -104,7 +104,7 @@ fn distinct_wavelengths(plan: &Plan) -> u32 {
     else {
         return 0;
     };
-    let mut lit = vec![false; kind.fields[field].most() as usize + 1];
+    let mut lit = vec![false; kind.fields[field].max_value() as usize + 1];
     let mut light_up = |light| lit[kind.value(light, field) as usize] = true;
     for row in 0..plan.len() {
         interrupt::check();

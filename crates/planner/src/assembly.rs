@@ -347,7 +347,7 @@ pub(crate) fn smaller(ring: &WdmRing, ranks: u32, channels: u32) -> WdmRing {
     WdmRing {
         ranks,
         nodes: ranks,
-        places: Vec::new(),
+        node_of_rank: Vec::new(),
         wavelengths: channels.min(u32::from(CONVERTED) - 1),
         fibres: 1,
         converters: false,

@@ -183,7 +183,7 @@ impl Fabric {
     fn as_custom(&self, py: Python<'_>) -> PyResult<Fabric> {
         let family = self.fabric.record().name;
         let custom = interrupt::run(py, || match self.fabric.network() {
-            Some(network) => Custom::of_network(network),
+            Some(network) => Custom::from_network(network),
             None => Err(fabric::FabricError::Graph {
                 problem: format!("a {family} has circuits, not links that messages share"),
                 link: None,

@@ -108,12 +108,16 @@ fn check(orbits: &Plan, report: &mut Report) {
 /// The links between nodes from each rank to the next, where all have as many, or their number is of no matter.
 fn spacing(ring: &WdmRing) -> Option<u64> {
     let counts = ring.reach.is_some() || ring.budget.is_some() || ring.propagation.ps() > 0;
-    let (Some(first), true) = (ring.places.first(), counts) else {
+    let (Some(first), true) = (ring.node_of_rank.first(), counts) else {
         return Some(1);
     };
     let around = first + ring.nodes;
-    let next = ring.places.iter().skip(1).chain(std::iter::once(&around));
-    let gaps = ring.places.iter().zip(next);
+    let next = ring
+        .node_of_rank
+        .iter()
+        .skip(1)
+        .chain(std::iter::once(&around));
+    let gaps = ring.node_of_rank.iter().zip(next);
     let mut gaps = gaps.map(|(place, next)| u64::from(next - place));
     let gap = gaps.next()?;
     gaps.all(|other| other == gap).then_some(gap)

@@ -78,11 +78,11 @@ impl LitLinks {
     fn new(plan: &Plan, ring: &WdmRing, transfer: usize) -> LitLinks {
         let ranks = ring.nodes;
         let (source, destination) = plan.schedule.ends(transfer);
-        let (source, destination) = match ring.places.is_empty() {
+        let (source, destination) = match ring.node_of_rank.is_empty() {
             true => (source, destination),
             false => (
-                ring.places[source as usize],
-                ring.places[destination as usize],
+                ring.node_of_rank[source as usize],
+                ring.node_of_rank[destination as usize],
             ),
         };
         let apart = |from: u32, to: u32| {
@@ -156,7 +156,7 @@ fn link_at(plan: &Plan, transfer: usize, rank: u32) -> RingLink {
 /// `clockwise fibre 0 between ranks 2 and 3`; nodes where not every node has a rank.
 fn link_name(link: RingLink, ring: &WdmRing) -> String {
     let ranks = ring.nodes;
-    let ends = match ring.places.is_empty() {
+    let ends = match ring.node_of_rank.is_empty() {
         true => "ranks",
         false => "nodes",
     };

@@ -191,8 +191,9 @@ fn of_rank(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Ordered, 
         each.collect()
     };
     let mut on = waits(true);
-    let ordered =
-        |on: &[Vec<u32>]| graph::order(on.len(), |node| on[node as usize].iter().copied());
+    let ordered = |on: &[Vec<u32>]| {
+        graph::topological_order(on.len(), |node| on[node as usize].iter().copied())
+    };
     let mut order = ordered(&on);
     if order.len() < nodes.len() {
         on = waits(false);

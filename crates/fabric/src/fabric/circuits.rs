@@ -244,7 +244,7 @@ pub trait Circuits: Send + Sync {
     /// Returns the light of messages on the electrical network beside the circuits, in which all
     /// messages of a rank share one port, and the time model of their bytes. Returns `None` if
     /// there is no such network.
-    fn beside(&self) -> Option<(Light, Transmission)> {
+    fn side_network(&self) -> Option<(Light, Transmission)> {
         None
     }
 

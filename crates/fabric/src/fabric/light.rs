@@ -48,13 +48,13 @@ pub struct LightField {
 
 impl LightField {
     /// Returns the greatest value of the field.
-    pub const fn most(&self) -> u32 {
+    pub const fn max_value(&self) -> u32 {
         u32::MAX >> (32 - self.bits)
     }
 
     /// Returns the greatest number of the field, which excludes `*`.
-    pub const fn most_number(&self) -> u32 {
-        self.most() - self.star as u32
+    pub const fn max_number(&self) -> u32 {
+        self.max_value() - self.star as u32
     }
 }
 
@@ -75,7 +75,7 @@ pub struct LightKind {
 }
 
 /// Maximum number of fields of a kind of light.
-pub const MOST_FIELDS: usize = 4;
+pub const MAX_FIELDS: usize = 4;
 
 /// Transfer, or part of the route of a transfer: light from one rank to another in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,7 +108,7 @@ pub trait Rotation: NumberedChannels {
 
     /// Returns light moved down by `by` channels, or `None` if the fabric lacks one of the `span`
     /// channels from there on.
-    fn turn_back(&self, light: Light, span: u32, by: u32) -> Option<Light>;
+    fn rotate_back(&self, light: Light, span: u32, by: u32) -> Option<Light>;
 }
 
 impl LightKind {
@@ -124,12 +124,12 @@ impl LightKind {
 
     /// Returns the mask of a field.
     const fn bits(&self, field: usize) -> u32 {
-        self.fields[field].most() << self.shift(field)
+        self.fields[field].max_value() << self.shift(field)
     }
 
     /// Returns the value of a field.
     pub const fn value(&self, light: Light, field: usize) -> u32 {
-        light.0 >> self.shift(field) & self.fields[field].most()
+        light.0 >> self.shift(field) & self.fields[field].max_value()
     }
 
     /// Returns the light with another value of a field. The value must fit in the field.
@@ -163,7 +163,7 @@ impl LightKind {
             let value = self.value(light, index);
             match field.names.get(value as usize) {
                 Some(name) => text.push_str(name),
-                None if field.star && value == field.most() => text.push('*'),
+                None if field.star && value == field.max_value() => text.push('*'),
                 None => {
                     let _ = write!(text, "{value}");
                 }

@@ -107,17 +107,17 @@ pub(crate) use declare;
 /// Implements [`Machine`](crate::fabric::Machine) for a network whose family record and declaration
 /// of options describe the machine completely: `machine_over_links!(Crossbar, RECORD, declared);`.
 macro_rules! machine_over_links {
-    ($machine:ty) => {
+    ($machine:ty, $record:ident, $declared:ident) => {
         impl crate::fabric::Machine for $machine {
             fn record(&self) -> &'static crate::fabric::FamilyRecord {
-                &RECORD
+                &$record
             }
 
-            fn spec(&self) -> Spec {
-                crate::fabric::options::print(self, &RECORD, declared)
+            fn spec(&self) -> opticoll_base::spec::Spec {
+                crate::fabric::options::print(self, &$record, $declared)
             }
 
-            fn network(&self) -> Option<&dyn Network> {
+            fn network(&self) -> Option<&dyn crate::network::Network> {
                 Some(self)
             }
         }

@@ -30,7 +30,7 @@ use crate::network::fewest_links::{FewestLinks, Ties};
 use crate::network::{Duplex, Network, Wiring};
 use opticoll_base::interrupt;
 use opticoll_base::names::{plural, shown};
-use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError, whole};
+use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError, whole_number};
 use opticoll_base::units::{Rate, UnitError};
 
 /// Option that lists broken parts.
@@ -300,7 +300,7 @@ impl Part {
 
 /// Returns the part of a machine that some ranks use for a job of their own: the default of
 /// [`Machine::part`].
-pub(super) fn of_members(
+pub(super) fn part_of_machine(
     record: &FamilyRecord,
     spec: &Spec,
     has_links: bool,
@@ -432,7 +432,7 @@ impl Names {
     }
 
     fn vertex(&self, text: &str) -> Option<u32> {
-        whole(text).or_else(|| self.by_name.get(text).copied())
+        whole_number(text).or_else(|| self.by_name.get(text).copied())
     }
 
     /// Parses an item: `0>1`, `0-1`, `0>1#2`, `17`, `rank 0 -> rank 1`, `leaf 0 <-> spine 1 (cable
@@ -446,7 +446,7 @@ impl Names {
             .strip_suffix(')')
             .and_then(|item| item.rsplit_once(" (cable "));
         let (ends, cable) = match named.or_else(|| item.rsplit_once('#')) {
-            Some((ends, number)) => (ends, Some(whole(number.trim())?)),
+            Some((ends, number)) => (ends, Some(whole_number(number.trim())?)),
             None => (item, None),
         };
         let (from, to, both_ways) = ends_of(ends, |name| self.vertex(name))?;
@@ -505,7 +505,7 @@ pub(crate) fn ends_of(
 /// Parses ranks such as `3` or `0-7`. Returns the first and the last rank.
 pub(crate) fn run(item: &str, ranks: u32) -> Result<(u32, u32), String> {
     let (first, last) = item.split_once('-').unwrap_or((item, item));
-    match (whole(first.trim()), whole(last.trim())) {
+    match (whole_number(first.trim()), whole_number(last.trim())) {
         (Some(first), Some(last)) if first <= last && last < ranks => Ok((first, last)),
         (Some(_), Some(_)) => Err(format!("`{item}`: ranks are 0 to {}", ranks - 1)),
         _ => Err(format!("`{}`: write ranks such as 0-7+16", shown(item))),

@@ -16,10 +16,10 @@ use opticoll_base::spec::{OptionRecord, Spec, SpecError};
 use opticoll_base::units::{Quantity, Rate, Time};
 
 /// Maximum number of ranks of an electrical fabric.
-pub const MOST_RANKS: u32 = 1 << 20;
+pub const MAX_RANKS: u32 = 1 << 20;
 
 /// Maximum number of directed links of an electrical fabric. A link takes 32 bytes.
-pub const MOST_LINKS: u64 = 1 << 24;
+pub const MAX_LINKS: u64 = 1 << 24;
 
 /// Construction of cables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -160,7 +160,7 @@ pub(crate) fn ranks_and_wire<M>(
     of: impl Fn(&M) -> (u32, Wire),
 ) -> Result<(u32, Wire), FabricError> {
     let ranks = OptionRecord::new("ranks", "number of ranks");
-    let ranks = options.count(ranks, MOST_RANKS, Required, |machine| of(machine).0)?;
+    let ranks = options.count(ranks, MAX_RANKS, Required, |machine| of(machine).0)?;
     let link = rate_and_latency(options, |machine| of(machine).1.link)?;
     let wire = Wire::declared(options, link, |machine| of(machine).1)?;
     Ok((ranks, wire))
@@ -211,12 +211,12 @@ pub(crate) fn check_size(
             most,
         })
     };
-    if ranks > u128::from(MOST_RANKS) {
-        return refuse("ranks", ranks, MOST_RANKS.into());
+    if ranks > u128::from(MAX_RANKS) {
+        return refuse("ranks", ranks, MAX_RANKS.into());
     }
     let links = cables.saturating_mul(2);
-    if links > u128::from(MOST_LINKS) {
-        return refuse("links", links, MOST_LINKS);
+    if links > u128::from(MAX_LINKS) {
+        return refuse("links", links, MAX_LINKS);
     }
     Ok(())
 }

@@ -53,15 +53,15 @@ pub struct Bursts {
 }
 
 /// Maximum number of hosts at a rank.
-const MOST_HOSTS: u32 = 1 << 20;
+const MAX_HOSTS: u32 = 1 << 20;
 /// Maximum number of wavelengths of a link.
-const MOST_WAVELENGTHS: u32 = 1 << 12;
+const MAX_WAVELENGTHS: u32 = 1 << 12;
 
 /// Options of all families with links that select a part of the fabric.
-const OF_PARTS: [OptionRecord; 3] = [part::WITHOUT, part::DEGRADED, part::MEMBERS];
+const PART_OPTIONS: [OptionRecord; 3] = [part::WITHOUT, part::DEGRADED, part::MEMBERS];
 
 /// Options of all families with links that turn the links into a network of bursts.
-const OF_BURSTS: [OptionRecord; 2] = [
+const BURST_OPTIONS: [OptionRecord; 2] = [
     OptionRecord::new(
         "wavelengths",
         "wavelengths of each link, for bursts of light",
@@ -74,7 +74,7 @@ const OF_BURSTS: [OptionRecord; 2] = [
 ];
 
 /// Options of earlier versions, with the current names.
-const REPLACED: &[(&str, &str)] = &[
+const RENAMED_OPTIONS: &[(&str, &str)] = &[
     ("columns", "rungs"),
     ("nodes", "ranks"),
     ("computers", "hosts"),
@@ -121,20 +121,20 @@ impl Medium {
         }
         let has_links = record.has_links();
         let bursts = |key: &str| {
-            has_links && !record.has(key) && OF_BURSTS.iter().any(|one| one.name == key)
+            has_links && !record.has(key) && BURST_OPTIONS.iter().any(|one| one.name == key)
         };
         let own = |key: &str| record.has(key) || bursts(key);
         let given = spec.options().any(|(key, _)| bursts(key));
         let build = |spec: &Spec| match has_links {
             true => {
-                let whole = OF_PARTS
+                let whole = PART_OPTIONS
                     .iter()
                     .fold(spec.clone(), |spec, one| spec.without(one.name));
                 Part::of((record.build)(&whole)?, spec)
             }
             false => (record.build)(spec),
         };
-        for (old, new) in REPLACED {
+        for (old, new) in RENAMED_OPTIONS {
             if spec.option(old).is_some() && (given || !record.has(old)) && own(new) {
                 return Err(FabricError::Spec(SpecError::UnknownOption {
                     name: spec.name().into(),
@@ -151,9 +151,9 @@ impl Medium {
         if !given {
             return build(&spec).map(Medium::Fabric);
         }
-        let wavelengths = spec.count("wavelengths", 1, MOST_WAVELENGTHS)?;
+        let wavelengths = spec.count("wavelengths", 1, MAX_WAVELENGTHS)?;
         Ok(Medium::Bursts(Bursts {
-            hosts: spec.count("hosts", 1, MOST_HOSTS)?.unwrap_or(1),
+            hosts: spec.count("hosts", 1, MAX_HOSTS)?.unwrap_or(1),
             wavelengths: wavelengths.ok_or(FabricError::Missing {
                 family: record.name,
                 key: "wavelengths",
@@ -189,9 +189,9 @@ impl FamilyRecord {
         let mut options = (self.options)();
         if self.has_links() {
             options.extend(
-                OF_PARTS
+                PART_OPTIONS
                     .into_iter()
-                    .chain(OF_BURSTS)
+                    .chain(BURST_OPTIONS)
                     .map(FabricOption::from),
             );
         }

@@ -68,7 +68,7 @@ pub struct CircuitSwitch {
 pub struct Reconfiguration(Vec<Time>);
 
 /// Maximum number of parts of a reconfiguration.
-const MOST_PARTS: usize = 3;
+const MAX_PARTS: usize = 3;
 
 impl Reconfiguration {
     /// Creates a reconfiguration of one part.
@@ -98,7 +98,7 @@ impl FromStr for Reconfiguration {
 
     fn from_str(text: &str) -> Result<Reconfiguration, UnitError> {
         let parts: Vec<Time> = text
-            .splitn(MOST_PARTS, '+')
+            .splitn(MAX_PARTS, '+')
             .map(str::parse)
             .collect::<Result<_, UnitError>>()?;
         Ok(Reconfiguration(parts))
@@ -191,10 +191,10 @@ impl From<SwitchedLight> for Light {
     }
 }
 
-const MOST_RANKS: u32 = 1 << 20;
+const MAX_RANKS: u32 = 1 << 20;
 /// Maximum number of ports of a rank. Plans number ports with 9 bits, of which [`BESIDE`] is no
 /// port.
-const MOST_PORTS: u32 = 1 << 8;
+const MAX_PORTS: u32 = 1 << 8;
 
 /// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
@@ -221,11 +221,11 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 
 fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, FabricError> {
     declare! { options of CircuitSwitch;
-        ranks "ranks" count(MOST_RANKS, Required) "number of ranks";
-        ports "ports" count(MOST_PORTS, Printed(1)) "ports of a rank, each of which sends and receives";
-        planes "planes" count(MOST_PORTS, Silent(1))
+        ranks "ranks" count(MAX_RANKS, Required) "number of ranks";
+        ports "ports" count(MAX_PORTS, Printed(1)) "ports of a rank, each of which sends and receives";
+        planes "planes" count(MAX_PORTS, Silent(1))
             "switches side by side, which share the ports of a rank evenly";
-        switch_ports "switch_ports" count(MOST_RANKS * MOST_PORTS, Silent(ranks * (ports / planes)))
+        switch_ports "switch_ports" count(MAX_RANKS * MAX_PORTS, Silent(ranks * (ports / planes)))
             "ports of a switch; with too few for all ranks a plane is several switches, of ranks that differ in one digit"
             default "as many as join all ranks";
         dead_ports "dead_ports" list(|spec| wiring::read_dead_ports(spec, ranks, ports), wiring::print_dead_ports)
@@ -330,6 +330,6 @@ impl Machine for CircuitSwitch {
     fn drawing(&self) -> Option<Drawing> {
         let mut places = drawing::circle(self.ranks);
         places.push([0.0, 0.0]);
-        Some(Drawing::of(places))
+        Some(Drawing::new(places))
     }
 }

@@ -63,7 +63,7 @@ impl Crossbar {
     }
 }
 
-machine_over_links!(Crossbar);
+machine_over_links!(Crossbar, RECORD, declared);
 
 impl Network for Crossbar {
     fn ranks(&self) -> u32 {
@@ -89,6 +89,6 @@ impl Network for Crossbar {
     fn drawing(&self) -> Drawing {
         let mut places = drawing::circle(self.ranks);
         places.push([0.0, 0.0]);
-        Drawing::of(places)
+        Drawing::new(places)
     }
 }

@@ -22,31 +22,31 @@ use crate::network::fewest_links::{FewestLinks, Ties};
 use crate::network::translations::Translations;
 use crate::network::{Duplex, Link, Network, Sharing, Wiring};
 use opticoll_base::interrupt;
-use opticoll_base::names::{prints, shown};
+use opticoll_base::names::{is_printable, shown};
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 
 /// Maximum number of vertices. The routes to 2^14 destinations take 1 GiB.
-const MOST_VERTICES: u32 = 1 << 14;
+const MAX_VERTICES: u32 = 1 << 14;
 
 /// Directions of a cable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Course {
+enum CableKind {
     FullDuplex,
     HalfDuplex,
     OneWay,
 }
 
-const COURSES: &[(char, Course)] = &[
-    ('-', Course::FullDuplex),
-    ('~', Course::HalfDuplex),
-    ('>', Course::OneWay),
+const CABLE_KINDS: &[(char, CableKind)] = &[
+    ('-', CableKind::FullDuplex),
+    ('~', CableKind::HalfDuplex),
+    ('>', CableKind::OneWay),
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cable {
     one: u32,
     other: u32,
-    course: Course,
+    kind: CableKind,
     link: Link,
 }
 
@@ -88,14 +88,14 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
     let missing = options.missing("links");
     let ties = [("spread", Ties::Spread), ("first", Ties::First)];
     let ranks = OptionRecord::new("ranks", "number of ranks");
-    let ranks = options.count(ranks, MOST_VERTICES, Required, |custom| custom.graph.ranks)?;
+    let ranks = options.count(ranks, MAX_VERTICES, Required, |custom| custom.graph.ranks)?;
     let switches = options.option(
         OptionRecord::new("switches", "number of switches")
             .range("0 to 16384 less the ranks")
             .default("0"),
         |spec| {
             Ok(spec
-                .count("switches", 0, MOST_VERTICES - ranks)?
+                .count("switches", 0, MAX_VERTICES - ranks)?
                 .unwrap_or(0))
         },
         |switches| (*switches > 0).then(|| switches.to_string()),
@@ -189,29 +189,29 @@ impl Custom {
     /// # Errors
     /// The network does not know the ends of its links, or has more vertices than this family
     /// supports.
-    pub fn of_network(network: &dyn Network) -> Result<Custom, FabricError> {
+    pub fn from_network(network: &dyn Network) -> Result<Custom, FabricError> {
         let mut cables: Vec<Cable> = Vec::new();
         let mut waiting: FxHashMap<(u32, u32, Link), Vec<usize>> = FxHashMap::default();
         let ends = network.wiring().ends();
         for ((one, other, half), link) in ends.zip(network.links()) {
             let forth = waiting.get_mut(&(other, one, *link)).and_then(Vec::pop);
             if let Some(forth) = forth.filter(|_| !half) {
-                cables[forth].course = Course::FullDuplex;
+                cables[forth].kind = CableKind::FullDuplex;
                 continue;
             }
-            let course = if half {
-                Course::HalfDuplex
+            let kind = if half {
+                CableKind::HalfDuplex
             } else {
                 waiting
                     .entry((one, other, *link))
                     .or_default()
                     .push(cables.len());
-                Course::OneWay
+                CableKind::OneWay
             };
             cables.push(Cable {
                 one,
                 other,
-                course,
+                kind,
                 link: *link,
             });
         }
@@ -220,9 +220,9 @@ impl Custom {
         }
         let last = cables.iter().map(|cable| cable.one.max(cable.other)).max();
         let vertices = network.ranks().max(last.map_or(0, |last| last + 1));
-        if vertices > MOST_VERTICES {
+        if vertices > MAX_VERTICES {
             let problem =
-                format!("{vertices} ranks and switches are too many: at most {MOST_VERTICES}");
+                format!("{vertices} ranks and switches are too many: at most {MAX_VERTICES}");
             return Err(wrong(problem));
         }
         Ok(Custom::of(Graph {
@@ -241,9 +241,9 @@ impl Custom {
         let mut wiring = Wiring::new(Duplex::Half);
         for cable in &graph.cables {
             interrupt::check();
-            let (one, other, half) = (cable.one, cable.other, cable.course == Course::HalfDuplex);
+            let (one, other, half) = (cable.one, cable.other, cable.kind == CableKind::HalfDuplex);
             wiring.add_link(one, other, cable.link, half);
-            if cable.course == Course::FullDuplex {
+            if cable.kind == CableKind::FullDuplex {
                 wiring.add_link(other, one, cable.link, false);
             }
         }
@@ -253,9 +253,9 @@ impl Custom {
         let both = graph
             .cables
             .iter()
-            .any(|one| one.course == Course::HalfDuplex);
+            .any(|one| one.kind == CableKind::HalfDuplex);
         let links = graph.cables.iter().flat_map(|cable| cable.links());
-        let translations = Translations::of_cycle(graph.ranks, links).filter(|_| !both);
+        let translations = Translations::cyclic(graph.ranks, links).filter(|_| !both);
         Custom {
             translations,
             routes: FewestLinks::new(&wiring, vertices, graph.ranks, graph.ties),
@@ -269,13 +269,13 @@ impl Custom {
 impl Cable {
     /// Returns the links of the cable with their ends.
     fn links(&self) -> impl Iterator<Item = (u32, u32, Link)> {
-        let back = (self.course != Course::OneWay).then_some((self.other, self.one, self.link));
+        let back = (self.kind != CableKind::OneWay).then_some((self.other, self.one, self.link));
         [(self.one, self.other, self.link)].into_iter().chain(back)
     }
 
     fn text(&self, default: &Link) -> String {
-        let course = COURSES.iter().find(|(_, course)| *course == self.course);
-        let letter = course.map_or('-', |(letter, _)| *letter);
+        let kind = CABLE_KINDS.iter().find(|(_, kind)| *kind == self.kind);
+        let letter = kind.map_or('-', |(letter, _)| *letter);
         let mut text = format!("{}{letter}{}", self.one, self.other);
         if self.link.rate != default.rate {
             text += &format!("@{}", self.link.rate);
@@ -318,7 +318,7 @@ fn wrong(problem: String) -> FabricError {
 fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
     let mut parts = text.split('@');
     let ends = parts.next().unwrap_or("");
-    let (letter, course) = COURSES
+    let (letter, kind) = CABLE_KINDS
         .iter()
         .find(|(letter, _)| ends.contains(*letter))
         .ok_or("write the numbers of two vertices, such as 0-4, 0~4 or 0>4")?;
@@ -348,7 +348,7 @@ fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
     Ok(Cable {
         one,
         other,
-        course: *course,
+        kind: *kind,
         link,
     })
 }
@@ -368,7 +368,7 @@ fn names(spec: &Spec, vertices: u32) -> Result<Vec<String>, FabricError> {
         let problem = format!("{count} names for {vertices} ranks and switches");
         return Err(wrong(problem));
     }
-    if let Some(name) = names.iter().find(|name| !name.chars().all(prints)) {
+    if let Some(name) = names.iter().find(|name| !name.chars().all(is_printable)) {
         let problem = format!(
             "the name `{}` holds characters that do not print",
             shown(name)
@@ -410,7 +410,7 @@ fn decoded(text: &str) -> Option<String> {
         .filter(|name| !name.is_empty())
 }
 
-machine_over_links!(Custom);
+machine_over_links!(Custom, RECORD, declared);
 
 impl Network for Custom {
     fn ranks(&self) -> u32 {

@@ -25,7 +25,7 @@ use crate::fabric::options;
 use crate::fabric::options::Otherwise::*;
 use crate::fabric::options::{Options, declare};
 use crate::fabric::wiring;
-use crate::fabric::wiring::{MOST_RANKS, Wire, pair_number};
+use crate::fabric::wiring::{MAX_RANKS, Wire, pair_number};
 use crate::fabric::{Fabric, FabricError, FamilyRecord, Groups};
 use crate::network::{Link, Network, Wiring};
 use opticoll_base::hash::hash;
@@ -111,13 +111,13 @@ fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricErr
     // The defaults and limits depend on the arrangement.
     let simgrid = |spec: &Spec| spec.option(ARRANGEMENT.name) == Some(Arrangement::SimGrid.name());
     declare! { options of Dragonfly;
-        terminals_per_router "terminals_per_router" count(MOST_RANKS, Required)
+        terminals_per_router "terminals_per_router" count(MAX_RANKS, Required)
             "ranks on each router, p";
-        routers_per_group "routers_per_group" count(MOST_RANKS, Required)
+        routers_per_group "routers_per_group" count(MAX_RANKS, Required)
             "routers in each group, a";
         global_per_router "global_per_router" option(
             |spec| match simgrid(spec) {
-                false => spec.count("global_per_router", 1, MOST_RANKS)?.ok_or(missing),
+                false => spec.count("global_per_router", 1, MAX_RANKS)?.ok_or(missing),
                 true => Ok(spec.count("global_per_router", 1, 1)?.unwrap_or(1)),
             },
             |ports| Some(ports.to_string()))
@@ -405,7 +405,7 @@ impl Network for Dragonfly {
 
     fn drawing(&self) -> Drawing {
         let (groups, routers) = (self.groups(), self.routers_per_group());
-        Drawing::of(drawing::groups(
+        Drawing::new(drawing::groups(
             groups,
             routers,
             self.terminals_per_router(),

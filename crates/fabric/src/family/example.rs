@@ -68,7 +68,7 @@ impl Example {
     }
 }
 
-machine_over_links!(Example);
+machine_over_links!(Example, RECORD, declared);
 
 impl Network for Example {
     fn ranks(&self) -> u32 {
@@ -95,7 +95,7 @@ impl Network for Example {
     fn drawing(&self) -> Drawing {
         let mut places = drawing::circle(self.ranks);
         places.push([0.0, 0.0]);
-        Drawing::of(places)
+        Drawing::new(places)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::drawing::Drawing;
 use crate::fabric::options;
 use crate::fabric::options::{Options, machine_over_links};
 use crate::fabric::wiring;
-use crate::fabric::wiring::{CHOSEN, DEFAULT_RATE, MOST_RANKS, Wire};
+use crate::fabric::wiring::{CHOSEN, DEFAULT_RATE, MAX_RANKS, Wire};
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
 use crate::network::{Link, Network, Sharing, Wiring};
 use opticoll_base::interrupt;
@@ -142,7 +142,7 @@ fn shape(spec: &Spec) -> Result<[Vec<u32>; 3], FabricError> {
         key,
         example: RECORD.example,
     };
-    let arity = spec.count("arity", 1, MOST_RANKS)?;
+    let arity = spec.count("arity", 1, MAX_RANKS)?;
     let (down, up) = if let Some(arity) = arity {
         for key in ["down", "up"] {
             if spec.option(key).is_some() {
@@ -169,12 +169,11 @@ fn shape(spec: &Spec) -> Result<[Vec<u32>; 3], FabricError> {
             }
         }
         (
-            wiring::counts(spec, "down", MOST_RANKS)?.ok_or(missing("down"))?,
-            wiring::counts(spec, "up", MOST_RANKS)?.ok_or(missing("up"))?,
+            wiring::counts(spec, "down", MAX_RANKS)?.ok_or(missing("down"))?,
+            wiring::counts(spec, "up", MAX_RANKS)?.ok_or(missing("up"))?,
         )
     };
-    let parallel =
-        wiring::counts(spec, "links", MOST_RANKS)?.unwrap_or_else(|| vec![1; down.len()]);
+    let parallel = wiring::counts(spec, "links", MAX_RANKS)?.unwrap_or_else(|| vec![1; down.len()]);
     for (key, numbers) in [("up", &up), ("links", &parallel)] {
         if numbers.len() != down.len() {
             let levels = down.len();
@@ -296,7 +295,7 @@ fn levels(down: &[u32], up: &[u32], parallel: &[u32]) -> Result<Vec<SwitchLevel>
     Ok(levels)
 }
 
-machine_over_links!(FatTree);
+machine_over_links!(FatTree, RECORD, declared);
 
 impl Network for FatTree {
     fn ranks(&self) -> u32 {
@@ -357,6 +356,6 @@ impl Network for FatTree {
 
     fn drawing(&self) -> Drawing {
         let counts: Vec<u32> = self.levels.iter().map(|level| level.vertices).collect();
-        Drawing::of(drawing::levels(&counts))
+        Drawing::new(drawing::levels(&counts))
     }
 }

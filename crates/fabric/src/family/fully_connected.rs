@@ -53,7 +53,7 @@ impl FullyConnected {
     }
 }
 
-machine_over_links!(FullyConnected);
+machine_over_links!(FullyConnected, RECORD, declared);
 
 impl Network for FullyConnected {
     fn ranks(&self) -> u32 {
@@ -74,6 +74,6 @@ impl Network for FullyConnected {
     }
 
     fn drawing(&self) -> Drawing {
-        Drawing::of(drawing::circle(self.ranks))
+        Drawing::new(drawing::circle(self.ranks))
     }
 }

@@ -44,7 +44,7 @@ use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Quantity, Time};
 
 /// Maximum number of servers of a cluster.
-const MOST_SERVERS: u32 = 512;
+const MAX_SERVERS: u32 = 512;
 
 /// Model of the servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,7 +266,7 @@ impl Model {
     /// Returns the maximum number of servers that the source of the model joins.
     fn most_servers(self) -> u32 {
         match self {
-            Model::DgxA100 | Model::DgxH100 | Model::Mi250 | Model::Nvl72 => MOST_SERVERS,
+            Model::DgxA100 | Model::DgxH100 | Model::Mi250 | Model::Nvl72 => MAX_SERVERS,
             Model::Ndv2 | Model::Dgx2 => 2,
             Model::Dgx1 => 1,
         }
@@ -407,7 +407,7 @@ impl GpuServers {
     }
 }
 
-machine_over_links!(GpuServers);
+machine_over_links!(GpuServers, RECORD, declared);
 
 impl Network for GpuServers {
     fn ranks(&self) -> u32 {
@@ -484,6 +484,6 @@ impl Network for GpuServers {
             let width = left(self.boxes - 1) + 2.0 * middle;
             places.extend((0..switches).map(|switch| [share(switch) * width, top + 3.2]));
         }
-        Drawing::of(places)
+        Drawing::new(places)
     }
 }

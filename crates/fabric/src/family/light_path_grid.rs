@@ -87,9 +87,9 @@ impl From<PortsLight> for Light {
     }
 }
 
-const MOST_RANKS: u32 = 1 << 20;
+const MAX_RANKS: u32 = 1 << 20;
 /// Maximum number of ports of a rank: plans number ports with 8 bits.
-const MOST_PORTS: u32 = 1 << 8;
+const MAX_PORTS: u32 = 1 << 8;
 
 /// Record of the family. The defaults are the values of the paper.
 pub const RECORD: FamilyRecord = FamilyRecord {
@@ -104,8 +104,8 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 
 fn declared(options: &mut Options<'_, LightPathGrid>) -> Result<LightPathGrid, FabricError> {
     declare! { options of LightPathGrid;
-        ranks "ranks" count(MOST_RANKS, Required) "number of ranks";
-        ports "ports" count(MOST_PORTS, Printed(1))
+        ranks "ranks" count(MAX_RANKS, Required) "number of ranks";
+        ports "ports" count(MAX_PORTS, Printed(1))
             "ports of a rank, each of which holds one lightpath";
         latency "latency" value(Printed(Time::from_ps(100_000_000))) "latency of a message";
         rate "rate" value(Printed(Rate::gigabits(1))) "rate of a lightpath, in each direction";

@@ -50,7 +50,7 @@ pub(crate) const HOCKNEY: FamilyRecord = FamilyRecord {
     options: || {
         vec![
             latency(),
-            of_quantity::<Rate>("rate", "rate of each message", None),
+            quantity_option::<Rate>("rate", "rate of each message", None),
         ]
     },
     build: |_| no_fabric(HOCKNEY.name),
@@ -65,8 +65,8 @@ pub(crate) const LOGGP: FamilyRecord = FamilyRecord {
     example: "loggp:latency=1us,gap=200ns,rate=10Gb/s",
     options: || {
         let gap = "time between the starts of two messages at a port";
-        let gap = of_quantity::<Time>("gap", gap, Some("0s"));
-        let rate = of_quantity::<Rate>("rate", "rate of a port", None);
+        let gap = quantity_option::<Time>("gap", gap, Some("0s"));
+        let rate = quantity_option::<Rate>("rate", "rate of a port", None);
         vec![latency(), gap, rate]
     },
     build: |_| no_fabric(LOGGP.name),
@@ -75,10 +75,10 @@ pub(crate) const LOGGP: FamilyRecord = FamilyRecord {
 
 fn latency() -> FabricOption {
     let meaning = "delay from the first bit sent to the first bit received";
-    of_quantity::<Time>("latency", meaning, Some("0s"))
+    quantity_option::<Time>("latency", meaning, Some("0s"))
 }
 
-fn of_quantity<T: Quantity>(
+fn quantity_option<T: Quantity>(
     name: &'static str,
     meaning: &'static str,
     default: Option<&str>,

@@ -47,13 +47,13 @@ use crate::network::translations::Translations;
 use crate::network::{Network, Wiring};
 use opticoll_base::interrupt;
 use opticoll_base::names::plural;
-use opticoll_base::spec::{OptionRecord, REQUIRED, Spec, whole};
+use opticoll_base::spec::{OptionRecord, REQUIRED, Spec, whole_number};
 
 /// Maximum number of chips along a side of a cube.
-const MOST_SIDE: u32 = 64;
+const MAX_SIDE: u32 = 64;
 
 /// Maximum number of spare cubes, and of ports of a switch.
-const MOST_CUBES: u32 = 1 << 20;
+const MAX_CUBES: u32 = 1 << 20;
 
 const AXES: [char; 3] = ['x', 'y', 'z'];
 
@@ -63,7 +63,7 @@ const NONE: u32 = u32::MAX;
 /// Slice of cubes that are joined by circuit switches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OcsTorus {
-    asked: Asked,
+    slice: Slice,
     wire: Wire,
     /// Cube at each position of the slice; x varies fastest.
     cubes: Vec<u32>,
@@ -81,7 +81,7 @@ pub struct OcsTorus {
 
 /// Values of the options that describe the cubes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Asked {
+struct Slice {
     sides: [u32; 3],
     cube: u32,
     twisted: bool,
@@ -134,10 +134,10 @@ const PORTS: OptionRecord = OptionRecord::new(
 );
 const YES_OR_NO: &[(&str, bool)] = &[("no", false), ("yes", true)];
 
-fn declared(options: &mut Options<'_, OcsTorus>) -> Result<(Asked, Wire), FabricError> {
+fn declared(options: &mut Options<'_, OcsTorus>) -> Result<(Slice, Wire), FabricError> {
     let missing = options.missing(DIMS.name);
     let read = |spec: &Spec| -> Result<[u32; 3], FabricError> {
-        let sides = wiring::counts(spec, DIMS.name, wiring::MOST_RANKS)?.ok_or(missing)?;
+        let sides = wiring::counts(spec, DIMS.name, wiring::MAX_RANKS)?.ok_or(missing)?;
         let given = sides.len();
         sides.try_into().map_err(|_| {
             let problem = format!("has {} for 3 sides, such as 4x4x8", plural(given, "number"));
@@ -145,30 +145,28 @@ fn declared(options: &mut Options<'_, OcsTorus>) -> Result<(Asked, Wire), Fabric
         })
     };
     let print = |sides: &[u32; 3]| Some(wiring::print_counts(sides));
-    let sides = options.option(DIMS, read, print, |machine| machine.asked.sides)?;
-    let cube = options.count(CUBE, MOST_SIDE, Printed(4), |machine| machine.asked.cube)?;
+    let sides = options.option(DIMS, read, print, |machine| machine.slice.sides)?;
+    let cube = options.count(CUBE, MAX_SIDE, Printed(4), |machine| machine.slice.cube)?;
     let twisted = options.word(TWISTED, YES_OR_NO, Silent(false), |machine| {
-        machine.asked.twisted
+        machine.slice.twisted
     })?;
-    let read = |spec: &Spec| Ok(spec.count(SPARES.name, 0, MOST_CUBES)?.unwrap_or(0));
+    let read = |spec: &Spec| Ok(spec.count(SPARES.name, 0, MAX_CUBES)?.unwrap_or(0));
     let print = |spares: &u32| (*spares > 0).then(|| spares.to_string());
-    let spares = options.option(SPARES, read, print, |machine| machine.asked.spares)?;
-    let ports = options.limit(PORTS, Some("any"), MOST_CUBES, |machine| {
-        machine.asked.ports
-    })?;
+    let spares = options.option(SPARES, read, print, |machine| machine.slice.spares)?;
+    let ports = options.limit(PORTS, Some("any"), MAX_CUBES, |machine| machine.slice.ports)?;
     let link = wiring::rate_and_latency(options, |machine| machine.wire.link)?;
     let wire = Wire::declared(options, link, |machine| machine.wire)?;
-    let asked = Asked {
+    let slice = Slice {
         sides,
         cube,
         twisted,
         spares,
         ports,
     };
-    Ok((asked, wire))
+    Ok((slice, wire))
 }
 
-impl Asked {
+impl Slice {
     /// Returns whether the slice is smaller than a cube and needs no switch.
     fn is_within_cube(&self) -> bool {
         let small = |side: &u32| *side <= self.cube;
@@ -181,13 +179,13 @@ impl Asked {
     }
 
     /// Returns the number of cubes of the slice.
-    fn slice(&self) -> u32 {
+    fn cubes_in_use(&self) -> u32 {
         (0..3).map(|axis| self.places(axis)).product()
     }
 
     /// Returns the number of cubes of the slice and spares.
-    fn cubes(&self) -> u64 {
-        u64::from(self.slice()) + u64::from(self.spares)
+    fn all_cubes(&self) -> u64 {
+        u64::from(self.cubes_in_use()) + u64::from(self.spares)
     }
 
     /// Checks the options. Returns the translations of the torus, or `None` if the slice is within
@@ -213,9 +211,9 @@ impl Asked {
             );
             return Err(spec.refuse(DIMS.name, problem).into());
         }
-        let needed = 2 * self.cubes();
+        let needed = 2 * self.all_cubes();
         if let Some(ports) = self.ports.filter(|ports| u64::from(*ports) < needed) {
-            let (slice, spares) = (self.slice() as usize, self.spares as usize);
+            let (slice, spares) = (self.cubes_in_use() as usize, self.spares as usize);
             let spares = match spares {
                 0 => String::new(),
                 _ => format!(" and {}", plural(spares, "spare")),
@@ -299,22 +297,22 @@ impl OcsTorus {
     /// Builds the machine of a specification such as
     /// `ocs_torus:dims=4x4x8,twisted=yes,spares=1,ports=136`.
     pub fn parse(spec: &Spec) -> Result<OcsTorus, FabricError> {
-        let (asked, wire) = options::read(spec, &RECORD, declared)?;
-        let translations = asked.checked(spec)?;
-        let ranks = asked.sides.iter().product::<u32>();
+        let (slice, wire) = options::read(spec, &RECORD, declared)?;
+        let translations = slice.checked(spec)?;
+        let ranks = slice.sides.iter().product::<u32>();
         let mut wiring = Wiring::new(wire.duplex);
         let mut leaving = vec![[NONE; 6]; ranks as usize];
         let mut cable = 0;
         for rank in 0..ranks {
             interrupt::check();
-            let at = asked.coordinates(rank);
+            let at = slice.coordinates(rank);
             for axis in 0..3 {
                 let mut step = [0; 3];
                 step[axis] = 1;
                 let next = match &translations {
-                    Some(translations) => translations.moved(rank, asked.rank(step), false),
-                    None if at[axis] + 1 == asked.sides[axis] => continue,
-                    None => rank + asked.rank(step),
+                    Some(translations) => translations.moved(rank, slice.rank(step), false),
+                    None if at[axis] + 1 == slice.sides[axis] => continue,
+                    None => rank + slice.rank(step),
                 };
                 wiring.add(rank, next, wire.link);
                 leaving[rank as usize][2 * axis] = wiring.forth(cable);
@@ -322,13 +320,13 @@ impl OcsTorus {
                 cable += 1;
             }
         }
-        let hops = (0..ranks).map(|rank| asked.hops(rank, translations.as_ref()));
+        let hops = (0..ranks).map(|rank| slice.hops(rank, translations.as_ref()));
         Ok(OcsTorus {
-            cubes: (0..asked.slice()).collect(),
+            cubes: (0..slice.cubes_in_use()).collect(),
             failed: Vec::new(),
             hops: hops.collect(),
             wiring: Arc::new(wiring),
-            asked,
+            slice,
             wire,
             translations,
             leaving: leaving.into(),
@@ -340,7 +338,7 @@ impl OcsTorus {
     /// # Errors
     /// The cube does not exist or has failed before, or no spare can replace it.
     fn without_cube(&self, cube: u32) -> Result<OcsTorus, String> {
-        let all = self.asked.cubes() as u32;
+        let all = self.slice.all_cubes() as u32;
         if cube >= all {
             return Err(format!(
                 "there is no cube {cube}: cubes are 0 to {}",
@@ -354,13 +352,13 @@ impl OcsTorus {
         left.failed.push(cube);
         if let Some(place) = self.cubes.iter().position(|own| *own == cube) {
             let is_free = |cube: &u32| !left.cubes.contains(cube) && !left.failed.contains(cube);
-            let Some(spare) = (self.asked.slice()..all).find(is_free) else {
-                let spares = match self.asked.spares {
+            let Some(spare) = (self.slice.cubes_in_use()..all).find(is_free) else {
+                let spares = match self.slice.spares {
                     0 => "there is no spare cube".to_owned(),
                     1 => "its spare is in use or has failed".to_owned(),
                     many => format!("all {many} spares are in use or have failed"),
                 };
-                let more = self.asked.spares + 1;
+                let more = self.slice.spares + 1;
                 return Err(format!(
                     "nothing takes the place of cube {cube}: {spares}; give spares={more}, or the slice fewer cubes"
                 ));
@@ -386,27 +384,27 @@ impl fabric::Machine for OcsTorus {
     }
 
     fn replaced(&self, part: &str) -> Option<Result<Fabric, String>> {
-        let cube = whole(part.strip_prefix("cube")?.trim_start())?;
+        let cube = whole_number(part.strip_prefix("cube")?.trim_start())?;
         Some(self.without_cube(cube).map(Fabric::new))
     }
 
     fn words(&self) -> String {
         let ranks = plural(self.leaving.len(), "rank");
         let links = plural(self.links().len(), "link");
-        let side = self.asked.cube;
+        let side = self.slice.cube;
         let mut words = format!("{ranks}, {links}");
-        if self.asked.is_within_cube() {
+        if self.slice.is_within_cube() {
             words += &format!(" within a cube of {side}x{side}x{side}");
             return words;
         }
         let cubes = plural(self.cubes.len(), "cube");
         words += &format!(", {cubes} of {side}x{side}x{side}");
-        let free = self.asked.spares as usize - self.failed.len();
-        if self.asked.spares > 0 {
+        let free = self.slice.spares as usize - self.failed.len();
+        if self.slice.spares > 0 {
             words += &format!(", {} left", plural(free, "spare"));
         }
         let needed = Switches::ports(self);
-        let of = self.asked.ports.map(|ports| format!(" of {ports}"));
+        let of = self.slice.ports.map(|ports| format!(" of {ports}"));
         let of = of.unwrap_or_default();
         words += &format!(
             ", {needed}{of} ports of each of {} circuit switches",
@@ -420,22 +418,22 @@ impl fabric::Machine for OcsTorus {
     }
 
     fn switches(&self) -> Option<&dyn Switches> {
-        (!self.asked.is_within_cube()).then_some(self)
+        (!self.slice.is_within_cube()).then_some(self)
     }
 }
 
 impl Switches for OcsTorus {
     fn count(&self) -> u32 {
-        3 * self.asked.cube * self.asked.cube
+        3 * self.slice.cube * self.slice.cube
     }
 
     fn ports(&self) -> u32 {
-        2 * self.asked.cubes() as u32
+        2 * self.slice.all_cubes() as u32
     }
 
     /// Returns the axis of the switch and the position of its fibres on a face.
     fn switch_name(&self, switch: u32) -> String {
-        let side = self.asked.cube;
+        let side = self.slice.cube;
         let place = switch % (side * side);
         let axis = AXES[(switch / (side * side)) as usize % 3];
         format!("switch {axis} {}.{}", place % side, place / side)
@@ -444,24 +442,24 @@ impl Switches for OcsTorus {
     /// Returns the cube and the face at the port. Port 2 c belongs to the low face of cube c, port
     /// 2 c + 1 to its high face.
     fn port_name(&self, switch: u32, port: u32) -> String {
-        let axis = AXES[(switch / (self.asked.cube * self.asked.cube)) as usize % 3];
+        let axis = AXES[(switch / (self.slice.cube * self.slice.cube)) as usize % 3];
         let sign = if port % 2 == 1 { '+' } else { '-' };
         format!("cube {} {sign}{axis}", port / 2)
     }
 
     fn joined(&self, switch: u32) -> Vec<(u32, u32)> {
-        let (asked, side) = (&self.asked, self.asked.cube);
+        let (slice, side) = (&self.slice, self.slice.cube);
         let axis = (switch / (side * side)) as usize;
         let Some(translations) = &self.translations else {
             return Vec::new();
         };
         let place = |[x, y, z]: [u32; 3]| {
-            let number = (z / side * asked.places(1) + y / side) * asked.places(0) + x / side;
+            let number = (z / side * slice.places(1) + y / side) * slice.places(0) + x / side;
             self.cubes[number as usize]
         };
         let mut pairs = Vec::new();
         for rank in 0..self.ranks() {
-            let at = asked.coordinates(rank);
+            let at = slice.coordinates(rank);
             let face = |other: usize| match other == axis {
                 true => at[other] % side == side - 1,
                 false => at[other] % side == 0,
@@ -469,8 +467,8 @@ impl Switches for OcsTorus {
             if (0..3).all(face) {
                 let mut step = [0; 3];
                 step[axis] = 1;
-                let next = translations.moved(rank, asked.rank(step), false);
-                pairs.push((2 * place(at) + 1, 2 * place(asked.coordinates(next))));
+                let next = translations.moved(rank, slice.rank(step), false);
+                pairs.push((2 * place(at) + 1, 2 * place(slice.coordinates(next))));
             }
         }
         pairs
@@ -490,7 +488,7 @@ impl Network for OcsTorus {
         let hops = match &self.translations {
             Some(translations) => self.hops[translations.moved(destination, source, true) as usize],
             None => {
-                let [from, to] = [source, destination].map(|rank| self.asked.coordinates(rank));
+                let [from, to] = [source, destination].map(|rank| self.slice.coordinates(rank));
                 [0, 1, 2].map(|axis| to[axis] as i32 - from[axis] as i32)
             }
         };
@@ -513,7 +511,7 @@ impl Network for OcsTorus {
         let cable = link / (self.wiring.back(0) + 1);
         let (rank, axis) = (cable / 3, cable as usize % 3);
         straight.filter(|one| one.sides()[axis] == 2)?;
-        Some(self.asked.coordinates(rank)[axis])
+        Some(self.slice.coordinates(rank)[axis])
     }
 
     fn translations(&self) -> Option<&Translations> {
@@ -524,14 +522,14 @@ impl Network for OcsTorus {
         let links = 0..self.links().len() as u32;
         let leads_around = |&link: &u32| {
             self.ends(link).is_some_and(|(one, other)| {
-                let [one, other] = [one, other].map(|rank| self.asked.coordinates(rank));
+                let [one, other] = [one, other].map(|rank| self.slice.coordinates(rank));
                 one.iter()
                     .zip(other)
                     .any(|(one, other)| one.abs_diff(other) > 1)
             })
         };
         Drawing {
-            places: drawing::grid(&self.asked.sides),
+            places: drawing::grid(&self.slice.sides),
             around: links.filter(leads_around).collect(),
         }
     }

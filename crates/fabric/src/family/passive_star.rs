@@ -75,8 +75,8 @@ impl From<StarLight> for Light {
     }
 }
 
-const MOST_RANKS: u32 = 1 << 20;
-const MOST_WAVELENGTHS: u32 = 4096;
+const MAX_RANKS: u32 = 1 << 20;
+const MAX_WAVELENGTHS: u32 = 4096;
 
 /// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
@@ -91,12 +91,12 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 
 fn declared(options: &mut Options<'_, PassiveStar>) -> Result<PassiveStar, FabricError> {
     declare! { options of PassiveStar;
-        ranks "ranks" count(MOST_RANKS, Required) "number of ranks";
-        wavelengths "wavelengths" count(MOST_WAVELENGTHS, Required)
+        ranks "ranks" count(MAX_RANKS, Required) "number of ranks";
+        wavelengths "wavelengths" count(MAX_WAVELENGTHS, Required)
             "wavelengths of the coupler";
-        transmitters "transmitters" count(MOST_WAVELENGTHS, Printed(1))
+        transmitters "transmitters" count(MAX_WAVELENGTHS, Printed(1))
             "tunable transmitters of a rank";
-        receivers "receivers" count(MOST_WAVELENGTHS, Printed(1))
+        receivers "receivers" count(MAX_WAVELENGTHS, Printed(1))
             "tunable receivers of a rank";
         rate "rate" value(Printed(Rate::gigabits(100))) "rate of a wavelength" source CHOSEN;
         reconfiguration "reconfiguration" value(Printed(Time::from_ps(10_000))) Reconfiguration
@@ -161,6 +161,6 @@ impl Machine for PassiveStar {
     fn drawing(&self) -> Option<Drawing> {
         let mut places = drawing::circle(self.ranks);
         places.push([0.0, 0.0]);
-        Some(Drawing::of(places))
+        Some(Drawing::new(places))
     }
 }

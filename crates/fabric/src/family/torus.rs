@@ -17,7 +17,7 @@ use crate::fabric;
 use crate::fabric::options;
 use crate::fabric::options::Options;
 use crate::fabric::wiring;
-use crate::fabric::wiring::{CHOSEN, DEFAULT_RATE, MOST_RANKS, Wire};
+use crate::fabric::wiring::{CHOSEN, DEFAULT_RATE, MAX_RANKS, Wire};
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
 use crate::network::translations::Translations;
 use crate::network::{Link, Network, Sharing, Wiring};
@@ -196,9 +196,9 @@ fn declared(options: &mut Options<'_, Grid>) -> Result<GridOptions, FabricError>
     let missing = options.missing(key);
     let read = |spec: &Spec| {
         let sizes = match shape {
-            GridShape::Torus | GridShape::Mesh => wiring::counts(spec, key, MOST_RANKS)?,
+            GridShape::Torus | GridShape::Mesh => wiring::counts(spec, key, MAX_RANKS)?,
             GridShape::Ladder | GridShape::Ring => {
-                spec.count(key, 1, MOST_RANKS)?.map(|size| vec![size])
+                spec.count(key, 1, MAX_RANKS)?.map(|size| vec![size])
             }
         };
         sizes.ok_or(missing)
@@ -218,7 +218,7 @@ fn declared(options: &mut Options<'_, Grid>) -> Result<GridOptions, FabricError>
     }
     let terminals = match shape {
         GridShape::Ring => None,
-        _ => options.limit(TERMINALS, None, MOST_RANKS, |grid| grid.terminals)?,
+        _ => options.limit(TERMINALS, None, MAX_RANKS, |grid| grid.terminals)?,
     };
     let each = |grid: &Grid| {
         grid.dimensions
@@ -506,7 +506,7 @@ impl Network for Grid {
                     0
                 };
                 let vertices = self.ranks() + routers;
-                return Drawing::of(drawing::by_distance(vertices as usize, &ends));
+                return Drawing::new(drawing::stress_layout(vertices as usize, &ends));
             }
         };
         Drawing {

@@ -111,13 +111,13 @@ pub struct WdmRing {
     /// Nodes whose ranks have failed, in order.
     pub failed: Vec<u32>,
     /// Node of each rank; empty if every node has a rank that takes part.
-    pub places: Vec<u32>,
+    pub node_of_rank: Vec<u32>,
 }
 
 /// Maximum counts; greater numbers of links and channels would exceed their columns in plans.
-const MOST_RANKS: u32 = 1 << 20;
-const MOST_WAVELENGTHS: u32 = 4096;
-const MOST_FIBRES: u32 = 64;
+const MAX_RANKS: u32 = 1 << 20;
+const MAX_WAVELENGTHS: u32 = 4096;
+const MAX_FIBRES: u32 = 64;
 
 /// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
@@ -161,10 +161,10 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
     let conversions = [("none", false), ("full", true)];
     let sharings = [("none", false), ("drop_and_continue", true)];
     declare! { options of WdmRing;
-        nodes "ranks" count(MOST_RANKS, Required) "number of ranks";
-        wavelengths "wavelengths" count(MOST_WAVELENGTHS, Required)
+        nodes "ranks" count(MAX_RANKS, Required) "number of ranks";
+        wavelengths "wavelengths" count(MAX_WAVELENGTHS, Required)
             "wavelengths per directed fibre";
-        fibres "fibres" count(MOST_FIBRES, Printed(1)) "fibres per direction" source "one as in the OpTree paper; TeraRack has two";
+        fibres "fibres" count(MAX_FIBRES, Printed(1)) "fibres per direction" source "one as in the OpTree paper; TeraRack has two";
         rate "rate" value(Printed(Rate::gigabits(40))) "rate per wavelength"
             source "Dai et al., OpTree, section IV.A";
         reconfiguration "reconfiguration" value(Printed(Time::from_ps(25_000_000))) Reconfiguration
@@ -197,7 +197,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
             "wavelength converters at every rank";
         multicast "multicast" word(&sharings, Silent(false))
             "whether ranks that light passes may take a share";
-        reach "reach" limit(None, MOST_RANKS) "maximum number of links of a lightpath";
+        reach "reach" limit(None, MAX_RANKS) "maximum number of links of a lightpath";
     }
     let budget = options.several(
         loss::OPTIONS,
@@ -221,7 +221,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
             ..DEGRADED
         },
         |spec| Ok(faults::read_degraded(spec, nodes, (fibres, wavelengths), rate)?),
-        |all| (!all.is_nothing()).then(|| faults::print_degraded(all, nodes)),
+        |all| (!all.is_empty()).then(|| faults::print_degraded(all, nodes)),
         |ring: &WdmRing| ring.degraded.clone(),
     )?;
     let failed = options.list(
@@ -269,7 +269,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         degraded,
         members,
         failed,
-        places: Vec::new(),
+        node_of_rank: Vec::new(),
     };
     Ok(ring.among_members())
 }
@@ -300,7 +300,7 @@ impl WdmRing {
 
     /// Returns whether all links and wavelengths work at their full rate.
     pub fn is_intact(&self) -> bool {
-        self.broken.is_empty() && self.dead.is_empty() && self.degraded.is_nothing()
+        self.broken.is_empty() && self.dead.is_empty() && self.degraded.is_empty()
     }
 
     /// Returns the rate of a lightpath: the minimum over its wavelength and the links that it
@@ -389,7 +389,7 @@ impl WdmRing {
 
     /// Returns the maximum number of links that a lightpath can span from the best start, at most N
     /// - 1. This exceeds [`WdmRing::longest`] if ranks are not evenly spaced.
-    pub fn longest_of_all(&self) -> u32 {
+    pub fn longest_from_best_start(&self) -> u32 {
         self.links_within(self.farthest(0))[1]
     }
 
@@ -482,7 +482,10 @@ impl Machine for WdmRing {
     }
 
     fn node(&self, rank: u32) -> u32 {
-        self.places.get(rank as usize).copied().unwrap_or(rank)
+        self.node_of_rank
+            .get(rank as usize)
+            .copied()
+            .unwrap_or(rank)
     }
 
     /// Returns the span of consecutive ranks with intact links between them; the whole ring for
@@ -523,7 +526,7 @@ impl Machine for WdmRing {
     }
 
     fn words(&self) -> String {
-        let of_all = match self.places.is_empty() {
+        let of_all = match self.node_of_rank.is_empty() {
             true => String::new(),
             false => format!(" of {}", self.nodes),
         };
@@ -553,7 +556,7 @@ impl Machine for WdmRing {
         let channels = self.channels() * whole;
         let sent = self.ports.map_or(channels, |ports| ports.min(channels));
         let full = u128::from(sent) * u128::from(self.rate.bits_per_second());
-        match self.degraded.is_nothing() {
+        match self.degraded.is_empty() {
             true => full,
             false => (0..self.ranks)
                 .map(|rank| self.injected(rank))

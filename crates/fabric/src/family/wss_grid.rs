@@ -13,10 +13,10 @@
 //! allocated.
 
 mod circuits;
+mod components;
 mod configuration;
 mod failures;
 mod light;
-mod places;
 
 use crate::fabric::options;
 use crate::fabric::options::Otherwise::*;
@@ -24,12 +24,12 @@ use crate::fabric::options::{Options, declare};
 use crate::fabric::part::joined;
 use crate::fabric::wiring::CHOSEN;
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, Plane, Planes};
+pub use components::{SwitchPort, Transceiver};
 pub use configuration::{Configuration, SwitchSetting};
 pub use light::{LIGHT, TunedLight};
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError};
 use opticoll_base::units::{Rate, Time, UnitError};
-pub use places::{SwitchPort, Transceiver};
 
 opticoll_base::named_enum! {
     /// Rule for the wavelength between two ports of a switch.
@@ -111,9 +111,9 @@ pub struct WssGrid {
 }
 
 /// Maximum number of rows and of columns.
-const MOST_SIDE: u32 = 4096;
-const MOST_NODES: u32 = 1 << 20;
-const MOST_PORTS: u32 = 1 << 16;
+const MAX_SIDE: u32 = 4096;
+const MAX_NODES: u32 = 1 << 20;
+const MAX_PORTS: u32 = 1 << 16;
 
 /// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
@@ -129,31 +129,31 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 
 fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> {
     declare! { options of WssGrid;
-        rows "rows" count(MOST_SIDE, Required) "rows of nodes";
-        columns "columns" count(MOST_SIDE, Required) "columns of nodes";
+        rows "rows" count(MAX_SIDE, Required) "rows of nodes";
+        columns "columns" count(MAX_SIDE, Required) "columns of nodes";
     }
     let all = rows * columns;
-    if all > MOST_NODES {
+    if all > MAX_NODES {
         return Err(FabricError::TooLarge {
             family: RECORD.name,
             what: "ranks",
             count: all.into(),
-            most: MOST_NODES.into(),
+            most: MAX_NODES.into(),
         });
     }
     let longer = rows.max(columns);
-    let made_to_measure = |spec: &Spec| {
+    let wavelength_count = |spec: &Spec| {
         let needed = wavelength_plan(spec)?.wavelengths(longer).max(1);
-        Ok(spec.count("wavelengths", 1, MOST_SIDE)?.unwrap_or(needed))
+        Ok(spec.count("wavelengths", 1, MAX_SIDE)?.unwrap_or(needed))
     };
     declare! { options of WssGrid;
         rate "rate" value(Printed(Rate::gigabits(100)))
             "rate of a transceiver, of which a node has two" source CHOSEN;
         switch_ports "ports" option(
-            |spec| Ok(spec.count("ports", longer, MOST_PORTS)?.unwrap_or(longer)),
+            |spec| Ok(spec.count("ports", longer, MAX_PORTS)?.unwrap_or(longer)),
             |ports| (*ports != longer).then(|| ports.to_string()))
             "ports of a switch" range "the longer side or more" default "the longer side";
-        wavelengths "wavelengths" option(made_to_measure, |count| Some(count.to_string()))
+        wavelengths "wavelengths" option(wavelength_count, |count| Some(count.to_string()))
             "channels of the tunable source"
             range "as many as the wavelength plan needs, or more" default "as many as the wavelength plan may need";
         tuning "tuning" value(Printed(Time::from_ps(10_500))) Reconfiguration
@@ -172,14 +172,14 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
         plan "plan" option(wavelength_plan, |plan| Some(plan.name().into()))
             "how wavelengths are given to pairs" range "xor, cyclic, edge_colouring" default "edge_colouring";
         nodes "nodes" option(
-            |spec| Ok(places::read_nodes(spec, "nodes", all)?),
-            |nodes| (nodes.len() as u32 != all).then(|| places::print_nodes(nodes)))
+            |spec| Ok(components::read_nodes(spec, "nodes", all)?),
+            |nodes| (nodes.len() as u32 != all).then(|| components::print_nodes(nodes)))
             "nodes allocated to the task" range "numbers and ranges joined by +: 0-15+32-47" default "all";
-        dead_transceivers "dead_transceivers" list(|spec| places::read_transceivers(spec, all), |all| joined(all, Transceiver::to_string))
+        dead_transceivers "dead_transceivers" list(|spec| components::read_transceivers(spec, all), |all| joined(all, Transceiver::to_string))
             "transceivers out of order, by node and plane" range "5.row+9.column";
-        dead_ports "dead_ports" list(|spec| places::read_ports(spec, rows, columns), |all| joined(all, SwitchPort::to_string))
+        dead_ports "dead_ports" list(|spec| components::read_ports(spec, rows, columns), |all| joined(all, SwitchPort::to_string))
             "switch ports out of order, by switch and port" range "row3.2+column1.0";
-        degraded "degraded" list(|spec| places::read_degraded(spec, all, rate), places::print_degraded)
+        degraded "degraded" list(|spec| components::read_degraded(spec, all, rate), components::print_degraded)
             Broken "transceivers that are slower, both ways, and their rate" range "5.row@25Gb/s+9.column@50Gb/s";
     }
     Ok(WssGrid {
@@ -218,15 +218,15 @@ impl WssGrid {
     ///
     /// # Errors
     /// The time exceeds 64 bits of picoseconds.
-    pub fn fresh_circuit(&self) -> Result<Time, UnitError> {
-        self.asking()?.plus(self.tuning)?.plus(self.lock)
+    pub fn setup_time(&self) -> Result<Time, UnitError> {
+        self.request_time()?.plus(self.tuning)?.plus(self.lock)
     }
 
     /// Returns the least time from a request to its grant.
     ///
     /// # Errors
     /// The time exceeds 64 bits of picoseconds.
-    pub fn asking(&self) -> Result<Time, UnitError> {
+    pub fn request_time(&self) -> Result<Time, UnitError> {
         let handling = self.controller.unwrap_or(Time::ZERO);
         self.control.times(2)?.plus(handling)
     }
@@ -259,7 +259,7 @@ impl WssGrid {
     }
 
     /// Returns the number of used ports of each switch of a plane.
-    pub fn side(&self, plane: Plane) -> u32 {
+    pub fn ports_in_use(&self, plane: Plane) -> u32 {
         match plane {
             Plane::Row => self.columns,
             Plane::Column => self.rows,
@@ -383,7 +383,7 @@ impl Machine for WssGrid {
     }
 
     fn after(&self, failures: &str) -> Option<Result<Fabric, SpecError>> {
-        Some(self.left_after(failures).map(Fabric::new))
+        Some(self.after_failures(failures).map(Fabric::new))
     }
 
     fn ranks(&self) -> u32 {
@@ -430,7 +430,8 @@ impl Machine for WssGrid {
     fn injection_bandwidth(&self) -> u128 {
         let sent = |rank: u32| {
             let planes = Plane::BOTH.into_iter();
-            let leads = planes.filter(|&plane| self.side(plane) > 1 && self.works(rank, plane));
+            let leads =
+                planes.filter(|&plane| self.ports_in_use(plane) > 1 && self.works(rank, plane));
             let rates = leads.map(|plane| self.rate_of(rank, plane).bits_per_second());
             rates.map(u128::from).sum::<u128>()
         };

@@ -40,7 +40,7 @@ struct Neighbours {
 }
 
 /// Maximum number of ranks that a message names.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED_RANKS: usize = 8;
 
 impl FewestLinks {
     /// Prepares routes to the first `destinations` of all vertices.
@@ -81,9 +81,9 @@ impl FewestLinks {
             ranks.collect()
         };
         let names = |ranks: &[u32]| {
-            let named = ranks.iter().take(MOST_NAMED).map(|rank| name(*rank));
+            let named = ranks.iter().take(MAX_NAMED_RANKS).map(|rank| name(*rank));
             let named = named.collect::<Vec<String>>().join(", ");
-            match ranks.len().saturating_sub(MOST_NAMED) {
+            match ranks.len().saturating_sub(MAX_NAMED_RANKS) {
                 0 => named,
                 more => format!("{named} and {more} more"),
             }

@@ -57,10 +57,10 @@ impl Translations {
     /// use opticoll_fabric::network::translations::Translations;
     /// let shifts = |rank| [(rank, (rank + 1) % 8, 'a'), (rank, (rank + 3) % 8, 'b')];
     /// let all = Some(Translations::straight(vec![8]));
-    /// assert_eq!(Translations::of_cycle(8, (0..8).flat_map(shifts)), all);
-    /// assert_eq!(Translations::of_cycle(8, (0..7).flat_map(shifts)), None);
+    /// assert_eq!(Translations::cyclic(8, (0..8).flat_map(shifts)), all);
+    /// assert_eq!(Translations::cyclic(8, (0..7).flat_map(shifts)), None);
     /// ```
-    pub fn of_cycle<Kind: Eq + Hash>(
+    pub fn cyclic<Kind: Eq + Hash>(
         ranks: u32,
         links: impl IntoIterator<Item = (u32, u32, Kind)>,
     ) -> Option<Translations> {

@@ -24,7 +24,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use crate::PlacementError;
-use crate::circuit_switch::ways::RankWays;
+use crate::circuit_switch::routes::RankRoutes;
 use crate::error::check_ends;
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::{Fabric, Light};
@@ -46,13 +46,13 @@ pub fn place(
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
     plan.light = vec![Light::NONE; plan.len()];
     let mut circuits = HeldCircuits::new(switch);
-    let mut ways = RankWays::new(switch);
+    let mut routes = RankRoutes::new(switch);
     let mut start = 0;
     for step in 0..plan.schedule.steps() {
         let messages = messages(&plan.schedule, step, switch.ranks);
         let mut slots = SlotsOfStep::new(&circuits);
         for (number, message) in messages.iter().enumerate() {
-            slots.enter(number, &ways.way([message.source, message.destination]));
+            slots.enter(number, &routes.route([message.source, message.destination]));
         }
         let slots = slots.slots;
         for (number, slot) in (start..).zip(&slots) {
@@ -133,10 +133,10 @@ impl<'a> SlotsOfStep<'a> {
 
     /// Assigns slots to the circuits of a message's route: each circuit follows the circuit before
     /// in a later slot, or with cut-through in the same slot or a later slot.
-    fn enter(&mut self, message: usize, way: &[u32]) {
+    fn enter(&mut self, message: usize, route: &[u32]) {
         let stores = self.circuits.switch.forwarding == Forwarding::Store;
         let mut first = 0;
-        for (place, ends) in way.windows(2).enumerate() {
+        for (place, ends) in route.windows(2).enumerate() {
             let ends = [ends[0], ends[1]];
             let (slot, plane) = self.place(ends, first);
             self.slots[slot].enter(SlotHop {
@@ -169,13 +169,13 @@ impl<'a> SlotsOfStep<'a> {
 
     /// Advances the first free slot of two ranks past slots in which all of their ports are in use.
     fn close(&mut self, ends: [u32; 2]) {
-        for (way, &rank) in ends.iter().enumerate() {
+        for (direction, &rank) in ends.iter().enumerate() {
             let all = self.circuits.switch.ports_alive(rank);
-            let first = &mut self.open[way][rank as usize];
+            let first = &mut self.open[direction][rank as usize];
             let slots = &self.slots;
             while slots
                 .get(*first)
-                .is_some_and(|slot| slot.used(way, rank) == all)
+                .is_some_and(|slot| slot.used(direction, rank) == all)
             {
                 *first += 1;
             }
@@ -203,12 +203,18 @@ struct Slot {
 }
 
 impl Slot {
-    fn used_of(&self, way: usize, rank: u32, plane: u32) -> u32 {
-        self.used.get(&(way, rank, plane)).copied().unwrap_or(0)
+    fn used_of(&self, direction: usize, rank: u32, plane: u32) -> u32 {
+        self.used
+            .get(&(direction, rank, plane))
+            .copied()
+            .unwrap_or(0)
     }
 
-    fn used(&self, way: usize, rank: u32) -> u32 {
-        self.used.get(&(way, rank, u32::MAX)).copied().unwrap_or(0)
+    fn used(&self, direction: usize, rank: u32) -> u32 {
+        self.used
+            .get(&(direction, rank, u32::MAX))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// Returns the plane for a circuit, or `None` if no plane joins its ranks with free ports at
@@ -216,8 +222,9 @@ impl Slot {
     fn plane(&self, circuits: &HeldCircuits<'_>, ends: [u32; 2]) -> Option<u32> {
         let switch = circuits.switch;
         let room = |plane: u32| {
-            let [out, into] = [0, 1].map(|way| {
-                switch.ports_alive_on(plane, ends[way]) - self.used_of(way, ends[way], plane)
+            let [out, into] = [0, 1].map(|direction| {
+                switch.ports_alive_on(plane, ends[direction])
+                    - self.used_of(direction, ends[direction], plane)
             });
             out.min(into)
         };
@@ -230,9 +237,9 @@ impl Slot {
     }
 
     fn enter(&mut self, hop: SlotHop) {
-        for (way, rank) in hop.ends.into_iter().enumerate() {
+        for (direction, rank) in hop.ends.into_iter().enumerate() {
             for place in [hop.plane, u32::MAX] {
-                *self.used.entry((way, rank, place)).or_default() += 1;
+                *self.used.entry((direction, rank, place)).or_default() += 1;
             }
         }
         self.hops.push(hop);
@@ -265,19 +272,19 @@ impl HeldCircuits<'_> {
             ports: [0, 1].map(|_| vec![HeldPort::default(); all]),
         };
         for dead in &switch.dead_ports {
-            for way in [0, 1] {
-                circuits.at(way, (dead.rank, dead.port)).is_dead = true;
+            for direction in [0, 1] {
+                circuits.at(direction, (dead.rank, dead.port)).is_dead = true;
             }
         }
         circuits
     }
 
-    fn held(&self, way: usize, (rank, port): (u32, u32)) -> HeldPort {
-        self.ports[way][(rank * self.switch.ports + port) as usize]
+    fn held(&self, direction: usize, (rank, port): (u32, u32)) -> HeldPort {
+        self.ports[direction][(rank * self.switch.ports + port) as usize]
     }
 
-    fn at(&mut self, way: usize, (rank, port): (u32, u32)) -> &mut HeldPort {
-        &mut self.ports[way][(rank * self.switch.ports + port) as usize]
+    fn at(&mut self, direction: usize, (rank, port): (u32, u32)) -> &mut HeldPort {
+        &mut self.ports[direction][(rank * self.switch.ports + port) as usize]
     }
 
     /// Returns the ports of a rank on a plane.
@@ -328,11 +335,11 @@ impl HeldCircuits<'_> {
             let Some(ends) = self.free(slot, plane, ends) else {
                 continue;
             };
-            for (way, end) in ends.into_iter().enumerate() {
-                if let Some(other) = self.at(way, end).other.take() {
-                    self.at(1 - way, other).other = None;
+            for (direction, end) in ends.into_iter().enumerate() {
+                if let Some(other) = self.at(direction, end).other.take() {
+                    self.at(1 - direction, other).other = None;
                 }
-                self.at(way, end).other = Some(ends[1 - way]);
+                self.at(direction, end).other = Some(ends[1 - direction]);
             }
             lights[place] = self.take(slot, ends);
         }
@@ -341,9 +348,9 @@ impl HeldCircuits<'_> {
 
     /// Returns the least recently used ports at both ends that are free in a slot.
     fn free(&self, slot: u32, plane: u32, ends: [u32; 2]) -> Option<[(u32, u32); 2]> {
-        let [out, into] = [0, 1].map(|way| {
-            let ports = self.ports_of(plane, ends[way]);
-            let held = ports.map(|end| (self.held(way, end), end));
+        let [out, into] = [0, 1].map(|direction| {
+            let ports = self.ports_of(plane, ends[direction]);
+            let held = ports.map(|end| (self.held(direction, end), end));
             let free = held.filter(|(held, _)| !held.is_dead && held.used <= slot);
             let free = free.map(|(held, end)| (held.used, end));
             free.min().map(|(_, end)| end)
@@ -353,8 +360,8 @@ impl HeldCircuits<'_> {
 
     /// Marks a circuit as used in a slot and returns its light.
     fn take(&mut self, slot: u32, ends: [(u32, u32); 2]) -> Light {
-        for (way, end) in ends.into_iter().enumerate() {
-            self.at(way, end).used = slot + 1;
+        for (direction, end) in ends.into_iter().enumerate() {
+            self.at(direction, end).used = slot + 1;
         }
         let [(_, source_port), (_, destination_port)] = ends;
         Light::from(SwitchedLight {

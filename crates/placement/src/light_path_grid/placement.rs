@@ -56,7 +56,7 @@ pub fn assign_ports(
             for transfer in transfers {
                 interrupt::check();
                 let (source, destination) = plan.schedule.ends(transfer);
-                let (own, other) = ports.of_path((source, destination));
+                let (own, other) = ports.path_ports((source, destination));
                 plan.light[transfer] = Light::from(PortsLight {
                     source_port: own as u8,
                     destination_port: other as u16,
@@ -131,7 +131,7 @@ impl PathPorts {
     }
 
     /// Returns the ports at both ends of an existing lightpath.
-    fn of_path(&self, ends: (u32, u32)) -> (usize, usize) {
+    fn path_ports(&self, ends: (u32, u32)) -> (usize, usize) {
         let own = self.take(ends);
         (own.place, own.before.map_or(0, |(_, held)| held.peer_port))
     }

@@ -17,8 +17,8 @@
 //! from the idle link on. The paths are then intervals, and first fit by left end needs exactly as
 //! many wavelengths as the greatest load of a link. Otherwise the longest path comes first.
 
-mod converted;
-pub mod grid;
+pub mod channel_occupancy;
+mod converters;
 mod optimal;
 mod order;
 
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use crate::distinct_wavelengths;
 use crate::wdm_ring::route::{Arc, loads};
 use crate::{PlacementError, PlacementProblem};
-use grid::ChannelOccupancy;
+use channel_occupancy::ChannelOccupancy;
 use opticoll_base::interrupt;
 use opticoll_base::names::{same_name, shown, suggest};
 use opticoll_fabric::fabric::{Fabric, Light};
@@ -264,7 +264,7 @@ impl StepAssignment<'_> {
         }
         let order = order::order(&arcs, ring.ranks);
         if ring.converters {
-            return Ok(converted::place(ring, &arcs, &order, ends, put));
+            return Ok(converters::place(ring, &arcs, &order, ends, put));
         }
         self.grid.clear();
         Ok(place(&mut self.grid, assignment, &arcs, &order, ends, put))

@@ -154,7 +154,7 @@ fn relieve(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) 
         return;
     };
     let members = group.members.len() as u32;
-    let places = all_to_all::places(&groups, ring.ranks);
+    let places = all_to_all::member_indices(&groups, ring.ranks);
     let circled: Vec<Direction> = step
         .ends()
         .map(|(source, destination)| {

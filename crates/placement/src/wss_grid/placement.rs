@@ -64,7 +64,7 @@ pub fn assign_on_grid(
         for (place, burst) in bursts[first..first + hops].iter().enumerate() {
             let light = Light::from(TunedLight {
                 plane: burst.plane as u8,
-                wavelength: wavelengths.of_burst(grid, burst) as u16,
+                wavelength: wavelengths.burst_wavelength(grid, burst) as u16,
             });
             if place == 0 {
                 plan.slot[transfer] = burst.slot;
@@ -229,7 +229,9 @@ impl Wavelengths {
                 interrupt::check();
                 let (_, input) = grid.port(burst.from, burst.plane);
                 let (_, output) = grid.port(burst.to, burst.plane);
-                let found = grid.plan.wavelength(grid.side(burst.plane), input, output);
+                let found = grid
+                    .plan
+                    .wavelength(grid.ports_in_use(burst.plane), input, output);
                 let wavelength = found.ok_or_else(|| {
                     let SlottedBurst {
                         from, to, plane, ..
@@ -255,11 +257,14 @@ impl Wavelengths {
         Ok(wavelengths)
     }
 
-    fn of_burst(&self, grid: &WssGrid, burst: &SlottedBurst) -> u32 {
+    fn burst_wavelength(&self, grid: &WssGrid, burst: &SlottedBurst) -> u32 {
         let (switch, input) = grid.port(burst.from, burst.plane);
         let (_, output) = grid.port(burst.to, burst.plane);
         let found = match self {
-            Wavelengths::Formula => grid.plan.wavelength(grid.side(burst.plane), input, output),
+            Wavelengths::Formula => {
+                grid.plan
+                    .wavelength(grid.ports_in_use(burst.plane), input, output)
+            }
             Wavelengths::Coloured(colours) => {
                 colours.get(&(burst.plane, switch, input, output)).copied()
             }
@@ -283,7 +288,7 @@ fn colour(grid: &WssGrid, bursts: &[SlottedBurst]) -> FxHashMap<(Plane, u32, u32
     let mut coloured = FxHashMap::default();
     for of_switch in circuits.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
         let edges: Vec<(u32, u32)> = of_switch.iter().map(|one| (one.2, one.3)).collect();
-        let ports = grid.side(of_switch[0].0) as usize;
+        let ports = grid.ports_in_use(of_switch[0].0) as usize;
         let colours = colour_edges(&edges, ports);
         coloured.extend(of_switch.iter().copied().zip(colours));
     }

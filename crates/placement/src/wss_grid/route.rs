@@ -66,7 +66,7 @@ fn around(grid: &WssGrid, source: u32, destination: u32) -> Option<Vec<Leg>> {
             .into_iter()
             .filter(move |&plane| grid.works(here, plane));
         planes.flat_map(move |plane| {
-            let there = (0..grid.side(plane)).filter_map(move |port| match plane {
+            let there = (0..grid.ports_in_use(plane)).filter_map(move |port| match plane {
                 Plane::Row => grid.rank_at(row, port),
                 Plane::Column => grid.rank_at(port, column),
             });
@@ -74,7 +74,7 @@ fn around(grid: &WssGrid, source: u32, destination: u32) -> Option<Vec<Leg>> {
             there.map(move |there| (plane, there))
         })
     };
-    let path = graph::path(grid.ranks() as usize, (source, destination), beside)?;
+    let path = graph::shortest_path(grid.ranks() as usize, (source, destination), beside)?;
     Some(
         path.into_iter()
             .map(|(plane, to)| Leg { plane, to })

@@ -377,7 +377,7 @@ fn turned_back(
     }
     let back = u64::from(ranks - by);
     Some(Lightpath {
-        light: rotation.turn_back(lightpath.light, span, by % span)?,
+        light: rotation.rotate_back(lightpath.light, span, by % span)?,
         transfer: Transfer {
             chunk: turned_chunk(&collective, transfer.chunk, ranks - by),
             source: 0,

@@ -188,7 +188,7 @@ impl Recipe for Bundles {
         match collective.kind() {
             CollectiveKind::AllReduce if self.meeting.is_some() => {
                 // Roots exchange sums; the results follow the rest of the tree.
-                let (reduced, spread) = interrupt::both(
+                let (reduced, spread) = interrupt::join(
                     || time_reversal::reduce_scatter(&slots_from(0)),
                     || slots_from(1),
                 );

@@ -85,7 +85,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
 pub(crate) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
     let (fabric, collective) = (question.fabric, &question.collective);
     let (size, method) = (question.size, question.method);
-    let (contenders, least) = interrupt::both(
+    let (contenders, least) = interrupt::join(
         || contenders(question),
         || least::of_collective(fabric, collective, size, method),
     );

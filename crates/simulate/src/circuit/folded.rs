@@ -90,7 +90,7 @@ fn period(plan: &Plan) -> Result<u32, SimulationError> {
             return refused("its rotations do not divide the ring");
         }
         let light = plan.light[transfer];
-        if rotation.turn_back(light, span, 0).is_none() {
+        if rotation.rotate_back(light, span, 0).is_none() {
             return refused("its rotations need channels that do not exist");
         }
         // Divisors of N have a common multiple that divides N.

@@ -110,7 +110,7 @@ impl<'a> Settings<'a> {
             return true;
         };
         if circuits
-            .beside()
+            .side_network()
             .is_some_and(|(beside, _)| beside == hop.light)
         {
             return true;

@@ -197,7 +197,7 @@ impl ControlEngine<'_> {
                 let index = flow as usize;
                 self.run.begun[index] = now;
                 self.run.cause[index] = cause;
-                self.run.control[index] = self.grid.asking()?;
+                self.run.control[index] = self.grid.request_time()?;
                 self.flows.flows[index].source
             }
             ControlEvent::Grant(flow) => self.flows.flows[flow as usize].destination,

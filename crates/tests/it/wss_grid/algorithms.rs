@@ -107,7 +107,7 @@ fn halving_and_doubling_takes_as_many_wavelengths_as_a_side_has_bits() {
 fn by_formula(grid: &WssGrid) -> Configuration {
     let mut settings = Vec::new();
     for plane in Plane::BOTH {
-        let ports = grid.side(plane);
+        let ports = grid.ports_in_use(plane);
         for switch in 0..grid.rows * grid.columns / ports {
             for (input, output) in (0..ports).flat_map(|one| (0..ports).map(move |two| (one, two)))
             {

@@ -339,7 +339,7 @@ fn failures_add_up_and_those_off_the_grid_are_refused() {
     let fabric = Fabric::parse("wss_grid:rows=2,columns=2,nodes=0-2,dead_ports=row0.1").unwrap();
     let grid = fabric.downcast::<WssGrid>().unwrap();
     let left = grid
-        .left_after("dead_ports=row0.1+column1.0,dead_transceivers=2.row,leaving=1")
+        .after_failures("dead_ports=row0.1+column1.0,dead_transceivers=2.row,leaving=1")
         .unwrap();
     let expected = "wss_grid:rows=2,columns=2,nodes=0+2,dead_transceivers=2.row,\
                     dead_ports=row0.1+column1.0";
@@ -352,7 +352,7 @@ fn failures_add_up_and_those_off_the_grid_are_refused() {
         ("dead_ports=row2.0", "no such place"),
         ("", "lacks its key or its value"),
     ] {
-        let message = grid.left_after(failed).unwrap_err().to_string();
+        let message = grid.after_failures(failed).unwrap_err().to_string();
         assert!(message.contains(hint), "{failed}: {message}");
     }
 }

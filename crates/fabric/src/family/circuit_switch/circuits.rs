@@ -67,7 +67,7 @@ impl Circuits for CircuitSwitch {
         self.forwarding == Forwarding::CutThrough
     }
 
-    fn beside(&self) -> Option<(Light, Transmission)> {
+    fn side_network(&self) -> Option<(Light, Transmission)> {
         let rate = self.beside_rate?;
         Some((SwitchedLight::BESIDE, Transmission::at(rate)))
     }

@@ -16,7 +16,7 @@ use super::CircuitSwitch;
 use crate::fabric::{FabricError, part};
 use opticoll_base::interrupt;
 use opticoll_base::names::{plural, shown};
-use opticoll_base::spec::{Spec, SpecError, whole};
+use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_base::units::Rate;
 
 /// Port of a rank, written `3.0`.
@@ -59,8 +59,8 @@ fn read_port(
     (ranks, ports): (u32, u32),
 ) -> Result<RankPort, SpecError> {
     let port = text.split_once('.').and_then(|(rank, port)| {
-        let rank = whole(rank).filter(|rank| *rank < ranks)?;
-        let port = whole(port).filter(|port| *port < ports)?;
+        let rank = whole_number(rank).filter(|rank| *rank < ranks)?;
+        let port = whole_number(port).filter(|port| *port < ports)?;
         Some(RankPort { rank, port })
     });
     port.ok_or_else(|| {

@@ -85,7 +85,7 @@ impl Circuits for WdmRing {
     }
 
     fn is_degraded(&self) -> bool {
-        !self.degraded.is_nothing()
+        !self.degraded.is_empty()
     }
 
     fn sharing(&self) -> LightSharing {

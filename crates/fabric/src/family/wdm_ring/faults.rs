@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use super::Direction;
 use crate::fabric::part;
 use opticoll_base::names::shown;
-use opticoll_base::spec::{Spec, SpecError, whole};
+use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_base::units::Rate;
 
 /// Direction in which the light between two neighbours is cut.
@@ -48,7 +48,7 @@ pub struct Degraded {
 
 impl Degraded {
     /// Returns whether nothing is slower.
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.links.is_empty() && self.channels.is_empty()
     }
 }
@@ -106,7 +106,7 @@ pub(super) fn print_degraded(degraded: &Degraded, ranks: u32) -> String {
 
 /// Parses a rank: `5` or `rank 5`.
 fn rank(text: &str) -> Option<u32> {
-    whole(text.strip_prefix("rank ").unwrap_or(text))
+    whole_number(text.strip_prefix("rank ").unwrap_or(text))
 }
 
 /// Returns the items of the option `without`.
@@ -161,7 +161,7 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
         };
         let position = ends
             .split_once('-')
-            .and_then(|(one, other)| Some((whole(one)?, whole(other)?)))
+            .and_then(|(one, other)| Some((whole_number(one)?, whole_number(other)?)))
             .ok_or_else(|| {
                 spec.refuse(
                     "broken",
@@ -244,7 +244,7 @@ fn channels(
     fibres: u32,
     wavelengths: u32,
 ) -> Result<impl Iterator<Item = DeadChannel>, SpecError> {
-    let number = |text: &str, what: &str, count: u32| match whole(text) {
+    let number = |text: &str, what: &str, count: u32| match whole_number(text) {
         Some(number) if number < count => Ok(number),
         Some(_) => Err(spec.refuse(option, format!("{what} count from 0 and are below {count}"))),
         None => Err(spec.refuse(

@@ -187,7 +187,7 @@ impl Rotation for WdmRing {
         self.hops(from, to, light.direction).max(1)
     }
 
-    fn turn_back(&self, light: Light, span: u32, by: u32) -> Option<Light> {
+    fn rotate_back(&self, light: Light, span: u32, by: u32) -> Option<Light> {
         let own = WdmLight::from(light);
         if own.wavelength == CONVERTED {
             return Some(light);

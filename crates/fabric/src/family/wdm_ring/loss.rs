@@ -28,7 +28,7 @@ pub struct Decibels(i64);
 const MILLION: i64 = 1_000_000;
 
 /// Exclusive maximum of a power or loss, in decibels.
-const MOST: i64 = 1000;
+const MAX_DECIBELS: i64 = 1000;
 
 impl Decibels {
     /// No loss, or one milliwatt.
@@ -57,8 +57,8 @@ impl FromStr for Decibels {
         }
         let whole: i64 = whole.parse().map_err(|_| problem())?;
         let part: i64 = format!("{part:0<6}").parse().map_err(|_| problem())?;
-        if whole >= MOST {
-            return Err(format!("must be below {MOST}"));
+        if whole >= MAX_DECIBELS {
+            return Err(format!("must be below {MAX_DECIBELS}"));
         }
         let size = whole * MILLION + part;
         Ok(Decibels(if negative { -size } else { size }))
@@ -127,7 +127,7 @@ const fn loss(name: &'static str, meaning: &'static str) -> OptionRecord {
     let record = OptionRecord::new(name, meaning).unit("dB");
     record.range("0dB or more").default("0dB")
 }
-const MOST_RESONATORS: u32 = 1 << 16;
+const MAX_RESONATORS: u32 = 1 << 16;
 
 impl LossBudget {
     /// Reads the options of a budget. Returns `None` if no option is given.
@@ -176,7 +176,7 @@ impl LossBudget {
                 value("split_loss", "dB")?.unwrap_or(Decibels::ZERO),
             )?,
             resonators: spec
-                .count("resonators", 1, MOST_RESONATORS)?
+                .count("resonators", 1, MAX_RESONATORS)?
                 .unwrap_or(wavelengths),
         };
         if budget.farthest(0) == 0 {

@@ -55,12 +55,13 @@ impl WdmRing {
             let asked = self.members.is_empty() || self.members.binary_search(node).is_ok();
             asked && self.failed.binary_search(node).is_err()
         };
-        self.places = (0..self.nodes).filter(is_left).collect();
-        self.ranks = self.places.len() as u32;
-        let rank_before = |node: u32| match self.places.partition_point(|place| *place <= node) {
-            0 => self.ranks - 1,
-            after => after as u32 - 1,
-        };
+        self.node_of_rank = (0..self.nodes).filter(is_left).collect();
+        self.ranks = self.node_of_rank.len() as u32;
+        let rank_before =
+            |node: u32| match self.node_of_rank.partition_point(|place| *place <= node) {
+                0 => self.ranks - 1,
+                after => after as u32 - 1,
+            };
         let cuts = self.cuts.iter().map(|cut| BrokenLink {
             position: rank_before(cut.position),
             ..*cut
@@ -82,7 +83,7 @@ impl WdmRing {
     /// Returns the ring with all parts at their full rate and, if a connected ring remains, the
     /// ring without its degraded parts. Returns no rings if nothing is degraded.
     pub(super) fn undegraded_rings(&self) -> Vec<WdmRing> {
-        if self.degraded.is_nothing() {
+        if self.degraded.is_empty() {
             return Vec::new();
         }
         let mut whole = self.clone();
@@ -106,10 +107,11 @@ impl WdmRing {
     /// Returns the number of links between nodes that a lightpath from `source` to `destination`
     /// spans in a direction.
     pub fn span(&self, source: u32, destination: u32, direction: Direction) -> u32 {
-        if self.places.is_empty() {
+        if self.node_of_rank.is_empty() {
             return self.hops(source, destination, direction);
         }
-        let [source, destination] = [source, destination].map(|rank| self.places[rank as usize]);
+        let [source, destination] =
+            [source, destination].map(|rank| self.node_of_rank[rank as usize]);
         let (from, to) = match direction {
             Direction::Clockwise => (source, destination),
             Direction::CounterClockwise => (destination, source),
@@ -131,7 +133,7 @@ impl WdmRing {
     /// # Errors
     /// The delay exceeds 64 bits of picoseconds.
     pub fn least_propagation(&self) -> Result<Time, UnitError> {
-        let nearest = match self.places.is_empty() {
+        let nearest = match self.node_of_rank.is_empty() {
             true => 1,
             false => (0..self.ranks)
                 .map(|rank| self.gap(rank))
@@ -146,7 +148,7 @@ impl WdmRing {
     pub(super) fn is_evenly_spaced(&self) -> bool {
         let has_limit = self.reach.is_some() || self.budget.is_some();
         let counts = has_limit || self.propagation != Time::ZERO;
-        self.places.is_empty() || !counts || {
+        self.node_of_rank.is_empty() || !counts || {
             let first = self.gap(0);
             (1..self.ranks).all(|rank| self.gap(rank) == first)
         }
@@ -156,7 +158,7 @@ impl WdmRing {
     /// and the maximum over all starts, each from 1 to N - 1.
     pub(super) fn links_within(&self, farthest: u32) -> [u32; 2] {
         let others = self.ranks.saturating_sub(1).max(1);
-        if self.places.is_empty() || farthest >= self.nodes {
+        if self.node_of_rank.is_empty() || farthest >= self.nodes {
             return [farthest.min(others); 2];
         }
         let (mut least, mut most) = (others, 1);
@@ -188,7 +190,7 @@ impl WdmRing {
     /// ring.
     fn unrolled(&self, rank: u64) -> u64 {
         let ranks = u64::from(self.ranks);
-        let place = self.places[(rank % ranks) as usize];
+        let place = self.node_of_rank[(rank % ranks) as usize];
         u64::from(place) + rank / ranks * u64::from(self.nodes)
     }
 }

@@ -59,7 +59,7 @@ impl Circuits for WssGrid {
 
     fn change(&self) -> Result<Change, UnitError> {
         Ok(Change {
-            set_up: self.fresh_circuit()?,
+            set_up: self.setup_time()?,
             release: Time::ZERO,
             once: Some(self.slow_switch),
             first_free: false,

@@ -1,6 +1,6 @@
 //! Switch grid after failures.
 
-use super::{WssGrid, places};
+use super::{WssGrid, components};
 use crate::fabric::part;
 use opticoll_base::spec::{Spec, SpecError};
 
@@ -14,13 +14,13 @@ impl WssGrid {
     ///
     /// # Errors
     /// A place is not on the grid, a node that leaves is not allocated, or no node is left.
-    pub fn left_after(&self, failures: &str) -> Result<WssGrid, SpecError> {
+    pub fn after_failures(&self, failures: &str) -> Result<WssGrid, SpecError> {
         let spec: Spec = format!("failed:{failures}").parse()?;
         spec.only(&KNOWN)?;
         let nodes = self.rows * self.columns;
         let mut left = self.clone();
         if spec.option("leaving").is_some() {
-            let leaving = places::read_nodes(&spec, "leaving", nodes)?;
+            let leaving = components::read_nodes(&spec, "leaving", nodes)?;
             if let Some(stranger) = leaving.iter().find(|node| !self.nodes.contains(node)) {
                 let problem = format!("node {stranger} is not allocated to the task");
                 return Err(spec.refuse("leaving", problem));
@@ -32,15 +32,15 @@ impl WssGrid {
             }
         }
         left.dead_transceivers
-            .extend(places::read_transceivers(&spec, nodes)?);
+            .extend(components::read_transceivers(&spec, nodes)?);
         left.dead_transceivers.sort_unstable();
         left.dead_transceivers.dedup();
         left.dead_ports
-            .extend(places::read_ports(&spec, self.rows, self.columns)?);
+            .extend(components::read_ports(&spec, self.rows, self.columns)?);
         left.dead_ports.sort_unstable();
         left.dead_ports.dedup();
         left.degraded
-            .extend(places::read_degraded(&spec, nodes, self.rate)?);
+            .extend(components::read_degraded(&spec, nodes, self.rate)?);
         left.degraded = part::slowest_first(left.degraded);
         Ok(left)
     }

@@ -18,7 +18,7 @@ use opticoll_plan::schedule::StepColumns;
 /// the paths of the construction, or if the number of wavelengths exceeds the greatest load.
 pub(super) fn channels(step: StepColumns<'_>, arcs: &[Arc], ring: &WdmRing) -> Option<Vec<u32>> {
     let groups = all_to_all::groups(step, ring.ranks)?;
-    let places = all_to_all::places(&groups, ring.ranks);
+    let places = all_to_all::member_indices(&groups, ring.ranks);
     // Channel of each circle (group, round, circle) in each direction, numbered in order of
     // appearance.
     let mut numbers: [FxHashMap<(usize, u32, u32), u32>; 2] = Default::default();

@@ -127,7 +127,7 @@ pub fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGroup>> {
 }
 
 /// Returns the number of each rank's group and the index of the rank among its members.
-pub fn places(groups: &[AllToAllGroup], ranks: u32) -> Vec<(usize, u32)> {
+pub fn member_indices(groups: &[AllToAllGroup], ranks: u32) -> Vec<(usize, u32)> {
     let mut places = vec![(0, 0); ranks as usize];
     for (number, group) in groups.iter().enumerate() {
         interrupt::check();

@@ -8,7 +8,7 @@
 
 use crate::plan::{Lightpath, Plan};
 use opticoll_base::interrupt;
-use opticoll_fabric::fabric::light::{LightKind, MOST_FIELDS};
+use opticoll_fabric::fabric::light::{LightKind, MAX_FIELDS};
 
 /// What ranks and chunks are counted modulo, and in which fields light counts on.
 #[derive(Clone, Copy)]
@@ -47,7 +47,7 @@ pub(super) struct CopyShift {
     /// Of the rotations of an all_to_all: by how many ranks the copies are turned, with their blocks.
     pub(super) turn: u32,
     /// By how much each field of light counts on.
-    pub(super) light: [u32; MOST_FIELDS],
+    pub(super) light: [u32; MAX_FIELDS],
 }
 
 /// So many copies, the first included.
@@ -204,7 +204,7 @@ fn shift(
     if !alike {
         return None;
     }
-    let mut light = [0; MOST_FIELDS];
+    let mut light = [0; MAX_FIELDS];
     if let Some(kind) = modulus.kind {
         for (field, by) in light[..kind.fields.len()].iter_mut().enumerate() {
             let [from, to] = [from.light, to.light].map(|light| kind.value(light, field));

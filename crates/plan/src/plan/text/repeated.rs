@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::plan::repetition::chunks_per_rank;
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::circuits::LightSharing;
-use opticoll_fabric::fabric::light::{Light, LightKind, MOST_FIELDS};
+use opticoll_fabric::fabric::light::{Light, LightKind, MAX_FIELDS};
 
 const NO_SHIFT: CopyShift = CopyShift {
     chunk: 0,
@@ -14,7 +14,7 @@ const NO_SHIFT: CopyShift = CopyShift {
     destination: 0,
     slot: 0,
     turn: 0,
-    light: [0; MOST_FIELDS],
+    light: [0; MAX_FIELDS],
 };
 
 /// The statements that stand for a row with all copies.
@@ -65,7 +65,7 @@ fn rotations(plan: &Plan, row: usize) -> Vec<RepeatedLightpath> {
             kind.with(
                 base.light,
                 field,
-                (value + 1).min(kind.fields[field].most()),
+                (value + 1).min(kind.fields[field].max_value()),
             )
         });
     }

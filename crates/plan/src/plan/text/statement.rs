@@ -13,7 +13,7 @@ use crate::plan::repetition::turned_chunk;
 use crate::plan::{Lightpath, Plan, Relay};
 use crate::schedule::{Action, Transfer};
 use opticoll_base::interrupt;
-use opticoll_fabric::fabric::light::{Light, LightField, LightKind, MOST_FIELDS};
+use opticoll_fabric::fabric::light::{Light, LightField, LightKind, MAX_FIELDS};
 
 /// The most repetitions of a lightpath: more than 2^27 lightpaths can use.
 const MOST_REPETITIONS: usize = 32;
@@ -238,11 +238,11 @@ fn read_field(
         return Ok(value.map(|value| value as u32));
     }
     if field.star && text == "*" {
-        return Ok(Some(field.most()));
+        return Ok(Some(field.max_value()));
     }
     let value: u32 = word.part(text)?;
-    if value > field.most_number() {
-        let (name, most) = (field.name, field.most_number());
+    if value > field.max_number() {
+        let (name, most) = (field.name, field.max_number());
         return Err(word.wrong(format!("no {name} beyond {most} fits here")));
     }
     Ok(Some(value))
@@ -314,7 +314,7 @@ fn read_shift<'a>(
     let collective = plan.schedule.collective;
     let fields = plan.fabric.light().map_or(&[][..], |kind| kind.fields);
     let mut data = [0u32; SHIFTED.len()];
-    let mut light = [0u32; MOST_FIELDS];
+    let mut light = [0u32; MAX_FIELDS];
     let mut over_slots = None;
     while let Some(word) = words.optional_if(|text| !text.starts_with('x')) {
         let (name, by) = word
@@ -437,7 +437,7 @@ fn expand(
             {
                 let by = u64::from(copy) * u64::from(shift.light[index]);
                 let value = u64::from(kind.value(base.light, index)) + by;
-                if shift.light[index] > 0 && value > field.most_number().into() {
+                if shift.light[index] > 0 && value > field.max_number().into() {
                     let problem = format!("the repetition leaves the range of its {}", field.name);
                     return Err(word.wrong(problem));
                 }

@@ -52,7 +52,7 @@ impl FromStr for Chunks {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Chunks, String> {
-        let sizes = text.split('+').map(spec::whole);
+        let sizes = text.split('+').map(spec::whole_number);
         let sizes: Option<Vec<u32>> = sizes.collect();
         let sizes = sizes.filter(|sizes| sizes.iter().all(|size| (1..=MOST).contains(size)));
         let fits = |sizes: &Vec<u32>| {

@@ -9,7 +9,7 @@
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
-use opticoll_placement::wdm_ring::placement::grid::ChannelOccupancy;
+use opticoll_placement::wdm_ring::placement::channel_occupancy::ChannelOccupancy;
 use opticoll_placement::wdm_ring::route::Arc;
 use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use crate::switch::shifts;
 use opticoll_base::interrupt;
-use opticoll_base::spec::{Spec, SpecError, whole};
+use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 use opticoll_plan::collective::DemandMatrix;
 
@@ -73,7 +73,7 @@ impl Topology {
         if topology.is_some_and(|topology| topology != Topology::Shifts(None)) {
             return Err(spec.refuse("shifts", "belongs to topology=shifts"));
         }
-        let shifts: Option<Vec<u32>> = text.split('+').map(whole).collect();
+        let shifts: Option<Vec<u32>> = text.split('+').map(whole_number).collect();
         let shifts = shifts.ok_or_else(|| {
             spec.refuse("shifts", "must be whole numbers joined by +, such as 1+5")
         })?;

@@ -82,7 +82,7 @@ pub(super) fn time(
 
 /// Picoseconds of a step whose messages all go beside the switch; `None` where there is no network.
 pub(super) fn beside(step: &Step, switch: &CircuitSwitch, per_slot: u64) -> Option<u64> {
-    let (_, transmission) = switch.beside()?;
+    let (_, transmission) = switch.side_network()?;
     let mut shared = [0, 1].map(|_| vec![0u64; step.ranks as usize]);
     for message in &step.messages {
         for (way, rank) in [message.from, message.to].into_iter().enumerate() {

@@ -5,7 +5,7 @@
 //! of n rows and m columns is Z_n x Z_m, numbered row by row: its first port shifts along the row,
 //! its second one along the column.
 
-use opticoll_base::spec::whole;
+use opticoll_base::spec::whole_number;
 
 /// Z_rows x Z_columns; Z_N has one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Sequence {
         let of_setting = |setting: &str| {
             let mut left = ports.iter();
             let shift = |units: &str| {
-                let (port, units) = (left.next()?, whole(units)?);
+                let (port, units) = (left.next()?, whole_number(units)?);
                 (units <= port.most).then_some(units * port.unit)
             };
             setting.split('+').map(shift).collect()

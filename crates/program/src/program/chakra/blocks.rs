@@ -49,7 +49,7 @@ fn dependencies(nodes: &[ChakraNode]) -> Result<Vec<Vec<usize>>, ChakraError> {
 /// those on circles come last.
 fn ordered(on: &[Vec<usize>]) -> (Vec<usize>, usize) {
     let waits = |node: u32| on[node as usize].iter().map(|&earlier| earlier as u32);
-    let order = graph::order(on.len(), waits).into_iter();
+    let order = graph::topological_order(on.len(), waits).into_iter();
     let mut order: Vec<usize> = order.map(|node| node as usize).collect();
     let sorted = order.len();
     let mut on_circle = vec![true; on.len()];

@@ -5,7 +5,7 @@ use std::fmt;
 use super::Plane;
 use crate::fabric::part;
 use opticoll_base::names::shown;
-use opticoll_base::spec::{Spec, SpecError, whole};
+use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_base::units::Rate;
 
 /// Transceiver of a node, written `5.row`.
@@ -49,7 +49,7 @@ pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>,
         return Ok((0..count).collect());
     };
     let number = |text: &str| {
-        let node = whole(text).filter(|node| *node < count);
+        let node = whole_number(text).filter(|node| *node < count);
         node.ok_or_else(|| {
             let last = count - 1;
             spec.refuse(
@@ -100,7 +100,7 @@ pub(super) fn read_transceivers(spec: &Spec, nodes: u32) -> Result<Vec<Transceiv
 /// Parses a transceiver such as `5.row`. Returns `None` if the grid has no such node or plane.
 fn transceiver(text: &str, nodes: u32) -> Option<Transceiver> {
     let (node, plane) = text.split_once('.')?;
-    let node = whole(node).filter(|node| *node < nodes)?;
+    let node = whole_number(node).filter(|node| *node < nodes)?;
     let plane = Plane::BOTH.into_iter().find(|one| one.name() == plane)?;
     Some(Transceiver { node, plane })
 }
@@ -140,8 +140,8 @@ pub(super) fn read_ports(
             Plane::Row => (rows, columns),
             Plane::Column => (columns, rows),
         };
-        let switch = whole(number).filter(|switch| *switch < switches)?;
-        let port = whole(port).filter(|port| *port < ports)?;
+        let switch = whole_number(number).filter(|switch| *switch < switches)?;
+        let port = whole_number(port).filter(|port| *port < ports)?;
         Some(SwitchPort {
             plane,
             switch,

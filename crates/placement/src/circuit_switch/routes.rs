@@ -12,72 +12,73 @@ use opticoll_base::interrupt;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
 /// Maximum number of entries of all remembered searches, 4 bytes each.
-const MOST_REMEMBERED: usize = 1 << 24;
+const MAX_REMEMBERED_ENTRIES: usize = 1 << 24;
 
 /// Routes between the ranks of a switch.
-pub(crate) struct RankWays<'a> {
+pub(crate) struct RankRoutes<'a> {
     switch: &'a CircuitSwitch,
     /// Previous rank of each rank on the shortest routes from a source. Only looked up, never
     /// iterated over.
-    came: FxHashMap<u32, Vec<u32>>,
+    previous: FxHashMap<u32, Vec<u32>>,
 }
 
-impl RankWays<'_> {
-    pub(crate) fn new(switch: &CircuitSwitch) -> RankWays<'_> {
-        RankWays {
+impl RankRoutes<'_> {
+    pub(crate) fn new(switch: &CircuitSwitch) -> RankRoutes<'_> {
+        RankRoutes {
             switch,
-            came: FxHashMap::default(),
+            previous: FxHashMap::default(),
         }
     }
 
     /// Returns the ranks of a route, including both ends. Fabrics are built such that a route
     /// always exists.
-    pub(crate) fn way(&mut self, ends: [u32; 2]) -> Vec<u32> {
+    pub(crate) fn route(&mut self, ends: [u32; 2]) -> Vec<u32> {
         if self.switch.joins(ends) {
             return ends.to_vec();
         }
-        self.by_digits(ends).unwrap_or_else(|| self.searched(ends))
+        self.digit_route(ends)
+            .unwrap_or_else(|| self.searched_route(ends))
     }
 
-    fn by_digits(&self, [from, to]: [u32; 2]) -> Option<Vec<u32>> {
+    fn digit_route(&self, [from, to]: [u32; 2]) -> Option<Vec<u32>> {
         let (switch, base) = (self.switch, self.switch.ranks_of_switch());
-        let mut way = vec![from];
+        let mut route = vec![from];
         let (mut at, mut step) = (from, 1);
         for _ in 0..switch.digits() {
             let next = at - at / step % base * step + to / step % base * step;
             if next != at {
                 let is_joined = next < switch.ranks && switch.joins([at, next]);
-                way.push(is_joined.then_some(next)?);
+                route.push(is_joined.then_some(next)?);
                 at = next;
             }
             step = step.saturating_mul(base);
         }
-        (at == to).then_some(way)
+        (at == to).then_some(route)
     }
 
-    fn searched(&mut self, [from, to]: [u32; 2]) -> Vec<u32> {
-        if self.came.len() * self.switch.ranks as usize > MOST_REMEMBERED {
-            self.came.clear();
+    fn searched_route(&mut self, [from, to]: [u32; 2]) -> Vec<u32> {
+        if self.previous.len() * self.switch.ranks as usize > MAX_REMEMBERED_ENTRIES {
+            self.previous.clear();
         }
         let switch = self.switch;
-        let came = self
-            .came
+        let previous = self
+            .previous
             .entry(from)
             .or_insert_with(|| search(switch, from));
-        let mut way = vec![to];
+        let mut route = vec![to];
         let mut at = to;
         while at != from {
-            at = came[at as usize];
-            way.push(at);
+            at = previous[at as usize];
+            route.push(at);
         }
-        way.reverse();
-        way
+        route.reverse();
+        route
     }
 }
 
 /// Returns the previous rank of each rank on shortest routes from `from`.
 fn search(switch: &CircuitSwitch, from: u32) -> Vec<u32> {
-    let mut came = vec![from; switch.ranks as usize];
+    let mut previous = vec![from; switch.ranks as usize];
     let mut is_seen = vec![false; switch.ranks as usize];
     is_seen[from as usize] = true;
     let mut open = VecDeque::from([from]);
@@ -90,11 +91,11 @@ fn search(switch: &CircuitSwitch, from: u32) -> Vec<u32> {
             for next in switch.ranks_on_switch(plane, rank) {
                 if !is_seen[next as usize] && switch.ports_alive_on(plane, next) > 0 {
                     is_seen[next as usize] = true;
-                    came[next as usize] = rank;
+                    previous[next as usize] = rank;
                     open.push_back(next);
                 }
             }
         }
     }
-    came
+    previous
 }
