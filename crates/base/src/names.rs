@@ -32,7 +32,8 @@ macro_rules! named_enum {
             pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
 
             /// All variants with their names.
-            pub const WORDS: [(&'static str, $name); [$($word),+].len()] = [$(($word, $name::$variant)),+];
+            pub const WORDS: [(&'static str, $name); [$($word),+].len()] =
+                [$(($word, $name::$variant)),+];
 
             /// Returns the name, as typed and printed.
             pub const fn name(self) -> &'static str {

@@ -79,7 +79,7 @@ pub struct Ports<S> {
     /// First port of each pool: its state, and since when the port has been in this state; `None`
     /// if the port is unused.
     first: Vec<Option<(u64, S)>>,
-    /// Further ports of each pool, as hashed as circuits have used them.
+    /// Further ports of each pool, as far as circuits have used them.
     others: Vec<Vec<Option<(u64, S)>>>,
 }
 

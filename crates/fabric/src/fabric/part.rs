@@ -3,11 +3,12 @@
 //!
 //! Every family with links has three options that select a part:
 //!
-//! | option | example | meaning |
-//! |---|---|---|
-//! | `without` | `0>1+2-3+17` | broken: the links from vertex 0 to 1, the links between 2 and 3 in both directions, vertex 17 with all its links |
-//! | `degraded` | `0-1@50Gb/s+3@40Gb/s` | the links between 0 and 1 have 50 Gb/s each, all of vertex 3 have 40 Gb/s |
-//! | `members` | `0-7+16` | ranks 0 to 7 and 16 take part in collectives; the others forward, as switches do |
+//! * `without=0>1+2-3+17`: the links from vertex 0 to 1, the links between 2 and 3 in both
+//!   directions, and vertex 17 with all its links are broken.
+//! * `degraded=0-1@50Gb/s+3@40Gb/s`: the links between 0 and 1 have a rate of 50 Gb/s each, all
+//!   links of vertex 3 have 40 Gb/s each.
+//! * `members=0-7+16`: ranks 0 to 7 and 16 take part in collectives; the other ranks forward, as
+//!   switches do.
 //!
 //! Vertices are numbered ranks first, then switches. Names are accepted as well: `rank 0 -> rank
 //! 1`, `NIC of rank 3`. A suffix `#2` selects cable 2 of several cables between two vertices. The

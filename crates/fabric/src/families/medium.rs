@@ -6,8 +6,10 @@
 //! | specification | medium |
 //! |---|---|
 //! | `ladder:rungs=5,rate=10Gb/s` | a [`Fabric`] |
-//! | `ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s` | [`Bursts`]: `wavelengths` on every link, and `hosts` at every rank, for all families with links |
+//! | `ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s` | [`Bursts`] |
 //! | `hockney:latency=1us,rate=10Gb/s` | a [`MessageCost`] |
+//!
+//! All families with links accept `wavelengths` (on every link) and `hosts` (at every rank).
 //!
 //! ```
 //! use opticoll_fabric::families::Medium;
@@ -172,8 +174,8 @@ impl Medium {
             Medium::Fabric(fabric) => Ok(fabric),
             Medium::Bursts(bursts) => Err(FabricError::NoFabric {
                 family: bursts.links.family(),
-                reason: "with wavelengths on its links it is a network of bursts; traffic, congestion and \
-                         replay take it",
+                reason: "with wavelengths on its links it is a network of bursts; traffic, \
+                    congestion and replay take it",
             }),
             Medium::Messages(cost) => Err(FabricError::NoFabric {
                 family: cost.family(),

@@ -199,8 +199,10 @@ const MAX_PORTS: u32 = 1 << 8;
 /// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "circuit_switch",
-    summary: "Ranks with a few ports each, joined by an optical circuit switch (OCS) that is set anew between messages",
-    citation: "Liu et al., Lightwave Fabrics, SIGCOMM 2023; Poutievski et al., Jupiter Evolving, SIGCOMM 2022",
+    summary: "Ranks with a few ports each, joined by an optical circuit switch (OCS) that is set \
+        anew between messages",
+    citation: "Liu et al., Lightwave Fabrics, SIGCOMM 2023; Poutievski et al., Jupiter Evolving, \
+        SIGCOMM 2022",
     example: "circuit_switch:ranks=64",
     options: || options::list(&RECORD, declared),
     build: |spec| {
@@ -222,31 +224,44 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, FabricError> {
     declare! { options of CircuitSwitch;
         ranks "ranks" count(MAX_RANKS, Required) "number of ranks";
-        ports "ports" count(MAX_PORTS, Printed(1)) "ports of a rank, each of which sends and receives";
+        ports "ports" count(MAX_PORTS, Printed(1))
+            "ports of a rank, each of which sends and receives";
         planes "planes" count(MAX_PORTS, Silent(1))
             "switches side by side, which share the ports of a rank evenly";
         switch_ports "switch_ports" count(MAX_RANKS * MAX_PORTS, Silent(ranks * (ports / planes)))
-            "ports of a switch; with too few for all ranks a plane is several switches, of ranks that differ in one digit"
+            "ports of a switch; with too few for all ranks a plane is several switches, of ranks \
+             that differ in one digit"
             default "as many as join all ranks";
-        dead_ports "dead_ports" list(|spec| wiring::read_dead_ports(spec, ranks, ports), wiring::print_dead_ports)
+        dead_ports "dead_ports" list(
+            |spec| wiring::read_dead_ports(spec, ranks, ports),
+            wiring::print_dead_ports)
             Broken "ports out of order, by rank and port" range "3.0+5.1";
-        rate "rate" value(Printed(Rate::gigabits(800))) "rate of a port, in each direction" source CHOSEN;
-        degraded "degraded" list(|spec| wiring::read_degraded(spec, (ranks, ports), rate), wiring::print_degraded)
-            Broken "ports that are slower, out and in, and their rate" range "3.0@100Gb/s+5.1@50Gb/s";
-        reconfiguration "reconfiguration" value(Printed(Reconfiguration::new(Time::from_ps(10_000_000)))) Reconfiguration
+        rate "rate" value(Printed(Rate::gigabits(800)))
+            "rate of a port, in each direction" source CHOSEN;
+        degraded "degraded" list(
+            |spec| wiring::read_degraded(spec, (ranks, ports), rate),
+            wiring::print_degraded)
+            Broken "ports that are slower, out and in, and their rate"
+            range "3.0@100Gb/s+5.1@50Gb/s";
+        reconfiguration "reconfiguration"
+            value(Printed(Reconfiguration::new(Time::from_ps(10_000_000)))) Reconfiguration
             "time to change the setting, or its parts: control+switching+lock" source CHOSEN;
-        first_setting "first_setting" word(&FirstSetting::WORDS, Silent(FirstSetting::Free)) Reconfiguration
+        first_setting "first_setting"
+            word(&FirstSetting::WORDS, Silent(FirstSetting::Free)) Reconfiguration
             "whether the first setting is there at the beginning, or charged";
-        startup "startup" value(Silent(Time::ZERO)) "delay of a message, once for all circuits that it goes over";
+        startup "startup" value(Silent(Time::ZERO))
+            "delay of a message, once for all circuits that it goes over";
         latency "latency" value(Silent(Time::ZERO)) "delay of each circuit";
         forwarding "forwarding" word(&Forwarding::WORDS, Silent(Forwarding::Store))
             "how ranks send on: when they have all of a message, or while it arrives";
         beside_rate "beside_rate" option(
             |spec| Ok(spec.value("beside_rate")?),
             |rate| rate.map(|rate: Rate| rate.to_string()))
-            "rate of each rank's port into a packet network beside the switch, which joins all ranks at once"
+            "rate of each rank's port into a packet network beside the switch, which joins all \
+             ranks at once"
             unit "b/s" range "1b/s or more" default "none";
-        beside_latency "beside_latency" value(Silent(Time::ZERO)) "delay of a message beside the switch";
+        beside_latency "beside_latency" value(Silent(Time::ZERO))
+            "delay of a message beside the switch";
     }
     Ok(CircuitSwitch {
         ranks,

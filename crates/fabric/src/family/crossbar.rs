@@ -26,10 +26,13 @@ pub struct Crossbar {
 /// Machines whose network never limits traffic beyond the ports of the ranks.
 pub const PRESETS: &[PresetRecord] = &[PresetRecord {
     name: "cloudmatrix384",
-    summary: "CloudMatrix384: 384 NPUs (Ascend 910C), 392 GB/s each to a network that blocks nothing",
-    citation: "Zuo et al., Serving Large Language Models on Huawei CloudMatrix384, arXiv 2506.12708",
+    summary: "CloudMatrix384: 384 NPUs (Ascend 910C), 392 GB/s each to a network that blocks \
+        nothing",
+    citation: "Zuo et al., Serving Large Language Models on Huawei CloudMatrix384, arXiv \
+        2506.12708",
     spec: "crossbar:ranks=384,rate=392GB/s",
-    unconfirmed: "392 GB/s one way is from reports on the paper; others print 196 GB/s for an NPU; latency is left out",
+    unconfirmed: "392 GB/s one way is from reports on the paper; others print 196 GB/s for an \
+        NPU; latency is left out",
 }];
 
 /// Record of the family.

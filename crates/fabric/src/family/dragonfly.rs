@@ -78,7 +78,8 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     citation: "Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, 2008; absolute \
                arrangement as in Hastings et al., Comparing global link arrangements for Dragonfly \
                networks, 2015",
-    example: "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,rate=12.5GB/s",
+    example: "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,\
+        rate=12.5GB/s",
     options: || options::list(&RECORD, declared),
     build: |spec| {
         options::read(spec, &RECORD, declared)?

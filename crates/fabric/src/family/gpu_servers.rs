@@ -6,13 +6,16 @@
 //!
 //! | model | within a server | between servers |
 //! |---|---|---|
-//! | `dgx_a100` | 8 GPUs, 300 GB/s each to one NVSwitch | a NIC of 25 GB/s for each GPU; the NIC of GPU b is at InfiniBand switch b mod 2 |
-//! | `dgx_h100` | 8 GPUs, 450 GB/s each to one NVSwitch | a NIC of 50 GB/s for each GPU, all to one switch |
+//! | `dgx_a100` | 8 GPUs, 300 GB/s each to one NVSwitch | NICs of 25 GB/s to two switches |
+//! | `dgx_h100` | 8 GPUs, 450 GB/s each to one NVSwitch | NICs of 50 GB/s to one switch |
 //! | `dgx1` | 8 V100 in a hybrid cube mesh of 24 NVLinks of 25 GB/s | |
 //! | `ndv2` | as `dgx1` | two servers: 12.5 GB/s from GPU 0 of each to GPU 1 of the other |
-//! | `dgx2` | 16 V100, 125 GB/s each to one switch | two servers: 12.5 GB/s from GPU 1, 3, ... of each to GPU 0, 2, ... of the other |
+//! | `dgx2` | 16 V100, 125 GB/s each to one switch | two servers: 12.5 GB/s per pair, below |
 //! | `mi250` | 16 dies, links of 50 GB/s, up to 4 in parallel | 16 GB/s of each die to one switch |
 //! | `nvl72` | 72 GPUs, 900 GB/s each to one switch | NICs of 50 GB/s to one switch |
+//!
+//! The NIC of GPU b of a `dgx_a100` is at InfiniBand switch b mod 2. In two `dgx2` servers, GPUs
+//! 1, 3, ... of each server send to GPUs 0, 2, ... of the other.
 //!
 //! Latencies from GPU to GPU, which the cables of a route share evenly:
 //!
@@ -152,8 +155,10 @@ pub struct GpuServers {
 /// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "gpu_servers",
-    summary: "Servers of GPUs, one or several joined by a network: DGX A100, H100, DGX-1, NDv2, DGX-2, MI250, NVL72",
-    citation: "ForestColl, arXiv 2402.06787; TE-CCL, SIGCOMM 2024; SCCL, PPoPP 2021; NVIDIA's data sheets",
+    summary: "Servers of GPUs, one or several joined by a network: DGX A100, H100, DGX-1, NDv2, \
+        DGX-2, MI250, NVL72",
+    citation: "ForestColl, arXiv 2402.06787; TE-CCL, SIGCOMM 2024; SCCL, PPoPP 2021; NVIDIA's \
+        data sheets",
     example: "gpu_servers:model=dgx_h100,boxes=2",
     options: || options::list(&RECORD, declared),
     build: |spec| GpuServers::parse(spec).map(Fabric::new),
@@ -164,52 +169,70 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 pub const PRESETS: &[PresetRecord] = &[
     PresetRecord {
         name: "dgx_a100",
-        summary: "DGX A100: 8 GPUs around an NVSwitch, 300 GB/s each; between boxes 25 GB/s each; 1.1 us within, 2.7 us between",
-        citation: "NVIDIA DGX A100 data sheet; as a graph in ForestColl, arXiv 2402.06787; latency in a box: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit 095f58a5",
+        summary: "DGX A100: 8 GPUs around an NVSwitch, 300 GB/s each; between boxes 25 GB/s each; \
+            1.1 us within, 2.7 us between",
+        citation: "NVIDIA DGX A100 data sheet; as a graph in ForestColl, arXiv 2402.06787; \
+            latency in a box: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit \
+            095f58a5",
         spec: "gpu_servers:model=dgx_a100",
-        unconfirmed: "2.7 us between boxes is a constant of NCCL's model (hwLat of tuning.cc), not measured on this machine",
+        unconfirmed: "2.7 us between boxes is a constant of NCCL's model (hwLat of tuning.cc), \
+            not measured on this machine",
     },
     PresetRecord {
         name: "dgx_h100",
-        summary: "DGX H100: 8 GPUs around an NVSwitch, 450 GB/s each; between boxes 50 GB/s each; 0.8 us within, 2.7 us between",
-        citation: "NVIDIA DGX H100 data sheet; as a graph in ForestColl, arXiv 2402.06787; latency in a box: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit 095f58a5",
+        summary: "DGX H100: 8 GPUs around an NVSwitch, 450 GB/s each; between boxes 50 GB/s each; \
+            0.8 us within, 2.7 us between",
+        citation: "NVIDIA DGX H100 data sheet; as a graph in ForestColl, arXiv 2402.06787; \
+            latency in a box: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit \
+            095f58a5",
         spec: "gpu_servers:model=dgx_h100",
-        unconfirmed: "2.7 us between boxes is a constant of NCCL's model (hwLat of tuning.cc), not measured on this machine",
+        unconfirmed: "2.7 us between boxes is a constant of NCCL's model (hwLat of tuning.cc), \
+            not measured on this machine",
     },
     PresetRecord {
         name: "dgx1",
-        summary: "DGX-1 with 8 V100: a hybrid cube mesh of NVLinks of 25 GB/s, single and double; 0.3 us over a link",
+        summary: "DGX-1 with 8 V100: a hybrid cube mesh of NVLinks of 25 GB/s, single and double; \
+            0.3 us over a link",
         citation: "Cai et al., Synthesizing Optimal Collective Algorithms (SCCL), PPoPP 2021",
         spec: "gpu_servers:model=dgx1",
         unconfirmed: "0.3 us is that of TACCL's profile of an NDv2",
     },
     PresetRecord {
         name: "ndv2",
-        summary: "Azure NDv2: two DGX-1 joined by 12.5 GB/s from GPU 0 to GPU 1; 0.3 us within, 2.6 us between",
-        citation: "Liu et al., Rethinking Machine Learning Collective Communication (TE-CCL), SIGCOMM 2024",
+        summary: "Azure NDv2: two DGX-1 joined by 12.5 GB/s from GPU 0 to GPU 1; 0.3 us within, \
+            2.6 us between",
+        citation: "Liu et al., Rethinking Machine Learning Collective Communication (TE-CCL), \
+            SIGCOMM 2024",
         spec: "gpu_servers:model=ndv2,boxes=2",
         unconfirmed: "latencies are those of TACCL's profile (microsoft/taccl, topo-ndv2-1MB.json)",
     },
     PresetRecord {
         name: "dgx2",
-        summary: "DGX-2: 16 V100 around a switch, 125 GB/s each; between two boxes 12.5 GB/s per pair; 0.3 us within, 2.6 us between",
-        citation: "Liu et al., Rethinking Machine Learning Collective Communication (TE-CCL), SIGCOMM 2024",
+        summary: "DGX-2: 16 V100 around a switch, 125 GB/s each; between two boxes 12.5 GB/s per \
+            pair; 0.3 us within, 2.6 us between",
+        citation: "Liu et al., Rethinking Machine Learning Collective Communication (TE-CCL), \
+            SIGCOMM 2024",
         spec: "gpu_servers:model=dgx2,boxes=2",
         unconfirmed: "latencies are those of TACCL's profile (microsoft/taccl, topo-dgx2-1MB.json)",
     },
     PresetRecord {
         name: "mi250",
-        summary: "8 AMD MI250: 16 dies with links of 50 GB/s; between boxes 16 GB/s each; 0.6 us over a link, 2.7 us between",
+        summary: "8 AMD MI250: 16 dies with links of 50 GB/s; between boxes 16 GB/s each; 0.6 us \
+            over a link, 2.7 us between",
         citation: "AMD Instinct MI250 system topology; as a graph in ForestColl, arXiv 2402.06787",
         spec: "gpu_servers:model=mi250",
-        unconfirmed: "latencies are constants of NCCL's model for NVLink and networks (hwLat of tuning.cc), not measured on this machine",
+        unconfirmed: "latencies are constants of NCCL's model for NVLink and networks (hwLat of \
+            tuning.cc), not measured on this machine",
     },
     PresetRecord {
         name: "nvl72",
-        summary: "GB200 NVL72: 72 GPUs, 900 GB/s each to one switch; between racks 50 GB/s each; 1.15 us within, 2.7 us between",
-        citation: "NVIDIA GB200 NVL72 data sheet; latency in a rack: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit 095f58a5",
+        summary: "GB200 NVL72: 72 GPUs, 900 GB/s each to one switch; between racks 50 GB/s each; \
+            1.15 us within, 2.7 us between",
+        citation: "NVIDIA GB200 NVL72 data sheet; latency in a rack: NCCL's all_gather of 512 B, \
+            ai-dynamo/aiconfigurator, commit 095f58a5",
         spec: "gpu_servers:model=nvl72",
-        unconfirmed: "2.7 us between racks is a constant of NCCL's model (hwLat of tuning.cc), not measured on this machine",
+        unconfirmed: "2.7 us between racks is a constant of NCCL's model (hwLat of tuning.cc), \
+            not measured on this machine",
     },
 ];
 
@@ -226,8 +249,9 @@ const NETWORK_LATENCY: OptionRecord =
         .default("latency where that is given, otherwise that of the model; 675ns for dgx_h100")
         .source(LATENCY_SOURCE);
 
-const LATENCY_SOURCE: &str = "DGX A100, DGX H100 and NVL72 within a server: measured, NCCL's all_gather of 512 B, \
-                              ai-dynamo/aiconfigurator; V100: profiles of TACCL; others: NCCL, hwLat of tuning.cc";
+const LATENCY_SOURCE: &str = "DGX A100, DGX H100 and NVL72 within a server: measured, NCCL's \
+    all_gather of 512 B, ai-dynamo/aiconfigurator; V100: profiles of TACCL; others: NCCL, hwLat \
+    of tuning.cc";
 
 fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Latencies), FabricError> {
     let model = OptionRecord::new("model", "model of the servers");

@@ -95,7 +95,8 @@ const MAX_PORTS: u32 = 1 << 8;
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "light_path_grid",
     summary: "Ranks with a few ports each, joined by lightpaths that are set up and torn down",
-    citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS Grid",
+    citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS \
+        Grid",
     example: "light_path_grid:ranks=64,ports=2",
     options: || options::list(&RECORD, declared),
     build: |spec| options::read(spec, &RECORD, declared).map(Fabric::new),

@@ -94,8 +94,8 @@ struct Slice {
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "ocs_torus",
     summary: "Torus of cubes joined by optical circuit switches, twisted or not, with spare cubes",
-    citation: "Jouppi et al., TPU v4: An Optically Reconfigurable Supercomputer, ISCA 2023; Camara et al., Twisted \
-               Torus Topologies for Enhanced Interconnection Networks, TPDS 2010",
+    citation: "Jouppi et al., TPU v4: An Optically Reconfigurable Supercomputer, ISCA 2023; \
+        Camara et al., Twisted Torus Topologies for Enhanced Interconnection Networks, TPDS 2010",
     example: "ocs_torus:dims=4x4x8,twisted=yes,rate=100GB/s",
     options: || options::list(&RECORD, declared),
     build: |spec| OcsTorus::parse(spec).map(Fabric::new),
@@ -105,12 +105,13 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 /// Machines of this family.
 pub const PRESETS: &[PresetRecord] = &[PresetRecord {
     name: "tpu7x",
-    summary: "TPU7x (Ironwood), one cube or a slice of dims=...: cubes of 4x4x4 chips, 100 GB/s per link and direction",
-    citation: "Google Cloud, TPU7x: 1,200 GB/s of each chip, both directions of six links; 9,216 chips in a pod. Cubes: \
-               Jouppi et al., TPU v4, ISCA 2023",
+    summary: "TPU7x (Ironwood), one cube or a slice of dims=...: cubes of 4x4x4 chips, 100 GB/s \
+        per link and direction",
+    citation: "Google Cloud, TPU7x: 1,200 GB/s of each chip, both directions of six links; 9,216 \
+        chips in a pod. Cubes: Jouppi et al., TPU v4, ISCA 2023",
     spec: "ocs_torus:dims=4x4x4,cube=4,rate=100GB/s",
-    unconfirmed: "InfraGraph's blueprint of an Ironwood rack gives a link 1,400 Gb/s in place of 800 Gb/s; latency, spare \
-                  cubes and ports of the switches are not published",
+    unconfirmed: "InfraGraph's blueprint of an Ironwood rack gives a link 1,400 Gb/s in place of \
+        800 Gb/s; latency, spare cubes and ports of the switches are not published",
 }];
 
 const DIMS: OptionRecord = OptionRecord::new(
@@ -207,7 +208,8 @@ impl Slice {
         let within = self.is_within_cube();
         if !within && self.sides.iter().any(|side| side % cube != 0) {
             let problem = format!(
-                "each side must be whole cubes, a multiple of {cube}, or all sides at most {cube}, within one cube"
+                "each side must be whole cubes, a multiple of {cube}, or all sides at most \
+                 {cube}, within one cube"
             );
             return Err(spec.refuse(DIMS.name, problem).into());
         }
@@ -219,8 +221,8 @@ impl Slice {
                 _ => format!(" and {}", plural(spares, "spare")),
             };
             let problem = format!(
-                "{}{spares} need {needed} ports of each of the {} switches, which have {ports}; take switches with more \
-                 ports, or fewer cubes",
+                "{}{spares} need {needed} ports of each of the {} switches, which have {ports}; \
+                 take switches with more ports, or fewer cubes",
                 plural(slice, "cube"),
                 3 * cube * cube,
             );
@@ -235,7 +237,8 @@ impl Slice {
             (false, false) => Ok(Some(Translations::straight(self.sides.into()))),
             (false, true) => {
                 let twisted = Translations::twisted(self.sides.into());
-                let problem = "a twist is defined for sides of n and 2n, at least one of each, such as 4x4x8 and 4x8x8";
+                let problem = "a twist is defined for sides of n and 2n, at least one of each, \
+                    such as 4x4x8 and 4x8x8";
                 Ok(Some(
                     twisted.ok_or_else(|| spec.refuse(TWISTED.name, problem))?,
                 ))
@@ -360,7 +363,8 @@ impl OcsTorus {
                 };
                 let more = self.slice.spares + 1;
                 return Err(format!(
-                    "nothing takes the place of cube {cube}: {spares}; give spares={more}, or the slice fewer cubes"
+                    "nothing takes the place of cube {cube}: {spares}; give spares={more}, or the \
+                     slice fewer cubes"
                 ));
             };
             left.cubes[place] = spare;

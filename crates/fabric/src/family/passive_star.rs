@@ -81,8 +81,10 @@ const MAX_WAVELENGTHS: u32 = 4096;
 /// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "passive_star",
-    summary: "Ranks around a passive star coupler; on each wavelength one rank sends and all ranks may receive",
-    citation: "Mukherjee, WDM-based local lightwave networks, part I: single-hop systems, IEEE Network 1992",
+    summary: "Ranks around a passive star coupler; on each wavelength one rank sends and all \
+        ranks may receive",
+    citation: "Mukherjee, WDM-based local lightwave networks, part I: single-hop systems, IEEE \
+        Network 1992",
     example: "passive_star:ranks=16,wavelengths=8",
     options: || options::list(&RECORD, declared),
     build: |spec| options::read(spec, &RECORD, declared).map(Fabric::new),

@@ -112,7 +112,8 @@ pub const MESH: FamilyRecord = FamilyRecord {
 pub const LADDER: FamilyRecord = FamilyRecord {
     name: "ladder",
     summary: "Two rows of nodes with a link between opposite nodes, routed along the row first",
-    citation: "Matsuoka et al., MPI Collective Communication over OBS Grid: 2 x 5, ten computers a node",
+    citation: "Matsuoka et al., MPI Collective Communication over OBS Grid: 2 x 5, ten computers \
+        a node",
     example: "ladder:rungs=5,terminals=10",
     options: || options::list(&LADDER, declared),
     build,
@@ -122,7 +123,8 @@ pub const LADDER: FamilyRecord = FamilyRecord {
 /// Record of the electrical ring.
 pub const RING: FamilyRecord = FamilyRecord {
     name: "electrical_ring",
-    summary: "Electrical ring of ranks, routed in the shorter direction; the optical ring is wdm_ring",
+    summary: "Electrical ring of ranks, routed in the shorter direction; the optical ring is \
+        wdm_ring",
     citation: GRID_CITATION,
     example: "electrical_ring:ranks=16",
     options: || options::list(&RING, declared),

@@ -148,12 +148,14 @@ pub const PRESETS: &[PresetRecord] = &[
     },
     PresetRecord {
         name: "passage_l200",
-        summary: "Ring over Passage L200 engines: one fibre per direction, 16 wavelengths of 112 Gb/s; ranks=... is needed",
-        citation: "Wavelengths of a fibre and rate of each: Lightmatter, Passage achieves record 1.6 Tbps per fiber, press \
-                   release of 11 March 2026",
+        summary: "Ring over Passage L200 engines: one fibre per direction, 16 wavelengths of 112 \
+            Gb/s; ranks=... is needed",
+        citation: "Wavelengths of a fibre and rate of each: Lightmatter, Passage achieves record \
+            1.6 Tbps per fiber, press release of 11 March 2026",
         spec: "wdm_ring:wavelengths=16,fibres=1,rate=112Gb/s",
-        unconfirmed: "the maker publishes engines, no ring of them; whether light of both directions shares a fibre's 16 \
-                      wavelengths, here each direction has 16; time to reconfigure",
+        unconfirmed: "the maker publishes engines, no ring of them; whether light of both \
+            directions shares a fibre's 16 wavelengths, here each direction has 16; time to \
+            reconfigure",
     },
 ];
 
@@ -164,7 +166,8 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         nodes "ranks" count(MAX_RANKS, Required) "number of ranks";
         wavelengths "wavelengths" count(MAX_WAVELENGTHS, Required)
             "wavelengths per directed fibre";
-        fibres "fibres" count(MAX_FIBRES, Printed(1)) "fibres per direction" source "one as in the OpTree paper; TeraRack has two";
+        fibres "fibres" count(MAX_FIBRES, Printed(1)) "fibres per direction"
+            source "one as in the OpTree paper; TeraRack has two";
         rate "rate" value(Printed(Rate::gigabits(40))) "rate per wavelength"
             source "Dai et al., OpTree, section IV.A";
         reconfiguration "reconfiguration" value(Printed(Time::from_ps(25_000_000))) Reconfiguration
@@ -174,7 +177,9 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
             source "Dai et al., OpTree, section IV.A: a cycle per flit";
         flit "flit" option(
             |spec| match spec.value("flit")? {
-                Some(flit) if flit == Bytes::new(0) => Err(spec.refuse("flit", "must be at least 1B").into()),
+                Some(flit) if flit == Bytes::new(0) => {
+                    Err(spec.refuse("flit", "must be at least 1B").into())
+                }
                 flit => Ok(flit),
             },
             |flit| flit.map(|flit| flit.to_string()))
@@ -209,24 +214,38 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         |ring| ring.budget,
     )?;
     declare! { options of WdmRing;
-        cuts "broken" list(|spec| faults::read_broken(spec, nodes), |all| faults::print_broken(all, nodes))
-            Broken "cuts between neighbours" range "3-4, or one way 3-4cw, 3-4ccw; several joined by +";
-        dead "dead" list(|spec| faults::read_dead(spec, fibres, wavelengths), |all| faults::print_dead(all, fibres))
+        cuts "broken" list(
+            |spec| faults::read_broken(spec, nodes),
+            |cuts| faults::print_broken(cuts, nodes))
+            Broken "cuts between neighbours"
+            range "3-4, or one way 3-4cw, 3-4ccw; several joined by +";
+        dead "dead" list(
+            |spec| faults::read_dead(spec, fibres, wavelengths),
+            |dead| faults::print_dead(dead, fibres))
             Broken "wavelengths out of order" range "5, or on one fibre 1.5; several joined by +";
     }
     let degraded = options.option(
         OptionRecord {
             meaning: "links and wavelengths that are slower, and their rate",
-            range: "3-4@10Gb/s, one way 3>4@10Gb/s, w5@10Gb/s, or on one fibre w1.5@10Gb/s; several joined by +",
+            range: "3-4@10Gb/s, one way 3>4@10Gb/s, w5@10Gb/s, or on one fibre w1.5@10Gb/s; \
+                several joined by +",
             ..DEGRADED
         },
-        |spec| Ok(faults::read_degraded(spec, nodes, (fibres, wavelengths), rate)?),
+        |spec| {
+            Ok(faults::read_degraded(
+                spec,
+                nodes,
+                (fibres, wavelengths),
+                rate,
+            )?)
+        },
         |all| (!all.is_empty()).then(|| faults::print_degraded(all, nodes)),
         |ring: &WdmRing| ring.degraded.clone(),
     )?;
     let failed = options.list(
         OptionRecord {
-            meaning: "ranks that failed, whose nodes light still passes; those that are left are numbered anew",
+            meaning: "ranks that failed, whose nodes light still passes; those that are left are \
+                numbered anew",
             range: "5, or rank 5; also cuts, 3-4, or one way 3>4; several joined by +",
             ..WITHOUT
         },

@@ -118,7 +118,8 @@ const MAX_PORTS: u32 = 1 << 16;
 /// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "wss_grid",
-    summary: "Grid of nodes with tunable lasers, a wavelength-selective switch per row and per column",
+    summary: "Grid of nodes with tunable lasers, a wavelength-selective switch per row and per \
+        column",
     citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable Optical \
                Network, OFC 2024",
     example: "wss_grid:rows=32,columns=32",
@@ -155,7 +156,8 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
             "ports of a switch" range "the longer side or more" default "the longer side";
         wavelengths "wavelengths" option(wavelength_count, |count| Some(count.to_string()))
             "channels of the tunable source"
-            range "as many as the wavelength plan needs, or more" default "as many as the wavelength plan may need";
+            range "as many as the wavelength plan needs, or more"
+            default "as many as the wavelength plan may need";
         tuning "tuning" value(Printed(Time::from_ps(10_500))) Reconfiguration
             "time to tune a laser" source "Li et al., OFC 2024: measured";
         lock "lock" value(Silent(Time::ZERO)) Reconfiguration
@@ -170,17 +172,26 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
         slow_switch "slow_switch" value(Printed(Time::from_ps(100_000_000_000)))
             "time to set the switches, once for a task";
         plan "plan" option(wavelength_plan, |plan| Some(plan.name().into()))
-            "how wavelengths are given to pairs" range "xor, cyclic, edge_colouring" default "edge_colouring";
+            "how wavelengths are given to pairs"
+            range "xor, cyclic, edge_colouring" default "edge_colouring";
         nodes "nodes" option(
             |spec| Ok(components::read_nodes(spec, "nodes", all)?),
             |nodes| (nodes.len() as u32 != all).then(|| components::print_nodes(nodes)))
-            "nodes allocated to the task" range "numbers and ranges joined by +: 0-15+32-47" default "all";
-        dead_transceivers "dead_transceivers" list(|spec| components::read_transceivers(spec, all), |all| joined(all, Transceiver::to_string))
+            "nodes allocated to the task"
+            range "numbers and ranges joined by +: 0-15+32-47" default "all";
+        dead_transceivers "dead_transceivers" list(
+            |spec| components::read_transceivers(spec, all),
+            |dead| joined(dead, Transceiver::to_string))
             "transceivers out of order, by node and plane" range "5.row+9.column";
-        dead_ports "dead_ports" list(|spec| components::read_ports(spec, rows, columns), |all| joined(all, SwitchPort::to_string))
+        dead_ports "dead_ports" list(
+            |spec| components::read_ports(spec, rows, columns),
+            |dead| joined(dead, SwitchPort::to_string))
             "switch ports out of order, by switch and port" range "row3.2+column1.0";
-        degraded "degraded" list(|spec| components::read_degraded(spec, all, rate), components::print_degraded)
-            Broken "transceivers that are slower, both ways, and their rate" range "5.row@25Gb/s+9.column@50Gb/s";
+        degraded "degraded" list(
+            |spec| components::read_degraded(spec, all, rate),
+            components::print_degraded)
+            Broken "transceivers that are slower, both ways, and their rate"
+            range "5.row@25Gb/s+9.column@50Gb/s";
     }
     Ok(WssGrid {
         rows,

@@ -10,8 +10,9 @@
 //! ```
 //! use opticoll_fabric::network::translations::Translations;
 //! let plain = Translations::straight(vec![4, 4, 8]);
-//! let twisted = Translations::twisted(vec![4, 4, 8]).expect("a side of 8 is twice as long as the others");
-//! // A step from x = 3 wraps around to x = 0; with the twist it also moves 4 positions along z, which are 64 ranks.
+//! let twisted = Translations::twisted(vec![4, 4, 8]).expect("the sides are n, n and 2n");
+//! // A step from x = 3 wraps around to x = 0. With the twist, the step also moves 4 positions
+//! // along z, which are 64 ranks.
 //! assert_eq!(plain.moved(3, 1, false), 0);
 //! assert_eq!(twisted.moved(3, 1, false), 4 * 16);
 //! assert_eq!(twisted.moved(64, 1, true), 3);

@@ -78,8 +78,8 @@ pub const RECORDS: &[AssignmentRecord] = &[
     AssignmentRecord {
         name: "first_fit",
         summary: "The lowest free channel",
-        citation: "Zang, Jue and Mukherjee, A Review of Routing and Wavelength Assignment, Optical Networks \
-                   Magazine 2000",
+        citation: "Zang, Jue and Mukherjee, A Review of Routing and Wavelength Assignment, \
+            Optical Networks Magazine 2000",
         assignment: Assignment::FirstFit,
     },
     AssignmentRecord {

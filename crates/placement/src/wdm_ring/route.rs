@@ -13,9 +13,10 @@
 //!
 //! ```
 //! use opticoll_fabric::family::wdm_ring::Direction;
-//! assert_eq!(opticoll_placement::wdm_ring::route::shorter_way(0, 3, 8), Some(Direction::Clockwise));
-//! assert_eq!(opticoll_placement::wdm_ring::route::shorter_way(0, 5, 8), Some(Direction::CounterClockwise));
-//! assert_eq!(opticoll_placement::wdm_ring::route::shorter_way(0, 4, 8), None);
+//! use opticoll_placement::wdm_ring::route::shorter_way;
+//! assert_eq!(shorter_way(0, 3, 8), Some(Direction::Clockwise));
+//! assert_eq!(shorter_way(0, 5, 8), Some(Direction::CounterClockwise));
+//! assert_eq!(shorter_way(0, 4, 8), None);
 //! ```
 
 pub mod all_to_all;

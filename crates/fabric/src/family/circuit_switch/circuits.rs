@@ -77,7 +77,8 @@ impl Circuits for CircuitSwitch {
     }
 
     fn other_policies(&self) -> &'static str {
-        "on a circuit_switch use all_stop (by groups of slots), planes, per_port, every_step or free"
+        "on a circuit_switch use all_stop (by groups of slots), planes, per_port, every_step or \
+         free"
     }
 
     fn change(&self) -> Result<Change, UnitError> {

@@ -49,7 +49,8 @@ impl Circuits for LightPathGrid {
     }
 
     fn other_policies(&self) -> &'static str {
-        "on a light_path_grid use establish_release (by groups of slots), every_step, per_port or free"
+        "on a light_path_grid use establish_release (by groups of slots), every_step, per_port or \
+         free"
     }
 
     fn change(&self) -> Result<Change, UnitError> {

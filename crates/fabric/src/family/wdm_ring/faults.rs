@@ -74,7 +74,10 @@ pub(super) fn read_degraded(
         let wavelength = name.strip_prefix("wavelength ").or(name.strip_prefix('w'));
         let wavelength = wavelength.ok_or_else(|| {
             let name = shown(name);
-            refuse(format!("`{name}`: write links such as 3-4 or one way 3>4, or wavelengths such as w5 or w1.5"))
+            refuse(format!(
+                "`{name}`: write links such as 3-4 or one way 3>4, or wavelengths such as w5 or \
+                 w1.5"
+            ))
         })?;
         for channel in channels(spec, "degraded", wavelength, fibres, wavelengths)? {
             let slowest = degraded.channels.entry(channel).or_insert(rate);
