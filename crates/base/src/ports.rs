@@ -90,7 +90,7 @@ pub struct TakenPort<S> {
     pub place: usize,
     /// State of the port before the circuit, and since when; `None` if the port is unused.
     pub before: Option<(u64, S)>,
-    /// Whether the port already holds the circuit.
+    /// True if the port already holds the circuit.
     pub holds: bool,
     /// Index of the pool; `None` if no port of the pool was set before.
     index: Option<u32>,
@@ -121,17 +121,18 @@ impl<S: Copy> Ports<S> {
         }
         let others = self.others.get(at).map_or(&[][..], Vec::as_slice);
         let ports = || std::iter::once(&self.first[at]).chain(others).enumerate();
-        let held = ports().map(|(place, &one)| taken(place, one));
-        if let Some(held) = held.clone().find(|one| one.holds) {
+        let candidates = ports().map(|(place, &port)| taken(place, port));
+        if let Some(held) = candidates.clone().find(|port| port.holds) {
             return held;
         }
         let next = 1 + others.len();
-        let unused = ports().find(|(_, one)| one.is_none());
+        let unused = ports().find(|(_, port)| port.is_none());
         let unused = unused.map(|(place, _)| place);
         if let Some(place) = unused.or((next < port.size as usize).then_some(next)) {
             return taken(place, None);
         }
-        let oldest = held.min_by_key(|one| one.before.map(|(_, state_since)| since(state_since)));
+        let oldest =
+            candidates.min_by_key(|port| port.before.map(|(_, state_since)| since(state_since)));
         oldest.unwrap_or(taken(0, None))
     }
 

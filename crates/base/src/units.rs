@@ -252,8 +252,8 @@ struct Notation {
     smallest: &'static str,
     example: &'static str,
     units: &'static [(&'static str, u128)],
-    /// Whether values between two multiples of the smallest unit are rounded to the nearest
-    /// multiple; otherwise they are refused.
+    /// True if the parser rounds a value to the nearest multiple of the smallest unit; otherwise
+    /// the parser refuses values that are not such a multiple.
     rounded: bool,
 }
 

@@ -39,11 +39,11 @@ impl Drawing {
 
 /// Returns `count` points on a circle: point 0 at the top, the others clockwise.
 pub fn circle(count: u32) -> Vec<Point> {
-    let all = f64::from(count.max(1));
+    let points = f64::from(count.max(1));
     // Neighbours are 1 apart, except in circles of a few points, whose radius is 1.
-    let radius = (all / TAU).max(1.0);
+    let radius = (points / TAU).max(1.0);
     (0..count)
-        .map(|number| polar(radius, FRAC_PI_2 - TAU * f64::from(number) / all))
+        .map(|number| polar(radius, FRAC_PI_2 - TAU * f64::from(number) / points))
         .collect()
 }
 
@@ -66,8 +66,8 @@ pub fn grid(sizes: &[u32]) -> Vec<Point> {
 /// Returns points in horizontal levels from bottom to top, `counts[i]` points in level i, all
 /// levels equally wide.
 pub fn levels(counts: &[u32]) -> Vec<Point> {
-    let most = counts.iter().copied().max().unwrap_or(1);
-    let width = (0.34 * f64::from(most)).max(4.0);
+    let widest = counts.iter().copied().max().unwrap_or(1);
+    let width = (0.34 * f64::from(widest)).max(4.0);
     let height = 0.42 * width / (counts.len() as f64 - 1.0);
     let level = |(number, &count): (usize, &u32)| {
         (0..count).map(move |place| {
@@ -157,26 +157,26 @@ pub fn stress_layout(vertices: usize, ends: &[(u32, u32)]) -> Vec<Point> {
 /// Returns the distances between all pairs of vertices in links; the number of vertices if no path
 /// exists.
 fn hops(vertices: usize, ends: &[(u32, u32)]) -> Vec<Vec<f64>> {
-    let mut beside = vec![Vec::new(); vertices];
+    let mut neighbours = vec![Vec::new(); vertices];
     for &(one, other) in ends {
-        beside[one as usize].push(other as usize);
-        beside[other as usize].push(one as usize);
+        neighbours[one as usize].push(other as usize);
+        neighbours[other as usize].push(one as usize);
     }
     let from = |start: usize| {
-        let mut far = vec![vertices as f64; vertices];
-        far[start] = 0.0;
-        let mut front = vec![start];
+        let mut distance = vec![vertices as f64; vertices];
+        distance[start] = 0.0;
+        let mut queue = vec![start];
         let mut next = 0;
-        while let Some(&vertex) = front.get(next) {
-            for &other in &beside[vertex] {
-                if other != start && far[other] == vertices as f64 {
-                    far[other] = far[vertex] + 1.0;
-                    front.push(other);
+        while let Some(&vertex) = queue.get(next) {
+            for &other in &neighbours[vertex] {
+                if other != start && distance[other] == vertices as f64 {
+                    distance[other] = distance[vertex] + 1.0;
+                    queue.push(other);
                 }
             }
             next += 1;
         }
-        far
+        distance
     };
     (0..vertices).map(from).collect()
 }

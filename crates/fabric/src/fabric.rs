@@ -186,8 +186,8 @@ pub trait Machine: Object {
         self.network().map_or(0, Network::ranks)
     }
 
-    /// Returns the number of a rank in the fabric of which this fabric is a part. Ranks of a part
-    /// are numbered anew; nodes keep their numbers.
+    /// Returns the node of a rank: the number of the rank before other ranks left. The ranks of a
+    /// part are numbered anew, but nodes keep their numbers.
     fn node(&self, rank: u32) -> u32 {
         rank
     }
@@ -273,13 +273,16 @@ pub trait Machine: Object {
     /// # Ok::<(), opticoll_fabric::fabric::FabricError>(())
     /// ```
     fn latency(&self) -> Time {
-        let of_circuit = |circuits: &dyn Circuits| {
-            let converted = circuits.transmission().time(Bytes::new(0))?;
-            circuits.startup().plus(converted)?.plus(circuits.delay()?)
+        let circuit_latency = |circuits: &dyn Circuits| {
+            let empty_message = circuits.transmission().time(Bytes::new(0))?;
+            circuits
+                .startup()
+                .plus(empty_message)?
+                .plus(circuits.delay()?)
         };
         match (self.network(), self.circuits()) {
             (Some(network), _) => network::latency(network),
-            (None, Some(circuits)) => of_circuit(circuits).unwrap_or(Time::from_ps(u64::MAX)),
+            (None, Some(circuits)) => circuit_latency(circuits).unwrap_or(Time::from_ps(u64::MAX)),
             (None, None) => Time::ZERO,
         }
     }

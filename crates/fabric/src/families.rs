@@ -100,19 +100,19 @@ pub fn after(fabric: &Fabric, failures: &str) -> Result<Fabric, FabricError> {
     let options = fabric.record().all_options();
     let options = options.iter().map(|option| option.record);
     let options: Vec<_> = options
-        .filter(|one| matches!(one.role, Role::Broken | Role::Left))
+        .filter(|option| matches!(option.role, Role::Broken | Role::Left))
         .collect();
     failures.only_declared(&options)?;
     let mut spec = fabric.spec();
     for (key, value) in failures.options() {
         let is_left = options
             .iter()
-            .any(|one| one.name == key && one.role == Role::Left);
-        let together = match spec.option(key).filter(|_| !is_left) {
+            .any(|option| option.name == key && option.role == Role::Left);
+        let merged = match spec.option(key).filter(|_| !is_left) {
             Some(earlier) => format!("{earlier}+{value}"),
             None => value.into(),
         };
-        spec = spec.without(key).with(key, together);
+        spec = spec.without(key).with(key, merged);
     }
     Fabric::parse(&spec.to_string())
 }

@@ -246,7 +246,7 @@ impl Network for Routed {
 /// Returns the greatest latency of a route from rank 0: the sum of the latencies of its links.
 pub fn latency(network: &dyn Network) -> Time {
     let mut route = Vec::new();
-    let of_route = |destination: u32| {
+    let route_latency = |destination: u32| {
         route.clear();
         network.route(0, destination, &mut route);
         let links = route
@@ -254,7 +254,7 @@ pub fn latency(network: &dyn Network) -> Time {
             .map(|&link| network.links()[link as usize].latency.ps());
         links.fold(0, u64::saturating_add)
     };
-    Time::from_ps((1..network.ranks()).map(of_route).max().unwrap_or(0))
+    Time::from_ps((1..network.ranks()).map(route_latency).max().unwrap_or(0))
 }
 
 /// Returns the rate in bits per second at which a rank can send: the sum of the rates of the links
@@ -266,8 +266,8 @@ pub fn injection_bandwidth(network: &dyn Network) -> u128 {
         let Some((from, to)) = network.ends(index as u32) else {
             continue;
         };
-        let both = network.leads_both_ways(index as u32).then_some(to);
-        for rank in [Some(from), both].into_iter().flatten() {
+        let other_sender = network.leads_both_ways(index as u32).then_some(to);
+        for rank in [Some(from), other_sender].into_iter().flatten() {
             if let Some(rate) = leaving.get_mut(rank as usize) {
                 *rate += u128::from(link.rate.bits_per_second());
             }

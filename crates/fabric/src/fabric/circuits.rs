@@ -52,7 +52,7 @@ pub struct Tuning {
     /// Index of the switch that connects the two ports, on fabrics with several parallel switches;
     /// else 0.
     pub plane: u32,
-    /// Whether the ports always hold the circuit, so that it is never set up.
+    /// True if the ports always hold the circuit, so that the circuit is never set up.
     pub is_fixed: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct Change {
     /// Time to set slow switches once per plan. Results state this time separately from the plan's
     /// time.
     pub once: Option<Time>,
-    /// Whether the first circuit of every port is up at the start without a charge.
+    /// True if the first circuit of every port is up at the start without a charge.
     pub first_free: bool,
 }
 
@@ -90,7 +90,7 @@ pub enum Charge {
     ChangedPlane,
     /// A charge for every group of slots in which no port changes its circuit.
     Groups {
-        /// Whether each slot with messages is a group by itself.
+        /// True if each slot with messages is a group by itself.
         each_slot: bool,
     },
 }
@@ -106,11 +106,12 @@ opticoll_base::named_enum! {
         /// Lightpaths stay up until their ports are needed: each rank keeps the paths that it used
         /// most recently.
         Kept = "kept",
-        /// As [`Paths::Kept`], and at the start the lightpaths are up that a previous run of the
-        /// same plan left.
+        /// Lightpaths are kept as in [`Paths::Kept`], and the lightpaths that a previous run of the
+        /// same plan left are up at the start.
         Warm = "warm",
-        /// As [`Paths::Released`], but known in advance: the first lightpaths are set up before the
-        /// plan begins, and the plan's time does not include the last release.
+        /// Lightpaths are released as in [`Paths::Released`], but they are known in advance: the
+        /// first lightpaths are set up before the plan begins, and the plan's time does not include
+        /// the last release.
         Predicted = "predicted",
     }
 }
@@ -147,8 +148,8 @@ pub struct Lines {
     pub channels: u32,
     /// Capacity to which the use of lines is compared.
     pub capacity: Capacity,
-    /// Whether a circuit also occupies its lines during its delay; otherwise only while it sends
-    /// bytes.
+    /// True if a circuit also occupies its lines during its delay; otherwise the circuit occupies
+    /// them only while it sends bytes.
     pub held_for_delay: bool,
 }
 

@@ -37,10 +37,10 @@ pub struct LightField {
     pub bits: u8,
     /// Names of the values from 0 on; empty if the values are printed as numbers.
     pub names: &'static [&'static str],
-    /// Whether the greatest value is written as `*`, which means light without a single value in
+    /// True if the greatest value is written as `*`, which means light without a single value in
     /// this field.
     pub star: bool,
-    /// Whether this field may count up along the copies of a repetition.
+    /// True if this field may count up along the copies of a repetition.
     pub shifts: bool,
     /// Meaning of the field, in words.
     pub meaning: &'static str,
@@ -65,8 +65,7 @@ pub struct LightKind {
     pub form: &'static str,
     /// Example of light in this form.
     pub example: &'static str,
-    /// Whether a transfer may be relayed by other ranks over several circuits with light of their
-    /// own.
+    /// True if other ranks may relay a transfer over several circuits, each with its own light.
     pub relays: bool,
     /// Fields in the order of [`LightKind::form`], at most [`MAX_FIELDS`].
     pub fields: &'static [LightField],

@@ -28,15 +28,15 @@ impl FabricOption {
         range: &str,
         default: Option<&(impl fmt::Display + ?Sized)>,
     ) -> FabricOption {
-        let own = FabricOption::from(record);
+        let option = FabricOption::from(record);
         FabricOption {
             range: match record.range {
                 "" => range.to_owned(),
-                _ => own.range,
+                _ => option.range,
             },
             default: match record.default {
                 "" => default.map(|default| default.to_string()),
-                _ => own.default,
+                _ => option.default,
             },
             record,
         }
@@ -275,8 +275,8 @@ impl<'a, M> Options<'a, M> {
         let default = otherwise.clone_value();
         let mut named = words.iter();
         let word = named.find(|(_, meaning)| Some(*meaning) == default);
-        let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let option = FabricOption::new(record, &all.join(", "), word.map(|(word, _)| word));
+        let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let option = FabricOption::new(record, &names.join(", "), word.map(|(word, _)| word));
         let read = |spec: &Spec| {
             let Some(word) = spec.option(record.name) else {
                 return default.ok_or(missing);

@@ -116,7 +116,7 @@ pub(crate) struct Part {
     /// Number of each link in the whole fabric.
     links: Vec<u32>,
     /// Number in the part of each link of the whole fabric, or [`GONE`].
-    kept: Vec<u32>,
+    number_in_part: Vec<u32>,
     wiring: Wiring,
     routes: FewestLinks,
 }
@@ -162,12 +162,12 @@ impl Part {
         let items = |option: &OptionRecord| spec.option(option.name).map(|text| text.split('+'));
         let (without, members) = (items(&WITHOUT), items(&MEMBERS));
         // The family handles the failure of parts that a spare part replaces.
-        let (mut whole, mut left) = (whole, Vec::new());
+        let (mut whole, mut broken_items) = (whole, Vec::new());
         for item in without.into_iter().flatten().map(str::trim) {
             match whole.replaced(item) {
                 Some(Ok(without)) => whole = without,
                 Some(Err(problem)) => return Err(spec.refuse(WITHOUT.name, problem).into()),
-                None => left.push(item),
+                None => broken_items.push(item),
             }
         }
         let Some(network) = whole.network() else {
@@ -180,16 +180,16 @@ impl Part {
             }),
             None => Ok(whole.clone()),
         };
-        if left.is_empty() && members.is_none() && spec.option(DEGRADED.name).is_none() {
+        if broken_items.is_empty() && members.is_none() && spec.option(DEGRADED.name).is_none() {
             return intact();
         }
         let names = Names::of(network);
         let place = |option: OptionRecord, item: &str| {
             let place = names.place(item);
-            let place = place.filter(|one| one.is_of(network, names.vertices));
+            let place = place.filter(|place| place.is_of(network, names.vertices));
             place.ok_or_else(|| spec.refuse(option.name, names.unknown(item)))
         };
-        let without = left.into_iter().map(|item| place(WITHOUT, item));
+        let without = broken_items.into_iter().map(|item| place(WITHOUT, item));
         let without: Vec<Place> = without.collect::<Result<_, _>>()?;
         let degraded = read_degraded(spec, |named| {
             let place = place(DEGRADED, named)?;
@@ -242,8 +242,8 @@ impl Part {
         members: Vec<(u32, u32)>,
     ) -> Part {
         let whole_links = network.links().len() as u32;
-        let all = vertices(network);
-        let broken: BTreeSet<u32> = without.iter().filter_map(|one| one.vertex()).collect();
+        let whole_vertices = vertices(network);
+        let broken: BTreeSet<u32> = without.iter().filter_map(|place| place.vertex()).collect();
         let takes_part = |rank: &u32| {
             let named = members
                 .iter()
@@ -252,42 +252,49 @@ impl Part {
         };
         let works = |vertex: &u32| !broken.contains(vertex);
         let is_rank = |vertex: &u32| *vertex < network.ranks() && takes_part(vertex);
-        let ranks = (0..all).filter(works).filter(is_rank);
-        let mut part: Vec<u32> = ranks.collect();
-        let ranks = part.len() as u32;
-        part.extend((0..all).filter(works).filter(|vertex| !is_rank(vertex)));
-        let mut number = vec![GONE; all as usize];
-        for (own, vertex) in (0..).zip(&part) {
-            number[*vertex as usize] = own;
+        let ranks = (0..whole_vertices).filter(works).filter(is_rank);
+        let mut part_vertices: Vec<u32> = ranks.collect();
+        let ranks = part_vertices.len() as u32;
+        part_vertices.extend(
+            (0..whole_vertices)
+                .filter(works)
+                .filter(|vertex| !is_rank(vertex)),
+        );
+        let mut numbers = vec![GONE; whole_vertices as usize];
+        for (number, vertex) in (0..).zip(&part_vertices) {
+            numbers[*vertex as usize] = number;
         }
         let mut wiring = Wiring::new(Duplex::Half);
-        let (mut links, mut kept) = (Vec::new(), vec![GONE; whole_links as usize]);
+        let (mut links, mut number_in_part) = (Vec::new(), vec![GONE; whole_links as usize]);
         for (link, ends) in (0..whole_links).zip(network.wiring().ends()) {
             interrupt::check();
             let (from, to, both_ways) = ends;
-            let (one, other) = (number[from as usize], number[to as usize]);
+            let ends_in_part = [from, to].map(|vertex| numbers[vertex as usize]);
             let is_broken = |broken: &Place| broken.holds(ends, network.cable_number(link));
-            if one == GONE || other == GONE || without.iter().any(is_broken) {
+            if ends_in_part.contains(&GONE) || without.iter().any(is_broken) {
                 continue;
             }
             let slower = degraded
                 .iter()
                 .filter(|(place, _)| place.has(ends, network.cable_number(link)));
-            let mut own = network.links()[link as usize];
-            own.rate = slower.map(|(_, rate)| *rate).fold(own.rate, Rate::min);
-            kept[link as usize] = wiring.add_link(one, other, own, both_ways);
+            let mut degraded_link = network.links()[link as usize];
+            degraded_link.rate = slower
+                .map(|(_, rate)| *rate)
+                .fold(degraded_link.rate, Rate::min);
+            let [from, to] = ends_in_part;
+            number_in_part[link as usize] = wiring.add_link(from, to, degraded_link, both_ways);
             links.push(link);
         }
         Part {
-            routes: FewestLinks::new(&wiring, part.len() as u32, ranks, Ties::Spread),
+            routes: FewestLinks::new(&wiring, part_vertices.len() as u32, ranks, Ties::Spread),
             whole: whole.clone(),
             without,
             degraded,
             members,
             ranks,
-            vertices: part,
+            vertices: part_vertices,
             links,
-            kept,
+            number_in_part,
             wiring,
         }
     }
@@ -313,7 +320,7 @@ pub(super) fn part_of_machine(
     let parts = [WITHOUT, MEMBERS, DEGRADED];
     let plain = parts
         .iter()
-        .fold(spec.clone(), |spec, one| spec.without(one.name));
+        .fold(spec.clone(), |spec, option| spec.without(option.name));
     let whole = (record.build)(&plain)?;
     let members: Vec<u32> = members.collect();
     let spec = spec
@@ -383,8 +390,9 @@ impl Place {
     /// Returns the highest rate of the place's links, or `None` if the place has no link.
     fn fastest(&self, network: &dyn Network) -> Option<Rate> {
         let links = (0..).zip(network.links()).zip(network.wiring().ends());
-        let own = links.filter(|((link, _), ends)| self.has(*ends, network.cable_number(*link)));
-        own.map(|((_, link), _)| link.rate).max()
+        let links_here =
+            links.filter(|((link, _), ends)| self.has(*ends, network.cable_number(*link)));
+        links_here.map(|((_, link), _)| link.rate).max()
     }
 
     /// Returns whether a network has the place.
@@ -496,8 +504,8 @@ pub(crate) fn ends_of(
     vertex: impl Fn(&str) -> Option<u32>,
 ) -> Option<(u32, u32, bool)> {
     // `-` and `>` come last, because `<->` and `->` contain them and names may contain them.
-    let both = ["<->", "->", "-", ">"].map(|arrow| (arrow, arrow == "<->" || arrow == "-"));
-    both.into_iter().find_map(|(arrow, both_ways)| {
+    let arrows = ["<->", "->", "-", ">"].map(|arrow| (arrow, arrow == "<->" || arrow == "-"));
+    arrows.into_iter().find_map(|(arrow, both_ways)| {
         let (from, to) = item.split_once(arrow)?;
         Some((vertex(from.trim())?, vertex(to.trim())?, both_ways))
     })
@@ -534,12 +542,12 @@ impl Machine for Part {
     fn spec(&self) -> Spec {
         let mut spec = self.whole.spec();
         if !self.without.is_empty() {
-            let own = joined(&self.without, Place::to_string);
-            let together = match spec.option(WITHOUT.name) {
-                Some(replaced) => format!("{replaced}+{own}"),
-                None => own,
+            let broken = joined(&self.without, Place::to_string);
+            let all_broken = match spec.option(WITHOUT.name) {
+                Some(replaced) => format!("{replaced}+{broken}"),
+                None => broken,
             };
-            spec = spec.without(WITHOUT.name).with(WITHOUT.name, together);
+            spec = spec.without(WITHOUT.name).with(WITHOUT.name, all_broken);
         }
         if !self.degraded.is_empty() {
             let item = |(place, rate): &(Place, Rate)| format!("{place}@{rate}");
@@ -558,7 +566,7 @@ impl Machine for Part {
     fn words(&self) -> String {
         let ranks = plural(self.ranks as usize, "rank");
         let links = plural(self.links.len(), "link");
-        let (all, whole_links) = (self.whole.ranks(), self.kept.len());
+        let (whole_ranks, whole_links) = (self.whole.ranks(), self.number_in_part.len());
         let slower = self.links.iter().zip(self.links());
         let slower = slower.filter(|(whole, link)| {
             self.whole_network().links()[**whole as usize].rate != link.rate
@@ -567,7 +575,7 @@ impl Machine for Part {
             0 => String::new(),
             count => format!(", {count} of them slower"),
         };
-        format!("{ranks} of {all}, {links} of {whole_links}{slower}")
+        format!("{ranks} of {whole_ranks}, {links} of {whole_links}{slower}")
     }
 
     fn link_of_whole(&self, link: u32) -> u32 {
@@ -575,30 +583,37 @@ impl Machine for Part {
     }
 
     fn own_link(&self, whole: u32) -> Option<u32> {
-        Some(self.kept[whole as usize]).filter(|own| *own != GONE)
+        Some(self.number_in_part[whole as usize]).filter(|own| *own != GONE)
     }
 
     fn undegraded(&self) -> Vec<Fabric> {
         let spec = self.spec().without(DEGRADED.name);
-        let with_gone = |gone: &[String]| {
-            let own = spec.option(WITHOUT.name).map(str::to_owned);
-            let gone: Vec<String> = own.into_iter().chain(gone.iter().cloned()).collect();
+        let with_broken = |broken: &[String]| {
+            let already_broken = spec.option(WITHOUT.name).map(str::to_owned);
+            let broken: Vec<String> = already_broken
+                .into_iter()
+                .chain(broken.iter().cloned())
+                .collect();
             let spec = spec.clone().without(WITHOUT.name);
-            spec.with(WITHOUT.name, gone.join("+"))
+            spec.with(WITHOUT.name, broken.join("+"))
         };
-        let slower: Vec<String> = self.degraded.iter().map(|one| one.0.to_string()).collect();
+        let slower: Vec<String> = self
+            .degraded
+            .iter()
+            .map(|(place, _)| place.to_string())
+            .collect();
         // If one direction of a cable is broken, a plan without the opposite direction may be
         // faster.
         let network = self.whole_network();
-        let back = self.without.iter().filter_map(|place| place.back());
-        let back = back.filter(|place| place.is_of(network, vertices(network)));
-        let back: Vec<String> = back.map(|place| place.to_string()).collect();
+        let opposite = self.without.iter().filter_map(|place| place.back());
+        let opposite = opposite.filter(|place| place.is_of(network, vertices(network)));
+        let opposite: Vec<String> = opposite.map(|place| place.to_string()).collect();
         let mut others = Vec::new();
         if !slower.is_empty() {
-            others.extend([spec.clone(), with_gone(&slower)]);
+            others.extend([spec.clone(), with_broken(&slower)]);
         }
-        if !back.is_empty() {
-            others.push(with_gone(&[slower, back].concat()));
+        if !opposite.is_empty() {
+            others.push(with_broken(&[slower, opposite].concat()));
         }
         let parts = others.iter().map(|spec| Part::of(self.whole.clone(), spec));
         let parts = parts.flatten().filter(|part| {
@@ -635,7 +650,7 @@ impl Network for Part {
         let [from, to] = [source, destination].map(|rank| self.vertices[rank as usize]);
         self.whole_network().route(from, to, links);
         for link in &mut links[before..] {
-            *link = self.kept[*link as usize];
+            *link = self.number_in_part[*link as usize];
         }
         if links[before..].contains(&GONE) {
             links.truncate(before);
@@ -663,7 +678,10 @@ impl Network for Part {
         let whole = self.whole_network().drawing();
         let places = self.vertices.iter();
         let places = places.map(|vertex| whole.places.get(*vertex as usize).copied());
-        let around = whole.around.iter().map(|link| self.kept[*link as usize]);
+        let around = whole
+            .around
+            .iter()
+            .map(|link| self.number_in_part[*link as usize]);
         Drawing {
             places: places.collect::<Option<_>>().unwrap_or_default(),
             around: around.filter(|link| *link != GONE).collect(),

@@ -26,7 +26,7 @@ pub const MAX_LINKS: u64 = 1 << 24;
 pub struct Wire {
     /// Each direction of a full-duplex cable, or the only link of a half-duplex cable.
     pub link: Link,
-    /// Whether the two directions share the rate.
+    /// Relation between the two directions of the cable.
     pub duplex: Duplex,
 }
 
@@ -85,11 +85,9 @@ where
     let print = |values: &Vec<T>| {
         let texts: Vec<String> = values.iter().map(T::to_string).collect();
         let alike = values.iter().all(|value| *value == values[0]);
-        let of_all = || texts.first().cloned();
-        if alike {
-            of_all()
-        } else {
-            Some(texts.join("x"))
+        match alike {
+            true => texts.first().cloned(),
+            false => Some(texts.join("x")),
         }
     };
     let option = FabricOption::new(record.unit(T::UNIT), T::RANGE, Some(&default));
@@ -183,15 +181,15 @@ impl Wire {
 }
 
 /// Returns the number of the pair one < other among all pairs of 0..count, in lexicographic order.
-pub(crate) fn pair_number(one: u32, other: u32, count: u32) -> u32 {
-    let (one, other, count) = (u64::from(one), u64::from(other), u64::from(count));
+pub(crate) fn pair_number(low: u32, high: u32, count: u32) -> u32 {
+    let (low, high, count) = (u64::from(low), u64::from(high), u64::from(count));
     // At most MAX_LINKS pairs are ever built.
-    (one * (2 * count - one - 1) / 2 + other - one - 1) as u32
+    (low * (2 * count - low - 1) / 2 + high - low - 1) as u32
 }
 
 /// Returns all pairs one < other of 0..count, in the order of [`pair_number`].
 pub(crate) fn pairs(count: u32) -> impl Iterator<Item = (u32, u32)> {
-    (0..count).flat_map(move |one| (one + 1..count).map(move |other| (one, other)))
+    (0..count).flat_map(move |low| (low + 1..count).map(move |high| (low, high)))
 }
 
 /// Checks the number of ranks and cables, before they are built.

@@ -122,26 +122,27 @@ impl Medium {
             return cost.map(Medium::Messages);
         }
         let has_links = record.has_links();
-        let bursts = |key: &str| {
-            has_links && !record.has(key) && BURST_OPTIONS.iter().any(|one| one.name == key)
+        let is_burst_option = |key: &str| {
+            has_links && !record.has(key) && BURST_OPTIONS.iter().any(|option| option.name == key)
         };
-        let own = |key: &str| record.has(key) || bursts(key);
-        let given = spec.options().any(|(key, _)| bursts(key));
+        let accepts = |key: &str| record.has(key) || is_burst_option(key);
+        let has_burst_options = spec.options().any(|(key, _)| is_burst_option(key));
         let build = |spec: &Spec| match has_links {
             true => {
-                let whole = PART_OPTIONS
+                let whole_spec = PART_OPTIONS
                     .iter()
-                    .fold(spec.clone(), |spec, one| spec.without(one.name));
-                Part::of((record.build)(&whole)?, spec)
+                    .fold(spec.clone(), |spec, option| spec.without(option.name));
+                Part::of((record.build)(&whole_spec)?, spec)
             }
             false => (record.build)(spec),
         };
         for (old, new) in RENAMED_OPTIONS {
-            if spec.option(old).is_some() && (given || !record.has(old)) && own(new) {
+            if spec.option(old).is_some() && (has_burst_options || !record.has(old)) && accepts(new)
+            {
                 return Err(FabricError::Spec(SpecError::UnknownOption {
                     name: spec.name().into(),
                     key: (*old).into(),
-                    hint: match given && record.has(old) {
+                    hint: match has_burst_options && record.has(old) {
                         true => format!(
                             " with wavelengths, which make it a network of bursts; write {new}=..."
                         ),
@@ -150,7 +151,7 @@ impl Medium {
                 }));
             }
         }
-        if !given {
+        if !has_burst_options {
             return build(&spec).map(Medium::Fabric);
         }
         let wavelengths = spec.count("wavelengths", 1, MAX_WAVELENGTHS)?;
@@ -228,13 +229,11 @@ fn expanded(spec: Spec) -> Result<Spec, SpecError> {
         return Ok(spec);
     };
     let base: Spec = preset.spec.parse()?;
-    let own = base.options().filter(|(key, _)| spec.option(key).is_none());
-    let together = own.chain(spec.options());
-    Ok(
-        together.fold(Spec::new(base.name()), |merged, (key, value)| {
-            merged.with(key, value)
-        }),
-    )
+    let defaults = base.options().filter(|(key, _)| spec.option(key).is_none());
+    let merged = defaults.chain(spec.options());
+    Ok(merged.fold(Spec::new(base.name()), |merged, (key, value)| {
+        merged.with(key, value)
+    }))
 }
 
 impl fmt::Display for Bursts {

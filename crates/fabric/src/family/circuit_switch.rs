@@ -47,7 +47,7 @@ pub struct CircuitSwitch {
     pub rate: Rate,
     /// Time of a change of the setting, alpha_r.
     pub reconfiguration: Reconfiguration,
-    /// Whether the first setting is up at the start.
+    /// Charge for the first setting.
     pub first_setting: FirstSetting,
     /// Delay of a message, once regardless of its number of circuits, alpha.
     pub startup: Time,
@@ -326,8 +326,8 @@ impl Machine for CircuitSwitch {
             .chain(slower)
             .map(|rank| self.bits_of_ports(rank))
             .min();
-        let whole = u128::from(self.ports) * u128::from(self.rate.bits_per_second());
-        least.unwrap_or(whole) + self.bits_beside()
+        let all_ports = u128::from(self.ports) * u128::from(self.rate.bits_per_second());
+        least.unwrap_or(all_ports) + self.bits_beside()
     }
 
     fn circuits(&self) -> Option<&dyn Circuits> {

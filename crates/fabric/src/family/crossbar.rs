@@ -1,4 +1,4 @@
-//! One switch with a cable to each rank: the star.
+//! Star: one switch with a cable to each rank.
 //!
 //! The switch never limits traffic. A flow uses the cable of its source towards the switch and the
 //! cable of its destination from the switch. Cable r joins rank r to the switch, which is vertex N.

@@ -241,21 +241,22 @@ impl Custom {
         let mut wiring = Wiring::new(Duplex::Half);
         for cable in &graph.cables {
             interrupt::check();
-            let (one, other, half) = (cable.one, cable.other, cable.kind == CableKind::HalfDuplex);
-            wiring.add_link(one, other, cable.link, half);
+            let (one, other, is_half_duplex) =
+                (cable.one, cable.other, cable.kind == CableKind::HalfDuplex);
+            wiring.add_link(one, other, cable.link, is_half_duplex);
             if cable.kind == CableKind::FullDuplex {
                 wiring.add_link(other, one, cable.link, false);
             }
         }
         let vertices = graph.ranks + graph.switches;
-        // Half-duplex links have no translations: [`Cable::links`] lists only one of their
-        // directions as a cable of a cycle would need.
-        let both = graph
+        // Half-duplex links are excluded, because `Network::ends` gives only one of their two
+        // directions.
+        let has_half_duplex = graph
             .cables
             .iter()
             .any(|one| one.kind == CableKind::HalfDuplex);
         let links = graph.cables.iter().flat_map(|cable| cable.links());
-        let translations = Translations::cyclic(graph.ranks, links).filter(|_| !both);
+        let translations = Translations::cyclic(graph.ranks, links).filter(|_| !has_half_duplex);
         Custom {
             translations,
             routes: FewestLinks::new(&wiring, vertices, graph.ranks, graph.ties),
@@ -299,11 +300,11 @@ fn parallel(wiring: &Wiring) -> Vec<Option<u32>> {
         *count - 1
     };
     let numbers: Vec<u32> = wiring.ends().map(&mut number).collect();
-    let of_several = |(number, ends)| (counts[&ends] > 1).then_some(number);
+    let number_if_several = |(number, ends)| (counts[&ends] > 1).then_some(number);
     numbers
         .into_iter()
         .zip(wiring.ends())
-        .map(of_several)
+        .map(number_if_several)
         .collect()
 }
 

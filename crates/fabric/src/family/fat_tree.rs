@@ -120,8 +120,8 @@ fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wi
         [tree.down.clone(), tree.up.clone(), tree.parallel.clone()]
     })?;
     let levels = numbers[0].len();
-    let all = |tree: &FatTree| tree.wires.iter().map(|wire| wire.link.rate).collect();
-    let rates = wiring::each(options, RATES, (levels, "level"), DEFAULT_RATE, all)?;
+    let rates_of = |tree: &FatTree| tree.wires.iter().map(|wire| wire.link.rate).collect();
+    let rates = wiring::each(options, RATES, (levels, "level"), DEFAULT_RATE, rates_of)?;
     let link = Link {
         rate: rates[0],
         latency: wiring::latency(options, |tree: &FatTree| tree.wires[0].link.latency)?,

@@ -258,17 +258,17 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Latenc
     let model = options.word(model, MODELS, Required, |servers| servers.model)?;
     let boxes = OptionRecord::new("boxes", "number of servers")
         .range("1 to as many as the source of the model joins");
-    let most = model.most_servers();
-    let boxes = options.count(boxes, most, Printed(1), |servers| servers.boxes)?;
+    let max_servers = model.most_servers();
+    let boxes = options.count(boxes, max_servers, Printed(1), |servers| servers.boxes)?;
     let read = |spec: &Spec| {
-        let (own, given) = (model.latencies(), spec.value("latency")?);
+        let (defaults, given) = (model.latencies(), spec.value("latency")?);
         let between = spec.value("network_latency")?.or(given);
-        let within = given.unwrap_or(own.within);
+        let within = given.unwrap_or(defaults.within);
         Ok(Latencies {
             within,
             // A single server has no cable between servers.
             between: if boxes > 1 {
-                between.unwrap_or(own.between)
+                between.unwrap_or(defaults.between)
             } else {
                 within
             },
@@ -486,11 +486,14 @@ impl Network for GpuServers {
         } else {
             2.0 * top + 1.2
         };
-        let left = |server: u32| f64::from(server) * apart;
-        let beside =
-            |number: u32, up: f64| server.iter().map(move |[x, y]| [x + left(number), y + up]);
+        let x_offset = |server: u32| f64::from(server) * apart;
+        let server_at = |number: u32, up: f64| {
+            server
+                .iter()
+                .map(move |[x, y]| [x + x_offset(number), y + up])
+        };
         let mut places: Vec<Point> = (0..self.boxes)
-            .flat_map(|number| beside(number, 0.0))
+            .flat_map(|number| server_at(number, 0.0))
             .collect();
         let middle = if in_row {
             f64::from(each - 1) / 2.0
@@ -498,14 +501,14 @@ impl Network for GpuServers {
             0.0
         };
         if self.model.switch_rate().is_some() {
-            places.extend((0..self.boxes).map(|number| [left(number) + middle, 0.0]));
+            places.extend((0..self.boxes).map(|number| [x_offset(number) + middle, 0.0]));
         }
         if in_row {
-            places.extend((0..self.boxes).flat_map(|number| beside(number, 1.3)));
+            places.extend((0..self.boxes).flat_map(|number| server_at(number, 1.3)));
         }
         if let Some((_, switches, _)) = network {
             let share = |switch: u32| (f64::from(switch) + 0.5) / f64::from(switches);
-            let width = left(self.boxes - 1) + 2.0 * middle;
+            let width = x_offset(self.boxes - 1) + 2.0 * middle;
             places.extend((0..switches).map(|switch| [share(switch) * width, top + 3.2]));
         }
         Drawing::new(places)

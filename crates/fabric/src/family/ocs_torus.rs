@@ -79,7 +79,7 @@ pub struct OcsTorus {
     wiring: Arc<Wiring>,
 }
 
-/// Values of the options that describe the cubes.
+/// Slice of cubes as the options describe it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slice {
     sides: [u32; 3],
@@ -257,9 +257,9 @@ impl Slice {
 
     /// Returns the fewest hops along each axis from rank 0 to a rank.
     fn hops(&self, rank: u32, translations: Option<&Translations>) -> [i32; 3] {
-        let own = self.coordinates(rank).map(|one| one as i32);
+        let coordinates = self.coordinates(rank).map(|one| one as i32);
         let Some(translations) = translations else {
-            return own;
+            return coordinates;
         };
         // Axes on which a wrap also moves along other sides; none without a twist.
         let short = |axis: usize| {
@@ -272,11 +272,11 @@ impl Slice {
         };
         let short: Vec<usize> = (0..3).filter_map(short).collect();
         let mut best: Option<(u32, [i32; 3])> = None;
-        for around in 0..1u32 << short.len() {
-            let mut hops = own;
+        for wraps in 0..1u32 << short.len() {
+            let mut hops = coordinates;
             let mut shift = 0;
             for (bit, &axis) in short.iter().enumerate() {
-                if around >> bit & 1 == 1 {
+                if wraps >> bit & 1 == 1 {
                     // A wrap downwards also moves backwards along the other sides.
                     hops[axis] -= self.sides[axis] as i32;
                     shift += self.sides[axis] as i32;
@@ -284,15 +284,19 @@ impl Slice {
             }
             for axis in (0..3).filter(|axis| !short.contains(axis)) {
                 let side = self.sides[axis] as i32;
-                let way = (own[axis] + shift).rem_euclid(side);
-                hops[axis] = if way > side / 2 { way - side } else { way };
+                let offset = (coordinates[axis] + shift).rem_euclid(side);
+                hops[axis] = if offset > side / 2 {
+                    offset - side
+                } else {
+                    offset
+                };
             }
             let length = hops.iter().map(|hops| hops.unsigned_abs()).sum();
             if best.is_none_or(|(least, _)| length < least) {
                 best = Some((length, hops));
             }
         }
-        best.map_or(own, |(_, hops)| hops)
+        best.map_or(coordinates, |(_, hops)| hops)
     }
 }
 
@@ -341,21 +345,21 @@ impl OcsTorus {
     /// # Errors
     /// The cube does not exist or has failed before, or no spare can replace it.
     fn without_cube(&self, cube: u32) -> Result<OcsTorus, String> {
-        let all = self.slice.all_cubes() as u32;
-        if cube >= all {
+        let all_cubes = self.slice.all_cubes() as u32;
+        if cube >= all_cubes {
             return Err(format!(
                 "there is no cube {cube}: cubes are 0 to {}",
-                all - 1
+                all_cubes - 1
             ));
         }
         if self.failed.contains(&cube) {
             return Err(format!("cube {cube} is named twice"));
         }
-        let mut left = self.clone();
-        left.failed.push(cube);
-        if let Some(place) = self.cubes.iter().position(|own| *own == cube) {
-            let is_free = |cube: &u32| !left.cubes.contains(cube) && !left.failed.contains(cube);
-            let Some(spare) = (self.slice.cubes_in_use()..all).find(is_free) else {
+        let mut torus = self.clone();
+        torus.failed.push(cube);
+        if let Some(place) = self.cubes.iter().position(|other| *other == cube) {
+            let is_free = |cube: &u32| !torus.cubes.contains(cube) && !torus.failed.contains(cube);
+            let Some(spare) = (self.slice.cubes_in_use()..all_cubes).find(is_free) else {
                 let spares = match self.slice.spares {
                     0 => "there is no spare cube".to_owned(),
                     1 => "its spare is in use or has failed".to_owned(),
@@ -367,9 +371,9 @@ impl OcsTorus {
                      slice fewer cubes"
                 ));
             };
-            left.cubes[place] = spare;
+            torus.cubes[place] = spare;
         }
-        Ok(left)
+        Ok(torus)
     }
 }
 
@@ -403,15 +407,15 @@ impl fabric::Machine for OcsTorus {
         }
         let cubes = plural(self.cubes.len(), "cube");
         words += &format!(", {cubes} of {side}x{side}x{side}");
-        let free = self.slice.spares as usize - self.failed.len();
+        let free_spares = self.slice.spares as usize - self.failed.len();
         if self.slice.spares > 0 {
-            words += &format!(", {} left", plural(free, "spare"));
+            words += &format!(", {} left", plural(free_spares, "spare"));
         }
-        let needed = Switches::ports(self);
+        let needed_ports = Switches::ports(self);
         let of = self.slice.ports.map(|ports| format!(" of {ports}"));
         let of = of.unwrap_or_default();
         words += &format!(
-            ", {needed}{of} ports of each of {} circuit switches",
+            ", {needed_ports}{of} ports of each of {} circuit switches",
             self.count()
         );
         words
@@ -502,8 +506,8 @@ impl Network for OcsTorus {
             for _ in 0..hops.unsigned_abs() {
                 let link = self.leaving[at as usize][direction];
                 links.push(link);
-                let (one, other) = self.ends(link).unwrap_or((at, at));
-                at = if at == one { other } else { one };
+                let (from, to) = self.ends(link).unwrap_or((at, at));
+                at = if at == from { to } else { from };
             }
         }
     }

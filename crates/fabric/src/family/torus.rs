@@ -222,27 +222,27 @@ fn declared(options: &mut Options<'_, Grid>) -> Result<GridOptions, FabricError>
         GridShape::Ring => None,
         _ => options.limit(TERMINALS, None, MAX_RANKS, |grid| grid.terminals)?,
     };
-    let each = |grid: &Grid| {
+    let links_of = |grid: &Grid| {
         grid.dimensions
             .iter()
             .map(|one| one.link)
             .collect::<Vec<Link>>()
     };
-    let all = |grid: &Grid| each(grid).iter().map(|link| link.rate).collect();
+    let rates_of = |grid: &Grid| links_of(grid).iter().map(|link| link.rate).collect();
     let rates = wiring::each(
         options,
         RATES,
         (sizes.len(), "dimension"),
         DEFAULT_RATE,
-        all,
+        rates_of,
     )?;
-    let all = |grid: &Grid| each(grid).iter().map(|link| link.latency).collect();
+    let latencies_of = |grid: &Grid| links_of(grid).iter().map(|link| link.latency).collect();
     let latencies = wiring::each(
         options,
         LATENCIES,
         (sizes.len(), "dimension"),
         Time::ZERO,
-        all,
+        latencies_of,
     )?;
     let link = Link {
         rate: rates[0],

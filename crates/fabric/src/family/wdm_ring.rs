@@ -88,9 +88,9 @@ pub struct WdmRing {
     /// Maximum number of lightpaths that a rank sends at a time, and likewise receives; `None` if
     /// only the channels of its fibres limit the number.
     pub ports: Option<u32>,
-    /// Whether every rank can convert passing light to any wavelength.
+    /// True if every rank can convert passing light to any wavelength.
     pub converters: bool,
-    /// Whether a rank can take a share of passing light and let the rest continue, so that one
+    /// True if a rank can take a share of passing light and let the rest continue, so that one
     /// lightpath delivers data at several ranks (drop-and-continue).
     pub multicast: bool,
     /// Maximum number of links between nodes of a lightpath, if the option `reach` states one.
@@ -328,9 +328,9 @@ impl WdmRing {
     pub fn rate_of(&self, source: u32, destination: u32, light: WdmLight) -> Rate {
         let Degraded { links, channels } = &self.degraded;
         let channels = channels.iter().filter(|(channel, _)| {
-            let here =
+            let is_on_channel =
                 light.wavelength == CONVERTED || channel.wavelength == u32::from(light.wavelength);
-            here && channel.fibre == u32::from(light.fibre)
+            is_on_channel && channel.fibre == u32::from(light.fibre)
         });
         let span = self.span(source, destination, light.direction);
         let first = self.node(match light.direction {
@@ -350,10 +350,10 @@ impl WdmRing {
     /// Returns the rate in bits per second at which a rank can send to its neighbours.
     fn injected(&self, rank: u32) -> u128 {
         let next = |direction| self.rank_after(rank, direction, 1);
-        let whole = Direction::BOTH
+        let intact = Direction::BOTH
             .into_iter()
             .filter(|&direction| self.is_whole(rank, next(direction), direction));
-        let lights = whole.flat_map(|direction| {
+        let lights = intact.flat_map(|direction| {
             let channels = 0..self.channels();
             channels.map(move |channel| (direction, self.channel(channel)))
         });
@@ -443,9 +443,9 @@ impl WdmRing {
 
     /// Returns the directions without a broken link.
     pub fn whole_directions(&self) -> impl Iterator<Item = Direction> + '_ {
-        let whole =
+        let is_whole =
             |direction: &Direction| self.broken.iter().all(|link| link.direction != *direction);
-        Direction::BOTH.into_iter().filter(whole)
+        Direction::BOTH.into_iter().filter(is_whole)
     }
 
     /// Returns whether every rank can reach every other rank, possibly over relays: one direction
@@ -510,9 +510,9 @@ impl Machine for WdmRing {
     /// Returns the span of consecutive ranks with intact links between them; the whole ring for
     /// other ranks.
     fn part_span(&self, members: &[u32]) -> (u32, u32) {
-        let whole = (0, self.ranks);
+        let whole_ring = (0, self.ranks);
         let (Some(&first), Some(&last)) = (members.first(), members.last()) else {
-            return whole;
+            return whole_ring;
         };
         let consecutive = members.windows(2).all(|pair| pair[1] == pair[0] + 1);
         let nodes = self.node(first)..self.node(last);
@@ -524,7 +524,7 @@ impl Machine for WdmRing {
             && slower.all(|link| !nodes.contains(&link.position));
         match consecutive && is_intact {
             true => (first, last + 1 - first),
-            false => whole,
+            false => whole_ring,
         }
     }
 
@@ -545,12 +545,12 @@ impl Machine for WdmRing {
     }
 
     fn words(&self) -> String {
-        let of_all = match self.node_of_rank.is_empty() {
+        let of_nodes = match self.node_of_rank.is_empty() {
             true => String::new(),
             false => format!(" of {}", self.nodes),
         };
         format!(
-            "{}{of_all}, {} per direction, {} per fibre, {} per wavelength, {} to reconfigure",
+            "{}{of_nodes}, {} per direction, {} per fibre, {} per wavelength, {} to reconfigure",
             plural(self.ranks as usize, "rank"),
             plural(self.fibres as usize, "fibre"),
             plural(self.wavelengths as usize, "wavelength"),
@@ -562,7 +562,7 @@ impl Machine for WdmRing {
     /// Returns the sum of the rates of the channels that leave a rank in both directions, without
     /// dead channels and broken links, and limited by the rank's ports.
     fn injection_bandwidth(&self) -> u128 {
-        let cut = |rank: u32| {
+        let cuts_at = |rank: u32| {
             // The clockwise link of a position leaves the lower rank, the counter-clockwise link
             // leaves the upper rank.
             let leaves = self.broken.iter().filter(|link| match link.direction {
@@ -571,16 +571,16 @@ impl Machine for WdmRing {
             });
             leaves.count() as u32
         };
-        let whole = 2 - (0..self.ranks).map(cut).max().unwrap_or(0).min(2);
-        let channels = self.channels() * whole;
+        let intact_directions = 2 - (0..self.ranks).map(cuts_at).max().unwrap_or(0).min(2);
+        let channels = self.channels() * intact_directions;
         let sent = self.ports.map_or(channels, |ports| ports.min(channels));
-        let full = u128::from(sent) * u128::from(self.rate.bits_per_second());
+        let full_rate = u128::from(sent) * u128::from(self.rate.bits_per_second());
         match self.degraded.is_empty() {
-            true => full,
+            true => full_rate,
             false => (0..self.ranks)
                 .map(|rank| self.injected(rank))
                 .min()
-                .unwrap_or(full),
+                .unwrap_or(full_rate),
         }
     }
 

@@ -133,12 +133,12 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
         rows "rows" count(MAX_SIDE, Required) "rows of nodes";
         columns "columns" count(MAX_SIDE, Required) "columns of nodes";
     }
-    let all = rows * columns;
-    if all > MAX_NODES {
+    let node_count = rows * columns;
+    if node_count > MAX_NODES {
         return Err(FabricError::TooLarge {
             family: RECORD.name,
             what: "ranks",
-            count: all.into(),
+            count: node_count.into(),
             most: MAX_NODES.into(),
         });
     }
@@ -175,12 +175,12 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
             "how wavelengths are given to pairs"
             range "xor, cyclic, edge_colouring" default "edge_colouring";
         nodes "nodes" option(
-            |spec| Ok(components::read_nodes(spec, "nodes", all)?),
-            |nodes| (nodes.len() as u32 != all).then(|| components::print_nodes(nodes)))
+            |spec| Ok(components::read_nodes(spec, "nodes", node_count)?),
+            |nodes| (nodes.len() as u32 != node_count).then(|| components::print_nodes(nodes)))
             "nodes allocated to the task"
             range "numbers and ranges joined by +: 0-15+32-47" default "all";
         dead_transceivers "dead_transceivers" list(
-            |spec| components::read_transceivers(spec, all),
+            |spec| components::read_transceivers(spec, node_count),
             |dead| joined(dead, Transceiver::to_string))
             "transceivers out of order, by node and plane" range "5.row+9.column";
         dead_ports "dead_ports" list(
@@ -188,7 +188,7 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
             |dead| joined(dead, SwitchPort::to_string))
             "switch ports out of order, by switch and port" range "row3.2+column1.0";
         degraded "degraded" list(
-            |spec| components::read_degraded(spec, all, rate),
+            |spec| components::read_degraded(spec, node_count, rate),
             components::print_degraded)
             Broken "transceivers that are slower, both ways, and their rate"
             range "5.row@25Gb/s+9.column@50Gb/s";
@@ -216,8 +216,8 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
 fn wavelength_plan(spec: &Spec) -> Result<WavelengthPlan, FabricError> {
     let name = spec.option("plan").unwrap_or("edge_colouring");
     let mut plans = WavelengthPlan::ALL.into_iter();
-    let found = plans.find(|plan| plan.name() == name);
-    found.ok_or_else(|| {
+    let plan = plans.find(|plan| plan.name() == name);
+    plan.ok_or_else(|| {
         let problem = "must be `xor`, `cyclic` or `edge_colouring`";
         spec.refuse("plan", problem).into()
     })
@@ -312,9 +312,11 @@ impl WssGrid {
     /// Returns the rate of a working transceiver.
     pub fn rate_of(&self, rank: u32, plane: Plane) -> Rate {
         let node = self.nodes[rank as usize];
-        let one = Transceiver { node, plane };
-        let slower = self.degraded.binary_search_by_key(&one, |(one, _)| *one);
-        slower.map_or(self.rate, |place| self.degraded[place].1)
+        let transceiver = Transceiver { node, plane };
+        let slower = self
+            .degraded
+            .binary_search_by_key(&transceiver, |(transceiver, _)| *transceiver);
+        slower.map_or(self.rate, |index| self.degraded[index].1)
     }
 
     /// Returns the rate of light: the lower rate of its two transceivers.
@@ -333,14 +335,14 @@ impl WssGrid {
         if self.degraded.is_empty() {
             return Vec::new();
         }
-        let mut whole = self.clone();
-        let slower = std::mem::take(&mut whole.degraded);
-        let mut left = whole.clone();
+        let mut at_full_rate = self.clone();
+        let slower = std::mem::take(&mut at_full_rate.degraded);
+        let mut without_slower = at_full_rate.clone();
         let slower = slower.into_iter().map(|(transceiver, _)| transceiver);
-        left.dead_transceivers.extend(slower);
-        left.dead_transceivers.sort_unstable();
-        left.dead_transceivers.dedup();
-        vec![whole, left]
+        without_slower.dead_transceivers.extend(slower);
+        without_slower.dead_transceivers.sort_unstable();
+        without_slower.dead_transceivers.dedup();
+        vec![at_full_rate, without_slower]
     }
 
     /// Returns whether every node is allocated, and nothing is dead or slower.

@@ -54,15 +54,15 @@ impl FewestLinks {
             out: vec![Vec::new(); vertices as usize],
             into: vec![Vec::new(); vertices as usize],
         };
-        let mut lead = |link: u32, from: u32, to: u32| {
+        let mut add = |link: u32, from: u32, to: u32| {
             neighbours.out[from as usize].push((link, to));
             neighbours.into[to as usize].push(from);
         };
-        for (link, (one, other, both_ways)) in (0..).zip(wiring.ends()) {
+        for (link, (from, to, both_ways)) in (0..).zip(wiring.ends()) {
             interrupt::check();
-            lead(link, one, other);
+            add(link, from, to);
             if both_ways {
-                lead(link, other, one);
+                add(link, to, from);
             }
         }
         FewestLinks {
@@ -75,7 +75,7 @@ impl FewestLinks {
     /// Returns a message that names the destinations that vertex 0 cannot reach, or that cannot
     /// reach vertex 0. Returns `None` if all destinations reach each other.
     pub(crate) fn cut_off(&self, name: impl Fn(u32) -> String) -> Option<String> {
-        let far = |distance: Vec<u32>| -> Vec<u32> {
+        let unreached = |distance: Vec<u32>| -> Vec<u32> {
             let ranks = 0..self.next.len() as u32;
             let ranks = ranks.filter(|rank| distance[*rank as usize] == UNREACHED);
             ranks.collect()
@@ -88,12 +88,12 @@ impl FewestLinks {
                 more => format!("{named} and {more} more"),
             }
         };
-        let from_first = far(self.distances(0, |vertex| self.after(vertex)));
+        let from_first = unreached(self.distances(0, |vertex| self.after(vertex)));
         if !from_first.is_empty() {
             let sentence = "no links lead from";
             return Some(format!("{sentence} {} to {}", name(0), names(&from_first)));
         }
-        let to_first = far(self.distances(0, |vertex| self.before(vertex)));
+        let to_first = unreached(self.distances(0, |vertex| self.before(vertex)));
         let sentence = || format!("no links lead from {} to {}", names(&to_first), name(0));
         (!to_first.is_empty()).then(sentence)
     }
@@ -111,9 +111,9 @@ impl FewestLinks {
         let mut vertex = source;
         while vertex != destination && next[vertex as usize] != UNREACHED {
             let link = next[vertex as usize];
-            let (one, other) = wiring.ends[link as usize];
+            let (from, to) = wiring.ends[link as usize];
             links.push(link);
-            vertex = if one == vertex { other } else { one };
+            vertex = if from == vertex { to } else { from };
         }
     }
 
@@ -124,16 +124,16 @@ impl FewestLinks {
             let nearer = |(_, to): &&(u32, u32)| {
                 distance[vertex] != UNREACHED && distance[*to as usize] < distance[vertex]
             };
-            let ways: Vec<u32> = self.neighbours.out[vertex]
+            let candidates: Vec<u32> = self.neighbours.out[vertex]
                 .iter()
                 .filter(nearer)
                 .map(|(link, _)| *link)
                 .collect();
             let choice = match self.ties {
-                Ties::Spread => destination as usize % ways.len().max(1),
+                Ties::Spread => destination as usize % candidates.len().max(1),
                 Ties::First => 0,
             };
-            ways.get(choice).copied().unwrap_or(UNREACHED)
+            candidates.get(choice).copied().unwrap_or(UNREACHED)
         };
         (0..distance.len()).map(next).collect()
     }

@@ -189,7 +189,7 @@ struct SlotHop {
     ends: [u32; 2],
     /// Index of the message among those of the step.
     message: usize,
-    /// Whether the circuit is the first of its message's route.
+    /// True if the circuit is the first of its message's route.
     begins: bool,
 }
 

@@ -324,9 +324,8 @@ pub(crate) fn wavelengths_used(plan: &Plan, ring: &WdmRing) -> u32 {
     greatest_load(&together, ring)
 }
 
-/// Returns the maximum load of a rotation-symmetric plan. Every link is crossed by as many copies
-/// of a row as the row has links. The copies from ranks below that number occupy the same channels
-/// as these copies, up to the choice of the fibre.
+/// Returns the maximum load of a rotation-symmetric plan. Every link is crossed by h copies of a
+/// row of h links. The fibres of these h copies are those of the copies from ranks 0 to h - 1.
 fn greatest_folded_load(plan: &Plan, ring: &WdmRing) -> u32 {
     let mut loads = BTreeMap::new();
     for row in 0..plan.len() {

@@ -2,9 +2,9 @@
 //!
 //! Ranks of one row or one column are one hop apart, through the switch that they share. Other
 //! ranks are two hops apart, over either of the two corners that complete their rectangle: along
-//! the row first, or along the column first. If both corners are not allocated or have dead
-//! transceivers, the route is a shortest route over working transceivers, found by breadth-first
-//! search; among equally short routes, the one over the lowest ranks.
+//! the row first, or along the column first. If dead transceivers or unallocated corners rule out
+//! these routes, a breadth-first search finds a shortest route over working transceivers; among
+//! equally short routes, the one over the lowest ranks.
 
 use opticoll_base::graph;
 use opticoll_fabric::fabric::Plane;

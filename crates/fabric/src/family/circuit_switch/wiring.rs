@@ -116,10 +116,10 @@ impl CircuitSwitch {
     pub fn digits(&self) -> u32 {
         let base = self.ranks_of_switch().max(2);
         let mut digits = 1;
-        let mut left = (self.ranks - 1) / base;
-        while left > 0 {
+        let mut remaining = (self.ranks - 1) / base;
+        while remaining > 0 {
             digits += 1;
-            left /= base;
+            remaining /= base;
         }
         digits
     }
@@ -146,10 +146,10 @@ impl CircuitSwitch {
             false => self.digit_step(plane),
         };
         let first = self.lowest_on_switch(plane, rank);
-        let all = u64::from(self.ranks);
+        let ranks = u64::from(self.ranks);
         (0..u64::from(self.ranks_of_switch()))
             .map(move |place| u64::from(first) + place * u64::from(step))
-            .take_while(move |rank| *rank < all)
+            .take_while(move |rank| *rank < ranks)
             .map(|rank| rank as u32)
     }
 
@@ -168,8 +168,8 @@ impl CircuitSwitch {
 
     /// Returns whether a port of a rank works.
     pub fn is_alive(&self, rank: u32, port: u32) -> bool {
-        let one = RankPort { rank, port };
-        self.dead_ports.is_empty() || self.dead_ports.binary_search(&one).is_err()
+        let place = RankPort { rank, port };
+        self.dead_ports.is_empty() || self.dead_ports.binary_search(&place).is_err()
     }
 
     /// Returns the number of working ports of a rank in a range.
@@ -188,9 +188,11 @@ impl CircuitSwitch {
 
     /// Returns the rate of a working port.
     pub fn rate_of(&self, rank: u32, port: u32) -> Rate {
-        let one = RankPort { rank, port };
-        let slower = self.degraded.binary_search_by_key(&one, |(port, _)| *port);
-        slower.map_or(self.rate, |place| self.degraded[place].1)
+        let place = RankPort { rank, port };
+        let slower = self
+            .degraded
+            .binary_search_by_key(&place, |(port, _)| *port);
+        slower.map_or(self.rate, |index| self.degraded[index].1)
     }
 
     /// Returns the sum of the rates, in bits per second, of all working ports of a rank.
@@ -213,23 +215,24 @@ impl CircuitSwitch {
         if self.degraded.is_empty() {
             return Vec::new();
         }
-        let mut whole = self.clone();
-        let slower = std::mem::take(&mut whole.degraded);
-        let mut left = whole.clone();
-        left.dead_ports
+        let mut at_full_rate = self.clone();
+        let slower = std::mem::take(&mut at_full_rate.degraded);
+        let mut without_slower = at_full_rate.clone();
+        without_slower
+            .dead_ports
             .extend(slower.into_iter().map(|(port, _)| port));
-        left.dead_ports.sort_unstable();
-        left.dead_ports.dedup();
-        let is_left = left.stranded().is_none();
-        std::iter::once(whole)
-            .chain(is_left.then_some(left))
+        without_slower.dead_ports.sort_unstable();
+        without_slower.dead_ports.dedup();
+        let is_left = without_slower.stranded().is_none();
+        std::iter::once(at_full_rate)
+            .chain(is_left.then_some(without_slower))
             .collect()
     }
 
     /// Returns the number of working ports of a rank on a plane.
     pub fn ports_alive_on(&self, plane: u32, rank: u32) -> u32 {
-        let own = self.ports_of_plane();
-        self.alive_among(rank, plane * own..(plane + 1) * own)
+        let ports_of_plane = self.ports_of_plane();
+        self.alive_among(rank, plane * ports_of_plane..(plane + 1) * ports_of_plane)
     }
 
     /// Returns whether a switch of a plane can join a rank to another rank.
@@ -281,9 +284,12 @@ impl CircuitSwitch {
         if self.ranks == 1 {
             return Ok(());
         }
-        let own = self.ports_of_plane();
+        let ports_of_plane = self.ports_of_plane();
         if self.ranks_of_switch() < 2 {
-            let rule = format!("must be {} or more, for two ranks on each switch", 2 * own);
+            let rule = format!(
+                "must be {} or more, for two ranks on each switch",
+                2 * ports_of_plane
+            );
             return Err(spec.refuse("switch_ports", rule).into());
         }
         let (joined, digits) = (self.ranks_of_switch(), self.digits());
@@ -308,16 +314,16 @@ impl CircuitSwitch {
 
     /// Describes the planes, the switches of each plane, and the ports that each switch needs.
     pub(super) fn switch_words(&self) -> String {
-        let all = u64::from(self.ranks);
-        let of_plane = |plane: u32| match self.is_one_switch() {
+        let ranks = u64::from(self.ranks);
+        let switches_of_plane = |plane: u32| match self.is_one_switch() {
             true => 1,
             false => {
                 let below = u64::from(self.digit_step(plane));
-                let turn = below * u64::from(self.ranks_of_switch());
-                all / turn * below + (all % turn).min(below)
+                let period = below * u64::from(self.ranks_of_switch());
+                ranks / period * below + (ranks % period).min(below)
             }
         };
-        let mut planes = (0..self.planes).map(of_plane);
+        let mut planes = (0..self.planes).map(switches_of_plane);
         let first = planes.next().unwrap_or(1);
         let needs = plural(
             (self.ranks_of_switch() * self.ports_of_plane()) as usize,
@@ -333,7 +339,7 @@ impl CircuitSwitch {
         }
         let each: Vec<String> = std::iter::once(first)
             .chain(planes)
-            .map(|one| one.to_string())
+            .map(|switches| switches.to_string())
             .collect();
         format!("{count} of {} switches with {needs}", each.join("+"))
     }

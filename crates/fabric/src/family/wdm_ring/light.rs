@@ -133,13 +133,13 @@ impl WdmRing {
 
     /// Returns light moved up by `by` usable channels.
     pub fn further_usable(&self, light: Light, by: u32) -> Light {
-        let own = WdmLight::from(light);
+        let lightpath = WdmLight::from(light);
         self.usable_channel(light).map_or(light, |channel| {
             let (fibre, wavelength) = self.channel(channel + by);
             Light::from(WdmLight {
                 fibre,
                 wavelength,
-                ..own
+                ..lightpath
             })
         })
     }
@@ -169,9 +169,9 @@ impl NumberedChannels for WdmRing {
     }
 
     fn further(&self, light: Light, by: u32) -> Light {
-        let own = WdmLight::from(light);
+        let lightpath = WdmLight::from(light);
         self.channel_number(light)
-            .map_or(light, |channel| self.on_channel(own, channel + by))
+            .map_or(light, |channel| self.on_channel(lightpath, channel + by))
     }
 }
 
@@ -188,11 +188,11 @@ impl Rotation for WdmRing {
     }
 
     fn rotate_back(&self, light: Light, span: u32, by: u32) -> Option<Light> {
-        let own = WdmLight::from(light);
-        if own.wavelength == CONVERTED {
+        let lightpath = WdmLight::from(light);
+        if lightpath.wavelength == CONVERTED {
             return Some(light);
         }
         let first = self.channel_number(light)?.checked_sub(by)?;
-        (first + span <= self.channels()).then(|| self.on_channel(own, first))
+        (first + span <= self.channels()).then(|| self.on_channel(lightpath, first))
     }
 }

@@ -86,21 +86,23 @@ impl WdmRing {
         if self.degraded.is_empty() {
             return Vec::new();
         }
-        let mut whole = self.clone();
-        let Degraded { links, channels } = std::mem::take(&mut whole.degraded);
-        let mut left = whole.clone();
-        left.cuts.extend(links.into_keys());
-        left.dead.extend(channels.into_keys());
-        put_in_order(&mut left.cuts);
-        put_in_order(&mut left.dead);
-        left.broken.clone_from(&left.cuts);
-        if left.dead.len() as u64 == u64::from(left.fibres) * u64::from(left.wavelengths) {
-            return vec![whole];
+        let mut at_full_rate = self.clone();
+        let Degraded { links, channels } = std::mem::take(&mut at_full_rate.degraded);
+        let mut without_slower = at_full_rate.clone();
+        without_slower.cuts.extend(links.into_keys());
+        without_slower.dead.extend(channels.into_keys());
+        put_in_order(&mut without_slower.cuts);
+        put_in_order(&mut without_slower.dead);
+        without_slower.broken.clone_from(&without_slower.cuts);
+        if without_slower.dead.len() as u64
+            == u64::from(without_slower.fibres) * u64::from(without_slower.wavelengths)
+        {
+            return vec![at_full_rate];
         }
-        let left = left.among_members();
-        let is_left = left.is_connected();
-        std::iter::once(whole)
-            .chain(is_left.then_some(left))
+        let without_slower = without_slower.among_members();
+        let is_connected = without_slower.is_connected();
+        std::iter::once(at_full_rate)
+            .chain(is_connected.then_some(without_slower))
             .collect()
     }
 

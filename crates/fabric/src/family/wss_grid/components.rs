@@ -112,8 +112,8 @@ pub(super) fn read_degraded(
     full: Rate,
 ) -> Result<Vec<(Transceiver, Rate)>, SpecError> {
     let slower = part::read_degraded(spec, |name| {
-        let found = transceiver(name, nodes);
-        Ok((found.ok_or_else(|| no_place(spec, "degraded", name))?, full))
+        let named = transceiver(name, nodes);
+        Ok((named.ok_or_else(|| no_place(spec, "degraded", name))?, full))
     })?;
     Ok(part::slowest_first(slower))
 }
@@ -159,9 +159,9 @@ fn read<T: Ord>(
     let Some(text) = spec.option(key) else {
         return Ok(Vec::new());
     };
-    let found = text.split('+');
-    let found = found.map(|part| place(part).ok_or_else(|| no_place(spec, key, part)));
-    let mut places: Vec<T> = found.collect::<Result<_, SpecError>>()?;
+    let items = text.split('+');
+    let items = items.map(|part| place(part).ok_or_else(|| no_place(spec, key, part)));
+    let mut places: Vec<T> = items.collect::<Result<_, SpecError>>()?;
     places.sort_unstable();
     places.dedup();
     Ok(places)

@@ -17,6 +17,13 @@ pub struct SwitchSetting {
     pub output: u32,
 }
 
+impl SwitchSetting {
+    /// Returns plane, switch, input and wavelength, which determine the output.
+    fn key(&self) -> (Plane, u32, u32, u32) {
+        (self.plane, self.switch, self.input, self.wavelength)
+    }
+}
+
 /// Settings of all switches for a task, with at most one output for each input and wavelength.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Configuration {
@@ -28,7 +35,7 @@ impl Configuration {
     /// with the lower output.
     pub fn new(mut settings: Vec<SwitchSetting>) -> Configuration {
         settings.sort_unstable();
-        settings.dedup_by_key(|one| (one.plane, one.switch, one.input, one.wavelength));
+        settings.dedup_by_key(|setting| setting.key());
         Configuration { settings }
     }
 
@@ -41,24 +48,22 @@ impl Configuration {
     /// does not guide it.
     pub fn output(&self, plane: Plane, switch: u32, input: u32, wavelength: u32) -> Option<u32> {
         let key = (plane, switch, input, wavelength);
-        let found = self
+        let index = self
             .settings
-            .binary_search_by_key(&key, |one| {
-                (one.plane, one.switch, one.input, one.wavelength)
-            })
+            .binary_search_by_key(&key, SwitchSetting::key)
             .ok()?;
-        Some(self.settings[found].output)
+        Some(self.settings[index].output)
     }
 
     /// Returns the ports at which light enters or leaves, in order.
     pub fn ports(&self) -> Vec<SwitchPort> {
-        let ends = self.settings.iter().flat_map(|one| {
+        let ends = self.settings.iter().flat_map(|setting| {
             let port = |port| SwitchPort {
-                plane: one.plane,
-                switch: one.switch,
+                plane: setting.plane,
+                switch: setting.switch,
                 port,
             };
-            [port(one.input), port(one.output)]
+            [port(setting.input), port(setting.output)]
         });
         let mut ports: Vec<SwitchPort> = ends.collect();
         ports.sort_unstable();
@@ -68,9 +73,12 @@ impl Configuration {
 
     /// Returns the number of wavelengths that a plane needs: the highest wavelength plus one.
     pub fn wavelengths(&self, plane: Plane) -> u32 {
-        let of_plane = self.settings.iter().filter(|one| one.plane == plane);
-        of_plane
-            .map(|one| one.wavelength + 1)
+        let settings = self
+            .settings
+            .iter()
+            .filter(|setting| setting.plane == plane);
+        settings
+            .map(|setting| setting.wavelength + 1)
             .max()
             .unwrap_or_default()
     }

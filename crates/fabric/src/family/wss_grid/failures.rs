@@ -18,30 +18,30 @@ impl WssGrid {
         let spec: Spec = format!("failed:{failures}").parse()?;
         spec.only(&KNOWN)?;
         let nodes = self.rows * self.columns;
-        let mut left = self.clone();
+        let mut grid = self.clone();
         if spec.option("leaving").is_some() {
             let leaving = components::read_nodes(&spec, "leaving", nodes)?;
-            if let Some(stranger) = leaving.iter().find(|node| !self.nodes.contains(node)) {
-                let problem = format!("node {stranger} is not allocated to the task");
+            if let Some(unallocated) = leaving.iter().find(|node| !self.nodes.contains(node)) {
+                let problem = format!("node {unallocated} is not allocated to the task");
                 return Err(spec.refuse("leaving", problem));
             }
-            left.nodes
+            grid.nodes
                 .retain(|node| leaving.binary_search(node).is_err());
-            if left.nodes.is_empty() {
+            if grid.nodes.is_empty() {
                 return Err(spec.refuse("leaving", "no node is left"));
             }
         }
-        left.dead_transceivers
+        grid.dead_transceivers
             .extend(components::read_transceivers(&spec, nodes)?);
-        left.dead_transceivers.sort_unstable();
-        left.dead_transceivers.dedup();
-        left.dead_ports
+        grid.dead_transceivers.sort_unstable();
+        grid.dead_transceivers.dedup();
+        grid.dead_ports
             .extend(components::read_ports(&spec, self.rows, self.columns)?);
-        left.dead_ports.sort_unstable();
-        left.dead_ports.dedup();
-        left.degraded
+        grid.dead_ports.sort_unstable();
+        grid.dead_ports.dedup();
+        grid.degraded
             .extend(components::read_degraded(&spec, nodes, self.rate)?);
-        left.degraded = part::slowest_first(left.degraded);
-        Ok(left)
+        grid.degraded = part::slowest_first(grid.degraded);
+        Ok(grid)
     }
 }

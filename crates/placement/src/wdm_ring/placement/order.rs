@@ -28,7 +28,7 @@ pub(super) fn order(arcs: &[Arc], ranks: u32) -> Vec<usize> {
 struct Cut {
     /// Link after the least loaded link.
     link: u32,
-    /// Whether the least loaded link carries nothing.
+    /// True if the least loaded link carries nothing.
     idle: bool,
 }
 

@@ -1,5 +1,5 @@
-//! One-stage all-to-alls among sets of ranks: their members, and the circles of lightpaths that
-//! carry them.
+//! Sets of ranks that form one-stage all-to-alls, and the circles of lightpaths that carry an
+//! all-to-all.
 //!
 //! Let n members be numbered in ring order, and h = floor(n / 2). Members A_t = t and B_t = t + h
 //! (t < h) form couple t; for odd n, member C = 2h is in no couple. The lightpaths between all
