@@ -170,12 +170,12 @@ impl<'a> SlotsOfStep<'a> {
     /// Advances the first free slot of two ranks past slots in which all of their ports are in use.
     fn close(&mut self, ends: [u32; 2]) {
         for (direction, &rank) in ends.iter().enumerate() {
-            let all = self.circuits.switch.ports_alive(rank);
+            let ports = self.circuits.switch.ports_alive(rank);
             let first = &mut self.open[direction][rank as usize];
             let slots = &self.slots;
             while slots
                 .get(*first)
-                .is_some_and(|slot| slot.used(direction, rank) == all)
+                .is_some_and(|slot| slot.used(direction, rank) == ports)
             {
                 *first += 1;
             }
@@ -266,10 +266,10 @@ pub struct HeldCircuits<'a> {
 impl HeldCircuits<'_> {
     /// Creates the state without circuits.
     pub fn new(switch: &CircuitSwitch) -> HeldCircuits<'_> {
-        let all = switch.ranks as usize * switch.ports as usize;
+        let count = switch.ranks as usize * switch.ports as usize;
         let mut circuits = HeldCircuits {
             switch,
-            ports: [0, 1].map(|_| vec![HeldPort::default(); all]),
+            ports: [0, 1].map(|_| vec![HeldPort::default(); count]),
         };
         for dead in &switch.dead_ports {
             for direction in [0, 1] {
@@ -289,8 +289,8 @@ impl HeldCircuits<'_> {
 
     /// Returns the ports of a rank on a plane.
     fn ports_of(&self, plane: u32, rank: u32) -> impl Iterator<Item = (u32, u32)> + use<> {
-        let own = self.switch.ports_of_plane();
-        (plane * own..(plane + 1) * own).map(move |port| (rank, port))
+        let ports_of_plane = self.switch.ports_of_plane();
+        (plane * ports_of_plane..(plane + 1) * ports_of_plane).map(move |port| (rank, port))
     }
 
     /// Returns the ports of a circuit between two ranks that is up on a plane and not in use in a

@@ -56,10 +56,10 @@ pub fn assign_ports(
             for transfer in transfers {
                 interrupt::check();
                 let (source, destination) = plan.schedule.ends(transfer);
-                let (own, other) = ports.path_ports((source, destination));
+                let (source_port, destination_port) = ports.path_ports((source, destination));
                 plan.light[transfer] = Light::from(PortsLight {
-                    source_port: own as u8,
-                    destination_port: other as u16,
+                    source_port: source_port as u8,
+                    destination_port: destination_port as u16,
                 });
             }
         }
@@ -132,8 +132,11 @@ impl PathPorts {
 
     /// Returns the ports at both ends of an existing lightpath.
     fn path_ports(&self, ends: (u32, u32)) -> (usize, usize) {
-        let own = self.take(ends);
-        (own.place, own.before.map_or(0, |(_, held)| held.peer_port))
+        let taken = self.take(ends);
+        (
+            taken.place,
+            taken.before.map_or(0, |(_, held)| held.peer_port),
+        )
     }
 
     /// Sets up the lightpaths that a slot needs. Existing lightpaths are renewed first, so that
@@ -150,10 +153,10 @@ impl PathPorts {
             }
         }
         for &(one, other) in pairs {
-            let (there, back) = ((one, other), (other, one));
-            if !self.take(there).holds {
-                let (own, peer) = (self.free(there), self.free(back));
-                for (ends, place, peer_port) in [(there, own, peer), (back, peer, own)] {
+            let (forth, back) = ((one, other), (other, one));
+            if !self.take(forth).holds {
+                let (own, peer) = (self.free(forth), self.free(back));
+                for (ends, place, peer_port) in [(forth, own, peer), (back, peer, own)] {
                     let held = PathEnd { slot, peer_port };
                     self.held.set(self.port(ends), place, held);
                 }
@@ -164,11 +167,11 @@ impl PathPorts {
     /// Returns a port of a rank for a new lightpath. If the port holds a lightpath, frees the ports
     /// at both of its ends.
     fn free(&mut self, ends: (u32, u32)) -> usize {
-        let own = self.take(ends);
-        if let Some((peer, held)) = own.before {
-            self.held.clear(ends.0.into(), own.place);
+        let taken = self.take(ends);
+        if let Some((peer, held)) = taken.before {
+            self.held.clear(ends.0.into(), taken.place);
             self.held.clear(peer, held.peer_port);
         }
-        own.place
+        taken.place
     }
 }

@@ -311,17 +311,17 @@ pub(crate) fn wavelengths_used(plan: &Plan, ring: &WdmRing) -> u32 {
         return greatest_load(plan, ring);
     }
     // The stripes of a pipelined plan are all up at the same time.
-    let mut together = plan.without_lightpaths();
+    let mut simultaneous = plan.without_lightpaths();
     for row in 0..plan.len() {
         for stripe in 0..plan.repetition.stripes {
             let lightpath = plan.copy(row, stripe, 0);
-            together.push(Lightpath {
+            simultaneous.push(Lightpath {
                 slot: 0,
                 ..lightpath
             });
         }
     }
-    greatest_load(&together, ring)
+    greatest_load(&simultaneous, ring)
 }
 
 /// Returns the maximum load of a rotation-symmetric plan. Every link is crossed by h copies of a

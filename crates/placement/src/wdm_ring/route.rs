@@ -178,13 +178,13 @@ fn greatest_load(step: StepColumns<'_>, ring: &WdmRing, directions: &[Direction]
             Arc::new(ring, source, destination, direction)
         })
         .collect();
-    let of_both = Direction::BOTH.map(|direction| {
+    let greatest = Direction::BOTH.map(|direction| {
         loads(direction, &arcs, ring.ranks)
             .into_iter()
             .max()
             .unwrap_or(0)
     });
-    of_both[0].max(of_both[1])
+    greatest[0].max(greatest[1])
 }
 
 /// Sends the couples among the antipodal transfers of a step alternately in both directions.
@@ -193,13 +193,13 @@ fn balance(antipodal: &mut [usize], step: StepColumns<'_>, directions: &mut [Dir
     let lower = |index: usize| source(index).min(step.destination()[index]);
     antipodal.sort_by_key(|&index| (lower(index), source(index)));
     let mut couples = 0;
-    for pair in antipodal.chunk_by(|&one, &other| lower(one) == lower(other)) {
+    for pair in antipodal.chunk_by(|&first, &second| lower(first) == lower(second)) {
         interrupt::check();
         let split = pair.partition_point(|&index| source(index) == lower(index));
-        let (there, back) = pair.split_at(split);
-        for couple in 0..there.len().max(back.len()) {
+        let (forth, back) = pair.split_at(split);
+        for couple in 0..forth.len().max(back.len()) {
             let direction = Direction::BOTH[couples % 2];
-            for side in [there, back] {
+            for side in [forth, back] {
                 if let Some(&index) = side.get(couple) {
                     directions[index] = direction;
                 }

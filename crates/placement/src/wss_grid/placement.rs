@@ -93,7 +93,7 @@ type PlacedBursts = (
 fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementError> {
     let ranks = grid.ranks();
     let mut bursts: Vec<SlottedBurst> = Vec::with_capacity(schedule.len());
-    let mut of_transfer = vec![(0, 0); schedule.len()];
+    let mut bursts_of_transfer = vec![(0, 0); schedule.len()];
     let mut step_slots = Vec::with_capacity(schedule.steps());
     let mut ports = FreeTransceivers::new(ranks);
     let mut start = 0;
@@ -110,11 +110,11 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementE
             let (ahead, source, _) = message[0];
             let destination = (source + ahead) % ranks;
             let first = bursts.len();
-            let best = shortest_paths(grid, source, destination)
+            let first_to_end = shortest_paths(grid, source, destination)
                 .into_iter()
                 .map(|path| ports.slots_for(source, &path))
                 .min_by_key(|placed| placed.last().map(|burst| burst.slot));
-            let path = best.ok_or_else(|| {
+            let path = first_to_end.ok_or_else(|| {
                 unfit(format!(
                     "no light leads from rank {source} to rank {destination}: transceivers or \
                      switch ports on all ways are dead; leave one of the two nodes out"
@@ -126,7 +126,7 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementE
                 bursts.push(SlottedBurst { slot, ..burst });
             }
             for &(_, _, transfer) in message {
-                of_transfer[transfer] = (first, bursts.len() - first);
+                bursts_of_transfer[transfer] = (first, bursts.len() - first);
             }
         }
         // An empty step takes a slot, as on fabrics without light.
@@ -134,7 +134,7 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementE
         step_slots.push(start..end);
         start = end;
     }
-    Ok((bursts, of_transfer, step_slots))
+    Ok((bursts, bursts_of_transfer, step_slots))
 }
 
 /// Slots of a step in which transmitters and receivers are busy, one bit per slot.
@@ -157,27 +157,28 @@ impl FreeTransceivers {
     /// Returns the earliest bursts for the hops of a route.
     fn slots_for(&self, source: u32, path: &[Leg]) -> Vec<SlottedBurst> {
         let mut from = source;
-        let mut least = 0;
+        let mut first_slot = 0;
         let mut placed = Vec::with_capacity(path.len());
         for &Leg { plane, to } in path {
             let sends = &self.busy[from as usize][plane as usize];
             let receives = &self.busy[to as usize][2 + plane as usize];
             let word = |words: &[u64], index: usize| words.get(index).copied().unwrap_or(0);
-            let mut index = least as usize / 64;
-            let mut free = !(word(sends, index) | word(receives, index)) & (!0 << (least % 64));
-            while free == 0 {
+            let mut index = first_slot as usize / 64;
+            let mut free_slots =
+                !(word(sends, index) | word(receives, index)) & (!0 << (first_slot % 64));
+            while free_slots == 0 {
                 interrupt::check();
                 index += 1;
-                free = !(word(sends, index) | word(receives, index));
+                free_slots = !(word(sends, index) | word(receives, index));
             }
-            let slot = index as u32 * 64 + free.trailing_zeros();
+            let slot = index as u32 * 64 + free_slots.trailing_zeros();
             placed.push(SlottedBurst {
                 from,
                 to,
                 plane,
                 slot,
             });
-            (from, least) = (to, slot + 1);
+            (from, first_slot) = (to, slot + 1);
         }
         placed
     }
@@ -260,7 +261,7 @@ impl Wavelengths {
     fn burst_wavelength(&self, grid: &WssGrid, burst: &SlottedBurst) -> u32 {
         let (switch, input) = grid.port(burst.from, burst.plane);
         let (_, output) = grid.port(burst.to, burst.plane);
-        let found = match self {
+        let wavelength = match self {
             Wavelengths::Formula => {
                 grid.plan
                     .wavelength(grid.ports_in_use(burst.plane), input, output)
@@ -269,7 +270,7 @@ impl Wavelengths {
                 colours.get(&(burst.plane, switch, input, output)).copied()
             }
         };
-        found.unwrap_or_default()
+        wavelength.unwrap_or_default()
     }
 }
 
@@ -286,8 +287,11 @@ fn colour(grid: &WssGrid, bursts: &[SlottedBurst]) -> FxHashMap<(Plane, u32, u32
     let mut circuits: Vec<(Plane, u32, u32, u32)> = circuits.into_iter().collect();
     circuits.sort_unstable();
     let mut coloured = FxHashMap::default();
-    for of_switch in circuits.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
-        let edges: Vec<(u32, u32)> = of_switch.iter().map(|one| (one.2, one.3)).collect();
+    for of_switch in circuits.chunk_by(|first, second| (first.0, first.1) == (second.0, second.1)) {
+        let edges = of_switch
+            .iter()
+            .map(|&(_, _, input, output)| (input, output));
+        let edges: Vec<(u32, u32)> = edges.collect();
         let ports = grid.ports_in_use(of_switch[0].0) as usize;
         let colours = colour_edges(&edges, ports);
         coloured.extend(of_switch.iter().copied().zip(colours));

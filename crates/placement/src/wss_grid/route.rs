@@ -32,7 +32,7 @@ pub(crate) fn shortest_paths(grid: &WssGrid, source: u32, destination: u32) -> V
     }
     let (row, column) = grid.place(source);
     let (last_row, last_column) = grid.place(destination);
-    let mut found = Vec::new();
+    let mut paths = Vec::new();
     if row != last_row && column != last_column {
         for (first, corner) in [
             (Plane::Row, grid.rank_at(row, last_column)),
@@ -48,33 +48,33 @@ pub(crate) fn shortest_paths(grid: &WssGrid, source: u32, destination: u32) -> V
                     plane: second,
                     to: destination,
                 };
-                found.push(vec![Leg { plane: first, to }, last]);
+                paths.push(vec![Leg { plane: first, to }, last]);
             }
         }
     }
-    if found.is_empty() {
-        found.extend(around(grid, source, destination));
+    if paths.is_empty() {
+        paths.extend(around(grid, source, destination));
     }
-    found
+    paths
 }
 
 /// Returns a route with the fewest hops over working transceivers.
 fn around(grid: &WssGrid, source: u32, destination: u32) -> Option<Vec<Leg>> {
-    let beside = |here: u32| {
-        let (row, column) = grid.place(here);
+    let neighbours_of = |rank: u32| {
+        let (row, column) = grid.place(rank);
         let planes = Plane::BOTH
             .into_iter()
-            .filter(move |&plane| grid.works(here, plane));
+            .filter(move |&plane| grid.works(rank, plane));
         planes.flat_map(move |plane| {
-            let there = (0..grid.ports_in_use(plane)).filter_map(move |port| match plane {
+            let neighbours = (0..grid.ports_in_use(plane)).filter_map(move |port| match plane {
                 Plane::Row => grid.rank_at(row, port),
                 Plane::Column => grid.rank_at(port, column),
             });
-            let there = there.filter(move |&there| grid.works(there, plane));
-            there.map(move |there| (plane, there))
+            let neighbours = neighbours.filter(move |&neighbour| grid.works(neighbour, plane));
+            neighbours.map(move |neighbour| (plane, neighbour))
         })
     };
-    let path = graph::shortest_path(grid.ranks() as usize, (source, destination), beside)?;
+    let path = graph::shortest_path(grid.ranks() as usize, (source, destination), neighbours_of)?;
     Some(
         path.into_iter()
             .map(|(plane, to)| Leg { plane, to })

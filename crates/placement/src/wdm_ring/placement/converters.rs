@@ -38,28 +38,28 @@ pub(super) fn place(
         slots: 0,
         full_before: [vec![0; ring.ranks as usize], vec![0; ring.ranks as usize]],
     };
-    let most: Vec<u32> = (0..ring.fibres)
+    let wavelengths: Vec<u32> = (0..ring.fibres)
         .map(|fibre| ring.wavelengths_of(fibre))
         .collect();
-    let mut last = None;
+    let mut previous = None;
     for &offset in order {
         interrupt::check();
         let (arc, ends) = (arcs[offset], ends(offset));
         // An arc equal to the previous one cannot take an earlier slot.
-        let mut slot = match last {
+        let mut slot = match previous {
             Some((before, slot)) if before == (arc, ends) => slot,
-            _ => loads.first_open(arc, &most),
+            _ => loads.first_open(arc, &wavelengths),
         };
         let fibre = loop {
             loads.open(slot);
-            match loads.fibre(slot, arc, &most) {
+            match loads.fibre(slot, arc, &wavelengths) {
                 Some(fibre) if loads.ports_free(slot, ends, ring.ports) => break fibre,
                 _ => slot += 1,
             }
         };
         loads.take(slot, fibre, arc, ends);
-        last = Some(((arc, ends), slot));
-        put(offset, slot as u32, most[..fibre].iter().sum());
+        previous = Some(((arc, ends), slot));
+        put(offset, slot as u32, wavelengths[..fibre].iter().sum());
     }
     loads.slots as u32
 }
@@ -83,18 +83,18 @@ impl Loads {
     }
 
     /// Returns a slot before which the arc does not fit, determined from a sample of its links.
-    fn first_open(&mut self, arc: Arc, most: &[u32]) -> usize {
+    fn first_open(&mut self, arc: Arc, wavelengths: &[u32]) -> usize {
         const SAMPLES: u32 = 8;
         let mut first = 0;
         for sample in 0..=SAMPLES {
             let link = (arc.first + (arc.hops - 1) * sample / SAMPLES) % self.ranks as u32;
-            let one = Arc {
+            let single_link = Arc {
                 first: link,
                 hops: 1,
                 ..arc
             };
             let mut slot = self.full_before[arc.direction as usize][link as usize];
-            while slot < self.slots && self.fibre(slot, one, most).is_none() {
+            while slot < self.slots && self.fibre(slot, single_link, wavelengths).is_none() {
                 interrupt::check();
                 slot += 1;
             }
@@ -106,10 +106,10 @@ impl Loads {
 
     /// Returns the lowest fibre with room on every link of an arc. `most` is the number of
     /// wavelengths of each fibre.
-    fn fibre(&self, slot: usize, arc: Arc, most: &[u32]) -> Option<usize> {
+    fn fibre(&self, slot: usize, arc: Arc, wavelengths: &[u32]) -> Option<usize> {
         (0..self.fibres).find(|&fibre| {
             self.links(slot, fibre, arc)
-                .all(|link| self.load[link] < most[fibre])
+                .all(|link| self.load[link] < wavelengths[fibre])
         })
     }
 

@@ -23,7 +23,7 @@ pub(super) fn channels(step: StepColumns<'_>, arcs: &[Arc], ring: &WdmRing) -> O
     // appearance.
     let mut numbers: [FxHashMap<(usize, u32, u32), u32>; 2] = Default::default();
     let mut rounds_seen: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    let mut colours = Vec::with_capacity(arcs.len());
+    let mut channels = Vec::with_capacity(arcs.len());
     for (arc, (source, destination)) in arcs.iter().zip(step.ends()) {
         interrupt::check();
         let (number, from) = places[source as usize];
@@ -42,14 +42,14 @@ pub(super) fn channels(step: StepColumns<'_>, arcs: &[Arc], ring: &WdmRing) -> O
         };
         let numbers = &mut numbers[arc.direction as usize];
         let next = numbers.len() as u32;
-        colours.push(*numbers.entry((number, round, circle)).or_insert(next));
+        channels.push(*numbers.entry((number, round, circle)).or_insert(next));
     }
-    let optimal = Direction::BOTH.into_iter().all(|direction| {
+    let is_optimal = Direction::BOTH.into_iter().all(|direction| {
         let greatest = loads(direction, arcs, ring.ranks)
             .into_iter()
             .max()
             .unwrap_or(0);
         numbers[direction as usize].len() == greatest as usize
     });
-    optimal.then_some(colours)
+    is_optimal.then_some(channels)
 }

@@ -33,13 +33,13 @@ struct Cut {
 }
 
 fn cut(direction: Direction, arcs: &[Arc], ranks: u32) -> Cut {
-    let (least, link) = loads(direction, arcs, ranks)
+    let (least_load, link) = loads(direction, arcs, ranks)
         .into_iter()
         .zip(0..)
         .min()
         .unwrap_or((0, 0));
     Cut {
         link: (link + 1) % ranks,
-        idle: least == 0,
+        idle: least_load == 0,
     }
 }
