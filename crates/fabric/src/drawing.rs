@@ -14,7 +14,7 @@
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
-use opticoll_base::interrupt;
+use opticoll_base::{graph, interrupt};
 
 /// Point of a picture: x to the right, y upwards. Neighbours are about 1 apart.
 pub type Point = [f64; 2];
@@ -158,27 +158,18 @@ pub fn stress_layout(vertices: usize, ends: &[(u32, u32)]) -> Vec<Point> {
 /// exists.
 fn hops(vertices: usize, ends: &[(u32, u32)]) -> Vec<Vec<f64>> {
     let mut neighbours = vec![Vec::new(); vertices];
-    for &(one, other) in ends {
-        neighbours[one as usize].push(other as usize);
-        neighbours[other as usize].push(one as usize);
+    for &(first, second) in ends {
+        neighbours[first as usize].push(second);
+        neighbours[second as usize].push(first);
     }
-    let from = |start: usize| {
-        let mut distance = vec![vertices as f64; vertices];
-        distance[start] = 0.0;
-        let mut queue = vec![start];
-        let mut next = 0;
-        while let Some(&vertex) = queue.get(next) {
-            for &other in &neighbours[vertex] {
-                if other != start && distance[other] == vertices as f64 {
-                    distance[other] = distance[vertex] + 1.0;
-                    queue.push(other);
-                }
-            }
-            next += 1;
-        }
-        distance
+    let from = |start| {
+        let neighbours = |vertex: u32| neighbours[vertex as usize].iter().copied();
+        let distances = graph::distances(vertices, start, neighbours).into_iter();
+        distances
+            .map(|hops| f64::from(hops.min(vertices as u32)))
+            .collect()
     };
-    (0..vertices).map(from).collect()
+    (0..vertices as u32).map(from).collect()
 }
 
 fn polar(radius: f64, angle: f64) -> Point {
