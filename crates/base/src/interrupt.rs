@@ -26,7 +26,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
-use crate::memory::TooMuch;
+use crate::memory::MemoryLimitExceeded;
 
 /// Number of calls of [`interrupt`] so far.
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
@@ -47,7 +47,7 @@ pub enum Stopped {
     Interrupted,
     /// A memory forecast above the limit ([`memory::take`](crate::memory::take)).
     #[error(transparent)]
-    TooMuch(#[from] TooMuch),
+    MemoryLimitExceeded(#[from] MemoryLimitExceeded),
 }
 
 /// Stops all work that has been started by [`interruptible`].
@@ -86,8 +86,8 @@ pub fn interruptible<T>(work: impl FnOnce() -> T) -> Result<T, Stopped> {
 /// Converts the payload of an unwound stack into the reason for the stop. Resumes the unwinding if
 /// the payload is that of a panic.
 fn stopped(payload: Box<dyn Any + Send>) -> Stopped {
-    let payload = match payload.downcast::<TooMuch>() {
-        Ok(much) => return Stopped::TooMuch(*much),
+    let payload = match payload.downcast::<MemoryLimitExceeded>() {
+        Ok(exceeded) => return Stopped::MemoryLimitExceeded(*exceeded),
         Err(payload) => payload,
     };
     match payload.downcast::<Stopped>() {

@@ -1,14 +1,14 @@
 //! Forecasts of memory use, which stop a computation before an allocation exceeds the limit.
 //!
 //! Code that allocates large tables calls [`take`] first. If the forecast exceeds the limit, the
-//! work stops like interrupted work (see [`crate::interrupt`]) and returns [`TooMuch`] instead of a
-//! result, before the memory is allocated. Functions that cannot fail otherwise need no error for
-//! this case. Initially there is no limit; a program usually sets the limit to the free memory of
-//! the machine.
+//! work stops like interrupted work (see [`crate::interrupt`]) and returns [`MemoryLimitExceeded`]
+//! instead of a result, before the memory is allocated. Functions that cannot fail otherwise need
+//! no error for this case. Initially there is no limit; a program usually sets the limit to the
+//! free memory of the machine.
 //!
 //! ```
 //! use opticoll_base::interrupt::{Stopped, interruptible};
-//! use opticoll_base::memory::{self, TooMuch};
+//! use opticoll_base::memory::{self, MemoryLimitExceeded};
 //!
 //! memory::set_limit(1 << 20);
 //! let stopped = interruptible(|| memory::take("a table of prices", 1 << 30)).unwrap_err();
@@ -16,7 +16,8 @@
 //!     stopped.to_string(),
 //!     "a table of prices needs about 1.07 GB of memory, and the limit is 1.05 MB"
 //! );
-//! assert!(matches!(stopped, Stopped::TooMuch(TooMuch { bytes: 0x4000_0000, .. })));
+//! let Stopped::MemoryLimitExceeded(MemoryLimitExceeded { bytes, .. }) = stopped else { panic!() };
+//! assert_eq!(bytes, 1 << 30);
 //! ```
 
 use std::fmt;
@@ -29,7 +30,7 @@ static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Memory forecast above the limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} needs about {} of memory, and the limit is {}", Amount(*.bytes), Amount(*.limit))]
-pub struct TooMuch {
+pub struct MemoryLimitExceeded {
     /// Name of the data that would have been allocated, such as `a table of prices`.
     pub what: String,
     /// Forecast in bytes.
@@ -54,7 +55,7 @@ pub fn take(what: &str, bytes: u64) {
     let limit = limit();
     if bytes > limit {
         let what = what.to_owned();
-        resume_unwind(Box::new(TooMuch { what, bytes, limit }));
+        resume_unwind(Box::new(MemoryLimitExceeded { what, bytes, limit }));
     }
 }
 
@@ -62,17 +63,17 @@ pub fn take(what: &str, bytes: u64) {
 ///
 /// # Errors
 /// A forecast above the limit.
-pub fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, TooMuch> {
+pub fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, MemoryLimitExceeded> {
     let done = catch_unwind(AssertUnwindSafe(work));
-    done.map_err(|payload| match payload.downcast::<TooMuch>() {
-        Ok(much) => *much,
+    done.map_err(|payload| match payload.downcast::<MemoryLimitExceeded>() {
+        Ok(exceeded) => *exceeded,
         Err(other) => resume_unwind(other),
     })
 }
 
 /// Stops the work with the given forecast, as [`take`] does.
-pub fn refuse(much: TooMuch) -> ! {
-    resume_unwind(Box::new(much))
+pub fn refuse(exceeded: MemoryLimitExceeded) -> ! {
+    resume_unwind(Box::new(exceeded))
 }
 
 /// Formats a number of bytes with three digits and a decimal unit.

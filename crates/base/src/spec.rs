@@ -112,7 +112,7 @@ pub enum Role {
     /// Broken or degraded parts.
     Broken,
     /// Remaining members.
-    Left,
+    Members,
 }
 
 impl OptionRecord {

@@ -194,15 +194,15 @@ pub trait Machine: Object {
 
     /// Returns the fabric that remains after failures, for families with their own syntax of
     /// failures. Returns `None` if the family states failures by options, which
-    /// [`families::after`](crate::families::after) sets.
-    fn after(&self, _failures: &str) -> Option<Result<Fabric, SpecError>> {
+    /// [`families::after_failures`](crate::families::after_failures) sets.
+    fn after_failures(&self, _failures: &str) -> Option<Result<Fabric, SpecError>> {
         None
     }
 
     /// Returns the fabric after the failure of a named part, such as `cube 3`, that a spare part
     /// may replace. Returns an error message if no spare part is left, and `None` if no part has
     /// this name.
-    fn replaced(&self, _part: &str) -> Option<Result<Fabric, String>> {
+    fn with_replacement(&self, _part: &str) -> Option<Result<Fabric, String>> {
         None
     }
 
@@ -230,7 +230,7 @@ pub trait Machine: Object {
 
     /// Returns the number of a link here, given its number in the fabric of which this fabric is a
     /// part. Returns `None` if the link is broken.
-    fn own_link(&self, whole: u32) -> Option<u32> {
+    fn link_in_part(&self, whole: u32) -> Option<u32> {
         Some(whole)
     }
 
@@ -243,7 +243,7 @@ pub trait Machine: Object {
     }
 
     /// Returns a description of the machine for readers: `16 ranks, 1 fibre per direction, ...`.
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let links = self.network().map_or(0, |network| network.links().len());
         let ranks = plural(self.ranks() as usize, "rank");
         format!("{ranks}, {}", plural(links, "link"))

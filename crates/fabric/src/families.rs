@@ -86,28 +86,28 @@ impl Fabric {
 ///
 /// # Errors
 /// An option does not state failures, or a part does not exist.
-pub fn after(fabric: &Fabric, failures: &str) -> Result<Fabric, FabricError> {
+pub fn after_failures(fabric: &Fabric, failures: &str) -> Result<Fabric, FabricError> {
     // A name without an option is a broken part, or a slower part if the name has a rate.
     let named = match (failures.contains('='), failures.contains('@')) {
         (true, _) => failures.to_owned(),
         (false, true) => format!("{}={failures}", DEGRADED.name),
         (false, false) => format!("{}={failures}", WITHOUT.name),
     };
-    if let Some(left) = fabric.after(&named) {
+    if let Some(left) = fabric.after_failures(&named) {
         return Ok(left?);
     }
     let failures: Spec = format!("{}:{named}", fabric.family()).parse()?;
     let options = fabric.record().all_options();
     let options = options.iter().map(|option| option.record);
     let options: Vec<_> = options
-        .filter(|option| matches!(option.role, Role::Broken | Role::Left))
+        .filter(|option| matches!(option.role, Role::Broken | Role::Members))
         .collect();
     failures.only_declared(&options)?;
     let mut spec = fabric.spec();
     for (key, value) in failures.options() {
         let is_left = options
             .iter()
-            .any(|option| option.name == key && option.role == Role::Left);
+            .any(|option| option.name == key && option.role == Role::Members);
         let merged = match spec.option(key).filter(|_| !is_left) {
             Some(earlier) => format!("{earlier}+{value}"),
             None => value.into(),

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use opticoll_algorithms::AlgorithmError;
-use opticoll_base::memory::TooMuch;
+use opticoll_base::memory::MemoryLimitExceeded;
 use opticoll_base::spec::SpecError;
 use opticoll_base::units::UnitError;
 use opticoll_fabric::fabric::WrongFamily;
@@ -100,5 +100,5 @@ pub enum PlannerError {
     },
     /// More memory than the limit.
     #[error(transparent)]
-    Memory(#[from] TooMuch),
+    Memory(#[from] MemoryLimitExceeded),
 }

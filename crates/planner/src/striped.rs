@@ -247,7 +247,7 @@ fn cut(plan: &Plan, stripes: u32, used: u32) -> Result<Plan, PlannerError> {
             let whole = plan.lightpath(index);
             for stripe in 0..stripes {
                 striped.push(Lightpath {
-                    light: ring.further_usable(whole.light, stripe * used),
+                    light: ring.shift_usable_channel(whole.light, stripe * used),
                     transfer: Transfer {
                         chunk: whole.transfer.chunk * stripes + stripe,
                         ..whole.transfer

@@ -33,7 +33,7 @@ pub(crate) fn replan(
     let size = plan.size_or(size)?;
     let asked: Spec = algorithm.parse().or_raise()?;
     let before = plan.rows();
-    let left = families::after(&before.fabric, failed).or_raise()?;
+    let left = families::after_failures(&before.fabric, failed).or_raise()?;
     let anew = interrupt::attempt(py, || {
         planned_anew::replan(before, &left, &asked, size, &method)
     })?;

@@ -48,7 +48,7 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> P
                 (Some(error), _) => Err(error),
                 (None, Ok(result)) => Ok(result),
                 (None, Err(Stopped::Interrupted)) => Err(PyKeyboardInterrupt::new_err(())),
-                (None, Err(Stopped::TooMuch(much))) => {
+                (None, Err(Stopped::MemoryLimitExceeded(much))) => {
                     Err(MemoryLimitError::new_err(much.to_string()))
                 }
             }

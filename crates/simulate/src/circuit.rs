@@ -166,7 +166,7 @@ impl PlanRun {
             links,
             ranks,
             critical_path: timing.critical_path,
-            details: match circuits.change()?.once {
+            details: match circuits.change()?.slow_switches {
                 Some(slow_switch) => details.with(Tuned {
                     slow_switch,
                     ..Tuned::default()

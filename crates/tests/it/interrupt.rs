@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use opticoll::interrupt::{Stopped, check, interrupt, interruptible, side_by_side};
-use opticoll::memory::TooMuch;
+use opticoll::memory::MemoryLimitExceeded;
 
 /// Goes on until it is stopped.
 fn forever() {
@@ -54,7 +54,7 @@ fn a_panic_is_no_interrupt() {
 fn a_forecast_is_said_with_the_limit() {
     let say = |bytes, limit| {
         let what = "a table".to_owned();
-        TooMuch { what, bytes, limit }.to_string()
+        MemoryLimitExceeded { what, bytes, limit }.to_string()
     };
     assert_eq!(
         say(31_250_000_000, 999),

@@ -126,7 +126,7 @@ fn engines_do_not_import_each_other() {
 /// Methods of machines that return what somebody wrote down, or whose names types of plans have,
 /// too.
 const WRITTEN_DOWN: &str = "ranks family name light has_light downcast value millionths is_same_machine \
-                            leads_both_ways network links ends after columns count";
+                            leads_both_ways network links ends columns count";
 
 #[test]
 fn the_verifier_calls_no_method_of_a_machine_that_computes() {

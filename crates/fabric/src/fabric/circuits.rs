@@ -65,7 +65,7 @@ pub struct Change {
     pub release: Time,
     /// Time to set slow switches once per plan. Results state this time separately from the plan's
     /// time.
-    pub once: Option<Time>,
+    pub slow_switches: Option<Time>,
     /// True if the first circuit of every port is up at the start without a charge.
     pub first_free: bool,
 }

@@ -97,7 +97,7 @@ pub trait NumberedChannels {
 
     /// Returns light moved up by `by` channels. Returns `light` unchanged if the fabric has no such
     /// channel.
-    fn further(&self, light: Light, by: u32) -> Light;
+    fn shift_channel(&self, light: Light, by: u32) -> Light;
 }
 
 /// Effect of a rotation of the ranks on light, on fabrics that look the same from every rank.

@@ -69,7 +69,7 @@ enum ValueSource<'a, M> {
 }
 
 /// Rule for an option that is not given.
-pub(crate) enum Otherwise<T> {
+pub(crate) enum DefaultRule<T> {
     /// The option must be given.
     Required,
     /// A default that is always printed.
@@ -232,7 +232,7 @@ impl<'a, M> Options<'a, M> {
     pub(crate) fn value<T>(
         &mut self,
         record: OptionRecord,
-        otherwise: Otherwise<T>,
+        otherwise: DefaultRule<T>,
         of: impl FnOnce(&M) -> T,
     ) -> Result<T, FabricError>
     where
@@ -252,7 +252,7 @@ impl<'a, M> Options<'a, M> {
         &mut self,
         record: OptionRecord,
         most: u32,
-        otherwise: Otherwise<u32>,
+        otherwise: DefaultRule<u32>,
         of: impl FnOnce(&M) -> u32,
     ) -> Result<u32, FabricError> {
         let missing = self.missing(record.name);
@@ -268,7 +268,7 @@ impl<'a, M> Options<'a, M> {
         &mut self,
         record: OptionRecord,
         words: &[(&'static str, T)],
-        otherwise: Otherwise<T>,
+        otherwise: DefaultRule<T>,
         of: impl FnOnce(&M) -> T,
     ) -> Result<T, FabricError> {
         let missing = self.missing(record.name);
@@ -347,16 +347,16 @@ impl<'a, M> Options<'a, M> {
     }
 }
 
-impl<T: Clone + PartialEq> Otherwise<T> {
+impl<T: Clone + PartialEq> DefaultRule<T> {
     fn clone_value(&self) -> Option<T> {
         match self {
-            Otherwise::Required => None,
-            Otherwise::Printed(value) | Otherwise::Silent(value) => Some(value.clone()),
+            DefaultRule::Required => None,
+            DefaultRule::Printed(value) | DefaultRule::Silent(value) => Some(value.clone()),
         }
     }
 
     fn prints(&self, value: &T) -> bool {
-        !matches!(self, Otherwise::Silent(default) if default == value)
+        !matches!(self, DefaultRule::Silent(default) if default == value)
     }
 }
 

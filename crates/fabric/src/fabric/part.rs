@@ -100,7 +100,7 @@ pub(crate) const MEMBERS: OptionRecord = OptionRecord::new(
 )
 .range("ranks such as 0-7+16")
 .default("all")
-.role(Role::Left);
+.role(Role::Members);
 
 /// Fabric of which a part is used.
 #[derive(Debug)]
@@ -158,13 +158,13 @@ impl Part {
     /// # Errors
     /// A vertex or link does not exist, a rate is not below the full rate, or ranks are cut off
     /// from each other.
-    pub(crate) fn of(whole: Fabric, spec: &Spec) -> Result<Fabric, FabricError> {
+    pub(crate) fn build(whole: Fabric, spec: &Spec) -> Result<Fabric, FabricError> {
         let items = |option: &OptionRecord| spec.option(option.name).map(|text| text.split('+'));
         let (without, members) = (items(&WITHOUT), items(&MEMBERS));
         // The family handles the failure of parts that a spare part replaces.
         let (mut whole, mut broken_items) = (whole, Vec::new());
         for item in without.into_iter().flatten().map(str::trim) {
-            match whole.replaced(item) {
+            match whole.with_replacement(item) {
                 Some(Ok(without)) => whole = without,
                 Some(Err(problem)) => return Err(spec.refuse(WITHOUT.name, problem).into()),
                 None => broken_items.push(item),
@@ -183,10 +183,10 @@ impl Part {
         if broken_items.is_empty() && members.is_none() && spec.option(DEGRADED.name).is_none() {
             return intact();
         }
-        let names = Names::of(network);
+        let names = Names::new(network);
         let place = |option: OptionRecord, item: &str| {
             let place = names.place(item);
-            let place = place.filter(|place| place.is_of(network, names.vertices));
+            let place = place.filter(|place| place.is_part_of(network, names.vertices));
             place.ok_or_else(|| spec.refuse(option.name, names.unknown(item)))
         };
         let without = broken_items.into_iter().map(|item| place(WITHOUT, item));
@@ -219,7 +219,7 @@ impl Part {
         if without.is_empty() && degraded.is_empty() && members.is_empty() {
             return intact();
         }
-        let part = Part::with(&whole, network, without, degraded, members);
+        let part = Part::new(&whole, network, without, degraded, members);
         let option = if part.members.is_empty() {
             WITHOUT
         } else {
@@ -234,7 +234,7 @@ impl Part {
         }
     }
 
-    fn with(
+    fn new(
         whole: &Fabric,
         network: &dyn Network,
         without: Vec<Place>,
@@ -326,7 +326,7 @@ pub(super) fn part_of_machine(
     let spec = spec
         .without(MEMBERS.name)
         .with(MEMBERS.name, joined(&members, u32::to_string));
-    Part::of(whole, &spec)
+    Part::build(whole, &spec)
 }
 
 /// Returns the number of vertices of a network: ranks, and the vertices that links join.
@@ -396,7 +396,7 @@ impl Place {
     }
 
     /// Returns whether a network has the place.
-    fn is_of(&self, network: &dyn Network, vertices: u32) -> bool {
+    fn is_part_of(&self, network: &dyn Network, vertices: u32) -> bool {
         match self {
             Place::Vertex(vertex) => *vertex < vertices,
             links => (0..)
@@ -431,7 +431,7 @@ struct Names {
 }
 
 impl Names {
-    fn of(network: &dyn Network) -> Names {
+    fn new(network: &dyn Network) -> Names {
         let vertices = vertices(network);
         let by_name = (0..vertices).map(|vertex| (network.vertex_name(vertex), vertex));
         Names {
@@ -563,7 +563,7 @@ impl Machine for Part {
         "an electrical fabric of which a part is used, broken or slower"
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let ranks = plural(self.ranks as usize, "rank");
         let links = plural(self.links.len(), "link");
         let (whole_ranks, whole_links) = (self.whole.ranks(), self.number_in_part.len());
@@ -582,7 +582,7 @@ impl Machine for Part {
         self.links[link as usize]
     }
 
-    fn own_link(&self, whole: u32) -> Option<u32> {
+    fn link_in_part(&self, whole: u32) -> Option<u32> {
         Some(self.number_in_part[whole as usize]).filter(|own| *own != GONE)
     }
 
@@ -606,7 +606,7 @@ impl Machine for Part {
         // faster.
         let network = self.whole_network();
         let opposite = self.without.iter().filter_map(|place| place.back());
-        let opposite = opposite.filter(|place| place.is_of(network, vertices(network)));
+        let opposite = opposite.filter(|place| place.is_part_of(network, vertices(network)));
         let opposite: Vec<String> = opposite.map(|place| place.to_string()).collect();
         let mut others = Vec::new();
         if !slower.is_empty() {
@@ -615,7 +615,9 @@ impl Machine for Part {
         if !opposite.is_empty() {
             others.push(with_broken(&[slower, opposite].concat()));
         }
-        let parts = others.iter().map(|spec| Part::of(self.whole.clone(), spec));
+        let parts = others
+            .iter()
+            .map(|spec| Part::build(self.whole.clone(), spec));
         let parts = parts.flatten().filter(|part| {
             let links = part.network().map_or(0, |network| network.links().len());
             part.ranks() == self.ranks && (!self.degraded.is_empty() || links < self.links.len())

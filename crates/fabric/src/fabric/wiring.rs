@@ -8,7 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::options::{FabricOption, Options, Otherwise::*};
+use super::options::{DefaultRule::*, FabricOption, Options};
 use super::{FabricError, FamilyRecord};
 use crate::network::{Duplex, Link, Sharing};
 use opticoll_base::names::shown;

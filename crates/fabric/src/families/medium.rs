@@ -132,7 +132,7 @@ impl Medium {
                 let whole_spec = PART_OPTIONS
                     .iter()
                     .fold(spec.clone(), |spec, option| spec.without(option.name));
-                Part::of((record.build)(&whole_spec)?, spec)
+                Part::build((record.build)(&whole_spec)?, spec)
             }
             false => (record.build)(spec),
         };

@@ -18,7 +18,7 @@ use crate::drawing;
 use crate::drawing::Drawing;
 use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::options;
-use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
 use crate::fabric::wiring::CHOSEN;
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
@@ -302,7 +302,7 @@ impl Machine for CircuitSwitch {
         self.ranks
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let beside = self
             .beside_rate
             .map(|rate| format!(", {} beside it", rate.words()));

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::fabric::options;
-use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, machine_over_links};
 use crate::fabric::wiring;
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
@@ -179,7 +179,7 @@ impl Custom {
     /// Builds the machine of a specification such as
     /// `custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s`.
     pub fn parse(spec: &Spec) -> Result<Custom, FabricError> {
-        Ok(Custom::of(options::read(spec, &RECORD, declared)?))
+        Ok(Custom::from_graph(options::read(spec, &RECORD, declared)?))
     }
 
     /// Builds a custom network with the vertices and links of another network, and with the names
@@ -225,7 +225,7 @@ impl Custom {
                 format!("{vertices} ranks and switches are too many: at most {MAX_VERTICES}");
             return Err(wrong(problem));
         }
-        Ok(Custom::of(Graph {
+        Ok(Custom::from_graph(Graph {
             ranks: network.ranks(),
             switches: vertices - network.ranks(),
             names: (0..vertices)
@@ -237,7 +237,7 @@ impl Custom {
         }))
     }
 
-    fn of(graph: Graph) -> Custom {
+    fn from_graph(graph: Graph) -> Custom {
         let mut wiring = Wiring::new(Duplex::Half);
         for cable in &graph.cables {
             interrupt::check();

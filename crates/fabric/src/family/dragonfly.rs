@@ -22,7 +22,7 @@ use crate::drawing;
 use crate::drawing::Drawing;
 use crate::fabric;
 use crate::fabric::options;
-use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
 use crate::fabric::wiring;
 use crate::fabric::wiring::{MAX_RANKS, Wire, pair_number};

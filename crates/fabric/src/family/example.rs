@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::drawing;
 use crate::drawing::Drawing;
 use crate::fabric::options;
-use crate::fabric::options::Otherwise::Printed;
+use crate::fabric::options::DefaultRule::Printed;
 use crate::fabric::options::{Options, declare, machine_over_links};
 use crate::fabric::wiring;
 use crate::fabric::wiring::Wire;

@@ -38,7 +38,7 @@ use std::fmt::Write;
 use crate::drawing;
 use crate::drawing::{Drawing, Point};
 use crate::fabric::options;
-use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, machine_over_links};
 use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::family::custom::Custom;

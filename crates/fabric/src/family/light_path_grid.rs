@@ -11,7 +11,7 @@ mod circuits;
 
 use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::options;
-use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
 use opticoll_base::names::plural;
@@ -146,7 +146,7 @@ impl Machine for LightPathGrid {
         self.ranks
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!(
             "{}, {} each, {} per lightpath, latency {}, {} to set up, {} to tear down",
             plural(self.ranks as usize, "rank"),

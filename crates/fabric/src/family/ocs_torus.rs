@@ -36,8 +36,8 @@ use crate::drawing;
 use crate::drawing::Drawing;
 use crate::fabric;
 use crate::fabric::options;
+use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::Options;
-use crate::fabric::options::Otherwise::*;
 use crate::fabric::part::WITHOUT;
 use crate::fabric::switches::Switches;
 use crate::fabric::wiring;
@@ -391,12 +391,12 @@ impl fabric::Machine for OcsTorus {
         spec.with(WITHOUT.name, failed.collect::<Vec<String>>().join("+"))
     }
 
-    fn replaced(&self, part: &str) -> Option<Result<Fabric, String>> {
+    fn with_replacement(&self, part: &str) -> Option<Result<Fabric, String>> {
         let cube = whole_number(part.strip_prefix("cube")?.trim_start())?;
         Some(self.without_cube(cube).map(Fabric::new))
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let ranks = plural(self.leaving.len(), "rank");
         let links = plural(self.links().len(), "link");
         let side = self.slice.cube;

@@ -11,7 +11,7 @@ use crate::drawing;
 use crate::drawing::Drawing;
 use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::options;
-use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
 use crate::fabric::wiring::CHOSEN;
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
@@ -137,7 +137,7 @@ impl Machine for PassiveStar {
         self.ranks
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!(
             "{}, {} of {} each, {} and {} per rank, {} to tune",
             plural(self.ranks as usize, "rank"),

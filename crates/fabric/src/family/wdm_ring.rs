@@ -16,7 +16,7 @@ mod loss;
 mod members;
 
 use crate::fabric::options;
-use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
 use crate::fabric::part;
 use crate::fabric::part::{DEGRADED, MEMBERS, WITHOUT};
@@ -239,7 +239,10 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
                 rate,
             )?)
         },
-        |all| (!all.is_empty()).then(|| faults::print_degraded(all, nodes)),
+        |degraded| {
+            let has_any = degraded.has_slower_parts();
+            has_any.then(|| faults::print_degraded(degraded, nodes))
+        },
         |ring: &WdmRing| ring.degraded.clone(),
     )?;
     let failed = options.list(
@@ -319,7 +322,7 @@ impl WdmRing {
 
     /// Returns whether all links and wavelengths work at their full rate.
     pub fn is_intact(&self) -> bool {
-        self.broken.is_empty() && self.dead.is_empty() && self.degraded.is_empty()
+        self.broken.is_empty() && self.dead.is_empty() && !self.degraded.has_slower_parts()
     }
 
     /// Returns the rate of a lightpath: the minimum over its wavelength and the links that it
@@ -544,7 +547,7 @@ impl Machine for WdmRing {
         (RECORD.build)(&spec)
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let of_nodes = match self.node_of_rank.is_empty() {
             true => String::new(),
             false => format!(" of {}", self.nodes),
@@ -575,9 +578,9 @@ impl Machine for WdmRing {
         let channels = self.channels() * intact_directions;
         let sent = self.ports.map_or(channels, |ports| ports.min(channels));
         let full_rate = u128::from(sent) * u128::from(self.rate.bits_per_second());
-        match self.degraded.is_empty() {
-            true => full_rate,
-            false => (0..self.ranks)
+        match self.degraded.has_slower_parts() {
+            false => full_rate,
+            true => (0..self.ranks)
                 .map(|rank| self.injected(rank))
                 .min()
                 .unwrap_or(full_rate),

@@ -19,7 +19,7 @@ mod failures;
 mod light;
 
 use crate::fabric::options;
-use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
 use crate::fabric::part::joined;
 use crate::fabric::wiring::CHOSEN;
@@ -395,7 +395,7 @@ impl Machine for WssGrid {
         self.nodes[rank as usize]
     }
 
-    fn after(&self, failures: &str) -> Option<Result<Fabric, SpecError>> {
+    fn after_failures(&self, failures: &str) -> Option<Result<Fabric, SpecError>> {
         Some(self.after_failures(failures).map(Fabric::new))
     }
 
@@ -426,7 +426,7 @@ impl Machine for WssGrid {
         (RECORD.build)(&spec.with("rows", rows).with("columns", columns))
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         format!(
             "{} on {} x {} nodes, {} per laser, {} per transceiver, {} to tune",
             plural(self.nodes.len(), "rank"),

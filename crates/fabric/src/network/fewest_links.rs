@@ -88,12 +88,12 @@ impl FewestLinks {
                 more => format!("{named} and {more} more"),
             }
         };
-        let from_first = unreached(self.distances(0, |vertex| self.after(vertex)));
+        let from_first = unreached(self.distances(0, |vertex| self.successors(vertex)));
         if !from_first.is_empty() {
             let sentence = "no links lead from";
             return Some(format!("{sentence} {} to {}", name(0), names(&from_first)));
         }
-        let to_first = unreached(self.distances(0, |vertex| self.before(vertex)));
+        let to_first = unreached(self.distances(0, |vertex| self.predecessors(vertex)));
         let sentence = || format!("no links lead from {} to {}", names(&to_first), name(0));
         (!to_first.is_empty()).then(sentence)
     }
@@ -119,7 +119,7 @@ impl FewestLinks {
 
     /// Computes the next link of each vertex towards a destination; [`UNREACHED`] if there is none.
     fn next_links(&self, destination: u32) -> Box<[u32]> {
-        let distance = self.distances(destination, |vertex| self.before(vertex));
+        let distance = self.distances(destination, |vertex| self.predecessors(vertex));
         let next = |vertex: usize| {
             let nearer = |(_, to): &&(u32, u32)| {
                 distance[vertex] != UNREACHED && distance[*to as usize] < distance[vertex]
@@ -146,12 +146,12 @@ impl FewestLinks {
         graph::distances(self.neighbours.out.len(), first, beside)
     }
 
-    fn after(&self, vertex: u32) -> impl Iterator<Item = u32> + '_ {
+    fn successors(&self, vertex: u32) -> impl Iterator<Item = u32> + '_ {
         let out = self.neighbours.out[vertex as usize].iter();
         out.map(|(_, to)| *to)
     }
 
-    fn before(&self, vertex: u32) -> impl Iterator<Item = u32> + '_ {
+    fn predecessors(&self, vertex: u32) -> impl Iterator<Item = u32> + '_ {
         self.neighbours.into[vertex as usize].iter().copied()
     }
 }

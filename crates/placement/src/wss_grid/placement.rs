@@ -56,7 +56,7 @@ pub fn assign_on_grid(
     let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;
     memory::take("placing this plan on a grid", bytes);
     let (bursts, bursts_of, step_slots) = place(&schedule, grid)?;
-    let wavelengths = Wavelengths::of(grid, &bursts)?;
+    let wavelengths = Wavelengths::assign(grid, &bursts)?;
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
     plan.step_slots = step_slots;
     for (transfer, &(first, hops)) in bursts_of.iter().enumerate() {
@@ -215,7 +215,7 @@ enum Wavelengths {
 }
 
 impl Wavelengths {
-    fn of(grid: &WssGrid, bursts: &[SlottedBurst]) -> Result<Wavelengths, PlacementError> {
+    fn assign(grid: &WssGrid, bursts: &[SlottedBurst]) -> Result<Wavelengths, PlacementError> {
         let mut needed = 0;
         let wavelengths = if grid.plan == WavelengthPlan::EdgeColouring {
             let coloured = colour(grid, bursts);

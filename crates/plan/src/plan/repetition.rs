@@ -156,7 +156,7 @@ impl Plan {
         let (ranks, transfer) = (self.fabric.ranks(), lightpath.transfer);
         let light = match self.fabric.rotation() {
             Some(rotation) => {
-                rotation.further(lightpath.light, by % rotation.span(&hop(&lightpath)))
+                rotation.shift_channel(lightpath.light, by % rotation.span(&hop(&lightpath)))
             }
             None => lightpath.light,
         };
@@ -180,7 +180,7 @@ impl Plan {
         Lightpath {
             slot: lightpath.slot.saturating_add(piece),
             light: channels.map_or(lightpath.light, |channels| {
-                channels.further(lightpath.light, stripe)
+                channels.shift_channel(lightpath.light, stripe)
             }),
             transfer: Transfer {
                 chunk: u32::try_from(chunk).unwrap_or(u32::MAX),

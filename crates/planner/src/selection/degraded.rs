@@ -100,7 +100,7 @@ fn routes_on(part: &Fabric, plan: &Plan) -> Option<NamedRoutes> {
             None => network.route(source, destination, &mut theirs),
         }
         for link in &mut theirs {
-            *link = part.own_link(plan.fabric.link_of_whole(*link))?;
+            *link = part.link_in_part(plan.fabric.link_of_whole(*link))?;
         }
         ours.clear();
         own.route(source, destination, &mut ours);

@@ -223,7 +223,7 @@ impl<'a> Settings<'a> {
             .unwrap_or_default();
         self.tuning.clear();
         for by in 0..rotation.span(&hop) {
-            let light = rotation.further(hop.light, by);
+            let light = rotation.shift_channel(hop.light, by);
             circuits.tune(&[Hop { light, ..hop }], &mut self.tuning);
         }
         for copy in 0..self.tuning.len() {

@@ -171,6 +171,10 @@ fn words_name_the_switches_and_their_ports() {
         ),
     ] {
         let fabric = Fabric::parse(&format!("circuit_switch:{fabric}")).unwrap();
-        assert!(fabric.words().contains(words), "{}", fabric.words());
+        assert!(
+            fabric.description().contains(words),
+            "{}",
+            fabric.description()
+        );
     }
 }

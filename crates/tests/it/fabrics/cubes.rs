@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use opticoll::fabric::Switches;
-use opticoll::families::after;
+use opticoll::families::after_failures;
 use opticoll::network::translations::Translations;
 
 use super::*;
@@ -146,7 +146,7 @@ fn changes(before: &Fabric, now: &Fabric) -> (usize, usize) {
 #[test]
 fn a_spare_takes_the_place_of_a_cube_by_its_fibres_alone() {
     let whole = Fabric::parse("ocs_torus:dims=8x8x8,spares=2").unwrap();
-    let failed = after(&whole, "without=cube 3").unwrap();
+    let failed = after_failures(&whole, "without=cube 3").unwrap();
     assert_eq!(failed.to_string(), format!("{whole},without=cube3"));
     assert_eq!(Fabric::parse(&failed.to_string()).unwrap(), failed);
     assert_eq!(changes(&whole, &failed), (48, 96));
@@ -168,15 +168,15 @@ fn a_spare_takes_the_place_of_a_cube_by_its_fibres_alone() {
     assert_eq!(failed.ranks(), 512);
     // A second cube takes the second spare; so does the first spare, if it fails.
     for second in ["cube 0", "cube 8"] {
-        let twice = after(&failed, &format!("without={second}")).unwrap();
+        let twice = after_failures(&failed, &format!("without={second}")).unwrap();
         assert_eq!(changes(&failed, &twice), (48, 96));
-        assert!(twice.words().contains("0 spares left"));
+        assert!(twice.description().contains("0 spares left"));
     }
     // A spare that nothing uses changes no switch.
-    let idle = after(&whole, "without=cube 9").unwrap();
+    let idle = after_failures(&whole, "without=cube 9").unwrap();
     assert_eq!(changes(&whole, &idle), (0, 0));
     // Ranks may be broken besides.
-    let part = after(&failed, "without=rank 5").unwrap();
+    let part = after_failures(&failed, "without=rank 5").unwrap();
     assert!(part.to_string().ends_with("without=cube3+5"));
     assert_eq!(Fabric::parse(&part.to_string()).unwrap(), part);
     assert_eq!((part.ranks(), changes(&failed, &part)), (511, (0, 0)));

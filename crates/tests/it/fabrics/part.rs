@@ -1,6 +1,6 @@
 //! Fabrics of which only a part is used: broken links and vertices, and ranks that only forward.
 
-use opticoll::families::after;
+use opticoll::families::after_failures;
 
 use super::*;
 
@@ -100,12 +100,14 @@ fn one_of_several_cables_can_break() {
 #[test]
 fn failures_add_up() {
     let torus = Fabric::parse("torus:dims=4x4,without=0>1").unwrap();
-    let after_both = after(&torus, "without=rank 5").unwrap();
+    let after_both = after_failures(&torus, "without=rank 5").unwrap();
     assert!(after_both.to_string().ends_with("without=0>1+5"));
     let ring = Fabric::parse("wdm_ring:ranks=8,wavelengths=2,broken=3-4cw").unwrap();
-    let ring = after(&ring, "broken=5-6cw").unwrap();
+    let ring = after_failures(&ring, "broken=5-6cw").unwrap();
     assert!(ring.to_string().contains("broken=3-4cw+5-6cw"));
-    let refused = after(&torus, "rate=1Gb/s").unwrap_err().to_string();
+    let refused = after_failures(&torus, "rate=1Gb/s")
+        .unwrap_err()
+        .to_string();
     assert!(
         refused.contains("no option `rate`") && refused.contains("without"),
         "{refused}"

@@ -260,7 +260,7 @@ fn replanned(plan: &str, wound: &str) -> Result<(f64, String), PlannerError> {
     let fabric =
         format!("wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=0s,plan={plan},wavelengths=15");
     let before = proved(CollectiveKind::AllReduce, "halving_doubling", &fabric);
-    let left = families::after(&before.fabric, wound).unwrap();
+    let left = families::after_failures(&before.fabric, wound).unwrap();
     let size = Bytes::new(16 << 10);
     let algorithm: Spec = before.algorithm.parse().unwrap();
     let anew = replan::replan(&before, &left, &algorithm, size, &Method::default())?;
@@ -305,7 +305,7 @@ fn failures_are_planned_around_and_cost_what_theory_says() {
 fn the_root_is_the_same_node_after_others_have_left() {
     let before = proved_from(5, "wss_grid:rows=2,columns=4");
     let anew = |failed: &str| {
-        let left = families::after(&before.fabric, failed).unwrap();
+        let left = families::after_failures(&before.fabric, failed).unwrap();
         let auto: Spec = "auto".parse().unwrap();
         let size = Bytes::new(1000);
         replan::replan(&before, &left, &auto, size, &Method::default())

@@ -85,7 +85,7 @@ impl Circuits for WdmRing {
     }
 
     fn is_degraded(&self) -> bool {
-        !self.degraded.is_empty()
+        self.degraded.has_slower_parts()
     }
 
     fn sharing(&self) -> LightSharing {

@@ -47,9 +47,9 @@ pub struct Degraded {
 }
 
 impl Degraded {
-    /// Returns whether nothing is slower.
-    pub fn is_empty(&self) -> bool {
-        self.links.is_empty() && self.channels.is_empty()
+    /// Returns whether a link or a wavelength is slower.
+    pub fn has_slower_parts(&self) -> bool {
+        !self.links.is_empty() || !self.channels.is_empty()
     }
 }
 

@@ -132,7 +132,7 @@ impl WdmRing {
     }
 
     /// Returns light moved up by `by` usable channels.
-    pub fn further_usable(&self, light: Light, by: u32) -> Light {
+    pub fn shift_usable_channel(&self, light: Light, by: u32) -> Light {
         let lightpath = WdmLight::from(light);
         self.usable_channel(light).map_or(light, |channel| {
             let (fibre, wavelength) = self.channel(channel + by);
@@ -168,7 +168,7 @@ impl NumberedChannels for WdmRing {
         exists.then_some(fibre * self.wavelengths + wavelength)
     }
 
-    fn further(&self, light: Light, by: u32) -> Light {
+    fn shift_channel(&self, light: Light, by: u32) -> Light {
         let lightpath = WdmLight::from(light);
         self.channel_number(light)
             .map_or(light, |channel| self.on_channel(lightpath, channel + by))

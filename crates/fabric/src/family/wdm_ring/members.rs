@@ -83,7 +83,7 @@ impl WdmRing {
     /// Returns the ring with all parts at their full rate and, if a connected ring remains, the
     /// ring without its degraded parts. Returns no rings if nothing is degraded.
     pub(super) fn undegraded_rings(&self) -> Vec<WdmRing> {
-        if self.degraded.is_empty() {
+        if !self.degraded.has_slower_parts() {
             return Vec::new();
         }
         let mut at_full_rate = self.clone();

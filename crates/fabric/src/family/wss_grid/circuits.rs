@@ -61,7 +61,7 @@ impl Circuits for WssGrid {
         Ok(Change {
             set_up: self.setup_time()?,
             release: Time::ZERO,
-            once: Some(self.slow_switch),
+            slow_switches: Some(self.slow_switch),
             first_free: false,
         })
     }

@@ -135,7 +135,7 @@ fn stripes_by_field(plan: &Plan, light: Light) -> Vec<(usize, u32)> {
         Some(channels) => {
             let last = last_shift(kind).unwrap_or(0);
             let on_fibre = |&by: &u32| {
-                let beside = channels.further(light, by);
+                let beside = channels.shift_channel(light, by);
                 kind.value(beside, last) == kind.value(light, last) + by
             };
             (0..stripes).take_while(on_fibre).count() as u32
@@ -272,7 +272,7 @@ fn shares_circuits(plan: &Plan) -> bool {
             .zip(channels.channel_number(other));
         let between = numbers.map(|(from, to)| to.saturating_sub(from));
         let beside = between.filter(|&between| between < plan.repetition.stripes);
-        let meets = |by| channels.further(light, by) == other;
+        let meets = |by| channels.shift_channel(light, by) == other;
         ends == others && (light == other || beside.is_some_and(meets))
     })
 }
