@@ -15,7 +15,7 @@ use opticoll_base::names::shown;
 use opticoll_base::spec::{OptionRecord, Spec, SpecError};
 use opticoll_base::units::{Quantity, Rate, Time};
 
-/// Maximum number of ranks of an electrical fabric.
+/// Maximum number of ranks of a fabric.
 pub const MAX_RANKS: u32 = 1 << 20;
 
 /// Maximum number of directed links of an electrical fabric. A link takes 32 bytes.

@@ -20,7 +20,7 @@ use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
-use crate::fabric::wiring::CHOSEN;
+use crate::fabric::wiring::{CHOSEN, MAX_RANKS};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, Role, Spec};
@@ -191,7 +191,6 @@ impl From<SwitchedLight> for Light {
     }
 }
 
-const MAX_RANKS: u32 = 1 << 20;
 /// Maximum number of ports of a rank. Plans number ports with 9 bits, of which [`BESIDE`] is no
 /// port.
 const MAX_PORTS: u32 = 1 << 8;

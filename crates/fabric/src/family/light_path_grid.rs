@@ -13,6 +13,7 @@ use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
+use crate::fabric::wiring::MAX_RANKS;
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, Role, Spec};
@@ -87,7 +88,6 @@ impl From<PortsLight> for Light {
     }
 }
 
-const MAX_RANKS: u32 = 1 << 20;
 /// Maximum number of ports of a rank: plans number ports with 8 bits.
 const MAX_PORTS: u32 = 1 << 8;
 

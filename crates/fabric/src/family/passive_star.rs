@@ -13,7 +13,7 @@ use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
-use crate::fabric::wiring::CHOSEN;
+use crate::fabric::wiring::{CHOSEN, MAX_RANKS};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, Role, Spec};
@@ -75,7 +75,7 @@ impl From<StarLight> for Light {
     }
 }
 
-const MAX_RANKS: u32 = 1 << 20;
+/// Maximum number of wavelengths, and of transmitters and receivers of a rank.
 const MAX_WAVELENGTHS: u32 = 4096;
 
 /// Record of the family.

@@ -20,6 +20,7 @@ use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
 use crate::fabric::part;
 use crate::fabric::part::{DEGRADED, MEMBERS, WITHOUT};
+use crate::fabric::wiring::MAX_RANKS;
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, PresetRecord};
 pub use faults::{BrokenLink, DeadChannel, Degraded};
 pub use light::{CONVERTED, LIGHT, WdmLight};
@@ -114,9 +115,10 @@ pub struct WdmRing {
     pub node_of_rank: Vec<u32>,
 }
 
-/// Maximum counts; greater numbers of links and channels would exceed their columns in plans.
-const MAX_RANKS: u32 = 1 << 20;
+/// Maximum number of wavelengths of a fibre; plans number wavelengths with 16 bits.
 const MAX_WAVELENGTHS: u32 = 4096;
+
+/// Maximum number of fibres per direction; plans number fibres with 8 bits.
 const MAX_FIBRES: u32 = 64;
 
 /// Record of the family.

@@ -22,7 +22,7 @@ use crate::fabric::options;
 use crate::fabric::options::DefaultRule::*;
 use crate::fabric::options::{Options, declare};
 use crate::fabric::part::joined;
-use crate::fabric::wiring::CHOSEN;
+use crate::fabric::wiring::{CHOSEN, MAX_RANKS};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, Plane, Planes};
 pub use components::{SwitchPort, Transceiver};
 pub use configuration::{Configuration, SwitchSetting};
@@ -112,7 +112,7 @@ pub struct WssGrid {
 
 /// Maximum number of rows and of columns.
 const MAX_SIDE: u32 = 4096;
-const MAX_NODES: u32 = 1 << 20;
+/// Maximum number of ports of a switch.
 const MAX_PORTS: u32 = 1 << 16;
 
 /// Record of the family.
@@ -134,12 +134,12 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
         columns "columns" count(MAX_SIDE, Required) "columns of nodes";
     }
     let node_count = rows * columns;
-    if node_count > MAX_NODES {
+    if node_count > MAX_RANKS {
         return Err(FabricError::TooLarge {
             family: RECORD.name,
             what: "ranks",
             count: node_count.into(),
-            most: MAX_NODES.into(),
+            most: MAX_RANKS.into(),
         });
     }
     let longer = rows.max(columns);

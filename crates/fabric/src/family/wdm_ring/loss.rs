@@ -127,6 +127,8 @@ const fn loss(name: &'static str, meaning: &'static str) -> OptionRecord {
     let record = OptionRecord::new(name, meaning).unit("dB");
     record.range("0dB or more").default("0dB")
 }
+
+/// Maximum number of ring resonators of a rank on each fibre.
 const MAX_RESONATORS: u32 = 1 << 16;
 
 impl LossBudget {

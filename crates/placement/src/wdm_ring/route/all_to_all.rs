@@ -12,8 +12,8 @@
 //!
 //! The number of circles per direction, which is the load of every link, is h(h-1)/2 + ceil(h/2)
 //! for even n and h(h-1)/2 + h for odd n; both equal ceil(floor(n^2/4)/2). This is the least
-//! possible load (Opatrny 2003), for any positions of the members. Evenly spaced members use their
-//! shorter arcs.
+//! possible load for any positions of the members (theorem R3; Opatrny, Theoretical Computer
+//! Science 2003). Evenly spaced members use their shorter arcs.
 
 use rustc_hash::FxHashMap;
 
