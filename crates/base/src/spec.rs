@@ -91,7 +91,7 @@ pub struct OptionRecord {
     pub tries: &'static [&'static str],
 }
 
-/// Value of [`OptionRecord::default`] for options that must be given.
+/// Value of the field `default` for options that must be given.
 pub const REQUIRED: &str = "required";
 
 /// Quantity that an option decides.

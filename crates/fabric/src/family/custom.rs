@@ -1,7 +1,7 @@
 //! Custom networks: ranks, switches and links, as read from a file.
 //!
 //! Vertices are numbered ranks first, then switches; all of them forward. A route has the fewest
-//! links; the option `ties` chooses among equally short routes ([`Ties`]).
+//! links; the option `ties` chooses among equally short routes (`Ties`).
 //!
 //! The option `links` writes a link by its vertices: `0-4` is a full-duplex cable (two links),
 //! `0~4` a half-duplex cable (one link), `0>4` one link from 0 to 4. Values that differ from the

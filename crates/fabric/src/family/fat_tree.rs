@@ -47,10 +47,10 @@ struct SwitchLevel {
     first_vertex: u32,
     /// First cable from this level to the next. The cables of a vertex have consecutive numbers.
     first_cable: u32,
-    /// Difference between two vertex numbers of level l or l + 1 whose digit l differs by 1: up[0]
-    /// ... up[l-1].
+    /// Difference between two vertex numbers of level l or l + 1 whose digit l differs by 1:
+    /// `up[0] ... up[l-1]`.
     stride: u32,
-    /// Number of ranks below one vertex: down[0] ... down[l-1].
+    /// Number of ranks below one vertex: `down[0] ... down[l-1]`.
     ranks_below: u32,
 }
 
