@@ -21,10 +21,10 @@ fn search<E, I: IntoIterator<Item = (E, u32)>>(
     let mut queue = VecDeque::from([first]);
     while let Some(vertex) = queue.pop_front() {
         interrupt::check();
-        for (edge, other) in neighbours(vertex) {
-            if !std::mem::replace(&mut reached[other as usize], true) {
-                reach(vertex, edge, other);
-                queue.push_back(other);
+        for (edge, neighbour) in neighbours(vertex) {
+            if !std::mem::replace(&mut reached[neighbour as usize], true) {
+                reach(vertex, edge, neighbour);
+                queue.push_back(neighbour);
             }
         }
     }
@@ -38,7 +38,11 @@ pub fn distances<I: IntoIterator<Item = u32>>(
 ) -> Vec<u32> {
     let mut distance = vec![UNREACHED; vertices];
     distance[first as usize] = 0;
-    let neighbours = |vertex| neighbours(vertex).into_iter().map(|other| ((), other));
+    let neighbours = |vertex| {
+        neighbours(vertex)
+            .into_iter()
+            .map(|neighbour| ((), neighbour))
+    };
     search(vertices, first, neighbours, |from, (), to| {
         distance[to as usize] = distance[from as usize] + 1;
     });

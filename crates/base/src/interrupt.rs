@@ -116,16 +116,16 @@ pub fn side_by_side<P: Send, R: Send>(
                 work(part)
             })
         };
-        let others: Vec<_> = parts.map(spawn).collect();
-        let join = |other: ScopedJoinHandle<'_, R>| {
-            other
+        let threads: Vec<_> = parts.map(spawn).collect();
+        let join = |thread: ScopedJoinHandle<'_, R>| {
+            thread
                 .join()
                 .unwrap_or_else(|payload| resume_unwind(payload))
         };
         let first = work(first);
         [first]
             .into_iter()
-            .chain(others.into_iter().map(join))
+            .chain(threads.into_iter().map(join))
             .collect()
     })
 }
@@ -136,12 +136,12 @@ pub fn side_by_side<P: Send, R: Send>(
 pub fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl FnOnce() -> B + Send) -> (A, B) {
     let begun = BEGUN.get();
     thread::scope(|scope| {
-        let other = scope.spawn(move || {
+        let thread = scope.spawn(move || {
             BEGUN.set(begun);
             second()
         });
         let first = first();
-        let second = other
+        let second = thread
             .join()
             .unwrap_or_else(|payload| resume_unwind(payload));
         (first, second)

@@ -95,12 +95,12 @@ pub fn is_printable(letter: char) -> bool {
 
 /// Returns whether two names are equal apart from case, hyphens and underscores, as `one_stage`,
 /// `one-stage` and `OneStage` are.
-pub fn same_name(one: &str, other: &str) -> bool {
+pub fn same_name(first: &str, second: &str) -> bool {
     let letters = |name: &str| -> String {
         let plain = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
         plain.flat_map(char::to_lowercase).collect()
     };
-    letters(one) == letters(other)
+    letters(first) == letters(second)
 }
 
 /// Returns the hint of an error about an unknown name: `; did you mean X?` if a known name is
@@ -110,33 +110,35 @@ pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Stri
     if name.len() > MAX_NAME_BYTES {
         return format!("; known are {}", known.join(", "));
     }
-    let begun = known
+    let completion = known
         .iter()
-        .find(|other| name.len() > 2 && other.starts_with(name));
-    let nearest = known.iter().map(|other| (distance(name, other), other));
-    let near = nearest
+        .find(|candidate| name.len() > 2 && candidate.starts_with(name));
+    let nearest = known
+        .iter()
+        .map(|candidate| (distance(name, candidate), candidate));
+    let similar = nearest
         .min()
-        .filter(|(edits, other)| *edits <= 1 + name.len().max(other.len()) / 3)
-        .map(|(_, other)| other);
-    match begun.or(near) {
-        Some(other) => format!("; did you mean `{other}`?"),
+        .filter(|(edits, candidate)| *edits <= 1 + name.len().max(candidate.len()) / 3)
+        .map(|(_, candidate)| candidate);
+    match completion.or(similar) {
+        Some(candidate) => format!("; did you mean `{candidate}`?"),
         None => format!("; known are {}", known.join(", ")),
     }
 }
 
 /// Returns the Levenshtein distance: the least number of insertions, deletions and substitutions of
 /// characters.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().enumerate() {
+fn distance(first: &str, second: &str) -> usize {
+    let second: Vec<char> = second.chars().collect();
+    let mut row: Vec<usize> = (0..=second.len()).collect();
+    for (i, a) in first.chars().enumerate() {
         let mut diagonal = row[0];
         row[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
+        for (j, b) in second.iter().enumerate() {
             let substituted = diagonal + usize::from(a != *b);
             diagonal = row[j + 1];
             row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
         }
     }
-    row[other.len()]
+    row[second.len()]
 }

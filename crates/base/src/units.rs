@@ -465,9 +465,9 @@ impl fmt::Display for Rate {
 }
 
 /// Returns the greatest common divisor.
-pub fn gcd(one: u128, other: u128) -> u128 {
-    match other {
-        0 => one,
-        _ => gcd(other, one % other),
+pub fn gcd(first: u128, second: u128) -> u128 {
+    match second {
+        0 => first,
+        _ => gcd(second, first % second),
     }
 }

@@ -176,6 +176,6 @@ fn polar(radius: f64, angle: f64) -> Point {
     [radius * angle.cos(), radius * angle.sin()]
 }
 
-fn sum(one: Point, other: Point) -> Point {
-    [one[0] + other[0], one[1] + other[1]]
+fn sum(point: Point, offset: Point) -> Point {
+    [point[0] + offset[0], point[1] + offset[1]]
 }

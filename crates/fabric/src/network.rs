@@ -83,11 +83,11 @@ impl Wiring {
     }
 
     /// Adds a cable between two vertices.
-    pub(crate) fn add(&mut self, one: u32, other: u32, link: Link) {
+    pub(crate) fn add(&mut self, from: u32, to: u32, link: Link) {
         let half = self.links_per_cable == 1;
-        self.add_link(one, other, link, half);
+        self.add_link(from, to, link, half);
         if !half {
-            self.add_link(other, one, link, false);
+            self.add_link(to, from, link, false);
         }
     }
 

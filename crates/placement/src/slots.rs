@@ -47,7 +47,10 @@ impl SlotTable {
         };
         let first = resources.iter().map(|&resource| self.first[resource]);
         let mut slot = first.max().unwrap_or(0);
-        while resources.iter().any(|&one| is_full(self, one, slot)) {
+        while resources
+            .iter()
+            .any(|&resource| is_full(self, resource, slot))
+        {
             interrupt::check();
             slot += 1;
         }

@@ -364,7 +364,11 @@ impl Place {
 
     /// Returns whether the place names a link with these ends, which leads both ways if `half`, and
     /// with this number among several cables between the same vertices.
-    fn holds(&self, (one, other, half): (u32, u32, bool), number: Option<u32>) -> bool {
+    fn holds(
+        &self,
+        (first, second, is_half_duplex): (u32, u32, bool),
+        number: Option<u32>,
+    ) -> bool {
         match *self {
             Place::Vertex(_) => false,
             Place::Links {
@@ -373,8 +377,9 @@ impl Place {
                 both_ways,
                 cable,
             } => {
-                let turned = (both_ways || half) && (from, to) == (other, one);
-                ((from, to) == (one, other) || turned) && (cable.is_none() || cable == number)
+                let is_reversed = (both_ways || is_half_duplex) && (from, to) == (second, first);
+                ((from, to) == (first, second) || is_reversed)
+                    && (cable.is_none() || cable == number)
             }
         }
     }

@@ -214,7 +214,7 @@ impl FamilyRecord {
 
 /// Returns the family that a specification names, directly or by a preset.
 fn family(spec: &Spec) -> Option<&'static FamilyRecord> {
-    let preset = presets().find(|one| same_name(one.name, spec.name()));
+    let preset = presets().find(|preset| same_name(preset.name, spec.name()));
     let name = preset.map_or(spec.name(), |preset| {
         preset.spec.split(':').next().unwrap_or_default()
     });
@@ -225,7 +225,7 @@ fn family(spec: &Spec) -> Option<&'static FamilyRecord> {
 /// Replaces the name of a preset with its family and values. Options that are given take
 /// precedence.
 fn expanded(spec: Spec) -> Result<Spec, SpecError> {
-    let Some(preset) = presets().find(|one| same_name(one.name, spec.name())) else {
+    let Some(preset) = presets().find(|preset| same_name(preset.name, spec.name())) else {
         return Ok(spec);
     };
     let base: Spec = preset.spec.parse()?;

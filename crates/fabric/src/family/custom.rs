@@ -44,8 +44,8 @@ const CABLE_KINDS: &[(char, CableKind)] = &[
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cable {
-    one: u32,
-    other: u32,
+    from: u32,
+    to: u32,
     kind: CableKind,
     link: Link,
 }
@@ -191,26 +191,26 @@ impl Custom {
     /// supports.
     pub fn from_network(network: &dyn Network) -> Result<Custom, FabricError> {
         let mut cables: Vec<Cable> = Vec::new();
-        let mut waiting: FxHashMap<(u32, u32, Link), Vec<usize>> = FxHashMap::default();
+        let mut unpaired: FxHashMap<(u32, u32, Link), Vec<usize>> = FxHashMap::default();
         let ends = network.wiring().ends();
-        for ((one, other, half), link) in ends.zip(network.links()) {
-            let forth = waiting.get_mut(&(other, one, *link)).and_then(Vec::pop);
-            if let Some(forth) = forth.filter(|_| !half) {
+        for ((from, to, is_half_duplex), link) in ends.zip(network.links()) {
+            let forth = unpaired.get_mut(&(to, from, *link)).and_then(Vec::pop);
+            if let Some(forth) = forth.filter(|_| !is_half_duplex) {
                 cables[forth].kind = CableKind::FullDuplex;
                 continue;
             }
-            let kind = if half {
+            let kind = if is_half_duplex {
                 CableKind::HalfDuplex
             } else {
-                waiting
-                    .entry((one, other, *link))
+                unpaired
+                    .entry((from, to, *link))
                     .or_default()
                     .push(cables.len());
                 CableKind::OneWay
             };
             cables.push(Cable {
-                one,
-                other,
+                from,
+                to,
                 kind,
                 link: *link,
             });
@@ -218,7 +218,7 @@ impl Custom {
         if network.wiring().ends().count() < network.links().len() {
             return Err(wrong("nothing is known of the ends of its links".into()));
         }
-        let last = cables.iter().map(|cable| cable.one.max(cable.other)).max();
+        let last = cables.iter().map(|cable| cable.from.max(cable.to)).max();
         let vertices = network.ranks().max(last.map_or(0, |last| last + 1));
         if vertices > MAX_VERTICES {
             let problem =
@@ -241,11 +241,11 @@ impl Custom {
         let mut wiring = Wiring::new(Duplex::Half);
         for cable in &graph.cables {
             interrupt::check();
-            let (one, other, is_half_duplex) =
-                (cable.one, cable.other, cable.kind == CableKind::HalfDuplex);
-            wiring.add_link(one, other, cable.link, is_half_duplex);
+            let (from, to, is_half_duplex) =
+                (cable.from, cable.to, cable.kind == CableKind::HalfDuplex);
+            wiring.add_link(from, to, cable.link, is_half_duplex);
             if cable.kind == CableKind::FullDuplex {
-                wiring.add_link(other, one, cable.link, false);
+                wiring.add_link(to, from, cable.link, false);
             }
         }
         let vertices = graph.ranks + graph.switches;
@@ -254,7 +254,7 @@ impl Custom {
         let has_half_duplex = graph
             .cables
             .iter()
-            .any(|one| one.kind == CableKind::HalfDuplex);
+            .any(|cable| cable.kind == CableKind::HalfDuplex);
         let links = graph.cables.iter().flat_map(|cable| cable.links());
         let translations = Translations::cyclic(graph.ranks, links).filter(|_| !has_half_duplex);
         Custom {
@@ -270,14 +270,14 @@ impl Custom {
 impl Cable {
     /// Returns the links of the cable with their ends.
     fn links(&self) -> impl Iterator<Item = (u32, u32, Link)> {
-        let back = (self.kind != CableKind::OneWay).then_some((self.other, self.one, self.link));
-        [(self.one, self.other, self.link)].into_iter().chain(back)
+        let back = (self.kind != CableKind::OneWay).then_some((self.to, self.from, self.link));
+        [(self.from, self.to, self.link)].into_iter().chain(back)
     }
 
     fn text(&self, default: &Link) -> String {
         let kind = CABLE_KINDS.iter().find(|(_, kind)| *kind == self.kind);
         let letter = kind.map_or('-', |(letter, _)| *letter);
-        let mut text = format!("{}{letter}{}", self.one, self.other);
+        let mut text = format!("{}{letter}{}", self.from, self.to);
         if self.link.rate != default.rate {
             text += &format!("@{}", self.link.rate);
         }
@@ -323,7 +323,7 @@ fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
         .iter()
         .find(|(letter, _)| ends.contains(*letter))
         .ok_or("write the numbers of two vertices, such as 0-4, 0~4 or 0>4")?;
-    let (one, other) = ends.split_once(*letter).unwrap_or((ends, ""));
+    let (from, to) = ends.split_once(*letter).unwrap_or((ends, ""));
     let vertex = |text: &str| match text.parse::<u32>() {
         Ok(vertex) if vertex < vertices => Ok(vertex),
         Ok(vertex) => Err(format!(
@@ -332,13 +332,16 @@ fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
         )),
         Err(_) => Err(format!("`{}` is no number of a vertex", shown(text))),
     };
-    let (one, other) = (vertex(one)?, vertex(other)?);
-    if one == other {
+    let (from, to) = (vertex(from)?, vertex(to)?);
+    if from == to {
         return Err("a link joins two different vertices".into());
     }
     let mut link = default;
     for value in parts {
-        if let Some(sharing) = Sharing::ALL.into_iter().find(|one| one.name() == value) {
+        if let Some(sharing) = Sharing::ALL
+            .into_iter()
+            .find(|sharing| sharing.name() == value)
+        {
             link.sharing = sharing;
         } else if value.contains("/s") || value.contains(['b', 'B']) {
             link.rate = value.parse().map_err(|error| format!("{error}"))?;
@@ -347,8 +350,8 @@ fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
         }
     }
     Ok(Cable {
-        one,
-        other,
+        from,
+        to,
         kind: *kind,
         link,
     })

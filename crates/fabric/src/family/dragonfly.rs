@@ -228,13 +228,13 @@ impl Dragonfly {
         }
         for group in 0..self.groups {
             interrupt::check();
-            for (one, other) in wiring::pairs(self.routers_per_group) {
-                wiring.add(router(group, one), router(group, other), self.local);
+            for (low, high) in wiring::pairs(self.routers_per_group) {
+                wiring.add(router(group, low), router(group, high), self.local);
             }
         }
-        for (one, other) in wiring::pairs(self.groups) {
-            let ends = (self.gateway(one, other).0, self.gateway(other, one).0);
-            wiring.add(router(one, ends.0), router(other, ends.1), self.global);
+        for (low, high) in wiring::pairs(self.groups) {
+            let ends = (self.gateway(low, high).0, self.gateway(high, low).0);
+            wiring.add(router(low, ends.0), router(high, ends.1), self.global);
         }
         wiring
     }

@@ -42,8 +42,8 @@ impl FullyConnected {
         let cables = u128::from(ranks) * u128::from(ranks - 1) / 2;
         wiring::check_size(&RECORD, ranks.into(), cables)?;
         let mut wiring = Wiring::new(wire.duplex);
-        for (one, other) in wiring::pairs(ranks) {
-            wiring.add(one, other, wire.link);
+        for (low, high) in wiring::pairs(ranks) {
+            wiring.add(low, high, wire.link);
         }
         Ok(FullyConnected {
             ranks,

@@ -354,9 +354,9 @@ impl GpuServers {
         let (model, boxes, latencies) = options::read(spec, &RECORD, declared)?;
         let ranks = model.ranks() * boxes;
         let mut cables = String::new();
-        let mut add = |one: u32, letter: char, other: u32, rate: &str| {
+        let mut add = |from: u32, letter: char, to: u32, rate: &str| {
             let joined = if cables.is_empty() { "" } else { "+" };
-            let _ = write!(cables, "{joined}{one}{letter}{other}@{rate}");
+            let _ = write!(cables, "{joined}{from}{letter}{to}@{rate}");
         };
         let mut vertices = ranks;
         if let Some(rate) = model.switch_rate() {
@@ -367,17 +367,17 @@ impl GpuServers {
             match model {
                 Model::Dgx1 | Model::Ndv2 => {
                     for (pairs, rate) in DGX1 {
-                        for (one, other) in pairs {
-                            add(first + one, '-', first + other, rate);
+                        for (from, to) in pairs {
+                            add(first + from, '-', first + to, rate);
                         }
                     }
                 }
                 Model::Mi250 => {
-                    for (one, other, links) in MI250 {
+                    for (from, to, links) in MI250 {
                         add(
-                            first + one,
+                            first + from,
                             '-',
-                            first + other,
+                            first + to,
                             &format!("{}GB/s", 50 * links),
                         );
                     }

@@ -257,7 +257,7 @@ impl Slice {
 
     /// Returns the fewest hops along each axis from rank 0 to a rank.
     fn hops(&self, rank: u32, translations: Option<&Translations>) -> [i32; 3] {
-        let coordinates = self.coordinates(rank).map(|one| one as i32);
+        let coordinates = self.coordinates(rank).map(|coordinate| coordinate as i32);
         let Some(translations) = translations else {
             return coordinates;
         };
@@ -357,7 +357,7 @@ impl OcsTorus {
         }
         let mut torus = self.clone();
         torus.failed.push(cube);
-        if let Some(place) = self.cubes.iter().position(|other| *other == cube) {
+        if let Some(place) = self.cubes.iter().position(|cube_here| *cube_here == cube) {
             let is_free = |cube: &u32| !torus.cubes.contains(cube) && !torus.failed.contains(cube);
             let Some(spare) = (self.slice.cubes_in_use()..all_cubes).find(is_free) else {
                 let spares = match self.slice.spares {
@@ -468,9 +468,9 @@ impl Switches for OcsTorus {
         let mut pairs = Vec::new();
         for rank in 0..self.ranks() {
             let at = slice.coordinates(rank);
-            let face = |other: usize| match other == axis {
-                true => at[other] % side == side - 1,
-                false => at[other] % side == 0,
+            let face = |any_axis: usize| match any_axis == axis {
+                true => at[any_axis] % side == side - 1,
+                false => at[any_axis] % side == 0,
             };
             if (0..3).all(face) {
                 let mut step = [0; 3];
@@ -515,10 +515,13 @@ impl Network for OcsTorus {
     /// Numbers the two cables between two ranks of a side of 2 ranks: cable 0 is within the cube,
     /// cable 1 wraps around.
     fn cable_number(&self, link: u32) -> Option<u32> {
-        let straight = self.translations.as_ref().filter(|one| !one.is_twisted());
+        let untwisted = self
+            .translations
+            .as_ref()
+            .filter(|translations| !translations.is_twisted());
         let cable = link / (self.wiring.back(0) + 1);
         let (rank, axis) = (cable / 3, cable as usize % 3);
-        straight.filter(|one| one.sides()[axis] == 2)?;
+        untwisted.filter(|translations| translations.sides()[axis] == 2)?;
         Some(self.slice.coordinates(rank)[axis])
     }
 
@@ -529,11 +532,12 @@ impl Network for OcsTorus {
     fn drawing(&self) -> Drawing {
         let links = 0..self.links().len() as u32;
         let leads_around = |&link: &u32| {
-            self.ends(link).is_some_and(|(one, other)| {
-                let [one, other] = [one, other].map(|rank| self.slice.coordinates(rank));
-                one.iter()
-                    .zip(other)
-                    .any(|(one, other)| one.abs_diff(other) > 1)
+            self.ends(link).is_some_and(|(first, second)| {
+                let [first, second] = [first, second].map(|rank| self.slice.coordinates(rank));
+                first
+                    .iter()
+                    .zip(second)
+                    .any(|(first, second)| first.abs_diff(second) > 1)
             })
         };
         Drawing {

@@ -331,15 +331,16 @@ impl Grid {
         if !self.shape.wraps() || self.dimensions.len() == 1 {
             return Vec::new();
         }
-        let first = self.vertex(0);
+        let first_vertex = self.vertex(0);
         let leads_around = |&link: &u32| {
-            let Some((one, other)) = self.ends(link) else {
+            let Some((first_end, second_end)) = self.ends(link) else {
                 return false;
             };
-            one.min(other) >= first
+            first_end.min(second_end) >= first_vertex
                 && self.dimensions.iter().any(|dimension| {
-                    let at = |vertex: u32| (vertex - first) / dimension.stride % dimension.nodes;
-                    at(one).abs_diff(at(other)) > 1
+                    let coordinate =
+                        |vertex: u32| (vertex - first_vertex) / dimension.stride % dimension.nodes;
+                    coordinate(first_end).abs_diff(coordinate(second_end)) > 1
                 })
         };
         (0..self.links().len() as u32)
@@ -495,7 +496,11 @@ impl Network for Grid {
     }
 
     fn drawing(&self) -> Drawing {
-        let sizes: Vec<u32> = self.dimensions.iter().map(|one| one.nodes).collect();
+        let sizes: Vec<u32> = self
+            .dimensions
+            .iter()
+            .map(|dimension| dimension.nodes)
+            .collect();
         let nodes = match (self.shape.wraps(), sizes.len()) {
             (true, 1) => drawing::circle(self.nodes),
             (_, ..=3) => drawing::grid(&sizes),

@@ -300,8 +300,8 @@ impl WssGrid {
     }
 
     /// Returns the plane in which two different ranks share a switch, or `None`.
-    pub fn shared_plane(&self, one: u32, other: u32) -> Option<Plane> {
-        let ((row, column), (other_row, other_column)) = (self.place(one), self.place(other));
+    pub fn shared_plane(&self, first: u32, second: u32) -> Option<Plane> {
+        let ((row, column), (other_row, other_column)) = (self.place(first), self.place(second));
         if row == other_row {
             Some(Plane::Row)
         } else {

@@ -100,18 +100,15 @@ fn messages(schedule: &Schedule, step: usize, ranks: u32) -> Vec<OneMessage> {
         keyed.push(((after, source), transfer as u32));
     }
     keyed.sort_unstable();
-    let one = |together: &[((u32, u32), u32)]| {
-        let (after, source) = together[0].0;
+    let message = |transfers: &[((u32, u32), u32)]| {
+        let (after, source) = transfers[0].0;
         OneMessage {
             source,
             destination: (source + after) % ranks,
-            transfers: together.iter().map(|(_, transfer)| *transfer).collect(),
+            transfers: transfers.iter().map(|(_, transfer)| *transfer).collect(),
         }
     };
-    keyed
-        .chunk_by(|one, other| one.0 == other.0)
-        .map(one)
-        .collect()
+    keyed.chunk_by(|a, b| a.0 == b.0).map(message).collect()
 }
 
 /// Slots of a step.

@@ -81,15 +81,18 @@ fn lights(schedule: &Schedule, step: usize, star: &PassiveStar) -> Vec<OneLight>
     }
     keyed.sort_unstable();
     let mut lights: Vec<(u32, OneLight)> = Vec::new();
-    for together in keyed.chunk_by(|one, other| one.0 == other.0) {
-        let transfers: Vec<usize> = together.iter().map(|(.., transfer)| *transfer).collect();
+    for alike_transfers in keyed.chunk_by(|first, second| first.0 == second.0) {
+        let transfers: Vec<usize> = alike_transfers
+            .iter()
+            .map(|(.., transfer)| *transfer)
+            .collect();
         let destination = |&transfer: &usize| schedule.ends(transfer).1;
         let light = OneLight {
-            source: together[0].0.0,
+            source: alike_transfers[0].0.0,
             destinations: transfers.iter().map(destination).collect(),
             transfers,
         };
-        lights.push((together[0].1, light));
+        lights.push((alike_transfers[0].1, light));
     }
     lights.sort_by_key(|(after, light)| (*after, light.source));
     // The first piece of every source and distance precedes the second piece of any.

@@ -350,9 +350,9 @@ fn greatest_load(plan: &Plan, ring: &WdmRing) -> u32 {
     let mut indices: Vec<usize> = (0..plan.len()).collect();
     indices.sort_unstable_by_key(place);
     let mut greatest = 0;
-    for together in indices.chunk_by(|one, other| place(one) == place(other)) {
-        let direction = WdmLight::from(plan.light[together[0]]).direction;
-        let arcs: Vec<Arc> = together
+    for alike in indices.chunk_by(|first, second| place(first) == place(second)) {
+        let direction = WdmLight::from(plan.light[alike[0]]).direction;
+        let arcs: Vec<Arc> = alike
             .iter()
             .filter_map(|&index| {
                 let transfer = plan.schedule.transfer(index);

@@ -105,7 +105,7 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementE
         });
         let mut transfers: Vec<(u32, u32, usize)> = transfers.collect();
         transfers.sort_unstable();
-        for message in transfers.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+        for message in transfers.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             interrupt::check();
             let (ahead, source, _) = message[0];
             let destination = (source + ahead) % ranks;
@@ -287,7 +287,7 @@ fn colour(grid: &WssGrid, bursts: &[SlottedBurst]) -> FxHashMap<(Plane, u32, u32
     let mut circuits: Vec<(Plane, u32, u32, u32)> = circuits.into_iter().collect();
     circuits.sort_unstable();
     let mut coloured = FxHashMap::default();
-    for of_switch in circuits.chunk_by(|first, second| (first.0, first.1) == (second.0, second.1)) {
+    for of_switch in circuits.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
         let edges = of_switch
             .iter()
             .map(|&(_, _, input, output)| (input, output));
@@ -335,9 +335,9 @@ pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
                     break;
                 }
                 path.push(next as usize);
-                let (one, other) = edges[next as usize];
-                let (one, other) = (one as usize, ports + other as usize);
-                vertex = if vertex == one { other } else { one };
+                let (input, output) = edges[next as usize];
+                let (input, output) = (input as usize, ports + output as usize);
+                vertex = if vertex == input { output } else { input };
                 colour = at_input + at_output - colour;
             }
             let ends = |edge: usize| [edges[edge].0 as usize, ports + edges[edge].1 as usize];

@@ -90,12 +90,13 @@ pub(super) fn read_degraded(
 /// Formats degraded parts such that [`read_degraded`] parses them.
 pub(super) fn print_degraded(degraded: &Degraded, ranks: u32) -> String {
     let links: Vec<(&BrokenLink, &Rate)> = degraded.links.iter().collect();
-    let links =
-        links.chunk_by(|(one, slow), (other, rate)| (one.position, slow) == (other.position, rate));
-    let links = links.map(|both| {
-        let (link, rate) = both[0];
+    let links = links.chunk_by(|(link_before, slow), (next, rate)| {
+        (link_before.position, slow) == (next.position, rate)
+    });
+    let links = links.map(|directions| {
+        let (link, rate) = directions[0];
         let (lower, upper) = (link.position, (link.position + 1) % ranks);
-        match (both.len(), link.direction) {
+        match (directions.len(), link.direction) {
             (1, Direction::Clockwise) => format!("{lower}>{upper}@{rate}"),
             (1, Direction::CounterClockwise) => format!("{upper}>{lower}@{rate}"),
             _ => format!("{lower}-{upper}@{rate}"),
@@ -164,7 +165,7 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
         };
         let position = ends
             .split_once('-')
-            .and_then(|(one, other)| Some((whole_number(one)?, whole_number(other)?)))
+            .and_then(|(first, second)| Some((whole_number(first)?, whole_number(second)?)))
             .ok_or_else(|| {
                 spec.refuse(
                     "broken",
@@ -174,7 +175,7 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
                     ),
                 )
             })
-            .and_then(|(one, other)| position(spec, "broken", ranks, one, other))?;
+            .and_then(|(first, second)| position(spec, "broken", ranks, first, second))?;
         broken.extend(directions.iter().map(|&direction| BrokenLink {
             position,
             direction,
@@ -204,17 +205,23 @@ fn cuts(
 
 /// Returns the position of the links between two neighbours. A ring of two ranks has two positions:
 /// 0-1 and 1-0.
-fn position(spec: &Spec, option: &str, ranks: u32, one: u32, other: u32) -> Result<u32, SpecError> {
-    if one.max(other) >= ranks {
+fn position(
+    spec: &Spec,
+    option: &str,
+    ranks: u32,
+    first: u32,
+    second: u32,
+) -> Result<u32, SpecError> {
+    if first.max(second) >= ranks {
         let problem = format!("ranks are below {ranks}");
         return Err(spec.refuse(option, problem));
     }
-    if ranks > 1 && (one + 1) % ranks == other {
-        Ok(one)
-    } else if ranks > 1 && (other + 1) % ranks == one {
-        Ok(other)
+    if ranks > 1 && (first + 1) % ranks == second {
+        Ok(first)
+    } else if ranks > 1 && (second + 1) % ranks == first {
+        Ok(second)
     } else {
-        Err(spec.refuse(option, format!("{one} and {other} are no neighbours")))
+        Err(spec.refuse(option, format!("{first} and {second} are no neighbours")))
     }
 }
 
@@ -271,12 +278,12 @@ fn channels(
 
 /// Formats broken links such that [`read_broken`] parses them.
 pub(super) fn print_broken(broken: &[BrokenLink], ranks: u32) -> String {
-    let places = broken.chunk_by(|one, other| one.position == other.position);
+    let places = broken.chunk_by(|link, next| link.position == next.position);
     let items: Vec<String> = places
         .map(|place| {
             let position = place[0].position;
             let direction = match place {
-                [one] => one.direction.name(),
+                [link] => link.direction.name(),
                 _ => "",
             };
             format!("{position}-{}{direction}", (position + 1) % ranks)
@@ -288,17 +295,19 @@ pub(super) fn print_broken(broken: &[BrokenLink], ranks: u32) -> String {
 /// Formats dead channels such that [`read_dead`] parses them.
 pub(super) fn print_dead(dead: &[DeadChannel], fibres: u32) -> String {
     let on_all = |wavelength: u32| {
-        let on = dead.iter().filter(|one| one.wavelength == wavelength);
+        let on = dead
+            .iter()
+            .filter(|channel| channel.wavelength == wavelength);
         on.count() as u32 == fibres
     };
     let items: Vec<String> = dead
         .iter()
-        .filter(|one| one.fibre == 0 || !on_all(one.wavelength))
-        .map(|one| {
-            if on_all(one.wavelength) {
-                one.wavelength.to_string()
+        .filter(|channel| channel.fibre == 0 || !on_all(channel.wavelength))
+        .map(|channel| {
+            if on_all(channel.wavelength) {
+                channel.wavelength.to_string()
             } else {
-                format!("{}.{}", one.fibre, one.wavelength)
+                format!("{}.{}", channel.fibre, channel.wavelength)
             }
         })
         .collect();

@@ -34,7 +34,7 @@ pub(super) fn read(spec: &Spec, nodes: u32, failed: &[u32]) -> Result<Vec<u32>, 
 
 /// Formats members such that [`read`] parses them.
 pub(super) fn print(members: &[u32]) -> String {
-    let runs = members.chunk_by(|one, other| one + 1 == *other);
+    let runs = members.chunk_by(|node, next| node + 1 == *next);
     let runs: Vec<(u32, u32)> = runs.map(|run| (run[0], run[run.len() - 1])).collect();
     part::joined(&runs, part::run_text)
 }

@@ -101,7 +101,9 @@ pub(super) fn read_transceivers(spec: &Spec, nodes: u32) -> Result<Vec<Transceiv
 fn transceiver(text: &str, nodes: u32) -> Option<Transceiver> {
     let (node, plane) = text.split_once('.')?;
     let node = whole_number(node).filter(|node| *node < nodes)?;
-    let plane = Plane::BOTH.into_iter().find(|one| one.name() == plane)?;
+    let plane = Plane::BOTH
+        .into_iter()
+        .find(|known| known.name() == plane)?;
     Some(Transceiver { node, plane })
 }
 
