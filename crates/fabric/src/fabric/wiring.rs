@@ -180,14 +180,14 @@ impl Wire {
     }
 }
 
-/// Returns the number of the pair one < other among all pairs of 0..count, in lexicographic order.
+/// Returns the number of the pair low < high among all pairs of 0..count, in lexicographic order.
 pub(crate) fn pair_number(low: u32, high: u32, count: u32) -> u32 {
     let (low, high, count) = (u64::from(low), u64::from(high), u64::from(count));
     // At most MAX_LINKS pairs are ever built.
     (low * (2 * count - low - 1) / 2 + high - low - 1) as u32
 }
 
-/// Returns all pairs one < other of 0..count, in the order of [`pair_number`].
+/// Returns all pairs low < high of 0..count, in the order of [`pair_number`].
 pub(crate) fn pairs(count: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..count).flat_map(move |low| (low + 1..count).map(move |high| (low, high)))
 }

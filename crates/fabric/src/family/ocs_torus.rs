@@ -184,7 +184,7 @@ impl Slice {
         (0..3).map(|axis| self.places(axis)).product()
     }
 
-    /// Returns the number of cubes of the slice and spares.
+    /// Returns the number of cubes of the slice, plus spares.
     fn all_cubes(&self) -> u64 {
         u64::from(self.cubes_in_use()) + u64::from(self.spares)
     }

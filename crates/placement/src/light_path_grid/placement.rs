@@ -139,8 +139,8 @@ impl PathPorts {
         )
     }
 
-    /// Sets up the lightpaths that a slot needs. Existing lightpaths are renewed first, so that
-    /// none of them is replaced.
+    /// Sets up the lightpaths that a slot needs. Existing lightpaths are marked as used first, so
+    /// that none of them is replaced.
     fn enter(&mut self, slot: u32, pairs: &[(u32, u32)]) {
         for &(one, other) in pairs {
             interrupt::check();
