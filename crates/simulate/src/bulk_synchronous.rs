@@ -1,24 +1,30 @@
-//! Steps one after the other on an electrical fabric, each as long as its most loaded links need.
+//! Bulk-synchronous simulator: steps run one after the other on an electrical fabric, each as long
+//! as its most loaded links need.
 //!
-//! **Model.** All messages of a step begin when the last of the step before has ended. A message ends after
+//! **Model.** All messages of a step start when the last message of the previous step has ended.
+//! The duration of a message is
 //!
-//! latency of its route + max over the links of its route of (bytes of all messages of the step on the link / rate),
+//! latency of its route + max over the links of its route of (bytes of all messages of the step on
+//! the link / rate),
 //!
-//! and the step with its last message. The setting `step_overhead` is a time that passes in each step before its
-//! messages begin: a barrier, the launch of a kernel. On a link whose flows do not share it only the message's own bytes
-//! count. These are the alpha and beta of Hockney with the loads of links, as the cost of a schedule in SCCL and in
-//! studies of topologies; no rates are solved for, so that a step costs a look at each of its routes.
+//! and a step ends with its last message. The setting `step_overhead` is a time that passes in each
+//! step before its messages start, such as a barrier or the launch of a kernel. On a link that
+//! flows do not share, only the message's own bytes count. These are alpha and beta of Hockney's
+//! model with the loads of links, as in the cost of a schedule in SCCL and in studies of
+//! topologies. No rates are solved for, so a step costs one visit to each of its routes.
 //!
-//! **What the time means.** Let D(l) be the bytes on link l in a step over its rate, and D the largest D(l) on the route
-//! of a message. At the constant rate bytes / D each message ends as above, and the rates on a link sum up to no more
-//! than its own: the sum of bytes / D is at most the sum of bytes / D(l), which is the rate of l. So the network can
-//! carry the step out in that time, and every lower bound on plans holds here, too.
+//! **The time is achievable.** Let D(l) be the bytes of a step on link l divided by its rate, and D
+//! the largest D(l) on the route of a message. At the constant rate bytes / D each message ends as
+//! stated above, and the rates on a link l sum up to at most the link's rate: the sum of bytes / D
+//! is at most the sum of bytes / D(l), which is the rate of l. The network can therefore carry out
+//! the step in that time, and every lower bound on plans is a lower bound here, too.
 //!
-//! **Beside `fluid` under the start rule `step`**, which divides rates max-min fairly at each instant: its step takes at
-//! least D(l) after the least latency of the messages on l, whichever l. Where all messages of a step have the same
-//! latency a step here is therefore never longer than there; otherwise it is longer by no more than the difference
-//! between the largest and the least latency. Where no two messages of a step share a link both are equal, whatever the
-//! latencies.
+//! **Comparison with `fluid` under the start rule `step`**, which divides rates max-min fairly at
+//! each instant: its step takes at least D(l) plus the least latency of the messages on l, for
+//! every l. If all messages of a step have the same latency, a step of this simulator is never
+//! longer than a step of `fluid`; otherwise it is longer by at most the difference between the
+//! largest and the least latency. If no two messages of a step share a link, both times are equal
+//! for all latencies.
 
 use super::{SimulationError, admit_routes, link_shares, needed_network};
 use crate::outcome::{
@@ -32,10 +38,11 @@ use opticoll_plan::plan::routes::OF_FABRIC;
 use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_plan::schedule::Action;
 
-/// Times a plan step by step; `overhead` passes in each step before its messages begin.
+/// Times a plan step by step; `overhead` passes in each step before its messages start.
 ///
 /// # Errors
-/// A fabric of light, transfers that leave the fabric, or a time beyond 64 bits.
+/// A fabric with circuits instead of links, transfers that leave the fabric, or a time that exceeds
+/// 64 bits.
 pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, SimulationError> {
     let network = needed_network(&plan.fabric, "bulk_synchronous")?;
     admit_routes(plan, network)?;
@@ -113,19 +120,19 @@ pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, Sim
     Ok(outcome)
 }
 
-/// Transfers of a step with the same ends, action and route.
+/// Transfers of a step with the same source, destination, action and route.
 struct StepMessage {
     source: u32,
     destination: u32,
     action: Action,
-    /// The route that the plan names for it.
+    /// Route that the plan names, or [`OF_FABRIC`].
     route: u32,
-    /// The first of them.
+    /// First transfer of the message.
     transfer: usize,
     bytes: u64,
 }
 
-/// The messages of a step, in order of their ends.
+/// Returns the messages of a step, sorted by source, destination, action and route.
 fn messages(
     plan: &Plan,
     step: usize,
@@ -137,41 +144,41 @@ fn messages(
     let chunks = u64::from(collective.chunks());
     let transfers = schedule.columns(step).transfers();
     let mut parts = Vec::with_capacity(transfers.len());
-    for (transfer, one) in schedule.step(step).zip(transfers) {
-        if one.source.max(one.destination) >= ranks || one.source == one.destination {
+    for (transfer, part) in schedule.step(step).zip(transfers) {
+        if part.source.max(part.destination) >= ranks || part.source == part.destination {
             let problem = "it does not lead from one rank of the fabric to another";
             return Err(SimulationError::Transfer { transfer, problem });
         }
-        if u64::from(one.chunk) + u64::from(one.count) > chunks {
+        if u64::from(part.chunk) + u64::from(part.count) > chunks {
             return Err(super::no_chunks(transfer));
         }
         parts.push(StepMessage {
-            source: one.source,
-            destination: one.destination,
-            action: one.action,
+            source: part.source,
+            destination: part.destination,
+            action: part.action,
             route: plan.routes.number(transfer),
             transfer,
-            bytes: collective.range_bytes(size, one.chunk, one.count)?.get(),
+            bytes: collective.range_bytes(size, part.chunk, part.count)?.get(),
         });
     }
-    let ends = |one: &StepMessage| (one.source, one.destination, one.action, one.route);
-    parts.sort_by_key(ends);
-    let mut whole: Vec<StepMessage> = Vec::with_capacity(parts.len());
+    let key = |part: &StepMessage| (part.source, part.destination, part.action, part.route);
+    parts.sort_by_key(key);
+    let mut messages: Vec<StepMessage> = Vec::with_capacity(parts.len());
     for part in parts {
-        match whole.last_mut().filter(|last| ends(last) == ends(&part)) {
+        match messages.last_mut().filter(|last| key(last) == key(&part)) {
             Some(message) => message.bytes = sum("a message", message.bytes, part.bytes)?,
-            None => whole.push(part),
+            None => messages.push(part),
         }
     }
-    Ok(whole)
+    Ok(messages)
 }
 
-/// What the messages of a step put on links.
+/// Bytes that the messages of a step put on links.
 struct StepLoads<'a> {
     network: &'a dyn Network,
     routes: &'a NamedRoutes,
     bytes: Vec<u64>,
-    /// The links with a load, in the order in which they got it.
+    /// Links with a load, in the order in which they got it.
     loaded: Vec<u32>,
     route: Vec<u32>,
 }
@@ -187,7 +194,7 @@ impl StepLoads<'_> {
         }
     }
 
-    /// Adds up the loads of a step, for the step and for the whole.
+    /// Adds the bytes of a step's messages to the loads of the step and to the columns of the run.
     fn put(&mut self, messages: &[StepMessage], links: &mut LinkColumns) -> Result<(), UnitError> {
         for message in messages.iter().filter(|one| one.bytes > 0) {
             self.follow(message);
@@ -200,17 +207,18 @@ impl StepLoads<'_> {
             }
         }
         for &link in &self.loaded {
-            let place = link as usize;
-            let load = self.bytes[place];
-            let rate = self.network.links()[place].rate;
-            links.bytes[place] = sum("a link", links.bytes[place], load)?;
+            let index = link as usize;
+            let load = self.bytes[index];
+            let rate = self.network.links()[index].rate;
+            links.bytes[index] = sum("a link", links.bytes[index], load)?;
             let busy = rate.transmission(Bytes::new(load))?;
-            links.busy[place] = links.busy[place].plus(busy)?;
+            links.busy[index] = links.busy[index].plus(busy)?;
         }
         Ok(())
     }
 
-    /// How long a message takes, and the first link that it waits for longest.
+    /// Returns the duration of a message and the first link with the longest transmission time on
+    /// its route.
     fn duration(&mut self, message: &StepMessage) -> Result<(Time, Option<u32>), UnitError> {
         self.follow(message);
         let (mut latency, mut longest, mut slowest) = (Time::ZERO, Time::ZERO, None);
@@ -251,7 +259,7 @@ impl StepLoads<'_> {
     }
 }
 
-/// Counts a message at both of its ends.
+/// Counts a message at its source and its destination.
 fn count(ranks: &mut RankColumns, message: &StepMessage, end: Time) -> Result<(), UnitError> {
     for (rank, column) in [
         (message.source, &mut ranks.sent),

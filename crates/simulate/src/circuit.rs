@@ -1,25 +1,27 @@
-//! The plan as it stands, slot by slot.
+//! Circuit simulator, which times a plan as it stands, slot by slot.
 //!
-//! With barriers, slot s starts when slot s - 1 has ended, and takes as long as its longest message with
-//! what the policy charges before and after it (`charge`). How long a message takes once its circuit is
-//! there, and which transfers are one message, the fabric says ([`Circuits`]).
+//! With barriers, slot s starts when slot s - 1 has ended, and takes as long as its longest message
+//! plus the charges of the policy before and after the slot (`charge`). The fabric ([`Circuits`])
+//! defines the duration of a message on a circuit that is set up, and which transfers form a
+//! message.
 //!
-//! Without barriers (`per_port`, `planes`): see `asynchronous`. Plans through their symmetry: `folded`, `pipelined`.
+//! Without barriers (`per_port`, `planes`): see `asynchronous`. Plans with symmetries: see
+//! `rotation_symmetric` and `pipelined`.
 
 mod asynchronous;
-mod beside;
+mod availability;
 mod block;
 mod chains;
 mod charge;
-mod folded;
+mod configuration;
 mod groups;
-mod held;
 mod ledger;
 mod messages;
-mod pieces;
+mod piece_runs;
 mod pipelined;
 mod planes;
-mod settings;
+mod rotation_symmetric;
+mod side_network;
 mod slots;
 mod trees;
 
@@ -27,27 +29,30 @@ use super::{Paths, Policy, SimulationError};
 use crate::outcome::{Critical, Outcome, SlotColumns, Tuned};
 use crate::table::Details;
 use charge::Charging;
+use configuration::Configuration;
 use ledger::LineLedger;
 use messages::{Sizes, SlotMessages};
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::circuits::{Capacity, Charge, Circuits, Lines};
 use opticoll_plan::plan::Plan;
-use settings::Settings;
 use slots::SlotHops;
 
-/// The time that a plan takes under a policy, with columns per slot, link and rank.
+/// Times a plan under a policy and returns columns per slot, link and rank.
 ///
 /// # Errors
-/// A transfer outside the fabric, a policy that does not fit the fabric, or a time beyond 64 bits.
+/// A transfer that does not fit the fabric, a policy that the fabric does not support, or a time
+/// that exceeds 64 bits.
 pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, SimulationError> {
     simulate_with(plan, size, policy, Paths::default())
 }
 
-/// The same, with circuits that stay up between groups of slots as `paths` says.
+/// Times a plan as [`simulate`] does; `paths` is the rule by which circuits are torn down after a
+/// group of slots.
 ///
 /// # Errors
-/// Those of [`simulate`], and paths that stay up under a policy that has none.
+/// The errors of [`simulate`], and a rule other than `released` under a policy without groups of
+/// slots.
 pub fn simulate_with(
     plan: &Plan,
     size: Bytes,
@@ -57,10 +62,11 @@ pub fn simulate_with(
     simulate_within(plan, size, policy, paths, None)
 }
 
-/// The same, given up past a limit.
+/// Times a plan as [`simulate_with`] does, and stops at a time limit.
 ///
 /// # Errors
-/// Those of [`simulate_with`], and [`SimulationError::Stopped`].
+/// The errors of [`simulate_with`], and [`SimulationError::Stopped`] if the plan takes longer than
+/// the limit.
 pub fn simulate_within(
     plan: &Plan,
     size: Bytes,
@@ -71,8 +77,8 @@ pub fn simulate_within(
     let circuits = super::needed_circuits(&plan.fabric, "circuit")?;
     let refused = |reason| SimulationError::policy("circuit", policy, reason);
     let charge = circuits.charge(policy.name()).map_err(refused)?;
-    let keeps = circuits.keeps_paths() && charge == (Charge::Groups { each_slot: false });
-    if paths != Paths::Released && !keeps {
+    let can_keep = circuits.keeps_paths() && charge == (Charge::Groups { each_slot: false });
+    if paths != Paths::Released && !can_keep {
         return Err(refused(
             "no path stays up under it for later; leave the setting paths out",
         ));
@@ -80,17 +86,17 @@ pub fn simulate_within(
     let run = PlanRun {
         period: plan.fabric.ranks(),
         copies: 1,
-        sizes: Sizes::Own,
+        sizes: Sizes::Exact,
         size,
         charge,
         paths,
         limit,
     };
-    // Copies of a transfer take as long as it does only where all circuits are alike.
+    // All copies of a transfer take the same time only if no circuit is degraded.
     let written_out = circuits.is_degraded().then(|| plan.written_out());
     let plan = written_out.as_deref().unwrap_or(plan);
     let outcome = if plan.repetition.is_folded() {
-        folded::simulate(plan, circuits, run)?
+        rotation_symmetric::simulate(plan, circuits, run)?
     } else if plan.repetition.is_pipelined() {
         pipelined::simulate(plan, circuits, run)?
     } else {
@@ -102,13 +108,13 @@ pub fn simulate_within(
     })
 }
 
-/// How the transfers of a plan are carried out.
+/// Parameters of a simulation of a plan.
 #[derive(Clone, Copy)]
 struct PlanRun {
-    /// Only the transfers that leave so many ranks are given, where the others are their copies (see
-    /// `folded`).
+    /// Number of ranks whose transfers are given. If it is below the number of ranks, the transfers
+    /// of the other ranks are copies (see `rotation_symmetric`).
     period: u32,
-    /// Of each transfer given.
+    /// Number of copies of each given transfer.
     copies: u64,
     sizes: Sizes,
     size: Bytes,
@@ -120,13 +126,13 @@ struct PlanRun {
 impl PlanRun {
     fn simulate(self, plan: &Plan, circuits: &dyn Circuits) -> Result<Outcome, SimulationError> {
         super::admit(plan)?;
-        let slots = SlotHops::of(plan);
+        let slots = SlotHops::new(plan);
         let mut messages = SlotMessages::new(plan, circuits, self.size, self.sizes);
         let lines = circuits.lines();
         let mut ledger = LineLedger::new(lines, plan.fabric.ranks());
         let timing = match self.charge {
             charge @ (Charge::ChangedPort | Charge::ChangedPlane) => {
-                messages.go_one_by_one();
+                messages.send_one_by_one();
                 let ports = asynchronous::PortRun {
                     charge,
                     period: self.period,
@@ -192,26 +198,26 @@ impl PlanRun {
         for slot in 0..plan.slots() {
             interrupt::check();
             let start = now;
-            let before = charging.before(slot)?;
+            let before = charging.charge_before(slot)?;
             let sending = start.plus(before)?;
-            let (mut longest, mut most, mut circuits) = (None, Time::ZERO, 0);
-            let block = messages.of(slots.of_slot(slot))?;
-            charging.look_at(block);
+            let (mut longest, mut max_charge, mut circuits) = (None, Time::ZERO, 0);
+            let block = messages.block(slots.hops(slot))?;
+            charging.load_block(block);
             for (place, hop, message, circuit) in block.iter() {
-                let charged = charging.of(place, slot);
+                let charged = charging.message_charge(place, slot);
                 let taken = circuit.delay.plus(message.sending)?;
                 let end = sending.plus(charged)?.plus(taken)?;
                 let leads = message.leader == place;
                 ledger.enter(hop, message, circuit, leads, end)?;
-                most = most.max(charged);
+                max_charge = max_charge.max(charged);
                 circuits += u64::from(leads);
                 if longest.is_none_or(|(latest, _)| end > latest) {
                     longest = Some((end, message.transfer as usize));
                 }
             }
-            let after = charging.after(slot);
+            let after = charging.charge_after(slot);
             now = longest.map_or(sending, |(end, _)| end).plus(after)?;
-            give_up_past(self.limit, now)?;
+            check_limit(self.limit, now)?;
             critical_path.extend(longest.map(|(_, transfer)| Critical {
                 transfer,
                 start,
@@ -221,7 +227,7 @@ impl PlanRun {
             columns.end.push(now);
             columns
                 .reconfiguration
-                .push(before.plus(most)?.plus(after)?);
+                .push(before.plus(max_charge)?.plus(after)?);
             columns.lightpaths.push(circuits);
         }
         Ok(Timing {
@@ -232,8 +238,8 @@ impl PlanRun {
     }
 }
 
-/// Stops a simulation that takes longer than its limit.
-fn give_up_past(limit: Option<Time>, now: Time) -> Result<(), SimulationError> {
+/// Returns an error if the current time exceeds the limit.
+fn check_limit(limit: Option<Time>, now: Time) -> Result<(), SimulationError> {
     match limit.filter(|limit| now > *limit) {
         Some(limit) => {
             let problem = format!("the plan takes longer than {limit}");
@@ -243,35 +249,37 @@ fn give_up_past(limit: Option<Time>, now: Time) -> Result<(), SimulationError> {
     }
 }
 
-/// What the engines hand back.
+/// Results of both engines, with and without barriers.
 struct Timing {
     slots: SlotColumns,
     critical_path: Vec<Critical>,
     reconfigurations: u64,
 }
 
-/// How many distinct circuit settings the plan goes through: slots that use only circuits of the
-/// setting in force do not count as a new one, nor does a setting that was there before.
+/// Returns the number of distinct configurations of circuits that the plan uses. A slot that uses a
+/// subset of the current circuits adds no configuration, and a configuration that occurs twice
+/// counts once.
 pub fn configurations(plan: &Plan) -> u64 {
     if !plan.has_light() {
         return 0;
     }
-    let slots = SlotHops::of(plan);
-    let mut settings = Settings::new(plan, plan.repetition.is_folded());
+    let slots = SlotHops::new(plan);
+    let mut configuration = Configuration::new(plan, plan.repetition.is_folded());
     let mut seen = rustc_hash::FxHashSet::default();
     for slot in 0..plan.slots() {
         interrupt::check();
-        let before = settings.fingerprint();
-        if settings.enter(slots.of_slot(slot)) {
+        let before = configuration.fingerprint();
+        if configuration.enter(slots.hops(slot)) {
             seen.extend(before);
         }
     }
-    seen.extend(settings.fingerprint());
+    seen.extend(configuration.fingerprint());
     seen.len() as u64
 }
 
-/// The share of link-wavelength-slots in use: the lines of all circuits, over all lines times channels
-/// times slots; 0 where use is measured against time, and where a circuit does not exist.
+/// Returns the share of link-wavelength-slots in use: the number of lines of all circuits, divided
+/// by lines times channels times slots. Returns 0 on a fabric whose utilisation is measured against
+/// time, and for a plan with a circuit that does not exist.
 pub fn utilisation(plan: &Plan) -> f64 {
     let Some(circuits) = plan.fabric.circuits() else {
         return 0.0;
@@ -279,11 +287,11 @@ pub fn utilisation(plan: &Plan) -> f64 {
     if circuits.lines().capacity == Capacity::Time {
         return 0.0;
     }
-    let mut messages = SlotMessages::new(plan, circuits, Bytes::new(0), Sizes::Own);
-    let slots = SlotHops::of(plan);
+    let mut messages = SlotMessages::new(plan, circuits, Bytes::new(0), Sizes::Exact);
+    let slots = SlotHops::new(plan);
     let mut occupied = 0;
     for slot in 0..plan.slots() {
-        let Ok(block) = messages.of(slots.of_slot(slot)) else {
+        let Ok(block) = messages.block(slots.hops(slot)) else {
             return 0.0;
         };
         let leaders = block.iter().filter(|row| row.2.leader == row.0);
@@ -297,7 +305,8 @@ pub fn utilisation(plan: &Plan) -> f64 {
     )
 }
 
-/// The share of the channels of all lines in all slots that are in use.
+/// Returns the share of the channels of all lines in all slots that are in use; 0 if the capacity
+/// is measured in time.
 fn share(lines: Lines, occupied: u64, slots: u32) -> f64 {
     let Capacity::Slots(channels) = lines.capacity else {
         return 0.0;

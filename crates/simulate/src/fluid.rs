@@ -115,7 +115,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use super::{PolicyRecord, SimulationError, named};
+use super::{PolicyRecord, SimulationError, find_by_name};
 use crate::outcome::{ChangedSetting, FluidOutcome};
 use opticoll_base::units::{Bytes, Rate, Time, UnitError};
 use opticoll_fabric::network::Network;
@@ -292,7 +292,7 @@ impl FromStr for StartRule {
 
     fn from_str(name: &str) -> Result<StartRule, SimulationError> {
         let known = START_RULES.iter().map(|one| (one.name, one.policy));
-        named("start rule", name, known)
+        find_by_name("start rule", name, known)
     }
 }
 
@@ -315,7 +315,7 @@ impl FromStr for Weights {
             ("equal", Weights::Equal),
             ("inverse_latency", Weights::InverseLatency),
         ];
-        named("weights", name, known.into_iter())
+        find_by_name("weights", name, known.into_iter())
     }
 }
 

@@ -1,9 +1,11 @@
-//! How long a plan takes: simulators and the policies under which reconfiguration is charged.
+//! Simulators, which compute the time of a plan, and the policies under which they charge
+//! reconfiguration.
 //!
-//! On a ring of wavelengths one cost model holds for all of them. A lightpath of `hops` links takes
-//! `conversion + propagation * hops + bytes / rate` (flit by flit: [`opticoll_fabric::fabric::transmission`]); a slot
-//! takes as long as its longest lightpath, after the reconfiguration that the [`Policy`] charges. A simulator never changes a plan and
-//! never verifies one.
+//! On a ring of wavelengths all simulators use the same cost model. A lightpath of `hops` links
+//! takes `conversion + propagation * hops + bytes / rate` (in whole flits, see
+//! [`opticoll_fabric::fabric::transmission`]). A slot takes as long as its longest lightpath, after
+//! the reconfiguration that the [`Policy`] charges. A simulator neither changes nor verifies a
+//! plan.
 #![forbid(unsafe_code)]
 
 pub mod background;
@@ -43,57 +45,57 @@ use packet::PacketError;
 pub use setting::SettingRecord;
 pub use simulators::{SIMULATORS, default_simulator, run, run_watched, simulate};
 
-/// Why a simulation was refused or broken off.
+/// Reason why a simulator refused a simulation or broke it off.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SimulationError {
     /// No simulator or policy has this name.
     #[error("unknown {what} `{}`{hint}", shown(name))]
     Unknown {
-        /// `simulator`, `policy` or what else has names.
+        /// Kind of the name, such as `simulator` or `policy`.
         what: &'static str,
         /// The name as given.
         name: String,
-        /// The nearest known name, or all of them.
+        /// Suggestion of the nearest known name, or a list of all names.
         hint: String,
     },
-    /// The simulator is for other fabrics.
+    /// The simulator does not run on fabrics of this family.
     #[error("the {simulator} simulator cannot run on {family}: {hint}")]
     Fabric {
         /// The simulator.
         simulator: &'static str,
         /// The family of the fabric.
         family: &'static str,
-        /// Why, and what would do.
+        /// Reason, and the simulator to use instead.
         hint: &'static str,
     },
-    /// A setting that the simulator does not know, or whose value does not fit.
+    /// The simulator does not know a setting, or its value does not fit.
     #[error("{problem}")]
     Setting {
         /// The setting.
         setting: &'static str,
-        /// What is wrong, and what would do.
+        /// Problem with the setting, and how to mend it.
         problem: String,
     },
-    /// A transfer that no fabric carries: the plan was not verified.
+    /// A transfer that the fabric cannot carry, so the plan cannot have been verified.
     #[error("transfer {transfer} cannot be simulated: {problem}; verify the plan first")]
     Transfer {
         /// The transfer's index in the plan.
         transfer: usize,
-        /// What is wrong with it.
+        /// Problem with the transfer.
         problem: &'static str,
     },
     /// A simulator cannot time this plan or traffic.
     #[error("{problem}")]
     Refused {
-        /// Which problem of which simulator, in one word.
+        /// Kind of problem, in one word.
         code: &'static str,
-        /// What is wrong, and what would do.
+        /// Problem, and how to mend it.
         problem: String,
     },
-    /// The run was given up or broken off.
+    /// The run reached its time limit or was interrupted.
     #[error("{0}")]
     Stopped(String),
-    /// A time left 64 bits.
+    /// A time that does not fit into 64 bits of picoseconds.
     #[error(transparent)]
     Unit(#[from] UnitError),
 }
@@ -137,7 +139,7 @@ impl From<BurstError> for SimulationError {
 }
 
 impl SimulationError {
-    /// A problem of a simulator in words.
+    /// Returns the error of a simulator that refuses a plan or traffic because of `problem`.
     pub fn refused(code: &'static str, problem: impl std::fmt::Display) -> SimulationError {
         SimulationError::Refused {
             code,
@@ -145,7 +147,7 @@ impl SimulationError {
         }
     }
 
-    /// A value of a setting that does not fit.
+    /// Returns the error that the value of a setting does not fit.
     pub fn value(setting: &'static str, problem: impl std::fmt::Display) -> SimulationError {
         SimulationError::Setting {
             setting,
@@ -153,7 +155,7 @@ impl SimulationError {
         }
     }
 
-    /// A policy that does not fit the simulator; the reason says what would do.
+    /// Returns the error that a policy does not fit the simulator; `reason` names policies that do.
     pub fn policy(simulator: &str, policy: Policy, reason: &str) -> SimulationError {
         SimulationError::Setting {
             setting: "policy",
@@ -164,18 +166,19 @@ impl SimulationError {
         }
     }
 
-    /// A setting that the simulator does not know; `of` says what does.
+    /// Returns the error that the simulator does not know a setting; `of` names the simulators or
+    /// things that know the setting.
     pub fn foreign(simulator: &str, setting: &'static str, of: &str) -> SimulationError {
         SimulationError::Setting {
             setting,
             problem: format!(
-                "the {simulator} simulator does not know the setting `{setting}`, which is one of {of}; \
-                 leave the {setting} out"
+                "the {simulator} simulator does not know the setting `{setting}`, which is one of \
+                 {of}; leave the {setting} out"
             ),
         }
     }
 
-    /// The setting at fault, where it is one.
+    /// Returns the name of the setting that caused the error, or `None` if no setting did.
     pub fn setting(&self) -> Option<&'static str> {
         match self {
             SimulationError::Setting { setting, .. } => Some(setting),
@@ -186,38 +189,42 @@ impl SimulationError {
     }
 }
 
-/// When reconfiguration is charged. Comparisons are only made inside one policy.
+/// Rule by which reconfiguration is charged. Times are comparable only under the same policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// At every slot, as the OpTree and WRHT papers do.
+    /// Every slot is charged, as in the OpTree and WRHT papers.
     EveryStep,
-    /// At a slot that needs a circuit which the setting in force does not have; the slot's
-    /// circuits are then the setting in force. A slot that uses only some of them is free.
+    /// A slot is charged if it needs a circuit that is missing in the current configuration. The
+    /// slot's circuits then become the current configuration. A slot that uses a subset of the
+    /// current circuits is free.
     OnChange,
-    /// Only ports whose circuit changes wait; everything else goes on, without barriers.
+    /// Only ports whose circuit changes wait; other ports continue, and slots have no barriers.
     PerPort,
-    /// Never: static circuits.
+    /// No slot is charged: the circuits are static.
     Free,
-    /// On grids of tunable circuits: the slow switches once for a task, lasers flow by flow, where
-    /// their circuit changes.
+    /// Grids of tunable circuits: the slow switches are set once for a task, and a laser is
+    /// tuned whenever the circuit of a flow changes.
     TwoTier,
-    /// On grids of lightpaths: for each group of slots whose paths the ports hold at once.
+    /// Grids of lightpaths: each group of slots whose lightpaths fit the ports at the same time
+    /// is charged once.
     EstablishRelease,
-    /// On circuit switches: for each group of slots whose circuits the ports hold at once, nothing being sent meanwhile.
+    /// Circuit switches: each group of slots whose circuits fit the ports at the same time is
+    /// charged once, and nothing is sent during a reconfiguration.
     AllStop,
-    /// On circuit switches side by side: the same for each, while the others go on.
+    /// Parallel circuit switches: as `AllStop` for each switch, while the other switches
+    /// continue to send.
     Planes,
 }
 
-/// The declaration of a policy, or of a start rule.
+/// Declaration of a policy or of a start rule.
 pub struct PolicyRecord<P> {
-    /// As typed.
+    /// Name, as typed by users.
     pub name: &'static str,
-    /// One sentence.
+    /// Summary in one sentence.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// Source of the policy.
     pub citation: &'static str,
-    /// What it stands for.
+    /// Value that the name stands for.
     pub policy: P,
 }
 
@@ -231,13 +238,15 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
     },
     PolicyRecord {
         name: "on_change",
-        summary: "Reconfiguration is charged once for each run of slots whose circuits fit side by side",
+        summary: "Reconfiguration is charged once for each run of slots whose circuits fit side \
+                  by side",
         citation: "opticoll",
         policy: Policy::OnChange,
     },
     PolicyRecord {
         name: "per_port",
-        summary: "Reconfiguration is charged to ports whose circuit changes; no barriers between slots",
+        summary: "Reconfiguration is charged to ports whose circuit changes; no barriers between \
+                  slots",
         citation: "opticoll",
         policy: Policy::PerPort,
     },
@@ -249,22 +258,24 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
     },
     PolicyRecord {
         name: "two_tier",
-        summary: "Slow switches are set once for a task; a laser is tuned if a flow needs another circuit",
+        summary: "Slow switches are set once for a task; a laser is tuned if a flow needs \
+                  another circuit",
         citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable \
                    Optical Network, OFC 2024",
         policy: Policy::TwoTier,
     },
     PolicyRecord {
         name: "establish_release",
-        summary: "Lightpaths are set up, used and torn down, for as many partners at a time as a rank has ports",
-        citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS \
-                   Grid",
+        summary: "Lightpaths are set up, used and torn down, for as many partners at a time as \
+                  a rank has ports",
+        citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over \
+                   OBS Grid",
         policy: Policy::EstablishRelease,
     },
     PolicyRecord {
         name: "all_stop",
-        summary: "The whole switch is dark while its setting changes: once for each run of slots in which no port changes \
-                  its circuit",
+        summary: "The whole switch is dark while its setting changes: once for each run of slots \
+                  in which no port changes its circuit",
         citation: "Wang et al., Your Data Center Switch is Trying Too Hard, SOSR 2016; opticoll",
         policy: Policy::AllStop,
     },
@@ -276,8 +287,8 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
     },
 ];
 
-/// What a name of something stands for.
-fn named<V>(
+/// Returns the value that `name` stands for in a table of names and values.
+fn find_by_name<V>(
     what: &'static str,
     name: &str,
     mut known: impl Iterator<Item = (&'static str, V)> + Clone,
@@ -294,7 +305,7 @@ fn named<V>(
 }
 
 impl Policy {
-    /// All policies on rings of wavelengths.
+    /// Policies on rings of wavelengths.
     pub const ALL: [Policy; 4] = [
         Policy::EveryStep,
         Policy::OnChange,
@@ -302,7 +313,7 @@ impl Policy {
         Policy::Free,
     ];
 
-    /// The name as typed.
+    /// Returns the policy's name, as typed by users.
     pub fn name(self) -> &'static str {
         POLICIES[self as usize].name
     }
@@ -312,15 +323,15 @@ impl FromStr for Policy {
     type Err = SimulationError;
 
     fn from_str(name: &str) -> Result<Policy, SimulationError> {
-        let known = POLICIES.iter().map(|one| (one.name, one.policy));
-        named("policy", name, known)
+        let known = POLICIES.iter().map(|record| (record.name, record.policy));
+        find_by_name("policy", name, known)
     }
 }
 
-/// The length at first of the bins of a time-line of packets.
+/// Initial length of the bins of a time-line of packets; longer runs double the length.
 pub const TIMELINE_BIN: Time = Time::from_ps(10_000);
 
-/// The policy that is used on a fabric with circuits where none is named.
+/// Returns the default policy of the fabric: the first that its circuits declare, or `every_step`.
 pub fn default_policy(fabric: &Fabric) -> Policy {
     let policies = fabric
         .circuits()
@@ -329,10 +340,10 @@ pub fn default_policy(fabric: &Fabric) -> Policy {
     first.unwrap_or(Policy::EveryStep)
 }
 
-/// The options of flows, with the traffic beside the plan.
+/// Returns the options of the flow simulator, including the flows of the background traffic.
 ///
 /// # Errors
-/// Traffic that the fabric cannot have.
+/// Background traffic that does not fit the fabric.
 pub fn fluid_options(
     fabric: &Fabric,
     method: &Method,
@@ -345,23 +356,24 @@ pub fn fluid_options(
     Ok(options)
 }
 
-/// The settings of packets, with the traffic beside the plan.
+/// Returns the settings of the packet simulator, including the background traffic.
 ///
 /// # Errors
-/// Traffic that the fabric or the simulator cannot have.
+/// Background traffic that the fabric or the simulator does not support.
 pub fn packet_settings(
     fabric: &Fabric,
     method: &Method,
 ) -> Result<packet::PacketSettings, SimulationError> {
     let mut settings = method.packet.clone();
     for traffic in &method.background {
-        let beside = traffic.packets(fabric, packet::Draws::Background)?;
-        settings.background.push(beside);
+        let background = traffic.packets(fabric, packet::Draws::Background)?;
+        settings.background.push(background);
     }
     Ok(settings)
 }
 
-/// The machine of a family that a simulator needs.
+/// Returns the machine of type `M` that a simulator requires, or an error with a hint if the fabric
+/// is another machine.
 fn needed<'a, M: Named>(
     fabric: &'a Fabric,
     simulator: &'static str,
@@ -376,7 +388,7 @@ fn needed<'a, M: Named>(
     })
 }
 
-/// The circuits that a simulator needs.
+/// Returns the fabric's circuits, or the error that the simulator requires circuits.
 fn needed_circuits<'a>(
     fabric: &'a Fabric,
     simulator: &'static str,
@@ -388,7 +400,8 @@ fn needed_circuits<'a>(
     })
 }
 
-/// Refuses slots that do not exist and relays out of order, so that engines may go through slots freely.
+/// Checks that all slots exist and that relays are in order, so that engines can index by slot
+/// without checks.
 fn admit(plan: &Plan) -> Result<(), SimulationError> {
     let refused = |transfer: usize, problem| Err(SimulationError::Transfer { transfer, problem });
     let slots = plan.slots();
@@ -423,7 +436,8 @@ fn admit(plan: &Plan) -> Result<(), SimulationError> {
     Ok(())
 }
 
-/// Refuses routes over links that do not exist; whether they lead anywhere is the verifier's business.
+/// Checks that the links of all routes exist. Whether a route connects its ranks is left to the
+/// verifier.
 fn admit_routes(plan: &Plan, network: &dyn Network) -> Result<(), SimulationError> {
     let count = network.links().len() as u32;
     let outside = (0..plan.routes.len() as u32)
@@ -438,7 +452,7 @@ fn admit_routes(plan: &Plan, network: &dyn Network) -> Result<(), SimulationErro
     })
 }
 
-/// The error that a transfer carries chunks which its collective does not have.
+/// Returns the error that a transfer carries chunks which its collective does not have.
 #[cold]
 fn no_chunks(transfer: usize) -> SimulationError {
     SimulationError::Transfer {
@@ -447,15 +461,15 @@ fn no_chunks(transfer: usize) -> SimulationError {
     }
 }
 
-/// Appends the circuits of hops, which refuses those that do not exist; `transfer_of` says what a hop is part
-/// of.
+/// Appends the circuit of each hop to `measured`, or returns the error that a hop has no circuit.
+/// `transfer_of` returns the transfer of the hop with an index.
 fn measure(
     circuits: &dyn Circuits,
     hops: &[Hop],
-    of_hops: &mut Vec<Circuit>,
+    measured: &mut Vec<Circuit>,
     transfer_of: impl Fn(usize) -> u32,
 ) -> Result<(), SimulationError> {
-    match circuits.measure(hops, of_hops) {
+    match circuits.measure(hops, measured) {
         Ok(()) => Ok(()),
         Err(NoCircuit::Unit(problem)) => Err(problem.into()),
         Err(NoCircuit::Absent { hop, problem }) => Err(SimulationError::Transfer {
@@ -465,7 +479,7 @@ fn measure(
     }
 }
 
-/// The network that a simulator needs.
+/// Returns the fabric's network, or the error that the simulator requires links.
 fn needed_network<'a>(
     fabric: &'a Fabric,
     simulator: &'static str,
@@ -477,5 +491,5 @@ fn needed_network<'a>(
     })
 }
 
-/// Why messages do not flow over a fabric with circuits, and what times its plans.
+/// Reason why messages cannot flow over a fabric with circuits, and the simulator to use instead.
 const NO_LINKS: &str = "it has no links that messages share; use circuit";

@@ -1,4 +1,4 @@
-//! How much of what links could carry they have carried, and which of them bounds a critical path.
+//! Utilisation of links, and the link that bounds a critical path.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use crate::outcome::Critical;
 use opticoll_base::units::Time;
 use opticoll_fabric::network::Network;
 
-/// Per link, its bytes over what its rate would have carried in a time; zero where that is nothing.
+/// Returns, per link, its bytes divided by the bytes that its rate carries in `time`; zero if that
+/// is zero.
 pub(super) fn shares(network: &dyn Network, bytes: &[u64], time: Time) -> Vec<f64> {
     let links = bytes.iter().zip(network.links());
     let share = links.map(|(&bytes, link)| {
@@ -17,14 +18,14 @@ pub(super) fn shares(network: &dyn Network, bytes: &[u64], time: Time) -> Vec<f6
     share.collect()
 }
 
-/// The first of the highest; none where all are zero.
+/// Returns the first link with the highest share, or `None` if all shares are zero.
 pub(super) fn highest(shares: &[f64]) -> Option<u32> {
-    let most = shares.iter().copied().fold(0.0, f64::max);
-    let place = shares.iter().position(|share| *share == most && most > 0.0);
-    place.map(|place| place as u32)
+    let maximum = shares.iter().copied().fold(0.0, f64::max);
+    let first = (shares.iter()).position(|share| *share == maximum && maximum > 0.0);
+    first.map(|link| link as u32)
 }
 
-/// The share of all links' capacity in use, from that of each.
+/// Returns the share of the capacity of all links that is used, given the share of each link.
 pub(super) fn mean(network: &dyn Network, shares: &[f64]) -> f64 {
     let rates = || {
         let links = network.links().iter();
@@ -35,7 +36,8 @@ pub(super) fn mean(network: &dyn Network, shares: &[f64]) -> f64 {
     if capacity > 0.0 { used / capacity } else { 0.0 }
 }
 
-/// The link that bounds the transfers of the critical path for the longest time; the first of several.
+/// Returns the link that bounds the transfers of the critical path for the longest time (the first
+/// of several).
 pub(super) fn bottleneck(path: &[Critical], links: &[Option<u32>]) -> Option<u32> {
     let mut bounded: BTreeMap<u32, u64> = BTreeMap::new();
     for (one, link) in path.iter().zip(links) {

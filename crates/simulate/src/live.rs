@@ -1,11 +1,13 @@
-//! Messages that are sent while a simulation runs, for programs that compute between messages: replays.
+//! Networks that carry messages one by one for a program that computes between messages, such as a
+//! replay.
 //!
-//! **Coupling.** A network and the program that sends over it share one time. A message is given to the network at the
-//! instant at which the program sends it; the network then competes with all that is under way at that
-//! instant, whoever sent it. Before the program moves its clock it asks the network when something happens
-//! there next; if that is not later than the program's own next event, the network goes there, and what
-//! it says has left or arrived lets the program go on.
-//! So a late message delays exactly what waits for it, and a burst of collectives meets in the network.
+//! **Coupling.** The network and the program share one simulated time. The program hands a message
+//! to the network at the instant at which the program sends the message; from then on the message
+//! competes with all traffic of that instant. Before the program advances its clock, it asks the
+//! network for the time of its next event. If that is not later than the program's next event, the
+//! network advances first, and the departures and arrivals that the network reports let the program
+//! continue. A late message therefore delays exactly the operations that wait for it, and
+//! concurrent collectives share the network.
 
 use super::{SimulationError, link_shares};
 use crate::table::Details;
@@ -14,23 +16,23 @@ use opticoll_fabric::network::Network;
 use opticoll_plan::plan::NamedRoutes;
 use opticoll_plan::plan::routes::OF_FABRIC;
 
-/// A message that is ready to leave.
+/// Message that is ready to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadyMessage {
-    /// The sending rank.
+    /// Sending rank.
     pub source: u32,
-    /// The receiving rank.
+    /// Receiving rank.
     pub destination: u32,
-    /// The route that the program names for it; [`OF_FABRIC`] otherwise.
+    /// Route that the program names, or [`OF_FABRIC`].
     pub route: u32,
-    /// Its size.
+    /// Size.
     pub bytes: Bytes,
-    /// When it is ready.
+    /// Time at which the message is ready.
     pub ready: Time,
 }
 
 impl ReadyMessage {
-    /// A message by the fabric's route.
+    /// Creates a message that takes the fabric's route.
     pub fn new((source, destination): (u32, u32), bytes: Bytes, ready: Time) -> ReadyMessage {
         ReadyMessage {
             source,
@@ -41,7 +43,8 @@ impl ReadyMessage {
         }
     }
 
-    /// Returns its delivery, if its rank sends it to itself: at once, since it needs no network.
+    /// Returns the delivery of a message from a rank to itself, which takes no time and no network;
+    /// `None` for other messages.
     pub(super) fn to_itself(self) -> Option<MessageTimes> {
         (self.source == self.destination).then_some(MessageTimes {
             leaves: self.ready,
@@ -50,46 +53,48 @@ impl ReadyMessage {
     }
 }
 
-/// When a message has left and when it is there.
+/// Times at which a message has left its sender and has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageTimes {
-    /// When its last byte has left the sender.
+    /// Time at which the last byte has left the sender.
     pub leaves: Time,
-    /// When its last byte has arrived.
+    /// Time at which the last byte has arrived.
     pub arrives: Time,
 }
 
-/// A network whose clock is moved from outside: a simulator, or a cost of each message alone.
+/// Network whose clock is advanced by its caller: a simulator, or a cost model of single messages.
 pub trait Live {
-    /// Returns the number of ranks; `None`: any number.
+    /// Returns the number of ranks; `None` if any rank may send.
     fn ranks(&self) -> Option<u32> {
         None
     }
 
-    /// Sends a message with a number of its own. Calls come in the order of `ready`, which is not before the instant
-    /// reached last. Returns when it arrives, or `None` where only time will tell.
+    /// Sends a message with a unique number. Calls are in the order of `ready`, which is not before
+    /// the current time of the network. Returns the message's times, or `None` if they depend on
+    /// later messages.
     ///
     /// # Errors
-    /// A message that cannot be carried; a time that leaves 64 bits.
+    /// A message that the network cannot carry; a time that exceeds 64 bits.
     fn send(
         &mut self,
         number: u32,
         message: ReadyMessage,
     ) -> Result<Option<MessageTimes>, SimulationError>;
 
-    /// Takes over the routes that a program names for its messages, before any is sent.
+    /// Adopts the routes that a program names for its messages. Called before the first message.
     ///
     /// # Errors
-    /// A network without links that messages share one by one.
+    /// A network without links that messages share.
     fn take_routes(&mut self, _routes: &NamedRoutes) -> Result<(), SimulationError> {
         let problem = "this network has routes of its own only";
         Err(SimulationError::refused("named_routes", problem))
     }
 
-    /// Carries out a planned collective, under a number that no message has, when its circuits are free.
+    /// Carries out a planned collective as soon as its circuits are free. No message has the same
+    /// number.
     ///
     /// # Errors
-    /// A network whose collectives are messages; a time that leaves 64 bits.
+    /// A network that carries collectives as messages; a time that exceeds 64 bits.
     fn carry_out(
         &mut self,
         _number: u32,
@@ -100,57 +105,59 @@ pub trait Live {
         Err(SimulationError::refused("live", problem))
     }
 
-    /// When something happens next, if nothing is sent before; `None`: never.
+    /// Returns the time of the next event if no message is sent before; `None` if there is no
+    /// event.
     ///
     /// # Errors
-    /// A time that leaves 64 bits.
+    /// A time that exceeds 64 bits.
     fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
         Ok(None)
     }
 
-    /// Goes to that instant and appends what has become of messages; it may be nothing yet. A message
-    /// leaves before it arrives, or with it.
+    /// Advances to the time of the next event and appends the departures and arrivals of messages,
+    /// possibly none. A message departs before it arrives, or at the same time.
     ///
     /// # Errors
-    /// Nothing can happen any more; a time that leaves 64 bits.
+    /// A network in which nothing can happen any more; a time that exceeds 64 bits.
     fn advance(&mut self, _happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
         Ok(())
     }
 
-    /// What was found by a time.
+    /// Ends the run at a time and returns the network's results.
     ///
     /// # Errors
-    /// A time that leaves 64 bits.
+    /// A time that exceeds 64 bits.
     fn close(self: Box<Self>, _time: Time) -> Result<Details, SimulationError> {
         Ok(Details::default())
     }
 }
 
-/// A collective that is carried out by its plan: with the plan's circuits, in the plan's time.
+/// Collective that uses the circuits of its plan and takes the time of its plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlannedCollective {
-    /// The time of the plan, from its first circuit to its last delivery.
+    /// Time of the plan, from its first circuit to its last delivery.
     pub time: Time,
-    /// The ranks of the network between which its circuits lie: the first, and how many follow one
-    /// another. Its circuits may use any link between two of them.
+    /// Ranks that the plan's circuits lie between: the first rank, and the number of consecutive
+    /// ranks. The circuits may use any link between two of these ranks.
     pub span: (u32, u32),
 }
 
-/// What has become of a message, or of a planned collective.
+/// Departure or arrival of a message, or the end of a planned collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageEvent {
-    /// Its number.
+    /// Number of the message or collective.
     pub message: u32,
-    /// Whether its last byte has left its sender.
+    /// True if the last byte has left the sender.
     pub left: bool,
-    /// Whether it has arrived.
+    /// True if the last byte has arrived.
     pub arrived: bool,
-    /// When: now or a little later.
+    /// Time of the event: the current time of the network, or a little later.
     pub time: Time,
 }
 
 impl MessageEvent {
-    /// A message that has left when it has arrived, since it holds its links or circuit all along.
+    /// Creates the event of a message that departs and arrives at the same time, because it
+    /// occupies its links (or its circuit) until the last byte arrives.
     pub fn arrival(message: u32, time: Time) -> MessageEvent {
         MessageEvent {
             message,
@@ -173,7 +180,8 @@ crate::totals! {
 }
 
 impl BusiestLink {
-    /// The use of links by the bytes that each carried up to a time.
+    /// Returns the busiest link and its utilisation up to a time, given the bytes that each link
+    /// carried.
     pub(super) fn of_links(network: &dyn Network, bytes: &[u64], time: Time) -> Details {
         let shares = link_shares::shares(network, bytes, time);
         let busiest = link_shares::highest(&shares);

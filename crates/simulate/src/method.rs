@@ -1,7 +1,8 @@
-//! How a plan is timed: a simulator and its settings, typed for programs and as text for people.
+//! Method by which a plan is timed: a simulator and its settings, typed for programs and as text
+//! for users.
 //!
-//! Each setting is declared by one [`SettingRecord`]: the command line, scenario files and Python take
-//! the settings that are recorded here, and a simulator refuses those that are not its own.
+//! Each setting is declared by one [`SettingRecord`]. The command line, scenario files and Python
+//! accept the settings recorded here, and a simulator refuses settings of other simulators.
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use super::fluid::{self, Endpoint, LinkBin, StartRule, Weights};
 use super::live::Live;
 use super::packet::{self, PacketProgress};
 use super::setting::{
-    self, HelpLevel, SettingDeclaration, SettingRecord, SettingValues, parsed, said, settings,
+    self, HelpLevel, SettingDeclaration, SettingRecord, parse_word, settings, with_message,
 };
 use super::{POLICIES, Paths, Policy, SimulationError, default_policy};
 use crate::outcome::Outcome;
@@ -20,31 +21,32 @@ use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_plan::plan::Plan;
 
-/// How a plan is timed; what is left out has its default for the plan's fabric.
+/// Method by which a plan is timed. An omitted setting has its default on the plan's fabric.
 #[derive(Debug, Clone, Default)]
 pub struct Method {
-    /// The simulator: the first that applies.
+    /// Simulator; `None`: the first that applies to the fabric.
     pub simulator: Option<&'static Simulator>,
-    /// When reconfiguration is charged: every_step. For light only.
+    /// Rule by which reconfiguration is charged; `None`: the fabric's default. For circuits only.
     pub policy: Option<Policy>,
-    /// When lightpaths go: released. For grids of lightpaths only.
+    /// Rule by which circuits are torn down; `None`: `released`. For grids of lightpaths only.
     pub paths: Option<Paths>,
-    /// When a flow may start: rendezvous. For flows only.
+    /// Start rule of flows; `None`: `rendezvous`. For flows only.
     pub start: Option<StartRule>,
-    /// Weights, costs and records of flows: the plain model. For flows only.
+    /// Weights, endpoint costs and recordings of flows; by default, none of them. For flows only.
     pub fluid: fluid::FlowOptions,
-    /// What every step takes beside its messages. For steps one after the other only.
+    /// Time of every step beside its messages. For `bulk_synchronous` only.
     pub step_overhead: Time,
-    /// Traffic beside the plan. For flows and packets.
+    /// Background traffic. For flows and packets.
     pub background: Vec<Background>,
-    /// When to give up: `fluid`, `control` and `circuit` end with an error where a plan takes longer.
+    /// Simulated time at which `fluid`, `control` and `circuit` stop with an error; `None`: no
+    /// limit.
     pub limit: Option<Time>,
-    /// The model of packets, its own traffic aside. For packets only.
+    /// Settings of the packet simulator, except background traffic. For packets only.
     pub packet: packet::PacketSettings,
 }
 
 impl From<Policy> for Method {
-    /// The method of light with a policy.
+    /// Returns the method with the default circuit simulator and the given policy.
     fn from(policy: Policy) -> Method {
         Method {
             policy: Some(policy),
@@ -53,14 +55,17 @@ impl From<Policy> for Method {
     }
 }
 
-/// All settings of simulators of plans.
+/// Returns all settings of the simulators of plans.
 pub fn settings() -> impl Iterator<Item = &'static SettingRecord> {
     let packets = packet::SETTINGS.iter().map(|setting| &setting.record);
-    OWN.iter().map(|setting| &setting.record).chain(packets)
+    PLAN_SETTINGS
+        .iter()
+        .map(|setting| &setting.record)
+        .chain(packets)
 }
 
-/// The settings that are not those of packets alone.
-const OWN: &[SettingDeclaration<Method>] = settings! {
+/// Settings of plans, except those of the packet simulator.
+const PLAN_SETTINGS: &[SettingDeclaration<Method>] = settings! {
     Method, HelpLevel::All, &["fluid"];
     "policy" ["circuit", "control"] .policy: "Rule by which reconfiguration is charged, such as \
         every_step, per_port or free; see `opticoll list policies`",
@@ -69,7 +74,9 @@ const OWN: &[SettingDeclaration<Method>] = settings! {
     "paths" ["circuit"] .paths: "Rule by which circuits are torn down: released, kept or warm \
         (kept by an earlier run)",
         text("released after their group of slots; kept, the most recently used, until \
-              their port is needed; or warm, kept by an earlier run of the same plan", paths) Some, "released";
+              their port is needed; or warm, kept by an earlier run of the same plan",
+            paths) Some,
+        "released";
     "start" .start: "Rule by which messages start on links: rendezvous, sender, step or link",
         named(fluid::START_RULES) Some, "rendezvous" => HelpLevel::Usual;
     "weights" .fluid.weights: "Weights by which flows share a full link: equal or \
@@ -79,7 +86,9 @@ const OWN: &[SettingDeclaration<Method>] = settings! {
         loggp:overhead=500ns,eager=64KiB",
         text("none, or \
               loggp:latency=1us,overhead=500ns,gap=200ns,rate=10GB/s,eager=64KiB with \
-              each left out 0 or unbounded; also send_overhead and receive_overhead", endpoint), "none";
+              each left out 0 or unbounded; also send_overhead and receive_overhead",
+            endpoint),
+        "none";
     "background" ["fluid", "packet"] .background: "Background traffic, such as nearest:rate=1GB/s",
         text("none, or PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of nearest, \
               shift:by=4, group_shift, permutation:seed=1, hot_spot:rank=0 or \
@@ -95,10 +104,10 @@ const OWN: &[SettingDeclaration<Method>] = settings! {
 };
 
 impl Method {
-    /// Applies a setting by name.
+    /// Sets the setting `name` to the value of `text`.
     pub(super) fn set(&mut self, name: &str, text: &str) -> Result<(), SimulationError> {
         let (name, applied) = match (
-            setting::find(OWN, name),
+            setting::find(PLAN_SETTINGS, name),
             setting::find(packet::SETTINGS, name),
         ) {
             (Some(own), _) => (own.record.name, own.apply(self, text)),
@@ -114,19 +123,21 @@ impl Method {
         applied.map_err(|problem| SimulationError::value(name, problem))
     }
 
-    /// The settings that are given, in the order of their declaration.
+    /// Returns the settings that differ from their defaults, in the order of their declaration.
     fn given(&self) -> impl Iterator<Item = &'static SettingRecord> {
-        let own = OWN.iter().filter(|setting| (setting.differs)(self));
+        let own = PLAN_SETTINGS
+            .iter()
+            .filter(|setting| (setting.differs)(self));
         let packets = packet::SETTINGS.iter();
         let packets = packets.filter(|setting| (setting.differs)(&self.packet));
         own.map(|setting| &setting.record)
             .chain(packets.map(|setting| &setting.record))
     }
 
-    /// Refuses what traffic alone, packet by packet, has no use for.
+    /// Checks that all settings apply to a packet simulation of traffic without a plan.
     ///
     /// # Errors
-    /// A setting of other simulators, or of plans.
+    /// A setting of another simulator, or a setting of plans.
     pub fn for_packets_alone(&self) -> Result<(), SimulationError> {
         self.known_to("packet")?;
         let of_plans = ["issue", "overhead", "placement", "background"];
@@ -137,10 +148,11 @@ impl Method {
         )
     }
 
-    /// Refuses settings of something else that is not there; `of` says of what.
+    /// Checks that none of the settings `names` is given. They belong to `of`, which is absent
+    /// here.
     ///
     /// # Errors
-    /// The first of them.
+    /// The first of `names` that is given.
     pub fn lacks(
         &self,
         names: &[&str],
@@ -153,10 +165,10 @@ impl Method {
         }
     }
 
-    /// Refuses settings that a simulator does not know.
+    /// Checks that the simulator knows every given setting.
     ///
     /// # Errors
-    /// The first of them.
+    /// The first setting that the simulator does not know.
     pub fn known_to(&self, simulator: &'static str) -> Result<(), SimulationError> {
         let foreign = self
             .given()
@@ -171,38 +183,38 @@ impl Method {
     }
 }
 
-/// The rule of circuits that a text names.
+/// Parses a rule by which circuits are torn down.
 fn paths(text: &str) -> Result<Paths, String> {
-    setting::one_of(text, &Paths::WORDS)
+    parse_word(text, &Paths::WORDS)
 }
 
-/// The weights that a text names.
+/// Parses weights of flows.
 fn weights(text: &str) -> Result<Weights, String> {
-    said(text.parse())
+    with_message(text.parse())
 }
 
-/// The bins that a text names; `none` for no bins.
+/// Parses the time bins of links; `none` stands for no bins.
 fn link_bin(text: &str) -> Result<Option<LinkBin>, String> {
     Ok(match text {
         none if same_name(none, "none") => None,
         fitted if same_name(fitted, "fitted") => Some(LinkBin::Fitted),
-        length => Some(LinkBin::Length(said(length.parse())?)),
+        length => Some(LinkBin::Length(with_message(length.parse())?)),
     })
 }
 
-/// The background traffic that a text names; `none` for none.
+/// Parses background traffic; `none` stands for no traffic.
 fn traffic(text: &str) -> Result<Vec<Background>, String> {
     match same_name(text, "none") {
         true => Ok(Vec::new()),
-        false => said(background::parse(text)),
+        false => with_message(background::parse(text)),
     }
 }
 
-/// The costs at the ends that a specification names; `none` for the plain model.
+/// Parses the costs of a message at its hosts; `none` stands for no costs.
 fn endpoint(text: &str) -> Result<Option<Endpoint>, String> {
-    let spec: Spec = said(text.parse())?;
+    let spec: Spec = with_message(text.parse())?;
     if same_name(spec.name(), "none") {
-        return said(spec.only(&[])).map(|()| None);
+        return with_message(spec.only(&[])).map(|()| None);
     }
     if !same_name(spec.name(), "loggp") {
         let hint = suggest(spec.name(), ["loggp", "none"]);
@@ -211,7 +223,7 @@ fn endpoint(text: &str) -> Result<Option<Endpoint>, String> {
             shown(spec.name())
         ));
     }
-    said(loggp(&spec)).map(Some)
+    with_message(loggp(&spec)).map(Some)
 }
 
 fn loggp(spec: &Spec) -> Result<Endpoint, SpecError> {
@@ -235,49 +247,51 @@ fn loggp(spec: &Spec) -> Result<Endpoint, SpecError> {
     })
 }
 
-/// The declaration of a simulator.
+/// Declaration of a simulator.
 pub struct Simulator {
-    /// As typed.
+    /// Name, as typed by users.
     pub name: &'static str,
-    /// One sentence.
+    /// Summary in one sentence.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// Source of the model.
     pub citation: &'static str,
-    /// Whether it runs on a fabric with the given settings.
+    /// Returns the reason if the simulator does not run on the fabric with the settings.
     pub applies: fn(&Fabric, &Method) -> Result<(), Unfit>,
-    /// Times a plan.
+    /// Function that times a plan.
     pub run: Option<for<'a> fn(Case<'a>) -> Result<Outcome, SimulationError>>,
-    /// Carries single messages.
+    /// Function that starts a network which carries messages one by one.
     pub live: Option<StartLive>,
-    /// Whether no plan takes less than the loads of its schedule's steps, which are known before it is placed.
+    /// True if the loads of the schedule's steps, known before placement, are a lower bound on the
+    /// time of a plan.
     pub bounded_by_loads: bool,
-    /// The rule by which it times, in words that follow a time.
+    /// Function that describes the rule of timing, in words that follow a time.
     pub rule: fn(&Fabric, &Method) -> String,
-    /// What is to be said beside a lower bound on its times.
+    /// Function that returns the note to print beside a lower bound on the simulator's times.
     pub beside_bound: fn(&Fabric, &Method) -> Option<String>,
 }
 
-/// Starts a network without messages.
+/// Function that starts a network without messages.
 pub type StartLive =
     for<'a> fn(&'a Fabric, &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError>;
 
-/// Why a simulator does not run: the reason says what would do.
+/// Reason why a simulator does not run, with the alternative.
 pub enum Unfit {
-    /// It is for other fabrics.
+    /// The simulator does not run on the fabric.
     Fabric(&'static str),
-    /// It is for other policies.
+    /// The simulator does not know the policy.
     Policy(Policy, &'static str),
 }
 
-/// A plan to be timed.
+/// Plan to be timed.
 pub struct Case<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// The collective's size.
     pub size: Bytes,
-    /// The settings, which the simulator knows.
+    /// Settings, all of which the simulator knows.
     pub method: &'a Method,
-    /// Is told now and then how far the simulation is; it is broken off where that says no.
+    /// Progress callback, called from time to time; the simulation is broken off if it returns
+    /// false.
     pub watch: &'a mut dyn FnMut(&PacketProgress) -> bool,
 }
 
@@ -288,7 +302,7 @@ impl fmt::Debug for Simulator {
 }
 
 impl Simulator {
-    /// A simulator of circuits that carries nothing yet.
+    /// Declares a simulator of circuits without functions that time plans or carry messages.
     pub(super) const fn new(
         name: &'static str,
         summary: &'static str,

@@ -1,29 +1,33 @@
-//! Lightpaths on a ring that are asked for message by message, for programs that compute between
+//! Lightpaths on a ring that are set up message by message, for programs that compute between
 //! messages.
 //!
-//! A message needs a lightpath from its source to its destination: a channel (a wavelength of a
-//! fibre), the same on every link of the shortest way around that is whole and within reach, and with
-//! limited ports a transmitter of the source and a receiver of the destination. With converters any free
-//! channel of each link does. At equal lengths clockwise comes first. The channel is the first that is
-//! free; where there is none the message waits. Whenever a lightpath ends, all that wait are looked at
-//! in the order of their asking, and each that finds what it needs goes: a long way does not hold up a
-//! short one.
+//! **Requests.** A message needs a lightpath from its source to its destination: a channel (a
+//! wavelength of a fibre), the same on every link of a shortest route that has no failed link and
+//! is within reach. If ports are limited, the message also needs a transmitter of the source and a
+//! receiver of the destination. With converters, each link may use another free channel. Of two
+//! routes of equal length, clockwise comes first. The message takes the first free channel; if
+//! there is none, it waits. Whenever a lightpath ends, all waiting messages are tried again in the
+//! order of their requests, and each message that finds all it needs starts. A long route therefore
+//! does not delay a short route.
 //!
-//! A message of n bytes holds its lightpath, after R where that is charged, for
-//! `propagation * hops` and its bytes' [transmission](opticoll_fabric::fabric::transmission) with conversion; at the end it
-//! has left and arrived.
+//! **Duration.** A message of n bytes occupies its lightpath, after the reconfiguration R if the
+//! policy charges it, for `propagation * hops` plus the
+//! [transmission](opticoll_fabric::fabric::transmission) of its bytes, conversion included. The
+//! message departs and arrives at the end of this time.
 //!
-//! The reconfiguration R is charged by the policy, message by message, as there are no slots here:
-//! `every_step`: always. `free`: never. `on_change` and `per_port`: a lightpath stays set when its
-//! message has arrived, until its channel on some link, its transmitter or its receiver is needed for
-//! another; a message from the same source to the same destination that finds it so pays nothing. A new
-//! lightpath takes the first free channel on which nothing stays set along its way, otherwise the first
-//! free one. Where ports are limited, what stayed set longest unused goes first.
+//! **Policies.** There are no slots here, so R is charged by message. `every_step` always charges
+//! it, `free` never. Under `on_change` and `per_port` a lightpath stays set after its message has
+//! arrived, until another lightpath needs its channel on some link, its transmitter or its
+//! receiver; a message between the same ranks that finds the lightpath set pays nothing. A new
+//! lightpath takes the first free channel on which no lightpath stays set along its route,
+//! otherwise the first free channel. If ports are limited, the least recently used lightpath is
+//! torn down first.
 //!
-//! A planned collective holds every channel of the links between the ranks that it spans (of all ranks:
-//! of the whole ring), and with limited ports every port of these ranks, for the time of its plan, which
-//! contains the plan's own reconfigurations. It waits in the same queue as messages. Lightpaths that
-//! stayed set on its links are gone when it begins.
+//! **Planned collectives.** A planned collective occupies every channel of the links between the
+//! ranks of its span (of all links, if the span has all ranks), and with limited ports every port
+//! of these ranks, for the time of its plan, which includes the plan's own reconfigurations. It
+//! waits in the same queue as messages. Lightpaths that stayed set on its links are torn down when
+//! it starts.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +58,7 @@ crate::totals! {
     }
 }
 
-/// The way of a lightpath: the links `first..first + hops` (mod N) of a direction.
+/// Route of a lightpath: the links `first..first + hops` (mod N) of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RingPath {
     direction: Direction,
@@ -62,7 +66,7 @@ struct RingPath {
     hops: u32,
 }
 
-/// A message that holds a lightpath or waits for one.
+/// Message that occupies a lightpath or waits for one.
 #[derive(Debug, Clone, Copy)]
 struct PathRequest {
     number: u32,
@@ -72,7 +76,7 @@ struct PathRequest {
     asked: Time,
 }
 
-/// A planned collective that holds its links or waits for them.
+/// Planned collective that occupies its links or waits for them.
 #[derive(Debug, Clone, Copy)]
 struct CollectiveRequest {
     number: u32,
@@ -80,7 +84,7 @@ struct CollectiveRequest {
     asked: Time,
 }
 
-/// What waits for channels or ports.
+/// Message or collective that requests channels and ports.
 #[derive(Debug, Clone, Copy)]
 enum Request {
     Message(PathRequest),
@@ -96,9 +100,9 @@ impl Request {
     }
 }
 
-/// What holds channels until it ends.
+/// Message or collective that occupies channels until it ends.
 enum Lit {
-    /// A lightpath that carries a message; its channel is `None` where converters take any.
+    /// Lightpath that carries a message. The channel is `None` on a ring with converters.
     Path {
         message: PathRequest,
         path: RingPath,
@@ -107,7 +111,7 @@ enum Lit {
     Collective(CollectiveRequest),
 }
 
-/// A lightpath that stayed set.
+/// Lightpath that stayed set after its message has arrived.
 #[derive(Debug, Clone, Copy)]
 struct SetPath {
     source: u32,
@@ -116,39 +120,39 @@ struct SetPath {
     channel: Option<u32>,
 }
 
-/// A ring with lightpaths.
+/// Ring whose lightpaths are set up on demand.
 pub struct OnDemand<'a> {
     ring: &'a WdmRing,
     policy: Policy,
     channels: u32,
-    /// Per direction, link and channel: whether light is on it.
+    /// True if a channel is occupied, by direction, link and channel.
     taken: Vec<bool>,
-    /// Per direction and link: how many channels are taken.
+    /// Number of occupied channels, by direction and link.
     load: Vec<u32>,
-    /// Lightpaths of each rank as a source, and as a destination.
+    /// Number of lightpaths that each rank sends on; next, that each rank receives on.
     sending: Vec<u32>,
     receiving: Vec<u32>,
     lit: Vec<Option<Lit>>,
     free_places: Vec<u32>,
-    /// When each lightpath ends, by its place.
+    /// Ends of the occupied lightpaths, which are indices into `lit`.
     ends: EventQueue<u32>,
     begun: u64,
     waiting: Vec<Request>,
-    /// What stayed set, by when it was last used.
+    /// Lightpaths that stayed set, by the order in which they were used last.
     kept: BTreeMap<u64, SetPath>,
     used: LightPathUse,
 }
 
 impl<'a> OnDemand<'a> {
-    /// A dark ring.
+    /// Creates a ring without lightpaths.
     ///
     /// # Errors
     /// A policy of other fabrics.
     pub fn new(ring: &'a WdmRing, policy: Policy) -> Result<OnDemand<'a>, SimulationError> {
         if !Policy::ALL.contains(&policy) {
             let problem = format!(
-                "lightpaths on a ring are not set up by the policy {}; use every_step, on_change, per_port or \
-                 free",
+                "lightpaths on a ring are not set up by the policy {}; use every_step, on_change, \
+                 per_port or free",
                 policy.name()
             );
             return Err(SimulationError::refused("on_demand", problem));
@@ -184,8 +188,8 @@ impl Live for OnDemand<'_> {
         number: u32,
         message: ReadyMessage,
     ) -> Result<Option<MessageTimes>, SimulationError> {
-        if let Some(own) = message.to_itself() {
-            return Ok(Some(own));
+        if let Some(times) = message.to_itself() {
+            return Ok(Some(times));
         }
         let (source, destination) = (message.source, message.destination);
         let request = PathRequest {
@@ -197,8 +201,8 @@ impl Live for OnDemand<'_> {
         };
         if self.channels == 0 || self.paths(source, destination).next().is_none() {
             let problem = format!(
-                "no lightpath leads from rank {source} to {destination}: both ways around are cut, beyond the \
-                 reach of light or without wavelengths"
+                "no lightpath leads from rank {source} to {destination}: both ways around are cut, \
+                 beyond the reach of light or without wavelengths"
             );
             return Err(SimulationError::refused("on_demand", problem));
         }
@@ -253,7 +257,7 @@ impl Live for OnDemand<'_> {
 }
 
 impl<'a> OnDemand<'a> {
-    /// Begins what is asked for, or lets it wait.
+    /// Starts a request, or queues it.
     fn ask(&mut self, request: Request, now: Time) -> Result<(), SimulationError> {
         if !self.begin(request, now)? {
             self.waiting.push(request);
@@ -261,7 +265,7 @@ impl<'a> OnDemand<'a> {
         Ok(())
     }
 
-    /// Begins what is asked for, if there is all it needs.
+    /// Starts a request if its channels and ports are free; returns whether it started.
     fn begin(&mut self, request: Request, now: Time) -> Result<bool, SimulationError> {
         match request {
             Request::Message(message) => self.light(message, now),
@@ -269,7 +273,8 @@ impl<'a> OnDemand<'a> {
         }
     }
 
-    /// Begins a planned collective, if no light is on its links and its ports are free.
+    /// Starts a planned collective if its links are dark and its ports free; returns whether it
+    /// started.
     fn begin_collective(
         &mut self,
         request: CollectiveRequest,
@@ -284,7 +289,7 @@ impl<'a> OnDemand<'a> {
         }
         let end = now.plus(request.planned.time)?;
         self.hold(span, true);
-        // The plan sets the ports of its ranks anew, where they are limited.
+        // The plan changes the circuits of all ports of its ranks, if ports are limited.
         let limited = self.ring.ports.is_some();
         let ranks: Vec<usize> = self.spanned_ranks(span).filter(|_| limited).collect();
         let mut kept = std::mem::take(&mut self.kept);
@@ -301,7 +306,7 @@ impl<'a> OnDemand<'a> {
         Ok(true)
     }
 
-    /// Takes every channel and port of a span, or gives them back.
+    /// Occupies or releases every channel and port of a span of ranks.
     fn hold(&mut self, span: (u32, u32), taken: bool) {
         let channels = self.channels as usize;
         for link in self.spanned_links(span) {
@@ -322,7 +327,8 @@ impl<'a> OnDemand<'a> {
         (first..first + count).map(move |rank| (rank % ranks) as usize)
     }
 
-    /// The indices in [`OnDemand::load`] of the links between the ranks of a span, both ways.
+    /// Returns the indices in [`OnDemand::load`] of the links between the ranks of a span, in both
+    /// directions.
     fn spanned_links(&self, (first, count): (u32, u32)) -> impl Iterator<Item = usize> + use<> {
         let ranks = self.ring.ranks as usize;
         let joints = if count < self.ring.ranks {
@@ -336,7 +342,7 @@ impl<'a> OnDemand<'a> {
         })
     }
 
-    /// The shortest ways that light can take, clockwise first.
+    /// Returns the shortest routes that light can take, clockwise first.
     fn paths(&self, source: u32, destination: u32) -> impl Iterator<Item = RingPath> + use<'a> {
         let ring = self.ring;
         let possible = move |direction: &Direction| {
@@ -349,7 +355,7 @@ impl<'a> OnDemand<'a> {
         let shortest = directions.filter(move |&direction| Some(hops(direction)) == least);
         shortest.map(move |direction| RingPath {
             direction,
-            // Links are numbered by the rank at which they start.
+            // A link has the number of the rank at its counter-clockwise end.
             first: match direction {
                 Direction::Clockwise => source,
                 Direction::CounterClockwise => destination + 1,
@@ -358,7 +364,7 @@ impl<'a> OnDemand<'a> {
         })
     }
 
-    /// The indices of a way's links in [`OnDemand::load`].
+    /// Returns the indices in [`OnDemand::load`] of a route's links.
     fn links(&self, path: RingPath) -> impl Iterator<Item = usize> + use<> {
         let ranks = self.ring.ranks as usize;
         let start = path.direction as usize * ranks;
@@ -371,7 +377,8 @@ impl<'a> OnDemand<'a> {
         self.links(path).all(|link| !self.taken[place(link)])
     }
 
-    /// Sets up a lightpath for a message and sends it, if there is all it needs.
+    /// Sets up a lightpath for a message and sends the message, if a channel and ports are free;
+    /// returns whether it was sent.
     fn light(&mut self, message: PathRequest, now: Time) -> Result<bool, SimulationError> {
         let PathRequest {
             source,
@@ -404,7 +411,7 @@ impl<'a> OnDemand<'a> {
         let ring = self.ring;
         let span = ring.span(source, destination, path.direction);
         let flight = ring.propagation.times(span.into())?;
-        // Light whose wavelength changes on the way may be on any fibre.
+        // With converters, the light may use any fibre.
         let lights = match channel {
             Some(channel) => vec![WdmLight::from(ring.light(path.direction, channel))],
             None => ring.converted(path.direction).collect(),
@@ -439,7 +446,7 @@ impl<'a> OnDemand<'a> {
         self.until(end, lit);
     }
 
-    /// Keeps what holds channels until it ends.
+    /// Stores a lightpath or collective that occupies channels until `end`.
     fn until(&mut self, end: Time, lit: Lit) {
         let place = match self.free_places.pop() {
             Some(place) => {
@@ -455,7 +462,7 @@ impl<'a> OnDemand<'a> {
         self.used.most_at_once = self.used.most_at_once.max(self.ends.len() as u32);
     }
 
-    /// Gives back what a message or collective held that has ended; returns its number.
+    /// Releases the resources of a message or collective that has ended; returns its number.
     fn darken(&mut self, place: u32) -> Option<u32> {
         let lit = self.lit[place as usize].take()?;
         self.free_places.push(place);
@@ -499,14 +506,14 @@ impl<'a> OnDemand<'a> {
         }
     }
 
-    /// Whether lightpaths stay set.
+    /// Returns whether lightpaths stay set under the policy.
     fn keeps(&self) -> bool {
         matches!(self.policy, Policy::OnChange | Policy::PerPort)
     }
 
-    /// A way with a free channel.
+    /// Returns a route with a free channel, preferably one on which no lightpath stays set.
     fn find(&self, source: u32, destination: u32) -> Option<(RingPath, Option<u32>)> {
-        let mut second = None;
+        let mut fallback = None;
         for path in self.paths(source, destination) {
             if self.ring.converters {
                 if self.links(path).all(|link| self.load[link] < self.channels) {
@@ -522,13 +529,14 @@ impl<'a> OnDemand<'a> {
                 {
                     return Some((path, Some(channel)));
                 }
-                second = second.or(Some((path, Some(channel))));
+                fallback = fallback.or(Some((path, Some(channel))));
             }
         }
-        second
+        fallback
     }
 
-    /// Whether two lightpaths share a channel of a link.
+    /// Returns whether a lightpath that stayed set shares a channel of a link with a route and
+    /// channel.
     fn meets(&self, kept: &SetPath, path: RingPath, channel: Option<u32>) -> bool {
         let ranks = self.ring.ranks;
         let after = |from: u32, to: u32| (to + ranks - from % ranks) % ranks;
@@ -538,7 +546,7 @@ impl<'a> OnDemand<'a> {
                 || after(path.first, kept.path.first) < path.hops)
     }
 
-    /// Takes what stayed set between two ranks, to be used again.
+    /// Removes and returns the lightpath that stayed set between two ranks.
     fn kept_between(&mut self, source: u32, destination: u32) -> Option<SetPath> {
         let same = |kept: &SetPath| (kept.source, kept.destination) == (source, destination);
         let number = self
@@ -549,8 +557,8 @@ impl<'a> OnDemand<'a> {
         self.kept.remove(&number)
     }
 
-    /// Drops what stayed set where a new lightpath goes, and, where ports are limited, what was not
-    /// used longest until there are ports for the rest.
+    /// Tears down the lightpaths that stayed set on the channel of a new lightpath, and the least
+    /// recently used ones of its two ranks until there are enough ports.
     fn make_room(&mut self, source: u32, destination: u32, path: RingPath, channel: Option<u32>) {
         if channel.is_some() {
             let mut kept = std::mem::take(&mut self.kept);
@@ -577,7 +585,8 @@ impl<'a> OnDemand<'a> {
         }
     }
 
-    /// With converters: drops the oldest of what stayed set on a link that has more than its channels.
+    /// Tears down the least recently used lightpaths on links whose lightpaths exceed the channels
+    /// of a ring with converters.
     fn drop_beyond_load(&mut self, path: RingPath) {
         for link in self.links(path) {
             loop {

@@ -1,4 +1,4 @@
-//! What a simulation found: columns per slot, link and rank, and totals.
+//! Result of a simulation: columns per slot, link and rank, and totals.
 
 pub(crate) mod meter;
 pub mod packets;
@@ -22,8 +22,9 @@ crate::columns! {
 }
 
 crate::columns! {
-    /// One row per link. On a ring clockwise link i leads from rank i to i + 1, counter-clockwise link i from rank i
-    /// to i - 1. On a grid of tunable circuits one per transmitter, on a grid of lightpaths one per port.
+    /// One row per link. On a ring clockwise link i leads from rank i to i + 1, counter-clockwise
+    /// link i from rank i to i - 1. On a grid of tunable circuits one per transmitter, on a grid of
+    /// lightpaths one per port.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct LinkColumns shaped {
         /// Time for which the link's channels were held, summed over channels.
@@ -86,7 +87,8 @@ crate::totals! {
         pub time: Time,
         /// Number of reconfigurations charged.
         pub reconfigurations: u64,
-        /// Share of link-wavelength-slots in use, 0 to 1; on an electrical fabric that of the capacity of all links.
+        /// Share of link-wavelength-slots in use, 0 to 1; on an electrical fabric that of the
+        /// capacity of all links.
         pub utilisation: f64,
         /// Settings that differ from the plain model.
         pub settings: Vec<ChangedSetting>,
@@ -206,39 +208,41 @@ crate::totals! {
     }
 }
 
-/// No link, or no flow, in a column of [`FlowColumns`].
+/// Value of a column of [`FlowColumns`] that stands for no link or no flow.
 pub const NONE: u32 = u32::MAX;
 
-/// One entry per flow. Empty where flows were not recorded.
+/// One entry per flow. Empty if flows were not recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FlowColumns {
-    /// When the flow might start: its start rule and its release allowed it.
+    /// Time at which its start rule and its release allowed the flow to start.
     pub start: Vec<Time>,
-    /// When its last byte had arrived (and had been received, where that takes time).
+    /// Time at which its last byte had arrived, and had been received if the endpoints cost time.
     pub end: Vec<Time>,
-    /// The link that bounded it when it was slowest; [`NONE`] where its own cap did, or nothing.
+    /// Link that bounded the flow at its lowest rate; [`NONE`] if its own rate limit did, or
+    /// nothing.
     pub bottleneck: Vec<u32>,
-    /// The flow whose end let it start; [`NONE`] where there was none.
+    /// Flow whose end allowed the flow to start; [`NONE`] if there is no such flow.
     pub waited_for: Vec<u32>,
 }
 
 /// The share of all links' capacity in use over time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Profile {
-    /// The length of a bin.
+    /// Length of a bin.
     pub bin: Time,
-    /// The mean share in each bin, 0 to 1. The last bin ends at or after the end of the run.
+    /// Mean share in each bin, 0 to 1. The last bin ends at or after the end of the run.
     pub share: Vec<f64>,
 }
 
-/// The use of each link over time.
+/// Bytes that each link carried over time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LinkUse {
-    /// The length of a bin.
+    /// Length of a bin.
     pub bin: Time,
-    /// Bins of each link. The last one ends at or after the end of the run.
+    /// Number of bins of each link. The last bin ends at or after the end of the run.
     pub bins: usize,
-    /// Bytes carried, at `link * bins + bin`; over the length of a bin, the mean rate in it.
+    /// Bytes carried, at index `link * bins + bin`. Divided by the length of a bin, the mean rate
+    /// in the bin.
     pub bytes: Vec<f64>,
 }
 
@@ -269,37 +273,38 @@ impl Part for Option<LinkUse> {
     }
 }
 
-/// The result of a flow-level simulation.
+/// Result of a flow-level simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FluidOutcome {
-    /// The start rule, or `dependencies`.
+    /// Name of the start rule, or `dependencies`.
     pub start_rule: &'static str,
-    /// From the start to the last delivery.
+    /// Time from the start to the last delivery.
     pub time: Time,
-    /// The number of flows.
+    /// Number of flows.
     pub flow_count: u64,
-    /// Per flow. Empty where flows were not recorded.
+    /// Columns per flow. Empty if flows were not recorded.
     pub flows: FlowColumns,
-    /// Per link of the network: time with a flow on it, and bytes.
+    /// Columns per link of the network: time with at least one flow, and bytes.
     pub links: LinkColumns,
-    /// Use of each link over time, where it was asked for.
+    /// Use of each link over time, if it was requested.
     pub link_use: Option<LinkUse>,
-    /// Per link: bytes over what its rate would have carried in the whole time, 0 to 1. On a link
-    /// of which each flow has the whole rate it may be more.
+    /// Bytes of each link divided by the bytes that its rate carries in the whole time, 0 to 1. A
+    /// link that gives every flow its whole rate may exceed 1.
     pub utilisation: Vec<f64>,
-    /// The link with the highest utilisation (the first of several); none where no byte moved.
+    /// Link with the highest utilisation (the first of several); `None` if no byte moved.
     pub most_loaded_link: Option<u32>,
-    /// Per rank.
+    /// Columns per rank.
     pub ranks: RankColumns,
-    /// Use of the links over time.
+    /// Use of all links together over time.
     pub profile: Profile,
-    /// A chain of flows, each waiting for the one before, up to the last delivery. Empty where
-    /// flows were not recorded.
+    /// Chain of flows, each of which waited for the flow before it, up to the last delivery. Empty
+    /// if flows were not recorded.
     pub critical_path: Vec<Critical>,
-    /// Every setting that differs from the plain model.
+    /// Settings that differ from the plain model.
     pub settings: Vec<ChangedSetting>,
-    /// Steps that were replayed from an equal one.
+    /// Number of steps that were replayed from an equal step.
     pub replayed_steps: u64,
-    /// Whether no two flows could meet on a link, so that each time follows from earlier ones.
+    /// True if no two flows could share a link, so that every time follows directly from earlier
+    /// times.
     pub disjoint: bool,
 }

@@ -1,4 +1,5 @@
-//! Settings of simulators: each is declared once, with its name, its values, its default and its effect.
+//! Settings of simulators. The macro [`settings!`] declares each setting once, with its name,
+//! values, default and field.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -6,60 +7,61 @@ use std::str::FromStr;
 use super::PolicyRecord;
 use opticoll_base::names::{same_name, shown, suggest};
 
-/// The declaration of a setting that changes a `T`.
+/// Declaration of a setting that is stored in a field of `T`.
 pub struct SettingDeclaration<T: 'static> {
-    /// What is said of it.
+    /// Name, summary, values and default of the setting.
     pub record: SettingRecord,
+    /// Parses a text and stores its value.
     pub(super) apply: fn(&mut T, &str) -> Result<(), String>,
-    /// Whether a `T` has another value than its default.
+    /// Returns whether the field has another value than in `T::default()`.
     pub(super) differs: fn(&T) -> bool,
 }
 
-/// What is said of a setting.
+/// Name, summary, values and default of a setting, as help and documentation print them.
 #[derive(Clone, Copy)]
 pub struct SettingRecord {
-    /// As typed.
+    /// Name, as typed by users.
     pub name: &'static str,
-    /// One sentence.
+    /// Summary in one sentence.
     pub summary: &'static str,
-    /// What it takes.
+    /// Values that the setting accepts.
     pub values: SettingValues,
-    /// What holds where it is not given.
+    /// Value that applies if the setting is not given.
     pub default: &'static str,
-    /// Whether short help shows it.
+    /// Level of help that lists the setting.
     pub level: HelpLevel,
-    /// The simulators that know it.
+    /// Simulators that know the setting.
     pub simulators: &'static [&'static str],
 }
 
-/// Whether short help shows a setting.
+/// Level of help that lists a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HelpLevel {
-    /// It does.
+    /// Short help and full help list the setting.
     Usual,
-    /// Only help on everything does.
+    /// Only full help lists the setting.
     All,
 }
 
-/// What a setting takes.
+/// Values that a setting accepts.
 #[derive(Clone, Copy)]
 pub enum SettingValues {
-    /// One of some words.
+    /// Word of a list.
     Words(fn() -> Vec<&'static str>),
     /// A time with its unit.
     Time,
     /// A number of bytes with its unit.
     Bytes,
-    /// A whole number within limits, both included.
+    /// A whole number between a minimum and a maximum, both included.
     Whole(u64, u64),
     /// A number greater than 0.
     Positive,
-    /// A text of a form that is said here.
+    /// A text of the given form.
     Text(&'static str),
 }
 
 impl SettingValues {
-    /// The unit of a quantity; empty where it has none.
+    /// Returns the quantity of the values, `time` or `bytes`, or an empty string for other values.
     pub fn unit(self) -> &'static str {
         match self {
             SettingValues::Time => "time",
@@ -68,7 +70,7 @@ impl SettingValues {
         }
     }
 
-    /// The values in words.
+    /// Describes the accepted values in words.
     pub fn range(self) -> String {
         match self {
             SettingValues::Words(words) => words().join(", "),
@@ -83,16 +85,16 @@ impl SettingValues {
 }
 
 impl<T> SettingDeclaration<T> {
-    /// Changes what the setting is of, as a text says.
+    /// Parses `text` and stores the value in the field of `to`.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The problem of the text.
     pub fn apply(&self, to: &mut T, text: &str) -> Result<(), String> {
         (self.apply)(to, text.trim())
     }
 }
 
-/// The setting with a name.
+/// Returns the declaration of the setting `name`.
 pub(super) fn find<'a, T>(
     settings: &'a [SettingDeclaration<T>],
     name: &str,
@@ -100,68 +102,90 @@ pub(super) fn find<'a, T>(
     settings.iter().find(|setting| setting.record.name == name)
 }
 
-/// Names of settings.
+/// Returns the names of all settings of a list.
 pub(super) fn names<T>(
     settings: &[SettingDeclaration<T>],
 ) -> impl Iterator<Item = &'static str> + Clone {
     settings.iter().map(|setting| setting.record.name)
 }
 
-/// The words of a table of words and what they stand for.
-pub(super) fn words<V>(table: &[(&'static str, V)]) -> Vec<&'static str> {
+/// Returns the words of a table of words and values.
+pub(super) fn word_list<V>(table: &[(&'static str, V)]) -> Vec<&'static str> {
     table.iter().map(|(word, _)| *word).collect()
 }
 
-/// Declares settings: each with its name, the simulators that know it where these are not those of all, its field, one
-/// sentence, what it takes and what holds where it is not given.
+/// Declares a list of settings of one type.
+///
+/// ```text
+/// settings! {
+///     BurstSettings, HelpLevel::All, &["burst"];          // type, level of help, simulators
+///     "length" .length: "Distribution of lengths",        // name, field, summary
+///         words(&Length::WORDS), "constant";              // values, default
+///     "gap" ["burst", "packet"] .options.gap:             // other simulators than above
+///         "Time between two bursts", time, "none" => HelpLevel::Usual;   // another level of help
+///     "warmup" .warmup: "Number of bursts before measuring",
+///         whole(0, 1 << 50) Some, "1000 for each host";   // `Some` wraps the value
+/// }
+/// ```
+///
+/// The kinds of values are `words(TABLE)` for a table of words and values, `records(TABLE)` and
+/// `named(TABLE)` for a table of [`PolicyRecord`]s (`named` parses with the type's `FromStr`),
+/// `whole(MIN, MAX)`, `positive`, `time`, `bytes`, and `text(FORM, PARSE)` for a text with a parser
+/// of its own.
 macro_rules! settings {
-    ($of:ty, $level:expr, $simulators:expr; $($name:literal $([$($simulator:literal),+])? $(.$field:ident)+: $words:literal, $kind:ident
-        $(($($about:expr),+))? $($some:ident)?, $default:literal $(=> $own:expr)?;)+) => {
-        &[$(SettingDeclaration {
-            record: SettingRecord {
+    ($of:ty, $level:expr, $simulators:expr;
+     $($name:literal $([$($simulator:literal),+])? $(.$field:ident)+: $summary:literal,
+        $kind:ident $(($($argument:expr),+))? $($wrapper:ident)?,
+        $default:literal $(=> $other_level:expr)?;)+) => {
+        &[$($crate::setting::SettingDeclaration {
+            record: $crate::setting::SettingRecord {
                 name: $name,
-                summary: $words,
-                values: settings!(@values $kind $($($about),+)?),
+                summary: $summary,
+                values: $crate::setting::settings!(@values $kind $($($argument),+)?),
                 default: $default,
-                level: settings!(@level $level $(, $own)?),
-                simulators: settings!(@simulators $simulators $(, [$($simulator),+])?),
+                level: $crate::setting::settings!(@first $($other_level,)? $level),
+                simulators: $crate::setting::settings!(@first $(&[$($simulator),+],)? $simulators),
             },
             apply: |of: &mut $of, text| {
-                of$(.$field)+ = settings!(@read text, $kind $($($about),+)?)$(.map($some))??;
+                let value = $crate::setting::settings!(@read text, $kind $($($argument),+)?);
+                of$(.$field)+ = value$(.map($wrapper))??;
                 Ok(())
             },
             differs: |of: &$of| of$(.$field)+ != <$of>::default()$(.$field)+,
         },)+]
     };
-    (@simulators $simulators:expr) => { $simulators };
-    (@simulators $simulators:expr, [$($simulator:literal),+]) => { &[$($simulator),+] };
-    (@level $level:expr) => { $level };
-    (@level $level:expr, $own:expr) => { $own };
-    (@values words $table:expr) => { SettingValues::Words(|| words($table)) };
-    (@values whole $least:expr, $most:expr) => { SettingValues::Whole($least, $most) };
-    (@values records $table:expr) => { SettingValues::Words(|| $table.iter().map(|one| one.name).collect()) };
-    (@values named $table:expr) => { SettingValues::Words(|| $table.iter().map(|one| one.name).collect()) };
-    (@values text $form:expr, $read:expr) => { SettingValues::Text($form) };
-    (@values time) => { SettingValues::Time };
-    (@values bytes) => { SettingValues::Bytes };
-    (@values positive) => { SettingValues::Positive };
-    (@read $text:ident, words $table:expr) => { one_of($text, $table) };
-    (@read $text:ident, records $table:expr) => { named_by($text, $table) };
-    (@read $text:ident, named $table:expr) => { said($text.parse()) };
-    (@read $text:ident, whole $least:expr, $most:expr) => { whole($text, $least, $most) };
+    (@first $first:expr $(, $second:expr)?) => { $first };
+    (@values words $table:expr) => {
+        $crate::setting::SettingValues::Words(|| $crate::setting::word_list($table))
+    };
+    (@values whole $min:expr, $max:expr) => { $crate::setting::SettingValues::Whole($min, $max) };
+    (@values records $table:expr) => { $crate::setting::settings!(@values named $table) };
+    (@values named $table:expr) => {
+        $crate::setting::SettingValues::Words(|| $table.iter().map(|record| record.name).collect())
+    };
+    (@values text $form:expr, $read:expr) => { $crate::setting::SettingValues::Text($form) };
+    (@values time) => { $crate::setting::SettingValues::Time };
+    (@values bytes) => { $crate::setting::SettingValues::Bytes };
+    (@values positive) => { $crate::setting::SettingValues::Positive };
+    (@read $text:ident, words $table:expr) => { $crate::setting::parse_word($text, $table) };
+    (@read $text:ident, records $table:expr) => { $crate::setting::parse_name($text, $table) };
+    (@read $text:ident, named $table:expr) => { $crate::setting::with_message($text.parse()) };
+    (@read $text:ident, whole $min:expr, $max:expr) => {
+        $crate::setting::parse_whole($text, $min, $max)
+    };
     (@read $text:ident, text $form:expr, $read:expr) => { $read($text) };
-    (@read $text:ident, positive) => { positive($text) };
-    (@read $text:ident, $quantity:ident) => { parsed($text) };
+    (@read $text:ident, positive) => { $crate::setting::parse_positive($text) };
+    (@read $text:ident, $quantity:ident) => { $crate::setting::parse_value($text) };
 }
 pub(super) use settings;
 
-/// What was read, or in words why it was not.
-pub(super) fn said<V, E: Display>(read: Result<V, E>) -> Result<V, String> {
+/// Replaces an error by its message.
+pub(super) fn with_message<V, E: Display>(read: Result<V, E>) -> Result<V, String> {
     read.map_err(|problem| problem.to_string())
 }
 
-/// A value that its own type reads.
-pub(super) fn parsed<V: FromStr>(text: &str) -> Result<V, String>
+/// Parses a value by its type; the error quotes the text.
+pub(super) fn parse_value<V: FromStr>(text: &str) -> Result<V, String>
 where
     V::Err: Display,
 {
@@ -169,8 +193,8 @@ where
         .map_err(|problem: V::Err| format!("`{}`: {problem}", shown(text)))
 }
 
-/// What a word of a table stands for.
-pub(super) fn one_of<V: Copy>(text: &str, known: &[(&str, V)]) -> Result<V, String> {
+/// Returns the value that a word of a table stands for.
+pub(super) fn parse_word<V: Copy>(text: &str, known: &[(&str, V)]) -> Result<V, String> {
     let found = known.iter().find(|(name, _)| same_name(name, text));
     found.map(|(_, value)| *value).ok_or_else(|| {
         let hint = suggest(text, known.iter().map(|(name, _)| *name));
@@ -178,32 +202,32 @@ pub(super) fn one_of<V: Copy>(text: &str, known: &[(&str, V)]) -> Result<V, Stri
     })
 }
 
-/// What a name of a record stands for.
-pub(super) fn named_by<V: Copy>(text: &str, known: &[PolicyRecord<V>]) -> Result<V, String> {
-    let known: Vec<(&str, V)> = known.iter().map(|one| (one.name, one.policy)).collect();
-    one_of(text, &known)
+/// Returns the value that the name of a record stands for.
+pub(super) fn parse_name<V: Copy>(text: &str, records: &[PolicyRecord<V>]) -> Result<V, String> {
+    let known: Vec<(&str, V)> = records.iter().map(|one| (one.name, one.policy)).collect();
+    parse_word(text, &known)
 }
 
-/// A number greater than 0.
-pub(super) fn positive(text: &str) -> Result<f64, String> {
+/// Parses a finite number greater than 0.
+pub(super) fn parse_positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
         _ => Err(format!("`{}` is no number greater than 0", shown(text))),
     }
 }
 
-/// A whole number, also as `1e7`.
-pub(super) fn whole<N: TryFrom<u64>>(text: &str, least: u64, most: u64) -> Result<N, String> {
+/// Parses a whole number from `min` to `max`, also in the form `1e7`.
+pub(super) fn parse_whole<N: TryFrom<u64>>(text: &str, min: u64, max: u64) -> Result<N, String> {
     let number = text.parse::<u64>().ok().or_else(|| {
         let number: f64 = text.parse().ok()?;
         (number.fract() == 0.0 && (0.0..=2f64.powi(53)).contains(&number)).then_some(number as u64)
     });
-    let number = number.filter(|number| (least..=most).contains(number));
+    let number = number.filter(|number| (min..=max).contains(number));
     number
         .and_then(|number| N::try_from(number).ok())
         .ok_or_else(|| {
             format!(
-                "`{}` is no whole number from {least} to {most}, such as 1000 or 1e3",
+                "`{}` is no whole number from {min} to {max}, such as 1000 or 1e3",
                 shown(text)
             )
         })

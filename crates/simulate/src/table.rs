@@ -1,8 +1,9 @@
 //! Results that describe themselves: totals and tables, each with name, unit and meaning.
 //!
 //! An engine declares its results with [`totals!`](crate::totals), [`columns!`](crate::columns) and
-//! [`rows!`](crate::rows): structs whose fields it fills as it likes, and whose doc comments say what the fields mean.
-//! Whatever prints or passes on results reads a [`Description`] and knows no engine.
+//! [`rows!`](crate::rows). These macros declare structs, whose fields the engine fills and whose
+//! doc comments become the meanings of the fields. Code that prints or exports results reads a
+//! [`Description`] and depends on no engine.
 //!
 //! ```
 //! use opticoll_simulate::table::{Described, Description};
@@ -32,7 +33,8 @@
 //! let run = Run { sent: 4096, slots };
 //! let description = Description::of(&run);
 //! assert_eq!(description.totals[0].name, "sent_bytes");
-//! let names: Vec<&str> = description.tables[0].columns.iter().map(|one| one.name.as_str()).collect();
+//! let columns = &description.tables[0].columns;
+//! let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
 //! assert_eq!(names, ["start_ps", "circuits"]);
 //! ```
 
@@ -45,7 +47,7 @@ use opticoll_base::units::{Bytes, Time};
 /// A single value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
-    /// It does not apply.
+    /// The value does not apply.
     Absent,
     /// Yes or no.
     Flag(bool),
@@ -57,42 +59,43 @@ pub enum Value<'a> {
     Text(&'a str),
 }
 
-/// The values of a column: where an engine has them side by side, its own; else read one by one.
+/// Values of a column: slices if the engine stores the values contiguously, otherwise a function of
+/// the row.
 pub enum Values<'a> {
-    /// Whole numbers of 8 bits.
+    /// Unsigned integers of 8 bits.
     U8(&'a [u8]),
-    /// Whole numbers of 16 bits.
+    /// Unsigned integers of 16 bits.
     U16(&'a [u16]),
-    /// Whole numbers of 32 bits.
+    /// Unsigned integers of 32 bits.
     U32(&'a [u32]),
-    /// Whole numbers of 64 bits.
+    /// Unsigned integers of 64 bits.
     U64(&'a [u64]),
     /// Real numbers.
     F64(&'a [f64]),
     /// Picoseconds.
     Time(&'a [Time]),
-    /// Whole numbers.
+    /// Unsigned integers, read by row.
     Whole(Box<dyn Fn(usize) -> u64 + 'a>),
-    /// Real numbers.
+    /// Real numbers, read by row.
     Real(Box<dyn Fn(usize) -> f64 + 'a>),
-    /// Values some of which are absent, or texts.
+    /// Texts, or values that may be absent, read by row.
     Listed(Box<dyn Fn(usize) -> Value<'a> + 'a>),
 }
 
 /// A column of a table.
 pub struct Column<'a> {
-    /// The name, which ends in the unit: `start_ps`, `sent_bytes`.
+    /// Name, which ends in the unit: `start_ps`, `sent_bytes`.
     pub name: String,
-    /// The unit; empty for numbers of things.
+    /// Unit; empty for counts.
     pub unit: &'a str,
-    /// What the values are, in a sentence.
+    /// Meaning of the values, in a sentence.
     pub meaning: String,
-    /// One value a row.
+    /// Values, in the order of the rows.
     pub values: Values<'a>,
 }
 
 impl<'a> Column<'a> {
-    /// A column with its unit already in the name.
+    /// Creates a column whose name already contains the unit.
     pub fn new(name: &str, unit: &'a str, meaning: &str, values: Values<'a>) -> Column<'a> {
         Column {
             name: name.into(),
@@ -102,7 +105,10 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The value of a row, which must be there.
+    /// Returns the value of a row.
+    ///
+    /// # Panics
+    /// If the table has no such row.
     pub fn value(&self, row: usize) -> Value<'a> {
         match &self.values {
             Values::U8(cells) => Value::Whole(cells[row].into()),
@@ -118,23 +124,23 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The axes of a table with their lengths, the slowest first; the rows are its places in that order.
+/// Names and lengths of the axes of a table, the slowest axis first; rows are in this order.
 pub type Shape = Vec<(&'static str, usize)>;
 
 /// A table.
 pub struct Table<'a> {
-    /// The name.
+    /// Name.
     pub name: &'a str,
-    /// What a row is, in a sentence.
+    /// Meaning of a row, in a sentence.
     pub row: String,
-    /// The axes.
+    /// Axes.
     pub shape: Vec<(&'a str, usize)>,
-    /// The columns.
+    /// Columns.
     pub columns: Vec<Column<'a>>,
 }
 
 impl Table<'_> {
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.shape.iter().map(|(_, length)| length).product()
     }
@@ -152,37 +158,37 @@ impl PartialEq for Table<'_> {
     }
 }
 
-/// A number or text that is one for the whole result.
+/// Single value that describes the whole result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Total<'a> {
-    /// The name, which ends in the unit.
+    /// Name, which ends in the unit.
     pub name: String,
-    /// The unit; empty for numbers of things.
+    /// Unit; empty for counts.
     pub unit: &'a str,
-    /// What the value is, in a sentence.
+    /// Meaning of the value, in a sentence.
     pub meaning: String,
-    /// The value.
+    /// Value.
     pub value: Value<'a>,
 }
 
 /// All totals and tables of a result.
 #[derive(Default, PartialEq)]
 pub struct Description<'a> {
-    /// The totals.
+    /// Totals.
     pub totals: Vec<Total<'a>>,
-    /// The tables.
+    /// Tables.
     pub tables: Vec<Table<'a>>,
 }
 
 impl<'a> Description<'a> {
-    /// The description of a result.
+    /// Describes a result.
     pub fn of(result: &'a (impl Described + ?Sized)) -> Description<'a> {
         let mut description = Description::default();
         result.describe(&mut description);
         description
     }
 
-    /// Adds a total, unless one has its name.
+    /// Adds a total, unless a total of this name exists.
     pub fn total(&mut self, field: &Field, unit: &'static str, value: Value<'a>) {
         let name = field.name_in(unit);
         if self.totals.iter().all(|one| one.name != name) {
@@ -195,15 +201,16 @@ impl<'a> Description<'a> {
         }
     }
 
-    /// Adds a table; where one has its name, and as many rows, the columns that it lacks.
+    /// Adds a table. If a table of that name and length exists, adds only the missing columns to
+    /// it.
     pub fn table(&mut self, table: Table<'a>) {
         let same = |one: &&mut Table<'a>| one.name == table.name && one.rows() == table.rows();
         match self.tables.iter_mut().find(same) {
             None => self.tables.push(table),
-            Some(there) => {
+            Some(existing) => {
                 for column in table.columns {
-                    if there.columns.iter().all(|one| one.name != column.name) {
-                        there.columns.push(column);
+                    if existing.columns.iter().all(|one| one.name != column.name) {
+                        existing.columns.push(column);
                     }
                 }
             }
@@ -213,26 +220,26 @@ impl<'a> Description<'a> {
 
 /// A result that describes itself.
 pub trait Described: Any + Debug + Send + Sync {
-    /// Adds what it holds to a description.
+    /// Adds the totals and tables of the result to a description.
     fn describe<'a>(&'a self, into: &mut Description<'a>);
-    /// Itself, to be asked for its type.
+    /// Returns the result as a value that can be downcast to its type.
     fn as_any(&self) -> &dyn Any;
-    /// Whether another result is the same.
+    /// Returns whether another result has the same type and value.
     fn equals(&self, other: &dyn Described) -> bool;
 }
 
-/// What an engine says beyond what all say.
+/// Results of an engine beyond those that all engines have.
 #[derive(Debug, Clone, Default)]
 pub struct Details(Vec<Arc<dyn Described>>);
 
 impl Details {
-    /// One more.
+    /// Adds a result.
     pub fn with(mut self, detail: impl Described) -> Details {
         self.0.push(Arc::new(detail));
         self
     }
 
-    /// The detail of a type.
+    /// Returns the result of type `T`, or `None` if the engine has none.
     pub fn get<T: Described>(&self) -> Option<&T> {
         let mut details = self.0.iter();
         details.find_map(|one| (**one).as_any().downcast_ref())
@@ -248,16 +255,16 @@ impl PartialEq for Details {
 
 /// A field of a result.
 pub struct Field {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// Its unit; empty where its type has one, or there is none.
+    /// Unit; empty if the type of the field implies a unit, or if there is none.
     pub unit: &'static str,
-    /// Its doc comment.
+    /// Doc comment.
     pub meaning: &'static str,
 }
 
 impl Field {
-    /// The unit, else that of the type.
+    /// Returns the unit of the field, or that of its type if the field names none.
     pub fn unit_or(&self, of_type: &'static str) -> &'static str {
         match self.unit {
             "" => of_type,
@@ -265,7 +272,7 @@ impl Field {
         }
     }
 
-    /// The name with its unit.
+    /// Returns the name with the unit as its ending.
     pub fn name_in(&self, unit: &str) -> String {
         let ending = match unit {
             "ps" => "_ps",
@@ -275,7 +282,7 @@ impl Field {
         format!("{}{ending}", self.name)
     }
 
-    /// It as a column of cells.
+    /// Returns a column of this name and meaning with the given values.
     pub fn column<'a, T: Cell>(&self, values: Values<'a>) -> Column<'a> {
         let unit = self.unit_or(T::UNIT);
         Column {
@@ -286,7 +293,7 @@ impl Field {
         }
     }
 
-    /// It as a column of a table, or as a total where `table` is empty.
+    /// Returns the outline of a column of `table`, or of a total if `table` is empty.
     pub fn outline<T: Cell>(&self, table: &'static str) -> Outline {
         let unit = self.unit_or(T::UNIT);
         Outline {
@@ -297,31 +304,31 @@ impl Field {
         }
     }
 
-    /// The doc comment on one line.
+    /// Returns the doc comment as one line.
     pub fn sentence(&self) -> String {
         sentence(self.meaning)
     }
 }
 
-/// A doc comment on one line.
+/// Joins the lines of a doc comment to one line.
 pub fn sentence(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A total or a column of a type of results, without a result.
+/// Name, unit and meaning of a total or a column of a result type, without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// The table of a column; empty for a total.
+    /// Table of the column; empty for a total.
     pub table: &'static str,
-    /// The name, which ends in the unit.
+    /// Name, which ends in the unit.
     pub name: String,
-    /// The unit; empty for numbers of things.
+    /// Unit; empty for counts.
     pub unit: &'static str,
-    /// What the value is, in a sentence.
+    /// Meaning of the value, in a sentence.
     pub meaning: String,
 }
 
-/// The totals and columns that all results of a type have.
+/// Returns the outlines of the totals and columns that every result of type `T` has.
 pub fn outline<T: Part>() -> Vec<Outline> {
     let mut outlines = Vec::new();
     let whole = Field {
@@ -335,28 +342,29 @@ pub fn outline<T: Part>() -> Vec<Outline> {
 
 /// A field that describes itself: a single value, a table, or several of them.
 pub trait Part {
-    /// Adds it to a description.
+    /// Adds the field's value to a description.
     fn describe<'a>(&'a self, field: &Field, into: &mut Description<'a>);
 
-    /// Adds what is known of it without a value; nothing where that depends on the value.
+    /// Adds the outlines of the field's totals and columns; adds nothing if they depend on the
+    /// value.
     fn outline(_: &Field, _: &mut Vec<Outline>) {}
 }
 
-/// What a column or a total holds.
+/// Value that a column or a total can hold.
 pub trait Cell: Sized + 'static {
-    /// The unit that the type has by itself.
+    /// Unit that the type implies.
     const UNIT: &'static str = "";
 
-    /// As a single value.
+    /// Returns the value as a table stores it.
     fn value(&self) -> Value<'_>;
 
-    /// As a column of an engine's own.
+    /// Returns the column of a slice of values.
     fn column(cells: &[Self]) -> Values<'_> {
         Values::Listed(Box::new(|row| cells[row].value()))
     }
 
-    /// As a column read from records.
-    fn of_records<R>(records: &[R], read: fn(&R) -> &Self) -> Values<'_> {
+    /// Returns the column of one field of a slice of records.
+    fn from_records<R>(records: &[R], read: fn(&R) -> &Self) -> Values<'_> {
         Values::Listed(Box::new(move |row| read(&records[row]).value()))
     }
 }
@@ -376,7 +384,7 @@ macro_rules! cells {
                 all(cells)
             }
 
-            fn of_records<R>(records: &[R], read: fn(&R) -> &$kind) -> Values<'_> {
+            fn from_records<R>(records: &[R], read: fn(&R) -> &$kind) -> Values<'_> {
                 let value: fn(&$kind) -> _ = $value;
                 Values::$one(Box::new(move |row| value(read(&records[row])).into()))
             }
@@ -437,12 +445,12 @@ impl<T: Cell> Part for T {
     }
 }
 
-/// A row of a table of records.
+/// Record that is a row of a table.
 pub trait Record: Sized {
-    /// Adds the table of these rows.
+    /// Adds the table whose rows are the given records.
     fn describe<'a>(rows: &'a [Self], field: &Field, into: &mut Description<'a>);
 
-    /// Adds the columns that such a table has.
+    /// Adds the outlines of the columns of such a table.
     fn outline(table: &Field, into: &mut Vec<Outline>);
 }
 
@@ -464,7 +472,7 @@ impl Part for Details {
     }
 }
 
-/// A field of a result, its unit and the lines of its doc comment.
+/// Builds the [`Field`](crate::table::Field) of a struct field from its name, unit and doc comment.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! field {
@@ -477,7 +485,8 @@ macro_rules! field {
     };
 }
 
-/// A result: every field is a [`Part`](crate::table::Part). Fields after a `;` are not described.
+/// Declares a result. Every field is a [`Part`](crate::table::Part); fields after a `;` are not
+/// described.
 #[macro_export]
 macro_rules! totals {
     ($(#[doc = $about:literal])* $(#[derive($($derived:ident),*)])? pub struct $name:ident {
@@ -493,7 +502,9 @@ macro_rules! totals {
 
         impl $crate::table::Described for $name {
             fn describe<'a>(&'a self, into: &mut $crate::table::Description<'a>) {
-                $($crate::table::Part::describe(&self.$field, &$crate::field!($field $($unit)?; $($meaning)*), into);)*
+                $($crate::table::Part::describe(
+                    &self.$field, &$crate::field!($field $($unit)?; $($meaning)*), into,
+                );)*
             }
 
             fn as_any(&self) -> &dyn std::any::Any {
@@ -523,11 +534,13 @@ macro_rules! totals {
     };
 }
 
-/// A table of columns, each a vector of [`Cell`](crate::table::Cell)s. A `shaped` one has axes; without axes, and in
-/// others, the rows have one. Fields after a `;` are not described.
+/// Declares a table of columns, each a vector of [`Cell`](crate::table::Cell)s. A `shaped` table
+/// has a field `shape` with its axes; if this field is empty, or in other tables, the rows form a
+/// single axis. Fields after a `;` are not described.
 #[macro_export]
 macro_rules! columns {
-    ($(#[doc = $about:literal])* $(#[derive($($derived:ident),*)])? pub struct $name:ident $($shaped:ident)? {
+    ($(#[doc = $about:literal])* $(#[derive($($derived:ident),*)])?
+     pub struct $name:ident $($shaped:ident)? {
         $($(#[doc = $meaning:literal])* pub $field:ident: $kind:ty $(as $unit:literal)?,)*
         $(; $($(#[doc = $untold:literal])* pub $hidden:ident: $other:ty,)*)?
     }) => {
@@ -573,7 +586,7 @@ macro_rules! columns {
     };
     (@struct shaped $(#[$about:meta])* pub struct $name:ident { $($fields:tt)* }) => {
         $(#[$about])* pub struct $name {
-            /// The axes; one if there are none here.
+            /// Axes; if empty, the rows form a single axis.
             pub shape: $crate::table::Shape,
             $($fields)*
         }
@@ -582,7 +595,7 @@ macro_rules! columns {
     (@shape $self:ident shaped) => { $self.shape.clone() };
 }
 
-/// A table of records, whose fields are [`Cell`](crate::table::Cell)s.
+/// Declares a table of records, whose fields are [`Cell`](crate::table::Cell)s.
 #[macro_export]
 macro_rules! rows {
     ($(#[doc = $about:literal])* $(#[derive($($derived:ident),*)])? pub struct $name:ident {
@@ -602,7 +615,9 @@ macro_rules! rows {
             ) {
                 let columns = vec![$(
                     $crate::field!($field $($unit)?; $($meaning)*).column::<$kind>(
-                        <$kind as $crate::table::Cell>::of_records(rows, |row: &$name| &row.$field),
+                        <$kind as $crate::table::Cell>::from_records(
+                            rows, |row: &$name| &row.$field,
+                        ),
                     )
                 ),*];
                 into.table($crate::table::Table {

@@ -4,8 +4,7 @@ use std::fmt::Display;
 
 use super::BurstError;
 use crate::setting::{
-    HelpLevel, SettingDeclaration, SettingRecord, SettingValues, find, names, one_of, parsed,
-    positive, settings, whole, words,
+    HelpLevel, SettingDeclaration, find, names, parse_value, parse_whole, settings,
 };
 use opticoll_base::names::{same_name, shown, suggest};
 use opticoll_base::spec::Spec;
@@ -340,7 +339,7 @@ impl BurstAssembly {
 fn receivers(text: &str) -> Result<Option<u32>, String> {
     match same_name(text, "unlimited") {
         true => Ok(None),
-        false => whole(text, 1, 1 << 16).map(Some),
+        false => parse_whole(text, 1, 1 << 16).map(Some),
     }
 }
 
@@ -351,7 +350,7 @@ fn converters(text: &str) -> Result<Converters, String> {
     if same_name(text, "full") {
         return Ok(Converters::Full);
     }
-    match whole(text, 0, 1 << 16) {
+    match parse_whole(text, 0, 1 << 16) {
         Ok(0) => Ok(Converters::None),
         Ok(count) => Ok(Converters::PerNode(count)),
         Err(_) => Err(format!(
@@ -377,9 +376,9 @@ fn assembly(text: &str) -> Result<Option<BurstAssembly>, String> {
     let assembly = BurstAssembly {
         packet: spec
             .option("packet")
-            .map_or(Ok(Bytes::new(1_000_000)), parsed)?,
-        size: spec.option("size").map(parsed).transpose()?,
-        time_out: spec.option("time_out").map(parsed).transpose()?,
+            .map_or(Ok(Bytes::new(1_000_000)), parse_value)?,
+        size: spec.option("size").map(parse_value).transpose()?,
+        time_out: spec.option("time_out").map(parse_value).transpose()?,
     };
     assembly.check()?;
     Ok(Some(assembly))

@@ -1,40 +1,48 @@
-//! The policies `per_port` and `planes`: no barriers, only ports, or planes, whose circuits change wait.
+//! Policies without barriers between slots, `per_port` and `planes`: only ports, or planes, whose
+//! circuits change wait.
 //!
-//! Transfers keep the order of their slots wherever they share something; otherwise each starts as
-//! early as it can. Transfer t from u to v over channel c starts at the latest of
+//! Transfers that share a port, a channel or a chunk keep the order of their slots; otherwise each
+//! transfer starts as early as it can. Transfer t from u to v over channel c starts at the latest
+//! of
 //!
-//! * the arrival at u of every chunk it carries (from earlier steps of the schedule);
-//! * where contributions combine: the start of every transfer of an earlier step that reads what
-//!   t changes, and the end of every one that changes it;
-//! * F + R, with F the time from which c is free on every link of its path and its transmitter at
-//!   u and receiver at v are free, and R the reconfiguration delay if either was set to another
-//!   circuit before (or to none), else zero. A circuit that must be released first adds its release time.
+//! * the arrival at u of every chunk that t carries (from earlier steps of the schedule);
+//! * if contributions combine: the start of every transfer of an earlier step that reads chunks
+//!   which t changes, and the end of every such transfer that changes them;
+//! * F + R. F is the time from which c is free on every link of the path and the transmitter at u
+//!   and the receiver at v are free. R is the reconfiguration delay if one of these ports was set
+//!   to another circuit before (or to none), else zero. If another circuit must be released first,
+//!   R includes the release time.
 //!
-//! A port that is both transmitter and receiver carries messages both ways at once: a message over the circuit that
-//! the port holds waits until the circuit is set up, not until the message the other way has ended.
+//! A port that is both transmitter and receiver carries messages in both directions at the same
+//! time: a message over the circuit that the port holds waits until the circuit is set up, but not
+//! for a message in the opposite direction.
 //!
-//! Under `planes` all ports of a plane change together: a plane keeps its setting for as long a run of slots as no port
-//! of it changes its circuit; F + R is then the time from which all earlier messages of the plane have ended, and R.
+//! Under `planes` all ports of a plane change at the same time. A plane keeps its setting over a
+//! run of slots in which no port of the plane changes its circuit; F is then the time at which all
+//! earlier messages of the plane have ended.
 //!
-//! A transfer that others relay goes over one circuit after the other: it starts over the first when its chunks are
-//! there, over each next one when it has come there, and over the last when what it changes may change. Circuits over which it goes in
-//! one slot start together (`chains`).
+//! A relayed transfer goes over one circuit after another. It starts over the first circuit when
+//! its chunks have arrived at its source, over each next circuit when it has arrived there, and
+//! over the last circuit when its chunks may be changed at the destination. Circuits that it uses
+//! in one slot start together (`chains`).
 //!
-//! Which transmitters and receivers can do that, the fabric says ([`Circuits::tune`]); one is taken that is
-//! set to the circuit already, else one that was never used, else the one that is free first. The transfers of
-//! a light tree start together, over one transmitter and the receivers of all of them.
+//! The fabric ([`Circuits::tune`]) defines which transmitters and receivers a transfer can use. Of
+//! these, the simulator takes a port that is set to the circuit already, else a port that was never
+//! used, else the port that is free first. The transfers of a light tree start together, over one
+//! transmitter and one receiver each.
 //!
-//! A *period* Q below N says that the plan turned by Q ranks is the same plan, on the same channels,
-//! and that only the transfers of Q ranks are given. What happens to rank, link and block v + Q then
-//! happens to v at the same time, so that links and ports are kept modulo Q, and what ranks hold for
-//! the blocks 0..Q only: rank v's of block b stands for rank v + Q's of block b + Q. Two circuits of a
-//! port that are the same modulo Q are the same, for lengths are at most Q.
+//! A *period* Q below N means that the plan rotated by Q ranks is the same plan on the same
+//! channels, and that only the transfers of Q ranks are given. Events at rank, link and block v + Q
+//! then happen at v at the same time. Links and ports are therefore stored modulo Q, and chunks
+//! that ranks hold only for the blocks 0..Q: an entry for rank v and block b also stands for rank v
+//! + Q and block b + Q. Two circuits of a port that are equal modulo Q are the same circuit,
+//! because lengths are at most Q.
 
 use std::ops::Range;
 
 use super::Timing;
+use super::availability::{Availability, ChunkTimes};
 use super::block::{Message, MessageBlock};
-use super::held::{ChunkTimes, Since};
 use super::ledger::LineLedger;
 use super::messages::SlotMessages;
 use super::planes::PlaneSettings;
@@ -51,7 +59,7 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::plan::repetition::turned_chunk;
 use opticoll_plan::schedule::Transfer;
 
-/// When a transfer ran, and the transfer that it waited for last.
+/// Start and end of a transfer, and the transfer that it waited for last.
 #[derive(Debug, Clone, Copy, Default)]
 struct TransferRun {
     start: Time,
@@ -59,79 +67,82 @@ struct TransferRun {
     cause: Option<u32>,
 }
 
-/// Since when a port has its circuit, and since when it carries nothing.
+/// Time from which a port is set to its circuit, and time from which it carries no message.
 #[derive(Debug, Clone, Copy, Default)]
 struct PortTimes {
-    set: Since,
-    free: Since,
+    set: Availability,
+    free: Availability,
 }
 
-/// Since when a port that is taken can carry a message, or change for it. Over a fixed circuit a port hears many others,
-/// one after the other.
-fn available(port: &TakenPort<PortTimes>, is_fixed: bool) -> Since {
+/// Returns the time from which a port can carry a message or start to change for it. Over a fixed
+/// circuit a port receives from many ranks, one after another.
+fn available(port: &TakenPort<PortTimes>, is_fixed: bool) -> Availability {
     match port.before {
-        None => Since::default(),
+        None => Availability::default(),
         Some((_, times)) if port.holds && !is_fixed => times.set,
         Some((_, times)) => times.free,
     }
 }
 
-/// What a message waits for.
+/// Times and ports for which a message waits.
 struct Waiting {
-    ready: Since,
-    /// When its circuit is there.
-    set: Since,
-    /// The reconfiguration before it.
+    ready: Availability,
+    /// Time at which its circuit is set up.
+    set: Availability,
+    /// Duration of the reconfiguration before the message.
     retune: Time,
-    /// Its ports, as they are taken.
+    /// Ports of the message.
     transmitter: (Port, TakenPort<PortTimes>),
     receiver: (Port, TakenPort<PortTimes>),
-    /// The receivers of its riders.
+    /// Receivers of its riders.
     others: Vec<(Port, TakenPort<PortTimes>)>,
 }
 
-/// Chunks of one block as they are kept, turned back by some ranks.
-struct TurnedChunks {
+/// Chunks of one block, rotated back to a block below the period.
+struct RotatedChunks {
     ranks: u32,
-    turns: u32,
+    /// Number of ranks by which the chunks are rotated back.
+    rotation: u32,
     range: Range<u32>,
 }
 
-impl TurnedChunks {
-    /// Where what a rank holds of them is kept.
-    fn rank_at(&self, rank: u32) -> u32 {
-        match rank.checked_sub(self.turns) {
-            Some(place) => place,
-            None => rank + self.ranks - self.turns,
+impl RotatedChunks {
+    /// Returns the rank whose entry stands for `rank` and these chunks.
+    fn representative(&self, rank: u32) -> u32 {
+        match rank.checked_sub(self.rotation) {
+            Some(representative) => representative,
+            None => rank + self.ranks - self.rotation,
         }
     }
 }
 
-/// What transfers wait for.
+/// State of an engine without barriers: the times from which chunks, channels and ports are
+/// available.
 struct TransferTimeline<'a> {
     plan: &'a Plan,
     lines: Lines,
     change: Change,
     period: u32,
-    /// When each chunk arrived at each rank, from earlier steps.
+    /// Time at which each chunk arrived at each rank, from earlier steps.
     arrived: ChunkTimes,
-    /// When each chunk was last read at each rank, by earlier steps; where contributions combine.
+    /// Time at which each chunk was last read at each rank, by earlier steps; only if contributions
+    /// combine.
     read: ChunkTimes,
-    /// Since when each channel is free on each line, row by row and then channel by channel.
-    free: Vec<Since>,
+    /// Time from which each channel of each line is free, row by row and then channel by channel.
+    free: Vec<Availability>,
     ports: Ports<PortTimes>,
-    /// Where the ports of a plane change together.
-    planes: Option<PlaneSettings<Since>>,
+    /// Settings of the planes, if the ports of a plane change together.
+    planes: Option<PlaneSettings<Availability>>,
     runs: Vec<TransferRun>,
 }
 
-/// How transfers are carried out without barriers.
+/// Parameters of an engine without barriers.
 #[derive(Clone, Copy)]
 pub(super) struct PortRun {
     pub(super) charge: Charge,
-    /// Q.
+    /// Period Q in ranks.
     pub(super) period: u32,
-    /// When to give up.
+    /// Time at which the simulation stops with an error.
     pub(super) limit: Option<Time>,
 }
 
@@ -151,15 +162,15 @@ pub(super) fn run(
     let mut timeline = TransferTimeline::new(plan, circuits, charge, period)?;
     let mut columns = SlotColumns::default();
     let mut previous = Time::ZERO;
-    let (mut turned, mut tunings) = (Vec::new(), Vec::new());
+    let (mut hops, mut tunings) = (Vec::new(), Vec::new());
     for step in &plan.step_slots {
         for slot in step.clone() {
             interrupt::check();
             let mut retuned = Time::ZERO;
             let (mut start, mut end) = (None, None);
             let mut lightpaths = 0;
-            let block = messages.of(slots.of_slot(slot))?;
-            tune(circuits, period, block, &mut turned, &mut tunings);
+            let block = messages.block(slots.hops(slot))?;
+            tune(circuits, period, block, &mut hops, &mut tunings);
             retuned = retuned.max(timeline.change_planes(slot, &tunings)?);
             for (place, _, message, _) in block.iter() {
                 if message.leader != place {
@@ -178,10 +189,10 @@ pub(super) fn run(
             columns.reconfiguration.push(retuned);
             columns.lightpaths.push(lightpaths);
             previous = previous.max(end.unwrap_or(previous));
-            super::give_up_past(limit, previous)?;
+            super::check_limit(limit, previous)?;
         }
         for slot in step.clone() {
-            let hops = slots.of_slot(slot).iter();
+            let hops = slots.hops(slot).iter();
             hops.filter(|&&hop| (hop as usize) < plan.len())
                 .for_each(|&transfer| timeline.deliver(transfer));
         }
@@ -194,22 +205,23 @@ pub(super) fn run(
     })
 }
 
-/// What the circuits of a block need, modulo the period.
+/// Writes the ports and channels that the circuits of a block need to `tunings`, with ranks modulo
+/// the period; `reduced` is a buffer for these hops.
 fn tune(
     circuits: &dyn Circuits,
     period: u32,
     block: &MessageBlock,
-    turned: &mut Vec<Hop>,
+    reduced: &mut Vec<Hop>,
     tunings: &mut Vec<Tuning>,
 ) {
-    turned.clear();
-    turned.extend(block.hops.iter().map(|hop| Hop {
+    reduced.clear();
+    reduced.extend(block.hops.iter().map(|hop| Hop {
         from: hop.from % period,
         to: hop.to % period,
         ..*hop
     }));
     tunings.clear();
-    circuits.tune(turned, tunings);
+    circuits.tune(reduced, tunings);
 }
 
 impl<'a> TransferTimeline<'a> {
@@ -226,33 +238,34 @@ impl<'a> TransferTimeline<'a> {
             lines,
             change: circuits.change()?,
             period,
-            // Only sums wait for what was read before.
+            // Only sums wait for earlier reads.
             read: match plan.schedule.collective.combines() {
                 true => times.clone(),
                 false => ChunkTimes::none(),
             },
             arrived: times,
-            free: vec![Since::default(); lines.count() * lines.channels as usize],
+            free: vec![Availability::default(); lines.count() * lines.channels as usize],
             ports: Ports::default(),
             planes: (charge == Charge::ChangedPlane).then(PlaneSettings::default),
             runs: vec![TransferRun::default(); plan.len()],
         })
     }
 
-    /// Where the channel of a circuit is on its lines, modulo the period: ranges of places, some of which may be empty.
+    /// Returns the indices into `free` of a channel on the lines of a circuit, modulo the period;
+    /// ranges may be empty.
     #[inline]
-    fn places(&self, circuit: &Circuit, channel: u32) -> [Range<usize>; 4] {
+    fn channel_ranges(&self, circuit: &Circuit, channel: u32) -> [Range<usize>; 4] {
         let [first, second] = &circuit.lines;
-        let [start, around] = self.places_on(first, channel);
+        let [start, around] = self.channel_ranges_on(first, channel);
         if second.is_empty() {
             return [start, around, 0..0, 0..0];
         }
-        let [second_start, second_around] = self.places_on(second, channel);
+        let [second_start, second_around] = self.channel_ranges_on(second, channel);
         [start, around, second_start, second_around]
     }
 
     #[inline]
-    fn places_on(&self, lines: &Range<u32>, channel: u32) -> [Range<usize>; 2] {
+    fn channel_ranges_on(&self, lines: &Range<u32>, channel: u32) -> [Range<usize>; 2] {
         if lines.is_empty() {
             return [0..0, 0..0];
         }
@@ -261,14 +274,15 @@ impl<'a> TransferTimeline<'a> {
         let row = lines.start / columns;
         let first = (row * self.lines.channels + channel) as usize * period as usize;
         let start = (lines.start - row * columns) % period;
-        // Once around at most.
+        // A circuit covers the period at most once.
         let end = start + (lines.len() as u32).min(period);
         let around = 0..end.saturating_sub(period);
         [start..end.min(period), around]
             .map(|range| first + range.start as usize..first + range.end as usize)
     }
 
-    /// Gives planes the settings of a slot: the time that one of them waits.
+    /// Changes the planes to the settings of a slot. Returns the longest reconfiguration of a
+    /// plane.
     fn change_planes(&mut self, slot: u32, tunings: &[Tuning]) -> Result<Time, SimulationError> {
         let Some(planes) = &mut self.planes else {
             return Ok(Time::ZERO);
@@ -280,7 +294,7 @@ impl<'a> TransferTimeline<'a> {
                 false => self.change.set_up,
             };
             let since = change.ended.unwrap_or_default();
-            let ready = Since {
+            let ready = Availability {
                 time: since.time.plus(waits)?,
                 ..since
             };
@@ -290,8 +304,9 @@ impl<'a> TransferTimeline<'a> {
         Ok(longest)
     }
 
-    /// Starts a message as early as it can, with all that start together with it; `None` where it has started with
-    /// another. Returns when the first (or the reconfiguration before it) began, and the reconfiguration that one waited for.
+    /// Starts a message as early as possible, with all messages that start together with it.
+    /// Returns the start of the first of them (or of the reconfiguration before it) and the longest
+    /// reconfiguration, or `None` if the message has already started with another message.
     fn start(
         &mut self,
         block: &MessageBlock,
@@ -299,7 +314,7 @@ impl<'a> TransferTimeline<'a> {
         place: u32,
         ledger: &mut LineLedger,
     ) -> Result<Option<(Time, Time)>, SimulationError> {
-        if block.together.is_empty() {
+        if block.start_sets.is_empty() {
             let waiting = self.ready(block, tunings, place)?;
             let retune = waiting.retune;
             return Ok(Some((
@@ -307,21 +322,21 @@ impl<'a> TransferTimeline<'a> {
                 retune,
             )));
         }
-        let mut all = Vec::new();
-        let mut latest = Since::default();
-        for &(_, one) in block.starting_with(place) {
-            let waiting = self.ready(block, tunings, one)?;
+        let mut members = Vec::new();
+        let mut latest = Availability::default();
+        for &(_, member) in block.starting_with(place) {
+            let waiting = self.ready(block, tunings, member)?;
             latest = latest.later(waiting.ready);
-            all.push((one, waiting));
+            members.push((member, waiting));
         }
         let mut first: Option<(Time, Time)> = None;
-        for (one, waiting) in all {
+        for (member, waiting) in members {
             let retune = waiting.retune;
             let waiting = Waiting {
                 ready: latest,
                 ..waiting
             };
-            let began = self.send(block, tunings, one, waiting, ledger)?;
+            let began = self.send(block, tunings, member, waiting, ledger)?;
             first = Some(first.map_or((began, retune), |(earliest, longest)| {
                 (earliest.min(began), longest.max(retune))
             }));
@@ -329,7 +344,7 @@ impl<'a> TransferTimeline<'a> {
         Ok(first)
     }
 
-    /// When a message can start, with all that ride on its light, and over which ports.
+    /// Returns the earliest start of a message and its riders, and the ports that they use.
     fn ready(
         &self,
         block: &MessageBlock,
@@ -347,12 +362,13 @@ impl<'a> TransferTimeline<'a> {
         let free_first = |times: PortTimes| times.free.time;
         let sender = self.ports.take(transmitter, free_first);
         let mut free = available(&sender, is_fixed);
-        for places in self.places(&block.circuits[leader as usize], channel) {
-            for &since in &self.free[places] {
+        for indices in self.channel_ranges(&block.circuits[leader as usize], channel) {
+            for &since in &self.free[indices] {
                 free = free.later(since);
             }
         }
-        // A port that was never used holds its first circuit from the beginning, where that is free.
+        // A port that was never used holds its first circuit from the beginning if first circuits
+        // are free.
         let first_free = self.change.first_free;
         let changes_at =
             |port: &TakenPort<PortTimes>| !(port.holds || first_free && port.before.is_none());
@@ -379,7 +395,7 @@ impl<'a> TransferTimeline<'a> {
         if let Some(planes) = &self.planes {
             free = free.later(planes.ready(plane).unwrap_or_default());
         }
-        let tuned = Since {
+        let tuned = Availability {
             time: free.time.plus(retune)?,
             transfer: free.transfer,
         };
@@ -394,7 +410,8 @@ impl<'a> TransferTimeline<'a> {
         })
     }
 
-    /// Sends a message, with all that ride on its light: when what it waited for last was over.
+    /// Sends a message and its riders at `waiting.ready`. Returns the start of the message, or of
+    /// the reconfiguration before it.
     fn send(
         &mut self,
         block: &MessageBlock,
@@ -420,19 +437,21 @@ impl<'a> TransferTimeline<'a> {
             }
         }
         let transfer = block.messages[leader as usize].transfer;
-        let since = Since {
+        let since = Availability {
             time: end,
             transfer: Some(transfer),
         };
-        let places = self.places(&block.circuits[leader as usize], channel);
-        for places in places {
-            self.free[places].fill(since);
+        let ranges = self.channel_ranges(&block.circuits[leader as usize], channel);
+        for indices in ranges {
+            self.free[indices].fill(since);
         }
         if let Some(planes) = &mut self.planes {
-            planes.end(plane, |ended| ended.map_or(since, |one| one.later(since)));
+            planes.end(plane, |ended| {
+                ended.map_or(since, |ended| ended.later(since))
+            });
         }
-        let own = [waiting.transmitter, waiting.receiver];
-        for (port, taken) in own.iter().chain(&waiting.others) {
+        let leader_ports = [waiting.transmitter, waiting.receiver];
+        for (port, taken) in leader_ports.iter().chain(&waiting.others) {
             let (set, free) = match taken.before {
                 Some((_, times)) if taken.holds => (times.set, times.free.later(since)),
                 _ => (waiting.set, since),
@@ -442,8 +461,9 @@ impl<'a> TransferTimeline<'a> {
         Ok(self.began(transfer as usize))
     }
 
-    /// When everything that a hop of a transfer carries is where it starts, and may be changed where it arrives.
-    fn chunks_ready(&self, part: &Message) -> Since {
+    /// Returns the time at which all chunks of a hop have arrived at its start and may be changed
+    /// at its end.
+    fn chunks_ready(&self, part: &Message) -> Availability {
         let index = part.transfer as usize;
         let Transfer {
             chunk,
@@ -454,108 +474,111 @@ impl<'a> TransferTimeline<'a> {
         } = self.plan.schedule.transfer(index);
         let combines = self.plan.schedule.collective.combines();
         let relayed = match part.begins {
-            true => Since::default(),
-            false => Since {
+            true => Availability::default(),
+            false => Availability {
                 time: self.runs[index].end,
                 transfer: Some(part.transfer),
             },
         };
-        let latest = |ready: Since, chunks: Range<u32>, here: u32, there: u32| {
+        let latest = |ready: Availability, chunks: Range<u32>, from: u32, to: u32| {
             let mut ready = ready;
             if part.begins {
-                ready = self.arrived.latest(here, chunks.clone(), ready);
+                ready = self.arrived.latest(from, chunks.clone(), ready);
             }
             if part.arrives && combines {
-                ready = self.read.latest(there, chunks.clone(), ready);
-                ready = self.arrived.latest(there, chunks, ready);
+                ready = self.read.latest(to, chunks.clone(), ready);
+                ready = self.arrived.latest(to, chunks, ready);
             }
             ready
         };
         if self.is_whole() {
             return latest(relayed, chunk..chunk + count, source, destination);
         }
-        self.turned(chunk..chunk + count)
+        self.rotated_chunks(chunk..chunk + count)
             .fold(relayed, |ready, chunks| {
-                let (here, there) = (chunks.rank_at(source), chunks.rank_at(destination));
-                latest(ready, chunks.range, here, there)
+                let from = chunks.representative(source);
+                let to = chunks.representative(destination);
+                latest(ready, chunks.range, from, to)
             })
     }
 
-    /// Lets later steps see what a transfer brought and read.
+    /// Makes the chunks that a transfer brought and read visible to later steps.
     fn deliver(&mut self, transfer: u32) {
         let moved = self.plan.schedule.transfer(transfer as usize);
         let TransferRun { start, end, .. } = self.runs[transfer as usize];
         let combines = self.plan.schedule.collective.combines();
-        let since = |time: Time| Since {
+        let since = |time: Time| Availability {
             time,
             transfer: Some(transfer),
         };
         if self.is_whole() {
             let chunks = moved.chunk..moved.chunk + moved.count;
             self.arrived
-                .raise(moved.destination, chunks.clone(), since(end));
+                .postpone(moved.destination, chunks.clone(), since(end));
             if combines {
-                self.read.raise(moved.source, chunks, since(start));
+                self.read.postpone(moved.source, chunks, since(start));
             }
             return;
         }
-        for chunks in self.turned(moved.chunk..moved.chunk + moved.count) {
+        for chunks in self.rotated_chunks(moved.chunk..moved.chunk + moved.count) {
             interrupt::check();
-            let rank = chunks.rank_at(moved.destination);
-            self.arrived.raise(rank, chunks.range.clone(), since(end));
+            let rank = chunks.representative(moved.destination);
+            self.arrived
+                .postpone(rank, chunks.range.clone(), since(end));
             if combines {
-                let rank = chunks.rank_at(moved.source);
-                self.read.raise(rank, chunks.range, since(start));
+                let rank = chunks.representative(moved.source);
+                self.read.postpone(rank, chunks.range, since(start));
             }
         }
     }
 
-    /// Whether all transfers are given, so that everything is kept where it is.
+    /// Returns whether the transfers of all ranks are given, so that nothing is rotated.
     fn is_whole(&self) -> bool {
         self.period == self.plan.fabric.ranks()
     }
 
-    /// Chunks as they are kept: those of each block turned back to the blocks below the period.
-    fn turned(&self, chunks: Range<u32>) -> impl Iterator<Item = TurnedChunks> + use<> {
+    /// Splits chunks by block and rotates each part back to a block below the period.
+    fn rotated_chunks(&self, chunks: Range<u32>) -> impl Iterator<Item = RotatedChunks> + use<> {
         let (ranks, period) = (self.plan.fabric.ranks(), self.period);
         let collective = self.plan.schedule.collective;
-        let by_pairs = collective.kind() == CollectiveKind::AllToAll;
-        let of_block = collective.chunks() / ranks;
+        let has_pairs = collective.kind() == CollectiveKind::AllToAll;
+        let block_chunks = collective.chunks() / ranks;
         let mut next = chunks.start;
         std::iter::from_fn(move || {
             let start = next;
             if start >= chunks.end {
                 return None;
             }
-            let block = start / of_block;
-            next = (block + 1).saturating_mul(of_block).min(chunks.end);
-            let turns = block - block % period;
-            if by_pairs && turns > 0 {
-                // Blocks turn with both of their ranks.
+            let block = start / block_chunks;
+            next = (block + 1).saturating_mul(block_chunks).min(chunks.end);
+            let rotation = block - block % period;
+            if has_pairs && rotation > 0 {
+                // The block of a pair rotates with both of its ranks: chunks do not stay adjacent.
                 next = start + 1;
-                let back = turned_chunk(&collective, start, ranks - turns);
-                return Some(TurnedChunks {
+                let rotated = turned_chunk(&collective, start, ranks - rotation);
+                return Some(RotatedChunks {
                     ranks,
-                    turns,
-                    range: back..back + 1,
+                    rotation,
+                    range: rotated..rotated + 1,
                 });
             }
-            let before = turns * (if turns == 0 { 0 } else { of_block });
-            Some(TurnedChunks {
+            let offset = rotation * block_chunks;
+            Some(RotatedChunks {
                 ranks,
-                turns,
-                range: start - before..next - before,
+                rotation,
+                range: start - offset..next - offset,
             })
         })
     }
 
-    /// When what a transfer waited for last was over.
+    /// Returns the time from which a transfer waited only for its start: the end of its cause, or
+    /// zero.
     fn began(&self, index: usize) -> Time {
         let TransferRun { start, cause, .. } = self.runs[index];
         cause.map_or(Time::ZERO, |cause| self.runs[cause as usize].end.min(start))
     }
 
-    /// Back from the transfer that ends last, cause by cause.
+    /// Returns the chain of causes that leads to the transfer that ends last.
     fn critical_path(&self) -> Vec<Critical> {
         let mut path = Vec::new();
         let mut next = (0..self.runs.len())

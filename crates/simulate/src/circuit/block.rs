@@ -1,72 +1,76 @@
-//! The messages of one slot, or some of them.
+//! Messages of one slot, or of a part of a slot.
 
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::Circuit;
 
-/// What goes over a circuit.
+/// Bytes that go over a circuit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message {
-    /// The first of its transfers, as an index into the plan.
+    /// First transfer of the message, as an index into the plan.
     pub(super) transfer: u32,
-    /// The place in its block of the message with whose light it goes.
+    /// Index in its block of the message whose light it shares; its own index if it shares no other
+    /// light.
     pub(super) leader: u32,
-    /// What it carries.
+    /// Bytes carried.
     pub(super) bytes: Bytes,
-    /// Bytes over rate.
+    /// Transmission time of the bytes.
     pub(super) sending: Time,
-    /// Whether its transfer begins here, and whether it arrives.
+    /// True if this is the first circuit of its transfer.
     pub(super) begins: bool,
+    /// True if this is the last circuit of its transfer.
     pub(super) arrives: bool,
 }
 
-/// Messages of one slot: a column each for them, their hops and their circuits.
+/// Messages of a slot, with a column each for hops, messages and circuits.
 #[derive(Default)]
 pub(super) struct MessageBlock {
     pub(super) hops: Vec<Hop>,
     pub(super) messages: Vec<Message>,
     pub(super) circuits: Vec<Circuit>,
-    /// Messages that go with the light of another, each behind that: by leader, and then by length.
+    /// Pairs of a leader and a message that shares its light, sorted by leader and then by length.
     pub(super) riders: Vec<(u32, u32)>,
-    /// What further transfers give to a message on the same circuit: by its place.
+    /// Further transfers on the circuit of a message, with the message's index, sorted by index.
     pub(super) joined: Vec<(u32, Message)>,
-    /// Each message behind the first of those that start together with it, in order; empty where each starts by itself.
-    pub(super) together: Vec<(u32, u32)>,
+    /// Pairs of the first message of a set that starts together and a message of that set, sorted;
+    /// empty if each message starts by itself.
+    pub(super) start_sets: Vec<(u32, u32)>,
 }
 
 impl MessageBlock {
-    /// Every message with its place, hop and circuit.
+    /// Returns every message with its index, hop and circuit.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Hop, &Message, &Circuit)> {
         let columns = self.hops.iter().zip(&self.messages).zip(&self.circuits);
         let rows = (0u32..).zip(columns);
         rows.map(|(place, ((hop, message), circuit))| (place, hop, message, circuit))
     }
 
-    /// What the transfers of a message are alone, the first one's first.
+    /// Returns the transfers of a message as single messages, starting with the first transfer.
     pub(super) fn parts_of(&self, place: u32) -> impl Iterator<Item = &Message> {
-        let start = self.joined.partition_point(|&(one, _)| one < place);
+        let start = self.joined.partition_point(|&(message, _)| message < place);
         let joined = self.joined[start..].iter();
-        let joined = joined.take_while(move |one| one.0 == place);
-        std::iter::once(&self.messages[place as usize]).chain(joined.map(|one| &one.1))
+        let joined = joined.take_while(move |(message, _)| *message == place);
+        std::iter::once(&self.messages[place as usize]).chain(joined.map(|(_, part)| part))
     }
 
-    /// The messages that start together, where that at a place is the first of them; otherwise none.
+    /// Returns the set of messages that start together if `place` is the first of them, otherwise
+    /// an empty slice.
     pub(super) fn starting_with(&self, place: u32) -> &[(u32, u32)] {
-        let start = self.together.partition_point(|&(one, _)| one < place);
-        let count = self.together[start..].partition_point(|&(one, _)| one == place);
-        &self.together[start..start + count]
+        let start = self.start_sets.partition_point(|&(first, _)| first < place);
+        let count = self.start_sets[start..].partition_point(|&(first, _)| first == place);
+        &self.start_sets[start..start + count]
     }
 
-    /// A message and those that ride on its light, which comes last.
+    /// Returns the riders of a message, then the message.
     pub(super) fn members(&self, leader: u32) -> impl Iterator<Item = usize> + Clone + '_ {
         let riders = self.riders_of(leader).iter().map(|&(_, rider)| rider);
         riders.chain([leader]).map(|place| place as usize)
     }
 
-    /// The messages that go with the light of another, by length.
+    /// Returns the riders of a leader, sorted by length.
     pub(super) fn riders_of(&self, leader: u32) -> &[(u32, u32)] {
-        let start = self.riders.partition_point(|&(one, _)| one < leader);
-        let count = self.riders[start..].partition_point(|&(one, _)| one == leader);
+        let start = self.riders.partition_point(|&(other, _)| other < leader);
+        let count = self.riders[start..].partition_point(|&(other, _)| other == leader);
         &self.riders[start..start + count]
     }
 }

@@ -1,31 +1,34 @@
-//! Transfers that go over several circuits in one slot, where ranks send on what still arrives.
+//! Transfers that go over several circuits in one slot, because ranks forward bytes that are still
+//! arriving.
 //!
-//! Bytes flow through such a *chain*: a transfer takes the start-up where it begins in the slot, the delays of all circuits
-//! so far, and the time of the most bytes that one of them carries in the slot. Circuits that chains join start together.
+//! Bytes flow through such a *chain*. A transfer takes the start-up time (if it begins in the
+//! slot), the delays of all circuits so far, and the longest transmission time of a circuit so far.
+//! Circuits that belong to the same chain start together.
 
 use super::block::{Message, MessageBlock};
 use opticoll_base::units::{Time, UnitError};
 
-/// A hop of a transfer in a slot.
+/// Hop of a transfer in a slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChainHop {
     pub(super) transfer: u32,
-    /// The message that it is part of.
+    /// Index of the message that contains the hop.
     pub(super) place: u32,
-    /// Whether the transfer begins here.
+    /// True if the transfer begins with this hop.
     pub(super) begins: bool,
 }
 
-/// The chains of hops in the order of their transfers.
+/// Returns the runs of two or more hops that belong to one transfer.
 fn chains(hops: &[ChainHop]) -> impl Iterator<Item = &[ChainHop]> {
     let chains = hops.chunk_by(|one, next| one.transfer == next.transfer);
     chains.filter(|chain| chain.len() > 1)
 }
 
-/// What messages take beside their own bytes, for the chains that they are on: by place, several times.
+/// Returns the time that messages take in addition to their own bytes because of their chains, as
+/// pairs of index and time; an index occurs once for each chain.
 ///
 /// # Errors
-/// A time beyond 64 bits.
+/// A time that exceeds 64 bits.
 pub(super) fn delays(
     hops: &[ChainHop],
     startup: Time,
@@ -49,8 +52,9 @@ pub(super) fn delays(
     Ok(delays)
 }
 
-/// Each message behind the first of those that start together with it, in order; empty where each starts by itself.
-pub(super) fn together(hops: &[ChainHop], messages: usize) -> Vec<(u32, u32)> {
+/// Returns pairs of the first message of a set that starts together and a message of that set,
+/// sorted; empty if every message starts by itself.
+pub(super) fn start_sets(hops: &[ChainHop], messages: usize) -> Vec<(u32, u32)> {
     if chains(hops).next().is_none() {
         return Vec::new();
     }
@@ -60,14 +64,14 @@ pub(super) fn together(hops: &[ChainHop], messages: usize) -> Vec<(u32, u32)> {
         roots[one.max(other) as usize] = one.min(other);
     }
     let places = 0..messages as u32;
-    let mut together: Vec<(u32, u32)> = places
+    let mut sets: Vec<(u32, u32)> = places
         .map(|place| (root(&mut roots, place), place))
         .collect();
-    together.sort_unstable();
-    together
+    sets.sort_unstable();
+    sets
 }
 
-/// The root of a place, with shorter ways to it.
+/// Returns the root of an index in a union-find forest, with path halving.
 fn root(roots: &mut [u32], mut place: u32) -> u32 {
     while roots[place as usize] != place {
         roots[place as usize] = roots[roots[place as usize] as usize];

@@ -1,9 +1,9 @@
-//! What changes of circuits cost, slot by slot.
+//! Charges for changes of circuits, slot by slot.
 
 use super::PlanRun;
 use super::block::MessageBlock;
+use super::configuration::Configuration;
 use super::groups::CircuitGroups;
-use super::settings::Settings;
 use super::slots::SlotHops;
 use crate::SimulationError;
 use opticoll_base::ports::Ports;
@@ -11,13 +11,13 @@ use opticoll_base::units::{Time, UnitError};
 use opticoll_fabric::fabric::circuits::{Change, Charge, Circuits, Tuning};
 use opticoll_plan::plan::Plan;
 
-/// What a policy has charged so far.
+/// Charges of a policy, as state that advances slot by slot.
 pub(super) struct Charging<'a> {
     slots: &'a SlotHops,
     circuits: &'a dyn Circuits,
     change: Change,
     state: ChargeState<'a>,
-    /// Whether the next setting is the first, and there from the beginning.
+    /// True if the next configuration is the first, which is free.
     is_free: bool,
     reconfigurations: u64,
 }
@@ -25,10 +25,10 @@ pub(super) struct Charging<'a> {
 enum ChargeState<'a> {
     Never,
     EverySlot,
-    NewSetting(Settings<'a>),
+    NewConfiguration(Configuration<'a>),
     EachCircuit,
     ChangedCircuit {
-        /// With the slot after that of the last message.
+        /// Slot after the last message of each transmitter.
         transmitters: Ports<u32>,
         tunings: Vec<Tuning>,
     },
@@ -46,7 +46,7 @@ impl<'a> Charging<'a> {
             Charge::EverySlot => ChargeState::EverySlot,
             Charge::NewSetting => {
                 let is_folded = run.period < plan.fabric.ranks();
-                ChargeState::NewSetting(Settings::new(plan, is_folded))
+                ChargeState::NewConfiguration(Configuration::new(plan, is_folded))
             }
             Charge::EachCircuit => ChargeState::EachCircuit,
             Charge::ChangedCircuit => ChargeState::ChangedCircuit {
@@ -69,19 +69,21 @@ impl<'a> Charging<'a> {
         })
     }
 
-    /// What all messages of a slot wait for.
-    pub(super) fn before(&mut self, slot: u32) -> Result<Time, UnitError> {
+    /// Returns the charge before a slot, for which all messages of the slot wait.
+    pub(super) fn charge_before(&mut self, slot: u32) -> Result<Time, UnitError> {
         let charged = match &mut self.state {
             ChargeState::EverySlot => true,
-            ChargeState::NewSetting(settings) => settings.enter(self.slots.of_slot(slot)),
+            ChargeState::NewConfiguration(configuration) => {
+                configuration.enter(self.slots.hops(slot))
+            }
             ChargeState::Groups(groups) => {
-                let mut before = groups.enter(slot);
-                if before.set_ups > 0 && std::mem::take(&mut self.is_free) {
-                    before.set_ups = 0;
+                let mut changes = groups.enter(slot);
+                if changes.set_ups > 0 && std::mem::take(&mut self.is_free) {
+                    changes.set_ups = 0;
                 }
-                self.reconfigurations += before.set_ups;
-                let released = self.change.release.times(before.releases)?;
-                return released.plus(self.change.set_up.times(before.set_ups)?);
+                self.reconfigurations += changes.set_ups;
+                let released = self.change.release.times(changes.releases)?;
+                return released.plus(self.change.set_up.times(changes.set_ups)?);
             }
             ChargeState::Never | ChargeState::EachCircuit | ChargeState::ChangedCircuit { .. } => {
                 false
@@ -94,17 +96,17 @@ impl<'a> Charging<'a> {
         Ok(self.change.set_up)
     }
 
-    /// Goes on to the messages of a block.
-    pub(super) fn look_at(&mut self, block: &MessageBlock) {
+    /// Prepares [`Charging::message_charge`] for the messages of a block.
+    pub(super) fn load_block(&mut self, block: &MessageBlock) {
         if let ChargeState::ChangedCircuit { tunings, .. } = &mut self.state {
             tunings.clear();
             self.circuits.tune(&block.hops, tunings);
         }
     }
 
-    /// What one message of the block waits for beyond that, by its place.
+    /// Returns the additional charge before a message of the block; `place` is its index.
     #[inline]
-    pub(super) fn of(&mut self, place: u32, slot: u32) -> Time {
+    pub(super) fn message_charge(&mut self, place: u32, slot: u32) -> Time {
         let charged = match &mut self.state {
             ChargeState::EachCircuit => true,
             ChargeState::ChangedCircuit {
@@ -125,15 +127,15 @@ impl<'a> Charging<'a> {
         }
     }
 
-    /// What follows the last message of a slot.
-    pub(super) fn after(&self, slot: u32) -> Time {
+    /// Returns the charge after the last message of a slot.
+    pub(super) fn charge_after(&self, slot: u32) -> Time {
         match &self.state {
             ChargeState::Groups(groups) if groups.releases_after(slot) => self.change.release,
             _ => Time::ZERO,
         }
     }
 
-    /// How often circuits were changed.
+    /// Returns the number of reconfigurations charged so far.
     pub(super) fn reconfigurations(&self) -> u64 {
         self.reconfigurations
     }

@@ -1,13 +1,17 @@
 //! Groups of slots in which no port changes its circuit.
 //!
-//! A group is as long a run of slots as that holds, hence one in which no rank holds circuits to more
-//! others than it has ports; or each slot with messages by itself. By the setting `paths`, circuits are
-//! - `released`: set up before their group and released after it;
-//! - `kept` until a port is needed for another: before a group they are set up if one of it is missing, and
-//!   some are released before that if one must go for it. Ports are given to circuits by their last use, so
-//!   that each rank keeps those that it used last;
-//! - `warm`: kept, and there are at first those that an earlier run of the same plan has left;
-//! - `predicted`: set up before the plan begins, and replaced between groups; nobody waits for the last release.
+//! A group is the longest such run of slots, or each slot with messages by itself. In a group no
+//! rank therefore has circuits to more ranks than it has ports. The setting `paths` defines when
+//! circuits are set up and torn down:
+//! - `released`: circuits are set up before their group and torn down after it.
+//! - `kept`: circuits stay until their port is needed for another circuit. Before a group, missing
+//!   circuits are set up, and if one of them needs a port of another circuit, that circuit is torn
+//!   down first. A circuit takes the least recently used port, so that each rank keeps the circuits
+//!   that it used last.
+//! - `warm`: as `kept`, but the circuits of an earlier run of the same plan are up at the
+//!   beginning.
+//! - `predicted`: circuits are set up before the plan begins and replaced between groups; the last
+//!   release costs no time.
 
 use super::slots::{SlotHops, hop};
 use crate::{Paths, SimulationError};
@@ -17,27 +21,27 @@ use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::{Circuits, Tuning};
 use opticoll_plan::plan::Plan;
 
-/// What is done before a slot: how often circuits are released, and how often set up.
+/// Numbers of releases and of set-ups before a slot.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Before {
+pub(super) struct CircuitChanges {
     pub(super) releases: u64,
     pub(super) set_ups: u64,
 }
 
-/// Which circuits are there, slot by slot.
+/// Circuits that are up, slot by slot.
 pub(super) struct CircuitGroups<'a> {
     plan: &'a Plan,
     circuits: &'a dyn Circuits,
     slots: &'a SlotHops,
     paths: Paths,
-    /// For each slot with messages, whether it is the first of its group, and the last.
+    /// Flags of each slot with messages: the first of its group, and the last of its group.
     bounds: Vec<(bool, bool)>,
-    /// The slots of the group that begins at each slot; that slot itself elsewhere.
+    /// End of the group that begins at each slot; the next slot if no group begins there.
     group_end: Vec<u32>,
     held: Ports<()>,
-    /// Whether a group was entered.
+    /// True if a group has been entered.
     has_begun: bool,
-    /// Of the slot looked at.
+    /// Hops and ports of the current slot.
     hops: Vec<Hop>,
     tunings: Vec<Tuning>,
 }
@@ -63,37 +67,37 @@ impl<'a> CircuitGroups<'a> {
             hops: Vec::new(),
             tunings: Vec::new(),
         };
-        groups.find(each_slot)?;
+        groups.form(each_slot)?;
         if paths == Paths::Warm {
             (0..count).for_each(|slot| _ = groups.enter(slot));
         }
         Ok(groups)
     }
 
-    /// Looks at the ports of a slot.
-    fn look_at(&mut self, slot: u32) {
-        let hops = self.slots.of_slot(slot).iter();
+    /// Reads the hops and ports of a slot.
+    fn read_slot(&mut self, slot: u32) {
+        let hops = self.slots.hops(slot).iter();
         self.hops.clear();
-        self.hops.extend(hops.map(|&one| hop(self.plan, one).0));
+        self.hops.extend(hops.map(|&index| hop(self.plan, index).0));
         self.tunings.clear();
         self.circuits.tune(&self.hops, &mut self.tunings);
     }
 
-    /// Forms groups: each goes on until a port would change its circuit.
-    fn find(&mut self, each_slot: bool) -> Result<(), SimulationError> {
-        // With the slot in which they were used last.
+    /// Forms the groups: each continues until a port changes its circuit.
+    fn form(&mut self, each_slot: bool) -> Result<(), SimulationError> {
+        // Slot in which each port was used last.
         let mut used: Ports<u32> = Ports::default();
         let (mut first, mut last) = (None, 0);
         for slot in 0..self.bounds.len() as u32 {
             interrupt::check();
-            self.look_at(slot);
-            if self.tunings.iter().all(|one| one.is_fixed) {
+            self.read_slot(slot);
+            if self.tunings.iter().all(|tuning| tuning.is_fixed) {
                 continue;
             }
             let ends = self
                 .tunings
                 .iter()
-                .map(|one| [one.transmitter, one.receiver]);
+                .map(|tuning| [tuning.transmitter, tuning.receiver]);
             let fits = ends.clone().flatten().all(|port| {
                 let taken = used.take(port, |slot| slot);
                 taken.holds || taken.before.is_none_or(|(_, slot)| Some(slot) < first)
@@ -102,7 +106,7 @@ impl<'a> CircuitGroups<'a> {
                 for port in ports {
                     let taken = used.take(port, |slot| slot);
                     if !taken.holds && taken.before.is_some_and(|(_, used)| used == slot) {
-                        let (_, transfer) = hop(self.plan, self.slots.of_slot(slot)[place]);
+                        let (_, transfer) = hop(self.plan, self.slots.hops(slot)[place]);
                         return Err(SimulationError::Transfer {
                             transfer: transfer as usize,
                             problem: "a port of it holds another path in its slot",
@@ -129,19 +133,19 @@ impl<'a> CircuitGroups<'a> {
         }
     }
 
-    /// Goes on to a slot: what is done before it.
-    pub(super) fn enter(&mut self, slot: u32) -> Before {
-        let (first, _) = self.bounds[slot as usize];
-        match (first, self.paths) {
-            (false, _) => Before::default(),
-            (true, Paths::Released) => Before {
+    /// Advances to a slot and returns the changes before it.
+    pub(super) fn enter(&mut self, slot: u32) -> CircuitChanges {
+        let (is_first, _) = self.bounds[slot as usize];
+        match (is_first, self.paths) {
+            (false, _) => CircuitChanges::default(),
+            (true, Paths::Released) => CircuitChanges {
                 releases: 0,
                 set_ups: 1,
             },
             (true, Paths::Kept | Paths::Warm) => self.replace(slot),
             (true, Paths::Predicted) => {
                 let replaced = u64::from(std::mem::replace(&mut self.has_begun, true));
-                Before {
+                CircuitChanges {
                     releases: replaced,
                     set_ups: replaced,
                 }
@@ -149,26 +153,27 @@ impl<'a> CircuitGroups<'a> {
         }
     }
 
-    /// Whether circuits are released after a slot.
+    /// Returns whether circuits are released after a slot.
     pub(super) fn releases_after(&self, slot: u32) -> bool {
         self.bounds[slot as usize].1 && self.paths == Paths::Released
     }
 
-    /// Holds the circuits of the group that begins at a slot, and lets go those whose ports they need.
-    fn replace(&mut self, first: u32) -> Before {
-        let mut before = Before::default();
+    /// Sets up the circuits of the group that begins at slot `first`, and tears down circuits whose
+    /// ports they need.
+    fn replace(&mut self, first: u32) -> CircuitChanges {
+        let mut changes = CircuitChanges::default();
         for slot in first..self.group_end[first as usize] {
-            self.look_at(slot);
+            self.read_slot(slot);
             for tuning in &self.tunings {
                 if tuning.is_fixed || self.held.take(tuning.transmitter, |()| ()).holds {
                     continue;
                 }
-                before.set_ups = 1;
+                changes.set_ups = 1;
                 for port in [tuning.transmitter, tuning.receiver] {
                     let taken = self.held.take(port, |()| ());
                     self.held.set(port, taken.place, ());
                     if let Some((other, ())) = taken.before {
-                        before.releases = 1;
+                        changes.releases = 1;
                         if other != port.state {
                             self.held.clear(other, 0);
                         }
@@ -176,6 +181,6 @@ impl<'a> CircuitGroups<'a> {
                 }
             }
         }
-        before
+        changes
     }
 }

@@ -1,4 +1,4 @@
-//! Sums per line and rank.
+//! Sums of busy times and bytes per line and rank.
 
 use std::ops::Range;
 
@@ -9,25 +9,25 @@ use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::{Circuit, Lines};
 
-/// Sums per line and rank. Lines are kept as changes from each to the next, so that what occupies many
-/// costs as much as what occupies one.
+/// Sums per line and rank. Sums of lines are stored as differences between neighbouring lines, so
+/// that entering a circuit over many lines costs as much as entering a circuit over one line.
 pub(super) struct LineLedger {
     lines: Lines,
     changes: Vec<LineUse>,
     ranks: Vec<RankUse>,
-    /// How often a line was occupied, over all.
+    /// Number of lines of all circuits, each counted once per circuit.
     occupied: u64,
 }
 
-/// What several messages over one circuit are together.
+/// Sums of several messages over one circuit.
 pub(super) struct Sums {
     pub(super) messages: u64,
-    /// Picoseconds for which they hold its lines.
+    /// Picoseconds for which the messages occupy the lines of the circuit.
     pub(super) held: u128,
     pub(super) bytes: u128,
 }
 
-/// Picoseconds and bytes of a line, less those of the line before.
+/// Busy picoseconds and bytes of a line, less those of the previous line.
 #[derive(Clone, Copy, Default)]
 struct LineUse {
     busy: u128,
@@ -51,8 +51,8 @@ impl LineLedger {
         }
     }
 
-    /// Enters a message that arrives at a time; on lines and at its sender only where it has light of its
-    /// own.
+    /// Enters a message that arrives at `end`. Lines and the sender's bytes count only if the
+    /// message leads, that is, if it shares no other light.
     #[inline]
     pub(super) fn enter(
         &mut self,
@@ -88,7 +88,7 @@ impl LineLedger {
         Ok(())
     }
 
-    /// Enters messages that all go over one circuit, the last of which arrives at a time.
+    /// Enters messages that all use one circuit; the last of them arrives at `end`.
     pub(super) fn enter_all(
         &mut self,
         hop: &Hop,
@@ -125,18 +125,18 @@ impl LineLedger {
         self.occupied += u64::from(lines.end - lines.start) * sums.messages;
     }
 
-    /// How often a line was occupied, over all.
+    /// Returns the number of lines of all circuits, each counted once per circuit.
     pub(super) fn occupied(&self) -> u64 {
         self.occupied
     }
 
-    /// Sums the changes up.
+    /// Sums up the differences and returns the columns.
     pub(super) fn close(self) -> Result<(LinkColumns, RankColumns), SimulationError> {
-        let sum = |what: &str, of: fn(&LineUse) -> u128| -> Result<Vec<u64>, UnitError> {
+        let sum = |what: &str, read: fn(&LineUse) -> u128| -> Result<Vec<u64>, UnitError> {
             let lines = self.changes.len() - 1;
             let mut level = 0u128;
             let levels = self.changes[..lines].iter().map(|change| {
-                level = level.wrapping_add(of(change));
+                level = level.wrapping_add(read(change));
                 level
             });
             let overflow = |_| UnitError::Overflow {
@@ -147,11 +147,11 @@ impl LineLedger {
                 .map(|level| u64::try_from(level).map_err(overflow))
                 .collect()
         };
-        let busy = sum("busy time", |of| of.busy)?;
+        let busy = sum("busy time", |line| line.busy)?;
         let shape = self.lines.shape.map(|(name, count)| (name, count as usize));
         let links = LinkColumns {
             busy: busy.into_iter().map(Time::from_ps).collect(),
-            bytes: sum("traffic", |of| of.bytes)?,
+            bytes: sum("traffic", |line| line.bytes)?,
             shape: shape.to_vec(),
         };
         let ranks = RankColumns {

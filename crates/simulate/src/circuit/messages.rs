@@ -1,8 +1,8 @@
-//! The messages of a plan, slot by slot.
+//! Messages of a plan, slot by slot.
 
-use super::beside;
 use super::block::{Message, MessageBlock};
 use super::chains::{self, ChainHop};
+use super::side_network;
 use super::slots::hop;
 use super::trees;
 use crate::SimulationError;
@@ -13,19 +13,21 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Transfer;
 use rustc_hash::FxHashMap;
 
-/// What is taken for the bytes of a transfer.
+/// Rule for the bytes of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Sizes {
-    /// Its own.
-    Own,
-    /// The most of any rotation; chunks move by so many per rank.
-    MostOfRotations(u32),
+    /// Bytes of the transfer's chunks.
+    Exact,
+    /// Maximum over the rotations of the transfer; a rotation by one rank moves chunks by the given
+    /// number.
+    MaxOfRotations(u32),
 }
 
-/// Among so few messages the one on a circuit is looked for one by one.
-const FEW: usize = 16;
+/// Maximum number of hops of a slot for which a linear search finds the message of a circuit;
+/// hashing is slower below.
+const MAX_HOPS_OF_LINEAR_SEARCH: usize = 16;
 
-/// The messages of one slot after the other.
+/// Messages of one slot after another.
 pub(super) struct SlotMessages<'a> {
     plan: &'a Plan,
     circuits: &'a dyn Circuits,
@@ -36,16 +38,17 @@ pub(super) struct SlotMessages<'a> {
     chunks: u32,
     transmission: Transmission,
     is_degraded: bool,
-    /// The transmission time computed last: most messages are of one size.
+    /// Size and transmission time computed last; most messages have the same size.
     latest: Option<(Bytes, Time)>,
     block: MessageBlock,
-    /// The light of messages beside the circuits, and what their bytes take.
-    beside: Option<(Light, Transmission)>,
-    /// Whether the messages of a rank beside the circuits follow one another; otherwise those of a slot share its port.
+    /// Light and transmission of messages over the network beside the circuits, if there is one.
+    side_network: Option<(Light, Transmission)>,
+    /// True if the messages of a rank over that network are sent one by one; otherwise the messages
+    /// of a slot share its port.
     one_by_one: bool,
-    /// The hops of the slot, where transfers may go over several circuits in it.
+    /// Hops of the slot; `None` if a transfer uses at most one circuit in a slot.
     chained: Option<Vec<ChainHop>>,
-    /// The place of the message on a circuit, by its ends and its light.
+    /// Index of the message on each circuit, given by source, destination and light.
     places: FxHashMap<(u32, u32, Light), u32>,
 }
 
@@ -75,17 +78,20 @@ impl<'a> SlotMessages<'a> {
         }
     }
 
-    /// Lets the messages of a rank beside the circuits follow one another.
-    pub(super) fn go_one_by_one(&mut self) {
+    /// Makes the messages of a rank over the network beside the circuits follow one another.
+    pub(super) fn send_one_by_one(&mut self) {
         self.one_by_one = true;
     }
 
-    fn is_beside(&self, light: Light) -> bool {
-        self.beside.is_some_and(|(beside, _)| beside == light)
+    fn uses_side_network(&self, light: Light) -> bool {
+        self.side_network.is_some_and(|(other, _)| other == light)
     }
 
-    /// The messages that hops of one slot make up.
-    pub(super) fn of(&mut self, hops: &[u32]) -> Result<&MessageBlock, SimulationError> {
+    /// Returns the messages that hops of one slot form.
+    ///
+    /// # Errors
+    /// A hop without a circuit, chunks that do not exist, or a time or size that exceeds 64 bits.
+    pub(super) fn block(&mut self, hops: &[u32]) -> Result<&MessageBlock, SimulationError> {
         self.block.hops.clear();
         self.block.messages.clear();
         self.block.circuits.clear();
@@ -98,18 +104,18 @@ impl<'a> SlotMessages<'a> {
             ..
         } = &mut self.block;
         crate::measure(self.circuits, hops, circuits, |hop| messages[hop].transfer)?;
-        if let Some(beside) = self.beside.filter(|_| !self.one_by_one) {
-            beside::share(beside, &mut self.block)?;
+        if let Some(network) = self.side_network.filter(|_| !self.one_by_one) {
+            side_network::share(network, &mut self.block)?;
         }
         let startup = self.circuits.startup();
         let delays = match &self.chained {
             Some(chained) => chains::delays(chained, startup, &self.block)?,
             None => Vec::new(),
         };
-        self.start_up(startup)?;
+        self.add_startup(startup)?;
         for (place, delay) in delays {
-            let own = &mut self.block.circuits[place as usize].delay;
-            *own = delay.max(*own);
+            let known = &mut self.block.circuits[place as usize].delay;
+            *known = delay.max(*known);
         }
         if let LightSharing::Tree { light } = self.sharing {
             trees::join(self.plan, light, &mut self.block);
@@ -117,19 +123,21 @@ impl<'a> SlotMessages<'a> {
         Ok(&self.block)
     }
 
-    /// Adds up what goes over the same circuit.
+    /// Combines the hops that use the same circuit.
     fn join(&mut self, hops: &[u32]) -> Result<(), SimulationError> {
         self.places.clear();
         self.chained.iter_mut().for_each(Vec::clear);
         for &index in hops {
-            let (hop, mut message) = self.of_hop(index)?;
-            let place = self.place(&hop, hops.len());
+            let (hop, mut message) = self.read_hop(index)?;
+            let place = self.message_index(&hop, hops.len());
             if let Some(chained) = &mut self.chained {
                 chained.push(ChainHop {
                     transfer: message.transfer,
                     place: place as u32,
                     begins: message.begins
-                        && self.beside.is_none_or(|(beside, _)| beside != hop.light),
+                        && self
+                            .side_network
+                            .is_none_or(|(other, _)| other != hop.light),
                 });
             }
             match self.block.messages.get_mut(place) {
@@ -145,32 +153,32 @@ impl<'a> SlotMessages<'a> {
             }
         }
         for (hop, message) in self.block.hops.iter().zip(&mut self.block.messages) {
-            message.sending = match self.beside {
-                Some((beside, transmission)) if beside == hop.light => {
+            message.sending = match self.side_network {
+                Some((light, transmission)) if light == hop.light => {
                     transmission.time(message.bytes)?
                 }
                 _ if self.is_degraded => {
-                    let own = self.circuits.transmission_of(hop);
-                    own.time(message.bytes)?
+                    let transmission = self.circuits.transmission_of(hop);
+                    transmission.time(message.bytes)?
                 }
                 _ => time(&mut self.latest, self.transmission, message.bytes)?,
             };
         }
         self.block.joined.sort_by_key(|(place, _)| *place);
         if let Some(chained) = &self.chained {
-            self.block.together = chains::together(chained, self.block.messages.len());
+            self.block.start_sets = chains::start_sets(chained, self.block.messages.len());
         }
         Ok(())
     }
 
-    /// Adds what a message takes once to its first circuit.
-    fn start_up(&mut self, startup: Time) -> Result<(), UnitError> {
+    /// Adds the start-up time of transfers to the delay of their first circuits.
+    fn add_startup(&mut self, startup: Time) -> Result<(), UnitError> {
         if startup == Time::ZERO {
             return Ok(());
         }
         for place in 0..self.block.messages.len() {
-            let is_beside = self.is_beside(self.block.hops[place].light);
-            if !is_beside && self.block.parts_of(place as u32).any(|part| part.begins) {
+            let in_side_network = self.uses_side_network(self.block.hops[place].light);
+            if !in_side_network && self.block.parts_of(place as u32).any(|part| part.begins) {
                 let delay = &mut self.block.circuits[place].delay;
                 *delay = delay.plus(startup)?;
             }
@@ -178,23 +186,24 @@ impl<'a> SlotMessages<'a> {
         Ok(())
     }
 
-    /// The place of the message on a circuit; behind the last where there is none yet.
-    fn place(&mut self, hop: &Hop, hops: usize) -> usize {
+    /// Returns the index of the message on the circuit of a hop, or the next index if there is
+    /// none.
+    fn message_index(&mut self, hop: &Hop, hops: usize) -> usize {
         let next = self.block.hops.len();
         if !self.circuits.has_channel(hop.light) {
             return next;
         }
-        if hops <= FEW {
-            let mut before = self.block.hops.iter();
-            return before.position(|one| one == hop).unwrap_or(next);
+        if hops <= MAX_HOPS_OF_LINEAR_SEARCH {
+            let mut known = self.block.hops.iter();
+            return known.position(|other| other == hop).unwrap_or(next);
         }
         let circuit = (hop.from, hop.to, hop.light);
         *self.places.entry(circuit).or_insert(next as u32) as usize
     }
 
-    /// What a hop carries, alone so far. Asking for a transfer checks for interrupts.
+    /// Returns the hop with a number and its bytes as a message. `transfer` checks for interrupts.
     #[inline(always)]
-    fn of_hop(&self, index: u32) -> Result<(Hop, Message), SimulationError> {
+    fn read_hop(&self, index: u32) -> Result<(Hop, Message), SimulationError> {
         let plan = self.plan;
         let (hop, transfer, moved, arrives) = match plan.relays.is_empty() {
             true => {
@@ -233,15 +242,15 @@ impl<'a> SlotMessages<'a> {
         let collective = &self.plan.schedule.collective;
         match (self.uniform, self.sizes) {
             (Some(bytes), _) if count == 1 => Ok(bytes),
-            (_, Sizes::Own) => collective.range_bytes(self.size, chunk, count),
-            (_, Sizes::MostOfRotations(step)) => {
+            (_, Sizes::Exact) => collective.range_bytes(self.size, chunk, count),
+            (_, Sizes::MaxOfRotations(step)) => {
                 collective.most_range_bytes(self.size, chunk, count, step)
             }
         }
     }
 }
 
-/// The time of some bytes; that computed last is known.
+/// Returns the transmission time of some bytes; `latest` caches the previous result.
 #[inline]
 fn time(
     latest: &mut Option<(Bytes, Time)>,

@@ -1,23 +1,25 @@
-//! Pipelined plans, simulated by their first chunks.
+//! Pipelined plans, simulated by the transfers of their first chunks.
 //!
-//! **With barriers** a slot lasts as long as the longest of the pieces that are under way in it. Of a piece the
-//! largest chunk of all stripes counts, for stripes have channels of their own and go side by side.
+//! **With barriers** a slot lasts as long as the longest of the pieces that are under way in it.
+//! The largest chunk of all stripes determines the time of a piece, because stripes use channels of
+//! their own and run in parallel.
 //!
-//! **Without barriers** (`per_port`) every circuit is set up once, and then carries piece after piece. Let a transfer of
-//! the first chunks start at x(p) for piece p. It starts at the latest of the end of piece p - 1 on its circuit, the arrival of
-//! piece p at its source and, where contributions combine, the ends of the earlier transfers that change piece p at its
-//! destination and the starts of those that read it there. Stripes are alike but for bytes: chunks whose number does not divide
-//! the size are then taken to be a byte too large, as those of folded plans are.
+//! **Without barriers** (`per_port`) every circuit is set up once and then carries piece after
+//! piece. Let x(p) be the start of piece p of a transfer. It is the latest of the end of piece p -
+//! 1 on its circuit, the arrival of piece p at its source and, if contributions combine, the ends
+//! of the earlier transfers that change piece p at the destination and the starts of the earlier
+//! transfers that read it there. Stripes differ only in bytes. If the number of chunks does not
+//! divide the size, all chunks take the time of the largest chunk.
 //!
-//! Bytes and busy times of links are those of all chunks.
+//! Bytes and busy times of links are sums over all chunks.
 
 use rustc_hash::FxHashMap;
 
 use super::ledger::{LineLedger, Sums};
 use super::messages::{Sizes, SlotMessages};
-use super::pieces::{self, Cause, PieceRun, PieceTimes, SlotSpans, Wait, run_of};
+use super::piece_runs::{self, Cause, PieceRun, PieceTimes, SlotSpans, Wait, run_of};
 use super::slots::SlotHops;
-use super::{PlanRun, Timing, charge::Charging, give_up_past};
+use super::{PlanRun, Timing, charge::Charging, check_limit};
 use crate::SimulationError;
 use crate::outcome::{Critical, Outcome, SlotColumns};
 use opticoll_base::interrupt;
@@ -49,14 +51,14 @@ pub(super) fn simulate(
     run.outcome(plan, circuits, timing, ledger)
 }
 
-/// What all chunks of a stream are: those of its pieces on all stripes.
+/// Sizes and times of all chunks of a stream: its pieces on all stripes.
 struct Stream {
-    /// For each piece, how long its largest chunk is sent, and the first stripe of such a chunk.
+    /// Longest transmission time of each piece, and the first stripe with this time.
     longest: Vec<(Time, u32)>,
-    /// The longest of all.
-    most: Time,
+    /// Longest transmission time of all pieces.
+    max: Time,
     bytes: u128,
-    /// For how long all of them are sent.
+    /// Sum of the transmission times in picoseconds.
     sending: u128,
 }
 
@@ -68,51 +70,52 @@ impl Stream {
         transmission: Transmission,
     ) -> Result<Stream, UnitError> {
         let collective = plan.schedule.collective;
-        let (mut bytes, mut sending, mut most) = (0u128, 0u128, Time::ZERO);
+        let (mut bytes, mut sending, mut max) = (0u128, 0u128, Time::ZERO);
         let mut longest = Vec::with_capacity(plan.repetition.pieces as usize);
+        // Size and time of the previous chunk, which usually has the same size.
         let mut known = (Bytes::new(0), transmission.time(Bytes::new(0))?);
         for piece in 0..plan.repetition.pieces {
             interrupt::check();
-            let mut of_piece: Option<(Time, u32)> = None;
+            let mut longest_chunk: Option<(Time, u32)> = None;
             for stripe in 0..plan.repetition.stripes {
-                let own =
-                    collective.chunk_bytes(size, first + stripe * plan.repetition.pieces + piece);
-                if own != known.0 {
-                    known = (own, transmission.time(own)?);
+                let chunk = first + stripe * plan.repetition.pieces + piece;
+                let chunk_bytes = collective.chunk_bytes(size, chunk);
+                if chunk_bytes != known.0 {
+                    known = (chunk_bytes, transmission.time(chunk_bytes)?);
                 }
-                bytes += u128::from(own.get());
+                bytes += u128::from(chunk_bytes.get());
                 sending += u128::from(known.1.ps());
-                if of_piece.is_none_or(|(time, _)| known.1 > time) {
-                    of_piece = Some((known.1, stripe));
+                if longest_chunk.is_none_or(|(time, _)| known.1 > time) {
+                    longest_chunk = Some((known.1, stripe));
                 }
             }
-            let of_piece = of_piece.unwrap_or_default();
-            most = most.max(of_piece.0);
-            longest.push(of_piece);
+            let longest_chunk = longest_chunk.unwrap_or_default();
+            max = max.max(longest_chunk.0);
+            longest.push(longest_chunk);
         }
         Ok(Stream {
             longest,
-            most,
+            max,
             bytes,
             sending,
         })
     }
 }
 
-/// A transfer of the first chunks.
+/// Transfer of a first chunk.
 struct FirstTransfer {
     hop: Hop,
     circuit: Circuit,
     stream: usize,
 }
 
-/// The first transfers in the order of the plan, with what their copies take.
+/// Transfers of the first chunks in the order of the plan, with the streams that they stand for.
 struct Pipeline<'a> {
     plan: &'a Plan,
     transfers: Vec<FirstTransfer>,
     streams: Vec<Stream>,
-    /// How long the largest chunk of all streams is sent.
-    most: Time,
+    /// Longest transmission time of all chunks of all streams.
+    max: Time,
 }
 
 impl<'a> Pipeline<'a> {
@@ -121,19 +124,18 @@ impl<'a> Pipeline<'a> {
         circuits: &dyn Circuits,
         size: Bytes,
     ) -> Result<Pipeline<'a>, SimulationError> {
-        let first = plan;
-        let chunks = u64::from(first.schedule.collective.chunks());
+        let chunks = u64::from(plan.schedule.collective.chunks());
         let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
         let mut streams = Vec::new();
-        let mut transfers = Vec::with_capacity(first.len());
-        let slots = SlotHops::of(first);
-        let mut messages = SlotMessages::new(first, circuits, Bytes::new(0), Sizes::Own);
-        let occupied = first.slots().saturating_sub(plan.repetition.pieces - 1);
+        let mut transfers = Vec::with_capacity(plan.len());
+        let slots = SlotHops::new(plan);
+        let mut messages = SlotMessages::new(plan, circuits, Bytes::new(0), Sizes::Exact);
+        let occupied = plan.slots().saturating_sub(plan.repetition.pieces - 1);
         for slot in 0..occupied {
-            let block = messages.of(slots.of_slot(slot))?;
+            let block = messages.block(slots.hops(slot))?;
             for (_, hop, message, circuit) in block.iter() {
                 let transfer = message.transfer as usize;
-                let chunk = first.schedule.transfer(transfer).chunk;
+                let chunk = plan.schedule.transfer(transfer).chunk;
                 if u64::from(chunk) + plan.repetition.copies() > chunks {
                     return Err(crate::no_chunks(transfer));
                 }
@@ -153,20 +155,20 @@ impl<'a> Pipeline<'a> {
                 });
             }
         }
-        // A transfer that shares its circuit with another is none of a pipeline.
-        if transfers.len() < first.len() {
+        // The transfers of a pipeline never share a circuit in a slot.
+        if transfers.len() < plan.len() {
             let problem = "first transfers of a pipelined plan share a circuit";
             return Err(SimulationError::Transfer {
                 transfer: transfers.len(),
                 problem,
             });
         }
-        let most = streams.iter().map(|stream| stream.most).max();
+        let max = streams.iter().map(|stream| stream.max).max();
         Ok(Pipeline {
             plan,
             transfers,
             streams,
-            most: most.unwrap_or_default(),
+            max: max.unwrap_or_default(),
         })
     }
 
@@ -177,7 +179,7 @@ impl<'a> Pipeline<'a> {
         ledger: &mut LineLedger,
     ) -> Result<Timing, SimulationError> {
         let plan = self.plan;
-        let slots = SlotHops::of(plan);
+        let slots = SlotHops::new(plan);
         let mut charging = Charging::new(plan, circuits, &slots, run)?;
         let mut columns = SlotColumns::default();
         let mut critical_path = Vec::new();
@@ -187,7 +189,7 @@ impl<'a> Pipeline<'a> {
         for slot in 0..plan.slots() {
             interrupt::check();
             let start = now;
-            let before = charging.before(slot)?;
+            let before = charging.charge_before(slot)?;
             let sending = start.plus(before)?;
             let under_way = plan.under_way(slot);
             let (first, count) = (under_way.start, under_way.len() as u64);
@@ -198,17 +200,17 @@ impl<'a> Pipeline<'a> {
                 let (time, stripe) = self.streams[transfer.stream].longest[piece as usize];
                 let taken = transfer.circuit.delay.plus(time)?;
                 if longest.is_none_or(|(most, _)| taken > most) {
-                    let beside = (place - first) as u64 * u64::from(plan.repetition.stripes);
-                    longest = Some((taken, index + beside + u64::from(stripe)));
+                    let offset = (place - first) as u64 * u64::from(plan.repetition.stripes);
+                    longest = Some((taken, index + offset + u64::from(stripe)));
                 }
                 ends[place] = taken;
             }
-            // Later pieces end later.
+            // Later pieces end later and overwrite these ends.
             for end in &mut ends[first..first + count as usize] {
                 *end = sending.plus(*end)?;
             }
             now = longest.map_or(Ok(sending), |(taken, _)| sending.plus(taken))?;
-            give_up_past(run.limit, now)?;
+            check_limit(run.limit, now)?;
             critical_path.extend(longest.map(|(_, transfer)| Critical {
                 transfer: transfer as usize,
                 start,
@@ -230,7 +232,8 @@ impl<'a> Pipeline<'a> {
         })
     }
 
-    /// Enters what all copies of each first transfer do, the last of which ends at a time.
+    /// Enters all copies of each first transfer into the ledger; `ends` are the ends of the last
+    /// copies.
     fn enter(
         &self,
         circuits: &dyn Circuits,
@@ -283,7 +286,7 @@ impl<'a> Pipeline<'a> {
                 taken: self.taken(place)?,
                 limit: run.limit,
             };
-            let runs = pieces::starts(times, &waits[place], &started)?;
+            let runs = piece_runs::starts(times, &waits[place], &started)?;
             let first_slot = transfer.hop.slot as usize;
             columns.reconfiguration[first_slot] = retune;
             let mut end = Time::ZERO;
@@ -292,8 +295,8 @@ impl<'a> Pipeline<'a> {
                 let slot = first_slot + run.first as usize;
                 spans.enter(&mut columns, slot, run, times.taken)?;
             }
-            let of_pieces = first_slot..first_slot + self.plan.repetition.pieces as usize;
-            for lightpaths in &mut columns.lightpaths[of_pieces] {
+            let slots = first_slot..first_slot + self.plan.repetition.pieces as usize;
+            for lightpaths in &mut columns.lightpaths[slots] {
                 *lightpaths += u64::from(self.plan.repetition.stripes);
             }
             ends.push(end);
@@ -309,31 +312,33 @@ impl<'a> Pipeline<'a> {
         })
     }
 
-    /// What a piece takes on a circuit.
+    /// Returns the time of a piece on the circuit of a transfer.
     fn taken(&self, place: usize) -> Result<Time, UnitError> {
-        self.transfers[place].circuit.delay.plus(self.most)
+        self.transfers[place].circuit.delay.plus(self.max)
     }
 
-    /// For each transfer those of earlier slots that its pieces wait for.
+    /// Returns, for each transfer, the transfers of earlier slots that its pieces wait for.
     fn waits(&self) -> Vec<Vec<Wait>> {
         let combines = self.plan.schedule.collective.combines();
-        // By rank and stream: the transfers that bring it there, and those that read it there.
+        // Transfers by rank and stream: those that bring the stream to the rank, and those that
+        // read it there.
         let mut brought: FxHashMap<(u32, usize), Vec<usize>> = FxHashMap::default();
         let mut read: FxHashMap<(u32, usize), Vec<usize>> = FxHashMap::default();
-        let mut all = Vec::with_capacity(self.transfers.len());
+        let mut waits = Vec::with_capacity(self.transfers.len());
         for (place, transfer) in self.transfers.iter().enumerate() {
             let Hop { from, to, slot, .. } = transfer.hop;
-            let (here, there) = ((from, transfer.stream), (to, transfer.stream));
+            let (source, destination) = ((from, transfer.stream), (to, transfer.stream));
             let earlier = |table: &FxHashMap<_, Vec<usize>>, key| {
-                let all = table.get(&key).into_iter().flatten().copied();
-                all.filter(|&one| self.transfers[one].hop.slot < slot)
+                let known = table.get(&key).into_iter().flatten().copied();
+                known
+                    .filter(|&other| self.transfers[other].hop.slot < slot)
                     .collect::<Vec<usize>>()
             };
-            let mut ended = earlier(&brought, here);
+            let mut ended = earlier(&brought, source);
             let mut begun = Vec::new();
             if combines {
-                ended.extend(earlier(&brought, there));
-                begun = earlier(&read, there);
+                ended.extend(earlier(&brought, destination));
+                begun = earlier(&read, destination);
             }
             let ended = ended.into_iter().map(|on| Wait {
                 on,
@@ -343,14 +348,14 @@ impl<'a> Pipeline<'a> {
                 on,
                 after: Time::ZERO,
             });
-            all.push(begun.chain(ended).collect());
-            brought.entry(there).or_default().push(place);
-            read.entry(here).or_default().push(place);
+            waits.push(begun.chain(ended).collect());
+            brought.entry(destination).or_default().push(place);
+            read.entry(source).or_default().push(place);
         }
-        all
+        waits
     }
 
-    /// Back from the last piece that ends last, cause by cause.
+    /// Returns the chain of causes that leads to the last piece of the transfer that ends last.
     fn critical_path(
         &self,
         ends: &[Time],

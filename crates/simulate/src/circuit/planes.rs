@@ -1,31 +1,31 @@
-//! Settings of planes, each of which changes all of its ports together.
+//! Settings of planes (parallel switches), each of which changes all of its ports at the same time.
 
 use std::collections::BTreeMap;
 
 use opticoll_base::ports::Ports;
 use opticoll_fabric::fabric::circuits::{Port, Tuning};
 
-/// The settings in force; `S` says since when.
+/// Current setting of every plane; `S` is a time with its cause.
 pub(super) struct PlaneSettings<S> {
-    /// The slot in which each port was used last.
+    /// Slot in which each port was used last.
     used: Ports<u32>,
     planes: BTreeMap<u32, PlaneSetting<S>>,
 }
 
 struct PlaneSetting<S> {
-    /// The first slot of the setting in force.
+    /// First slot of the current setting.
     first: u32,
-    /// Since when it is in force.
+    /// Time from which the setting is in force; `None` until [`PlaneSettings::set_ready`] sets it.
     ready: Option<S>,
-    /// When all messages so far had ended.
+    /// Time at which all messages so far have ended.
     ended: Option<S>,
 }
 
-/// A plane that gets another setting.
+/// Change of a plane's setting.
 pub(super) struct PlaneChange<S> {
     pub(super) plane: u32,
     pub(super) is_first: bool,
-    /// When all messages so far have ended.
+    /// Time at which all messages so far have ended.
     pub(super) ended: Option<S>,
 }
 
@@ -39,12 +39,13 @@ impl<S> Default for PlaneSettings<S> {
 }
 
 impl<S: Copy> PlaneSettings<S> {
-    /// Goes on to a slot: which planes get another setting, because a port of them changes its circuit.
+    /// Advances to a slot and returns the planes whose setting changes because one of their ports
+    /// changes its circuit.
     pub(super) fn enter(&mut self, slot: u32, tunings: &[Tuning]) -> Vec<PlaneChange<S>> {
         let mut ports: BTreeMap<u32, Vec<Port>> = BTreeMap::new();
-        for one in tunings.iter().filter(|one| !one.is_fixed) {
-            let own = ports.entry(one.plane).or_default();
-            own.extend([one.transmitter, one.receiver]);
+        for tuning in tunings.iter().filter(|tuning| !tuning.is_fixed) {
+            let plane_ports = ports.entry(tuning.plane).or_default();
+            plane_ports.extend([tuning.transmitter, tuning.receiver]);
         }
         let mut changes = Vec::new();
         for (plane, ports) in ports {
@@ -83,12 +84,12 @@ impl<S: Copy> PlaneSettings<S> {
         }
     }
 
-    /// Since when the setting of a plane is in force.
+    /// Returns the time from which the setting of a plane is in force.
     pub(super) fn ready(&self, plane: u32) -> Option<S> {
         self.planes.get(&plane)?.ready
     }
 
-    /// Moves the time when all messages of a plane have ended.
+    /// Updates the time at which all messages of a plane have ended.
     pub(super) fn end(&mut self, plane: u32, later: impl FnOnce(Option<S>) -> S) {
         if let Some(setting) = self.planes.get_mut(&plane) {
             setting.ended = Some(later(setting.ended));

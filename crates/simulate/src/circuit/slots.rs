@@ -1,17 +1,17 @@
-//! The hops of a plan, slot by slot.
+//! Hops of a plan, slot by slot.
 
 use opticoll_fabric::fabric::Hop;
 use opticoll_plan::plan::{Plan, Relay};
 
-/// The hops of each slot, in the plan's order: a transfer by its index, then its relays, numbered on
-/// from the last transfer.
+/// Hops of each slot, in the plan's order. A transfer's first hop has the index of the transfer;
+/// the relays are numbered after the last transfer.
 pub(super) struct SlotHops {
     starts: Vec<u32>,
     hops: Vec<u32>,
 }
 
 impl SlotHops {
-    pub(super) fn of(plan: &Plan) -> SlotHops {
+    pub(super) fn new(plan: &Plan) -> SlotHops {
         let relays = &plan.relays;
         let mut starts = vec![0u32; plan.slots() as usize + 1];
         let mut count = |slot: u32| {
@@ -51,13 +51,13 @@ impl SlotHops {
         SlotHops { starts, hops }
     }
 
-    pub(super) fn of_slot(&self, slot: u32) -> &[u32] {
+    pub(super) fn hops(&self, slot: u32) -> &[u32] {
         let slot = slot as usize;
         &self.hops[self.starts[slot] as usize..self.starts[slot + 1] as usize]
     }
 }
 
-/// A hop by its number in [`SlotHops`], and the transfer that it is part of.
+/// Returns the hop with a number of [`SlotHops`], and its transfer.
 pub(super) fn hop(plan: &Plan, index: u32) -> (Hop, u32) {
     let Some(relay) = (index as usize).checked_sub(plan.len()) else {
         let (from, to) = plan.schedule.ends(index as usize);

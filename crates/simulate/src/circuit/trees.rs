@@ -1,18 +1,20 @@
-//! Which transfers are one light tree.
+//! Light trees: transfers that share the light of one lightpath.
 //!
-//! Where ranks can take a share of passing light, what leaves a rank with the same chunks in one slot on one
-//! channel of one direction is a single lightpath. It is up until its farthest drop
-//! has everything, takes one transmitter, and a receiver at each drop. The farthest *leads*.
+//! If ranks can take a share of passing light, the transfers that leave a rank with the same
+//! chunks, in one slot and on one channel of one direction, form a single lightpath. This light
+//! tree is up until its farthest drop has received all bytes. It uses one transmitter, and one
+//! receiver at each drop. The message to the farthest drop is the *leader*, the other messages are
+//! its *riders*.
 
 use super::block::MessageBlock;
 use opticoll_plan::plan::Plan;
 
-/// Gives the messages of a slot their leaders, with whose circuits they go; light is one where it agrees in
-/// some bits.
+/// Sets the leaders and riders of a slot's messages; riders get the circuit of their leader. Two
+/// lights belong to one tree if they agree in the bits of the mask `light`.
 pub(super) fn join(plan: &Plan, light: u32, block: &mut MessageBlock) {
     block.riders.clear();
     let mut drops = Vec::new();
-    // Asking for a transfer checks for interrupts.
+    // `transfer` checks for interrupts.
     for (place, hop, message, circuit) in block.iter() {
         let moved = plan.schedule.transfer(message.transfer as usize);
         let length: usize = circuit.lines.iter().map(|lines| lines.len()).sum();
@@ -20,8 +22,8 @@ pub(super) fn join(plan: &Plan, light: u32, block: &mut MessageBlock) {
         drops.push((tree, length, place));
     }
     drops.sort_unstable();
-    for together in drops.chunk_by(|one, other| one.0 == other.0) {
-        let [riders @ .., (_, _, leader)] = together else {
+    for members in drops.chunk_by(|one, other| one.0 == other.0) {
+        let [riders @ .., (_, _, leader)] = members else {
             continue;
         };
         for &(_, _, rider) in riders {

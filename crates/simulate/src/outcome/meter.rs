@@ -3,13 +3,15 @@
 use super::packets::{BufferTimeline, LinkClass};
 use opticoll_base::units::{Time, UnitError};
 
-/// The most bins of a time-line; beyond, two become one.
-const MOST_BINS: usize = 1 << 12;
+/// Maximum number of bins of a time-line; a longer run merges pairs of bins.
+const MAX_BINS: usize = 1 << 12;
 
-/// An integral over each bin of a step function per class, known by its steps.
+/// Integrals of one step function per class of link over bins of time, computed from the steps of
+/// the functions.
 ///
-/// A bin of length L keeps the change d over it, and the integral w within it of what its steps add.
-/// Two neighbours (d, w), (e, v) make one of twice the length: (d + e, w + d L + v).
+/// A bin of length L stores the sum d of its steps, and w: the integral over the bin of a function
+/// that starts at 0 and has these steps. Two neighbouring bins (d, w) and (e, v) merge to a bin of
+/// length 2 L with (d + e, w + d L + v).
 #[derive(Clone)]
 pub(crate) struct ClassMeter {
     bin: u64,
@@ -17,7 +19,8 @@ pub(crate) struct ClassMeter {
 }
 
 impl ClassMeter {
-    /// With bins of so many picoseconds at first; with none it measures nothing.
+    /// Creates a meter with bins of initially `bin` picoseconds. If `bin` is 0, the meter ignores
+    /// all steps.
     pub(crate) fn new(bin: u64) -> ClassMeter {
         ClassMeter {
             bin,
@@ -25,13 +28,13 @@ impl ClassMeter {
         }
     }
 
-    /// Whether it measures.
+    /// Returns whether the meter records steps.
     #[inline]
     pub(crate) fn measures(&self) -> bool {
         self.bin > 0
     }
 
-    /// At a time, the function of a class changes.
+    /// Adds `change` to the function of a class at a time.
     #[inline]
     pub(crate) fn step(&mut self, class: LinkClass, time: u64, change: i64) {
         if self.bin > 0 {
@@ -40,7 +43,7 @@ impl ClassMeter {
     }
 
     fn count(&mut self, class: LinkClass, time: u64, change: i64) {
-        while time / self.bin >= MOST_BINS as u64 {
+        while time / self.bin >= MAX_BINS as u64 {
             self.coarsen();
         }
         let bin = (time / self.bin) as usize;
@@ -65,7 +68,7 @@ impl ClassMeter {
         self.bin *= 2;
     }
 
-    /// Adds the steps of another one.
+    /// Adds the steps of another meter.
     pub(crate) fn join(&mut self, other: &ClassMeter) {
         let mut other = other.clone();
         self.meet(other.bin);
@@ -80,14 +83,14 @@ impl ClassMeter {
         }
     }
 
-    /// Makes the bins those of another meter, if that has longer ones.
+    /// Lengthens the bins to `bin` picoseconds, if they are shorter.
     fn meet(&mut self, bin: u64) {
         while self.bin > 0 && self.bin < bin {
             self.coarsen();
         }
     }
 
-    /// Per class and bin, the integral, in units of the function times picoseconds.
+    /// Returns the integral per class and bin, in units of the function times picoseconds.
     fn integrals(&self) -> [Vec<i128>; 4] {
         let integral = |steps: &Vec<(i64, i128)>| {
             let mut held = 0;
@@ -102,8 +105,11 @@ impl ClassMeter {
     }
 }
 
-/// The time-line of a meter of chunks of so many bytes that hold buffers, and one of stalled channels, with the
-/// length of its bins, if anything was measured; an error where a bin's sum over channels leaves 64 bits.
+/// Returns the length of the bins and the time-line of two meters: chunks of `chunk` bytes that
+/// occupy buffers, and stalled channels. The length is `None` if nothing was measured.
+///
+/// # Errors
+/// A sum over channels within a bin that exceeds 64 bits.
 pub(crate) fn timeline(
     mut held: ClassMeter,
     mut stalled: ClassMeter,
@@ -186,7 +192,7 @@ mod tests {
             meter.step(LinkClass::Global, time + 1, -1);
         }
         let bins = &meter.integrals()[3];
-        assert!(bins.len() <= MOST_BINS);
+        assert!(bins.len() <= MAX_BINS);
         // One chunk all the time.
         assert_eq!(bins.iter().sum::<i128>(), 100_000);
     }

@@ -1,14 +1,16 @@
-//! What a packet simulation measures: distributions, channels, buffers and stalls over time.
+//! Results of a packet simulation: distributions, channels, and buffers and stalls over time.
 
 use std::rc::Rc;
 
 use crate::table::{Cell, Column, Description, Field, Part, Table, Value, Values};
 use opticoll_base::units::Time;
 
-/// Values below 2^SUB count one by one, above with this many binary digits.
-const SUB: u32 = 6;
+/// Number of binary digits that a bin distinguishes: values below 2^6 have bins of their own,
+/// larger values a relative width of 1/64.
+const DIGITS: u32 = 6;
 
-/// A distribution of times: exact number, mean and maximum; percentiles within 1/64.
+/// Distribution of times. Count, mean and maximum are exact; percentiles are rounded up by at most
+/// 1/64.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Distribution {
     count: u64,
@@ -23,7 +25,7 @@ impl Default for Distribution {
             count: 0,
             sum: 0,
             max: 0,
-            bins: vec![0; ((64 - SUB as usize) + 1) << SUB],
+            bins: vec![0; ((64 - DIGITS as usize) + 1) << DIGITS],
         }
     }
 }
@@ -37,7 +39,7 @@ impl Distribution {
         self.bins[Self::bin(picoseconds)] += 1;
     }
 
-    /// Adds the times of another one.
+    /// Adds the times of another distribution.
     pub(crate) fn join(&mut self, other: &Distribution) {
         self.count += other.count;
         self.sum += other.sum;
@@ -47,24 +49,24 @@ impl Distribution {
         }
     }
 
-    /// How many times were measured.
+    /// Returns the number of times.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean, to the nearest picosecond; zero of nothing.
+    /// Returns the mean, to the nearest picosecond; zero if the distribution is empty.
     pub fn mean(&self) -> Time {
         let count = u128::from(self.count.max(1));
         Time::from_ps(((self.sum + count / 2) / count) as u64)
     }
 
-    /// The longest; zero of nothing.
+    /// Returns the longest time; zero if the distribution is empty.
     pub fn max(&self) -> Time {
         Time::from_ps(self.max)
     }
 
-    /// A time that at least so many thousandths of the measured ones do not exceed: the least such
-    /// time rounded up by at most 1/64, and never above the maximum.
+    /// Returns the time that at least `thousandths` / 1000 of the times do not exceed, rounded up
+    /// by at most 1/64 and at most the maximum.
     pub fn per_mille(&self, thousandths: u32) -> Time {
         let wanted = (u128::from(self.count) * u128::from(thousandths)).div_ceil(1000);
         let mut below: u128 = 0;
@@ -77,7 +79,7 @@ impl Distribution {
         self.max()
     }
 
-    /// The bins that are not empty: first and last time, number.
+    /// Returns first time, last time and count of every bin that is not empty.
     pub fn bins(&self) -> impl Iterator<Item = (Time, Time, u64)> + '_ {
         let filled = self
             .bins
@@ -98,34 +100,34 @@ impl Distribution {
 
     #[inline]
     fn bin(value: u64) -> usize {
-        if value < 1 << SUB {
+        if value < 1 << DIGITS {
             return value as usize;
         }
-        let exponent = value.ilog2() - SUB;
-        let digits = (value >> exponent) as usize - (1 << SUB);
-        ((exponent as usize + 1) << SUB) + digits
+        let exponent = value.ilog2() - DIGITS;
+        let digits = (value >> exponent) as usize - (1 << DIGITS);
+        ((exponent as usize + 1) << DIGITS) + digits
     }
 
-    /// The greatest value of a bin.
+    /// Returns the greatest value of a bin.
     fn last_of(bin: usize) -> u64 {
-        if bin < 1 << SUB {
+        if bin < 1 << DIGITS {
             return bin as u64;
         }
-        let exponent = (bin >> SUB) as u32 - 1;
-        let digits = (bin & ((1 << SUB) - 1)) as u128 + (1 << SUB) + 1;
+        let exponent = (bin >> DIGITS) as u32 - 1;
+        let digits = (bin & ((1 << DIGITS) - 1)) as u128 + (1 << DIGITS) + 1;
         ((digits << exponent) - 1).min(u128::from(u64::MAX)) as u64
     }
 }
 
 opticoll_base::named_enum! {
-    /// What kind of link a channel is on.
+    /// Kind of link that a channel belongs to.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum LinkClass {
         /// From a terminal to its router.
         Injection = "injection",
         /// From a router to a terminal.
         Ejection = "ejection",
-        /// Within a group; between routers where there are no groups.
+        /// Within a group, or between routers of a network without groups.
         Local = "local",
         /// Between groups.
         Global = "global",
@@ -139,7 +141,7 @@ impl Cell for LinkClass {
 }
 
 impl Part for Distribution {
-    /// Its bins.
+    /// Adds the table of the bins.
     fn describe<'a>(&'a self, field: &Field, into: &mut Description<'a>) {
         let bins: Vec<(Time, Time, u64)> = self.bins().collect();
         let shape = vec![("bin", bins.len())];
@@ -194,7 +196,7 @@ crate::rows! {
 }
 
 impl Latency {
-    /// The row of a distribution.
+    /// Summarises a distribution of times of the kind `of`.
     pub(crate) fn new(of: &'static str, times: &Distribution) -> Latency {
         Latency {
             of,
@@ -248,7 +250,8 @@ crate::columns! {
 }
 
 impl PacketLinks {
-    /// From sending times and classes of all links, and their channels.
+    /// Builds the columns from the sending time and the class of every link, and from the columns
+    /// of channels.
     pub(crate) fn new(
         busy: Vec<Time>,
         class: Vec<LinkClass>,
@@ -267,14 +270,14 @@ impl PacketLinks {
         }
     }
 
-    /// The link that was sending longest, and for how long; the first of equals.
+    /// Returns the link that was sending longest (the first of several) and its sending time.
     pub(crate) fn bottleneck(&self) -> Option<(u32, Time)> {
         let links = (0u32..).zip(self.busy.iter().copied());
         links.max_by_key(|&(link, busy)| (busy, std::cmp::Reverse(link)))
     }
 
-    /// What the links of each class say together.
-    pub(crate) fn by_class(&self) -> Vec<ClassUse> {
+    /// Sums up the columns of the links of each class.
+    pub(crate) fn class_sums(&self) -> Vec<ClassUse> {
         let mut classes = LinkClass::ALL.map(|class| ClassUse {
             class,
             links: 0,
@@ -317,14 +320,14 @@ crate::columns! {
     }
 }
 
-/// One entry per step of a schedule.
+/// Start, end and number of messages of every step of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PacketSteps {
-    /// When its first message was sent.
+    /// Time at which the step's first message was sent.
     pub start: Vec<Time>,
-    /// When its last message had arrived.
+    /// Time at which the step's last message had arrived.
     pub end: Vec<Time>,
-    /// Messages.
+    /// Number of messages.
     pub messages: Vec<u64>,
 }
 

@@ -111,7 +111,7 @@ pub(super) fn outcome<R: Routes>(
         bytes_sent,
         bytes_delivered: counters.bytes_delivered,
         channels: columns,
-        classes: links.by_class(),
+        classes: links.class_sums(),
         links,
         timeline_bin,
         timeline,

@@ -16,8 +16,7 @@ use super::{
     Arbitration, Buffers, Issue, Overheads, PacketOptions, PacketRouting, RouterDelay, Traffic,
 };
 use crate::setting::{
-    HelpLevel, SettingDeclaration, SettingRecord, SettingValues, find, names, one_of, parsed,
-    settings, whole, words,
+    HelpLevel, SettingDeclaration, SettingRecord, find, names, parse_value, parse_whole, settings,
 };
 use opticoll_base::hash::shuffled;
 use opticoll_base::names::{same_name, suggest};
@@ -107,7 +106,7 @@ pub const SETTINGS: &[SettingDeclaration<PacketSettings>] = settings! {
 fn jitter(text: &str) -> Result<Option<u64>, String> {
     match same_name(text, "none") {
         true => Ok(None),
-        false => whole(text, 0, u64::MAX).map(Some),
+        false => parse_whole(text, 0, u64::MAX).map(Some),
     }
 }
 
@@ -136,9 +135,9 @@ fn buffers(text: &str) -> Result<Buffers, String> {
         return Err("must be three sizes, such as 16KiB,32KiB,16KiB".into());
     };
     Ok(Buffers {
-        local: parsed(local)?,
-        global: parsed(global)?,
-        terminal: parsed(terminal)?,
+        local: parse_value(local)?,
+        global: parse_value(global)?,
+        terminal: parse_value(terminal)?,
     })
 }
 
@@ -147,7 +146,7 @@ fn placement(text: &str) -> Result<RankPlacement, String> {
         ("natural", _) => RankPlacement::Natural,
         (_, Some("")) => RankPlacement::Shuffled(1),
         (_, Some(seed)) => {
-            RankPlacement::Shuffled(whole(seed.trim_start_matches('-'), 0, u64::MAX)?)
+            RankPlacement::Shuffled(parse_whole(seed.trim_start_matches('-'), 0, u64::MAX)?)
         }
         _ => {
             let terminals: Option<Vec<u32>> =

@@ -4,10 +4,7 @@ use crate::PolicyRecord;
 use crate::burst::BurstError;
 use crate::burst::settings;
 use crate::burst::settings::BurstSettings;
-use crate::setting::{
-    HelpLevel, SettingDeclaration, SettingRecord, SettingValues, find, named_by, names, parsed,
-    settings, whole,
-};
+use crate::setting::{HelpLevel, SettingDeclaration, find, names, settings};
 use opticoll_base::names::suggest;
 use opticoll_base::units::Time;
 

@@ -1,41 +1,45 @@
-//! When the pieces of a stream start on one circuit after the other.
+//! Starts of the pieces of a stream on one circuit after another.
 //!
-//! Piece p starts on a circuit at x(p) = max(x(p - 1) + t, max over waits of y(p) + a), with t what a piece takes there, and y(p)
-//! the start of p on another circuit, of an earlier slot. Starts are kept as *runs* of pieces that follow one another by the same
-//! time for the same reason:
+//! Piece p starts on a circuit at x(p) = max(x(p - 1) + t, max over waits of y(p) + a), where t is
+//! the time of a piece on this circuit, y(p) the start of p on a circuit of an earlier slot, and a
+//! the time that must pass after y(p). Starts are stored as *runs* of consecutive pieces that start
+//! at equal intervals for the same reason:
 //!
-//! - Where x(p) = x(p - 1) + t, so it goes on until a y with a longer step overtakes.
-//! - Where x(p) = y(p) + a with a step above t, so it goes on until another y with a longer step overtakes, or until the run of y ends.
+//! - If x(p) = x(p - 1) + t, the run continues until a y with a longer interval overtakes.
+//! - If x(p) = y(p) + a and the interval of y exceeds t, the run continues until another y with a
+//!   longer interval overtakes, or until the run of y ends.
 //! - Otherwise, piece p is a run of its own.
 //!
-//! All x are convex, so that there are few runs.
+//! All x are convex functions of p, so there are few runs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::give_up_past;
+use super::check_limit;
 use crate::SimulationError;
 use crate::outcome::SlotColumns;
 use opticoll_base::interrupt;
 use opticoll_base::units::{Time, UnitError};
 
-/// What a piece waited for last: its circuit's tuning, the piece before it, or another transfer of its own.
+/// Event that a piece waited for last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
+    /// The tuning of its circuit.
     None,
+    /// The end of the previous piece on its circuit.
     PieceBefore,
-    /// By number among those that its transfer waits for.
+    /// A start on another circuit, as an index into the waits of its transfer.
     Wait(u32),
 }
 
-/// A transfer that another waits for, and how long after its start.
+/// Transfer that another transfer waits for, and the time that must pass after its start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wait {
     pub(super) on: usize,
     pub(super) after: Time,
 }
 
-/// Pieces that follow one another by the same time.
+/// Consecutive pieces that start at equal intervals.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PieceRun {
     pub(super) first: u32,
@@ -50,7 +54,7 @@ impl PieceRun {
         self.first + self.count
     }
 
-    /// The start of one of its pieces, or of the one behind the last.
+    /// Returns the start of a piece of the run, or of the piece after the last.
     fn start_of(&self, piece: u32) -> Result<Time, UnitError> {
         let before = u64::from(piece - self.first);
         self.start.plus(self.step.times(before)?)
@@ -61,26 +65,27 @@ impl PieceRun {
     }
 }
 
-/// The run of a piece.
+/// Returns the run that contains a piece.
 pub(super) fn run_of(runs: &[PieceRun], piece: u32) -> &PieceRun {
     &runs[runs.partition_point(|run| run.end() <= piece)]
 }
 
-/// What the pieces of a stream take on a circuit.
+/// Number of pieces of a stream, and their times on a circuit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PieceTimes {
     pub(super) pieces: u32,
-    /// Before the first piece.
+    /// Time before the first piece.
     pub(super) retune: Time,
-    /// Each piece.
+    /// Time of each piece.
     pub(super) taken: Time,
     pub(super) limit: Option<Time>,
 }
 
-/// The starts of all pieces on a circuit, with what each waited for; `started` are the starts on the circuits before it.
+/// Returns the starts of all pieces on a circuit with their causes; `started` are the starts on
+/// earlier circuits.
 ///
 /// # Errors
-/// A time beyond 64 bits, or an end past the limit.
+/// A time that exceeds 64 bits, or an end past the limit.
 pub(super) fn starts(
     times: PieceTimes,
     waits: &[Wait],
@@ -88,19 +93,19 @@ pub(super) fn starts(
 ) -> Result<Vec<PieceRun>, SimulationError> {
     let PieceTimes { pieces, taken, .. } = times;
     let mut runs: Vec<PieceRun> = Vec::new();
-    let mut at = vec![0usize; waits.len()];
+    // Index of the current run of each wait.
+    let mut current = vec![0usize; waits.len()];
     let (mut free, mut cause) = (times.retune, Cause::None);
     let mut piece = 0;
     while piece < pieces {
         interrupt::check();
-        // The runs of this piece on the circuits waited for.
-        for (at, wait) in at.iter_mut().zip(waits) {
-            *at += started[wait.on][*at..].partition_point(|run| run.end() <= piece);
+        // Advance to the runs of this piece on the other circuits.
+        for (index, wait) in current.iter_mut().zip(waits) {
+            *index += started[wait.on][*index..].partition_point(|run| run.end() <= piece);
         }
         let others = || {
-            at.iter()
-                .zip(waits)
-                .map(|(&at, wait)| (&started[wait.on][at], wait.after))
+            let indices = current.iter().zip(waits);
+            indices.map(|(&index, wait)| (&started[wait.on][index], wait.after))
         };
         let mut start = free;
         for (number, (run, after)) in others().enumerate() {
@@ -131,7 +136,7 @@ pub(super) fn starts(
                     if run.step > step {
                         let behind = start.ps() - run.start_of(piece)?.plus(after)?.ps();
                         let gained = run.step.ps() - step.ps();
-                        // Of waits until the same time the first one counts.
+                        // The first of several waits with equal times counts.
                         count = count.min(match (other as u32) < number {
                             true => behind.div_ceil(gained),
                             false => behind / gained + 1,
@@ -155,7 +160,7 @@ pub(super) fn starts(
         piece += count;
         cause = Cause::PieceBefore;
         match runs.last_mut() {
-            // The same goes on, beyond the end of a run that was waited for.
+            // The run continues past the end of a run on another circuit.
             Some(last)
                 if last.cause == run.cause
                     && last.step == run.step
@@ -166,29 +171,30 @@ pub(super) fn starts(
             _ => runs.push(run),
         }
     }
-    give_up_past(times.limit, free)?;
+    check_limit(times.limit, free)?;
     Ok(runs)
 }
 
-/// When the first piece of each slot begins and the last one ends.
+/// Start of the first piece and end of the last piece of each slot.
 #[derive(Default)]
 pub(super) struct SlotSpans {
-    /// Of runs whose pieces follow one another by the same time, by that time.
+    /// Long runs, keyed by the interval of their pieces in picoseconds.
     long: BTreeMap<u64, Vec<LongRun>>,
 }
 
-/// The pieces of a run in slots `slots`: that of slot s begins at `start` + s times the step.
+/// Pieces of a run in `slots`. The piece of slot s starts at `start` + s times the interval.
 struct LongRun {
     slots: Range<usize>,
     start: i128,
     end: i128,
 }
 
-/// Shorter runs are entered piece by piece.
-const LONG: usize = 64;
+/// Minimum number of pieces of a long run; the pieces of shorter runs are entered one by one.
+const MIN_LONG_RUN: usize = 64;
 
 impl SlotSpans {
-    /// Enters the pieces of a run, each of which takes so long, from a slot on.
+    /// Enters the pieces of a run into the columns. The first piece is in `slot`, and each piece
+    /// takes `taken`.
     pub(super) fn enter(
         &mut self,
         columns: &mut SlotColumns,
@@ -197,7 +203,7 @@ impl SlotSpans {
         taken: Time,
     ) -> Result<(), UnitError> {
         let slots = slot..slot + run.count as usize;
-        if slots.len() >= LONG {
+        if slots.len() >= MIN_LONG_RUN {
             let step = i128::from(run.step.ps());
             let start = i128::from(run.start.ps()) - slot as i128 * step;
             self.long.entry(run.step.ps()).or_default().push(LongRun {
@@ -219,8 +225,9 @@ impl SlotSpans {
         Ok(())
     }
 
-    /// Enters the long runs: of those with one step, the earliest that is under way in a slot is so in all slots that it shares with
-    /// others, and the latest.
+    /// Enters the long runs. Among runs with equal intervals, a run that starts earliest in one
+    /// slot does so in every slot that it shares with other runs; the same holds for the run that
+    /// ends last.
     pub(super) fn close(self, columns: &mut SlotColumns) {
         let mut free = FreeSlots::default();
         for (step, mut runs) in self.long {
@@ -246,10 +253,10 @@ impl SlotSpans {
     }
 }
 
-/// Slots that no run has taken yet.
+/// Slots that no run has taken yet, as a union-find forest.
 #[derive(Default)]
 struct FreeSlots {
-    /// For each slot one from which on the next free one is to be looked for; itself where it is free.
+    /// Slot from which to look for the next free slot; a free slot refers to itself.
     next: Vec<usize>,
 }
 
@@ -259,7 +266,7 @@ impl FreeSlots {
         self.next.extend(0..=slots);
     }
 
-    /// Takes the free slots of a range.
+    /// Calls `taken` for the free slots of a range and takes them.
     fn take(&mut self, slots: &Range<usize>, mut taken: impl FnMut(usize)) {
         let mut slot = self.free_from(slots.start);
         while slot < slots.end {
@@ -275,9 +282,9 @@ impl FreeSlots {
         while self.next[free] != free {
             free = self.next[free];
         }
-        let mut at = slot;
-        while self.next[at] != free {
-            at = std::mem::replace(&mut self.next[at], free);
+        let mut passed = slot;
+        while self.next[passed] != free {
+            passed = std::mem::replace(&mut self.next[passed], free);
         }
         free
     }
@@ -365,7 +372,7 @@ mod tests {
                 let runs = starts(times, &waits, &started).expect("short times");
                 most_runs = most_runs.max(runs.len());
                 let (mut free, mut cause) = (retune.ps(), Cause::None);
-                let mut own = Vec::new();
+                let mut starts = Vec::new();
                 for piece in 0..pieces {
                     let mut start = free;
                     for (number, wait) in waits.iter().enumerate() {
@@ -377,13 +384,13 @@ mod tests {
                     let run = run_of(&runs, piece);
                     assert_eq!(run.start_of(piece), Ok(Time::from_ps(start)));
                     assert_eq!(run.cause, cause);
-                    own.push(Time::from_ps(start));
+                    starts.push(Time::from_ps(start));
                     (free, cause) = (start + taken.ps(), Cause::PieceBefore);
                 }
                 let counted: u32 = runs.iter().map(|run| run.count).sum();
                 assert_eq!(counted, pieces);
                 started.push(runs);
-                expected.push(own);
+                expected.push(starts);
             }
         }
         assert!(most_runs >= 3, "{most_runs} runs");
@@ -408,7 +415,8 @@ mod tests {
         let runs = starts(times(1000, 0), &waits, &started).expect("short times");
         let causes: Vec<Cause> = runs.iter().map(|run| run.cause).collect();
         assert!(runs.len() <= 3, "{causes:?}");
-        // 1e8 + 1001 p = 1002 p: from piece 1e8 on the slower one would lead, which is beyond the last.
+        // 1e8 + 1001 p = 1002 p: the slower circuit would lead from piece 1e8 on, which is beyond
+        // the last piece.
         assert_eq!(causes, [Cause::Wait(0)]);
         let near = [first(1001, 100_000), first(1002, 0)];
         let runs = starts(times(1000, 0), &waits, &near).expect("short times");

@@ -1,4 +1,4 @@
-//! Since when ranks hold their chunks, or have read them.
+//! Times at which ranks received or read their chunks.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,35 +9,36 @@ use opticoll_base::interrupt;
 use opticoll_base::units::Time;
 use opticoll_plan::plan::Plan;
 
-/// Something that became free, or a chunk that arrived, with the transfer that made it so.
+/// Time at which a resource became free or a chunk arrived, with the transfer that caused it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Since {
+pub(super) struct Availability {
     pub(super) time: Time,
     pub(super) transfer: Option<u32>,
 }
 
-impl Since {
-    pub(super) fn later(self, other: Since) -> Since {
+impl Availability {
+    pub(super) fn later(self, other: Availability) -> Availability {
         if other.time > self.time { other } else { self }
     }
 }
 
-/// A time for each chunk at each rank, where there is one. Most plans move single chunks; where transfers move many, chunks
-/// that came together are kept as one range.
+/// Time of each chunk at each rank, if there is one. Most plans move single chunks. If transfers
+/// move several chunks, chunks with the same time are stored as one range.
 #[derive(Clone)]
 pub(super) enum ChunkTimes {
-    /// All chunks of one rank after the other, where most ranks come to hold most chunks.
+    /// Times by rank and chunk; for plans in which most ranks come to hold most chunks.
     Table {
         chunks: usize,
-        times: Vec<Since>,
+        times: Vec<Availability>,
     },
-    Single(FxHashMap<(u32, u32), Since>),
-    /// By rank; the ranges of a rank, by their first chunk with their end, do not overlap.
-    Ranges(Vec<BTreeMap<u32, (u32, Since)>>),
+    Single(FxHashMap<(u32, u32), Availability>),
+    /// Ranges by rank. The ranges of a rank, keyed by first chunk and with their end, do not
+    /// overlap.
+    Ranges(Vec<BTreeMap<u32, (u32, Availability)>>),
 }
 
 impl ChunkTimes {
-    /// None yet of the chunks of a plan.
+    /// Creates an empty table for the chunks of a plan.
     pub(super) fn new(plan: &Plan) -> ChunkTimes {
         let ranks = plan.fabric.ranks() as usize;
         let chunks = plan.schedule.collective.chunks() as usize;
@@ -47,13 +48,13 @@ impl ChunkTimes {
         match ranks.saturating_mul(chunks) <= plan.len().saturating_mul(2) {
             true => ChunkTimes::Table {
                 chunks,
-                times: vec![Since::default(); ranks * chunks],
+                times: vec![Availability::default(); ranks * chunks],
             },
             false => ChunkTimes::none(),
         }
     }
 
-    /// None, where none are asked for.
+    /// Creates an empty table for chunks whose times are never asked for.
     pub(super) fn none() -> ChunkTimes {
         ChunkTimes::Single(FxHashMap::default())
     }
@@ -62,37 +63,43 @@ impl ChunkTimes {
         ChunkTimes::Ranges(vec![BTreeMap::new(); ranks])
     }
 
-    /// The latest of `ready` and the times of some chunks at a rank; the first of those that are equal.
-    pub(super) fn latest(&self, rank: u32, chunks: Range<u32>, ready: Since) -> Since {
+    /// Returns the latest of `ready` and the times of some chunks at a rank; the first of equal
+    /// times.
+    pub(super) fn latest(
+        &self,
+        rank: u32,
+        chunks: Range<u32>,
+        ready: Availability,
+    ) -> Availability {
         match self {
-            ChunkTimes::Table { chunks: all, times } => {
-                let first = rank as usize * all;
+            ChunkTimes::Table { chunks: row, times } => {
+                let first = rank as usize * row;
                 let times = &times[first + chunks.start as usize..first + chunks.end as usize];
                 times.iter().fold(ready, |ready, &since| ready.later(since))
             }
             ChunkTimes::Single(times) => chunks
                 .filter_map(|chunk| times.get(&(rank, chunk)))
                 .fold(ready, |ready, &since| ready.later(since)),
-            ChunkTimes::Ranges(of_ranks) => {
-                let before = of_ranks[rank as usize].range(..chunks.end).rev();
-                let own = before.take_while(|(_, (end, _))| *end > chunks.start);
-                // The first of those that are equal comes last.
-                let latest = own.map(|(_, &(_, since))| since).reduce(|later, since| {
-                    match since.time >= later.time {
+            ChunkTimes::Ranges(ranks) => {
+                let before = ranks[rank as usize].range(..chunks.end).rev();
+                let overlapping = before.take_while(|(_, (end, _))| *end > chunks.start);
+                // The iteration is backwards, so the first of equal times comes last.
+                let latest = overlapping
+                    .map(|(_, &(_, since))| since)
+                    .reduce(|later, since| match since.time >= later.time {
                         true => since,
                         false => later,
-                    }
-                });
+                    });
                 latest.map_or(ready, |since| ready.later(since))
             }
         }
     }
 
-    /// Puts the times of some chunks at a rank no earlier than `since`.
-    pub(super) fn raise(&mut self, rank: u32, chunks: Range<u32>, since: Since) {
+    /// Sets the times of some chunks at a rank to `since` where they are earlier.
+    pub(super) fn postpone(&mut self, rank: u32, chunks: Range<u32>, since: Availability) {
         match self {
-            ChunkTimes::Table { chunks: all, times } => {
-                let first = rank as usize * *all;
+            ChunkTimes::Table { chunks: row, times } => {
+                let first = rank as usize * *row;
                 for known in &mut times[first + chunks.start as usize..first + chunks.end as usize]
                 {
                     *known = known.later(since);
@@ -105,9 +112,9 @@ impl ChunkTimes {
                     *known = known.later(since);
                 }
             }
-            ChunkTimes::Ranges(of_ranks) => {
-                let times = &mut of_ranks[rank as usize];
-                // As a rule the chunks are one of the ranges, or next to others.
+            ChunkTimes::Ranges(ranks) => {
+                let times = &mut ranks[rank as usize];
+                // Usually the chunks are exactly one of the ranges, or overlap none of them.
                 let known = times.range_mut(..chunks.end).next_back();
                 let known = known.filter(|(_, (end, _))| *end > chunks.start);
                 match known {
@@ -117,7 +124,10 @@ impl ChunkTimes {
                     }
                     Some(_) => {}
                     None => {
-                        times.insert(chunks.start, (chunks.end, Since::default().later(since)));
+                        times.insert(
+                            chunks.start,
+                            (chunks.end, Availability::default().later(since)),
+                        );
                         return;
                     }
                 }
@@ -136,7 +146,7 @@ impl ChunkTimes {
                         Some((&start, _)) => (start, start),
                         None => (chunks.end, chunks.end),
                     };
-                    times.insert(at, (end, Since::default().later(since)));
+                    times.insert(at, (end, Availability::default().later(since)));
                     at = next;
                 }
             }
@@ -144,8 +154,8 @@ impl ChunkTimes {
     }
 }
 
-/// Cuts the range that goes on over a chunk in two at it.
-fn split(times: &mut BTreeMap<u32, (u32, Since)>, chunk: u32) {
+/// Splits the range that contains `chunk` and an earlier chunk at `chunk`.
+fn split(times: &mut BTreeMap<u32, (u32, Availability)>, chunk: u32) {
     let before = times.range_mut(..chunk).next_back();
     if let Some((_, (end, since))) = before.filter(|(_, (end, _))| *end > chunk) {
         let rest = (*end, *since);
@@ -158,7 +168,7 @@ fn split(times: &mut BTreeMap<u32, (u32, Since)>, chunk: u32) {
 mod tests {
     use rustc_hash::FxHashMap;
 
-    use super::{ChunkTimes, Since};
+    use super::{Availability, ChunkTimes};
     use opticoll_base::units::Time;
 
     /// Ranges against a table of single chunks, over all ranges of random moves.
@@ -176,27 +186,27 @@ mod tests {
             let mut single = ChunkTimes::Single(FxHashMap::default());
             let mut table = ChunkTimes::Table {
                 chunks: 22,
-                times: vec![Since::default(); 44],
+                times: vec![Availability::default(); 44],
             };
             for transfer in 0..30 {
                 let (rank, start) = (random(2) as u32, random(16) as u32);
                 let chunks = start..start + 1 + random(6) as u32;
-                let since = Since {
+                let since = Availability {
                     time: Time::from_ps(random(8)),
                     transfer: Some(transfer),
                 };
-                ranges.raise(rank, chunks.clone(), since);
-                single.raise(rank, chunks.clone(), since);
-                table.raise(rank, chunks, since);
+                ranges.postpone(rank, chunks.clone(), since);
+                single.postpone(rank, chunks.clone(), since);
+                table.postpone(rank, chunks, since);
                 for start in 0..22 {
                     for end in start + 1..=22 {
-                        let ready = Since::default();
-                        let of = |times: &ChunkTimes| {
+                        let ready = Availability::default();
+                        let latest = |times: &ChunkTimes| {
                             let latest = times.latest(rank, start..end, ready);
                             (latest.time, latest.transfer)
                         };
-                        assert_eq!(of(&ranges), of(&single));
-                        assert_eq!(of(&table), of(&single));
+                        assert_eq!(latest(&ranges), latest(&single));
+                        assert_eq!(latest(&table), latest(&single));
                     }
                 }
             }

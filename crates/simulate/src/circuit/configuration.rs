@@ -1,12 +1,14 @@
-//! Which circuits are set, slot after slot.
+//! Configurations of circuits that are up, slot by slot.
 //!
-//! A setting holds the circuits of as long a run of slots as can be up side by side: on every line they have channels
-//! of their own, and no pool has more of them than ports. They are set up together, before the first slot of the
-//! run; a slot that needs a circuit for which there is no room begins the next setting. No other division into
-//! settings has fewer of them, for a part of a run that fits together fits together, too.
+//! A configuration holds the circuits of the longest run of slots whose circuits can be up at the
+//! same time: no two of them share a channel of a line, and no pool has more circuits than ports.
+//! They are set up together, before the first slot of the run; a slot that needs a circuit which
+//! does not fit begins the next configuration. No other division into configurations has fewer of
+//! them, because a part of a run that fits fits, too.
 //!
-//! Of a folded plan the circuits that leave rank 0 are looked at. The copies of one that spans l links are on l channels of every
-//! line, so that two have room side by side where none of these channels is the same.
+//! Of a rotation-symmetric plan only the circuits that leave rank 0 are examined. The rotations of
+//! a circuit that spans l links use l channels of every line, so two circuits fit if none of these
+//! channels is the same.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,52 +22,52 @@ use opticoll_fabric::fabric::circuits::{Capacity, Circuit, Circuits, LightSharin
 use opticoll_fabric::fabric::{Hop, Rotation};
 use opticoll_plan::plan::Plan;
 
-/// Both ends and the light of a circuit.
+/// Source and destination (32 bits each) of a circuit, and its light.
 type CircuitEnds = (u64, u32);
 
-/// How many ports of a pool are taken, the first of them by which circuit.
+/// Number of ports of a pool that are taken, and the circuit that took the first of them.
 #[derive(Clone, Copy)]
 struct TakenPorts {
     count: u32,
     first: CircuitEnds,
 }
 
-/// The setting in force: the circuits that are up.
-pub(super) struct Settings<'a> {
+/// Circuits that are up at present.
+pub(super) struct Configuration<'a> {
     plan: &'a Plan,
     circuits: Option<&'a dyn Circuits>,
-    /// Where the plan is folded.
+    /// Rotation of the fabric if the plan is rotation-symmetric.
     rotation: Option<&'a dyn Rotation>,
-    in_force: FxHashSet<CircuitEnds>,
-    /// More of them, which are not looked up yet.
+    active: FxHashSet<CircuitEnds>,
+    /// Further circuits that are up; they are moved to `active` when a look-up needs them.
     unlisted: Vec<CircuitEnds>,
-    /// The sum over its circuits.
+    /// Sum of the hashes of the circuits.
     fingerprint: u128,
-    /// The channels that circuits have on lines, where no two share them.
+    /// Channels that circuits occupy on lines if no two circuits share them.
     taken: TakenLines,
-    /// By channel, the lines that a light tree has: the first one, that behind the last, and whose they are.
+    /// Lines that light trees occupy, by channel: first line, end, and tree.
     trees: FxHashMap<u32, BTreeMap<u32, (u32, CircuitEnds)>>,
-    /// How many circuits a line has whose channel changes on the way.
+    /// Number of circuits on each line whose channel changes on the way.
     converted: FxHashMap<u32, u32>,
     pools: PoolNumbers,
-    /// What is taken of each pool, and the pools of which something is.
+    /// Taken ports of each pool, and the pools with taken ports.
     ports: Vec<TakenPorts>,
     used: Vec<u32>,
     /// Light trees that have a transmitter.
     sent: FxHashSet<CircuitEnds>,
-    /// Of the hop looked at.
+    /// Circuit and ports of the current hop.
     circuit: Vec<Circuit>,
     tuning: Vec<Tuning>,
 }
 
-impl<'a> Settings<'a> {
-    /// Before the first slot of a plan, or of the representatives of one that is folded.
-    pub(super) fn new(plan: &'a Plan, is_folded: bool) -> Settings<'a> {
-        Settings {
+impl<'a> Configuration<'a> {
+    /// Creates the configuration before the first slot of a plan, or of its representatives.
+    pub(super) fn new(plan: &'a Plan, is_folded: bool) -> Configuration<'a> {
+        Configuration {
             plan,
             circuits: plan.fabric.circuits(),
             rotation: plan.fabric.rotation().filter(|_| is_folded),
-            in_force: FxHashSet::default(),
+            active: FxHashSet::default(),
             unlisted: Vec::new(),
             fingerprint: 0,
             taken: TakenLines::default(),
@@ -80,13 +82,14 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// Moves to a slot's circuits; whether a new setting begins with them.
+    /// Adds a slot's circuits, or starts a new configuration with them if they do not fit. Returns
+    /// whether a new configuration started.
     pub(super) fn enter(&mut self, hops: &[u32]) -> bool {
         let was_empty = self.is_empty();
         if hops.iter().all(|&index| self.add(hop(self.plan, index).0)) {
             return was_empty && !self.is_empty();
         }
-        self.in_force.clear();
+        self.active.clear();
         self.unlisted.clear();
         self.fingerprint = 0;
         self.taken.clear();
@@ -96,23 +99,28 @@ impl<'a> Settings<'a> {
             self.ports[pool as usize].count = 0;
         }
         self.sent.clear();
-        // What has no room beside others of its own slot is for the verifier to find.
+        // Circuits that conflict within their slot are left to the verifier.
         for &index in hops {
             self.add(hop(self.plan, index).0);
         }
         true
     }
 
-    /// Adds the circuit of a hop to the setting; whether there was room for it.
+    /// Adds the circuit of a hop to the configuration; returns whether it fits.
     fn add(&mut self, hop: Hop) -> bool {
         let ends = (u64::from(hop.from) << 32 | u64::from(hop.to), hop.light.0);
         let Some(circuits) = self.circuits else {
             return true;
         };
+<<<<<<< HEAD:crates/simulate/src/circuit/settings.rs
         if circuits
             .side_network()
             .is_some_and(|(beside, _)| beside == hop.light)
         {
+=======
+        let side_network = circuits.side_network();
+        if side_network.is_some_and(|(light, _)| light == hop.light) {
+>>>>>>> a7b99cfd (Say in plain English what circuits, results and settings are):crates/simulate/src/circuit/configuration.rs
             return true;
         }
         let tree = match circuits.sharing() {
@@ -121,22 +129,23 @@ impl<'a> Settings<'a> {
         };
         self.tuning.clear();
         circuits.tune(&[hop], &mut self.tuning);
-        if self.holds(ends, tree.is_some()) {
+        if self.insert(ends, tree.is_some()) {
             return true;
         }
-        let has_ports = self.has_ports(ends, tree);
-        let has_lines = self.has_lines(circuits, hop, tree);
+        let has_ports = self.take_ports(ends, tree);
+        let has_lines = self.take_lines(circuits, hop, tree);
         self.fingerprint = self.fingerprint.wrapping_add(mixed(ends));
         has_ports && has_lines
     }
 
     fn is_empty(&self) -> bool {
-        self.unlisted.is_empty() && self.in_force.is_empty()
+        self.unlisted.is_empty() && self.active.is_empty()
     }
 
-    /// Whether a circuit is in force already; otherwise it is from now on.
-    fn holds(&mut self, ends: CircuitEnds, may_share: bool) -> bool {
-        // Where one circuit at most has a port of the pool, either that one is the circuit asked for, or it has to be set up.
+    /// Returns whether a circuit was up already, and marks it as up.
+    fn insert(&mut self, ends: CircuitEnds, may_share: bool) -> bool {
+        // If at most one circuit has a port of the pool, no look-up is needed: either this is the
+        // circuit, or the circuit must be set up.
         if let [tuning] = self.tuning[..]
             && !tuning.is_fixed
             && !may_share
@@ -145,19 +154,20 @@ impl<'a> Settings<'a> {
             let taken = pool.map(|pool| self.ports[pool as usize]);
             let taken = taken.filter(|taken| taken.count > 0);
             if taken.is_none_or(|taken| taken.count == 1) {
-                let holds = taken.is_some_and(|taken| taken.first == ends);
-                if !holds {
+                let is_known = taken.is_some_and(|taken| taken.first == ends);
+                if !is_known {
                     self.unlisted.push(ends);
                 }
-                return holds;
+                return is_known;
             }
         }
-        self.in_force.extend(self.unlisted.drain(..));
-        !self.in_force.insert(ends)
+        self.active.extend(self.unlisted.drain(..));
+        !self.active.insert(ends)
     }
 
-    /// Takes a port at each end of a circuit, which may be part of a light tree; whether there is one.
-    fn has_ports(&mut self, ends: CircuitEnds, tree: Option<CircuitEnds>) -> bool {
+    /// Takes a port at each end of a circuit, which may be part of a light tree; returns whether
+    /// there are enough ports.
+    fn take_ports(&mut self, ends: CircuitEnds, tree: Option<CircuitEnds>) -> bool {
         let mut fits = true;
         for tuning in self.tuning.iter().filter(|one| !one.is_fixed) {
             let leaves = tree.is_none_or(|tree| self.sent.insert(tree));
@@ -182,34 +192,36 @@ impl<'a> Settings<'a> {
         fits
     }
 
-    /// Takes the channels of a circuit, and those of its copies where the plan is folded; whether they are free.
-    fn has_lines(&mut self, circuits: &dyn Circuits, hop: Hop, tree: Option<CircuitEnds>) -> bool {
+    /// Takes the channels of a circuit, and of its rotations if the plan is rotation-symmetric;
+    /// returns whether they were free.
+    fn take_lines(&mut self, circuits: &dyn Circuits, hop: Hop, tree: Option<CircuitEnds>) -> bool {
         let lines = circuits.lines();
         self.circuit.clear();
         let Ok(()) = circuits.measure(&[hop], &mut self.circuit) else {
             // A circuit that does not exist is refused when its message is timed.
             return true;
         };
-        let own = self.circuit.iter().flat_map(|circuit| &circuit.lines);
-        let own = own.flat_map(|lines| lines.clone());
+        let ranges = self.circuit.iter().flat_map(|circuit| &circuit.lines);
+        let indices = ranges.flat_map(|lines| lines.clone());
         let is_converted = self.tuning.iter().any(|one| one.channel >= lines.channels);
         let mut fits = true;
         if is_converted {
-            let most = match lines.capacity {
-                Capacity::Slots(most) => most,
+            let max = match lines.capacity {
+                Capacity::Slots(channels) => channels,
                 Capacity::Time => lines.channels,
             };
-            for line in own {
-                // Its copies take as many channels of one line as it takes lines of a row.
+            for line in indices {
+                // The rotations take as many channels of a line as the circuit takes lines of a
+                // row.
                 let line = self.rotation.map_or(line, |_| line / lines.shape[1].1);
                 let taken = self.converted.entry(line).or_default();
                 *taken += 1;
-                fits &= *taken <= most;
+                fits &= *taken <= max;
             }
             return fits;
         }
         let Some(rotation) = self.rotation else {
-            let channel = self.tuning.first().map_or(0, |one| one.channel);
+            let channel = self.tuning.first().map_or(0, |tuning| tuning.channel);
             for circuit in 0..self.circuit.len() {
                 for lines in self.circuit[circuit].lines.clone() {
                     fits &= self.take(channel, lines, tree);
@@ -217,7 +229,7 @@ impl<'a> Settings<'a> {
             }
             return fits;
         };
-        let row = own
+        let row = indices
             .map(|line| line / lines.shape[1].1)
             .next()
             .unwrap_or_default();
@@ -232,43 +244,45 @@ impl<'a> Settings<'a> {
         fits
     }
 
-    /// Takes lines of a channel for a circuit, or for its light tree; whether no other has one of them.
+    /// Takes lines of a channel for a circuit, or for its light tree; returns whether they were
+    /// free.
     fn take(&mut self, channel: u32, lines: Range<u32>, tree: Option<CircuitEnds>) -> bool {
         match tree {
-            Some(tree) => take(self.trees.entry(channel).or_default(), lines, tree),
+            Some(tree) => take_for_tree(self.trees.entry(channel).or_default(), lines, tree),
             None => self.taken.take(channel, lines),
         }
     }
 
-    /// A number that equal settings share, whatever their order: the sum of a well-mixed 128-bit
-    /// hash over the circuits. Two different settings share one with a chance of about 2^-128. None before the first circuit.
+    /// Returns a number that depends on the circuits of the configuration but not on their order:
+    /// the sum of a well-mixed 128-bit hash over the circuits. Two different configurations share
+    /// it with a probability of about 2^-128. Returns `None` before the first circuit.
     pub(super) fn fingerprint(&self) -> Option<u128> {
         (!self.is_empty()).then_some(self.fingerprint)
     }
 }
 
-/// The lines of channels that are taken, a bit for each.
+/// Lines that are taken, one bit for each line of each channel.
 #[derive(Default)]
 struct TakenLines {
     channels: Vec<Vec<u64>>,
-    /// What was taken, each with its channel.
+    /// Ranges that were taken, with their channels.
     ranges: Vec<(u32, Range<u32>)>,
 }
 
 impl TakenLines {
-    /// Takes lines of a channel; whether all were free.
+    /// Takes lines of a channel; returns whether all of them were free.
     fn take(&mut self, channel: u32, lines: Range<u32>) -> bool {
         if lines.is_empty() {
             return true;
         }
-        let of_channel = channel as usize;
-        if self.channels.len() <= of_channel {
-            self.channels.resize(of_channel + 1, Vec::new());
+        let index = channel as usize;
+        if self.channels.len() <= index {
+            self.channels.resize(index + 1, Vec::new());
         }
-        let words = &mut self.channels[of_channel];
-        let most = lines.end.div_ceil(64) as usize;
-        if words.len() < most {
-            words.resize(most, 0);
+        let words = &mut self.channels[index];
+        let count = lines.end.div_ceil(64) as usize;
+        if words.len() < count {
+            words.resize(count, 0);
         }
         let mut is_free = true;
         for (word, mask) in masks(&lines) {
@@ -279,7 +293,7 @@ impl TakenLines {
         is_free
     }
 
-    /// Frees all of them.
+    /// Frees all lines.
     fn clear(&mut self) {
         for (channel, lines) in self.ranges.drain(..) {
             for (word, mask) in masks(&lines) {
@@ -289,18 +303,18 @@ impl TakenLines {
     }
 }
 
-/// The words of 64 bits that some lines are in, each with their bits.
+/// Returns the 64-bit words that contain some lines, each with the mask of these lines.
 fn masks(lines: &Range<u32>) -> impl Iterator<Item = (usize, u64)> + use<> {
     let Range { start, end } = lines.clone();
     (start / 64..end.div_ceil(64)).map(move |word| {
         let first = start.saturating_sub(word * 64);
-        let behind = (end - word * 64).min(64);
-        (word as usize, u64::MAX << first & u64::MAX >> (64 - behind))
+        let end = (end - word * 64).min(64);
+        (word as usize, u64::MAX << first & u64::MAX >> (64 - end))
     })
 }
 
-/// Takes lines of a channel for a light tree; whether no other has one of them.
-fn take(
+/// Takes lines of a channel for a light tree; returns whether no other tree has one of them.
+fn take_for_tree(
     taken: &mut BTreeMap<u32, (u32, CircuitEnds)>,
     mut lines: Range<u32>,
     owner: CircuitEnds,

@@ -1,4 +1,4 @@
-//! Messages beside the circuits, over a network whose port the messages of a rank share.
+//! Messages over a network beside the circuits, in which the messages of a rank share its port.
 
 use rustc_hash::FxHashMap;
 
@@ -6,15 +6,16 @@ use super::block::MessageBlock;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::{Light, Transmission};
 
-/// Lets each message of a slot take as long as all bytes that its rank sends there, or the other receives.
+/// Delays each such message of a slot until the port has sent (or received) all bytes of its source
+/// (or destination) in the slot.
 ///
 /// # Errors
-/// A time beyond 64 bits.
+/// A time that exceeds 64 bits.
 pub(super) fn share(
     (light, transmission): (Light, Transmission),
     block: &mut MessageBlock,
 ) -> Result<(), UnitError> {
-    // By way (0 out, 1 in) and rank. Looked up only.
+    // Keyed by direction (0 out, 1 in) and rank. Never iterated.
     let mut shared: FxHashMap<(usize, u32), Bytes> = FxHashMap::default();
     let messages = || (0..block.hops.len()).filter(|place| block.hops[*place].light == light);
     let ends = |place: usize| [(0, block.hops[place].from), (1, block.hops[place].to)];
@@ -25,11 +26,11 @@ pub(super) fn share(
         }
     }
     for place in messages() {
-        let most = ends(place).map(|end| shared[&end]);
-        let together = transmission.time(most[0].max(most[1]))?;
-        let own = block.messages[place].sending;
+        let bytes = ends(place).map(|end| shared[&end]);
+        let port_time = transmission.time(bytes[0].max(bytes[1]))?;
+        let sending = block.messages[place].sending;
         let delay = &mut block.circuits[place].delay;
-        *delay = delay.plus(Time::from_ps(together.ps() - own.ps()))?;
+        *delay = delay.plus(Time::from_ps(port_time.ps() - sending.ps()))?;
     }
     Ok(())
 }

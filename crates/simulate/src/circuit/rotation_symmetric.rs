@@ -1,21 +1,23 @@
-//! Folded plans, simulated through their symmetry.
+//! Rotation-symmetric plans, simulated by their representatives.
 //!
-//! **With barriers** it is enough to simulate what rank 0 sends. All copies of an orbit take the same
-//! time, so that the longest orbit is the slot's longest lightpath. The circuits of an orbit are those
-//! of its lightpath from rank 0, turned; from any of them the length, the direction and the first
-//! channel can be read off. Two orbits hence have all circuits in common or none, and the settings of
-//! two slots compare as their circuits from rank 0 do.
+//! **With barriers** only the transfers that leave rank 0 are simulated. All rotations of a
+//! representative take the same time, so the longest representative is the slot's longest
+//! lightpath. The circuits of a representative are the rotations of its lightpath from rank 0, and
+//! the length, the direction and the first channel can be read off any of them. Two representatives
+//! therefore have all circuits in common or none, and the configurations of two slots compare as
+//! their circuits from rank 0 do.
 //!
-//! **Without barriers** channels matter. A copy is on channel `first + s mod l`, with s its source: a
-//! rotation by Q, the least common multiple of all lengths, takes every copy to one on the same
-//! channel. Everything thus repeats after Q ranks, and the copies from the ranks below Q are simulated
-//! with that period (see [`super::asynchronous`]). Every rank meets its transfers in the order of the
-//! orbits, as in the unfolded plan.
+//! **Without barriers** channels matter. The rotation of a lightpath of length l to source s is on
+//! channel `first + s mod l`. A rotation by Q, the least common multiple of all lengths, maps every
+//! transfer to one on the same channel. The simulation therefore repeats with period Q, and only
+//! the transfers from the ranks below Q are simulated (see [`super::asynchronous`]). Every rank
+//! meets its transfers in the order of the representatives, as in the plan with all transfers.
 //!
-//! What the transfers of Q ranks do to links and ranks, summed over those that are equal modulo Q, is
-//! what all do to each. **Sizes** that are not a multiple of the chunks make some copies of an orbit a
-//! byte larger than others. The largest then stands for all: with barriers, and one chunk on a lightpath, no time depends on it;
-//! otherwise times, and in any case bytes and busy times, are those of chunks cut a byte too large.
+//! Sums over the transfers of Q ranks at all links (or ranks) that are equal modulo Q give the
+//! columns of each of these links (or ranks). **Sizes** that are not a multiple of the chunks make
+//! some rotations of a transfer a byte larger than others, and the largest then stands for all.
+//! With barriers and one chunk per lightpath, this changes no time; otherwise times, and in any
+//! case bytes and busy times, are those of chunks that are one byte too large.
 
 use super::PlanRun;
 use super::messages::Sizes;
@@ -27,8 +29,8 @@ use opticoll_fabric::fabric::circuits::{Charge, Circuits, Lines};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::plan::repetition::chunks_per_rank;
 
-/// The most transfers of a quotient: some 20 GB.
-const MOST_TRANSFERS: u64 = 1 << 28;
+/// Maximum number of transfers that are simulated, which take about 20 GB of memory.
+const MAX_TRANSFERS: u64 = 1 << 28;
 
 pub(super) fn simulate(
     plan: &Plan,
@@ -42,16 +44,15 @@ pub(super) fn simulate(
         _ => 1,
     };
     let transfers = plan.len() as u64 * u64::from(period);
-    if transfers > MOST_TRANSFERS {
-        let most = MOST_TRANSFERS;
+    if transfers > MAX_TRANSFERS {
         let problem = format!(
-            "without barriers a plan with lightpaths of so many lengths is simulated as {transfers} \
-             transfers: {most} at most; another policy will do"
+            "without barriers a plan with lightpaths of so many lengths is simulated as \
+             {transfers} transfers: {MAX_TRANSFERS} at most; another policy will do"
         );
         return Err(SimulationError::refused("too_large", problem));
     }
     let chunks = chunks_per_rank(&plan.schedule.collective);
-    let sizes = chunks.map_or(Sizes::Own, Sizes::MostOfRotations);
+    let sizes = chunks.map_or(Sizes::Exact, Sizes::MaxOfRotations);
     let copies = (ranks / period).into();
     let run = PlanRun {
         period,
@@ -68,14 +69,14 @@ pub(super) fn simulate(
     spread(&mut outcome, circuits.lines(), period)?;
     for critical in &mut outcome.critical_path {
         let period = period as usize;
-        let (orbit, source) = (critical.transfer / period, critical.transfer % period);
-        critical.transfer = orbit * ranks as usize + source;
+        let (representative, source) = (critical.transfer / period, critical.transfer % period);
+        critical.transfer = representative * ranks as usize + source;
     }
     Ok(outcome)
 }
 
-/// The least common multiple of the channels that orbits take; an error where their rotations do not fit
-/// onto the channels.
+/// Returns the least common multiple of the lengths of all lightpaths, or an error if the rotations
+/// of a transfer do not fit the ring or its channels.
 fn period(plan: &Plan) -> Result<u32, SimulationError> {
     let fabric = &plan.fabric;
     let Some(rotation) = fabric.rotation() else {
@@ -107,7 +108,7 @@ fn gcd(one: u32, other: u32) -> u32 {
     }
 }
 
-/// Makes the columns of `period` ranks' transfers into those of all.
+/// Extends the columns of the transfers of `period` ranks to those of all transfers.
 fn spread(outcome: &mut Outcome, lines: Lines, period: u32) -> Result<(), UnitError> {
     let [_, (_, columns)] = lines.shape;
     let (columns, period) = (columns as usize, period as usize);
@@ -130,7 +131,7 @@ fn spread(outcome: &mut Outcome, lines: Lines, period: u32) -> Result<(), UnitEr
     })
 }
 
-/// Joins the entries that are equal modulo the period, and puts the result in place of each.
+/// Joins the entries that are equal modulo the period, and stores the result in each of them.
 fn repeat<T: Copy>(
     column: &mut [T],
     period: usize,
