@@ -1,85 +1,94 @@
-//! Flows over routes share links max-min fairly.
+//! Flow-level simulator: flows share the links of their routes max-min fairly.
 //!
 //! # The model
 //!
 //! A flow waits for the latencies of its links, then moves its bytes at a rate r(t) until the
-//! integral of r is its size. At every instant the rates are the max-min fair ones.
+//! integral of r equals its size. At every instant the rates are the max-min fair rates.
 //!
 //! **Definition.** Flow f has the route R_f and the weight w_f; link l has the capacity C_l. Rates
-//! are *feasible* if sum of r_f over flows on l <= C_l for each l. They are *max-min fair* if no flow
-//! can have more without a flow g of no higher r_g / w_g having less. A rate cap is a link of the
-//! flow's own. (Bertsekas and Gallager, Data Networks, section 6.5.2.)
+//! are *feasible* if the sum of r_f over the flows on l is at most C_l for each link l. They are
+//! *max-min fair* if no flow f's rate can be increased without decreasing the rate of a flow g with
+//! r_g / w_g <= r_f / w_f. A rate cap is a link that only this flow uses. (Bertsekas and Gallager,
+//! Data Networks, section 6.5.2.)
 //!
-//! **Bottlenecks.** Feasible rates are max-min fair if and only if each flow f has a *bottleneck*: a
-//! full link on R_f on which no flow has a higher r / w than f. *If:* more for f means that on its
-//! full bottleneck some g has less, and r_g / w_g <= r_f / w_f. *Only if:* were there none, each full
-//! link of f would carry a flow with a higher r / w, from which a little could be given to f.
+//! **Bottlenecks.** Feasible rates are max-min fair if and only if each flow f has a *bottleneck*:
+//! a full link on R_f on which no flow has a higher r / w than f. *If:* a higher rate of f lowers
+//! the rate of some g on its full bottleneck, and r_g / w_g <= r_f / w_f. *Only if:* without a
+//! bottleneck, each full link of f carries a flow with a higher r / w, and f can take a small part
+//! of its rate.
 //!
-//! **Levels.** So there is a level mu_l for each link, infinite where it is not full, with
-//! r_f = w_f * x_f and x_f = min of mu_l over R_f, and mu_l solves the link's *equation*
+//! **Levels.** Hence each link l has a level mu_l, infinite if the link is not full, with
+//! r_f = w_f x_f and x_f = min of mu_l over R_f, where mu_l solves the link's *equation*
 //!
 //! ```text
-//! sum over f on l of w_f * min(mu_l, y_fl) = C_l,    y_fl = min of mu_k over the other links k of f
+//! sum over f on l of w_f min(mu_l, y_fl) = C_l
+//! y_fl = min of mu_k over the other links k of f
 //! ```
 //!
-//! (and may be infinite if the sum never exceeds C_l). Conversely, levels that solve all equations
-//! give max-min fair rates: no link is over its capacity, and f has a bottleneck in a link whose level
-//! is x_f: it is full, and its flows are at that level or lower. Hence the x_f are unique.
+//! (and is infinite if the sum never exceeds C_l). Conversely, levels that solve all equations give
+//! max-min fair rates: no link exceeds its capacity, and f has a bottleneck in a link whose level
+//! is x_f, because this link is full and its flows are at that level or lower. Hence the x_f are
+//! unique.
 //!
-//! **Relaxation.** A link is *settled* if its level solves its equation with the levels of the others
-//! as they are. To *relax* it is to give it the level that does. Let some flows start or end, or a link
-//! be relaxed: a link k stays settled if no x_f changes of the flows on it, since min(mu_k, y_fk) is
-//! x_f. So only links whose flows start, end or change their x_f need be relaxed, until none is left;
-//! all others keep their level, in particular those outside the connected component of the change.
+//! **Relaxation.** A link is *settled* if its level solves its equation with the present levels of
+//! the other links. To *relax* a link is to give it the level that solves its equation. After some
+//! flows start or end, or a link is relaxed, a link k stays settled if the x_f of the flows on k do
+//! not change, because min(mu_k, y_fk) is x_f. Only links whose flows start, end or change their
+//! x_f must therefore be relaxed, until no such link is left. All other links keep their level, in
+//! particular those outside the connected component of the change.
 //!
-//! *It ends.* Let m_l be the levels of the solution, the least where several would do, v_1 < v_2 < ...
-//! their distinct values, x*_f and y*_fl what follows from them; a *round* relaxes every link that is
-//! not settled at least once. Suppose that (i) each mu_l >= min(m_l, v_i+1), and (ii) each flow with
-//! x*_f <= v_i has x_f = x*_f. (With v_0 = 0 one round makes it so: below v_1 no link can be full.)
-//! Then min(t, y_fl) <= min(t, y*_fl) for t <= v_i+1 on links with m_l > t, and y_fl >=
-//! min(y*_fl, v_i+1) on all. Hence:
+//! *Termination.* Let m_l be the levels of the solution (the least if several solve an equation),
+//! v_1 < v_2 < ... their distinct values, and x*_f and y*_fl the values that follow from them. A
+//! *round* relaxes every link that is not settled at least once. Suppose that (i) mu_l >= min(m_l,
+//! v_i+1) for each link l, and (ii) x_f = x*_f for each flow with x*_f <= v_i. (For v_0 = 0, this
+//! holds after one round: below v_1 no link can be full.) Then min(t, y_fl) <= min(t, y*_fl) for t
+//! <= v_i+1 on links with m_l > t, and y_fl >= min(y*_fl, v_i+1) on all links. Hence:
 //!
-//! 1. Relaxing keeps (i), since up to t the sum of a link is not above that of the solution. It keeps
-//!    (ii), since on a link b with m_b <= v_i the sum at m_b is just C_b, with every flow at its x*_f.
-//! 2. After a round, a link with m_l > v_i+1 has mu_l > v_i+1, as its sum at v_i+1 is below C_l; and
-//!    this stays.
-//! 3. After another one, each link b with m_b = v_i+1 has been relaxed: its sum at m_b is C_b, so its
-//!    flows have x_f = x*_f, by it or by another link with m_l = v_i+1. So (ii) holds for v_i+1.
-//! 4. After a third one, (i) holds for v_i+2 in the same way as in 1.
+//! 1. Relaxing preserves (i), because up to t the sum of a link does not exceed the sum in the
+//!    solution. It preserves (ii), because on a link b with m_b <= v_i the sum at m_b equals C_b,
+//!    with every flow at its x*_f.
+//! 2. After a round, a link with m_l > v_i+1 has mu_l > v_i+1, because its sum at v_i+1 is below
+//!    C_l; and this remains true.
+//! 3. After a second round, each link b with m_b = v_i+1 has been relaxed. Its sum at m_b is C_b,
+//!    so its flows have x_f = x*_f because of b or of another link with m_l = v_i+1. Hence (ii)
+//!    holds for v_i+1.
+//! 4. After a third round, (i) holds for v_i+2 for the same reason as in 1.
 //!
-//! So three rounds for each distinct level do, whatever the order. In the order of the levels a link is
-//! relaxed little more than once, because a level depends on lower ones only.
+//! Three rounds for each distinct level are therefore enough in any order. In the order of the
+//! levels, a link is relaxed little more than once, because a level depends only on lower levels.
 //!
-//! **Classes.** Flows with one route and weight have one rate; they are one class with the sum of their
-//! weights. What each has moved since the class began is one number, so each ends when that
-//! number reaches its value at the start plus the size.
+//! **Classes.** Flows with the same route and weight have the same rate. They form one class with
+//! the sum of their weights. A single number stores the bytes that each flow of the class has moved
+//! since the class began, and a flow ends when this number reaches its value at the flow's start
+//! plus the flow's size.
 //!
 //! # Time
 //!
-//! Times at the interface are whole picoseconds, to the nearest. Inside, instants, rates and
-//! volumes are binary floating-point numbers of 53 bits, since exact rates would be fractions that
-//! grow with every event. Three rules keep rounding from being seen:
+//! Times at the interface are whole picoseconds, rounded to the nearest. Inside, instants, rates
+//! and volumes are binary floating-point numbers of 53 bits, because exact rates would be fractions
+//! that grow with every event. Three rules prevent visible effects of rounding:
 //!
-//! * two levels within 2^-40 of one another, relatively, are one: rates are max-min fair for capacities
-//!   that are off by 1e-12, relatively. A flow that gets what thousands of others leave of a link
-//!   may be off by that share of the whole link;
-//! * ends and starts within 2^-10 ps + 2^-40 t after the first one at t are one instant, t. Errors
-//!   of rounding stay below that for thousands of dependent events, and a chain of n events is off
-//!   by less than n times that;
-//! * what happens at one instant is ordered by the flows' numbers. Nothing depends on anything else,
-//!   so a run is repeated exactly.
+//! * Two levels with a relative difference below 2^-40 are equal. Rates are then max-min fair for
+//!   capacities with a relative error of 1e-12. A flow that gets the rest which thousands of other
+//!   flows leave of a link may deviate by that share of the whole link.
+//! * Ends and starts within 2^-10 ps + 2^-40 t after the first event at t belong to the same
+//!   instant t. Rounding errors stay below this window for thousands of dependent events, and a
+//!   chain of n events deviates by less than n windows.
+//! * Events of one instant are ordered by the numbers of their flows. The order depends on nothing
+//!   else, so every run gives exactly the same result.
 //!
 //! # Start rules
 //!
-//! When a flow of step s from a to b may start, with a schedule: see [`StartRule`].
+//! With a schedule, the [`StartRule`] defines when a flow of step s from a to b may start.
 //!
 //! ```
 //! use opticoll_fabric::network::{Link, Routed, Sharing};
 //! use opticoll_simulate::fluid;
 //! use opticoll_simulate::fluid::{Flow, Flows, FlowOptions};
 //! use opticoll_base::units::{Bytes, Time};
-//! // Two flows share a link of 10 Gb/s; the short one ends first, the other has all of it then.
-//! let link = Link { rate: "10Gb/s".parse()?, latency: Time::ZERO, sharing: Sharing::Shared };
+//! // Two flows share a link of 10 Gb/s until the short flow ends; then the other uses all of it.
+//! let rate = "10Gb/s".parse()?;
+//! let link = Link { rate, latency: Time::ZERO, sharing: Sharing::Shared };
 //! let network = Routed::new(3, vec![link], [((0, 2), vec![0]), ((1, 2), vec![0])]);
 //! let mut flows = Flows::default();
 //! flows.push(Flow::new(0, 2, Bytes::new(1000)), &[]);
@@ -89,18 +98,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod alone;
 mod classes;
-mod disjoint;
+mod conversion;
 mod driven;
 mod endpoint;
 mod engine;
+mod exclusive_links;
 mod flow_log;
 mod flows;
-mod instant;
-mod least;
 mod ledger;
+mod lower_bound;
 mod meter;
+mod non_interfering;
 mod plan;
 mod program;
 mod queue;
@@ -129,122 +138,124 @@ use engine::FluidEngine;
 use flow_log::FlowLog;
 use flows::Dependencies;
 pub use flows::{Flow, Flows};
-pub use least::least_schedule;
 use ledger::FlowLedger;
+pub use lower_bound::least_schedule;
 pub use meter::LinkBin;
 pub use plan::simulate_plan;
 pub use program::{StepFlow, Steps};
-use quotient::Worth;
+use quotient::QuotientLimits;
 use schedule::ScheduledSteps;
 use steps::Stepped;
 pub use times::{MessageTime, message_times};
 
-/// The share of its time by which a plan may seem faster than a bound that it meets: ends within so little of each
-/// other are taken for one instant.
+/// Relative amount by which a simulated time may be below a lower bound that it meets, because ends
+/// within the rounding window are one instant.
 pub const ROUNDING: f64 = 1e-12;
 
-/// Why flows were refused.
+/// Reason why the flow simulator refuses flows.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FluidError {
-    /// An end of a flow is no rank.
+    /// The source or destination of a flow is no rank.
     #[error("flow {flow}: {rank} is no rank; the network has {ranks}, counted from 0")]
     Rank {
-        /// The flow's index.
+        /// Index of the flow.
         flow: usize,
-        /// The end.
+        /// Source or destination that is no rank.
         rank: u32,
-        /// The number of ranks.
+        /// Number of ranks.
         ranks: u32,
     },
-    /// A flow goes nowhere.
+    /// A flow has the same source and destination.
     #[error("flow {flow} goes from rank {rank} to itself; leave it out, a copy in place is free")]
     SelfFlow {
-        /// The flow's index.
+        /// Index of the flow.
         flow: usize,
-        /// Both of its ends.
+        /// Source and destination.
         rank: u32,
     },
-    /// A flow waits for one that does not exist.
+    /// A flow waits for a flow that does not exist.
     #[error("flow {flow} waits for flow {after}; there are {flows}, counted from 0")]
     UnknownDependency {
-        /// The flow's index.
+        /// Index of the flow.
         flow: usize,
-        /// What it waits for.
+        /// Index of the flow that it waits for.
         after: u32,
-        /// The number of flows.
+        /// Number of flows.
         flows: usize,
     },
-    /// Flows wait for one another in a circle.
+    /// Flows wait for each other in a cycle.
     #[error("flow {flow} waits for itself, through the flows it waits for; none of them can start")]
     Cycle {
-        /// A flow on the circle.
+        /// Flow on the cycle.
         flow: usize,
     },
-    /// A network's route has a link that the network does not have.
+    /// A route of the network contains a link that the network does not have.
     #[error(
-        "the route from rank {source_rank} to {destination} uses link {link}, which the network does not have"
+        "the route from rank {source_rank} to {destination} uses link {link}, which the network \
+         does not have"
     )]
     Link {
-        /// The link's index.
+        /// Index of the link.
         link: u32,
-        /// The sending rank.
+        /// Sending rank.
         source_rank: u32,
-        /// The receiving rank.
+        /// Receiving rank.
         destination: u32,
     },
     /// The schedule is for another number of ranks.
     #[error("the schedule is for {schedule} ranks, the network has {network}")]
     Ranks {
-        /// Ranks of the schedule.
+        /// Number of ranks of the schedule.
         schedule: u32,
-        /// Ranks of the network.
+        /// Number of ranks of the network.
         network: u32,
     },
-    /// More flows than 32 bits count.
+    /// There are more flows than 32 bits can number.
     #[error("too many flows: they are numbered with 32 bits")]
     TooMany,
-    /// The use of links is to be kept in bins of no length.
+    /// The bins of link use have no length.
     #[error("a bin of link use must take some time; give a bin such as 1us")]
     Bin,
-    /// Costs at the ends are asked of flows that are started from outside.
+    /// Endpoint costs were given for flows that the caller starts.
     #[error(
-        "costs at the ends of messages are those of the program that sends them; leave the endpoint out"
+        "costs at the ends of messages are those of the program that sends them; leave the \
+         endpoint out"
     )]
     Endpoint,
-    /// Settings that the rule `link` leaves no room for.
+    /// The start rule `link` does not support a setting.
     #[error(
-        "under the start rule link each flow has its links to itself: leave endpoint, background and link_bin out, or \
-         name another start rule"
+        "under the start rule link each flow has its links to itself: leave endpoint, background \
+         and link_bin out, or name another start rule"
     )]
     Alone,
-    /// The run was to be given up at a time that it has reached.
+    /// The run has reached the time limit.
     #[error("the flows take longer than {limit}")]
     TooLong {
-        /// [`FlowOptions::limit`].
+        /// Limit, from [`FlowOptions::limit`].
         limit: Time,
     },
-    /// A time or size left 64 bits.
+    /// A time or size that does not fit into 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),
 }
 
-/// When a flow of step s from rank a to rank b may start.
+/// Rule for the earliest start of a flow of step s from rank a to rank b.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum StartRule {
-    /// When a and b have ended all their flows of earlier steps, sent and received: MPI's
-    /// `Sendrecv` with messages too large to be buffered.
+    /// The flow starts when a and b have ended all their flows of earlier steps, sent and received:
+    /// MPI's `Sendrecv` with messages too large to be buffered.
     #[default]
     Rendezvous,
-    /// When a has.
+    /// The flow starts when a has ended all its flows of earlier steps.
     Sender,
-    /// When everybody has: a barrier between steps.
+    /// The flow starts when all flows of earlier steps have ended: a barrier between steps.
     Step,
-    /// When a has what it sends, and the flows before it on the links from a to b have ended: links are
-    /// busy with one flow at a time, for latency and bytes.
+    /// The flow starts when a has received the data that it sends, and the earlier flows on the
+    /// links from a to b have ended. Links carry one flow at a time, for its latency and its bytes.
     Link,
 }
 
-/// All start rules, in the order of [`StartRule::ALL`]; the first is the default.
+/// Start rules, in the order of [`StartRule::ALL`]; the first is the default.
 pub const START_RULES: &[PolicyRecord<StartRule>] = &[
     PolicyRecord {
         name: "rendezvous",
@@ -266,14 +277,15 @@ pub const START_RULES: &[PolicyRecord<StartRule>] = &[
     },
     PolicyRecord {
         name: "link",
-        summary: "A flow starts when its source has what it sends and its links have ended their earlier flows",
+        summary: "A flow starts when its source has what it sends and its links have ended their \
+                  earlier flows",
         citation: "Won et al., TACOS: Topology-Aware Collective Algorithm Synthesizer, MICRO 2024",
         policy: StartRule::Link,
     },
 ];
 
 impl StartRule {
-    /// All start rules, in the order of [`START_RULES`].
+    /// Start rules, in the order of [`START_RULES`].
     pub const ALL: [StartRule; 4] = [
         StartRule::Rendezvous,
         StartRule::Sender,
@@ -281,7 +293,7 @@ impl StartRule {
         StartRule::Link,
     ];
 
-    /// The name as typed.
+    /// Returns the rule's name, as typed by users.
     pub fn name(self) -> &'static str {
         START_RULES[self as usize].name
     }
@@ -291,18 +303,20 @@ impl FromStr for StartRule {
     type Err = SimulationError;
 
     fn from_str(name: &str) -> Result<StartRule, SimulationError> {
-        let known = START_RULES.iter().map(|one| (one.name, one.policy));
+        let known = START_RULES
+            .iter()
+            .map(|record| (record.name, record.policy));
         find_by_name("start rule", name, known)
     }
 }
 
-/// How much of a full link a flow gets, compared with the others.
+/// Weights of the flows that share a full link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Weights {
-    /// As much as every other: plain max-min fairness.
+    /// All flows have the same weight: plain max-min fairness.
     #[default]
     Equal,
-    /// In proportion to 1 / latency of its route, as window-controlled transport does (SimGrid's
+    /// A flow has the weight 1 / latency of its route, as in window-controlled transport (SimGrid's
     /// CM02). A route without latency has weight 1.
     InverseLatency,
 }
@@ -319,37 +333,38 @@ impl FromStr for Weights {
     }
 }
 
-/// Traffic beside the flows, for which nothing waits.
+/// Background flow, for which no other flow waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackgroundFlow {
-    /// The sending rank.
+    /// Sending rank.
     pub source: u32,
-    /// The receiving rank, another one.
+    /// Receiving rank, which differs from the sending rank.
     pub destination: u32,
-    /// Its highest rate. None: its fair share.
+    /// Maximum rate; `None`: limited by the links only.
     pub rate: Option<Rate>,
-    /// When it begins; there is no latency.
+    /// Start; the flow has no latency.
     pub from: Time,
-    /// When it ends. None: with the last flow.
+    /// End; `None`: the flow ends with the last other flow.
     pub until: Option<Time>,
 }
 
-/// Settings of a run. The default is the plain model, with flows recorded.
+/// Options of a run. The default is the plain model, with recorded flows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowOptions {
-    /// Shares of a full link.
+    /// Weights of the flows that share a full link.
     pub weights: Weights,
-    /// Costs at the ranks.
+    /// Costs of messages at the ranks; `None`: no costs.
     pub endpoint: Option<Endpoint>,
-    /// Traffic beside the flows.
+    /// Background traffic.
     pub background: Vec<BackgroundFlow>,
-    /// Whether to keep start, end, bottleneck and predecessor of each flow (32 bytes each, but not of
-    /// those of replayed steps until they are asked for), and with them the critical path.
+    /// True if start, end, bottleneck and predecessor of each flow are recorded, and with them the
+    /// critical path. This takes 32 bytes for each flow, except for flows of replayed steps, whose
+    /// columns are filled on request.
     pub record_flows: bool,
-    /// Whether to keep the use of each link over time, and in which bins. Every step is simulated then,
-    /// repeated ones too.
+    /// Bins for the use of each link over time; `None`: the use is not recorded. With bins every
+    /// step is simulated, even a repeated step.
     pub link_bin: Option<LinkBin>,
-    /// When to give up: a run that takes longer is an error, [`FluidError::TooLong`].
+    /// Time limit; a run that takes longer ends with [`FluidError::TooLong`].
     pub limit: Option<Time>,
 }
 
@@ -367,13 +382,13 @@ impl Default for FlowOptions {
 }
 
 impl FlowOptions {
-    /// Whether there is nothing but flows and links, and no use of links over time is kept: then not
-    /// every flow need be simulated by itself.
+    /// Returns whether there are only flows and links, without recording the use of links over
+    /// time. Then flows may be simulated together.
     fn is_plain(&self) -> bool {
         self.endpoint.is_none() && self.background.is_empty() && self.link_bin.is_none()
     }
 
-    /// Refuses an instant (ps) that is past the limit, by more than what rounding does.
+    /// Returns an error if an instant (ps) exceeds the limit by more than rounding errors.
     fn check_limit(&self, now: f64) -> Result<(), FluidError> {
         match self.limit {
             Some(limit) if now > limit.ps() as f64 * (1.0 + 1e-9) + 1.0 => {
@@ -383,7 +398,7 @@ impl FlowOptions {
         }
     }
 
-    /// Every setting that differs from the plain model.
+    /// Returns the settings that differ from the plain model.
     pub fn settings(&self) -> Vec<ChangedSetting> {
         let mut settings = Vec::new();
         let mut differs = |name, value: String, plain| {
@@ -432,11 +447,11 @@ impl FlowOptions {
     }
 }
 
-/// Runs flows that wait for one another.
+/// Simulates flows that wait for each other.
 ///
 /// # Errors
-/// Ends that are no ranks or the same one, unknown dependencies, flows that wait for one another in
-/// a circle, a route with an unknown link, a time beyond 64 bits.
+/// Sources or destinations that are no ranks or equal, unknown dependencies, flows that wait for
+/// each other in a cycle, a route with an unknown link, or a time that exceeds 64 bits.
 pub fn simulate_flows(
     network: &dyn Network,
     flows: &Flows,
@@ -453,10 +468,11 @@ pub fn simulate_flows(
     closed.map(with_flows)
 }
 
-/// Runs flows in steps.
+/// Simulates flows in steps.
 ///
 /// # Errors
-/// Ends that are no ranks or the same one, a route with an unknown link, a time beyond 64 bits.
+/// Sources or destinations that are no ranks or equal, a route with an unknown link, or a time that
+/// exceeds 64 bits.
 pub fn simulate_steps(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -466,8 +482,8 @@ pub fn simulate_steps(
     log_steps(network, steps, None, rule, options).map(with_flows)
 }
 
-/// Runs flows in steps, which carry these chunks; what is written down of each flow comes beside the outcome, in
-/// which its columns are empty.
+/// Simulates flows in steps, which carry the given chunks. Returns an outcome without flow columns,
+/// and the log of the flows.
 fn log_steps(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -478,12 +494,12 @@ fn log_steps(
     check_background(network, options)?;
     if rule == StartRule::Link {
         let mut ledger = FlowLedger::new(network, options.record_flows, None);
-        let flows = alone::run(network, steps, chunks, options, &mut ledger)?;
+        let flows = exclusive_links::run(network, steps, chunks, options, &mut ledger)?;
         return ledger.close(network, options, rule.name(), (flows, 0));
     }
     if options.is_plain() && !steps.names_routes() {
         let mut ledger = FlowLedger::new(network, options.record_flows, None);
-        if let Some(counts) = disjoint::run(network, steps, rule, options, &mut ledger)? {
+        if let Some(counts) = non_interfering::run(network, steps, rule, options, &mut ledger)? {
             let (found, log) = ledger.close(network, options, rule.name(), counts)?;
             let found = FluidOutcome {
                 disjoint: true,
@@ -491,15 +507,15 @@ fn log_steps(
             };
             return Ok((found, log));
         }
-        let worth = Worth::USUAL;
-        if let Some((ledger, flows)) = quotient::run(network, steps, rule, options, &worth)? {
+        let limits = QuotientLimits::DEFAULT;
+        if let Some((ledger, flows)) = quotient::run(network, steps, rule, options, &limits)? {
             return ledger.close(network, options, rule.name(), (flows, 0));
         }
     }
     log_each_flow(network, steps, rule, options)
 }
 
-/// As [`log_steps`], with each flow simulated by itself.
+/// Simulates as [`log_steps`] does, but every flow by itself.
 fn log_each_flow(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -518,11 +534,11 @@ fn log_each_flow(
     ledger.close(network, options, rule.name(), counts)
 }
 
-/// Runs a schedule for a collective of some size. The transfers of a step with the same source,
-/// destination and action are one flow, by the network's route.
+/// Simulates a schedule for a collective of some size. The transfers of a step with the same
+/// source, destination and action form one flow over the network's route.
 ///
 /// # Errors
-/// As [`simulate_steps`]; a network with another number of ranks.
+/// The errors of [`simulate_steps`], and a network with another number of ranks.
 pub fn simulate_schedule(
     network: &dyn Network,
     schedule: &Schedule,
@@ -534,7 +550,8 @@ pub fn simulate_schedule(
     log_plan(network, schedule, &routes, size, rule, options).map(with_flows)
 }
 
-/// Runs a schedule over the routes that a plan names, with flows as in [`log_steps`].
+/// Simulates a schedule over the routes that a plan names, and returns the results of
+/// [`log_steps`].
 fn log_plan(
     network: &dyn Network,
     schedule: &Schedule,
@@ -560,7 +577,7 @@ fn log_plan(
     }
 }
 
-/// The outcome with a column entry for each flow.
+/// Returns the outcome with the columns of all flows.
 fn with_flows((outcome, log): (FluidOutcome, FlowLog)) -> FluidOutcome {
     FluidOutcome {
         flows: log.into_columns(),

@@ -1,12 +1,12 @@
-//! Classes of flows: one pair of ranks, one weight, hence one rate. How far each class's flows
-//! have come, and which of them ends first.
+//! Classes of flows: flows of one pair of ranks with one weight have the same rate. This module
+//! tracks the progress of each class and which of its flows ends first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::instant::bytes_per_ps;
+use super::conversion::bytes_per_ps;
 use super::ledger::FlowLedger;
 use super::queue::Queue;
 use super::quotient_network::Quotient;
@@ -17,59 +17,61 @@ use opticoll_fabric::network::{Network, Sharing};
 use opticoll_plan::plan::NamedRoutes;
 use opticoll_plan::plan::routes::OF_FABRIC;
 
-/// Classes without flows are kept, for the next flow of the same pair of ranks, up to this many.
-const KEPT_CLASSES: usize = 4096;
+/// Maximum number of classes that are kept without flows, for the next flow of the same pair of
+/// ranks.
+const MAX_KEPT_CLASSES: usize = 4096;
 
-/// A class while its flows move: one cache line, since a rate changes far more often than a flow
-/// begins.
+/// Progress of a class whose flows move. It fills one cache line, because a rate changes far more
+/// often than a flow starts.
 #[repr(align(64))]
 struct ClassProgress {
     /// Bytes that a flow of the class has moved since the class got its first flow.
     served: f64,
     since: f64,
-    /// Of one flow, bytes per ps.
+    /// Rate of one flow in bytes per ps.
     rate: f64,
     weight: f64,
-    /// Of all its flows together, bytes per ps.
+    /// Sum of the rates of its flows in bytes per ps.
     flowing: f64,
-    /// The least value of `served` at which a flow ends, and that flow's place.
+    /// Least value of `served` at which a flow ends, and the index of that flow.
     target: f64,
     first: u32,
     members: u32,
-    /// Links that it shares; of a colour of flows, those of all its flows.
+    /// Number of links that it shares; in a quotient, the sum over all flows of the colour.
     shared: u32,
-    /// Whether its rate must be looked at again.
+    /// True if its rate must be updated.
     stale: bool,
 }
 
-/// Flows by the value of `served` at which they end, the least first.
-type Later = BinaryHeap<Reverse<(u64, u32)>>;
+/// Heap of flows by the value of `served` at which they end.
+type LaterFlows = BinaryHeap<Reverse<(u64, u32)>>;
 
 struct FlowClass {
     pair: (u32, u32),
-    /// The least rate that is private to each flow: its cap, links that it does not share.
+    /// Rate limit of each flow: its cap and the rates of links that it does not share.
     limit: f64,
     latency: f64,
-    /// Links of which each flow has the whole rate.
+    /// Links that give each flow their whole rate.
     unshared: Box<[u32]>,
-    /// Whether the limit is a link of its own.
+    /// True if the limit is a private link in the shares.
     has_own_link: bool,
-    /// Whether every flow of the pair joins it.
+    /// True if every new flow of the pair joins this class.
     common: bool,
-    /// Bytes of its flows that the links do not know of yet.
+    /// Bytes of its flows that the ledger's links do not contain yet.
     bytes: u128,
-    /// All flows but the first to end. None until there is a second flow: most classes never have one.
-    later: Option<Box<Later>>,
-    /// Messages launched and not received, and background flows.
+    /// All flows except the first to end. `None` until there is a second flow, because most classes
+    /// never have one.
+    later: Option<Box<LaterFlows>>,
+    /// Number of messages that have started and have not been received, and of background flows.
     users: u32,
 }
 
-/// All classes, and the links that they share.
+/// All classes and the links that they share.
 pub(super) struct Classes<'a> {
     network: &'a dyn Network,
-    /// Routes that flows name beside those of the network: route r leads from `r` to [`OF_FABRIC`].
+    /// Named routes in addition to those of the network: route r leads from `r` to [`OF_FABRIC`].
     routes: NamedRoutes,
-    /// Where each flow stands for a colour of flows.
+    /// Quotient whose colours are the flows; `None` if each flow stands for itself.
     quotient: Option<&'a Quotient>,
     weights: Weights,
     shares: Shares,
@@ -81,7 +83,7 @@ pub(super) struct Classes<'a> {
     stale: Vec<u32>,
     changed: Vec<u32>,
     route: Vec<u32>,
-    /// How often a class counts on each link of its route; empty where that is once.
+    /// Number of times that a class counts on each link of its route; empty if that is once.
     times: Vec<f64>,
 }
 
@@ -101,7 +103,7 @@ impl<'a> Classes<'a> {
             progress: Vec::new(),
             classes: Vec::new(),
             by_pair: FxHashMap::default(),
-            keep_limit: KEPT_CLASSES,
+            keep_limit: MAX_KEPT_CLASSES,
             ends: Queue::default(),
             stale: Vec::new(),
             changed: Vec::new(),
@@ -110,13 +112,14 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Takes over routes that flows name.
+    /// Adopts routes that flows name.
     pub(super) fn take_routes(&mut self, routes: &NamedRoutes) {
         self.routes = routes.clone();
     }
 
-    /// The class of a flow with a cap (bytes per ps): that of its pair of ranks, or its own if the
-    /// cap is finite. It is used until [`Classes::leave`].
+    /// Returns the class of a flow with a rate cap (bytes per ps): the class of its pair of ranks,
+    /// or a class of its own if the cap is finite. The flow uses the class until
+    /// [`Classes::leave`].
     pub(super) fn enter(&mut self, pair: (u32, u32), cap: f64) -> Result<u32, FluidError> {
         if cap.is_infinite()
             && let Some(&class) = self.by_pair.get(&pair)
@@ -136,7 +139,7 @@ impl<'a> Classes<'a> {
         Ok(class)
     }
 
-    /// A class of its own for a background flow, used until [`Classes::leave`].
+    /// Returns a new class for a background flow, which uses the class until [`Classes::leave`].
     pub(super) fn enter_alone(&mut self, pair: (u32, u32), cap: f64) -> Result<u32, FluidError> {
         self.add(pair, cap)
     }
@@ -178,7 +181,7 @@ impl<'a> Classes<'a> {
             };
         let mut shared = self.route.len() as u32;
         if let Some(quotient) = self.quotient {
-            shared *= quotient.flows_alike(pair.0);
+            shared *= quotient.flow_count(pair.0);
             quotient.find_times(pair.0, &mut self.route, &mut self.times);
         }
         let (route, times) = (&self.route, &self.times);
@@ -219,7 +222,7 @@ impl<'a> Classes<'a> {
         Ok(index)
     }
 
-    /// A class has one user less; the last one takes a class that is not common with it.
+    /// Removes a user from a class. A class that is not common is removed with its last user.
     pub(super) fn leave(&mut self, class: u32) {
         let state = &mut self.classes[class as usize];
         state.users -= 1;
@@ -228,7 +231,8 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Forgets the classes without flows, so that ever new pairs of ranks do not pile up.
+    /// Removes the classes without flows, so that their number stays bounded when pairs of ranks
+    /// change.
     fn forget_idle(&mut self) {
         for class in 0..self.classes.len() as u32 {
             interrupt::check();
@@ -239,21 +243,23 @@ impl<'a> Classes<'a> {
                 self.shares.remove_class(class);
             }
         }
-        self.keep_limit = KEPT_CLASSES.max(2 * self.by_pair.len());
+        self.keep_limit = MAX_KEPT_CLASSES.max(2 * self.by_pair.len());
     }
 
-    /// The latencies of a class's links together (ps).
+    /// Returns the sum of the latencies of a class's links (ps).
     pub(super) fn latency(&self, class: u32) -> f64 {
         self.classes[class as usize].latency
     }
 
-    /// Whether anything bounds a flow of the class. What nothing bounds takes no time.
+    /// Returns whether anything limits the rate of a flow of the class; otherwise the flow takes no
+    /// time.
     pub(super) fn is_bounded(&self, class: u32) -> bool {
         let shared = self.progress[class as usize].shared;
         shared > 0 || self.classes[class as usize].limit.is_finite()
     }
 
-    /// A flow of so many bytes begins to move; without a number of bytes it moves for ever.
+    /// Adds a flow that starts to move. `bytes` is its size; a flow without a size moves until
+    /// [`Classes::stop`].
     pub(super) fn join(
         &mut self,
         class: u32,
@@ -289,7 +295,7 @@ impl<'a> Classes<'a> {
         self.reweigh(class);
     }
 
-    /// The flow of a class that moves for ever ends.
+    /// Ends the flow of a class that moves without an end.
     pub(super) fn stop(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
         let progress = &mut self.progress[class as usize];
         progress.serve(now);
@@ -299,13 +305,13 @@ impl<'a> Classes<'a> {
         self.reweigh(class);
     }
 
-    /// The instant of the next end, if all rates stay.
+    /// Returns the instant of the next end if all rates stay constant.
     pub(super) fn next_end(&mut self) -> Option<f64> {
         self.ends.first()
     }
 
-    /// Ends every flow whose last byte moves until `limit`, the end of this instant; their places,
-    /// ordered by class.
+    /// Ends every flow whose last byte moves until `limit`, the end of this instant, and appends
+    /// the flows' indices, ordered by class.
     pub(super) fn finish(
         &mut self,
         now: f64,
@@ -343,7 +349,7 @@ impl<'a> Classes<'a> {
         self.changed = ending;
     }
 
-    /// A class has lost its last flow.
+    /// Updates the ledger for a class that has lost its last flow.
     fn vacate(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
         let progress = &mut self.progress[class as usize];
         let state = &mut self.classes[class as usize];
@@ -357,7 +363,7 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Tells the shares how many flows a class has now.
+    /// Updates the weight of a class after the number of its flows has changed.
     fn reweigh(&mut self, class: u32) {
         let progress = &mut self.progress[class as usize];
         if !progress.stale {
@@ -368,8 +374,8 @@ impl<'a> Classes<'a> {
         self.shares.set_weight(class, weight);
     }
 
-    /// Brings the rates up to date after all starts and ends of an instant; see
-    /// [`Classes::changed`].
+    /// Updates the rates after all starts and ends of an instant; [`Classes::changed`] then lists
+    /// the changed classes.
     pub(super) fn settle(&mut self, now: f64, ledger: &mut FlowLedger) {
         let mut changed = std::mem::take(&mut self.changed);
         changed.clear();
@@ -390,12 +396,12 @@ impl<'a> Classes<'a> {
         self.changed = changed;
     }
 
-    /// The classes whose rate may have changed when the rates were last brought up to date.
+    /// Returns the classes whose rate may have changed in the latest call of [`Classes::settle`].
     pub(super) fn changed(&self) -> &[u32] {
         &self.changed
     }
 
-    /// Takes over a class's rate from the shares.
+    /// Updates a class's rate from the shares, and the time of its next end.
     fn update(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
         let progress = &mut self.progress[class as usize];
         if progress.members == 0 {
@@ -424,7 +430,7 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// The rate of each flow of a class (bytes per ps), and the link that bounds it.
+    /// Returns the rate of each flow of a class (bytes per ps), and the link that limits it.
     pub(super) fn rate(&self, class: u32) -> (f64, Option<u32>) {
         let progress = &self.progress[class as usize];
         if progress.shared > 0
@@ -432,7 +438,7 @@ impl<'a> Classes<'a> {
         {
             return (progress.rate, Some(link));
         }
-        // The slowest of its own links, unless the flow's cap is slower still.
+        // The slowest of its unshared links, unless the flow's cap is lower.
         let state = &self.classes[class as usize];
         let rate = |link: u32| bytes_per_ps(self.network.links()[link as usize].rate);
         let mut unshared = state.unshared.iter().copied();
@@ -442,7 +448,7 @@ impl<'a> Classes<'a> {
         )
     }
 
-    /// The places of a class's flows.
+    /// Returns the indices of a class's flows.
     pub(super) fn members(&self, class: u32) -> impl Iterator<Item = u32> + '_ {
         let progress = &self.progress[class as usize];
         let later = self.classes[class as usize].later.iter();
@@ -455,7 +461,7 @@ impl<'a> Classes<'a> {
 }
 
 impl ClassProgress {
-    /// Brings the bytes moved up to `now`, at the rate since the last call.
+    /// Updates the bytes moved to the instant `now`.
     fn serve(&mut self, now: f64) {
         self.served += self.rate * (now - self.since);
         self.since = now;

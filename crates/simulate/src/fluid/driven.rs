@@ -1,7 +1,7 @@
-//! Flows whose starts are decided outside, event by event: for programs that compute between messages.
+//! Flows that the caller starts one by one, for programs that compute between messages.
 //!
-//! Inside, instants are fractions of a picosecond; a flow that is started at the picosecond to which an instant was
-//! rounded begins at that instant.
+//! Internally, instants are fractions of a picosecond. A flow that is started at the picosecond to
+//! which an instant was rounded starts at that instant.
 //!
 //! ```
 //! use opticoll_fabric::fabric::Fabric;
@@ -20,8 +20,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use super::conversion::to_time;
 use super::engine::FluidEngine;
-use super::instant::to_time;
 use super::program::FlowStart;
 use super::{FlowOptions, FluidError, check_background, check_ends};
 use crate::SimulationError;
@@ -31,24 +31,25 @@ use opticoll_base::units::Time;
 use opticoll_fabric::network::Network;
 use opticoll_plan::plan::NamedRoutes;
 
-/// Flows under way.
+/// Network with flows that the caller starts.
 pub struct DrivenFlows<'a> {
     network: &'a dyn Network,
     options: FlowOptions,
     engine: FluidEngine<'a>,
     now: f64,
-    /// The next instant, while nothing has started since it was found.
+    /// Next instant; `None` if a flow has started since it was computed.
     next: Option<f64>,
     ended: Vec<u32>,
     flows: u64,
 }
 
 impl<'a> DrivenFlows<'a> {
-    /// A network without flows. Flows are not recorded one by one, whatever the options say.
+    /// Creates a network without flows. Single flows are not recorded, even if the options ask for
+    /// it.
     ///
     /// # Errors
-    /// Traffic beside the flows with ends that are no ranks; costs at the ends, which are for whoever
-    /// starts the flows; a bin without length.
+    /// Background traffic between ranks that do not exist; endpoint costs, which are up to the
+    /// program that starts the flows; a bin without length.
     pub fn new(
         network: &'a dyn Network,
         options: &FlowOptions,
@@ -94,11 +95,11 @@ impl Live for DrivenFlows<'_> {
             bytes,
             ready,
         } = message;
-        if let Some(own) = message.to_itself() {
-            return Ok(Some(own));
+        if let Some(times) = message.to_itself() {
+            return Ok(Some(times));
         }
         check_ends(flow as usize, source, destination, self.network.ranks())?;
-        // The present as it was told may be its instant rounded up.
+        // The caller may know the present instant only as a rounded time.
         let present = to_time(self.now)? == ready;
         let now = match present {
             true => self.now,

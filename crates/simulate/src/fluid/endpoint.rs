@@ -1,28 +1,30 @@
-//! What a message costs at its two ends: an MPI-like model, off unless asked for.
+//! Costs of a message at its two ranks: an MPI-like model, which is off by default.
 //!
-//! It is LogGP (Alexandrov, Ionescu, Schauser, Scheiman, SPAA 1995) with the network between the
-//! ends simulated, and with MPI's two protocols. A message of k bytes that may start at t:
+//! The model is LogGP (Alexandrov, Ionescu, Schauser, Scheiman, SPAA 1995), combined with a
+//! simulated network between the ranks and with MPI's two protocols. A message of k bytes that may
+//! start at t takes these steps:
 //!
-//! 1. The sender's processor takes it when it is free, and is busy for `send_overhead` (LogGP's o);
-//!    it takes its next message not before max(o, `gap`) after this one (g).
-//! 2. Above `eager_threshold` the message is announced and answered first, and waits for twice the
-//!    latency. Up to it, the sender is free of the message as soon as its overhead is paid, and
-//!    under the rendezvous rule the message does not wait for its receiver.
-//! 3. It waits for the latency of its route and `latency` (L), then moves at the share of its links,
-//!    at most at `rate` (1/G).
-//! 4. The receiver's processor takes it when it is free, for `receive_overhead` (o).
+//! 1. The sender's processor accepts the message when it is free, and is busy for `send_overhead`
+//!    (LogGP's o). It accepts its next message at the earliest max(o, `gap`) later (g).
+//! 2. A message above `eager_threshold` is announced and answered first, which takes twice the
+//!    latency. For a message up to the threshold, the sender is free as soon as its overhead has
+//!    passed, and under the rendezvous rule the message does not wait for its receiver.
+//! 3. The message waits for the latency of its route plus `latency` (L), then moves at its share of
+//!    its links, at most at `rate` (1/G).
+//! 4. The receiver's processor accepts the message when it is free, and is busy for
+//!    `receive_overhead` (o).
 //!
-//! On an unloaded network with links that are no bottleneck, and up to the threshold, that is
-//! o + L + k G + o. (LogGP counts k - 1 bytes, since its first one is in o.)
+//! On an unloaded network whose links are no bottleneck, a message up to the threshold takes o + L
+//! + k G + o. (LogGP counts k - 1 bytes, because o includes the first byte.)
 
-use super::instant::bytes_per_ps;
+use super::conversion::bytes_per_ps;
 use super::program::FlowStart;
 use opticoll_base::units::{Bytes, Rate, Time};
 
-/// The costs of a message at its ends.
+/// Costs of a message at its sender and its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoint {
-    /// LogGP's L: a delay of each message, besides the latencies of its links.
+    /// LogGP's L: a delay of each message in addition to the latencies of its links.
     pub latency: Time,
     /// LogGP's o at the sender.
     pub send_overhead: Time,
@@ -30,16 +32,16 @@ pub struct Endpoint {
     pub receive_overhead: Time,
     /// LogGP's g: the least time between two messages of a sender.
     pub gap: Time,
-    /// LogGP's 1/G: the highest rate of a message. None: only the links bound it.
+    /// LogGP's 1/G: the maximum rate of a message; `None`: limited by the links only.
     pub rate: Option<Rate>,
-    /// Messages up to this size are sent without asking the receiver.
+    /// Maximum size of messages that are sent without asking the receiver.
     pub eager_threshold: Bytes,
 }
 
-/// The ends of all ranks.
+/// Processors of all ranks.
 pub(super) struct Endpoints {
     model: Endpoint,
-    /// By rank: when its processor has done all it was given (ps).
+    /// Time at which the sending processor of each rank becomes free (ps).
     sender_free: Vec<f64>,
     receiver_free: Vec<f64>,
 }
@@ -53,7 +55,7 @@ impl Endpoints {
         }
     }
 
-    /// Bytes per ps, or infinite.
+    /// Returns the maximum rate of a message in bytes per ps, or infinity.
     pub(super) fn rate(&self) -> f64 {
         self.model.rate.map_or(f64::INFINITY, bytes_per_ps)
     }
@@ -62,8 +64,9 @@ impl Endpoints {
         bytes <= self.model.eager_threshold.get()
     }
 
-    /// The sender takes a message up. When it is free of the message, if that is known already;
-    /// and when the message goes into its route, of which the latency is still to come.
+    /// Sends a message. Returns the time at which the sender is free of the message, if it is known
+    /// already, and the time at which the message enters its route, before the latency of the
+    /// route.
     pub(super) fn send(
         &mut self,
         message: &FlowStart,
@@ -83,7 +86,7 @@ impl Endpoints {
         }
     }
 
-    /// The last bit of a message is here: when the receiver has it.
+    /// Receives the last bit of a message. Returns the time at which the receiver has the message.
     pub(super) fn receive(&mut self, message: &FlowStart, now: f64) -> f64 {
         let free = &mut self.receiver_free[message.destination as usize];
         *free = free.max(now) + self.model.receive_overhead.ps() as f64;

@@ -1,10 +1,10 @@
-//! The clock: messages begin, wait for their latency, share links, end.
+//! Event loop of the flow simulator: messages start, wait for their latency, share links and end.
 
 use std::rc::Rc;
 
 use super::classes::Classes;
+use super::conversion::{bytes_per_ps, to_time};
 use super::endpoint::Endpoints;
-use super::instant::{bytes_per_ps, to_time};
 use super::ledger::FlowLedger;
 use super::meter::LinkMeter;
 use super::program::{FlowEnd, FlowProgram, FlowStart};
@@ -16,7 +16,8 @@ use opticoll_fabric::network::Network;
 use opticoll_plan::plan::NamedRoutes;
 use opticoll_plan::plan::routes::OF_FABRIC;
 
-/// Instants that near to one another are one instant (see [`super`]).
+/// Returns the length of the window (ps) after an instant within which events belong to the same
+/// instant (see [`super`]).
 fn window(instant: f64) -> f64 {
     1.0 / 1024.0 + instant / (1u64 << 40) as f64
 }
@@ -28,22 +29,22 @@ struct UnderWay {
 
 #[derive(Clone, Copy)]
 enum Alarm {
-    /// The background flow begins or ends.
+    /// Start or end of a background flow.
     Background { index: u32, begins: bool },
-    /// A message's start has come.
+    /// Start of a message.
     Begin(u32),
     /// The sender is free of the message.
     Sent(u32),
-    /// The latency is over.
+    /// The latency of the message is over.
     Join(u32),
     /// The receiver has the message.
     Received(u32),
 }
 
-/// An engine between two instants.
+/// State of the flow simulator between two instants.
 pub(super) struct FluidEngine<'a> {
     options: Rc<FlowOptions>,
-    /// Whether each flow has a route of its own, whatever its ends.
+    /// True if each flow has a route of its own, as in a quotient.
     routes_by_flow: bool,
     classes: Classes<'a>,
     under_way: Vec<UnderWay>,
@@ -52,12 +53,14 @@ pub(super) struct FluidEngine<'a> {
     alarms: EventQueue<Alarm>,
     endpoints: Option<Endpoints>,
     pub(super) events: Vec<FlowEnd>,
-    /// The class of each background flow under way.
+    /// Class of each background flow under way; `u32::MAX` if it is not.
     background: Vec<u32>,
     pub(super) ledger: FlowLedger,
 }
 
 impl<'a> FluidEngine<'a> {
+    /// Creates an engine.
+    ///
     /// # Errors
     /// A bin without length.
     pub(super) fn new(
@@ -67,11 +70,11 @@ impl<'a> FluidEngine<'a> {
         FluidEngine::over(network, None, options)
     }
 
-    /// An engine whose flows are colours of flows.
+    /// Creates an engine whose flows are colours of flows.
     ///
     /// # Errors
     /// A bin without length.
-    pub(super) fn of_quotient(
+    pub(super) fn for_quotient(
         quotient: &'a Quotient,
         options: &FlowOptions,
     ) -> Result<FluidEngine<'a>, FluidError> {
@@ -102,12 +105,12 @@ impl<'a> FluidEngine<'a> {
         })
     }
 
-    /// Takes over routes that messages name.
+    /// Adopts routes that messages name.
     pub(super) fn take_routes(&mut self, routes: &NamedRoutes) {
         self.classes.take_routes(routes);
     }
 
-    /// Sets the begins and ends of the traffic beside the flows.
+    /// Schedules the starts and ends of the background traffic.
     pub(super) fn announce_background(&mut self) {
         let options = Rc::clone(&self.options);
         for (index, flow) in (0u32..).zip(&options.background) {
@@ -144,7 +147,7 @@ impl<'a> FluidEngine<'a> {
                 interrupt::check();
                 self.begin(message, now)?;
             }
-            // A step may have had a million at once.
+            // Free the memory of a step with many messages.
             ready.shrink_to(1 << 12);
             if self.events.is_empty() {
                 if self.active == 0 {
@@ -160,7 +163,8 @@ impl<'a> FluidEngine<'a> {
         }
     }
 
-    /// The next instant at which something happens, at the rates of now. Infinite: nothing is to come.
+    /// Returns the next instant at which something happens at the present rates; infinite if
+    /// nothing will happen.
     pub(super) fn next_instant(&mut self, now: f64) -> Result<f64, FluidError> {
         self.settle(now);
         let alarm = self.alarms.next_time().map(f64::from_bits);
@@ -175,7 +179,7 @@ impl<'a> FluidEngine<'a> {
         Ok(next.max(now))
     }
 
-    /// Moves the clock on to the next instant.
+    /// Advances the clock to the next instant.
     pub(super) fn move_to(&mut self, now: f64, ended: &mut Vec<u32>) -> Result<(), FluidError> {
         self.ledger.flow_until(now);
         self.ring(now)?;
@@ -214,7 +218,7 @@ impl<'a> FluidEngine<'a> {
         });
     }
 
-    /// A message may start, now or later.
+    /// Accepts a message that may start now or later.
     pub(super) fn begin(&mut self, message: FlowStart, now: f64) -> Result<(), FluidError> {
         self.active += 1;
         let under_way = UnderWay {
@@ -235,7 +239,7 @@ impl<'a> FluidEngine<'a> {
         self.launch(place, now)
     }
 
-    /// A message starts: what its sender does, then the latency.
+    /// Starts a message: the costs at its sender, then the latency.
     fn launch(&mut self, place: u32, now: f64) -> Result<(), FluidError> {
         let message = self.under_way[place as usize].message;
         let mut cap = message.cap;
@@ -255,7 +259,7 @@ impl<'a> FluidEngine<'a> {
             let (sent, injected) = endpoints.send(&message, now, latency);
             join = injected + latency;
             match sent {
-                // Before the message can be delivered, which may be at once.
+                // Reported before the message can be delivered, which may be at once.
                 Some(sent) if sent <= now => self.report(place, true, false),
                 Some(sent) => self.set_alarm(sent, Alarm::Sent(place)),
                 None => {}
@@ -268,7 +272,7 @@ impl<'a> FluidEngine<'a> {
         self.join(place, now)
     }
 
-    /// A message's first bit has arrived: it takes its share.
+    /// Adds a message whose first bit has arrived to its class.
     fn join(&mut self, place: u32, now: f64) -> Result<(), FluidError> {
         let UnderWay { message, class, .. } = self.under_way[place as usize];
         if message.bytes == 0 || !self.classes.is_bounded(class) {
@@ -280,7 +284,7 @@ impl<'a> FluidEngine<'a> {
         Ok(())
     }
 
-    /// A message's last bit has left the network.
+    /// Handles the arrival of a message's last bit.
     fn arrive(&mut self, place: u32, now: f64) -> Result<(), FluidError> {
         let message = self.under_way[place as usize].message;
         let Some(endpoints) = &mut self.endpoints else {
@@ -297,10 +301,10 @@ impl<'a> FluidEngine<'a> {
         self.deliver(place, now)
     }
 
-    /// The receiver has the message.
+    /// Delivers a message to its receiver.
     fn deliver(&mut self, place: u32, now: f64) -> Result<(), FluidError> {
         let UnderWay { message, class, .. } = self.under_way[place as usize];
-        // With an endpoint model, the sender's end has been reported on its own.
+        // With an endpoint model, the end at the sender has been reported separately.
         let sent = self.endpoints.is_none();
         self.report(place, sent, true);
         let ends = (message.source, message.destination);
@@ -311,7 +315,7 @@ impl<'a> FluidEngine<'a> {
         Ok(())
     }
 
-    /// Brings the rates up to date after all starts and ends of an instant.
+    /// Updates the rates after all starts and ends of an instant.
     fn settle(&mut self, now: f64) {
         self.classes.settle(now, &mut self.ledger);
         if !self.ledger.records_flows() {
@@ -345,7 +349,7 @@ impl<'a> FluidEngine<'a> {
         let cap = flow.rate.map_or(f64::INFINITY, bytes_per_ps);
         let pair = (flow.source, flow.destination);
         let class = self.classes.enter_alone(pair, cap)?;
-        // Without a link or a cap it would be infinitely fast, and would load nothing.
+        // Without a link or a cap the flow would be infinitely fast, and would load no link.
         if self.classes.is_bounded(class) {
             self.background[index as usize] = class;
             let place = u32::MAX;

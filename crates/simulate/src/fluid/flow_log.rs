@@ -1,61 +1,62 @@
-//! What is written down of every flow, where flows are recorded.
+//! Record of every flow, if flows are recorded.
 //!
-//! Flows that were simulated have an entry each. A replayed step (see `steps`) is one entry: when it
-//! began, and what its flows have in common with those of the step that it repeats. They end as long after
-//! its beginning, and are bounded by the same links; mostly they also wait for flows as far before them
-//! as those of the replay before did. So a collective that repeats one step costs memory for one step.
+//! Each simulated flow has an entry. A replayed step (see `steps`) is a single entry: its
+//! beginning, and the properties that its flows share with those of the step that it repeats. The
+//! flows end at the same times after the beginning, and the same links limit them. Usually they
+//! also wait for flows at the same distance before them as the flows of the previous replay did. A
+//! collective that repeats one step therefore needs memory for one step.
 
 use rustc_hash::FxHashMap;
 
 use super::FluidError;
-use super::instant::to_time;
+use super::conversion::to_time;
 use crate::outcome::{FlowColumns, NONE};
 use opticoll_base::units::Time;
 
-/// The flows of a run, numbered in the order in which they were begun.
+/// Flows of a run, numbered in the order in which they started.
 #[derive(Debug, Default)]
 pub(super) struct FlowLog {
-    /// Of the flows that were simulated, in order.
+    /// Columns of the flows that were simulated, in order.
     simulated: FlowColumns,
-    /// The lowest rate of each of them, bytes per ps.
+    /// Lowest rate of each simulated flow in bytes per ps.
     slowest: Vec<f64>,
     /// Replayed steps, in order.
     replays: Vec<ReplaySpan>,
-    /// The steps that they repeat.
+    /// Steps that the replayed steps repeat.
     steps: Vec<ReplayedStep>,
-    /// Among `steps`, by the place of the first flow. Looked up only.
+    /// Index in `steps` by the step's first simulated flow. Never iterated.
     steps_by_flow: FxHashMap<u32, u32>,
-    /// For which flows those of a replay wait: how far before the first of the step each of them is, and
-    /// [`NONE`] where there is none.
+    /// Flows that the flows of a replay wait for, as distances before the first flow of the step;
+    /// [`NONE`] if a flow waits for none.
     waits: Vec<Box<[u32]>>,
-    /// The flows of all replays.
+    /// Number of flows of all replays.
     replayed: u32,
 }
 
-/// A step that was replayed.
+/// Replay of a step.
 #[derive(Debug)]
 struct ReplaySpan {
-    /// Its first flow.
+    /// First flow of the replay.
     first: u32,
-    /// How many of the flows before it were simulated.
+    /// Number of simulated flows before the replay.
     simulated: u32,
     begin: f64,
     step: u32,
     waits: u32,
 }
 
-/// A step that is replayed.
+/// Step that is replayed.
 #[derive(Debug)]
 struct ReplayedStep {
-    /// The first of its flows, among those simulated.
+    /// First flow of the step, as an index into the simulated flows.
     like: u32,
-    /// When each flow ended, ps after the beginning.
+    /// End of each flow after the beginning of the step (ps).
     ends: Box<[f64]>,
-    /// The last of `ends`.
+    /// Maximum of `ends`.
     latest: f64,
 }
 
-/// A flow as written down (see [`FlowColumns`]).
+/// Record of a flow (see [`FlowColumns`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Logged {
     pub(super) start: Time,
@@ -64,22 +65,22 @@ pub(super) struct Logged {
     pub(super) waited_for: u32,
 }
 
-/// A step that is about to be written down as a replay.
+/// Replay of a step, to be recorded.
 pub(super) struct StepReplay<'a> {
-    /// The flow with which the step began that it repeats.
+    /// First flow of the step that is repeated.
     pub(super) like: u32,
-    /// The first flow.
+    /// First flow of the replay.
     pub(super) first: u32,
-    /// When it begins, ps.
+    /// Beginning of the replay (ps).
     pub(super) begin: f64,
-    /// When each of its flows ends, ps after the beginning.
+    /// End of each of its flows after the beginning (ps).
     pub(super) ends: &'a [f64],
-    /// The flow that each waited for, or [`NONE`].
+    /// Flow that each flow waited for, or [`NONE`].
     pub(super) waited_for: Vec<u32>,
 }
 
 impl FlowLog {
-    /// A flow may start, because the flow `waited_for` has ended.
+    /// Records that a flow may start because the flow `waited_for` has ended.
     pub(super) fn start(&mut self, flow: u32, now: f64, waited_for: u32) -> Result<(), FluidError> {
         let place = (flow - self.replayed) as usize;
         let flows = &mut self.simulated;
@@ -95,7 +96,7 @@ impl FlowLog {
         Ok(())
     }
 
-    /// A flow now has this rate (bytes per ps), bounded by this link.
+    /// Records the rate of a flow (bytes per ps) and the link that limits it.
     pub(super) fn rate(&mut self, flow: u32, rate: f64, bottleneck: Option<u32>) {
         let place = (flow - self.replayed) as usize;
         if rate < self.slowest[place] {
@@ -104,14 +105,14 @@ impl FlowLog {
         }
     }
 
-    /// A flow has ended.
+    /// Records the end of a flow.
     pub(super) fn end(&mut self, flow: u32, now: f64) -> Result<(), FluidError> {
         let place = (flow - self.replayed) as usize;
         self.simulated.end[place] = to_time(now)?;
         Ok(())
     }
 
-    /// A step is replayed. No flow of another is under way.
+    /// Records the replay of a step. No flow of another step may be under way.
     pub(super) fn replay(&mut self, replayed: StepReplay<'_>) -> Result<(), FluidError> {
         let StepReplay {
             like,
@@ -147,7 +148,7 @@ impl FlowLog {
         Ok(())
     }
 
-    /// The replay with which a flow begins or of which it is, if any.
+    /// Returns the replay that contains a flow, if there is one.
     fn replay_of(&self, flow: u32) -> Option<(&ReplaySpan, &ReplayedStep)> {
         let after = self.replays.partition_point(|replay| replay.first <= flow);
         let replay = &self.replays[after.checked_sub(1)?];
@@ -155,32 +156,32 @@ impl FlowLog {
         (((flow - replay.first) as usize) < step.ends.len()).then_some((replay, step))
     }
 
-    /// How many of the flows before one were simulated; that flow was.
+    /// Returns the number of simulated flows before a simulated flow.
     fn simulated_before(&self, flow: u32) -> u32 {
         let after = self.replays.partition_point(|replay| replay.first <= flow);
         let Some(replay) = after.checked_sub(1).map(|last| &self.replays[last]) else {
             return flow;
         };
-        let own = self.steps[replay.step as usize].ends.len() as u32;
-        flow - (replay.first + own) + replay.simulated
+        let step_flows = self.steps[replay.step as usize].ends.len() as u32;
+        flow - (replay.first + step_flows) + replay.simulated
     }
 
-    /// The number of flows.
+    /// Returns the number of flows.
     pub(super) fn len(&self) -> usize {
         self.simulated.start.len() + self.replayed as usize
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no flows.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What is written down of a flow; `None` beyond the last.
+    /// Returns the record of a flow; `None` if there is no such flow.
     pub(super) fn flow(&self, flow: u32) -> Option<Logged> {
         if let Some((replay, step)) = self.replay_of(flow) {
             let place = flow - replay.first;
             let wait = self.waits[replay.waits as usize][place as usize];
-            // Checked when the replay was written down.
+            // This time was checked when the replay was recorded.
             let end = to_time(replay.begin + step.ends[place as usize]).ok()?;
             return Some(Logged {
                 start: to_time(replay.begin).ok()?,
@@ -203,7 +204,8 @@ impl FlowLog {
         })
     }
 
-    /// The first start and the last end of the flows of one step; `None` if it has none.
+    /// Returns the first start and the last end of the flows of one step; `None` if it has no
+    /// flows.
     pub(super) fn span(&self, first: u32, count: usize) -> Option<(Time, Time)> {
         if count == 0 {
             return None;
@@ -218,7 +220,7 @@ impl FlowLog {
         Some((*start?, *end?))
     }
 
-    /// Every flow.
+    /// Returns the columns of all flows.
     pub(super) fn into_columns(self) -> FlowColumns {
         if self.replays.is_empty() {
             return self.simulated;

@@ -1,7 +1,7 @@
-//! Flows that wait for one another.
+//! Flows that wait for each other.
 
 use super::FluidError;
-use super::instant::bytes_per_ps;
+use super::conversion::bytes_per_ps;
 use super::ledger::FlowLedger;
 use super::program::{FlowEnd, FlowProgram, FlowStart};
 use crate::outcome::NONE;
@@ -9,22 +9,22 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Rate, Time};
 use opticoll_plan::plan::routes::OF_FABRIC;
 
-/// Bytes from one rank to another.
+/// Bytes that flow from one rank to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
-    /// The sending rank.
+    /// Sending rank.
     pub source: u32,
-    /// The receiving rank, another one.
+    /// Receiving rank, which differs from the sending rank.
     pub destination: u32,
-    /// Its size; without bytes it takes its latency only.
+    /// Size; a flow of 0 bytes takes only its latency.
     pub bytes: Bytes,
-    /// It does not start before.
+    /// Earliest start.
     pub release: Time,
-    /// Its highest rate. None: only the links bound it.
+    /// Maximum rate; `None`: limited by the links only.
     pub rate_cap: Option<Rate>,
 }
 
-/// Flows, each with those it waits for.
+/// Flows with their dependencies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Flows {
     flows: Vec<Flow>,
@@ -33,7 +33,7 @@ pub struct Flows {
 }
 
 impl Flow {
-    /// A flow that may start at once, as fast as its links let it.
+    /// Creates a flow that may start at once, as fast as its links allow.
     pub const fn new(source: u32, destination: u32, bytes: Bytes) -> Flow {
         Flow {
             source,
@@ -46,49 +46,52 @@ impl Flow {
 }
 
 impl Flows {
-    /// Adds a flow that starts when all flows `after` have ended; flows are numbered from 0 in the
-    /// order in which they are added, and may wait for later ones.
+    /// Adds a flow that starts when all flows `after` have ended. Flows are numbered from 0 in the
+    /// order in which they are added, and may wait for later flows.
     pub fn push(&mut self, flow: Flow, after: &[u32]) {
         self.after_starts.push(self.after.len());
         self.after.extend_from_slice(after);
         self.flows.push(flow);
     }
 
-    /// The number of flows.
+    /// Returns the number of flows.
     pub fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Whether there are no flows.
+    /// Returns whether there are no flows.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
 
-    /// The flow with an index.
+    /// Returns the flow with an index.
     pub fn flow(&self, index: usize) -> Flow {
         self.flows[index]
     }
 
-    /// What the flow with an index waits for.
+    /// Returns the flows that the flow with an index waits for.
     pub fn after(&self, index: usize) -> &[u32] {
         let end = self.after_starts.get(index + 1);
         &self.after[self.after_starts[index]..end.copied().unwrap_or(self.after.len())]
     }
 }
 
-/// Flows under way: how many each still waits for.
+/// Program of flows that wait for each other; stores how many flows each flow still waits for.
 pub(super) struct Dependencies<'a> {
     flows: &'a Flows,
     waits: Vec<u32>,
-    /// Of flow i: `dependents[starts[i]..starts[i + 1]]`.
+    /// Start of the dependents of each flow: those of flow i are `dependents[starts[i]..starts[i +
+    /// 1]]`.
     starts: Vec<usize>,
     dependents: Vec<u32>,
     begun: bool,
 }
 
 impl<'a> Dependencies<'a> {
+    /// Checks the flows and prepares the program.
+    ///
     /// # Errors
-    /// Ends that are no ranks or the same one, an unknown dependency, a cycle.
+    /// Sources or destinations that are no ranks or equal, an unknown dependency, a cycle.
     pub(super) fn new(flows: &'a Flows, ranks: u32) -> Result<Dependencies<'a>, FluidError> {
         if flows.len() >= NONE as usize {
             return Err(FluidError::TooMany);
@@ -129,12 +132,13 @@ impl<'a> Dependencies<'a> {
             dependents,
             begun: false,
         };
-        dependencies.refuse_cycle()?;
+        dependencies.check_acyclic()?;
         Ok(dependencies)
     }
 
-    /// Ends flows one after another as if each took no time; what never ends waits for a cycle.
-    fn refuse_cycle(&self) -> Result<(), FluidError> {
+    /// Ends flows one after another as if they took no time. A flow that never ends waits for a
+    /// cycle.
+    fn check_acyclic(&self) -> Result<(), FluidError> {
         let mut waits = self.waits.clone();
         let mut free: Vec<u32> = (0u32..)
             .zip(&waits)
@@ -153,7 +157,7 @@ impl<'a> Dependencies<'a> {
         let Some(mut flow) = waits.iter().position(|&waits| waits > 0) else {
             return Ok(());
         };
-        // Each such flow waits for another such flow; so a walk backwards comes round.
+        // Each such flow waits for another such flow, so a walk backwards reaches a cycle.
         let mut seen = vec![false; waits.len()];
         while !std::mem::replace(&mut seen[flow], true) {
             let stuck = |before: &&u32| waits[**before as usize] > 0;

@@ -1,7 +1,7 @@
-//! What a run writes down: per link, rank and flow, and the use of the links over time.
+//! Results of a run: sums per link and rank, columns of flows, and the use of the links over time.
 
+use super::conversion::{bytes_per_ps, to_time};
 use super::flow_log::{FlowLog, StepReplay};
-use super::instant::{bytes_per_ps, to_time};
 use super::meter::LinkMeter;
 use super::{FlowOptions, FluidError};
 use crate::link_shares;
@@ -12,27 +12,27 @@ use opticoll_base::interrupt;
 use opticoll_base::units::UnitError;
 use opticoll_fabric::network::{Network, Sharing};
 
-/// Bins of a [`Profile`], at most.
-const BINS: usize = 256;
+/// Maximum number of bins of a [`Profile`]; longer runs double the length of a bin.
+const MAX_BINS: usize = 256;
 
 #[derive(Clone, Default)]
 struct LinkTotals {
     bytes: u128,
     busy: f64,
-    /// Classes on the link now.
+    /// Number of classes on the link at present.
     present: u32,
     since: f64,
 }
 
-/// What happened from one snapshot to the next, to be written down again later.
+/// Use of links between two snapshots, which can be replayed later.
 pub(super) struct Stretch {
-    /// Link, bytes, busy ps: only links that were used.
+    /// Link, bytes and busy ps of each link that was used.
     links: Vec<(u32, u128, f64)>,
-    /// From and to (ps after the beginning), bytes times links per ps.
+    /// Start and end (ps after the beginning), and bytes times links per ps.
     flowing: Vec<(f64, f64, f64)>,
 }
 
-/// Where a stretch began.
+/// State of the ledger at the beginning of a stretch.
 struct Snapshot {
     begin: f64,
     links: Vec<LinkTotals>,
@@ -49,9 +49,9 @@ pub(super) struct FlowLedger {
     /// Bytes times links per bin.
     bins: Vec<f64>,
     bin_ps: f64,
-    /// Bytes times links per ps, now.
+    /// Present rate, summed over links, in bytes per ps.
     pub(super) flowing: f64,
-    /// Up to where `bins` has been filled.
+    /// Instant up to which `bins` is filled.
     written: f64,
     snapshot: Option<Snapshot>,
     meter: Option<LinkMeter>,
@@ -83,9 +83,10 @@ impl FlowLedger {
         }
     }
 
-    /// The ledger of a run, from that of its quotient and the colours of all links and ranks, with the
-    /// bytes on a link of each colour; and the log of the colours of flows. What single flows carried is
-    /// still to be written: [`FlowLedger::replay_ranks`], [`FlowLedger::note_end`].
+    /// Extends the ledger of a quotient to all links and ranks, and returns the log of the
+    /// quotient's flows. `links` and `ranks` are the colours of all links and ranks, and `bytes`
+    /// the bytes on a link of each colour. The caller must then write the bytes and ends of single
+    /// flows: [`FlowLedger::replay_ranks`], [`FlowLedger::note_end`].
     pub(super) fn unfold(
         self,
         links: &[u32],
@@ -111,7 +112,7 @@ impl FlowLedger {
         (unfolded, log)
     }
 
-    /// From here on no flow is recorded by itself.
+    /// Stops recording flows.
     pub(super) fn record_no_flows(&mut self) {
         self.flows = None;
     }
@@ -120,7 +121,7 @@ impl FlowLedger {
         self.flows.is_some()
     }
 
-    /// A class of flows has come onto a link.
+    /// Adds a class of flows to a link.
     pub(super) fn occupy(&mut self, link: u32, now: f64) {
         let link = &mut self.links[link as usize];
         if link.present == 0 {
@@ -129,7 +130,8 @@ impl FlowLedger {
         link.present += 1;
     }
 
-    /// A class of flows has left a link after moving so many bytes over it, last at this rate.
+    /// Removes a class of flows from a link over which it has moved `bytes`, at the rate `rate` in
+    /// the end.
     pub(super) fn vacate(&mut self, index: u32, now: f64, bytes: u128, rate: f64) {
         let link = &mut self.links[index as usize];
         link.present -= 1;
@@ -146,19 +148,19 @@ impl FlowLedger {
         }
     }
 
-    /// Whether [`FlowLedger::change_rate`] is of use.
+    /// Returns whether [`FlowLedger::change_rate`] has an effect.
     pub(super) fn meters_links(&self) -> bool {
         self.meter.is_some()
     }
 
-    /// A class of flows uses so much more of a link's rate from now on (bytes per ps).
+    /// Changes the rate at which a class of flows uses a link (bytes per ps).
     pub(super) fn change_rate(&mut self, link: u32, change: f64, now: f64) {
         if let Some(meter) = &mut self.meter {
             meter.change(link, change, now);
         }
     }
 
-    /// Brings the use of the links over time up to `now`.
+    /// Fills the bins of link use up to the instant `now`.
     pub(super) fn flow_until(&mut self, now: f64) {
         let (from, rate) = (self.written, self.flowing);
         self.written = now;
@@ -171,9 +173,9 @@ impl FlowLedger {
         }
     }
 
-    /// From one instant to another this rate is in use, added up over links (bytes per ps).
+    /// Adds a rate, summed over links (bytes per ps), between two instants to the bins.
     pub(super) fn flow_over(&mut self, from: f64, to: f64, rate: f64) {
-        while to > self.bin_ps * BINS as f64 {
+        while to > self.bin_ps * MAX_BINS as f64 {
             interrupt::check();
             for bin in 0..self.bins.len().div_ceil(2) {
                 let second = self.bins.get(2 * bin + 1).copied().unwrap_or(0.0);
@@ -183,7 +185,7 @@ impl FlowLedger {
             self.bin_ps *= 2.0;
         }
         let (first, last) = (from / self.bin_ps, to / self.bin_ps);
-        let bins = (last.ceil() as usize).min(BINS);
+        let bins = (last.ceil() as usize).min(MAX_BINS);
         if self.bins.len() < bins {
             self.bins.resize(bins, 0.0);
         }
@@ -194,7 +196,7 @@ impl FlowLedger {
         }
     }
 
-    /// A flow may start, because the flow `waited_for` has ended.
+    /// Records that a flow may start because the flow `waited_for` has ended.
     pub(super) fn start(&mut self, flow: u32, now: f64, waited_for: u32) -> Result<(), FluidError> {
         match &mut self.flows {
             Some(log) => log.start(flow, now, waited_for),
@@ -202,14 +204,14 @@ impl FlowLedger {
         }
     }
 
-    /// A flow now has this rate (bytes per ps), bounded by this link.
+    /// Records the rate of a flow (bytes per ps) and the link that limits the rate.
     pub(super) fn rate(&mut self, flow: u32, rate: f64, bottleneck: Option<u32>) {
         if let Some(log) = &mut self.flows {
             log.rate(flow, rate, bottleneck);
         }
     }
 
-    /// A flow has been received.
+    /// Records that a flow has been received, and counts its bytes at both ranks.
     pub(super) fn end(
         &mut self,
         flow: u32,
@@ -225,7 +227,7 @@ impl FlowLedger {
         self.note_end(flow, now)
     }
 
-    /// A flow has ended.
+    /// Records the end of a flow.
     pub(super) fn note_end(&mut self, flow: u32, now: f64) -> Result<(), FluidError> {
         self.note_last(flow, now);
         match &mut self.flows {
@@ -241,7 +243,7 @@ impl FlowLedger {
         }
     }
 
-    /// From here on, what happens is kept as a [`Stretch`] as well. No class is on any link.
+    /// Starts to collect a [`Stretch`]. No class may be on any link.
     pub(super) fn take_snapshot(&mut self, now: f64) {
         self.written = now;
         self.snapshot = Some(Snapshot {
@@ -251,7 +253,7 @@ impl FlowLedger {
         });
     }
 
-    /// What has happened since the snapshot.
+    /// Returns the use of links since the snapshot, or `None` if there is no snapshot.
     pub(super) fn stretch(&mut self) -> Option<Stretch> {
         let Snapshot {
             links: before,
@@ -266,7 +268,7 @@ impl FlowLedger {
         Some(Stretch { links, flowing })
     }
 
-    /// Writes the use over time of a stretch that happens again from `now`.
+    /// Adds the use over time of a stretch that is repeated at `now`.
     pub(super) fn replay_flowing(&mut self, stretch: &Stretch, now: f64, end: f64) {
         self.written = end;
         for &(from, to, rate) in &stretch.flowing {
@@ -275,14 +277,14 @@ impl FlowLedger {
         }
     }
 
-    /// Writes the links of a stretch that happened `times` more.
+    /// Adds the links of a stretch that is repeated `times` times.
     pub(super) fn replay_links(&mut self, stretch: &Stretch, times: u64) {
         for &(link, bytes, busy) in &stretch.links {
             self.add_to_links(&[link], bytes * u128::from(times), busy * times as f64);
         }
     }
 
-    /// Writes what flows over these links have carried, and for how long (ps).
+    /// Adds the bytes of flows over these links, and the time for which they moved (ps).
     pub(super) fn add_to_links(&mut self, links: &[u32], bytes: u128, busy: f64) {
         for &link in links {
             let link = &mut self.links[link as usize];
@@ -291,7 +293,8 @@ impl FlowLedger {
         }
     }
 
-    /// Writes the ranks of a flow that happened `times` more, the last time until `finish`.
+    /// Adds the bytes of a flow that is repeated `times` times; its last repetition ends at
+    /// `finish`.
     pub(super) fn replay_ranks(&mut self, ends: (u32, u32), bytes: u128, times: u64, finish: f64) {
         let (source, destination) = (ends.0 as usize, ends.1 as usize);
         self.sent[source] += bytes * u128::from(times);
@@ -300,7 +303,7 @@ impl FlowLedger {
         self.finish[destination] = self.finish[destination].max(finish);
     }
 
-    /// Writes the flows of a step that was replayed, where flows are recorded.
+    /// Records the flows of a step that was replayed, if flows are recorded.
     pub(super) fn replay_flows(&mut self, replayed: StepReplay<'_>) -> Result<(), FluidError> {
         for (flow, end) in (replayed.first..).zip(replayed.ends) {
             self.note_last(flow, replayed.begin + end);
@@ -311,8 +314,8 @@ impl FlowLedger {
         }
     }
 
-    /// The outcome, with links still in use counted up to the end; what is written down of each flow comes beside
-    /// it, and its columns are empty. `counts`: flows, and steps that were replayed.
+    /// Returns the outcome without flow columns, and the log of the flows. Links that are still in
+    /// use count up to the end. `counts` are the numbers of flows and of replayed steps.
     pub(super) fn close(
         mut self,
         network: &dyn Network,
@@ -373,7 +376,7 @@ impl FlowLedger {
     }
 }
 
-/// Bytes that were added up with more than 64 bits, in 64.
+/// Converts a sum of bytes to 64 bits, or returns an error.
 fn counted(bytes: u128, what: &str) -> Result<u64, FluidError> {
     u64::try_from(bytes).map_err(|_| {
         FluidError::Unit(UnitError::Overflow {

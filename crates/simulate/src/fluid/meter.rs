@@ -1,35 +1,38 @@
-//! The use of each link over time, where it is asked for.
+//! Use of each link over time, if it was requested.
 //!
-//! Rates are constant between instants, so what a link carries in a bin is a sum of rate times time
-//! over the stretches in it. A link is looked at only when its rate changes.
+//! Rates are constant between instants, so the bytes of a link in a bin are the sum of rate times
+//! time over the stretches of constant rate in the bin. A link is updated only when its rate
+//! changes.
 
 use super::FluidError;
-use super::instant::to_time;
+use super::conversion::to_time;
 use crate::outcome::LinkUse;
 use opticoll_base::units::Time;
 
-/// Bins of all links together, at most: 128 MiB.
-const MOST_BINS: usize = 1 << 24;
+/// Maximum number of bins of all links (128 MiB).
+const MAX_BINS: usize = 1 << 24;
 
-/// Bins per link, at most, where they are fitted to the time: enough for a figure.
-const FITTED_BINS: usize = 400;
+/// Maximum number of bins per link if their length is fitted to the time of the run; enough for a
+/// figure.
+const MAX_FITTED_BINS: usize = 400;
 
-/// How long the bins of time are in which the use of each link is kept.
+/// Length of the time bins in which the use of each link is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkBin {
-    /// As long as this, or a power of two times that where they would take more than 128 MiB.
+    /// This length, or a power of two times this length if the bins would take more than 128 MiB.
     Length(Time),
-    /// A power of two of picoseconds, so that there are 200 to 400 bins: known when all has ended.
+    /// The power of two in picoseconds that gives 200 to 400 bins. It is known at the end of the
+    /// run.
     Fitted,
 }
 
 #[derive(Clone, Default)]
 struct Metered {
-    /// Bytes per ps, now.
+    /// Present rate in bytes per ps.
     rate: f64,
-    /// Up to where `bytes` has been filled (ps).
+    /// Instant up to which `bytes` is filled (ps).
     since: f64,
-    /// Per bin.
+    /// Bytes per bin.
     bytes: Vec<f64>,
 }
 
@@ -37,42 +40,44 @@ struct Metered {
 pub(super) struct LinkMeter {
     links: Vec<Metered>,
     bin_ps: f64,
-    /// Bins per link, at most. Beyond it two neighbours become one.
-    most: usize,
+    /// Maximum number of bins per link; beyond it, pairs of bins are merged.
+    max_bins: usize,
 }
 
 impl LinkMeter {
+    /// Creates a meter without bytes.
+    ///
     /// # Errors
     /// A bin without length.
     pub(super) fn new(links: usize, bin: LinkBin) -> Result<LinkMeter, FluidError> {
-        let most = (MOST_BINS / links.max(1)).max(2);
-        let (bin_ps, most) = match bin {
+        let max_bins = (MAX_BINS / links.max(1)).max(2);
+        let (bin_ps, max_bins) = match bin {
             LinkBin::Length(Time::ZERO) => return Err(FluidError::Bin),
-            LinkBin::Length(bin) => (bin.ps() as f64, most),
-            LinkBin::Fitted => (1.0, most.min(FITTED_BINS)),
+            LinkBin::Length(bin) => (bin.ps() as f64, max_bins),
+            LinkBin::Fitted => (1.0, max_bins.min(MAX_FITTED_BINS)),
         };
         Ok(LinkMeter {
             links: vec![Metered::default(); links],
             bin_ps,
-            most,
+            max_bins,
         })
     }
 
-    /// So much more of a link's rate (bytes per ps) is used from now on.
+    /// Adds `change` to the rate at which a link is used (bytes per ps).
     pub(super) fn change(&mut self, link: u32, change: f64, now: f64) {
         self.fill(link as usize, now);
         self.links[link as usize].rate += change;
     }
 
-    /// Nothing flows over a link from now on, whatever rounding has left of its rate.
+    /// Sets the rate of a link to zero, which removes rounding errors.
     pub(super) fn clear(&mut self, link: u32, now: f64) {
         self.fill(link as usize, now);
         self.links[link as usize].rate = 0.0;
     }
 
     fn fill(&mut self, link: usize, now: f64) {
-        while now > self.bin_ps * self.most as f64 {
-            self.halve();
+        while now > self.bin_ps * self.max_bins as f64 {
+            self.double_bins();
         }
         let link = &mut self.links[link];
         let from = std::mem::replace(&mut link.since, now);
@@ -91,15 +96,15 @@ impl LinkMeter {
         }
     }
 
-    /// Bins twice as long.
-    fn halve(&mut self) {
+    /// Doubles the length of the bins.
+    fn double_bins(&mut self) {
         self.bin_ps *= 2.0;
         for link in &mut self.links {
             link.bytes = link.bytes.chunks(2).map(|pair| pair.iter().sum()).collect();
         }
     }
 
-    /// The columns of a run that ended at `end`.
+    /// Returns the use of all links in a run that ended at `end`.
     pub(super) fn close(mut self, end: f64) -> Result<LinkUse, FluidError> {
         for link in 0..self.links.len() {
             self.fill(link, end);

@@ -1,4 +1,4 @@
-//! A plan on an electrical fabric: how long it takes, step by step, and what bounds it.
+//! Simulation of a plan on an electrical fabric, step by step.
 
 use super::flow_log::FlowLog;
 use super::{FlowOptions, StartRule, log_plan};
@@ -10,13 +10,15 @@ use opticoll_base::memory;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_plan::plan::{Plan, StepMessages};
 
-/// The most transfers of a plan whose flows are recorded: some 500 MB.
-const MOST_RECORDED: usize = 1 << 24;
+/// Maximum number of transfers of a plan whose flows are recorded, which takes about 500 MB.
+const MAX_RECORDED_TRANSFERS: usize = 1 << 24;
 
-/// Runs a plan as flows. Of more than 2^24 transfers no flows are recorded, hence no critical path.
+/// Simulates a plan as flows. A plan of more than 2^24 transfers gets no flow columns and no
+/// critical path.
 ///
 /// # Errors
-/// A fabric of light, transfers that leave the fabric, or a time beyond 64 bits.
+/// A fabric with circuits instead of links, transfers that leave the fabric, or a time that exceeds
+/// 64 bits.
 pub fn simulate_plan(
     plan: &Plan,
     size: Bytes,
@@ -26,29 +28,32 @@ pub fn simulate_plan(
     let network = needed_network(&plan.fabric, "fluid")?;
     admit_routes(plan, network)?;
     let schedule = &plan.schedule;
-    let most = (0..schedule.steps())
+    let max_transfers = (0..schedule.steps())
         .map(|step| schedule.step(step).len())
         .max();
-    let bytes = most.unwrap_or(0) as u64 * BYTES_PER_FLOW;
+    let bytes = max_transfers.unwrap_or(0) as u64 * BYTES_PER_FLOW;
     memory::take("simulating the flows of a step of this plan", bytes);
     let options = FlowOptions {
-        record_flows: options.record_flows && plan.len() <= MOST_RECORDED,
+        record_flows: options.record_flows && plan.len() <= MAX_RECORDED_TRANSFERS,
         ..options.clone()
     };
     let (fluid, flows) = log_plan(network, schedule, &plan.routes, size, rule, &options)?;
     let path = &fluid.critical_path;
-    let wanted: Vec<usize> = path.iter().map(|one| one.transfer).collect();
+    let wanted: Vec<usize> = path.iter().map(|critical| critical.transfer).collect();
     let path_bottlenecks: Vec<Option<u32>> = wanted
         .iter()
         .filter_map(|&flow| flows.flow(flow as u32))
         .map(|logged| Some(logged.bottleneck).filter(|&link| link != NONE))
         .collect();
-    let (slots, transfers) = by_step(plan, &flows, wanted);
+    let (slots, transfers) = step_columns(plan, &flows, wanted);
     let critical_path: Vec<Critical> = fluid
         .critical_path
         .iter()
         .zip(transfers)
-        .map(|(one, transfer)| Critical { transfer, ..*one })
+        .map(|(critical, transfer)| Critical {
+            transfer,
+            ..*critical
+        })
         .collect();
     Ok(Outcome {
         start: Some(fluid.start_rule),
@@ -75,12 +80,12 @@ pub fn simulate_plan(
     })
 }
 
-/// What a flow takes that is under way: its route, its share of each link, and what is written down of it.
+/// Memory of a flow under way: its route, its share of each link, and its record.
 const BYTES_PER_FLOW: u64 = 480;
 
-/// Steps with their first start and last end, if flows were recorded; and the first transfer of each
-/// of the flows asked for.
-fn by_step(plan: &Plan, flows: &FlowLog, wanted: Vec<usize>) -> (SlotColumns, Vec<usize>) {
+/// Returns the first start and last end of each step, if flows were recorded, and the first
+/// transfer of each flow in `wanted`.
+fn step_columns(plan: &Plan, flows: &FlowLog, wanted: Vec<usize>) -> (SlotColumns, Vec<usize>) {
     let schedule = &plan.schedule;
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by_key(|&place| wanted[place]);

@@ -1,26 +1,27 @@
-//! What asks the engine for flows, and what it hears of them.
+//! Interface between the engine and the programs that start flows.
 
 use super::ledger::FlowLedger;
 use super::{FluidError, StartRule};
 use crate::outcome::NONE;
 use opticoll_base::units::UnitError;
 
-/// A flow that may start.
+/// Flow that may start.
 #[derive(Clone, Copy)]
 pub(super) struct FlowStart {
     pub(super) flow: u32,
     pub(super) source: u32,
     pub(super) destination: u32,
-    /// The route that a plan names for it; [`OF_FABRIC`] otherwise.
+    /// Route that a plan names for the flow, or
+    /// [`OF_FABRIC`](opticoll_plan::plan::routes::OF_FABRIC).
     pub(super) route: u32,
     pub(super) bytes: u64,
-    /// Bytes per ps, or infinite.
+    /// Maximum rate in bytes per ps, or infinity.
     pub(super) cap: f64,
-    /// The instant from which it may start (ps).
+    /// Earliest start (ps).
     pub(super) start: f64,
 }
 
-/// An end of a message at its sender, its receiver or both.
+/// End of a message at its sender, its receiver or both.
 #[derive(Clone, Copy)]
 pub(super) struct FlowEnd {
     pub(super) flow: u32,
@@ -28,11 +29,11 @@ pub(super) struct FlowEnd {
     pub(super) received: bool,
 }
 
-/// What decides when messages start.
+/// Program that decides when messages start.
 pub(super) trait FlowProgram {
-    /// Takes the events of an instant and gives the messages that may start now (or later, by
-    /// their `start`). `quiet`: nothing is under way. Returns the instant, which it may move on
-    /// only when all is quiet.
+    /// Handles the events of an instant and appends the messages that may start now (or later, as
+    /// given by their `start`). `quiet` is true if no message is under way. Returns the present
+    /// instant, which the program may advance only if `quiet` is true.
     fn advance(
         &mut self,
         now: f64,
@@ -46,35 +47,35 @@ pub(super) trait FlowProgram {
 /// Bytes from one rank to another in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StepFlow {
-    /// The sending rank.
+    /// Sending rank.
     pub source: u32,
-    /// The receiving rank, another one.
+    /// Receiving rank, which differs from the sending rank.
     pub destination: u32,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// Flows in steps, made step by step, so that they need not be in memory all at once.
+/// Flows in steps, generated step by step so that they need not all be in memory.
 pub trait Steps {
-    /// The number of steps.
+    /// Returns the number of steps.
     fn steps(&self) -> usize;
 
     /// Appends the flows of a step.
     ///
     /// # Errors
-    /// A size beyond 64 bits.
+    /// A size that exceeds 64 bits.
     fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError>;
 
-    /// Whether flows have routes that are not the network's.
+    /// Returns whether some flows have routes of their own.
     fn names_routes(&self) -> bool {
         false
     }
 
-    /// Appends the number of the route of each flow of a step, where any are named.
+    /// Appends the number of the route of each flow of a step, if any routes are named.
     fn routes(&self, _step: usize, _routes: &mut Vec<u32>) {}
 }
 
-/// Whether so many more flows can be numbered after the first ones.
+/// Checks that `more` flows can be numbered after the first `flows` flows.
 pub(super) fn check_count(more: usize, flows: u32) -> Result<(), FluidError> {
     if more >= (NONE - flows) as usize {
         return Err(FluidError::TooMany);
@@ -83,18 +84,20 @@ pub(super) fn check_count(more: usize, flows: u32) -> Result<(), FluidError> {
 }
 
 impl StartRule {
-    /// The flow whose end let one start: of those that ended last at its two ends, with the times,
-    /// and of all. An eager flow does not wait for its receiver.
+    /// Returns the flow whose end allowed another flow to start, or [`NONE`]. The arguments are the
+    /// flows that ended last at its source and its destination, with their ends, whether the flow
+    /// is eager, and the flow that ended last anywhere. An eager flow does not wait for its
+    /// receiver.
     pub(super) fn waited_for(
         self,
         (source, destination): ((u32, f64), (u32, f64)),
         eager: bool,
         latest: u32,
     ) -> u32 {
-        let by_destination = source.0 == NONE || destination.1 > source.1;
+        let destination_is_later = source.0 == NONE || destination.1 > source.1;
         match self {
             StartRule::Step => latest,
-            StartRule::Rendezvous if destination.0 != NONE && !eager && by_destination => {
+            StartRule::Rendezvous if destination.0 != NONE && !eager && destination_is_later => {
                 destination.0
             }
             StartRule::Sender | StartRule::Rendezvous | StartRule::Link => source.0,

@@ -1,14 +1,15 @@
-//! A heap of instants, one per key, whose entries move when their instant changes.
+//! Heap of instants, one per key, that supports changes of an instant.
 
-/// Children of an entry. Four make the heap half as deep as two, and lie on one cache line.
+/// Number of children of an entry. With four, the heap is half as deep as with two, and children
+/// share a cache line.
 const ARITY: usize = 4;
 
 const ABSENT: u32 = u32::MAX;
 
-/// Keys 0, 1, 2, ... with an instant each (ps), the earliest first.
+/// Priority queue of the keys 0, 1, 2, ... by instant (ps), the earliest first.
 ///
-/// An entry's instant is never later than its key's; one that is earlier is put right when it comes
-/// to the front. So an instant that moves back costs nothing until then.
+/// The instant of an entry is never later than that of its key. An entry that is earlier is
+/// corrected when it reaches the front, so that moving an instant back costs nothing until then.
 #[derive(Default)]
 pub(super) struct Queue {
     entries: Vec<(f64, u32)>,
@@ -18,14 +19,14 @@ pub(super) struct Queue {
 #[derive(Clone, Copy)]
 struct QueueKey {
     instant: f64,
-    /// That of its entry.
+    /// Instant of its entry.
     queued: f64,
-    /// Where its entry stands.
+    /// Index of its entry, or [`ABSENT`].
     place: u32,
 }
 
 impl Queue {
-    /// The earliest instant.
+    /// Returns the earliest instant.
     pub(super) fn first(&mut self) -> Option<f64> {
         loop {
             let &(queued, key) = self.entries.first()?;
@@ -33,19 +34,19 @@ impl Queue {
             if instant <= queued {
                 return Some(instant);
             }
-            self.put_right(0);
+            self.correct(0);
         }
     }
 
-    /// Gives the entry at a place its key's instant.
-    fn put_right(&mut self, place: usize) {
+    /// Sets the entry at an index to its key's instant.
+    fn correct(&mut self, place: usize) {
         let key = &mut self.keys[self.entries[place].1 as usize];
         key.queued = key.instant;
         self.entries[place].0 = key.instant;
         self.sink(place);
     }
 
-    /// Sets the instant of a key, whether or not it has one.
+    /// Sets the instant of a key, which may or may not have an instant.
     pub(super) fn set(&mut self, key: u32, instant: f64) {
         if key as usize >= self.keys.len() {
             let none = QueueKey {
@@ -69,7 +70,7 @@ impl Queue {
         }
     }
 
-    /// Takes a key's instant away, if it has one.
+    /// Removes a key's instant, if it has one.
     pub(super) fn remove(&mut self, key: u32) {
         let Some(state) = self.keys.get_mut(key as usize) else {
             return;
@@ -91,7 +92,7 @@ impl Queue {
     /// Moves all keys whose instant is not after `limit` to `keys`, in no particular order.
     pub(super) fn take_until(&mut self, limit: f64, keys: &mut Vec<u32>) {
         let before = keys.len();
-        // Entries until `limit` are a tree of their own at the top of the heap.
+        // Entries up to `limit` form a tree at the top of the heap.
         let mut open: Vec<u32> = Vec::new();
         if self.first().is_some_and(|instant| instant <= limit) {
             open.push(0);

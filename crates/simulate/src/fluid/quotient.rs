@@ -1,46 +1,52 @@
-//! Flows that are alike are simulated once: one flow for each colour of an equitable partition.
+//! Simulation of one flow for each colour of an equitable partition of the flows.
 //!
 //! # The partition
 //!
 //! Links, ranks and flows have colours. The colours are *equitable* if
 //!
 //! 1. links of one colour have the same rate, latency and sharing;
-//! 2. flows of one colour are of one step and have the same bytes; their sources have one colour, their
-//!    destinations have one colour, and the links of their routes have the same colours in order;
+//! 2. flows of one colour belong to one step and have the same bytes; their sources have one
+//!    colour, their destinations have one colour, and the links of their routes have the same
+//!    colours in order;
 //! 3. each link of colour L carries the same number m(c, L) of flows of colour c;
-//! 4. each rank of colour R sends the same number of flows of colour c, and receives the same number.
+//! 4. each rank of colour R sends the same number of flows of colour c, and receives the same
+//!    number.
 //!
-//! [`partition`] finds such colours by refinement: it tells apart what a condition tells apart, until
-//! no condition does. It compares hashes, so at the end all conditions are checked with exact counts.
+//! [`partition`] computes such colours by refinement: it separates what violates a condition until
+//! nothing does. Because it compares hashes, all conditions are checked with exact counts at the
+//! end.
 //!
-//! # Why one flow for each colour is enough
+//! # Proof that one flow for each colour is enough
 //!
-//! **Rates.** Suppose that, of each colour, either all flows are moving or none, with the same weight. Give
-//! each colour of links the level mu_L, and each colour of flows the level x_c = min of mu_L over
-//! the colours of its route, where the mu_L solve
+//! **Rates.** Suppose that for each colour either all flows move or none, with the same weight.
+//! Give each colour L of links the level mu_L, and each colour c of flows the level x_c = min of
+//! mu_L over the colours of its route, where the mu_L solve
 //!
 //! ```text
-//! sum over c on L of m(c, L) w_c min(mu_L, y_cL) = C_L,    y_cL = min of mu_K over the other colours of c
+//! sum over c on L of m(c, L) w_c min(mu_L, y_cL) = C_L
+//! y_cL = min of mu_K over the other colours K of c
 //! ```
 //!
-//! (infinite where the sum never exceeds C_L). By conditions 2 and 3 these are the equations of the single
-//! links ([`super`]): give each link the level of its colour, and every equation holds. Their solution has
-//! unique x_f, so x_f = x_c for each flow f of colour c. The relaxation of [`super::shares`] finds it,
-//! since its proof needs nothing of a class's weight on a link but that it is positive. A link of the
-//! colour that bounds c is full, and no flow on it has a higher level: it is a bottleneck of
-//! each flow of colour c whose route it is on, and each such route has a link of that colour.
+//! (infinite if the sum never exceeds C_L). By conditions 2 and 3 these are the equations of the
+//! single links ([`super`]): if each link has the level of its colour, every equation holds. Their
+//! solution has unique x_f, so x_f = x_c for each flow f of colour c. The relaxation of
+//! [`super::shares`] finds the solution, because its proof requires only that the weight of a class
+//! on a link is positive. A link of the colour that limits c is full, and no flow on it has a
+//! higher level. The link is therefore a bottleneck of each flow of colour c whose route contains
+//! it, and each such route contains a link of that colour.
 //!
-//! **Times.** The flows of a colour start, begin to move and end at the same instants, by induction over
-//! instants: a rank may go on when the flows that it sends and receives in earlier steps have ended. By
-//! condition 4 those are of the same colours for all ranks of a colour, and these have ended for all or
-//! for none. So the flows of a colour may start at one instant, under each start rule. They begin to
-//! move after the same latency, and weigh the same, by condition 2. They have the same rate at all times,
-//! as shown, and so they end at one instant.
+//! **Times.** The flows of a colour start, begin to move and end at the same instants. The proof is
+//! by induction over instants. A rank may continue when the flows that it sends and receives in
+//! earlier steps have ended. By condition 4 these flows have the same colours for all ranks of a
+//! colour, so they have ended for all of these ranks or for none. The flows of a colour may
+//! therefore start at the same instant, under each start rule. By condition 2 they begin to move
+//! after the same latency and have the same weight. They have the same rate at all times, as shown
+//! above, and therefore end at the same instant.
 //!
-//! So the engine runs on the *quotient*: a flow for each colour of flows, a link for each colour of links,
-//! a rank for each colour of ranks. Afterwards each flow, link and rank is told what its colour did. The
-//! results are those of the plain engine but for rounding, since sums are added in another order, and but
-//! for the choice of a flow's bottleneck among several.
+//! The engine thus runs on the *quotient*: one flow for each colour of flows, one link for each
+//! colour of links, one rank for each colour of ranks. Afterwards each flow, link and rank gets the
+//! results of its colour. These results equal those of the plain engine up to rounding, because
+//! sums are added in another order, and up to the choice of a flow's bottleneck among several.
 
 mod partition;
 #[cfg(test)]
@@ -48,64 +54,65 @@ mod tests;
 
 use partition::Partition;
 
-use super::disjoint::note_last;
 use super::engine::FluidEngine;
 use super::flow_log::FlowLog;
 use super::ledger::FlowLedger;
+use super::non_interfering::note_last;
 use super::program::{StepFlow, Steps, check_count};
 use super::steps::Stepped;
 use super::{FlowOptions, FluidError, StartRule};
 use crate::outcome::NONE;
 use opticoll_fabric::network::Network;
 
-/// When a partition is looked for, and which one is worth it.
-pub(super) struct Worth {
-    /// Flows, at least.
-    pub(super) flows: usize,
-    /// Flows of a step on average, at least, over the steps up to each.
-    pub(super) flows_per_step: usize,
-    /// Flows of a colour on average, at least.
-    pub(super) flows_per_colour: usize,
+/// Sizes from which a partition is computed and used.
+pub(super) struct QuotientLimits {
+    /// Minimum number of flows.
+    pub(super) min_flows: usize,
+    /// Minimum mean number of flows per step, over the steps up to each step.
+    pub(super) min_flows_per_step: usize,
+    /// Minimum mean number of flows per colour.
+    pub(super) min_flows_per_colour: usize,
 }
 
-impl Worth {
-    pub(super) const USUAL: Worth = Worth {
-        flows: 1 << 14,
-        flows_per_step: 1 << 12,
-        flows_per_colour: 16,
+impl QuotientLimits {
+    pub(super) const DEFAULT: QuotientLimits = QuotientLimits {
+        min_flows: 1 << 14,
+        min_flows_per_step: 1 << 12,
+        min_flows_per_colour: 16,
     };
 }
 
-/// Steps, at most: more are left to the plain engine, which has one in memory at a time.
-const MOST_STEPS: usize = 64;
+/// Maximum number of steps. More steps are left to the plain engine, which has one step in memory
+/// at a time.
+const MAX_STEPS: usize = 64;
 
-/// Flows, at most, for the same reason.
-const MOST_FLOWS: usize = 1 << 25;
+/// Maximum number of flows, for the same reason.
+const MAX_FLOWS: usize = 1 << 25;
 
-/// The flows of all steps.
+/// Flows of all steps.
 struct StepFlows {
     flows: Vec<StepFlow>,
-    /// By step: its first flow; and their number.
+    /// First flow of each step, then the number of flows.
     firsts: Vec<usize>,
 }
 
-/// Runs flows in steps by their quotient, to the ledger and the number of flows; none where no
-/// partition is worth it.
+/// Simulates flows in steps by their quotient, and returns the ledger and the number of flows.
+/// Returns `None` if the flows, or the colours of their partition, are outside the limits.
 ///
 /// # Errors
-/// As [`super::simulate_steps`].
+/// The errors of [`super::simulate_steps`].
 pub(super) fn run(
     network: &dyn Network,
     steps: &dyn Steps,
     rule: StartRule,
     options: &FlowOptions,
-    worth: &Worth,
+    limits: &QuotientLimits,
 ) -> Result<Option<(FlowLedger, u64)>, FluidError> {
-    let Some(flows) = StepFlows::collect(steps, worth)? else {
+    let Some(flows) = StepFlows::collect(steps, limits)? else {
         return Ok(None);
     };
-    let most = flows.flows.len() / worth.flows_per_colour;
-    let Some(partition) = Partition::refine(network, &flows, most) else {
+    let max_colours = flows.flows.len() / limits.min_flows_per_colour;
+    let Some(partition) = Partition::refine(network, &flows, max_colours) else {
         return Ok(None);
     };
     let Some(quotient) = partition.quotient(network, &flows) else {
@@ -114,41 +121,46 @@ pub(super) fn run(
     let Some(bytes) = quotient.link_bytes() else {
         return Ok(None);
     };
-    let of_colours = FlowOptions {
+    let quotient_options = FlowOptions {
         record_flows: true,
         ..options.clone()
     };
-    let mut engine = FluidEngine::of_quotient(&quotient, &of_colours)?;
-    engine.run(&mut Stepped::of_quotient(&quotient, rule))?;
+    let mut engine = FluidEngine::for_quotient(&quotient, &quotient_options)?;
+    engine.run(&mut Stepped::for_quotient(&quotient, rule))?;
     let (links, ranks) = (&partition.links, &partition.ranks);
     let (mut ledger, log) = engine
         .ledger
         .unfold(links, &bytes, ranks, options.record_flows);
-    flows.tell(&partition, &log, rule, network, &mut ledger)?;
+    flows.write_results(&partition, &log, rule, network, &mut ledger)?;
     Ok(Some((ledger, flows.flows.len() as u64)))
 }
 
 impl StepFlows {
-    /// The flows of all steps, if they are many and the steps are few.
-    fn collect(steps: &dyn Steps, worth: &Worth) -> Result<Option<StepFlows>, FluidError> {
-        if steps.steps() > MOST_STEPS {
+    /// Collects the flows of all steps, or returns `None` if there are too few flows or too many
+    /// steps.
+    fn collect(
+        steps: &dyn Steps,
+        limits: &QuotientLimits,
+    ) -> Result<Option<StepFlows>, FluidError> {
+        if steps.steps() > MAX_STEPS {
             return Ok(None);
         }
         let (mut flows, mut firsts) = (Vec::new(), vec![0]);
         for step in 0..steps.steps() {
             steps.step(step, &mut flows)?;
             check_count(flows.len(), 0)?;
-            if flows.len() < worth.flows_per_step * (step + 1) || flows.len() > MOST_FLOWS {
+            let min_flows = limits.min_flows_per_step * (step + 1);
+            if flows.len() < min_flows || flows.len() > MAX_FLOWS {
                 return Ok(None);
             }
             firsts.push(flows.len());
         }
-        let enough = flows.len() >= worth.flows;
+        let enough = flows.len() >= limits.min_flows;
         Ok(enough.then_some(StepFlows { flows, firsts }))
     }
 
-    /// Tells each flow what its colour did, and its ranks what it carried.
-    fn tell(
+    /// Writes the results of each flow's colour for the flow, and the flow's bytes for its ranks.
+    fn write_results(
         &self,
         partition: &Partition,
         log: &FlowLog,
@@ -163,7 +175,8 @@ impl StepFlows {
         if !ledger.records_flows() {
             return Ok(());
         }
-        // The latest end is known to a fraction of a picosecond; those of single flows are rounded.
+        // `last_end` is known to a fraction of a picosecond, but the ends of single flows are
+        // rounded.
         let last_end = std::mem::take(&mut ledger.last_end);
         let logged = |flow: usize| log.flow(partition.flows[flow]).unwrap_or_default();
         let mut last = vec![(NONE, 0.0); partition.ranks.len()];
@@ -171,16 +184,16 @@ impl StepFlows {
         for step in self.firsts.windows(2) {
             let latest = ledger.last_flow;
             for index in step[0]..step[1] {
-                let (flow, of_colour) = (&self.flows[index], logged(index));
+                let (flow, colour) = (&self.flows[index], logged(index));
                 let [source, destination] =
                     [flow.source, flow.destination].map(|rank| last[rank as usize]);
                 let waited_for = rule.waited_for((source, destination), false, latest);
-                ledger.start(index as u32, of_colour.start.ps() as f64, waited_for)?;
-                if of_colour.bottleneck != NONE {
+                ledger.start(index as u32, colour.start.ps() as f64, waited_for)?;
+                if colour.bottleneck != NONE {
                     route.clear();
                     network.route(flow.source, flow.destination, &mut route);
                     let links = &partition.links;
-                    let is_full = |&&link: &&u32| links[link as usize] == of_colour.bottleneck;
+                    let is_full = |&&link: &&u32| links[link as usize] == colour.bottleneck;
                     let bottleneck = route.iter().find(is_full).copied();
                     ledger.rate(index as u32, 0.0, bottleneck);
                 }

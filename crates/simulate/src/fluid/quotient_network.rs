@@ -1,41 +1,41 @@
-//! The quotient: colours of flows as flows, of links as links, of ranks as ranks.
+//! Quotient network, whose flows, links and ranks are colours of flows, links and ranks.
 
 use super::program::{StepFlow, Steps};
 use opticoll_base::units::UnitError;
 use opticoll_fabric::network::{Network, Wiring};
 
-/// Colours of flows, links and ranks as flows, links and ranks.
+/// Steps and network of the colours of flows, links and ranks.
 pub(super) struct Quotient {
     pub(super) ranks: u32,
     pub(super) wiring: Wiring,
-    /// By step: its first colour of flows; and their number.
+    /// First colour of flows of each step, then their number.
     pub(super) firsts: Vec<usize>,
     pub(super) colours: Vec<Colour>,
-    /// The routes of all colours.
+    /// Colours of links on the routes of all colours.
     pub(super) hops: Vec<u32>,
-    /// By colour: the colours of links on its route, each once, with the flows of the colour on each
-    /// such link.
+    /// Colours of links on the route of each colour, each once, with the number of flows of the
+    /// colour on each such link.
     pub(super) loads: Vec<(u32, u32)>,
 }
 
-/// A colour of flows.
+/// Colour of flows.
 pub(super) struct Colour {
-    /// With colours of ranks as its ends.
+    /// Flow between colours of ranks.
     pub(super) flow: StepFlow,
-    /// Flows that have it.
+    /// Number of flows of this colour.
     pub(super) flows: u32,
     pub(super) first_hop: usize,
     pub(super) first_load: usize,
 }
 
 impl Quotient {
-    /// How many flows have a colour.
-    pub(super) fn flows_alike(&self, colour: u32) -> u32 {
+    /// Returns the number of flows of a colour.
+    pub(super) fn flow_count(&self, colour: u32) -> u32 {
         self.colours[colour as usize].flows
     }
 
-    /// Leaves each of the links once in the route of a colour of flows, and finds how many flows of the
-    /// colour each such link carries.
+    /// Removes repeated links from the route of a colour of flows, and returns in `times` the
+    /// number of flows of the colour on each link.
     pub(super) fn find_times(&self, colour: u32, route: &mut Vec<u32>, times: &mut Vec<f64>) {
         let on = std::mem::take(route);
         times.clear();
@@ -59,7 +59,7 @@ impl Quotient {
         &self.hops[self.colours[colour].first_hop..end]
     }
 
-    /// By colour of links: the bytes on each such link. None beyond 64 bits.
+    /// Returns the bytes on each link of each colour of links, or `None` if they exceed 64 bits.
     pub(super) fn link_bytes(&self) -> Option<Vec<u64>> {
         let mut bytes = vec![0u64; self.links().len()];
         for (index, colour) in self.colours.iter().enumerate() {
@@ -85,7 +85,7 @@ impl Steps for Quotient {
     }
 }
 
-/// Routes are those of colours of flows: both ends are to be the colour.
+/// Routes are those of colours of flows: both arguments of [`Network::route`] are the colour.
 impl Network for Quotient {
     fn ranks(&self) -> u32 {
         self.ranks

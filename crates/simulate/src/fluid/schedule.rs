@@ -1,4 +1,4 @@
-//! The steps and messages of a schedule.
+//! Steps and messages of a schedule.
 
 use super::program::{StepFlow, Steps};
 use opticoll_base::interrupt;
@@ -6,23 +6,26 @@ use opticoll_base::units::{Bytes, UnitError};
 use opticoll_plan::plan::{NamedRoutes, StepMessages};
 use opticoll_plan::schedule::Schedule;
 
-/// Chunks of unequal sizes whose cuts are kept in a table, at most: 8 MB.
-const MOST_CUTS: usize = 1 << 20;
+/// Maximum number of chunks of unequal sizes whose offsets are stored in a table (8 MB).
+const MAX_OFFSETS: usize = 1 << 20;
 
-/// The transfers of a schedule, for a collective of some size.
+/// Transfers of a schedule, for a collective of some size, as steps of flows.
 pub(super) struct ScheduledSteps<'a> {
     schedule: &'a Schedule,
     routes: &'a NamedRoutes,
     size: Bytes,
-    /// The bytes of every chunk, if they are all of one size.
+    /// Bytes of each chunk if all chunks have the same size.
     uniform: Option<u64>,
-    /// The bytes before each chunk, and before the end. Empty where chunks are many, or all equal.
-    cuts: Vec<u64>,
+    /// Bytes before each chunk, and before the end. Empty if there are many chunks or if all have
+    /// the same size.
+    offsets: Vec<u64>,
 }
 
 impl<'a> ScheduledSteps<'a> {
+    /// Creates the steps.
+    ///
     /// # Errors
-    /// A size beyond 64 bits.
+    /// A size that exceeds 64 bits.
     pub(super) fn new(
         schedule: &'a Schedule,
         routes: &'a NamedRoutes,
@@ -31,11 +34,11 @@ impl<'a> ScheduledSteps<'a> {
         let collective = &schedule.collective;
         let uniform = collective.uniform_chunk_bytes(size).map(Bytes::get);
         let chunks = collective.chunks();
-        let mut cuts = Vec::new();
-        // A table is worth it where most of it is looked up.
-        if uniform.is_none() && (chunks as usize) < MOST_CUTS.min(schedule.len()) {
+        let mut offsets = Vec::new();
+        // A table pays if most of its entries are looked up.
+        if uniform.is_none() && (chunks as usize) < MAX_OFFSETS.min(schedule.len()) {
             for chunk in 0..=chunks {
-                cuts.push(collective.range_bytes(size, 0, chunk)?.get());
+                offsets.push(collective.range_bytes(size, 0, chunk)?.get());
             }
         }
         Ok(ScheduledSteps {
@@ -43,7 +46,7 @@ impl<'a> ScheduledSteps<'a> {
             routes,
             size,
             uniform,
-            cuts,
+            offsets,
         })
     }
 
@@ -54,8 +57,8 @@ impl<'a> ScheduledSteps<'a> {
             return Ok(bytes);
         }
         let end = chunk as usize + count as usize;
-        if let Some(end) = self.cuts.get(end) {
-            return Ok(end - self.cuts[chunk as usize]);
+        if let Some(end) = self.offsets.get(end) {
+            return Ok(end - self.offsets[chunk as usize]);
         }
         let collective = &self.schedule.collective;
         Ok(collective.range_bytes(self.size, chunk, count)?.get())
@@ -74,13 +77,14 @@ impl Steps for ScheduledSteps<'_> {
             interrupt::check();
             let bytes = self.range_bytes(transfer.chunk, transfer.count)?;
             if let Some(message) = messages.earlier(place) {
-                let whole: &mut u64 = &mut flows[before + message].bytes;
-                *whole = whole
-                    .checked_add(bytes)
-                    .ok_or_else(|| UnitError::Overflow {
-                        what: format!("a message of {whole} and {bytes} bytes"),
-                        smallest: "bytes",
-                    })?;
+                let message_bytes: &mut u64 = &mut flows[before + message].bytes;
+                *message_bytes =
+                    message_bytes
+                        .checked_add(bytes)
+                        .ok_or_else(|| UnitError::Overflow {
+                            what: format!("a message of {message_bytes} and {bytes} bytes"),
+                            smallest: "bytes",
+                        })?;
                 continue;
             }
             flows.push(StepFlow {

@@ -1,16 +1,17 @@
-//! The max-min fair rates of classes of flows, kept up to date through starts and ends.
+//! Max-min fair rates of classes of flows, updated when flows start and end.
 //!
-//! The mathematics stands in [`super`]. Here: a link's *level* mu and a class's *level* x, that of a
-//! flow of weight 1. At all times a class has the level of its bottleneck, the lowest of its route
-//! but for rounding; [`relaxing`] finds the levels that solve the links' equations.
+//! [`super`] contains the theory. This module stores a *level* mu for each link and a *level* x for
+//! each class, which is the rate of a flow of weight 1. At all times a class has the level of its
+//! bottleneck, the lowest level on its route up to rounding; [`relaxation`] finds the levels that
+//! solve the links' equations.
 
-mod relaxing;
+mod relaxation;
 
-use relaxing::Unsettled;
+use relaxation::Unsettled;
 
 const NONE: u32 = u32::MAX;
 
-/// A class on a link, and the hop of the class that this is.
+/// Class on a link, and the hop of the class that uses the link.
 #[derive(Clone, Copy)]
 struct Presence {
     class: u32,
@@ -19,68 +20,69 @@ struct Presence {
 
 struct ShareClass {
     level: f64,
-    /// Of all its flows together.
+    /// Sum of the weights of its flows.
     weight: f64,
-    /// The link of whose level it is.
+    /// Link whose level the class has.
     bottleneck: u32,
     first_hop: u32,
     hops: u32,
-    /// Whether it has been told that its level moved.
-    told: bool,
+    /// True if the class is in the list of changed classes.
+    is_listed: bool,
 }
 
-/// What is seldom asked of a class.
+/// Properties of a class that are rarely needed.
 struct Origin {
     private_link: u32,
-    /// The first of its links with the least capacity.
+    /// First of its links with the least capacity.
     slowest: u32,
 }
 
 #[repr(align(32))]
 struct LoadedLink {
     capacity: f64,
-    /// The capacity, but for rounding.
+    /// Capacity plus the tolerance for rounding errors.
     limit: f64,
-    /// What its classes take. Kept only where the link is not full.
+    /// Sum of the rates of its classes. Valid only if the link is not full.
     load: f64,
-    /// Changes of the load since it was last summed.
+    /// Number of changes of the load since it was last summed.
     changes: u16,
-    /// How often it has been relaxed in this round.
+    /// Number of times that the link has been relaxed in this round.
     times: u8,
-    /// Whether its equation may not hold.
+    /// True if the link is queued because its equation may not hold.
     queued: bool,
 }
 
-/// Links, classes and their rates.
+/// Links and classes with their rates.
 pub(super) struct Shares {
     links: Vec<LoadedLink>,
-    /// By link; infinite where it is not full.
+    /// Level of each link; infinite if the link is not full.
     levels: Vec<f64>,
-    /// By link.
-    on: Vec<Vec<Presence>>,
+    /// Classes on each link.
+    presences: Vec<Vec<Presence>>,
     classes: Vec<ShareClass>,
-    /// By class.
+    /// Rarely needed properties of each class.
     origins: Vec<Origin>,
-    /// By hop of a class: the link, and the place of the class among those on the link.
+    /// Link of each hop of a class; next, the index of the class among those on the link.
     hop_links: Vec<u32>,
     hop_places: Vec<u32>,
-    /// By hop of a class: how often its weight counts on the link. Empty where that is once everywhere.
+    /// Number of times that the weight of each hop's class counts on the link. Empty if all numbers
+    /// are one.
     hop_times: Vec<f64>,
     free_classes: Vec<u32>,
     free_private_links: Vec<u32>,
-    /// Freed stretches of hops, by their length: routes have few lengths.
+    /// Free ranges of hops, by length.
     free_hops: Vec<Vec<u32>>,
     unsettled: Unsettled,
-    /// Of the link that is being relaxed, by class: what its other links let it have, and its weight.
+    /// Limit by other links and weight of each class on the link that is being relaxed.
     bounds: Vec<(f64, f64)>,
 }
 
 impl Shares {
-    /// Links by their capacities (bytes per ps, finite), without classes.
+    /// Creates links with the given finite capacities (bytes per ps), without classes.
     pub(super) fn new(capacities: impl Iterator<Item = f64>) -> Shares {
         let links: Vec<LoadedLink> = capacities.map(LoadedLink::new).collect();
         Shares {
-            on: links.iter().map(|_| Vec::new()).collect(),
+            presences: links.iter().map(|_| Vec::new()).collect(),
             levels: vec![f64::INFINITY; links.len()],
             links,
             classes: Vec::new(),
@@ -96,9 +98,10 @@ impl Shares {
         }
     }
 
-    /// A class of flows over a route, without flows so far. A finite `cap` (bytes per ps) is a
-    /// private link that all its flows share. On each link of the route the class's weight counts so many
-    /// times, as that of a colour of flows does in a quotient; without times, once.
+    /// Adds a class of flows over a route, without flows. A finite `cap` (bytes per ps) becomes a
+    /// private link that all flows of the class share. `times` are the numbers of times that the
+    /// class's weight counts on each link of the route, as for a colour of flows in a quotient; if
+    /// empty, all numbers are one.
     pub(super) fn add_class(&mut self, route: &[u32], times: &[f64], cap: f64) -> u32 {
         let private_link = if cap.is_finite() {
             self.add_private_link(cap)
@@ -107,7 +110,7 @@ impl Shares {
         };
         let hops = route.len() + usize::from(private_link != NONE);
         let first_hop = self.take_hops(hops);
-        let all = route
+        let links = route
             .iter()
             .copied()
             .chain((private_link != NONE).then_some(private_link));
@@ -115,11 +118,11 @@ impl Shares {
             self.hop_times.resize(self.hop_links.len(), 1.0);
         }
         let mut slowest = (f64::INFINITY, NONE);
-        for (at, link) in all.enumerate() {
+        for (at, link) in links.enumerate() {
             let hop = first_hop as usize + at;
             self.hop_links[hop] = link;
-            if let Some(own) = self.hop_times.get_mut(hop) {
-                *own = times.get(at).copied().unwrap_or(1.0);
+            if let Some(hop_times) = self.hop_times.get_mut(hop) {
+                *hop_times = times.get(at).copied().unwrap_or(1.0);
             }
             let capacity = self.links[link as usize].capacity / self.times(hop);
             if capacity < slowest.0 {
@@ -132,7 +135,7 @@ impl Shares {
             bottleneck: NONE,
             first_hop,
             hops: hops as u32,
-            told: false,
+            is_listed: false,
         };
         let origin = Origin {
             private_link,
@@ -152,30 +155,30 @@ impl Shares {
         let link = self.free_private_links.pop().unwrap_or_else(|| {
             self.links.push(LoadedLink::new(capacity));
             self.levels.push(f64::INFINITY);
-            self.on.push(Vec::new());
+            self.presences.push(Vec::new());
             self.links.len() as u32 - 1
         });
         self.links[link as usize] = LoadedLink::new(capacity);
         link
     }
 
-    /// Forgets a class without flows.
+    /// Removes a class, which must not have flows.
     pub(super) fn remove_class(&mut self, class: u32) {
-        let gone = &self.classes[class as usize];
-        debug_assert!(gone.weight == 0.0);
+        let removed = &self.classes[class as usize];
+        debug_assert!(removed.weight == 0.0);
         let private_link = self.origins[class as usize].private_link;
         if private_link != NONE {
             self.free_private_links.push(private_link);
         }
-        let hops = gone.hops as usize;
+        let hops = removed.hops as usize;
         if self.free_hops.len() <= hops {
             self.free_hops.resize(hops + 1, Vec::new());
         }
-        self.free_hops[hops].push(gone.first_hop);
+        self.free_hops[hops].push(removed.first_hop);
         self.free_classes.push(class);
     }
 
-    /// The links of a class, its private one left out.
+    /// Returns the links of a class, without its private link.
     pub(super) fn route(&self, class: u32) -> impl Iterator<Item = u32> + '_ {
         let private = usize::from(self.origins[class as usize].private_link != NONE);
         let range = self.classes[class as usize].range();
@@ -184,19 +187,19 @@ impl Shares {
             .copied()
     }
 
-    /// The level of a class.
+    /// Returns the level of a class.
     pub(super) fn level(&self, class: u32) -> f64 {
         self.classes[class as usize].level
     }
 
-    /// The link that bounds a class. None when it is the class's own cap.
+    /// Returns the link that limits a class, or `None` if the class's own cap does.
     pub(super) fn bottleneck(&self, class: u32) -> Option<u32> {
         let bottleneck = self.classes[class as usize].bottleneck;
         let private_link = self.origins[class as usize].private_link;
         (bottleneck != NONE && bottleneck != private_link).then_some(bottleneck)
     }
 
-    /// Gives the flows of a class this weight in all. The rates are out of date until
+    /// Sets the sum of the weights of a class's flows. Rates are out of date until the next
     /// [`Shares::settle`].
     pub(super) fn set_weight(&mut self, class: u32, weight: f64) {
         let before = self.classes[class as usize].weight;
@@ -214,7 +217,7 @@ impl Shares {
         let class = &self.classes[index as usize];
         let (weight, range) = (class.weight, class.range());
         let route = &self.hop_links[range.clone()];
-        // A first guess: what its links let it have as they are now.
+        // First estimate: the rate that the present state of its links allows.
         let mut first = (f64::INFINITY, NONE);
         for &link in route {
             let level = self.levels[link as usize];
@@ -235,9 +238,9 @@ impl Shares {
         (class.level, class.bottleneck) = first;
         for at in range {
             let link = self.hop_links[at];
-            let on = &mut self.on[link as usize];
-            self.hop_places[at] = on.len() as u32;
-            on.push(Presence {
+            let on_link = &mut self.presences[link as usize];
+            self.hop_places[at] = on_link.len() as u32;
+            on_link.push(Presence {
                 class: index,
                 hop: at as u32,
             });
@@ -254,12 +257,12 @@ impl Shares {
         let (level, range) = (class.level, class.range());
         for at in range {
             let (link, place) = (self.hop_links[at], self.hop_places[at]);
-            let on = &mut self.on[link as usize];
-            on.swap_remove(place as usize);
-            if let Some(moved) = on.get(place as usize) {
+            let on_link = &mut self.presences[link as usize];
+            on_link.swap_remove(place as usize);
+            if let Some(moved) = on_link.get(place as usize) {
                 self.hop_places[moved.hop as usize] = place;
             }
-            if on.is_empty() {
+            if on_link.is_empty() {
                 self.levels[link as usize] = f64::INFINITY;
                 self.links[link as usize].load = 0.0;
             } else {
@@ -277,7 +280,7 @@ impl Shares {
         }
     }
 
-    /// How often the weight of a hop's class counts on its link.
+    /// Returns the number of times that the weight of a hop's class counts on its link.
     #[inline]
     fn times(&self, hop: usize) -> f64 {
         self.hop_times.get(hop).copied().unwrap_or(1.0)
@@ -301,7 +304,7 @@ impl LoadedLink {
     fn new(capacity: f64) -> LoadedLink {
         LoadedLink {
             capacity,
-            limit: relaxing::limit(capacity),
+            limit: relaxation::limit(capacity),
             load: 0.0,
             changes: 0,
             times: 0,

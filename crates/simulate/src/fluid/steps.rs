@@ -1,7 +1,7 @@
-//! Flows in steps, under a start rule; a step that comes again is not simulated again.
+//! Flows in steps, under a start rule. A repeated step is not simulated again.
 //!
-//! Ranks may be in different steps, so only those steps are in memory that some rank is in. A rank's
-//! flows of one step are a *group*; the groups of a rank follow one another.
+//! Ranks may be in different steps, so only the steps that contain some rank are in memory. A
+//! rank's flows of one step form a *group*; the groups of a rank run one after another.
 
 mod replay;
 
@@ -19,58 +19,58 @@ use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
 use opticoll_plan::plan::routes::OF_FABRIC;
 
-/// A flow in memory.
+/// Flow of a step in memory.
 #[derive(Clone, Copy)]
 struct Loaded {
     flow: StepFlow,
-    /// Ranks whose earlier steps it waits for.
+    /// Number of its ranks whose earlier steps it waits for.
     waits: u8,
-    /// Ends that are still to come.
+    /// Number of its two ends, at the sender and at the receiver, that are still to come.
     ends: u8,
     source_group: u32,
     destination_group: u32,
-    /// The route that a plan names for it.
+    /// Route that a plan names for the flow, or [`OF_FABRIC`].
     route: u32,
 }
 
-/// A rank's flows of one step.
+/// Flows of a rank in one step.
 #[derive(Default)]
 struct RankFlows {
     step: usize,
-    /// Ends of its flows at this rank that are still to come.
+    /// Number of flow ends at this rank that are still to come.
     pending: u32,
-    /// The rank's group after this one.
+    /// Next group of the rank.
     next: u32,
-    /// Flows that may start only when this group's turn has come.
+    /// Flows that may start only when this group is the rank's current group.
     waiting: Vec<u32>,
 }
 
-/// Steps under way.
+/// Program of flows in steps.
 pub(super) struct Stepped<'a> {
     steps: &'a dyn Steps,
     ranks: u32,
     rule: StartRule,
-    /// Messages up to this size do not wait for their receiver.
+    /// Maximum size of messages that do not wait for their receiver.
     eager: Option<u64>,
     may_replay: bool,
-    /// Whether a rank stands for many, so that a flow may lead from it to itself.
+    /// True if a rank stands for many ranks, so that a flow may lead from a rank to itself.
     is_quotient: bool,
     next_step: usize,
     next_flow: u32,
     buffer: Vec<StepFlow>,
-    /// The named routes of the buffer's flows; empty where none are named.
+    /// Named routes of the flows in `buffer`; empty if none are named.
     routes: Vec<u32>,
-    /// The flows from `first_loaded` on.
+    /// Flows in memory; the first has the index `first_loaded`.
     loaded: VecDeque<Loaded>,
     first_loaded: u32,
     groups: Vec<RankFlows>,
     free_groups: Vec<u32>,
-    /// By rank: the group whose turn it is, and its last one in memory.
+    /// Current group of each rank; next, the last group of each rank in memory.
     current: Vec<u32>,
     newest: Vec<u32>,
-    /// Ranks that may have run out of groups.
+    /// Ranks that may have no group left.
     idle: Vec<u32>,
-    /// By rank: the last flow that ended there, and when. Only where flows are recorded.
+    /// Last flow that ended at each rank, and its end (ps). Only if flows are recorded.
     last: Vec<(u32, f64)>,
     seen: FxHashSet<u64>,
     replays: Vec<RecordedStep>,
@@ -118,15 +118,15 @@ impl<'a> Stepped<'a> {
         }
     }
 
-    /// The steps of a quotient: ranks and flows are colours of them.
-    pub(super) fn of_quotient(quotient: &'a Quotient, rule: StartRule) -> Stepped<'a> {
+    /// Creates the steps of a quotient, whose ranks and flows are colours.
+    pub(super) fn for_quotient(quotient: &'a Quotient, rule: StartRule) -> Stepped<'a> {
         Stepped {
             is_quotient: true,
             ..Stepped::new(quotient, quotient.ranks(), rule, None, false)
         }
     }
 
-    /// Writes down what was replayed; the number of flows and of replayed steps.
+    /// Writes the replayed steps to the ledger. Returns the numbers of flows and of replayed steps.
     pub(super) fn close(self, ledger: &mut FlowLedger) -> (u64, u64) {
         for replay in self.replays.iter().filter(|replay| replay.times > 0) {
             interrupt::check();
@@ -141,14 +141,15 @@ impl<'a> Stepped<'a> {
         (u64::from(self.next_flow), self.replayed)
     }
 
-    /// All flows have ended: replays steps as long as they are known, then loads the next one.
-    fn begin_quietly(
+    /// Replays steps as long as they are known, then loads the next step. All earlier flows must
+    /// have ended.
+    fn begin_when_quiet(
         &mut self,
         mut now: f64,
         ready: &mut Vec<FlowStart>,
         ledger: &mut FlowLedger,
     ) -> Result<f64, FluidError> {
-        self.write_down(now, ledger);
+        self.keep_watched(now, ledger);
         while self.next_step < self.steps.steps() {
             interrupt::check();
             self.fill_buffer()?;
@@ -160,9 +161,9 @@ impl<'a> Stepped<'a> {
             if self.may_replay && !self.buffer.is_empty() {
                 self.watch(now, ledger);
             }
-            let empty = self.buffer.is_empty();
+            let is_empty = self.buffer.is_empty();
             self.load(now, ready, ledger)?;
-            if !empty {
+            if !is_empty {
                 break;
             }
         }
@@ -177,7 +178,7 @@ impl<'a> Stepped<'a> {
         check_count(self.buffer.len(), self.next_flow)
     }
 
-    /// Puts the buffer's flows, the next step, into memory.
+    /// Loads the flows of the buffer, which are those of the next step.
     fn load(
         &mut self,
         now: f64,
@@ -204,11 +205,11 @@ impl<'a> Stepped<'a> {
             };
             if self.rule != StartRule::Step {
                 let eager = self.eager.is_some_and(|limit| flow.bytes <= limit);
-                let both = self.rule == StartRule::Rendezvous && !eager;
+                let is_synchronous = self.rule == StartRule::Rendezvous && !eager;
                 loaded.source_group = self.join_group(flow.source, step);
                 loaded.destination_group = self.join_group(flow.destination, step);
                 loaded.waits += u8::from(self.waits(index, flow.source, loaded.source_group));
-                if both {
+                if is_synchronous {
                     let group = loaded.destination_group;
                     loaded.waits += u8::from(self.waits(index, flow.destination, group));
                 }
@@ -222,7 +223,7 @@ impl<'a> Stepped<'a> {
         Ok(())
     }
 
-    /// The group of a rank in the newest step, with one end more to come.
+    /// Returns the group of a rank in the newest step, and adds a flow end to the group.
     fn join_group(&mut self, rank: u32, step: usize) -> u32 {
         let newest = self.newest[rank as usize];
         let known = newest != NONE && self.groups[newest as usize].step == step;
@@ -247,7 +248,8 @@ impl<'a> Stepped<'a> {
         group
     }
 
-    /// Whether a flow must wait for the turn of a rank's group; if so the group knows.
+    /// Returns whether a flow must wait for a rank's group, and adds the flow to the group's
+    /// waiting flows if so.
     fn waits(&mut self, flow: u32, rank: u32, group: u32) -> bool {
         let waits = self.current[rank as usize] != group;
         if waits {
@@ -279,7 +281,7 @@ impl<'a> Stepped<'a> {
         Ok(())
     }
 
-    /// The flow whose end let one start.
+    /// Returns the flow whose end allowed `flow` to start.
     fn waited_for(&self, flow: &StepFlow, ledger: &FlowLedger) -> u32 {
         let last = |rank: u32| self.last[rank as usize];
         let ends = (last(flow.source), last(flow.destination));
@@ -287,7 +289,7 @@ impl<'a> Stepped<'a> {
         self.rule.waited_for(ends, eager, ledger.last_flow)
     }
 
-    /// A flow's end at its sender or its receiver.
+    /// Handles the end of a flow at its sender or at its receiver.
     fn end_at(
         &mut self,
         index: u32,
@@ -310,7 +312,7 @@ impl<'a> Stepped<'a> {
             return Ok(());
         }
         self.groups[group as usize].pending -= 1;
-        // The rank goes on past every group of which all flows have ended.
+        // The rank advances past every group whose flows have all ended.
         loop {
             interrupt::check();
             let current = self.current[rank as usize];
@@ -372,9 +374,9 @@ impl FlowProgram for Stepped<'_> {
             self.first_loaded += 1;
         }
         if quiet && self.loaded.is_empty() {
-            now = self.begin_quietly(now, ready, ledger)?;
+            now = self.begin_when_quiet(now, ready, ledger)?;
         }
-        // A rank without a group may be in a step that is not in memory yet.
+        // The step of a rank without a group may not be in memory yet.
         while self.rule != StartRule::Step
             && self.next_step < self.steps.steps()
             && let Some(&rank) = self.idle.last()

@@ -1,4 +1,4 @@
-//! When each message of a plan flows, for pictures and tables of small plans.
+//! Start and end of each message of a plan, for figures and tables of small plans.
 
 use super::{FlowOptions, StartRule, log_plan};
 use crate::{SimulationError, admit_routes, needed_network};
@@ -6,21 +6,21 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_plan::plan::{Plan, StepMessages};
 
-/// A message: the first of its transfers, when it might start, and when its last byte had arrived.
+/// Start and end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageTime {
-    /// The index of the first of its transfers.
+    /// Index of the first transfer of the message.
     pub transfer: usize,
-    /// When its start rule let it go.
+    /// Time at which its start rule allowed the message to start.
     pub start: Time,
-    /// When its last byte had arrived.
+    /// Time at which its last byte had arrived.
     pub end: Time,
 }
 
-/// Runs a plan as flows and lists its messages, in the order of the schedule.
+/// Simulates a plan as flows and returns its messages, in the order of the schedule.
 ///
 /// # Errors
-/// As [`super::simulate_plan`].
+/// The errors of [`super::simulate_plan`].
 pub fn message_times(
     plan: &Plan,
     size: Bytes,

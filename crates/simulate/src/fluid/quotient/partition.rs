@@ -1,4 +1,4 @@
-//! The coarsest equitable partition of flows, links and ranks, by refinement.
+//! Coarsest equitable partition of flows, links and ranks, computed by refinement.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -10,24 +10,24 @@ use opticoll_base::hash::hash;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
 
-/// Colours, counted from 0 in the order in which they first come.
+/// Colours of flows, links and ranks, numbered from 0 in the order of their first occurrence.
 pub(super) struct Partition {
-    /// By flow of all steps.
+    /// Colour of each flow of all steps.
     pub(super) flows: Vec<u32>,
-    /// By link.
+    /// Colour of each link.
     pub(super) links: Vec<u32>,
-    /// By rank.
+    /// Colour of each rank.
     pub(super) ranks: Vec<u32>,
 }
 
-/// Colours by what tells them apart.
+/// Numbers of colours by signature, a hash of all properties that distinguish colours.
 #[derive(Default)]
 struct Colours {
     by_signature: FxHashMap<u64, u32>,
 }
 
 impl Colours {
-    fn of(&mut self, signature: u64) -> u32 {
+    fn number(&mut self, signature: u64) -> u32 {
         let next = self.by_signature.len() as u32;
         *self.by_signature.entry(hash(signature)).or_insert(next)
     }
@@ -38,25 +38,27 @@ impl Colours {
 }
 
 impl Partition {
-    /// Refines colours until nothing tells two of a colour apart, as far as hashes show. None with more
-    /// than `most` colours of flows, and for ends or routes that the network does not have.
+    /// Refines the colours until no two members of a colour differ, as far as hashes show. Returns
+    /// `None` if there are more than `max_colours` colours of flows, or if the network does not
+    /// have the ranks or links of a flow.
     pub(super) fn refine(
         network: &dyn Network,
         flows: &StepFlows,
-        most: usize,
+        max_colours: usize,
     ) -> Option<Partition> {
         let (link_count, rank_count) = (network.links().len(), network.ranks() as usize);
         let mut colours = Colours::default();
         let signature = |link| FxBuildHasher.hash_one(link);
         let links = network.links().iter();
-        let links: Vec<u32> = links.map(|link| colours.of(signature(link))).collect();
+        let links: Vec<u32> = links.map(|link| colours.number(signature(link))).collect();
         let mut counts = (colours.len(), 1);
         let mut partition = Partition {
             flows: flows.first_colours(),
             links,
             ranks: vec![0; rank_count],
         };
-        // The flows on each link, those that leave each rank and those that enter it.
+        // Sums of marks of the flows on each link, of those that leave each rank and of those that
+        // enter it.
         let mut sums = vec![0u64; link_count + 2 * rank_count];
         let mut route = Vec::new();
         loop {
@@ -74,10 +76,10 @@ impl Partition {
                 let ranks = &partition.ranks;
                 (*colour, ranks[source], ranks[destination]).hash(&mut hasher);
                 for &link in &route {
-                    // Zeros in front would not tell routes of two lengths apart.
+                    // Adding 1 distinguishes routes that differ only by leading zeros.
                     hasher.write_u32(*partition.links.get(link as usize)? + 1);
                 }
-                *colour = colours.of(hasher.finish());
+                *colour = colours.number(hasher.finish());
                 let mark = hash(u64::from(*colour));
                 let ends = [link_count + source, link_count + rank_count + destination];
                 let places = route.iter().map(|&link| link as usize).chain(ends);
@@ -85,18 +87,18 @@ impl Partition {
                     sums[place] = sums[place].wrapping_add(mark);
                 }
             }
-            if colours.len() > most {
+            if colours.len() > max_colours {
                 return None;
             }
             let (on_links, at_ranks) = sums.split_at(link_count);
             let (leaving, entering) = at_ranks.split_at(rank_count);
             let (mut links, mut ranks) = (Colours::default(), Colours::default());
             for (colour, on) in partition.links.iter_mut().zip(on_links) {
-                *colour = links.of(FxBuildHasher.hash_one((*colour, on)));
+                *colour = links.number(FxBuildHasher.hash_one((*colour, on)));
             }
             let ends = leaving.iter().zip(entering);
             for (colour, ends) in partition.ranks.iter_mut().zip(ends) {
-                *colour = ranks.of(FxBuildHasher.hash_one((*colour, ends)));
+                *colour = ranks.number(FxBuildHasher.hash_one((*colour, ends)));
             }
             let before = std::mem::replace(&mut counts, (links.len(), ranks.len()));
             if counts == before {
@@ -105,18 +107,18 @@ impl Partition {
         }
     }
 
-    /// The quotient, if the colours are equitable: this is checked with exact counts.
+    /// Returns the quotient, or `None` if an exact check finds that the colours are not equitable.
     pub(super) fn quotient(&self, network: &dyn Network, flows: &StepFlows) -> Option<Quotient> {
-        let (like_links, like_ranks) = (first_of_each(&self.links), first_of_each(&self.ranks));
+        let (first_links, first_ranks) = (first_members(&self.links), first_members(&self.ranks));
         let links = network.links();
         for (link, &colour) in links.iter().zip(&self.links) {
-            if *link != links[like_links[colour as usize]] {
+            if *link != links[first_links[colour as usize]] {
                 return None;
             }
         }
         let mut quotient = Quotient {
-            ranks: like_ranks.len() as u32,
-            wiring: Vec::from_iter(like_links.iter().map(|&link| links[link])).into(),
+            ranks: first_ranks.len() as u32,
+            wiring: Vec::from_iter(first_links.iter().map(|&link| links[link])).into(),
             firsts: vec![0],
             colours: Vec::new(),
             hops: Vec::new(),
@@ -138,7 +140,7 @@ impl Partition {
                 return None;
             }
             let first_hop = quotient.hops.len();
-            let mut alike = None;
+            let mut representative = None;
             for &member in members {
                 let mut flow = flows.flows[member as usize];
                 route.clear();
@@ -148,16 +150,16 @@ impl Partition {
                     *end = self.ranks[*end as usize];
                 }
                 let colours = route.iter().map(|&link| self.links[link as usize]);
-                if alike.is_none() {
+                if representative.is_none() {
                     quotient.hops.extend(colours);
                 } else if !colours.eq(quotient.hops[first_hop..].iter().copied()) {
                     return None;
                 }
-                if *alike.get_or_insert(flow) != flow {
+                if *representative.get_or_insert(flow) != flow {
                     return None;
                 }
             }
-            if !counts.are_even(self, &like_links, &like_ranks) {
+            if !counts.are_even(self, &first_links, &first_ranks) {
                 return None;
             }
             let first_load = quotient.loads.len();
@@ -166,16 +168,16 @@ impl Partition {
                     .iter()
                     .all(|load| load.0 != link)
                 {
-                    let flows = counts.on_links[like_links[link as usize]];
+                    let flows = counts.on_links[first_links[link as usize]];
                     quotient.loads.push((link, flows));
                 }
             }
-            // The links of all flows of a colour are counted with 32 bits.
+            // The number of links of all flows of a colour must fit into 32 bits.
             let hops = (quotient.hops.len() - first_hop) as u32;
             let flows = members.len() as u32;
             flows.checked_mul(hops)?;
             quotient.colours.push(Colour {
-                flow: alike?,
+                flow: representative?,
                 flows,
                 first_hop,
                 first_load,
@@ -189,21 +191,21 @@ impl Partition {
 }
 
 impl StepFlows {
-    /// Colours by step and bytes.
+    /// Returns initial colours, which distinguish step and bytes.
     fn first_colours(&self) -> Vec<u32> {
         let mut colours = Colours::default();
         let mut first = Vec::with_capacity(self.flows.len());
         for (step, range) in self.firsts.windows(2).enumerate() {
             for flow in &self.flows[range[0]..range[1]] {
-                first.push(colours.of(FxBuildHasher.hash_one((step, flow.bytes))));
+                first.push(colours.number(FxBuildHasher.hash_one((step, flow.bytes))));
             }
         }
         first
     }
 }
 
-/// By colour: the first that has it.
-fn first_of_each(colours: &[u32]) -> Vec<usize> {
+/// Returns the first member of each colour.
+fn first_members(colours: &[u32]) -> Vec<usize> {
     let mut firsts = Vec::new();
     for (index, &colour) in colours.iter().enumerate() {
         if colour as usize == firsts.len() {
@@ -213,7 +215,8 @@ fn first_of_each(colours: &[u32]) -> Vec<usize> {
     firsts
 }
 
-/// Flows by their colours, each colour's in order, and where each colour begins and the last ends.
+/// Returns the flows sorted by colour and index, and the start of each colour in this list, then
+/// the number of flows.
 fn members(colours: &[u32]) -> (Vec<u32>, Vec<usize>) {
     let count = colours.iter().max().map_or(0, |&most| most as usize + 1);
     let mut starts = vec![0; count + 1];
@@ -232,7 +235,8 @@ fn members(colours: &[u32]) -> (Vec<u32>, Vec<usize>) {
     (members, starts)
 }
 
-/// How many flows of a colour each link carries, and each rank sends and receives.
+/// Number of flows of a colour that each link carries, that each rank sends and that each rank
+/// receives.
 struct Counts {
     on_links: Vec<u32>,
     sent: Vec<u32>,
@@ -262,14 +266,20 @@ impl Counts {
         }
     }
 
-    /// Whether all links of a colour have the same count, and all ranks of a colour.
-    fn are_even(&self, partition: &Partition, like_links: &[usize], like_ranks: &[usize]) -> bool {
-        let even = |counts: &[u32], colours: &[u32], like: &[usize]| {
+    /// Returns whether all links of each colour have the same count, and all ranks of each colour.
+    /// `first_links` and `first_ranks` are the first members of the colours.
+    fn are_even(
+        &self,
+        partition: &Partition,
+        first_links: &[usize],
+        first_ranks: &[usize],
+    ) -> bool {
+        let even = |counts: &[u32], colours: &[u32], first: &[usize]| {
             let mut pairs = counts.iter().zip(colours);
-            pairs.all(|(&count, &colour)| count == counts[like[colour as usize]])
+            pairs.all(|(&count, &colour)| count == counts[first[colour as usize]])
         };
-        even(&self.on_links, &partition.links, like_links)
-            && even(&self.sent, &partition.ranks, like_ranks)
-            && even(&self.received, &partition.ranks, like_ranks)
+        even(&self.on_links, &partition.links, first_links)
+            && even(&self.sent, &partition.ranks, first_ranks)
+            && even(&self.received, &partition.ranks, first_ranks)
     }
 }

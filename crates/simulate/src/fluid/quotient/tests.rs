@@ -1,20 +1,20 @@
-//! Quotients against the engine that simulates each flow by itself.
+//! Quotients compared with the engine that simulates each flow by itself.
 
 use proptest::prelude::*;
 
 use super::super::{FlowOptions, FluidOutcome, StartRule, Weights, log_each_flow, with_flows};
-use super::{Partition, StepFlow, StepFlows, Steps, Worth, run};
+use super::{Partition, QuotientLimits, StepFlow, StepFlows, Steps, run};
 use crate::outcome::{NONE, Profile};
 use opticoll_base::units::Time;
 use opticoll_base::units::UnitError;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::Network;
 
-/// However few flows there are and however little alike.
-const ANY: Worth = Worth {
-    flows: 0,
-    flows_per_step: 0,
-    flows_per_colour: 1,
+/// Limits that admit any number of flows and colours.
+const ANY: QuotientLimits = QuotientLimits {
+    min_flows: 0,
+    min_flows_per_step: 0,
+    min_flows_per_colour: 1,
 };
 
 const FABRICS: &[&str] = &[
@@ -35,17 +35,19 @@ const FABRICS: &[&str] = &[
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepPattern {
-    /// Each rank sends to all others in one step.
+    /// Each rank sends to all other ranks in one step.
     Direct,
-    /// The same twice, as a reduction and a collection.
+    /// `Direct` twice, as a reduction and a collection.
     DirectTwice,
-    /// In step s, rank r sends to r + s.
+    /// Rank r sends to r + s in step s.
     Pairwise,
-    /// In step k, rank r sends to r + 2^k what still has that far to go.
+    /// Rank r sends to r + 2^k in step k; the message contains the blocks that still have to travel
+    /// that far.
     Bruck,
-    /// In step k, rank r exchanges the half of what it has with the rank that differs in bit k.
+    /// Rank r exchanges half of its data in step k with the rank that differs in bit k.
     HalvingDoubling,
-    /// Bruck's steps and each rank's neighbours besides, with sizes of their own at both ends of the ranks.
+    /// Bruck's steps plus flows from half of the ranks to their neighbours; one flow of each step has
+    /// an additional byte.
     Uneven,
 }
 
@@ -74,7 +76,7 @@ impl Steps for Listed {
 }
 
 impl StepPattern {
-    /// The flows among so many ranks, with so many bytes for each pair of them.
+    /// Returns the flows among `ranks` ranks, with `bytes` bytes for each pair of ranks.
     fn steps(self, ranks: u32, bytes: u64) -> Listed {
         let mut listed = Listed::default();
         let shifted = |shift: u32, bytes: u64| {
@@ -136,8 +138,8 @@ fn near(one: Time, other: Time) -> bool {
     one.ps().abs_diff(other.ps()) as f64 <= 1.0 + 1e-12 * other.ps() as f64
 }
 
-/// Two profiles of the same run. Bins become twice as long where the end passes what they cover; an
-/// end next to that border, less than a rounding error away, may lie on either side of it.
+/// Converts two profiles of the same run to bins of the same length. The length of bins doubles if
+/// the end exceeds the range of the bins, and rounding may move an end across this limit.
 fn with_equal_bins(profiles: [&Profile; 2]) -> [Profile; 2] {
     let longest = profiles
         .map(|profile| profile.bin)
@@ -156,7 +158,7 @@ fn with_equal_bins(profiles: [&Profile; 2]) -> [Profile; 2] {
     })
 }
 
-/// The same steps by their quotient and flow by flow.
+/// Simulates the same steps by their quotient and flow by flow.
 fn both(
     network: &dyn Network,
     steps: &Listed,
@@ -170,7 +172,9 @@ fn both(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 300, failure_persistence: None, ..Default::default()
+    })]
 
     #[test]
     fn a_quotient_does_what_its_flows_do(
@@ -208,14 +212,15 @@ proptest! {
         for (found, expected) in found.utilisation.iter().zip(&expected.utilisation) {
             prop_assert!((found - expected).abs() <= 1e-9 * expected);
         }
-        let [found_profile, expected_profile] = with_equal_bins([&found.profile, &expected.profile]);
+        let profiles = [&found.profile, &expected.profile];
+        let [found_profile, expected_profile] = with_equal_bins(profiles);
         prop_assert_eq!(found_profile.bin, expected_profile.bin);
         for bin in 0..found_profile.share.len().max(expected_profile.share.len()) {
             let [found, expected] = [&found_profile, &expected_profile]
                 .map(|profile| profile.share.get(bin).copied().unwrap_or(0.0));
             prop_assert!((found - expected).abs() <= 1e-6, "{} and {}", found, expected);
         }
-        // Of the flows that end last, either may be the one that others wait for.
+        // If several flows end last, other flows may wait for any of them.
         let end = |flow: u32| expected.flows.end.get(flow as usize).copied();
         for (found, expected) in found.flows.waited_for.iter().zip(&expected.flows.waited_for) {
             prop_assert_eq!(end(*found), end(*expected));
@@ -234,8 +239,9 @@ proptest! {
 
 #[test]
 fn what_bounds_alike_flows_is_full() {
-    // A host has 15 flows on its cable. The two cables between a pod and the tops have 4 x 12 flows, so a
-    // 24th of a cable for each; the other 3 flows of a host have a sixth of a cable each.
+    // A host has 15 flows on its cable. The two cables between a pod and the top switches have 4 x
+    // 12 flows, so each flow gets 1/24 of a cable; the other 3 flows of a host get 1/6 of a cable
+    // each.
     let fabric = Fabric::parse("fat_tree:down=4x4,up=1x2,rate=8Gb/s,latency=0s").unwrap();
     let network = fabric.network().unwrap();
     let steps = StepPattern::Direct.steps(16, 1_000_000);
@@ -261,12 +267,12 @@ fn what_bounds_alike_flows_is_full() {
 #[test]
 fn colours_are_as_few_as_the_symmetry_allows() {
     for (fabric, flows, links) in [
-        // A cable into the switch carries as many flows as one out of it.
+        // A cable into the switch carries as many flows as a cable out of it.
         ("crossbar:ranks=12", 1, 1),
-        // Pairs in one pod and in two; cables of hosts and of the tops.
+        // Pairs within one pod and between pods; cables of hosts and of the top switches.
         ("fat_tree:down=4x4,up=1x2", 2, 2),
         ("fully_connected:ranks=7", 1, 1),
-        // By distance: of an odd ring both directions carry the same.
+        // Colours by distance. On an odd ring both directions carry the same number of flows.
         ("electrical_ring:ranks=9", 4, 1),
     ] {
         let fabric = Fabric::parse(fabric).unwrap();
@@ -283,7 +289,7 @@ fn colours_are_as_few_as_the_symmetry_allows() {
 
 #[test]
 fn colours_that_are_not_even_are_refused() {
-    // An even ring, on which the farthest go upwards: cables upwards carry more.
+    // On an even ring the farthest flows go upwards, so upward cables carry more flows.
     let fabric = Fabric::parse("electrical_ring:ranks=6").unwrap();
     let network = fabric.network().unwrap();
     let flows = all_to_all(6);
@@ -304,7 +310,7 @@ fn colours_that_are_not_even_are_refused() {
 
 #[test]
 fn few_or_small_steps_are_left_to_the_plain_engine() {
-    let collect = |steps: &Listed| StepFlows::collect(steps, &Worth::USUAL).unwrap();
+    let collect = |steps: &Listed| StepFlows::collect(steps, &QuotientLimits::DEFAULT).unwrap();
     assert!(collect(&StepPattern::Direct.steps(128, 1)).is_none());
     assert!(collect(&StepPattern::Direct.steps(130, 1)).is_some());
     assert!(collect(&StepPattern::Pairwise.steps(130, 1)).is_none());

@@ -1,11 +1,11 @@
-//! Rates against the definition, after each of many random changes.
+//! Rates after each of many random changes, compared with the definition.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::Shares;
 
-/// A class as the test keeps it.
+/// Class in the test.
 struct TestClass {
     class: u32,
     route: Vec<u32>,
@@ -13,11 +13,12 @@ struct TestClass {
     weight: f64,
 }
 
-/// Textbook filling: raise all levels together; what a full link (or a cap) stops, stays.
+/// Computes the levels by textbook filling: all levels rise together, and a full link (or a cap)
+/// stops its classes.
 fn filled(capacities: &[f64], classes: &[TestClass]) -> Vec<f64> {
     let mut levels = vec![f64::INFINITY; classes.len()];
     loop {
-        // The lowest level at which a link with classes on the rise, or a cap, stops some.
+        // Lowest level at which a link with rising classes, or a cap, stops some of them.
         let mut lowest = (f64::INFINITY, None);
         for (link, &capacity) in (0u32..).zip(capacities) {
             let (mut stopped, mut rising) = (0.0, 0.0);
@@ -54,8 +55,8 @@ fn filled(capacities: &[f64], classes: &[TestClass]) -> Vec<f64> {
     }
 }
 
-/// Checks the definition: no link over its capacity; for each class a full link on which no class
-/// has a higher level.
+/// Checks the definition: no link exceeds its capacity, and each class has a full link on which no
+/// class has a higher level.
 fn check(shares: &Shares, capacities: &[f64], classes: &[TestClass], place: &str) {
     let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other;
     let mut load = vec![0.0; capacities.len()];
@@ -125,7 +126,8 @@ fn rates_are_max_min_fair_after_every_change() {
                         0 => random.random_range(0.001..0.03),
                         _ => f64::INFINITY,
                     };
-                    // A link several times on the route is the same as a weight that counts several times.
+                    // A link that occurs several times on a route equals a weight that counts
+                    // several times.
                     let times: Vec<f64> = match seed % 4 {
                         2 | 3 => route
                             .iter()
@@ -178,7 +180,7 @@ fn rates_are_max_min_fair_after_every_change() {
 
 #[test]
 fn changes_of_a_link_that_bounds_nothing_are_not_counted_on() {
-    // The fast link's only class is bounded by the slow one, which others enter and leave.
+    // The fast link's only class is limited by the slow link, which other classes enter and leave.
     let mut shares = Shares::new([2.0, 1.0].into_iter());
     let (class, other) = (
         shares.add_class(&[0, 1], &[], f64::INFINITY),
@@ -239,7 +241,7 @@ fn weights_of_any_size_leave_no_link_over_its_capacity() {
 
 #[test]
 fn equal_hosts_fill_their_trunk_without_a_loss() {
-    // Summed one by one, their rates are not quite the trunk's.
+    // Summed one by one, the rates of the hosts differ slightly from the rate of the trunk.
     for hosts in [10_000, 65_536] {
         let capacities = (0..hosts)
             .map(|_| 0.0125)

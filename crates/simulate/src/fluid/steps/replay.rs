@@ -1,11 +1,11 @@
-//! A step that comes again is not simulated again.
+//! Replay of repeated steps.
 //!
-//! When every flow begun so far has ended, nothing of the past bears on the future but the instant:
-//! links are free, all ranks may go on. If the next step then has the same flows (ends and sizes, in
-//! order) as an earlier step that began and ended so, with no flow of another step beside it, it takes
-//! exactly as long and uses links in the same way, shifted in time. The second time such a step comes
-//! it is simulated once more and written down; from the third on it is replayed. (So steps that never
-//! come again cost no memory but a hash.)
+//! When all flows so far have ended, the past affects the future only through the present instant:
+//! links are free, and all ranks may continue. If the next step then has the same flows (ranks and
+//! sizes, in order) as an earlier step that began and ended in this state, without flows of other
+//! steps, it takes exactly as long and uses links in the same way, shifted in time. At its second
+//! occurrence such a step is simulated once more and recorded; from the third occurrence on it is
+//! replayed. Steps that never repeat therefore cost only the memory of a hash.
 
 use std::hash::{Hash, Hasher};
 
@@ -17,23 +17,23 @@ use super::super::ledger::{FlowLedger, Stretch};
 use super::{StepFlow, Stepped};
 use opticoll_base::interrupt;
 
-/// Flows of written-down steps, at most.
-const REPLAY_FLOWS: usize = 1 << 20;
+/// Maximum number of flows of all recorded steps.
+const MAX_RECORDED_FLOWS: usize = 1 << 20;
 
-/// A step that is written down.
+/// Recorded step.
 pub(super) struct RecordedStep {
     pub(super) flows: Vec<StepFlow>,
     pub(super) duration: f64,
-    /// When each flow ended, after the beginning.
+    /// End of each flow after the beginning of the step (ps).
     pub(super) ends: Vec<f64>,
     pub(super) stretch: Stretch,
-    /// The flow with which the step began when it was written down.
+    /// Index of the first flow of the step when it was recorded.
     pub(super) first_flow: u32,
     pub(super) times: u64,
     pub(super) last_begin: f64,
 }
 
-/// A step that began when all was quiet, and which is to be written down.
+/// Step that began when no flow was under way and is being recorded.
 pub(super) struct Watched {
     pub(super) hash: u64,
     pub(super) step: usize,
@@ -44,7 +44,7 @@ pub(super) struct Watched {
 }
 
 impl Stepped<'_> {
-    /// The written-down step with the buffer's flows.
+    /// Returns the recorded step with the flows of the buffer.
     pub(super) fn find(&mut self) -> Option<u32> {
         let equal = |replays: &[RecordedStep], replay: u32, flows: &[StepFlow]| {
             replays[replay as usize].flows == flows
@@ -81,7 +81,7 @@ impl Stepped<'_> {
         self.first_loaded = self.next_flow;
         ledger.last_end = end;
         if ledger.records_flows() {
-            // All flows of a step look back at the steps before, not at one another.
+            // The flows of a step refer to earlier steps, not to each other.
             let replay = &self.replays[index as usize];
             let before: Vec<u32> = replay
                 .flows
@@ -109,12 +109,12 @@ impl Stepped<'_> {
         Ok(end)
     }
 
-    /// Remembers the step in the buffer, and watches it if it has come before.
+    /// Remembers the step in the buffer, and starts to record it if it has occurred before.
     pub(super) fn watch(&mut self, now: f64, ledger: &mut FlowLedger) {
         let hash = hash(&self.buffer);
         let again = !self.seen.insert(hash);
-        let room = self.replay_flows + self.buffer.len() <= REPLAY_FLOWS;
-        if again && room && !self.by_hash.contains_key(&hash) {
+        let has_room = self.replay_flows + self.buffer.len() <= MAX_RECORDED_FLOWS;
+        if again && has_room && !self.by_hash.contains_key(&hash) {
             ledger.take_snapshot(now);
             self.watched = Some(Watched {
                 hash,
@@ -127,8 +127,8 @@ impl Stepped<'_> {
         }
     }
 
-    /// Writes the watched step down, if it was alone.
-    pub(super) fn write_down(&mut self, now: f64, ledger: &mut FlowLedger) {
+    /// Keeps the step that is being recorded, if no other step overlapped with it.
+    pub(super) fn keep_watched(&mut self, now: f64, ledger: &mut FlowLedger) {
         let Some(watched) = self.watched.take() else {
             return;
         };

@@ -1,21 +1,23 @@
-//! A time that flows in steps cannot go below, found without solving for rates.
+//! Lower bound on the time of flows in steps, which needs no rates.
 //!
-//! Two arguments, of which the greater holds:
+//! The bound is the maximum of two bounds:
 //!
-//! * **alone.** The recurrence of [`super::disjoint`], in which every flow has every link of its route to
-//!   itself. With others on its links a flow is no faster, so it ends no earlier, and neither does what
-//!   waits for it. All flows of a step that leave a rank, or lead to it, share its cables: the rank is not
-//!   free before the earliest of them could have begun to move, and all their bytes over the cables that
-//!   they take.
-//! * **loads.** A link of capacity C that carries b bytes in all does so no faster than b / C, after the
-//!   least latency of the flows over it. Under the rule `link` it is busy with each of them in turn, for the latency of
-//!   the flow's route and its bytes at the rate of the slowest link there; when flows start is not asked then.
+//! * **Chain of steps.** The recurrence of [`super::non_interfering`], in which every flow has all
+//!   links of its route to itself. Other flows on its links cannot make a flow faster, so neither
+//!   the flow nor any flow that waits for it ends earlier. In addition, all flows of a step that
+//!   leave a rank (or enter it) share its cables: the rank is not free before the earliest time at
+//!   which one of them could start to move, plus the time of all their bytes over the cables that
+//!   they use.
+//! * **Loads.** A link of capacity C that carries b bytes in total needs at least b / C, after the
+//!   least latency of the flows on it. Under the rule `link`, the link is occupied by each flow in
+//!   turn, for the latency of the flow's route plus its bytes at the rate of the slowest link of
+//!   the route; the starts of the flows are then ignored.
 //!
-//! Messages that are sent eagerly do not wait for their receivers, and end at their senders before they
-//! arrive: where a message is that small only the loads hold.
+//! Messages that are sent eagerly do not wait for their receivers, and end at their senders before
+//! they arrive. If a message is that small, only the bound by loads applies.
 
-use super::disjoint::FlowPath;
-use super::instant::{bytes_per_ps, to_time};
+use super::conversion::{bytes_per_ps, to_time};
+use super::non_interfering::FlowPath;
 use super::program::{StepFlow, Steps};
 use super::schedule::ScheduledSteps;
 use super::{Endpoint, FlowOptions, FluidError, StartRule};
@@ -26,13 +28,13 @@ use opticoll_plan::plan::NamedRoutes;
 use opticoll_plan::plan::routes::{NetworkWithRoutes, OF_FABRIC};
 use opticoll_plan::schedule::Schedule;
 
-/// What the flows of a step that leave a rank, or those that lead to it, ask of a cable of it.
+/// Bytes that the flows of a step that leave a rank, or that enter it, send over one of its cables.
 #[derive(Clone, Copy)]
 struct CableDemand {
     rank: u32,
-    /// The step of the rest, counted from 1.
+    /// Step of the other fields, counted from 1.
     step: u32,
-    /// The earliest instant at which one of its flows could move (ps).
+    /// Earliest instant at which one of the flows could move (ps).
     join: f64,
     bytes: u64,
 }
@@ -45,8 +47,8 @@ impl CableDemand {
         bytes: 0,
     };
 
-    /// One more flow of a rank; returns when all of them can have ended at the earliest. Of a half-duplex
-    /// cable the flows of its other rank are left out.
+    /// Adds a flow of a rank and returns the earliest instant at which all flows can have ended. On
+    /// a half-duplex cable, the flows of its other rank are ignored.
     fn add(&mut self, (rank, step): (u32, u32), join: f64, bytes: u64, capacity: f64) -> f64 {
         if self.step != step {
             *self = CableDemand {
@@ -64,20 +66,20 @@ impl CableDemand {
     }
 }
 
-/// The bytes of a link over all steps, and the least latency of the flows that it carries (ps).
+/// Bytes of a link over all steps, and the least latency of the flows that it carries (ps).
 #[derive(Clone, Copy)]
 struct Load {
     bytes: u128,
     latency: f64,
-    /// How long it is busy with them, one after the other (ps).
+    /// Time for which the link is occupied if it carries one flow at a time (ps).
     busy: f64,
 }
 
-/// A lower bound on the time that [`super::simulate_schedule`] gives, rounded down by more than the
-/// simulator's own rounding.
+/// Returns a lower bound on the time of [`super::simulate_schedule`], rounded down by more than the
+/// simulator's own rounding errors.
 ///
 /// # Errors
-/// Transfers that leave the network, a size or time beyond 64 bits.
+/// Transfers that leave the network, or a size or time that exceeds 64 bits.
 pub fn least_schedule(
     network: &dyn Network,
     schedule: &Schedule,
@@ -88,11 +90,11 @@ pub fn least_schedule(
 ) -> Result<Time, FluidError> {
     let steps = ScheduledSteps::new(schedule, routes, size)?;
     let network = NetworkWithRoutes::new(network, routes);
-    let least = least_steps(&network, &steps, rule, options)?;
-    to_time((least * (1.0 - 1e-7) - 1.0).max(0.0))
+    let bound = bound_steps(&network, &steps, rule, options)?;
+    to_time((bound * (1.0 - 1e-7) - 1.0).max(0.0))
 }
 
-fn least_steps(
+fn bound_steps(
     network: &dyn Network,
     steps: &dyn Steps,
     rule: StartRule,
@@ -108,14 +110,14 @@ fn least_steps(
     let mut loads = vec![unused; links.len()];
     let mut leaving = vec![CableDemand::IDLE; links.len()];
     let mut arriving = leaving.clone();
-    // By rank: when its flows of earlier steps can have ended at the earliest.
+    // Earliest end of the flows of earlier steps, by rank.
     let mut free = vec![0.0f64; network.ranks() as usize];
     let mut all_free = 0.0f64;
     let mut smallest = u64::MAX;
     let (mut flows, mut before) = (Vec::new(), Vec::new());
     let (mut named, mut named_before): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
     let (mut routes, mut paths): (Vec<u32>, Vec<FlowPath>) = (Vec::new(), Vec::new());
-    // Ranks of the step with instants before which they are not free again.
+    // Ranks of the step with times before which they are not free again.
     let mut ends: Vec<(u32, f64)> = Vec::new();
     let mut first = 0;
     for step in 0..steps.steps() {
@@ -160,8 +162,8 @@ fn least_steps(
                 };
                 if links[link].sharing == Sharing::Shared {
                     let capacity = capacities[link];
-                    let of = (rank, step as u32 + 1);
-                    ends.push((rank, cables[link].add(of, join, flow.bytes, capacity)));
+                    let key = (rank, step as u32 + 1);
+                    ends.push((rank, cables[link].add(key, join, flow.bytes, capacity)));
                 }
             }
         }
@@ -175,19 +177,19 @@ fn least_steps(
         std::mem::swap(&mut named, &mut named_before);
     }
     let eager = |endpoint: &Endpoint| smallest <= endpoint.eager_threshold.get();
-    let mut least = match options.endpoint.as_ref().is_some_and(eager) {
+    let mut bound = match options.endpoint.as_ref().is_some_and(eager) {
         true => 0.0,
         false => all_free,
     };
     for (load, link) in loads.iter().zip(links) {
         if load.bytes > 0 && link.sharing == Sharing::Shared {
-            least = least.max(load.latency + load.bytes as f64 / bytes_per_ps(link.rate));
+            bound = bound.max(load.latency + load.bytes as f64 / bytes_per_ps(link.rate));
         }
         if rule == StartRule::Link {
-            least = least.max(load.busy);
+            bound = bound.max(load.busy);
         }
     }
-    Ok(least)
+    Ok(bound)
 }
 
 fn same_ends(flows: &[StepFlow], others: &[StepFlow]) -> bool {
@@ -195,7 +197,7 @@ fn same_ends(flows: &[StepFlow], others: &[StepFlow]) -> bool {
     flows.iter().map(ends).eq(others.iter().map(ends))
 }
 
-/// The links of all routes of a step's flows, and what each flow has of them.
+/// Returns the links of all routes of a step's flows, and the path of each flow.
 fn find_paths(
     network: &dyn Network,
     flows: &[StepFlow],

@@ -1,22 +1,23 @@
-//! Flows under the rule `link`: each has the links of its route to itself.
+//! Flows under the start rule `link`: each flow has the links of its route to itself.
 //!
-//! A link carries its flows one after the other. Flows of earlier steps go first. Within a step flows go in the order in which
-//! their data came to the source (to the picosecond), then by source, destination and lowest chunk; only what is alike in all
-//! of these keeps its order. A link is busy with a flow from the flow's start
-//! to its end, that is for the latency of the flow's route and for its bytes at the rate of the route's slowest link. Flow
-//! f of step s starts when
+//! A link carries one flow at a time. Flows of earlier steps go first. Within a step, flows are
+//! ordered by the time at which their data arrived at the source (to the picosecond), then by
+//! source, destination and lowest chunk; flows that are equal in all of these keep the order of the
+//! step. A flow occupies its links from its start to its end, that is, for the latency of its route
+//! plus its bytes at the rate of the route's slowest link. Flow f of step s starts when
 //!
-//! * the flows before it on the links of its route have ended, and
-//! * all flows of earlier steps have ended that brought its source some chunk that f sends. (Of steps that say nothing of
-//!   chunks: all flows of earlier steps to its source.)
+//! * the earlier flows on the links of its route have ended, and
+//! * all flows of earlier steps have ended that brought its source a chunk which f sends. (If the
+//!   steps do not name chunks: all flows of earlier steps to its source.)
 //!
-//! What arrives for a later step is kept apart until that step, so that a flow never waits for others to read. Each
-//! flow waits for earlier ones only, so that one pass over the steps, each in the order above, finds all times.
+//! Data that arrive for a later step are buffered until that step, so a flow never waits for reads
+//! of other flows. Each flow waits for earlier flows only, so one pass over the steps, each in the
+//! order above, computes all times.
 
 use rustc_hash::FxHashMap;
 
-use super::disjoint::FlowPath;
 use super::ledger::FlowLedger;
+use super::non_interfering::FlowPath;
 use super::program::{Steps, check_count};
 use super::{FlowOptions, FluidError, check_ends};
 use crate::outcome::NONE;
@@ -26,13 +27,13 @@ use opticoll_plan::plan::routes::OF_FABRIC;
 use opticoll_plan::plan::{NamedRoutes, StepMessages};
 use opticoll_plan::schedule::Schedule;
 
-/// The flow that ended last of some, and when (ps).
-type Last = (f64, u32);
+/// End of a flow (ps) and its index.
+type LastFlow = (f64, u32);
 
-/// Runs flows in steps to their number; `chunks` says what they carry.
+/// Simulates flows in steps and returns their number; `chunks` lists the chunks that they carry.
 ///
 /// # Errors
-/// As [`super::simulate_steps`]; settings that only shared links have.
+/// The errors of [`super::simulate_steps`], and options that only flows on shared links have.
 pub(super) fn run(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -43,10 +44,10 @@ pub(super) fn run(
     if !options.is_plain() {
         return Err(FluidError::Alone);
     }
-    let never: Last = (0.0, NONE);
+    let never: LastFlow = (0.0, NONE);
     let mut links = vec![never; network.links().len()];
-    // By rank and chunk.
-    let mut arrived: FxHashMap<(u32, u32), Last> = FxHashMap::default();
+    // Arrivals by rank and chunk.
+    let mut arrived: FxHashMap<(u32, u32), LastFlow> = FxHashMap::default();
     let (mut flows, mut carried, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     let (mut route, mut named, mut first) = (Vec::new(), Vec::new(), 0u32);
     for step in 0..steps.steps() {
@@ -83,14 +84,15 @@ pub(super) fn run(
             let earlier = ready(one).total_cmp(&ready(other));
             earlier.then_with(|| ends(one).cmp(&ends(other)))
         });
-        // From starts to ends.
-        for place in order {
+        // Turn the starts into ends.
+        for flow_in_step in order {
             interrupt::check();
-            let (flow, last, index) = (&flows[place], &mut starts[place], first + place as u32);
+            let (flow, last) = (&flows[flow_in_step], &mut starts[flow_in_step]);
+            let index = first + flow_in_step as u32;
             let ends = (flow.source, flow.destination);
             check_ends(index as usize, ends.0, ends.1, network.ranks())?;
             route.clear();
-            match named.get((index - first) as usize).copied() {
+            match named.get(flow_in_step).copied() {
                 None | Some(OF_FABRIC) => network.route(ends.0, ends.1, &mut route),
                 Some(number) => network.route(number, OF_FABRIC, &mut route),
             }
@@ -131,11 +133,12 @@ pub(super) fn run(
     Ok(first.into())
 }
 
-fn later(one: Last, other: Last) -> Last {
+fn later(one: LastFlow, other: LastFlow) -> LastFlow {
     if other.0 > one.0 { other } else { one }
 }
 
-/// The chunks of the flows of a step: the flow's number within it, the first chunk and how many.
+/// Lists the chunks of a step's flows: the index of the flow in the step, the first chunk and the
+/// number of chunks.
 fn list_chunks(
     schedule: &Schedule,
     routes: &NamedRoutes,

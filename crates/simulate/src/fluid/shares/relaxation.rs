@@ -1,16 +1,18 @@
-//! Relaxing links until every equation holds; see [`super::super`] for why that ends.
+//! Relaxation of links until every equation holds; see [`super::super`] for the proof of
+//! termination.
 //!
-//! A link's equation is not looked at again unless the level of a class on it moved. For a full link
-//! any such move breaks it. For one that is not full, the sum of what its classes take is kept, and
-//! the equation holds until that exceeds the capacity. After n changes rounding has added at most
-//! n 2^-53 of the capacity to it, so with fewer than 2^10 of them it is off by 2^-43: nothing
-//! beside [`SAME_LEVEL`]. Then it is summed anew.
+//! A link's equation is checked again only if the level of a class on it has changed. Any such
+//! change invalidates the equation of a full link. For a link that is not full, the sum of its
+//! classes' rates is stored, and the equation holds until this sum exceeds the capacity. After n
+//! changes, rounding has added at most n 2^-53 of the capacity to the sum. With fewer than 2^10
+//! changes, the relative error is below 2^-43, which is negligible compared with [`SAME_LEVEL`].
+//! Then the sum is computed again.
 //!
-//! Links come in the order of their levels, since levels depend on lower ones only. A link that was
-//! full is taken at its old level, as most changes are small; one that was not, at the share of its
-//! classes, and if its level turns out higher it waits for those below. The order bears on the work
-//! alone. So that a link does not keep others waiting, it is relaxed [`MOST_TIMES`] times at most in
-//! a round.
+//! Links are relaxed in the order of their levels, because levels depend only on lower levels. A
+//! link that was full is queued at its old level, because most changes are small. A link that was
+//! not full is queued at the equal share of its classes, and if its level turns out to be higher,
+//! it waits for the links below. The order affects only the work. A link is relaxed at most
+//! [`MAX_RELAXATIONS`] times in a round, so that it does not delay other links.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,38 +20,39 @@ use std::collections::BinaryHeap;
 use super::{LoadedLink, Origin, Presence, Shares};
 use opticoll_base::interrupt;
 
-/// Levels nearer than this, relatively, are one level: rounding errors start no cascade.
+/// Relative difference below which two levels are equal, so that rounding errors do not propagate.
 const SAME_LEVEL: f64 = 1.0 / (1u64 << 40) as f64;
-/// Changes of a sum until it is summed anew.
-const MOST_CHANGES: u16 = 1 << 10;
-/// How often a link is relaxed in a round at most.
-const MOST_TIMES: u8 = 16;
+/// Number of changes of a sum after which it is computed again.
+const MAX_CHANGES: u16 = 1 << 10;
+/// Maximum number of times that a link is relaxed in a round.
+const MAX_RELAXATIONS: u8 = 16;
 
 /// Links to relax.
 #[derive(Default)]
 pub(super) struct Unsettled {
-    /// In the round to come, in no order.
+    /// Links of the next round, in no order.
     pub(super) next: Vec<u32>,
-    /// In this round since its beginning, the lowest last; and those that have come since.
+    /// Links of this round since its beginning, the lowest last; next, links that were added later.
     round: Vec<u128>,
-    come: BinaryHeap<Reverse<u128>>,
+    added: BinaryHeap<Reverse<u128>>,
     /// Links that have been relaxed in this round.
     relaxed: Vec<u32>,
 }
 
-/// A link by level, then index. Levels are not negative, so that their bits are in their order.
+/// Returns a sort key by level, then index. The bits of levels have the order of the levels because
+/// these are not negative.
 fn entry(level: f64, link: u32) -> u128 {
     (u128::from(level.to_bits()) << 64) | u128::from(link)
 }
 
 impl Unsettled {
     fn push(&mut self, level: f64, link: u32) {
-        self.come.push(Reverse(entry(level, link)));
+        self.added.push(Reverse(entry(level, link)));
     }
 
     fn lowest(&self) -> Option<u128> {
-        let come = self.come.peek().map(|&Reverse(entry)| entry);
-        match (self.round.last(), come) {
+        let added = self.added.peek().map(|&Reverse(entry)| entry);
+        match (self.round.last(), added) {
             (Some(&one), Some(other)) => Some(one.min(other)),
             (one, other) => one.copied().or(other),
         }
@@ -60,15 +63,15 @@ impl Unsettled {
         if self.round.last() == Some(&lowest) {
             self.round.pop();
         } else {
-            self.come.pop();
+            self.added.pop();
         }
         Some(lowest as u32)
     }
 }
 
 impl Shares {
-    /// Finds the rates that the changes since the last call have touched; `changed` is given the
-    /// classes whose level moved.
+    /// Updates the rates after the changes since the last call, and appends the classes whose level
+    /// has changed to `changed`.
     pub(in super::super) fn settle(&mut self, changed: &mut Vec<u32>) {
         let before = changed.len();
         while !self.unsettled.next.is_empty() {
@@ -88,36 +91,36 @@ impl Shares {
             }
         }
         for &class in &changed[before..] {
-            self.classes[class as usize].told = false;
+            self.classes[class as usize].is_listed = false;
         }
     }
 
-    /// Puts the links of a round into order.
+    /// Sorts the links of a round.
     fn queue_round(&mut self) {
-        let (links, on) = (&self.links, &self.on);
+        let (links, presences) = (&self.links, &self.presences);
         let levels = &self.levels;
         let Unsettled { next, round, .. } = &mut self.unsettled;
         round.extend(next.drain(..).map(|index| {
             let place = index as usize;
-            let share = links[place].capacity / on[place].len().max(1) as f64;
+            let share = links[place].capacity / presences[place].len().max(1) as f64;
             let level = levels[place];
             entry(if level.is_finite() { level } else { share }, index)
         }));
         round.sort_unstable_by(|one, other| other.cmp(one));
     }
 
-    /// Gives a link the level that solves its equation, and its classes theirs.
+    /// Sets a link to the level that solves its equation, and updates its classes.
     fn relax(&mut self, index: u32, changed: &mut Vec<u32>) {
-        if self.is_left_alone(index) {
+        if self.is_slack(index) {
             return;
         }
         let before = std::mem::replace(&mut self.levels[index as usize], f64::INFINITY);
         self.find_bounds(index);
         let link = &mut self.links[index as usize];
         let level = snap(solve(link.capacity, before, &self.bounds), before);
-        let waits = before.is_infinite() && level.is_finite();
+        let becomes_full = before.is_infinite() && level.is_finite();
         let lowest = self.unsettled.lowest();
-        if waits && lowest.is_some_and(|lowest| lowest < entry(level, 0)) {
+        if becomes_full && lowest.is_some_and(|lowest| lowest < entry(level, 0)) {
             link.queued = true;
             self.unsettled.push(level, index);
             return;
@@ -134,10 +137,10 @@ impl Shares {
         self.bound_classes(index, changed);
     }
 
-    /// Whether a link that is not full has one class, which others bound below its capacity: the
-    /// most frequent of those that need not be relaxed.
-    fn is_left_alone(&mut self, index: u32) -> bool {
-        let [alone] = self.on[index as usize][..] else {
+    /// Returns whether a link is not full and has a single class, which other links limit below its
+    /// capacity. This is the most frequent case of a link that need not be relaxed.
+    fn is_slack(&mut self, index: u32) -> bool {
+        let [alone] = self.presences[index as usize][..] else {
             return false;
         };
         let class = &self.classes[alone.class as usize];
@@ -148,14 +151,14 @@ impl Shares {
         !bounds && link.load <= link.limit
     }
 
-    /// By class on a link: the least level of its other links, and its weight. The link itself has
-    /// the level infinity for now.
+    /// Computes, for each class on a link, the least level of its other links, and its weight. The
+    /// link itself must have an infinite level.
     fn find_bounds(&mut self, link: u32) {
         let (classes, hop_links, levels) =
             (&self.classes[..], &self.hop_links[..], &self.levels[..]);
         self.bounds.clear();
         self.bounds
-            .extend(self.on[link as usize].iter().map(|presence| {
+            .extend(self.presences[link as usize].iter().map(|presence| {
                 let class = &classes[presence.class as usize];
                 if class.bottleneck != link {
                     return (class.level, class.weight);
@@ -168,20 +171,20 @@ impl Shares {
                 (least, class.weight)
             }));
         if !self.hop_times.is_empty() {
-            for (presence, bound) in self.on[link as usize].iter().zip(&mut self.bounds) {
+            for (presence, bound) in self.presences[link as usize].iter().zip(&mut self.bounds) {
                 bound.1 *= self.hop_times[presence.hop as usize];
             }
         }
     }
 
-    /// Brings the classes on a link up to date with its level.
+    /// Updates the classes on a link to its level.
     fn bound_classes(&mut self, by: u32, changed: &mut Vec<u32>) {
-        // Borrowed one by one, which spares the innermost loop many loads.
+        // Separate borrows, which save many loads in the innermost loop.
         let (levels, hop_links) = (&self.levels[..], &self.hop_links[..]);
         let times = &self.hop_times[..];
         let (links, classes) = (&mut self.links[..], &mut self.classes[..]);
         let level = levels[by as usize];
-        for (presence, &(elsewhere, _)) in self.on[by as usize].iter().zip(&self.bounds) {
+        for (presence, &(elsewhere, _)) in self.presences[by as usize].iter().zip(&self.bounds) {
             let class = &mut classes[presence.class as usize];
             let hops = &hop_links[class.range()];
             let mut to = level;
@@ -201,7 +204,7 @@ impl Shares {
             }
             let change = class.weight * (to - class.level);
             class.level = to;
-            if !std::mem::replace(&mut class.told, true) {
+            if !std::mem::replace(&mut class.is_listed, true) {
                 changed.push(presence.class);
             }
             for (at, &hop) in hops.iter().enumerate() {
@@ -216,11 +219,13 @@ impl Shares {
                 if link.stays_settled(level, change) {
                     continue;
                 }
-                if level.is_infinite() && is_free(hop, &self.on[hop as usize], &self.origins) {
+                if level.is_infinite()
+                    && is_never_full(hop, &self.presences[hop as usize], &self.origins)
+                {
                     continue;
                 }
                 link.queued = true;
-                if link.times >= MOST_TIMES {
+                if link.times >= MAX_RELAXATIONS {
                     self.unsettled.next.push(hop);
                 } else {
                     let level = if level.is_finite() { level } else { to };
@@ -230,18 +235,19 @@ impl Shares {
         }
     }
 
-    /// The classes on a link take so much more of it, from outside of [`Shares::settle`].
+    /// Adds `change` to the load of a link, from outside [`Shares::settle`].
     pub(super) fn load(&mut self, index: u32, change: f64) {
         let level = self.levels[index as usize];
         if self.links[index as usize].stays_settled(level, change) {
             return;
         }
-        if level.is_finite() || !is_free(index, &self.on[index as usize], &self.origins) {
+        let on_link = &self.presences[index as usize];
+        if level.is_finite() || !is_never_full(index, on_link, &self.origins) {
             self.unsettle(index);
         }
     }
 
-    /// A link's equation may not hold any more.
+    /// Queues a link whose equation may not hold any more.
     pub(super) fn unsettle(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
         if !std::mem::replace(&mut link.queued, true) {
@@ -251,34 +257,37 @@ impl Shares {
 }
 
 impl LoadedLink {
-    /// Whether a link at a level stays settled as its classes take so much more of it.
+    /// Returns whether a link with a level stays settled if its load changes by `change`.
     #[inline]
     fn stays_settled(&mut self, level: f64, change: f64) -> bool {
         if level.is_finite() {
             return false;
         }
         self.load += change;
-        // A load above the capacity leaves rounding errors of its own size: it is to be summed anew.
+        // A load above the capacity has rounding errors of its own size and must be summed again.
         self.changes = if self.load <= self.limit {
-            MOST_CHANGES.min(self.changes + 1)
+            MAX_CHANGES.min(self.changes + 1)
         } else {
-            MOST_CHANGES
+            MAX_CHANGES
         };
-        self.changes < MOST_CHANGES
+        self.changes < MAX_CHANGES
     }
 }
 
-/// Whether a link bounds nothing because its only class has a slower one.
-fn is_free(link: u32, on: &[Presence], origins: &[Origin]) -> bool {
+/// Returns whether a link never limits a class because its only class has a slower link.
+fn is_never_full(link: u32, on: &[Presence], origins: &[Origin]) -> bool {
     matches!(on, [alone] if origins[alone.class as usize].slowest != link)
 }
 
-/// The level at which classes with these bounds and weights fill a link: the solution of
-/// sum of W min(level, y) = capacity, or infinite where the sum never exceeds the capacity. The sum
-/// is concave, so Newton's steps come up from below after the first one, and are done when they pass
-/// no further y. What they pass from zero on is within the capacity but for rounding: so a step that leads
-/// down there, or a sum that is too large above all y, is rounding, which a class of far less weight
-/// than the others, or very many classes, can make larger than [`SAME_LEVEL`].
+/// Returns the level at which classes with these bounds and weights fill a link: the solution of
+/// sum of W min(level, y) = capacity (W: weight, y: bound), or infinity if the sum never exceeds
+/// the capacity.
+///
+/// The sum is concave, so after the first step Newton's method approaches the solution from below,
+/// and ends when a step passes no further y. A start from zero passes only bounds whose sum is
+/// within the capacity. From there, a step that lowers the level, or a sum above all y that is too
+/// large, is therefore a rounding error. Such errors exceed [`SAME_LEVEL`] if a class has far less
+/// weight than others, or if there are very many classes.
 fn solve(capacity: f64, guess: f64, bounds: &[(f64, f64)]) -> f64 {
     let mut level = guess;
     let mut passed = f64::INFINITY;
@@ -300,7 +309,7 @@ fn solve(capacity: f64, guess: f64, bounds: &[(f64, f64)]) -> f64 {
         let falls = passed.is_finite() && next < level * (1.0 - SAME_LEVEL);
         let risen = passed.is_infinite() || next > level * (1.0 + SAME_LEVEL);
         if above == 0.0 || (falls && !from_zero) {
-            // Far too high.
+            // The level is far too high.
             (level, passed, from_zero) = (0.0, f64::INFINITY, true);
         } else if above == passed || !risen {
             return next.max(level);
@@ -310,12 +319,12 @@ fn solve(capacity: f64, guess: f64, bounds: &[(f64, f64)]) -> f64 {
     }
 }
 
-/// What a link that is not full carries at most.
+/// Returns the maximum load of a link that is not full.
 pub(super) fn limit(capacity: f64) -> f64 {
     capacity * (1.0 + SAME_LEVEL)
 }
 
-/// The level `to` if `level` is the same but for rounding.
+/// Returns `to` if `level` is equal to it up to rounding, otherwise `level`.
 fn snap(level: f64, to: f64) -> f64 {
     let same = to.is_finite() && (level - to).abs() <= to * SAME_LEVEL;
     if same { to } else { level }

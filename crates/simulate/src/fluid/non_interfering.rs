@@ -1,54 +1,57 @@
-//! Flows that never meet on a link, and so need neither solver nor clock.
+//! Flows that never share a link, and therefore need neither rates nor a clock.
 //!
-//! # The recurrence
+//! # Recurrence
 //!
-//! A flow that has every link of its route to itself moves at the least rate C of these links. If it
-//! may start at s, waits for a latency L and has b bytes, it ends at
+//! A flow that has every link of its route to itself moves at the least rate C of these links. If
+//! it may start at s, has the latency L and b bytes, it ends at
 //!
 //! ```text
 //! e = s + L + b / C
 //! ```
 //!
-//! and with steps, s is a maximum of earlier ends e, by the start rule ([`super::StartRule`]). So
-//! ends follow from ends by sums and maxima alone, step by step, whatever happens at the same time
-//! elsewhere: nothing has to be ordered by time, and flows of many steps may be under path.
+//! and with steps, s is a maximum of earlier ends e, as defined by the start rule
+//! ([`super::StartRule`]). Ends therefore follow from earlier ends by sums and maxima alone, step
+//! by step, independently of simultaneous flows elsewhere. Nothing has to be ordered by time, and
+//! flows of many steps may be under way.
 //!
-//! # When flows never meet
+//! # Condition
 //!
-//! Two flows of one step meet if a link lies on both of their routes. For two flows f and g of steps
-//! s < t on one link:
+//! Two flows of one step meet if a link lies on both of their routes. For two flows f and g of
+//! steps s < t on one link:
 //!
-//! * `step`: g starts when all flows of step s have ended, so they never meet;
-//! * `rendezvous`: g starts when both of its ends have ended their flows of step s, so the two never
-//!   meet if they have an end in common;
-//! * `sender`: g starts when its source has; so they never meet if that is an end of f. (Here it is asked
-//!   that it be the source of both.)
+//! * `step`: g starts when all flows of step s have ended, so f and g never meet.
+//! * `rendezvous`: g starts when its source and its destination have ended their flows of step s,
+//!   so f and g never meet if they have a rank in common.
+//! * `sender`: g starts when its source has ended its flows of step s, so f and g never meet if the
+//!   source of g is a rank of f. (This module requires that it is the source of both.)
 //!
-//! It is enough that all flows over a link, of whatever step, have one such rank in common, its
-//! *owner*, and that no two of a step are on one link. Neighbours on a ring, whatever the cables between
-//! them, and permutations on a switch are of that kind. Where a link has no owner, or two flows of a step
-//! are on it, the steps are left to [`super::engine`]: even where each would have the link's whole rate, for
-//! the time in which the link is busy is then not the sum of theirs.
+//! It is sufficient that all flows over a link, of all steps, have one such rank in common, the
+//! link's *owner*, and that no two flows of a step use the same link. Neighbours on a ring (with
+//! any number of cables between them) and permutations on a switch fulfil this condition. If a link
+//! has no owner, or two flows of a step use it, the steps are left to [`super::engine`], even if
+//! each flow would get the link's whole rate, because the busy time of the link is then not the sum
+//! of the times of its flows.
 //!
-//! # Steps that come again
+//! # Repeated steps
 //!
-//! If all ranks were free at one instant when a step began, and are so again when it has ended, and the
-//! next step has the same flows, then all of it happens again, later by what the step took.
+//! If all ranks are free at the same instant when a step begins, and again when it has ended, and
+//! the next step has the same flows, then the next step is the same, shifted by the duration of the
+//! step.
 //!
 //! # Agreement with the engine
 //!
-//! The same sums, so the same times but for rounding, far below a picosecond, except that the engine takes
-//! instants within its window for one ([`super`]): a chain of n flows may end there up to 2 n windows
-//! earlier. A step that came again adds its duration at once, and sums over flows (busy times, the profile)
-//! are added in another order.
+//! The sums are those of the engine, so the times agree up to rounding errors far below a
+//! picosecond. One exception is that the engine merges instants within its window ([`super`]): a
+//! chain of n flows may end up to 2 n windows earlier there. A repeated step adds its duration at
+//! once, and sums over flows (busy times, the profile) are added in another order.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
 use rustc_hash::FxBuildHasher;
 
+use super::conversion::{bytes_per_ps, to_time};
 use super::flow_log::StepReplay;
-use super::instant::{bytes_per_ps, to_time};
 use super::ledger::FlowLedger;
 use super::program::{StepFlow, Steps, check_count};
 use super::{FlowOptions, FluidError, StartRule};
@@ -56,78 +59,83 @@ use crate::outcome::NONE;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::{Network, Sharing};
 
-/// Where flows are recorded, steps that come again and again after so many others at most are left to
-/// [`super::engine`] under the rule `step`: it replays them, and the record of a replay costs nothing for each flow.
-const CYCLE: usize = 8;
+/// Maximum length, in steps, of a cycle of steps that is left to [`super::engine`] under the rule
+/// `step` if flows are recorded: the engine replays such steps, and a replay needs no record of
+/// each flow.
+const MAX_CYCLE_STEPS: usize = 8;
 
-/// What all flows of a place in the steps have in common, and what they have done so far.
+/// Path of the flows at one index of the steps, with the sums of these flows so far.
 pub(super) struct FlowPath {
+    /// Source and destination.
     ends: (u32, u32),
-    /// Of the links together (ps).
+    /// Sum of the latencies of its links (ps).
     pub(super) latency: f64,
-    /// Bytes per ps; infinite where there is no link.
+    /// Rate in bytes per ps; infinite if there is no link.
     pub(super) rate: f64,
-    /// Its links that are shared.
+    /// Number of its links that flows share.
     pub(super) shared: f64,
-    /// The link that bounds its flows.
+    /// Link that bounds its flows.
     pub(super) bottleneck: Option<u32>,
-    /// Its links in [`Disjoint::links`].
+    /// Range of its links in [`NonInterfering::links`].
     from: u32,
     to: u32,
     bytes: u128,
-    /// How long its flows have moved (ps).
+    /// Total time for which its flows have moved (ps).
     moving: f64,
-    /// When its latest flow ended (ps).
+    /// End of its latest flow (ps).
     end: f64,
 }
 
-/// Whose flows a link carries.
+/// Owner of a link.
 #[derive(Clone, Copy)]
 struct Owner {
     /// Ranks that all flows over the link so far have in common, or [`NONE`].
     ranks: [u32; 2],
-    /// The latest step that used the link, counted from 1.
+    /// Latest step that used the link, counted from 1.
     step: u32,
 }
 
-struct Disjoint<'a> {
+struct NonInterfering<'a> {
     network: &'a dyn Network,
     rule: StartRule,
     owners: Vec<Owner>,
-    /// By flow of the step.
+    /// Path of each flow of the step.
     paths: Vec<FlowPath>,
     links: Vec<u32>,
-    /// By rank: when its flows of earlier steps have ended (ps).
+    /// Time at which the flows of earlier steps of each rank have ended (ps).
     free: Vec<f64>,
-    /// When all have.
+    /// Time at which all flows of earlier steps have ended (ps).
     all_free: f64,
-    /// By rank: the last flow that ended there, and when. Only where flows are recorded.
+    /// Last flow that ended at each rank, and its end (ps). Only if flows are recorded.
     last: Vec<(u32, f64)>,
-    /// By flow of the step, when it might start and when it ended.
+    /// Start and end of each flow of the step (ps).
     spans: Vec<(f64, f64)>,
-    /// From when to when the step used how much of the links' rates together (bytes per ps).
+    /// Start, end and sum over links of the rate that the step used (bytes per ps).
     uses: Vec<(f64, f64, f64)>,
-    /// The flows of the step.
+    /// Flows of the step.
     flows: Vec<StepFlow>,
-    /// The number of the first of them when they were carried out.
+    /// Index of the first flow when the step was simulated.
     first: u32,
-    /// When all ranks were free before the step, the last time that it came (ps).
+    /// Time at which all ranks were free before the latest occurrence of the step (ps).
     begin: f64,
-    /// How long the step took, if all ranks were free at one instant before it and after it (ps).
+    /// Duration of the step, if all ranks were free at the same instant before it and after it
+    /// (ps).
     duration: Option<f64>,
-    /// By flow of such a step, when it ended after `begin` (ps). Only where flows are recorded.
+    /// End of each flow of such a step after `begin` (ps). Only if flows are recorded.
     ends: Vec<f64>,
-    /// How often the step came again, which `paths`, `spans`, `uses` and `free` do not know of yet.
-    again: u64,
-    /// How much later it was the last time (ps).
+    /// Number of repetitions of the step that `paths`, `spans`, `uses` and `free` do not contain
+    /// yet.
+    repetitions: u64,
+    /// Shift of the latest repetition (ps).
     shift: f64,
 }
 
-/// Runs flows in steps, to their number and that of the steps that came again; none where flows meet or
-/// steps come again in a [`CYCLE`], and then the ledger means nothing.
+/// Simulates flows in steps and returns the numbers of flows and of repeated steps. Returns `None`
+/// if flows meet or steps repeat in a cycle of at most [`MAX_CYCLE_STEPS`] steps; the ledger is
+/// then invalid.
 ///
 /// # Errors
-/// As [`super::simulate_steps`].
+/// The errors of [`super::simulate_steps`].
 pub(super) fn run(
     network: &dyn Network,
     steps: &dyn Steps,
@@ -135,66 +143,66 @@ pub(super) fn run(
     options: &FlowOptions,
     ledger: &mut FlowLedger,
 ) -> Result<Option<(u64, u64)>, FluidError> {
-    let mut disjoint = Disjoint::new(network, rule, ledger.records_flows());
+    let mut state = NonInterfering::new(network, rule, ledger.records_flows());
     let (mut flows, mut first, mut repeated) = (Vec::new(), 0, 0);
-    let (mut recent, mut again) = (VecDeque::with_capacity(CYCLE), 0);
+    let (mut recent, mut recurring) = (VecDeque::with_capacity(MAX_CYCLE_STEPS), 0);
     for step in 0..steps.steps() {
         interrupt::check();
         flows.clear();
         steps.step(step, &mut flows)?;
         check_count(flows.len(), first)?;
-        if disjoint.duration.is_some() && disjoint.flows == flows {
-            // Of a step without flows there is nothing to repeat, and its number is that of the next one's
-            // first flow.
+        if state.duration.is_some() && state.flows == flows {
+            // A step without flows needs no repetition, and its first index is that of the next
+            // step.
             if !flows.is_empty() {
-                disjoint.repeat(ledger);
+                state.repeat(ledger);
                 repeated += 1;
                 if ledger.records_flows() {
-                    disjoint.record_again(first, ledger)?;
+                    state.record_repetition(first, ledger)?;
                 }
             }
         } else {
             if rule == StartRule::Step && ledger.records_flows() {
                 let hash = FxBuildHasher.hash_one(&flows);
-                again += usize::from(recent.contains(&hash) && !flows.is_empty());
-                if again > CYCLE {
+                recurring += usize::from(recent.contains(&hash) && !flows.is_empty());
+                if recurring > MAX_CYCLE_STEPS {
                     return Ok(None);
                 }
-                recent.truncate(CYCLE - 1);
+                recent.truncate(MAX_CYCLE_STEPS - 1);
                 recent.push_front(hash);
             }
-            disjoint.catch_up();
-            if !disjoint.are_known(&flows) {
-                disjoint.write_down(ledger);
-                if !disjoint.find_paths(&flows, first, step as u32 + 1)? {
+            state.apply_repetitions();
+            if !state.has_paths_of(&flows) {
+                state.write_paths(ledger);
+                if !state.find_paths(&flows, first, step as u32 + 1)? {
                     return Ok(None);
                 }
             }
-            std::mem::swap(&mut disjoint.flows, &mut flows);
-            disjoint.carry_out(ledger);
+            std::mem::swap(&mut state.flows, &mut flows);
+            state.simulate_step(ledger);
             if ledger.records_flows() {
-                disjoint.record(first, ledger)?;
+                state.record(first, ledger)?;
             }
         }
-        // Later ends only move on: the first beyond 64 bits is an error.
-        to_time(disjoint.all_free)?;
-        options.check_limit(disjoint.all_free)?;
-        first += disjoint.flows.len() as u32;
+        // Ends never decrease, so the first end beyond 64 bits is an error.
+        to_time(state.all_free)?;
+        options.check_limit(state.all_free)?;
+        first += state.flows.len() as u32;
     }
-    disjoint.catch_up();
-    disjoint.write_down(ledger);
-    ledger.last_end = disjoint.all_free;
+    state.apply_repetitions();
+    state.write_paths(ledger);
+    ledger.last_end = state.all_free;
     Ok(Some((u64::from(first), repeated)))
 }
 
-impl<'a> Disjoint<'a> {
-    fn new(network: &'a dyn Network, rule: StartRule, records_flows: bool) -> Disjoint<'a> {
+impl<'a> NonInterfering<'a> {
+    fn new(network: &'a dyn Network, rule: StartRule, records_flows: bool) -> NonInterfering<'a> {
         let ranks = network.ranks() as usize;
         let unused = Owner {
             ranks: [NONE; 2],
             step: 0,
         };
-        Disjoint {
+        NonInterfering {
             network,
             rule,
             owners: vec![unused; network.links().len()],
@@ -210,19 +218,20 @@ impl<'a> Disjoint<'a> {
             begin: 0.0,
             duration: None,
             ends: Vec::new(),
-            again: 0,
+            repetitions: 0,
             shift: 0.0,
         }
     }
 
-    /// Whether the flows go the paths of the step before.
-    fn are_known(&self, flows: &[StepFlow]) -> bool {
+    /// Returns whether the flows have the paths of the previous step.
+    fn has_paths_of(&self, flows: &[StepFlow]) -> bool {
         let same =
             |(flow, path): (&StepFlow, &FlowPath)| (flow.source, flow.destination) == path.ends;
         flows.len() == self.paths.len() && flows.iter().zip(&self.paths).all(same)
     }
 
-    /// The paths of a step's flows; whether they meet neither one another nor those of earlier steps.
+    /// Finds the paths of a step's flows; returns whether the flows meet neither each other nor
+    /// flows of earlier steps.
     fn find_paths(
         &mut self,
         flows: &[StepFlow],
@@ -249,8 +258,8 @@ impl<'a> Disjoint<'a> {
         Ok(true)
     }
 
-    /// When the flows of the step end, and what they carry.
-    fn carry_out(&mut self, ledger: &mut FlowLedger) {
+    /// Computes the ends of the step's flows and adds their bytes to the paths.
+    fn simulate_step(&mut self, ledger: &mut FlowLedger) {
         self.begin = self.all_free;
         let even = self.is_even();
         self.spans.clear();
@@ -290,7 +299,7 @@ impl<'a> Disjoint<'a> {
         self.use_links(ledger);
     }
 
-    /// Whether all ranks are free at one instant.
+    /// Returns whether all ranks are free at the same instant.
     fn is_even(&self) -> bool {
         self.free.iter().all(|&free| free == self.all_free)
     }
@@ -303,36 +312,36 @@ impl<'a> Disjoint<'a> {
         }
     }
 
-    /// The step comes once more.
+    /// Repeats the step.
     fn repeat(&mut self, ledger: &mut FlowLedger) {
         let duration = self.duration.unwrap_or_default();
-        self.again += 1;
+        self.repetitions += 1;
         self.shift += duration;
         self.begin = self.all_free;
         self.all_free += duration;
         self.use_links(ledger);
     }
 
-    /// Tells paths and ranks how often the step came again.
-    fn catch_up(&mut self) {
-        let (again, shift) = (
-            std::mem::take(&mut self.again),
+    /// Adds the repetitions of the step to paths and ranks.
+    fn apply_repetitions(&mut self) {
+        let (repetitions, shift) = (
+            std::mem::take(&mut self.repetitions),
             std::mem::take(&mut self.shift),
         );
-        if again == 0 {
+        if repetitions == 0 {
             return;
         }
         for (flow, path) in self.flows.iter().zip(&mut self.paths) {
             if flow.bytes > 0 && path.rate.is_finite() {
-                path.moving += again as f64 * (flow.bytes as f64 / path.rate);
+                path.moving += repetitions as f64 * (flow.bytes as f64 / path.rate);
             }
-            path.bytes += u128::from(again) * u128::from(flow.bytes);
+            path.bytes += u128::from(repetitions) * u128::from(flow.bytes);
             path.end += shift;
         }
         self.free.fill(self.all_free);
     }
 
-    /// Writes down each flow of the step that has been carried out.
+    /// Records each flow of the step that has been simulated.
     fn record(&mut self, first: u32, ledger: &mut FlowLedger) -> Result<(), FluidError> {
         let latest = ledger.last_flow;
         for (((flow, path), &(start, end)), index) in self
@@ -362,8 +371,8 @@ impl<'a> Disjoint<'a> {
         Ok(())
     }
 
-    /// Writes down that the step came again.
-    fn record_again(&mut self, first: u32, ledger: &mut FlowLedger) -> Result<(), FluidError> {
+    /// Records that the step was repeated.
+    fn record_repetition(&mut self, first: u32, ledger: &mut FlowLedger) -> Result<(), FluidError> {
         let latest = ledger.last_flow;
         let flows = self.flows.iter();
         ledger.replay_flows(StepReplay {
@@ -380,15 +389,15 @@ impl<'a> Disjoint<'a> {
         Ok(())
     }
 
-    /// The flow whose end let one start.
+    /// Returns the flow whose end allowed `flow` to start.
     fn waited_for(&self, flow: &StepFlow, latest: u32) -> u32 {
         let [source, destination] =
             [flow.source, flow.destination].map(|rank| self.last[rank as usize]);
         self.rule.waited_for((source, destination), false, latest)
     }
 
-    /// Tells links and ranks what the paths have carried.
-    fn write_down(&self, ledger: &mut FlowLedger) {
+    /// Writes the bytes and times of the paths to the ledger of links and ranks.
+    fn write_paths(&self, ledger: &mut FlowLedger) {
         for path in &self.paths {
             let links = &self.links[path.links()];
             ledger.add_to_links(links, path.bytes, path.moving);
@@ -397,7 +406,7 @@ impl<'a> Disjoint<'a> {
     }
 }
 
-/// Takes down at its ranks that a flow has ended, if none ended there later.
+/// Stores a flow as the last flow of its two ranks, unless a flow ended there later.
 pub(super) fn note_last(last: &mut [(u32, f64)], flow: &StepFlow, index: u32, end: f64) {
     for rank in [flow.source, flow.destination] {
         let last = &mut last[rank as usize];
@@ -408,12 +417,12 @@ pub(super) fn note_last(last: &mut [(u32, f64)], flow: &StepFlow, index: u32, en
 }
 
 impl FlowPath {
-    /// Where its links are among those of all paths.
+    /// Returns the range of its links among those of all paths.
     pub(super) fn links(&self) -> std::ops::Range<usize> {
         self.from as usize..self.to as usize
     }
 
-    /// The path between two ranks over the links from `from` on.
+    /// Returns the path between two ranks over the links from index `from` on.
     pub(super) fn over(
         network: &dyn Network,
         ends: (u32, u32),
@@ -421,7 +430,7 @@ impl FlowPath {
         from: usize,
     ) -> Result<FlowPath, FluidError> {
         let (mut latency, mut shared) = (0.0, 0.0);
-        // Of links equally slow, one that is shared is named.
+        // If several links are the slowest, a shared link is the bottleneck.
         let (mut slowest, mut bottleneck) = ((f64::INFINITY, true), None);
         let known = network.links();
         for &index in &links[from..] {
@@ -456,8 +465,8 @@ impl FlowPath {
 }
 
 impl Owner {
-    /// Takes one more flow with these ends; whether the link still has an owner, and the step no other
-    /// flow on it.
+    /// Adds a flow with the given source and destination; returns whether the link still has an
+    /// owner and no other flow in the step.
     fn admits(&mut self, ends: (u32, u32), rule: StartRule, step: u32) -> bool {
         let first = self.step == 0;
         if std::mem::replace(&mut self.step, step) == step {
