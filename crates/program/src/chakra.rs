@@ -1,9 +1,10 @@
-//! Files of Chakra execution traces: a header and the nodes of one rank, each a message of Protocol Buffers with its
-//! length before it.
+//! Files of Chakra execution traces: a header and the nodes of one rank. Each is a message of
+//! Protocol Buffers, preceded by its length.
 //!
-//! Fields and attributes that nothing here uses are passed over, lists among attributes too. An integer attribute may
-//! have any integer type. A header may be empty, and a message without bytes is a node with default values. Lengths
-//! that leave the file are refused before anything is taken for them.
+//! Unused fields and attributes, such as lists among the attributes, are ignored. An integer
+//! attribute may have any integer type. A header may be empty, and a message without bytes is a
+//! node with default values. Lengths that exceed the file are refused before any memory is
+//! allocated for them.
 //!
 //! Source: `et_def.proto` of MLCommons Chakra.
 //!
@@ -30,26 +31,26 @@ use opticoll_base::interrupt;
 use opticoll_base::names::shown;
 use wire::{Input, Output};
 
-/// Why bytes are no trace.
+/// Reason why bytes are no trace.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {offset}: {}", shown(problem))]
 pub struct ChakraError {
-    /// Where the problem is, in the file of the rank.
+    /// Offset of the problem in the file of the rank, in bytes.
     pub offset: usize,
-    /// What is wrong.
+    /// Problem.
     pub problem: String,
 }
 
-/// Bytes of a file at most; the largest public ones have some 100 MB.
-pub const MOST_BYTES: usize = 2 << 30;
+/// Maximum number of bytes of a file; the largest public files have about 100 MB.
+pub const MAX_BYTES: usize = 2 << 30;
 
-/// What a node does.
+/// Kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NodeKind {
-    /// Nothing that is known here.
+    /// Unknown kind.
     #[default]
     Invalid,
-    /// States something, such as groups of ranks.
+    /// States metadata, such as groups of ranks.
     Metadata,
     /// Loads from memory.
     MemoryLoad,
@@ -66,7 +67,7 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// All kinds, in the order of their numbers.
+    /// Kinds in the order of their numbers.
     pub const ALL: [NodeKind; 8] = [
         NodeKind::Invalid,
         NodeKind::Metadata,
@@ -79,34 +80,34 @@ impl NodeKind {
     ];
 }
 
-/// The value of an attribute; whole numbers of any type read as `Int64` or `Uint64`.
+/// Value of an attribute. Whole numbers of any type are read as `Int64` or `Uint64`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// 32 bits with a sign.
+    /// Signed integer of 32 bits.
     Int32(i32),
-    /// 64 bits with a sign.
+    /// Signed integer of 64 bits.
     Int64(i64),
-    /// 64 bits.
+    /// Unsigned integer of 64 bits.
     Uint64(u64),
-    /// A truth value.
+    /// Truth value.
     Bool(bool),
-    /// A text.
+    /// Text.
     Text(String),
-    /// A real number, a list, bytes, or nothing.
+    /// Real number, list, bytes, or no value.
     Other,
 }
 
-/// A named value.
+/// Named value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attribute {
-    /// The name.
+    /// Name.
     pub name: String,
-    /// The value.
+    /// Value.
     pub value: Value,
 }
 
 impl Attribute {
-    /// An attribute.
+    /// Creates an attribute.
     pub fn new(name: &str, value: Value) -> Attribute {
         Attribute {
             name: name.to_owned(),
@@ -115,68 +116,70 @@ impl Attribute {
     }
 }
 
-/// A node of a rank.
+/// Node of a rank.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChakraNode {
-    /// Its number, which no other node of the rank has.
+    /// Number, which is unique among the nodes of the rank.
     pub id: u64,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it does.
+    /// Kind.
     pub kind: NodeKind,
-    /// Nodes that must be complete before by the program's control; they may be missing from the file.
+    /// Nodes that must be complete before because of control dependencies; they may be missing from
+    /// the file.
     pub control: Vec<u64>,
-    /// Nodes that must be complete before since their data are used; likewise.
+    /// Nodes that must be complete before because of data dependencies; they may be missing from
+    /// the file.
     pub data: Vec<u64>,
-    /// How long it took, in microseconds.
+    /// Duration in microseconds.
     pub duration_us: u64,
-    /// The values of its inputs, as text.
+    /// Values of its inputs, as text.
     pub inputs: String,
-    /// What else is known of it.
+    /// Further attributes.
     pub attributes: Vec<Attribute>,
-    /// Which message of the file it is, from 1, the header not counted.
+    /// Index of its message in the file, from 1, without the header.
     pub record: u32,
-    /// Where it begins in the file, in bytes.
+    /// Offset of its message in the file, in bytes.
     pub offset: usize,
 }
 
-/// The trace of one rank.
+/// Trace of one rank.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChakraFile {
-    /// The version of the format; often empty.
+    /// Version of the format; often empty.
     pub version: String,
-    /// What is known of the whole trace.
+    /// Attributes of the whole trace.
     pub attributes: Vec<Attribute>,
-    /// The nodes, in the order of the file.
+    /// Nodes in the order of the file.
     pub nodes: Vec<ChakraNode>,
 }
 
-/// The last attribute with a name.
-fn named<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Value> {
+/// Returns the last attribute of a name.
+fn last_value<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Value> {
     let mut found = attributes.iter().rev().filter(|one| one.name == name);
     found.next().map(|one| &one.value)
 }
 
 impl ChakraNode {
-    /// An attribute.
+    /// Returns the value of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&Value> {
-        named(&self.attributes, name)
+        last_value(&self.attributes, name)
     }
 
-    /// A whole number among the attributes.
+    /// Returns the value of a whole-number attribute.
     ///
     /// # Errors
-    /// The attribute is no whole number.
+    /// The attribute is not a whole number.
     pub fn whole(&self, name: &str) -> Result<Option<i128>, ChakraError> {
         whole(&self.attributes, name).map_err(|problem| self.error(problem))
     }
 
-    /// A text among the attributes.
+    /// Returns the value of a text attribute.
     pub fn text(&self, name: &str) -> Option<&str> {
         text(&self.attributes, name)
     }
 
-    /// Something that is wrong with this node.
+    /// Returns the error of a problem with this node.
     pub fn error(&self, problem: impl std::fmt::Display) -> ChakraError {
         ChakraError {
             offset: self.offset,
@@ -186,7 +189,7 @@ impl ChakraNode {
 }
 
 fn whole(attributes: &[Attribute], name: &str) -> Result<Option<i128>, String> {
-    match named(attributes, name) {
+    match last_value(attributes, name) {
         None => Ok(None),
         Some(Value::Int32(value)) => Ok(Some((*value).into())),
         Some(Value::Int64(value)) => Ok(Some((*value).into())),
@@ -197,7 +200,7 @@ fn whole(attributes: &[Attribute], name: &str) -> Result<Option<i128>, String> {
 }
 
 fn text<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a str> {
-    match named(attributes, name) {
+    match last_value(attributes, name) {
         Some(Value::Text(text)) => Some(text),
         _ => None,
     }
@@ -207,12 +210,12 @@ impl ChakraFile {
     /// Reads the trace of one rank.
     ///
     /// # Errors
-    /// The first place at which the bytes are no such trace.
+    /// The first offset at which the bytes are no trace.
     pub fn read(bytes: &[u8]) -> Result<ChakraFile, ChakraError> {
-        if bytes.len() > MOST_BYTES {
+        if bytes.len() > MAX_BYTES {
             return Err(ChakraError {
-                offset: MOST_BYTES,
-                problem: format!("traces of at most {MOST_BYTES} bytes for a rank are read"),
+                offset: MAX_BYTES,
+                problem: format!("traces of at most {MAX_BYTES} bytes for a rank are read"),
             });
         }
         let mut input = Input::new(bytes, 0);
@@ -238,13 +241,13 @@ impl ChakraFile {
         Ok(file)
     }
 
-    /// The bytes of the trace.
+    /// Returns the bytes of the trace.
     pub fn write(&self) -> Vec<u8> {
         let mut bytes = Output::default();
         let mut header = Output::default();
         header.text(1, &self.version);
         for attribute in &self.attributes {
-            header.message(2, &written(attribute));
+            header.message(2, &encode(attribute));
         }
         bytes.delimited(&header);
         for node in &self.nodes {
@@ -261,23 +264,23 @@ impl ChakraFile {
                 message.message(8, &inputs);
             }
             for attribute in &node.attributes {
-                message.message(10, &written(attribute));
+                message.message(10, &encode(attribute));
             }
             bytes.delimited(&message);
         }
         bytes.bytes
     }
 
-    /// A whole number among the attributes of the header.
+    /// Returns the value of a whole-number attribute of the header.
     ///
     /// # Errors
-    /// The attribute is no whole number.
+    /// The attribute is not a whole number.
     pub fn whole(&self, name: &str) -> Result<Option<i128>, ChakraError> {
         let offset = 0;
         whole(&self.attributes, name).map_err(|problem| ChakraError { offset, problem })
     }
 
-    /// A text among the attributes of the header.
+    /// Returns the value of a text attribute of the header.
     pub fn text(&self, name: &str) -> Option<&str> {
         text(&self.attributes, name)
     }
@@ -336,8 +339,8 @@ fn attribute(message: &mut Input<'_>) -> Result<Attribute, ChakraError> {
             7 | 9 => Value::Int64(message.whole(field)? as i64),
             11 | 13 => Value::Uint64(message.whole(field)?),
             15 | 17 => {
-                let folded = message.whole(field)?;
-                Value::Int64((folded >> 1) as i64 ^ -((folded & 1) as i64))
+                let zigzag = message.whole(field)?;
+                Value::Int64((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
             }
             19 => Value::Uint64(message.fixed32(field)?.into()),
             21 => Value::Uint64(message.fixed64(field)?),
@@ -358,7 +361,7 @@ fn attribute(message: &mut Input<'_>) -> Result<Attribute, ChakraError> {
     Ok(attribute)
 }
 
-fn written(attribute: &Attribute) -> Output {
+fn encode(attribute: &Attribute) -> Output {
     let mut message = Output::default();
     message.text(1, &attribute.name);
     match &attribute.value {

@@ -1,17 +1,18 @@
-//! A collective as programs of its ranks: what runtimes such as MSCCL execute.
+//! Collectives as programs of their ranks, as runtimes such as MSCCL execute them.
 //!
-//! A schedule says what moves from rank to rank, step by step. A program says what each rank *does*: it has
-//! an input, an output and a scratch buffer of chunks, and **thread blocks** that run side by side, each of
-//! which carries out its instructions in order. An instruction receives, sends, copies or reduces `count`
-//! consecutive chunks; the fused ones do several of these at once. There are no global steps. What orders
-//! instructions is
+//! A schedule defines which chunks move from rank to rank in each step. A program defines what each
+//! rank *does*. A rank has an input, an output and a scratch buffer of chunks, and **thread
+//! blocks** that run in parallel. Each thread block executes its instructions in order. An
+//! instruction receives, sends, copies or reduces `count` consecutive chunks; fused instructions do
+//! several of these at once. There are no global steps. Instructions are ordered by
 //!
 //! - the order within a thread block,
 //! - `waits_for`: another instruction of the same rank, which must be complete before,
-//! - messages: the k-th send from a rank to another on a channel is received by the k-th receive there.
+//! - messages: the k-th send from a rank to another on a channel is received by the k-th receive
+//!   there.
 //!
-//! In place, input and output share memory, as the collective libraries define it (`opticoll_verify::program`
-//! says where).
+//! In calls in place, input and output share memory, as the collective libraries define it (see
+//! `opticoll_verify::program`).
 //!
 //! ```
 //! use opticoll_program::program::{CollectiveProgram, Operation};
@@ -21,25 +22,26 @@
 //!     <step s="1" type="r" srcbuf="o" srcoff="1" dstbuf="o" dstoff="1" cnt="1"/></tb></gpu>
 //!   <gpu id="1"><tb id="0" send="0" recv="0" chan="0">
 //!     <step s="0" type="s" srcbuf="o" srcoff="1" dstbuf="o" dstoff="1" cnt="1"/>
-//!     <step s="1" type="r" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1"/></tb></gpu></algo>"#;
+//!     <step s="1" type="r" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1"/></tb></gpu>
+//! </algo>"#;
 //! let program = CollectiveProgram::from_msccl(text)?;
 //! assert_eq!(program.ranks[1].thread_blocks[0].instructions[1].operation, Operation::Receive);
 //! # Ok::<(), opticoll_program::program::ProgramError>(())
 //! ```
 
+mod block_layout;
 mod chakra;
 pub mod element;
-mod lay_out;
-mod lower;
+mod execution;
+mod execution_order;
+mod lifting;
+mod lowering;
 mod memory;
 mod msccl;
-mod raise;
-mod run;
-mod walk;
 
 use std::fmt;
 
-pub use run::RunSettings;
+pub use execution::RunSettings;
 use thiserror::Error;
 
 use opticoll_base::names::shown;
@@ -47,62 +49,62 @@ use opticoll_base::units::Bytes;
 use opticoll_plan::collective::{Collective, CollectiveError};
 use opticoll_plan::schedule::Schedule;
 
-/// Why there is no program, or none of some form.
+/// Reason why there is no program, or no program of some form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProgramError {
-    /// What is wrong, and where: the line of a file, or the rank.
+    /// Problem and its place: the line of a file, or the rank.
     #[error("{0}")]
     Refused(String),
-    /// The collective cannot be.
+    /// The collective is invalid.
     #[error(transparent)]
     Collective(#[from] CollectiveError),
 }
 
 impl ProgramError {
-    /// A problem of a line of a file, counted from 1.
+    /// Returns the error of a line of a file, counted from 1.
     fn line(line: u32, problem: &str) -> ProgramError {
         ProgramError::Refused(format!("line {line}: {}", shown(problem)))
     }
 
-    /// A problem of a rank.
+    /// Returns the error of a rank.
     fn rank(rank: u32, problem: impl fmt::Display) -> ProgramError {
         ProgramError::Refused(format!("rank {rank}: {problem}"))
     }
 }
 
-/// Chunks of an instruction at most, as runtimes have it.
-const MOST_COUNT: u32 = 71;
+/// Maximum number of chunks of an instruction, as in the MSCCL runtimes.
+const MAX_COUNT: u32 = 71;
 
 opticoll_base::named_enum! {
-    /// One of the three buffers of a rank.
+    /// Buffer of a rank.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ChunkBuffer {
-        /// What the rank contributes.
+        /// Data that the rank contributes.
         Input = "input",
-        /// What the rank ends with.
+        /// Result of the rank.
         Output = "output",
-        /// Room of the program's own.
+        /// Memory for intermediate values.
         Scratch = "scratch",
     }
 }
 
-/// The first chunk of an operand. Instructions that do not use an operand may have any offset there.
+/// First chunk of an operand. Unused operands of an instruction may have any offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Operand {
-    /// The buffer.
+    /// Buffer.
     pub buffer: ChunkBuffer,
-    /// The chunk of the buffer, from 0.
+    /// Index of the chunk in the buffer, from 0.
     pub offset: i32,
 }
 
-/// What an instruction does.
+/// Operation of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     /// Sends the source.
     Send,
     /// Receives into the destination.
     Receive,
-    /// Receives into the destination and sends it on.
+    /// Receives into the destination and forwards the data.
     ReceiveCopySend,
     /// Receives, adds the source and stores the sum in the destination.
     ReceiveReduceCopy,
@@ -114,12 +116,12 @@ pub enum Operation {
     Copy,
     /// Adds the source to the destination.
     Reduce,
-    /// Does nothing but wait.
+    /// Only waits.
     Nop,
 }
 
 impl Operation {
-    /// All operations, with their names in MSCCL files.
+    /// Operations with their names in MSCCL files.
     pub const ALL: [(Operation, &'static str); 9] = [
         (Operation::Send, "s"),
         (Operation::Receive, "r"),
@@ -133,139 +135,143 @@ impl Operation {
     ];
 }
 
-/// Another instruction of the same rank.
+/// Reference to an instruction of the same rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dependency {
-    /// Its thread block.
+    /// Index of its thread block.
     pub thread_block: u32,
-    /// Its place there, from 0.
+    /// Index of the instruction in the thread block, from 0.
     pub step: u32,
 }
 
-/// An instruction of a thread block.
+/// Instruction of a thread block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instruction {
-    /// What it does.
+    /// Operation.
     pub operation: Operation,
-    /// What it reads.
+    /// Operand that is read.
     pub source: Operand,
-    /// What it writes.
+    /// Operand that is written.
     pub destination: Operand,
-    /// How many consecutive chunks.
+    /// Number of consecutive chunks.
     pub count: u32,
-    /// What must be complete before.
+    /// Instruction that must be complete before.
     pub waits_for: Option<Dependency>,
-    /// Whether it tells others that it is complete, so that they may wait for it.
+    /// True if other instructions may wait for this one.
     pub signals: bool,
-    /// The step of a schedule in which it sends, where somebody wrote it down.
+    /// Step of a schedule in which the instruction sends, if it is recorded.
     pub sent_in: Option<u32>,
-    /// The line of the file, from 1, or the node of the trace of its rank; 0 for a program that was not read.
+    /// Line of the file, from 1, or the node of its rank's trace; 0 for a program that was not read
+    /// from a file.
     pub line: u32,
 }
 
-/// Instructions that run one after the other.
+/// Instructions that run one after another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadBlock {
-    /// The rank that it sends to.
+    /// Rank that it sends to.
     pub sends_to: Option<u32>,
-    /// The rank that it receives from.
+    /// Rank that it receives from.
     pub receives_from: Option<u32>,
-    /// The channel of its messages.
+    /// Channel of its messages.
     pub channel: u32,
-    /// What it does, in order.
+    /// Instructions in order.
     pub instructions: Vec<Instruction>,
 }
 
-/// The buffers and thread blocks of a rank. Sizes are in chunks, as the file states them.
+/// Buffers and thread blocks of a rank. Sizes are in chunks, as the file states them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankProgram {
-    /// Chunks of the input buffer; 0 where the file leaves them to the collective.
+    /// Number of chunks of the input buffer; 0 if the file leaves it to the collective.
     pub input: u32,
-    /// Chunks of the output buffer; likewise.
+    /// Number of chunks of the output buffer; 0 if the file leaves it to the collective.
     pub output: u32,
-    /// Chunks of the scratch buffer.
+    /// Number of chunks of the scratch buffer.
     pub scratch: u32,
-    /// What runs side by side.
+    /// Thread blocks, which run in parallel.
     pub thread_blocks: Vec<ThreadBlock>,
 }
 
-/// The programs of all ranks for a collective.
+/// Programs of all ranks for a collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectiveProgram {
-    /// Its name, for information.
+    /// Name, for information.
     pub name: String,
-    /// What it carries out.
+    /// Collective that the program carries out.
     pub collective: Collective,
-    /// The protocol that it asks the runtime for, such as `Simple`.
+    /// Protocol that it requests from the runtime, such as `Simple`.
     pub protocol: String,
-    /// Whether it is for calls in place.
+    /// True if it supports calls in place.
     pub in_place: bool,
-    /// Whether it is for calls with separate buffers.
+    /// True if it supports calls with separate buffers.
     pub out_of_place: bool,
-    /// By rank.
+    /// Program of each rank.
     pub ranks: Vec<RankProgram>,
 }
 
 impl CollectiveProgram {
-    /// Reads MSCCL XML.
+    /// Reads a program from MSCCL XML.
     ///
     /// # Errors
-    /// Malformed XML, or an element or number that is not as it must be; the message has the line.
+    /// Malformed XML, or an invalid element or number; the message contains the line.
     pub fn from_msccl(text: &str) -> Result<CollectiveProgram, ProgramError> {
         msccl::read(text)
     }
 
-    /// The program that carries a schedule out; its claims are left out, which no program has.
+    /// Creates the program that carries out a schedule. The schedule's claims are omitted.
     ///
     /// # Errors
-    /// A barrier, which moves no chunks.
-    pub fn of_schedule(
+    /// A barrier, which moves no chunks, or an all_to_all whose blocks differ.
+    pub fn from_schedule(
         schedule: &Schedule,
         name: String,
     ) -> Result<CollectiveProgram, ProgramError> {
-        lower::lower(schedule, name)
+        lowering::lower(schedule, name)
     }
 
-    /// The program as MSCCL XML.
+    /// Returns the program as MSCCL XML.
     ///
     /// # Errors
-    /// A limit of the runtimes.
+    /// A program that exceeds a limit of the runtimes.
     pub fn to_msccl(&self) -> Result<String, ProgramError> {
         msccl::write(self)
     }
 
-    /// Reads Chakra traces, one of each rank in the order of ranks.
+    /// Reads a program from Chakra traces, which are in the order of the ranks.
     ///
     /// # Errors
-    /// A malformed trace, or one that does not say which chunks it moves; the message has rank and byte.
+    /// A malformed trace, or a trace that does not define which chunks it moves; the message
+    /// contains the rank and the byte.
     pub fn from_chakra(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> {
         chakra::read(traces)
     }
 
-    /// The program as Chakra traces, one of each rank, for a collective of some size.
+    /// Returns the program as Chakra traces in the order of the ranks, for a collective of some
+    /// size.
     ///
     /// # Errors
-    /// A size that cannot be cut into equal chunks of whole bytes.
+    /// A size that cannot be divided into equal chunks of whole bytes.
     pub fn to_chakra(&self, size: Bytes) -> Result<Vec<Vec<u8>>, ProgramError> {
         chakra::write(self, size)
     }
 
-    /// The schedule of a proved program, with steps by dependence, and how many chunks the program sends to
-    /// ranks that have them, which the schedule leaves out.
+    /// Returns the schedule of a proved program, with steps by dependence, and the number of
+    /// redundant chunks: chunks that the program sends to ranks that already have them, which the
+    /// schedule omits.
     ///
     /// # Errors
     /// A program that keeps several values of a chunk at a rank, or that is not proved.
     pub fn schedule(&self, in_place: bool) -> Result<(Schedule, u64), ProgramError> {
-        raise::raise(self, in_place)
+        lifting::lift(self, in_place)
     }
 
-    /// The number of instructions of all ranks.
+    /// Returns the number of instructions of all ranks.
     pub fn instructions(&self) -> usize {
         let blocks = self.ranks.iter().flat_map(|rank| &rank.thread_blocks);
         blocks.map(|block| block.instructions.len()).sum()
     }
 
-    /// The number of thread blocks of all ranks.
+    /// Returns the number of thread blocks of all ranks.
     pub fn thread_blocks(&self) -> usize {
         self.ranks.iter().map(|rank| rank.thread_blocks.len()).sum()
     }

@@ -127,7 +127,7 @@ impl Program {
     fn of_plan(py: Python<'_>, plan: &Plan) -> PyResult<Program> {
         let program = interrupt::attempt(py, || {
             let plan = plan.rows().written_out();
-            CollectiveProgram::of_schedule(&plan.schedule, plan.algorithm.clone())
+            CollectiveProgram::from_schedule(&plan.schedule, plan.algorithm.clone())
         })?;
         Ok(Program { program })
     }

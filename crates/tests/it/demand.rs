@@ -403,6 +403,6 @@ fn what_takes_equal_blocks_refuses_demands() {
     refused("decomposition", "crossbar:ranks=8");
     let fabric = Fabric::parse("crossbar:ranks=8").unwrap();
     let plan = proved("direct", &fabric, collective, 1 << 16, &Method::default());
-    let program = CollectiveProgram::of_schedule(&plan.schedule, "demand".into());
+    let program = CollectiveProgram::from_schedule(&plan.schedule, "demand".into());
     assert!(program.unwrap_err().to_string().contains("blocks differ"));
 }

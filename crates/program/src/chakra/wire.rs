@@ -1,8 +1,8 @@
-//! The encoding of Protocol Buffers: numbers of seven bits a byte, and fields with their kinds.
+//! Encoding of Protocol Buffers: varints of seven bits per byte, and fields with their wire types.
 
 use super::ChakraError;
 
-/// How the value of a field is written.
+/// Wire type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wire {
     Varint,
@@ -11,17 +11,17 @@ enum Wire {
     Fixed32,
 }
 
-/// The number of a field and how its value is written.
+/// Number of a field and its wire type.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     pub(super) number: u64,
     wire: Wire,
 }
 
-/// Bytes of a message that are not read yet.
+/// Bytes of a message that have not been read yet.
 pub(super) struct Input<'a> {
     bytes: &'a [u8],
-    /// Where the next byte is in the file.
+    /// Offset of the next byte in the file.
     offset: usize,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Input<'a> {
         Err(self.error("a number has more than 64 bits; this is no Chakra trace, or damaged"))
     }
 
-    /// A length, and as many bytes.
+    /// Reads a length and a message of this length.
     pub(super) fn message(&mut self) -> Result<Input<'a>, ChakraError> {
         let length = self.varint()?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
@@ -84,7 +84,7 @@ impl<'a> Input<'a> {
         Ok(Input::new(bytes, self.offset - length))
     }
 
-    /// The next field of a message.
+    /// Reads the key of the next field of a message; `None` at its end.
     pub(super) fn field(&mut self) -> Result<Option<Field>, ChakraError> {
         if self.is_empty() {
             return Ok(None);
@@ -149,13 +149,13 @@ impl<'a> Input<'a> {
         self.message()
     }
 
-    /// A text; bytes that are none are replaced.
+    /// Reads a text; invalid UTF-8 is replaced.
     pub(super) fn text(&mut self, field: Field) -> Result<String, ChakraError> {
         let inside = self.nested(field)?;
         Ok(String::from_utf8_lossy(inside.bytes).into_owned())
     }
 
-    /// Numbers of a list, one by one or all together.
+    /// Reads numbers of a list, either one number or a packed list.
     pub(super) fn wholes(&mut self, field: Field, into: &mut Vec<u64>) -> Result<(), ChakraError> {
         if field.wire == Wire::Varint {
             into.push(self.varint()?);
@@ -169,7 +169,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Bytes that are written. Values that are zero or empty are left out, as the encoding has it.
+/// Bytes of a message that is written. Values that are zero or empty are omitted, as the encoding
+/// prescribes.
 #[derive(Default)]
 pub(super) struct Output {
     pub(super) bytes: Vec<u8>,
@@ -190,7 +191,7 @@ impl Output {
         }
     }
 
-    /// A value whose presence says which of several kinds it is.
+    /// Writes a value even if it is zero, because its presence defines the kind of the value.
     pub(super) fn always(&mut self, number: u64, value: u64) {
         self.varint(number << 3);
         self.varint(value);
@@ -220,7 +221,7 @@ impl Output {
         }
     }
 
-    /// A message with its length before it.
+    /// Writes a message after its length.
     pub(super) fn delimited(&mut self, message: &Output) {
         self.varint(message.bytes.len() as u64);
         self.bytes.extend_from_slice(&message.bytes);

@@ -1,19 +1,24 @@
-//! Reads custom collectives from Chakra traces: one trace a rank, of nodes that send, receive and compute.
+//! Reader of custom collectives from Chakra traces: one trace for each rank, with nodes that send,
+//! receive and compute.
 //!
-//! Which chunk a message carries is said, in this order of preference, by
+//! The chunks of a message are defined, in this order of preference, by
 //!
-//! 1. `srcbuf` and `dstbuf` (`i`, `o` or `s`) beside `msg_chunk_idx` (of the source), `chunk_offset` (of the
-//!    destination; of a node that sends, of the source) and `msg_chunk_cnt`, as opticoll writes them;
-//! 2. the MSCCL XML within the header, as the attribute `input_file`, for nodes that are named after their thread
-//!    block and step, as ASTRA-sim's converter writes them;
-//! 3. `msg_chunk_idx`, `chunk_offset` and `msg_chunk_cnt` alone, for the buffers of a call in place.
+//! 1. `srcbuf` and `dstbuf` (`i`, `o` or `s`) with `msg_chunk_idx` (of the source), `chunk_offset`
+//!    (of the destination; in a node that sends, of the source) and `msg_chunk_cnt`, as opticoll
+//!    writes them;
+//! 2. the MSCCL XML in the header, as the attribute `input_file`, for nodes that are named after
+//!    their thread block and step, as ASTRA-sim's converter writes them;
+//! 3. `msg_chunk_idx`, `chunk_offset` and `msg_chunk_cnt` alone, for the buffers of a call in
+//!    place.
 //!
-//! A receive with `is_rrc` adds what arrives. A node that computes copies or reduces where its `operation` (`cpy`, `re`) or
-//! the XML says so; else it only takes time, and what waits for it waits for what it waits for.
+//! A receive with `is_rrc` adds the received data. A node that computes copies or reduces if its
+//! `operation` (`cpy`, `re`) or the XML says so. Otherwise it only takes time, and nodes that wait
+//! for it wait for its own dependencies.
 //!
-//! Nodes have no thread blocks, but dependencies. A node joins a thread block whose last node happens before it, so
-//! that thread blocks add no order. The k-th send of a (source, destination, tag) meets the k-th receive; where
-//! dependencies leave open which send is the k-th, two thread blocks share the connection, which is a violation.
+//! Nodes have dependencies instead of thread blocks. A node joins a thread block whose last node
+//! happens before it, so that thread blocks add no order. The k-th send of a (source, destination,
+//! tag) is matched with the k-th receive. If dependencies do not define which send is the k-th, two
+//! thread blocks share the connection, which is a violation.
 //!
 //! Source: `CustomAlgorithm.cc` of ASTRA-sim, and its converter of MSCCL XML.
 
@@ -25,14 +30,14 @@ use super::{
     msccl,
 };
 use crate::chakra::{ChakraError, ChakraFile, ChakraNode, NodeKind};
-use blocks::{Step, blocks_of};
+use blocks::{Step, build_thread_blocks};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 pub(super) use write::write;
 
-/// The most ranks, chunks and tags, as with MSCCL XML.
-const MOST: i128 = 1 << 20;
+/// Maximum number of ranks, chunks and tags, as for MSCCL XML.
+const MAX_NUMBER: i128 = 1 << 20;
 
-/// The program of traces, by rank.
+/// Reads a program from traces in the order of the ranks.
 pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> {
     let files = traces.iter().enumerate();
     let files = files.map(|(rank, bytes)| ChakraFile::read(bytes).map_err(|error| at(rank, error)));
@@ -49,8 +54,8 @@ pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> 
             }
         }
         for name in ["ranks", "root", "pieces", "size", "inplace", "outofplace"] {
-            let of = |rank: usize| files[rank].whole(name).map_err(|error| at(rank, error));
-            if of(rank)? != of(0)? {
+            let value = |rank: usize| files[rank].whole(name).map_err(|error| at(rank, error));
+            if value(rank)? != value(0)? {
                 let problem = format!("its header has another `{name}` than that of rank 0");
                 return Err(at(rank, header(problem)));
             }
@@ -63,10 +68,9 @@ pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> 
     });
     let ranks = ranks.collect::<Result<Vec<RankProgram>, _>>()?;
     let template = reader.template.as_ref();
-    let flag = |name, otherwise| {
-        first
-            .whole(name)
-            .map(|value| value.map_or(otherwise, |one| one != 0))
+    let flag = |name, default| {
+        let value = first.whole(name);
+        value.map(|value| value.map_or(default, |number| number != 0))
     };
     let in_place = flag("inplace", template.is_none_or(|one| one.in_place));
     let out_of_place = flag("outofplace", template.is_some_and(|one| one.out_of_place));
@@ -97,7 +101,7 @@ fn header(problem: String) -> ChakraError {
     ChakraError { offset: 0, problem }
 }
 
-/// How many blocks a collective cuts its chunks into.
+/// Returns the number of blocks of a collective.
 fn parts(kind: CollectiveKind, ranks: u32) -> u32 {
     match kind {
         CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
@@ -107,9 +111,9 @@ fn parts(kind: CollectiveKind, ranks: u32) -> u32 {
 
 struct Reader {
     collective: Collective,
-    /// The program within the header.
+    /// Program in the header.
     template: Option<CollectiveProgram>,
-    /// Chunks of the trace that are one of the collective.
+    /// Number of chunks of the trace that form a chunk of the collective.
     scale: i128,
     /// Bytes of a chunk.
     chunk_bytes: Option<i128>,
@@ -123,7 +127,8 @@ impl Reader {
         let ranks = files.len() as u32;
         if let Some(stated) = whole("ranks")?.filter(|stated| *stated != ranks.into()) {
             return wrong(format!(
-                "its header states {stated} ranks, and there are {ranks} traces; give the traces of all ranks"
+                "its header states {stated} ranks, and there are {ranks} traces; give the traces \
+                 of all ranks"
             ));
         }
         let embedded = first
@@ -134,7 +139,9 @@ impl Reader {
             (Some(name), _) => name.parse::<CollectiveKind>()?,
             (None, Some(template)) => template.collective.kind(),
             (None, None) => {
-                return wrong("its header has no `collective`, such as allreduce; without it nothing can be proved".into());
+                let problem = "its header has no `collective`, such as allreduce; without it \
+                               nothing can be proved";
+                return wrong(problem.into());
             }
         };
         if named == CollectiveKind::Barrier {
@@ -165,9 +172,9 @@ impl Reader {
         };
         let chunks = pieces * i128::from(parts);
         let scale = total.unwrap_or(chunks) / chunks.max(1);
-        if !(1..=MOST).contains(&chunks)
+        if !(1..=MAX_NUMBER).contains(&chunks)
             || scale * chunks != total.unwrap_or(chunks)
-            || scale > MOST
+            || scale > MAX_NUMBER
         {
             let total = total.unwrap_or(chunks);
             return wrong(format!(
@@ -181,7 +188,8 @@ impl Reader {
         if let Some(template) = template.as_ref().filter(|one| one.collective != collective) {
             let (kind, ranks) = (template.collective.kind(), template.collective.ranks());
             return wrong(format!(
-                "the program in its header is of {kind} on {ranks} ranks, the trace of {collective_kind} on {of}",
+                "the program in its header is of {kind} on {ranks} ranks, the trace of \
+                 {collective_kind} on {of}",
                 collective_kind = collective.kind(),
                 of = collective.ranks(),
             ));
@@ -211,9 +219,9 @@ impl Reader {
         for node in &file.nodes {
             steps.push(self.step(rank, node)?);
         }
-        let thread_blocks = blocks_of(&file.nodes, &steps)?;
-        let all = thread_blocks.iter().flat_map(|block| &block.instructions);
-        let ends = all.flat_map(|one| {
+        let thread_blocks = build_thread_blocks(&file.nodes, &steps)?;
+        let instructions = thread_blocks.iter().flat_map(|block| &block.instructions);
+        let ends = instructions.flat_map(|one| {
             let operands = [one.source, one.destination].into_iter();
             operands
                 .filter(|operand| operand.buffer == ChunkBuffer::Scratch)
@@ -227,7 +235,7 @@ impl Reader {
         })
     }
 
-    /// What a node does.
+    /// Reads the operation of a node.
     fn step(&mut self, rank: usize, node: &ChakraNode) -> Result<Step, ChakraError> {
         let place = named_place(&node.name);
         let label = match node.whole("tb_id")? {
@@ -238,8 +246,8 @@ impl Reader {
             .template
             .as_ref()
             .zip(place)
-            .and_then(|(all, (block, step))| {
-                let blocks = &all.ranks.get(rank)?.thread_blocks;
+            .and_then(|(template, (block, step))| {
+                let blocks = &template.ranks.get(rank)?.thread_blocks;
                 blocks.get(block)?.instructions.get(step).copied()
             });
         let Some(operation) = operation(node, from.as_ref())? else {
@@ -255,7 +263,7 @@ impl Reader {
         };
         let peer = peer.map(|name| {
             let found = node.whole(name)?;
-            let other = found.filter(|other| (0..MOST).contains(other));
+            let other = found.filter(|other| (0..MAX_NUMBER).contains(other));
             let other = other.ok_or_else(|| match found {
                 None => node.error(format!("it has no {name}")),
                 Some(other) => node.error(format!("{name} is {other}, which is no rank")),
@@ -290,7 +298,7 @@ impl Reader {
         })
     }
 
-    /// Source, destination and number of chunks of a node.
+    /// Returns source, destination and number of chunks of a node.
     fn operands(
         &self,
         node: &ChakraNode,
@@ -298,8 +306,8 @@ impl Reader {
         from: Option<&Instruction>,
     ) -> Result<(Operand, Operand, u32), ChakraError> {
         let count = node.whole("msg_chunk_cnt")?.filter(|count| *count >= 0);
-        let own = node.text("srcbuf").or(node.text("dstbuf")).is_some();
-        if let Some(one) = from.filter(|_| !own) {
+        let names_buffer = node.text("srcbuf").or(node.text("dstbuf")).is_some();
+        if let Some(one) = from.filter(|_| !names_buffer) {
             if count.is_some_and(|count| count != one.count.into()) {
                 let count = count.unwrap_or(0);
                 return Err(node.error(format!(
@@ -307,14 +315,15 @@ impl Reader {
                     one.count
                 )));
             }
-            // What a fused instruction stores is what it sends.
+            // A fused instruction sends the value that it stores.
             let sends = operation == Operation::Send && one.operation != Operation::Send;
             let source = if sends { one.destination } else { one.source };
             return Ok((source, one.destination, one.count));
         }
         let Some(count) = count else {
             return Err(node.error(
-                "it does not say which chunks it carries (msg_chunk_cnt, msg_chunk_idx), nor does a program in the header; such a trace cannot be proved",
+                "it does not say which chunks it carries (msg_chunk_cnt, msg_chunk_idx), nor does \
+                 a program in the header; such a trace cannot be proved",
             ));
         };
         let parts = parts(self.collective.kind(), self.collective.ranks());
@@ -330,7 +339,7 @@ impl Reader {
             _ => (first.or(second), second.or(first)),
         };
         let kind = self.collective.kind();
-        // The buffers that hold everything in place.
+        // Buffers that hold all chunks in place.
         let (reads, writes) = match kind {
             CollectiveKind::AllGather | CollectiveKind::Gather => ("o", "o"),
             CollectiveKind::AllToAll => ("i", "o"),
@@ -347,10 +356,10 @@ impl Reader {
         &self,
         node: &ChakraNode,
         buffer: &str,
-        otherwise: &str,
+        default: &str,
         offset: Option<i128>,
     ) -> Result<Operand, ChakraError> {
-        let buffer = match node.text(buffer).unwrap_or(otherwise) {
+        let buffer = match node.text(buffer).unwrap_or(default) {
             "i" => ChunkBuffer::Input,
             "o" => ChunkBuffer::Output,
             "s" => ChunkBuffer::Scratch,
@@ -361,9 +370,9 @@ impl Reader {
         Ok(Operand { buffer, offset })
     }
 
-    /// A number of chunks of the trace in chunks of the collective.
+    /// Converts a number of chunks of the trace to chunks of the collective.
     fn chunks(&self, node: &ChakraNode, what: &str, number: i128) -> Result<i32, ChakraError> {
-        if !(-1..=MOST * self.scale).contains(&number) {
+        if !(-1..=MAX_NUMBER * self.scale).contains(&number) {
             return Err(node.error(format!("{what} is {number}")));
         }
         if number > 0 && number % self.scale != 0 {
@@ -377,7 +386,7 @@ impl Reader {
         })
     }
 
-    /// Refuses a message whose bytes are not those of its chunks.
+    /// Checks that the bytes of a message are those of its chunks.
     fn check_bytes(&mut self, node: &ChakraNode, count: u32) -> Result<(), ChakraError> {
         let Some(bytes) = node.whole("comm_size")?.filter(|_| count > 0) else {
             return Ok(());
@@ -395,7 +404,7 @@ impl Reader {
     }
 }
 
-/// What a node does with chunks, if anything.
+/// Returns the operation of a node on chunks, or `None` if the node does not use chunks.
 fn operation(
     node: &ChakraNode,
     from: Option<&Instruction>,
@@ -424,7 +433,8 @@ fn operation(
         }
         NodeKind::Collective => {
             return Err(node.error(
-                "it is a whole collective; a schedule has nodes that send and receive. Workloads are for opticoll replay",
+                "it is a whole collective; a schedule has nodes that send and receive. Workloads \
+                 are for opticoll replay",
             ));
         }
         NodeKind::Send | NodeKind::Receive => None,
@@ -438,7 +448,7 @@ fn operation(
     })
 }
 
-/// Thread block and step of a name such as `COMM_SEND_NODE_tb0_step3`.
+/// Parses the thread block and the step of a name such as `COMM_SEND_NODE_tb0_step3`.
 fn named_place(name: &str) -> Option<(usize, usize)> {
     let (rest, step) = name.rsplit_once("_step")?;
     let (_, block) = rest.rsplit_once("_tb")?;

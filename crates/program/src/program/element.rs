@@ -1,45 +1,45 @@
-//! Elements of buffers, and how reductions combine them.
+//! Types of buffer elements, and the operators that combine them.
 
 use std::str::FromStr;
 
 use super::ProgramError;
 use opticoll_base::names::{shown, suggest};
 
-/// The type of an element, little-endian.
+/// Type of an element, little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElementType {
-    /// 8 bits with a sign.
+    /// Signed integer of 8 bits.
     Int8,
-    /// 8 bits.
+    /// Unsigned integer of 8 bits.
     Uint8,
-    /// 32 bits with a sign.
+    /// Signed integer of 32 bits.
     Int32,
-    /// 32 bits.
+    /// Unsigned integer of 32 bits.
     Uint32,
-    /// 64 bits with a sign.
+    /// Signed integer of 64 bits.
     Int64,
-    /// 64 bits.
+    /// Unsigned integer of 64 bits.
     Uint64,
-    /// 32 bits with a floating point.
+    /// Floating-point number of 32 bits.
     Float32,
-    /// 64 bits with a floating point.
+    /// Floating-point number of 64 bits.
     Float64,
 }
 
-/// How two elements are combined. Sums and products of integers wrap.
+/// Operator that combines two elements. Sums and products of integers wrap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReduceOperator {
-    /// Their sum.
+    /// Sum.
     Sum,
-    /// Their product.
+    /// Product.
     Product,
-    /// The smaller.
+    /// Minimum.
     Minimum,
-    /// The larger.
+    /// Maximum.
     Maximum,
 }
 
-/// Combines the elements of two buffers of one length, element by element, into the first.
+/// Combines the elements of two buffers of equal length, element by element, into the first buffer.
 macro_rules! combine {
     ($kind:ty, $operator:expr, $into:expr, $from:expr, $add:expr, $multiply:expr) => {{
         const BYTES: usize = size_of::<$kind>();
@@ -74,7 +74,7 @@ macro_rules! whole {
 }
 
 impl ElementType {
-    /// All types, with their names.
+    /// Types with their names.
     pub const ALL: [(ElementType, &'static str); 8] = [
         (ElementType::Int8, "int8"),
         (ElementType::Uint8, "uint8"),
@@ -86,7 +86,7 @@ impl ElementType {
         (ElementType::Float64, "float64"),
     ];
 
-    /// Bytes of an element.
+    /// Returns the bytes of an element.
     pub const fn bytes(self) -> usize {
         match self {
             ElementType::Int8 | ElementType::Uint8 => 1,
@@ -95,7 +95,8 @@ impl ElementType {
         }
     }
 
-    /// Combines the elements of two buffers of one length, element by element, into the first.
+    /// Combines the elements of two buffers of equal length, element by element, into the first
+    /// buffer.
     pub(super) fn reduce(self, operator: ReduceOperator, into: &mut [u8], from: &[u8]) {
         match self {
             ElementType::Int8 => whole!(i8, operator, into, from),
@@ -115,7 +116,7 @@ impl ElementType {
 }
 
 impl ReduceOperator {
-    /// All operators, with their names.
+    /// Operators with their names.
     pub const ALL: [(ReduceOperator, &'static str); 4] = [
         (ReduceOperator::Sum, "sum"),
         (ReduceOperator::Product, "prod"),
@@ -128,7 +129,7 @@ impl FromStr for ElementType {
     type Err = ProgramError;
 
     fn from_str(name: &str) -> Result<ElementType, ProgramError> {
-        named("type", &ElementType::ALL, name)
+        find_by_name("type", &ElementType::ALL, name)
     }
 }
 
@@ -136,18 +137,18 @@ impl FromStr for ReduceOperator {
     type Err = ProgramError;
 
     fn from_str(name: &str) -> Result<ReduceOperator, ProgramError> {
-        named("operator", &ReduceOperator::ALL, name)
+        find_by_name("operator", &ReduceOperator::ALL, name)
     }
 }
 
-fn named<T: Copy>(
+fn find_by_name<T: Copy>(
     what: &'static str,
-    all: &[(T, &'static str)],
+    values: &[(T, &'static str)],
     name: &str,
 ) -> Result<T, ProgramError> {
-    let known = all.iter().find(|(_, own)| *own == name);
-    known.map(|(one, _)| *one).ok_or_else(|| {
-        let hint = suggest(name, all.iter().map(|(_, own)| *own));
+    let found = values.iter().find(|(_, known)| *known == name);
+    found.map(|(value, _)| *value).ok_or_else(|| {
+        let hint = suggest(name, values.iter().map(|(_, known)| *known));
         ProgramError::Refused(format!("unknown {what} `{}`{hint}", shown(name)))
     })
 }

@@ -1,14 +1,15 @@
-//! The buffers of a rank, as the collective libraries define them.
+//! Buffers of a rank, as the collective libraries define them.
 
 use super::{ChunkBuffer, CollectiveProgram};
 use opticoll_plan::collective::CollectiveKind;
 
 impl CollectiveProgram {
-    /// The chunks of a buffer of a rank. Where only the root has data, the others have room for it all the same,
-    /// but for the blocks of all ranks, which only the root of gather and scatter has.
+    /// Returns the number of chunks of a buffer of a rank. If only the root has data, the other
+    /// ranks have a buffer of the same size, except for the buffer with the blocks of all ranks,
+    /// which only the root of gather and scatter has.
     pub(super) fn buffer_chunks(&self, rank: u32, buffer: ChunkBuffer) -> u32 {
         let collective = &self.collective;
-        let own = match buffer {
+        let chunks = match buffer {
             ChunkBuffer::Input => self.input_chunks(rank),
             ChunkBuffer::Output => self.output_chunks(rank),
             ChunkBuffer::Scratch => self.ranks[rank as usize].scratch,
@@ -16,31 +17,31 @@ impl CollectiveProgram {
         match (collective.kind(), buffer) {
             (CollectiveKind::Broadcast, ChunkBuffer::Input)
             | (CollectiveKind::Reduce, ChunkBuffer::Output) => collective.pieces(),
-            _ => own,
+            _ => chunks,
         }
     }
 
-    /// The chunks of the input of a rank; none where only the root has one.
+    /// Returns the number of chunks that a rank contributes; 0 if only the root contributes chunks.
     pub(super) fn input_chunks(&self, rank: u32) -> u32 {
         let collective = &self.collective;
         let pieces = collective.pieces();
-        let root = rank == collective.root();
+        let is_root = rank == collective.root();
         match collective.kind() {
-            CollectiveKind::Scatter if root => collective.ranks() * pieces,
+            CollectiveKind::Scatter if is_root => collective.ranks() * pieces,
             CollectiveKind::Scatter => 0,
-            CollectiveKind::Broadcast if !root => 0,
+            CollectiveKind::Broadcast if !is_root => 0,
             CollectiveKind::ReduceScatter | CollectiveKind::AllToAll => collective.ranks() * pieces,
             _ => pieces,
         }
     }
 
-    /// The chunks of the output of a rank; none where only the root has one.
+    /// Returns the number of chunks of a rank's result; 0 if only the root has a result.
     pub(super) fn output_chunks(&self, rank: u32) -> u32 {
         let collective = &self.collective;
         let pieces = collective.pieces();
-        let root = rank == collective.root();
+        let is_root = rank == collective.root();
         match collective.kind() {
-            CollectiveKind::Gather | CollectiveKind::Reduce if !root => 0,
+            CollectiveKind::Gather | CollectiveKind::Reduce if !is_root => 0,
             CollectiveKind::AllGather | CollectiveKind::AllToAll | CollectiveKind::Gather => {
                 collective.ranks() * pieces
             }
@@ -48,8 +49,9 @@ impl CollectiveProgram {
         }
     }
 
-    /// The memory in which a buffer of a rank lies, and where its first chunk is there. In place, input and
-    /// output are one memory, which is named by the larger.
+    /// Returns the memory that contains a buffer of a rank, and the index of the buffer's first
+    /// chunk in this memory. In calls in place, input and output share one memory, which is called
+    /// `Input`.
     pub(super) fn address(
         &self,
         rank: u32,
@@ -60,13 +62,13 @@ impl CollectiveProgram {
             return (buffer, 0);
         }
         let collective = &self.collective;
-        let own = i64::from(rank) * i64::from(collective.pieces());
-        let root = rank == collective.root();
+        let block = i64::from(rank) * i64::from(collective.pieces());
+        let is_root = rank == collective.root();
         let shift = match (collective.kind(), buffer) {
-            (CollectiveKind::AllGather, ChunkBuffer::Input) => own,
-            (CollectiveKind::Gather, ChunkBuffer::Input) if root => own,
-            (CollectiveKind::ReduceScatter, ChunkBuffer::Output) => own,
-            (CollectiveKind::Scatter, ChunkBuffer::Output) if root => own,
+            (CollectiveKind::AllGather, ChunkBuffer::Input) => block,
+            (CollectiveKind::Gather, ChunkBuffer::Input) if is_root => block,
+            (CollectiveKind::ReduceScatter, ChunkBuffer::Output) => block,
+            (CollectiveKind::Scatter, ChunkBuffer::Output) if is_root => block,
             _ => 0,
         };
         (ChunkBuffer::Input, shift)

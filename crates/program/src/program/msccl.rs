@@ -1,9 +1,9 @@
-//! Reads MSCCL XML: `algo` > `gpu` > `tb` > `step`.
+//! Reader of MSCCL XML: `algo` > `gpu` > `tb` > `step`.
 //!
-//! Attributes that runtimes add or leave out (`redop`, `maxcount`, `nthreadblocks`, `outofplace`, `minBytes`,
-//! ...) may be missing or unknown. Document types are refused, and with them entities; so are files and
-//! attributes that are longer than any real one. `round` is an attribute of opticoll's own, which runtimes do not
-//! look at: the step of the schedule in which an instruction sends.
+//! Attributes that runtimes add or omit (`redop`, `maxcount`, `nthreadblocks`, `outofplace`,
+//! `minBytes`, ...) may be missing or unknown. Document types, and with them entities, are refused,
+//! as are files and attributes that exceed any real size. `round` is an attribute of opticoll,
+//! which runtimes ignore: the step of the schedule in which an instruction sends.
 
 mod write;
 
@@ -19,32 +19,33 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 
 pub(super) use write::write;
 
-/// Bytes of a file at most: the largest public one has 0.7 MB.
-const MOST_BYTES: usize = 256 << 20;
+/// Maximum number of bytes of a file; the largest public file has 0.7 MB.
+const MAX_BYTES: usize = 256 << 20;
 
-/// Elements, comments and texts of a file at most.
-const MOST_NODES: u32 = 1 << 23;
+/// Maximum number of elements, comments and texts of a file.
+const MAX_NODES: u32 = 1 << 23;
 
-/// Bytes of an attribute at most; runtimes take names of 255.
-const MOST_ATTRIBUTE: usize = 4096;
+/// Maximum number of bytes of an attribute; runtimes accept names of 255 bytes.
+const MAX_ATTRIBUTE_BYTES: usize = 4096;
 
-/// How deep elements are nested at most; programs need four.
-const MOST_DEPTH: usize = 64;
+/// Maximum depth of nested elements; programs need four.
+const MAX_DEPTH: usize = 64;
 
-/// The most ranks, chunks and channels: below what runtimes can number, and within memory.
-const MOST: i64 = 1 << 20;
+/// Maximum number of ranks, chunks and channels, which is below the numbers that runtimes support
+/// and fits into memory.
+const MAX_NUMBER: i64 = 1 << 20;
 
 pub(super) fn read(text: &str) -> Result<CollectiveProgram, ProgramError> {
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_BYTES {
         let bytes = text.len();
         return Err(ProgramError::Refused(format!(
-            "the file has {bytes} bytes; programs of at most {MOST_BYTES} bytes are read"
+            "the file has {bytes} bytes; programs of at most {MAX_BYTES} bytes are read"
         )));
     }
-    too_deep(text)?;
+    check_depth(text)?;
     let options = ParsingOptions {
         allow_dtd: false,
-        nodes_limit: MOST_NODES,
+        nodes_limit: MAX_NODES,
         ..ParsingOptions::default()
     };
     let document = Document::parse_with_options(text, options).map_err(|error| {
@@ -57,9 +58,9 @@ pub(super) fn read(text: &str) -> Result<CollectiveProgram, ProgramError> {
     reader.algorithm(document.root_element())
 }
 
-/// Refuses elements that are nested deeper than any program before they are parsed. What looks like an
-/// element inside a comment counts, too, which only makes the limit stricter.
-fn too_deep(text: &str) -> Result<(), ProgramError> {
+/// Checks, before parsing, that elements are not nested too deeply. Tags inside a comment count,
+/// too, which only makes the limit stricter.
+fn check_depth(text: &str) -> Result<(), ProgramError> {
     let (mut depth, mut line) = (0usize, 1u32);
     let bytes = text.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {
@@ -73,8 +74,8 @@ fn too_deep(text: &str) -> Result<(), ProgramError> {
             b'>' if at > 0 && bytes[at - 1] == b'/' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > MOST_DEPTH {
-            let problem = format!("elements are nested more than {MOST_DEPTH} deep");
+        if depth > MAX_DEPTH {
+            let problem = format!("elements are nested more than {MAX_DEPTH} deep");
             return Err(ProgramError::line(line, &problem));
         }
     }
@@ -82,7 +83,7 @@ fn too_deep(text: &str) -> Result<(), ProgramError> {
 }
 
 struct Reader {
-    /// Where lines start, from the second on.
+    /// Offsets of the lines in bytes, from the second line on.
     line_starts: Vec<usize>,
 }
 
@@ -104,8 +105,8 @@ impl Reader {
             );
             return Err(self.error(algo, problem));
         }
-        let ranks = self.number(algo, "ngpus", 1, MOST)? as u32;
-        let chunks = self.number(algo, "nchunksperloop", 1, MOST)? as u32;
+        let ranks = self.number(algo, "ngpus", 1, MAX_NUMBER)? as u32;
+        let chunks = self.number(algo, "nchunksperloop", 1, MAX_NUMBER)? as u32;
         let coll = self.attribute(algo, "coll")?;
         let kind: CollectiveKind =
             coll.parse()
@@ -124,13 +125,13 @@ impl Reader {
             let problem = format!("{kind} of {ranks} ranks cannot be cut into {chunks} chunks");
             return Err(self.error(algo, problem));
         }
-        let root = self.number_or(algo, "root", 0, 0, MOST)? as u32;
+        let root = self.number_or(algo, "root", 0, 0, MAX_NUMBER)? as u32;
         let collective = Collective::new(kind, ranks)?
             .with_root(root)?
             .with_pieces(chunks / parts)?;
         let in_place = self.number_or(algo, "inplace", 0, 0, 1)? == 1;
-        let otherwise = i64::from(!in_place);
-        let out_of_place = self.number_or(algo, "outofplace", otherwise, 0, 1)? == 1;
+        let default = i64::from(!in_place);
+        let out_of_place = self.number_or(algo, "outofplace", default, 0, 1)? == 1;
         if !in_place && !out_of_place {
             let problem = "the program is neither for calls in place nor for others".into();
             return Err(self.error(algo, problem));
@@ -152,9 +153,9 @@ impl Reader {
 
     fn rank(&self, gpu: Node<'_, '_>, ranks: u32) -> Result<RankProgram, ProgramError> {
         Ok(RankProgram {
-            input: self.number_or(gpu, "i_chunks", 0, 0, MOST)? as u32,
-            output: self.number_or(gpu, "o_chunks", 0, 0, MOST)? as u32,
-            scratch: self.number_or(gpu, "s_chunks", 0, 0, MOST)? as u32,
+            input: self.number_or(gpu, "i_chunks", 0, 0, MAX_NUMBER)? as u32,
+            output: self.number_or(gpu, "o_chunks", 0, 0, MAX_NUMBER)? as u32,
+            scratch: self.number_or(gpu, "s_chunks", 0, 0, MAX_NUMBER)? as u32,
             thread_blocks: self.numbered(gpu, "tb", "id", |tb| self.thread_block(tb, ranks))?,
         })
     }
@@ -168,7 +169,7 @@ impl Reader {
         Ok(ThreadBlock {
             sends_to: peer("send")?,
             receives_from: peer("recv")?,
-            channel: self.number_or(tb, "chan", 0, 0, MOST)? as u32,
+            channel: self.number_or(tb, "chan", 0, 0, MAX_NUMBER)? as u32,
             instructions: self.numbered(tb, "step", "s", |step| self.instruction(step))?,
         })
     }
@@ -182,8 +183,8 @@ impl Reader {
             let problem = format!("type `{name}` is none of {names}");
             return Err(self.error(step, problem));
         };
-        let thread_block = self.number_or(step, "depid", -1, -1, MOST)?;
-        let waited = self.number_or(step, "deps", -1, -1, MOST)?;
+        let thread_block = self.number_or(step, "depid", -1, -1, MAX_NUMBER)?;
+        let waited = self.number_or(step, "deps", -1, -1, MAX_NUMBER)?;
         let waits_for = match (u32::try_from(thread_block), u32::try_from(waited)) {
             (Ok(thread_block), Ok(step)) => Some(Dependency { thread_block, step }),
             (Ok(_), Err(_)) => {
@@ -196,10 +197,10 @@ impl Reader {
             operation,
             source: self.operand(step, "srcbuf", "srcoff")?,
             destination: self.operand(step, "dstbuf", "dstoff")?,
-            count: self.number_or(step, "cnt", least, least, MOST)? as u32,
+            count: self.number_or(step, "cnt", least, least, MAX_NUMBER)? as u32,
             waits_for,
             signals: self.number_or(step, "hasdep", 0, 0, 1)? == 1,
-            sent_in: u32::try_from(self.number_or(step, "round", -1, -1, MOST)?).ok(),
+            sent_in: u32::try_from(self.number_or(step, "round", -1, -1, MAX_NUMBER)?).ok(),
             line: self.line(step),
         })
     }
@@ -222,11 +223,11 @@ impl Reader {
         };
         Ok(Operand {
             buffer: known,
-            offset: self.number_or(step, offset, -1, -1, MOST)? as i32,
+            offset: self.number_or(step, offset, -1, -1, MAX_NUMBER)? as i32,
         })
     }
 
-    /// The children of an element, which are numbered from 0 without gaps, in the order of their numbers.
+    /// Reads the children of an element, sorted by their numbers, which run from 0 without gaps.
     fn numbered<T>(
         &self,
         parent: Node<'_, '_>,
@@ -248,7 +249,7 @@ impl Reader {
                 let problem = format!("<{inner}> within <{outer}>, where only <{tag}> may be");
                 return Err(self.error(child, problem));
             }
-            children.push((self.number(child, number, 0, MOST)? as usize, child));
+            children.push((self.number(child, number, 0, MAX_NUMBER)? as usize, child));
         }
         children.sort_by_key(|(number, _)| *number);
         let gap = children
@@ -271,7 +272,7 @@ impl Reader {
             let problem = format!("<{}> has no attribute `{name}`", node.tag_name().name());
             return Err(self.error(node, problem));
         };
-        if value.len() > MOST_ATTRIBUTE {
+        if value.len() > MAX_ATTRIBUTE_BYTES {
             let problem = format!("{name} has {} bytes", value.len());
             return Err(self.error(node, problem));
         }
@@ -282,11 +283,11 @@ impl Reader {
         &self,
         node: Node<'a, '_>,
         name: &str,
-        otherwise: &'a str,
+        default: &'a str,
     ) -> Result<&'a str, ProgramError> {
         match node.attribute(name) {
             Some(_) => self.attribute(node, name),
-            None => Ok(otherwise),
+            None => Ok(default),
         }
     }
 
@@ -294,15 +295,15 @@ impl Reader {
         &self,
         node: Node<'_, '_>,
         name: &str,
-        least: i64,
-        most: i64,
+        min: i64,
+        max: i64,
     ) -> Result<i64, ProgramError> {
         let value = self.attribute(node, name)?;
         let number: Option<i64> = value.trim().parse().ok();
         number
-            .filter(|number| (least..=most).contains(number))
+            .filter(|number| (min..=max).contains(number))
             .ok_or_else(|| {
-                let problem = format!("{name} `{value}` is no number from {least} to {most}");
+                let problem = format!("{name} `{value}` is no number from {min} to {max}");
                 self.error(node, problem)
             })
     }
@@ -311,13 +312,13 @@ impl Reader {
         &self,
         node: Node<'_, '_>,
         name: &str,
-        otherwise: i64,
-        least: i64,
-        most: i64,
+        default: i64,
+        min: i64,
+        max: i64,
     ) -> Result<i64, ProgramError> {
         match node.attribute(name) {
-            Some(_) => self.number(node, name, least, most),
-            None => Ok(otherwise),
+            Some(_) => self.number(node, name, min, max),
+            None => Ok(default),
         }
     }
 }

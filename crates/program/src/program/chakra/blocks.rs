@@ -1,32 +1,34 @@
-//! From nodes with dependencies to thread blocks.
+//! Thread blocks for nodes with dependencies.
 //!
-//! The clock of a node says of each thread block how many of its nodes happen before the node or are it. A node may
-//! join a thread block if all of its nodes happen before.
+//! The *clock* of a node states, for each thread block, how many of its nodes happen before the
+//! node or are the node. A node may join a thread block if all nodes of the thread block happen
+//! before the node.
 
 use rustc_hash::FxHashMap;
 
-use super::super::lay_out::{Unplaced, lay_out};
+use super::super::block_layout::{UnplacedInstruction, lay_out_blocks};
 use super::super::{ChunkBuffer, Instruction, Operand, Operation, ThreadBlock};
 use crate::chakra::{ChakraError, ChakraNode};
 use opticoll_base::{graph, interrupt, memory};
 
-/// What a node does.
+/// Operation of a node.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Step {
-    /// The thread block that the trace names.
+    /// Thread block that the trace names.
     pub(super) label: Option<i128>,
-    /// The other rank of a message.
+    /// Other rank of a message.
     pub(super) peer: Option<u32>,
     pub(super) tag: u32,
-    /// What it does with chunks; nothing for what only takes time.
+    /// Instruction on chunks; `None` for a node that only takes time.
     pub(super) instruction: Option<Instruction>,
 }
 
-/// Dependencies of a node that only takes time, at most, that are handed on to those that wait for it. One with more
-/// becomes an instruction that waits.
-const MOST_HANDED_ON: usize = 16;
+/// Maximum number of dependencies that a node which only takes time passes on to the nodes that
+/// wait for it. A node with more dependencies becomes an instruction that waits.
+const MAX_PASSED_ON: usize = 16;
 
-/// Dependencies by places in the file; those on nodes that are not there are left out.
+/// Returns the dependencies of each node as indices into the file. Dependencies on missing nodes
+/// are ignored.
 fn dependencies(nodes: &[ChakraNode]) -> Result<Vec<Vec<usize>>, ChakraError> {
     let mut places: FxHashMap<u64, usize> = FxHashMap::default();
     for (place, node) in nodes.iter().enumerate() {
@@ -45,20 +47,20 @@ fn dependencies(nodes: &[ChakraNode]) -> Result<Vec<Vec<usize>>, ChakraError> {
     Ok(each.collect())
 }
 
-/// The nodes in an order that respects dependencies, as near to that of the file as can be, and how many these are;
-/// those on circles come last.
-fn ordered(on: &[Vec<usize>]) -> (Vec<usize>, usize) {
+/// Returns a topological order that stays as close to the order of the file as possible, and its
+/// length. Nodes on cycles follow at the end.
+fn topological_order(on: &[Vec<usize>]) -> (Vec<usize>, usize) {
     let waits = |node: u32| on[node as usize].iter().map(|&earlier| earlier as u32);
     let order = graph::topological_order(on.len(), waits).into_iter();
     let mut order: Vec<usize> = order.map(|node| node as usize).collect();
     let sorted = order.len();
-    let mut on_circle = vec![true; on.len()];
-    order.iter().for_each(|&node| on_circle[node] = false);
-    order.extend((0..on.len()).filter(|&node| on_circle[node]));
+    let mut on_cycle = vec![true; on.len()];
+    order.iter().for_each(|&node| on_cycle[node] = false);
+    order.extend((0..on.len()).filter(|&node| on_cycle[node]));
     (order, sorted)
 }
 
-/// A thread block that is being filled.
+/// Thread block that is being filled.
 struct Block {
     sends_to: Option<u32>,
     receives_from: Option<u32>,
@@ -66,59 +68,59 @@ struct Block {
     nodes: Vec<usize>,
 }
 
-/// Whether a message leaves, the other rank, and the tag.
+/// Connection of a message: true if the rank sends, the other rank, and the tag.
 type Connection = (bool, u32, u32);
 
 impl Block {
-    /// What it sends to, or else receives from.
+    /// Returns the connection that it sends on or, if it sends nothing, receives on.
     fn connection(&self) -> Option<Connection> {
         let sends = self.sends_to.map(|peer| (true, peer));
         let (sends, peer) = sends.or(self.receives_from.map(|peer| (false, peer)))?;
         Some((sends, peer, self.channel?))
     }
 
-    fn takes(&self, connection: Option<Connection>, shared: bool) -> bool {
+    fn accepts(&self, connection: Option<Connection>, shared: bool) -> bool {
         if !shared && self.connection() != connection {
             return false;
         }
         connection.is_none_or(|(sends, peer, tag)| {
-            let own = if sends {
+            let known = if sends {
                 self.sends_to
             } else {
                 self.receives_from
             };
-            own.is_none_or(|own| own == peer) && self.channel.is_none_or(|own| own == tag)
+            known.is_none_or(|known| known == peer) && self.channel.is_none_or(|known| known == tag)
         })
     }
 }
 
-/// The thread blocks of a rank.
+/// Builds the thread blocks of a rank.
 ///
-/// Thread blocks that send to a rank and receive from another are tried first, as runtimes have them. Where their
-/// nodes have no order among one another, each connection has a thread block of its own.
-pub(super) fn blocks_of(
+/// First it tries thread blocks that send to a rank and receive from another rank, as runtimes use
+/// them. If their nodes are not ordered, each connection gets a thread block of its own.
+pub(super) fn build_thread_blocks(
     nodes: &[ChakraNode],
     steps: &[Step],
 ) -> Result<Vec<ThreadBlock>, ChakraError> {
     let on = dependencies(nodes)?;
-    let order = ordered(&on);
+    let order = topological_order(&on);
     let Joined { blocks, waits_for } = match join(steps, &on, &order, true) {
         Ok(joined) => joined,
         Err(_) => match join(steps, &on, &order, false) {
             Ok(joined) | Err(joined) => joined,
         },
     };
-    let nowhere = Operand {
+    let unused = Operand {
         buffer: ChunkBuffer::Input,
         offset: 0,
     };
-    let all = nodes.iter().zip(steps).zip(waits_for);
-    let all: Vec<Unplaced> = all
-        .map(|((node, step), waits_for)| Unplaced {
+    let rows = nodes.iter().zip(steps).zip(waits_for);
+    let instructions: Vec<UnplacedInstruction> = rows
+        .map(|((node, step), waits_for)| UnplacedInstruction {
             instruction: step.instruction.unwrap_or(Instruction {
                 operation: Operation::Nop,
-                source: nowhere,
-                destination: nowhere,
+                source: unused,
+                destination: unused,
                 count: 0,
                 waits_for: None,
                 signals: false,
@@ -129,25 +131,26 @@ pub(super) fn blocks_of(
         })
         .collect();
     let blocks = blocks.into_iter().map(|block| {
-        let own = ThreadBlock {
+        let thread_block = ThreadBlock {
             sends_to: block.sends_to,
             receives_from: block.receives_from,
             channel: block.channel.unwrap_or(0),
             instructions: Vec::new(),
         };
-        (own, block.nodes)
+        (thread_block, block.nodes)
     });
-    Ok(lay_out(&all, blocks.collect()))
+    Ok(lay_out_blocks(&instructions, blocks.collect()))
 }
 
-/// Nodes by thread block, and what each node waits for, of nodes that have instructions.
+/// Nodes of each thread block, and for each node with an instruction the nodes that it waits for.
 struct Joined {
     blocks: Vec<Block>,
     waits_for: Vec<Vec<usize>>,
 }
 
-/// Puts nodes into thread blocks: each of one connection, or, if they may be `shared`, of one of each kind. An error
-/// where two thread blocks have the same connection, since no order is known among their nodes.
+/// Assigns nodes to thread blocks. A thread block has one connection or, if `shared`, one to send
+/// on and one to receive on. Returns an error if two thread blocks have the same connection,
+/// because the order of their nodes is unknown.
 fn join(
     steps: &[Step],
     on: &[Vec<usize>],
@@ -155,19 +158,19 @@ fn join(
     shared: bool,
 ) -> Result<Joined, Joined> {
     let mut blocks: Vec<Block> = Vec::new();
-    let mut of_connection: FxHashMap<Connection, usize> = FxHashMap::default();
-    let mut of_label: FxHashMap<i128, usize> = FxHashMap::default();
+    let mut connection_blocks: FxHashMap<Connection, usize> = FxHashMap::default();
+    let mut label_blocks: FxHashMap<i128, usize> = FxHashMap::default();
     let mut clocks: Vec<Vec<u32>> = vec![Vec::new(); steps.len()];
     let mut block_of = vec![usize::MAX; steps.len()];
     let mut waits_for: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
-    let mut handed_on = vec![false; steps.len()];
-    let mut open = false;
+    let mut passed_on = vec![false; steps.len()];
+    let mut is_ambiguous = false;
     for (place, &node) in order.iter().enumerate() {
         interrupt::check();
-        let on_circle = place >= *sorted;
+        let on_cycle = place >= *sorted;
         let mut waits: Vec<usize> = Vec::new();
         for &earlier in &on[node] {
-            match handed_on[earlier] {
+            match passed_on[earlier] {
                 true => waits.extend_from_slice(&waits_for[earlier]),
                 false => waits.push(earlier),
             }
@@ -175,9 +178,9 @@ fn join(
         waits.sort_unstable();
         waits.dedup();
         let step = &steps[node];
-        let idle = step.instruction.is_none();
-        handed_on[node] = idle && !on_circle && waits.len() <= MOST_HANDED_ON;
-        if handed_on[node] {
+        let only_waits = step.instruction.is_none();
+        passed_on[node] = only_waits && !on_cycle && waits.len() <= MAX_PASSED_ON;
+        if passed_on[node] {
             waits_for[node] = waits;
             continue;
         }
@@ -189,19 +192,22 @@ fn join(
         }
         let connection = step.instruction.zip(step.peer);
         let connection = connection.map(|(one, peer)| (one.operation.sends(), peer, step.tag));
-        let behind = |block: usize| clock[block] as usize == blocks[block].nodes.len();
-        let joins = |&block: &usize| blocks[block].takes(connection, shared) && behind(block);
-        let known = connection.and_then(|connection| of_connection.get(&connection).copied());
-        let labelled = step.label.and_then(|label| of_label.get(&label).copied());
+        let is_last = |block: usize| clock[block] as usize == blocks[block].nodes.len();
+        let joins = |&block: &usize| blocks[block].accepts(connection, shared) && is_last(block);
+        let known = connection.and_then(|connection| connection_blocks.get(&connection).copied());
+        let labelled = step
+            .label
+            .and_then(|label| label_blocks.get(&label).copied());
         let mut nearest = waits.iter().rev().map(|&earlier| block_of[earlier]);
         let found = match known {
-            _ if on_circle => None,
+            _ if on_cycle => None,
             Some(block) => Some(block).filter(joins),
-            // A stranger to a named thread block could come between its messages, which then had no order.
+            // A node without this label could come between the messages of a named thread block,
+            // which would then have no order.
             None if step.label.is_some() => labelled.filter(joins),
             None => nearest.find(|block| *block != usize::MAX && joins(block)),
         };
-        open |= known.is_some() && found.is_none() && !on_circle;
+        is_ambiguous |= known.is_some() && found.is_none() && !on_cycle;
         let block = found.unwrap_or_else(|| {
             blocks.push(Block {
                 sends_to: None,
@@ -213,25 +219,28 @@ fn join(
             memory::take("the thread blocks of this trace", bytes);
             blocks.len() - 1
         });
-        let own = &mut blocks[block];
+        let joined = &mut blocks[block];
         if let Some(connection @ (sends, peer, tag)) = connection {
             match sends {
-                true => own.sends_to = Some(peer),
-                false => own.receives_from = Some(peer),
+                true => joined.sends_to = Some(peer),
+                false => joined.receives_from = Some(peer),
             }
-            own.channel = Some(tag);
-            of_connection.insert(connection, block);
+            joined.channel = Some(tag);
+            connection_blocks.insert(connection, block);
         }
-        own.nodes.push(node);
+        joined.nodes.push(node);
         clock.resize(blocks.len(), 0);
         clock[block] = blocks[block].nodes.len() as u32;
         clocks[node] = clock;
         block_of[node] = block;
         waits_for[node] = waits;
         if let Some(label) = step.label {
-            of_label.insert(label, block);
+            label_blocks.insert(label, block);
         }
     }
     let joined = Joined { blocks, waits_for };
-    if open { Err(joined) } else { Ok(joined) }
+    match is_ambiguous {
+        true => Err(joined),
+        false => Ok(joined),
+    }
 }

@@ -1,24 +1,25 @@
-//! Writes Chakra traces that ASTRA-sim takes as a custom collective.
+//! Writer of Chakra traces that ASTRA-sim accepts as a custom collective.
 //!
-//! Each instruction becomes the nodes that receive and send for it, in the order of its thread block. Instructions
-//! that only wait become dependencies of those that follow. Copies of chunks that no other instruction changes, to
-//! where no other looks, wait for nothing. Copies to where a chunk lies already, as calls in place
-//! have them, are left out, so that they take no time. ASTRA-sim takes numbers of chunks that are a multiple of the
-//! number of ranks: where the collective has others, a chunk counts as several.
+//! Each instruction becomes its nodes that receive and send, in the order of its thread block.
+//! Instructions that only wait become dependencies of later instructions. Copies wait for nothing
+//! if no other instruction changes their source or uses their destination. Copies of a chunk to its
+//! own place, as in calls in place, are omitted, so that they take no time. ASTRA-sim accepts
+//! numbers of chunks that are a multiple of the number of ranks. For other numbers, a chunk counts
+//! as several chunks.
 
 use rustc_hash::FxHashMap;
 
-use super::super::{
-    ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation, ProgramError, walk,
-};
+use super::super::execution_order::execution_order;
+use super::super::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation, ProgramError};
 use super::parts;
 use crate::chakra::{Attribute, ChakraFile, ChakraNode, NodeKind, Value};
 use opticoll_base::units::{Bytes, gcd};
 
-/// The version of the schema, as the packages write it.
+/// Version of the schema, as the Chakra packages write it.
 const SCHEMA: &str = "1.0.2-chakra.0.0.4";
 
-/// The traces of a program for calls in place, where it is for these, by rank.
+/// Writes the traces of a program in the order of the ranks, for calls in place if the program
+/// supports them.
 pub(in super::super) fn write(
     program: &CollectiveProgram,
     size: Bytes,
@@ -34,7 +35,7 @@ pub(in super::super) fn write(
              multiple of {chunks} bytes"
         )));
     };
-    let order = walk::order(program).map_err(|_| {
+    let order = execution_order(program).map_err(|_| {
         let problem = "this plan has no program: its instructions wait for one another";
         ProgramError::Refused(problem.into())
     })?;
@@ -44,10 +45,11 @@ pub(in super::super) fn write(
     let mut writers: Vec<Writer<'_>> = (0..ranks)
         .map(|rank| Writer::new(program, rank, chunk_bytes, i64::from(chunks), scale as i64))
         .collect();
-    for turn in order {
-        let own = &program.ranks[turn.rank as usize].thread_blocks[turn.thread_block as usize];
-        let one = &own.instructions[turn.step as usize];
-        writers[turn.rank as usize].add(turn.thread_block as usize, turn.step as usize, one);
+    for current in order {
+        let (rank, block) = (current.rank as usize, current.thread_block as usize);
+        let instructions = &program.ranks[rank].thread_blocks[block].instructions;
+        let step = current.step as usize;
+        writers[rank].add(block, step, &instructions[step]);
     }
     let header = vec![
         Attribute::new("schema", Value::Text(SCHEMA.into())),
@@ -75,21 +77,22 @@ fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
 }
 
-/// The nodes of a rank.
+/// Nodes of a rank.
 struct Writer<'a> {
     program: &'a CollectiveProgram,
     rank: u32,
     chunk_bytes: Bytes,
     chunks: i64,
     scale: i64,
-    /// Chunks of scratch: those of the program, and room for sums that it only sends on.
+    /// Number of chunks of scratch: those of the program, and room for sums that the rank only
+    /// forwards.
     scratch: u32,
-    /// By chunk of memory: how many instructions use it, and how many of these change it.
+    /// Number of instructions that use each chunk of memory, and number of those that change it.
     uses: FxHashMap<(ChunkBuffer, i64), (u32, u32)>,
-    /// By thread block and step: the number of its first node.
+    /// Number of the first node of each instruction, by thread block and step.
     first: Vec<Vec<u64>>,
     nodes: Vec<ChakraNode>,
-    /// By thread block and step: what is complete when the instruction is.
+    /// Nodes whose completion completes each instruction, by thread block and step.
     ends: Vec<Vec<Vec<u64>>>,
 }
 
@@ -120,7 +123,7 @@ impl<'a> Writer<'a> {
             for one in &block.instructions {
                 first.push(next);
                 next += writer.count(one);
-                writer.note(one);
+                writer.count_uses(one);
             }
             writer.first.push(first);
             writer.ends.push(vec![Vec::new(); block.instructions.len()]);
@@ -128,7 +131,7 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// The number of nodes of an instruction.
+    /// Returns the number of nodes of an instruction.
     fn count(&self, one: &Instruction) -> u64 {
         match one.operation {
             Operation::Nop => 0,
@@ -143,8 +146,8 @@ impl<'a> Writer<'a> {
         (memory, first + i64::from(operand.offset))
     }
 
-    /// Notes what an instruction uses and changes.
-    fn note(&mut self, one: &Instruction) {
+    /// Counts the chunks that an instruction uses and changes.
+    fn count_uses(&mut self, one: &Instruction) {
         let reads = !matches!(
             one.operation,
             Operation::Receive | Operation::ReceiveCopySend | Operation::Nop
@@ -162,15 +165,15 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Whether an instruction is a copy that nothing has to be before or behind.
-    fn apart(&self, one: &Instruction) -> bool {
-        let all = |operand: Operand, fits: fn((u32, u32)) -> bool| {
+    /// Returns whether an instruction is a copy without order relative to any other instruction.
+    fn is_independent(&self, one: &Instruction) -> bool {
+        let fits = |operand: Operand, fits: fn((u32, u32)) -> bool| {
             let (memory, first) = self.address(operand);
             (0..i64::from(one.count)).all(|chunk| fits(self.uses[&(memory, first + chunk)]))
         };
         one.operation == Operation::Copy
-            && all(one.source, |(_, changed)| changed == 0)
-            && all(one.destination, |(uses, _)| uses == 1)
+            && fits(one.source, |(_, changed)| changed == 0)
+            && fits(one.destination, |(uses, _)| uses == 1)
     }
 
     fn add(&mut self, block: usize, step: usize, one: &Instruction) {
@@ -187,7 +190,7 @@ impl<'a> Writer<'a> {
             self.ends[block][step] = after;
             return;
         }
-        let apart = self.apart(one).then(|| std::mem::take(&mut after));
+        let before_copy = self.is_independent(one).then(|| std::mem::take(&mut after));
         let mut id = self.first[block][step];
         let (mut source, mut destination) = (one.source, one.destination);
         if one.operation == Operation::ReceiveReduceSend {
@@ -217,7 +220,7 @@ impl<'a> Writer<'a> {
             self.nodes.push(node);
             after = vec![id];
             id += 1;
-            // What a fused instruction sends is what it has stored.
+            // A fused instruction sends the value that it has stored.
             source = destination;
         }
         if one.operation.sends() {
@@ -245,7 +248,7 @@ impl<'a> Writer<'a> {
             self.nodes.push(node);
             after = vec![id];
         }
-        self.ends[block][step] = apart.unwrap_or(after);
+        self.ends[block][step] = before_copy.unwrap_or(after);
     }
 
     fn node(
@@ -257,13 +260,16 @@ impl<'a> Writer<'a> {
         count: u32,
         [source, destination]: [Operand; 2],
     ) -> ChakraNode {
-        let own = &self.program.ranks[self.rank as usize].thread_blocks[block];
+        let thread_block = &self.program.ranks[self.rank as usize].thread_blocks[block];
         let (name, peer) = match kind {
-            NodeKind::Send => ("COMM_SEND_NODE", own.sends_to.map(|to| ("comm_dst", to))),
-            NodeKind::Receive => (
-                "COMM_RECV_NODE",
-                own.receives_from.map(|of| ("comm_src", of)),
-            ),
+            NodeKind::Send => {
+                let peer = thread_block.sends_to.map(|to| ("comm_dst", to));
+                ("COMM_SEND_NODE", peer)
+            }
+            NodeKind::Receive => {
+                let peer = thread_block.receives_from.map(|from| ("comm_src", from));
+                ("COMM_RECV_NODE", peer)
+            }
             _ => ("COMP_NODE", None),
         };
         let int32 = |name, value: i64| Attribute::new(name, Value::Int32(value as i32));
@@ -274,7 +280,7 @@ impl<'a> Writer<'a> {
                 Attribute::new("comm_type", Value::Int64(kind as i64)),
                 Attribute::new("comm_size", Value::Int64(bytes as i64)),
                 int32(name, other.into()),
-                int32("comm_tag", own.channel.into()),
+                int32("comm_tag", thread_block.channel.into()),
             ]);
         }
         let scaled = |offset: i32| (i64::from(offset) * self.scale).max(-1);

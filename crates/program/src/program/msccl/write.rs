@@ -1,27 +1,27 @@
-//! Writes MSCCL XML that runtimes accept, with all attributes that they require.
+//! Writer of MSCCL XML with all attributes that runtimes require.
 
 use std::fmt::Write;
 
 use super::super::{ChunkBuffer, CollectiveProgram, Operand, Operation, ProgramError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Instructions of a thread block that runtimes take.
-const MOST_STEPS: usize = 256;
-/// Channels.
-const MOST_CHANNELS: u32 = 32;
-/// Thread blocks of a rank on one channel.
-const MOST_BLOCKS_PER_CHANNEL: usize = 32;
-/// Thread blocks of a rank: two for each of 108 multiprocessors.
-const MOST_BLOCKS: usize = 216;
-/// XML elements of a rank.
-const MOST_ELEMENTS: usize = 4096;
-/// The largest chunk offset: 16 bits with a sign.
-const MOST_OFFSET: u32 = 32767;
-/// Bytes of the name.
-const MOST_NAME: usize = 255;
+/// Maximum number of instructions of a thread block.
+const MAX_STEPS: usize = 256;
+/// Maximum number of channels.
+const MAX_CHANNELS: u32 = 32;
+/// Maximum number of thread blocks of a rank on one channel.
+const MAX_BLOCKS_PER_CHANNEL: usize = 32;
+/// Maximum number of thread blocks of a rank: two for each of 108 multiprocessors.
+const MAX_BLOCKS: usize = 216;
+/// Maximum number of XML elements of a rank.
+const MAX_ELEMENTS: usize = 4096;
+/// Maximum chunk offset: 16 bits with a sign.
+const MAX_OFFSET: u32 = 32767;
+/// Maximum number of bytes of the name.
+const MAX_NAME_BYTES: usize = 255;
 
 pub(in super::super) fn write(program: &CollectiveProgram) -> Result<String, ProgramError> {
-    limits(program)?;
+    check_limits(program)?;
     let collective = &program.collective;
     let channels = program
         .ranks
@@ -38,8 +38,8 @@ pub(in super::super) fn write(program: &CollectiveProgram) -> Result<String, Pro
     };
     let _ = writeln!(
         text,
-        "<algo name=\"{}\" proto=\"{}\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"{}\" \
-         inplace=\"{}\" outofplace=\"{}\" minBytes=\"0\" maxBytes=\"0\"{root}>",
+        "<algo name=\"{}\" proto=\"{}\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" \
+         coll=\"{}\" inplace=\"{}\" outofplace=\"{}\" minBytes=\"0\" maxBytes=\"0\"{root}>",
         escaped(&program.name),
         escaped(&program.protocol),
         channels.max().unwrap_or(1),
@@ -75,10 +75,10 @@ pub(in super::super) fn write(program: &CollectiveProgram) -> Result<String, Pro
                 });
                 let _ = writeln!(
                     text,
-                    "      <step s=\"{step}\" type=\"{name}\" {} {} cnt=\"{}\" depid=\"{block}\" deps=\"{awaited}\" \
-                     hasdep=\"{}\"{}/>",
-                    place("src", one.source),
-                    place("dst", one.destination),
+                    "      <step s=\"{step}\" type=\"{name}\" {} {} cnt=\"{}\" depid=\"{block}\" \
+                     deps=\"{awaited}\" hasdep=\"{}\"{}/>",
+                    operand_attributes("src", one.source),
+                    operand_attributes("dst", one.destination),
                     one.count,
                     u8::from(one.signals),
                     one.sent_in
@@ -102,15 +102,15 @@ fn chunks_per_loop(collective: &Collective) -> u32 {
     }
 }
 
-fn place(which: &str, one: Operand) -> String {
-    let buffer = match one.buffer {
+fn operand_attributes(which: &str, operand: Operand) -> String {
+    let buffer = match operand.buffer {
         ChunkBuffer::Input => 'i',
         ChunkBuffer::Output => 'o',
         ChunkBuffer::Scratch => 's',
     };
     format!(
         "{which}buf=\"{buffer}\" {which}off=\"{offset}\"",
-        offset = one.offset
+        offset = operand.offset
     )
 }
 
@@ -120,48 +120,51 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Refuses what runtimes refuse, with the limit.
-fn limits(program: &CollectiveProgram) -> Result<(), ProgramError> {
-    let within = |what: &str, number: u64, most: u64| match number <= most {
+/// Checks the limits of the MSCCL runtimes; the error contains the limit.
+fn check_limits(program: &CollectiveProgram) -> Result<(), ProgramError> {
+    let within = |what: &str, number: u64, max: u64| match number <= max {
         true => Ok(()),
         false => Err(ProgramError::Refused(format!(
-            "MSCCL runtimes take at most {most} {what}, this program has {number}"
+            "MSCCL runtimes take at most {max} {what}, this program has {number}"
         ))),
     };
     within(
         "bytes of the name",
         program.name.len() as u64,
-        MOST_NAME as u64,
+        MAX_NAME_BYTES as u64,
     )?;
     for (rank, own) in program.ranks.iter().enumerate() {
         let blocks = &own.thread_blocks;
-        let of = |what: &str| format!("{what} of rank {rank}");
+        let quantity = |what: &str| format!("{what} of rank {rank}");
         within(
-            &of("thread blocks"),
+            &quantity("thread blocks"),
             blocks.len() as u64,
-            MOST_BLOCKS as u64,
+            MAX_BLOCKS as u64,
         )?;
         let steps: usize = blocks.iter().map(|block| block.instructions.len()).sum();
         let elements = 1 + blocks.len() + steps;
-        within(&of("XML elements"), elements as u64, MOST_ELEMENTS as u64)?;
+        within(
+            &quantity("XML elements"),
+            elements as u64,
+            MAX_ELEMENTS as u64,
+        )?;
         for block in blocks {
             let length = block.instructions.len();
             within(
-                &of("steps of a thread block"),
+                &quantity("steps of a thread block"),
                 length as u64,
-                MOST_STEPS as u64,
+                MAX_STEPS as u64,
             )?;
             within(
-                &of("channels"),
+                &quantity("channels"),
                 u64::from(block.channel) + 1,
-                MOST_CHANNELS.into(),
+                MAX_CHANNELS.into(),
             )?;
-            let beside = blocks.iter().filter(|one| one.channel == block.channel);
-            let beside = beside.count();
+            let on_channel = blocks.iter().filter(|one| one.channel == block.channel);
             within(
-                &of("thread blocks on one channel"),
-                beside as u64,
-                MOST_BLOCKS_PER_CHANNEL as u64,
+                &quantity("thread blocks on one channel"),
+                on_channel.count() as u64,
+                MAX_BLOCKS_PER_CHANNEL as u64,
             )?;
         }
         let chunks = program
@@ -169,9 +172,9 @@ fn limits(program: &CollectiveProgram) -> Result<(), ProgramError> {
             .max(program.output_chunks(rank as u32))
             .max(own.scratch);
         within(
-            &of("chunks of a buffer"),
+            &quantity("chunks of a buffer"),
             chunks.into(),
-            u64::from(MOST_OFFSET) + 1,
+            u64::from(MAX_OFFSET) + 1,
         )?;
     }
     Ok(())

@@ -1,46 +1,48 @@
-//! From a schedule to a program.
+//! Lowering of a schedule to a program.
 //!
-//! Each transfer becomes a message, or several where its chunks do not lie side by side. A rank has a thread
-//! block for each rank that it sends to and for each that it receives from; one of each kind share a thread block,
-//! those first of which one forwards most of what the other brings, so that receiving and sending can be fused.
+//! Each transfer becomes a message, or several messages if its chunks are not contiguous. A rank
+//! has a thread block for each rank that it sends to and for each rank that it receives from. A
+//! sender and a receiver share a thread block, preferably those where the rank forwards most
+//! chunks, so that receiving and sending can be fused.
 //!
-//! A chunk lies in the input until something arrives for it; then in the output, or, where it is not among what the
-//! rank must end with, in scratch. Programs so made are right in place, too, except for all_to_all, whose input
-//! and output share memory among different chunks.
+//! A chunk lies in the input until a message for it arrives. Then it lies in the output or, if it
+//! is not part of the rank's result, in scratch. Such programs are also correct in place, except
+//! for all_to_all, whose input and output share memory among different chunks.
 //!
 //! # Order
 //!
-//! Within a step, messages go in rounds: the k-th send of every thread block, then the k-th receive. A send that reads
-//! what a receive of the same step overwrites is put before it. All ranks keep the order (step, round, sends before
-//! receives), so that every instruction waits for earlier ones only, whatever room a channel has for messages.
+//! Within a step, messages go in rounds: the k-th send of every thread block, then the k-th
+//! receive. A send that reads chunks which a receive of the same step overwrites goes before the
+//! receive. All ranks keep the order (step, round, sends before receives), so every instruction
+//! waits for earlier instructions only, whatever buffer space a channel has for messages.
 
 use rustc_hash::FxHashMap;
 
-use super::lay_out::{Unplaced, lay_out};
+use super::block_layout::{UnplacedInstruction, lay_out_blocks};
 use super::{
-    ChunkBuffer, CollectiveProgram, Instruction, MOST_COUNT, Operand, Operation, ProgramError,
+    ChunkBuffer, CollectiveProgram, Instruction, MAX_COUNT, Operand, Operation, ProgramError,
     RankProgram, ThreadBlock,
 };
 use opticoll_base::interrupt;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Action, Schedule};
 
-/// Thread blocks that runtimes take on one channel.
-const BLOCKS_PER_CHANNEL: u32 = 32;
+/// Maximum number of thread blocks of a rank on one channel, as in the MSCCL runtimes.
+const MAX_BLOCKS_PER_CHANNEL: u32 = 32;
 
-/// A part of a transfer whose chunks lie side by side at both ends.
+/// Part of a transfer whose chunks are contiguous at both ranks.
 struct Message {
     source: u32,
     destination: u32,
     read: Operand,
-    /// What is added, of a reduction.
+    /// Operand that a reduction adds; `None` for copies.
     added: Option<Operand>,
     written: Operand,
     chunk: u32,
     count: u32,
 }
 
-/// An instruction before it has its place.
+/// Instruction whose place in its thread block is not final.
 struct Draft {
     operation: Operation,
     source: Operand,
@@ -48,19 +50,19 @@ struct Draft {
     chunk: u32,
     count: u32,
     waits_for: Vec<usize>,
-    /// The step of the schedule in which it sends.
+    /// Step of the schedule in which it sends.
     sent_in: Option<u32>,
-    /// Whether something reads what it writes.
+    /// True if an instruction or the caller reads the result.
     read: bool,
-    /// The one that it was fused into.
+    /// Instruction that it was fused into.
     fused: Option<usize>,
 }
 
-/// The drafts of a rank, and what they did to its chunks.
+/// Draft instructions of a rank, and the state of its chunks.
 #[derive(Default)]
 struct Lowered {
     drafts: Vec<Draft>,
-    /// By thread block: its drafts in order.
+    /// Drafts of each thread block, in order.
     blocks: Vec<Vec<usize>>,
     peers: Vec<(Option<u32>, Option<u32>, u32)>,
     sends: FxHashMap<u32, usize>,
@@ -68,13 +70,13 @@ struct Lowered {
     block_of: Vec<usize>,
     chunks: FxHashMap<u32, ChunkState>,
     scratch: u32,
-    /// The step of the schedule.
+    /// Present step of the schedule.
     step: u32,
 }
 
 #[derive(Default, Clone)]
 struct ChunkState {
-    /// Where it lies since something arrived for it.
+    /// Place of the chunk since a message for it arrived.
     place: Option<Operand>,
     write: Option<usize>,
     reads: Vec<usize>,
@@ -91,15 +93,15 @@ pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgr
             "this plan has no program: its blocks differ, and chunks of a program are all alike";
         return Err(ProgramError::Refused(problem.into()));
     }
-    let mut ranks: Vec<Lowered> = connected(schedule);
+    let mut ranks: Vec<Lowered> = connect(schedule);
     for step in 0..schedule.steps() {
         interrupt::check();
-        one_step(schedule, step, &mut ranks);
+        lower_step(schedule, step, &mut ranks);
     }
     let ranks = ranks
         .into_iter()
         .enumerate()
-        .map(|(rank, own)| own.finish(&collective, rank as u32));
+        .map(|(rank, lowered)| lowered.finish(&collective, rank as u32));
     Ok(CollectiveProgram {
         name,
         collective,
@@ -110,8 +112,8 @@ pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgr
     })
 }
 
-/// Where a chunk lies in the input of a rank.
-fn in_input(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
+/// Returns the place of a chunk in the input of a rank.
+fn input_operand(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
     let pieces = collective.pieces();
     let (block, part) = (chunk / pieces, chunk % pieces);
     let ranks = collective.ranks();
@@ -128,8 +130,8 @@ fn in_input(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
     offset.map(|offset| operand(ChunkBuffer::Input, offset))
 }
 
-/// Where a chunk lies in the output of a rank.
-fn in_output(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
+/// Returns the place of a chunk in the output of a rank.
+fn output_operand(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
     let pieces = collective.pieces();
     let (block, part) = (chunk / pieces, chunk % pieces);
     let ranks = collective.ranks();
@@ -151,54 +153,56 @@ fn operand(buffer: ChunkBuffer, offset: u32) -> Operand {
     Operand { buffer, offset }
 }
 
-/// The place some chunks behind another.
-fn behind(first: Operand, chunks: u32) -> Operand {
+/// Returns the place `chunks` chunks after another place.
+fn shifted(first: Operand, chunks: u32) -> Operand {
     Operand {
         offset: first.offset + chunks as i32,
         ..first
     }
 }
 
-/// Whether a chunk lies right behind another after some chunks.
+/// Returns whether the place `next` is `after` chunks after `first`.
 fn follows(first: Operand, after: u32, next: Operand) -> bool {
-    behind(first, after) == next
+    shifted(first, after) == next
 }
 
-/// The thread blocks of all ranks, which have no instructions yet.
-fn connected(schedule: &Schedule) -> Vec<Lowered> {
+/// Creates the thread blocks of all ranks, without instructions.
+fn connect(schedule: &Schedule) -> Vec<Lowered> {
     let ranks = schedule.collective.ranks();
+    // Receivers and senders of each rank.
     let mut ends: Vec<(Vec<u32>, Vec<u32>)> = vec![Default::default(); ranks as usize];
-    // How many chunks a rank forwards from one to another.
+    // Number of chunks that each rank forwards from a rank to another.
     let mut forwarded: Vec<FxHashMap<(u32, u32), u64>> = vec![FxHashMap::default(); ranks as usize];
     let mut brought: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     let mut seen = FxHashMap::default();
     for step in 0..schedule.steps() {
         let transfers: Vec<_> = schedule.columns(step).transfers().collect();
-        for one in &transfers {
-            if seen.insert((one.source, one.destination), ()).is_none() {
-                ends[one.source as usize].0.push(one.destination);
-                ends[one.destination as usize].1.push(one.source);
+        for transfer in &transfers {
+            let (source, destination) = (transfer.source, transfer.destination);
+            if seen.insert((source, destination), ()).is_none() {
+                ends[source as usize].0.push(destination);
+                ends[destination as usize].1.push(source);
             }
-            for chunk in one.chunk..one.chunk + one.count {
-                if let Some(&from) = brought.get(&(one.source, chunk)) {
-                    let pair = (from, one.destination);
-                    *forwarded[one.source as usize].entry(pair).or_default() += 1;
+            for chunk in transfer.chunk..transfer.chunk + transfer.count {
+                if let Some(&from) = brought.get(&(source, chunk)) {
+                    let pair = (from, destination);
+                    *forwarded[source as usize].entry(pair).or_default() += 1;
                 }
             }
         }
-        for one in &transfers {
-            for chunk in one.chunk..one.chunk + one.count {
-                brought.insert((one.destination, chunk), one.source);
+        for transfer in &transfers {
+            for chunk in transfer.chunk..transfer.chunk + transfer.count {
+                brought.insert((transfer.destination, chunk), transfer.source);
             }
         }
     }
     let crowded = ends
         .iter()
-        .any(|(to, from)| to.len().max(from.len()) > BLOCKS_PER_CHANNEL as usize);
+        .any(|(to, from)| to.len().max(from.len()) > MAX_BLOCKS_PER_CHANNEL as usize);
     let channel = |from: u32, to: u32| {
         let distance = (to + ranks - from) % ranks;
         if crowded {
-            (distance - 1) / BLOCKS_PER_CHANNEL
+            (distance - 1) / MAX_BLOCKS_PER_CHANNEL
         } else {
             0
         }
@@ -206,28 +210,28 @@ fn connected(schedule: &Schedule) -> Vec<Lowered> {
     let rows = ends.into_iter().zip(forwarded).enumerate();
     rows.map(|(rank, ((mut to, mut from), forwarded))| {
         let rank = rank as u32;
-        let mut own = Lowered::default();
+        let mut lowered = Lowered::default();
         let mut pairs: Vec<_> = forwarded.into_iter().collect();
         pairs.sort_by_key(|&(pair, chunks)| (std::cmp::Reverse(chunks), pair));
-        let join = |own: &mut Lowered, to: Option<u32>, from: Option<u32>| {
+        let join = |lowered: &mut Lowered, to: Option<u32>, from: Option<u32>| {
             let channel = to
                 .map(|to| channel(rank, to))
                 .or_else(|| Some(channel(from?, rank)));
-            let block = own.peers.len();
-            own.peers.push((to, from, channel.unwrap_or(0)));
-            own.blocks.push(Vec::new());
-            own.sends.extend(to.map(|to| (to, block)));
-            own.receives.extend(from.map(|from| (from, block)));
+            let block = lowered.peers.len();
+            lowered.peers.push((to, from, channel.unwrap_or(0)));
+            lowered.blocks.push(Vec::new());
+            lowered.sends.extend(to.map(|to| (to, block)));
+            lowered.receives.extend(from.map(|from| (from, block)));
         };
         to.sort_unstable();
         from.sort_unstable();
         let likely = pairs.into_iter().map(|(pair, _)| pair);
         for (source, destination) in likely {
-            let both = from.contains(&source) && to.contains(&destination);
-            if both && channel(source, rank) == channel(rank, destination) {
-                from.retain(|one| *one != source);
-                to.retain(|one| *one != destination);
-                join(&mut own, Some(destination), Some(source));
+            let are_free = from.contains(&source) && to.contains(&destination);
+            if are_free && channel(source, rank) == channel(rank, destination) {
+                from.retain(|other| *other != source);
+                to.retain(|other| *other != destination);
+                join(&mut lowered, Some(destination), Some(source));
             }
         }
         for destination in to {
@@ -235,36 +239,37 @@ fn connected(schedule: &Schedule) -> Vec<Lowered> {
                 .iter()
                 .position(|&source| channel(source, rank) == channel(rank, destination));
             let source = place.map(|place| from.remove(place));
-            join(&mut own, Some(destination), source);
+            join(&mut lowered, Some(destination), source);
         }
         for source in from {
-            join(&mut own, None, Some(source));
+            join(&mut lowered, None, Some(source));
         }
-        own
+        lowered
     })
     .collect()
 }
 
 /// Adds the instructions of a step.
-fn one_step(schedule: &Schedule, step: usize, ranks: &mut [Lowered]) {
+fn lower_step(schedule: &Schedule, step: usize, ranks: &mut [Lowered]) {
     let collective = &schedule.collective;
     let mut messages: Vec<Message> = Vec::new();
-    // Where what arrives within the step is put.
+    // Places of the chunks that arrive in the step.
     let mut arrived: FxHashMap<(u32, u32), Operand> = FxHashMap::default();
-    for one in schedule.columns(step).transfers() {
-        for chunk in one.chunk..one.chunk + one.count {
-            let read = ranks[one.source as usize].place(collective, one.source, chunk);
-            let own = &mut ranks[one.destination as usize];
-            let added = (one.action == Action::Reduce)
-                .then(|| own.place(collective, one.destination, chunk));
+    for transfer in schedule.columns(step).transfers() {
+        let (source, destination) = (transfer.source, transfer.destination);
+        for chunk in transfer.chunk..transfer.chunk + transfer.count {
+            let read = ranks[source as usize].place(collective, source, chunk);
+            let receiver = &mut ranks[destination as usize];
+            let added = (transfer.action == Action::Reduce)
+                .then(|| receiver.place(collective, destination, chunk));
             let written = *arrived
-                .entry((one.destination, chunk))
-                .or_insert_with(|| own.target(collective, one.destination, chunk));
+                .entry((destination, chunk))
+                .or_insert_with(|| receiver.target(collective, destination, chunk));
             match messages.last_mut() {
                 Some(last)
-                    if (last.source, last.destination) == (one.source, one.destination)
+                    if (last.source, last.destination) == (source, destination)
                         && last.chunk + last.count == chunk
-                        && last.count < MOST_COUNT
+                        && last.count < MAX_COUNT
                         && follows(last.read, last.count, read)
                         && follows(last.written, last.count, written)
                         && last.added.is_some() == added.is_some()
@@ -276,8 +281,8 @@ fn one_step(schedule: &Schedule, step: usize, ranks: &mut [Lowered]) {
                     last.count += 1;
                 }
                 _ => messages.push(Message {
-                    source: one.source,
-                    destination: one.destination,
+                    source,
+                    destination,
                     read,
                     added,
                     written,
@@ -293,38 +298,39 @@ fn one_step(schedule: &Schedule, step: usize, ranks: &mut [Lowered]) {
         by_rank[message.destination as usize].1.push(index);
     }
     for (rank, (sends, receives)) in by_rank.into_iter().enumerate() {
-        ranks[rank].rounds(step as u32, &messages, &sends, &receives);
+        ranks[rank].add_rounds(step as u32, &messages, &sends, &receives);
     }
 }
 
 impl Lowered {
-    /// Where the value of a chunk lies. Of a chunk that the rank does not have, this is a place that nothing writes.
+    /// Returns the place of the value of a chunk. For a chunk that the rank does not have, returns
+    /// a place that nothing writes.
     fn place(&mut self, collective: &Collective, rank: u32, chunk: u32) -> Operand {
         self.moved(chunk)
-            .or_else(|| in_input(collective, rank, chunk))
-            .unwrap_or_else(|| self.more_scratch())
+            .or_else(|| input_operand(collective, rank, chunk))
+            .unwrap_or_else(|| self.allocate_scratch())
     }
 
-    /// Where a chunk that arrives is put.
+    /// Returns the place at which a message stores a chunk.
     fn target(&mut self, collective: &Collective, rank: u32, chunk: u32) -> Operand {
         self.moved(chunk)
-            .or_else(|| in_output(collective, rank, chunk))
-            .unwrap_or_else(|| self.more_scratch())
+            .or_else(|| output_operand(collective, rank, chunk))
+            .unwrap_or_else(|| self.allocate_scratch())
     }
 
-    /// Where a chunk lies that has arrived before.
+    /// Returns the place of a chunk that has arrived before.
     fn moved(&self, chunk: u32) -> Option<Operand> {
         self.chunks.get(&chunk).and_then(|state| state.place)
     }
 
-    /// One more chunk of scratch.
-    fn more_scratch(&mut self) -> Operand {
+    /// Allocates a chunk of scratch.
+    fn allocate_scratch(&mut self) -> Operand {
         self.scratch += 1;
         operand(ChunkBuffer::Scratch, self.scratch - 1)
     }
 
-    /// Sends and receives of a step, round by round.
-    fn rounds(&mut self, step: u32, messages: &[Message], sends: &[usize], receives: &[usize]) {
+    /// Adds the sends and receives of a step, round by round.
+    fn add_rounds(&mut self, step: u32, messages: &[Message], sends: &[usize], receives: &[usize]) {
         self.step = step;
         let mut to_send: Vec<Vec<usize>> = vec![Vec::new(); self.blocks.len()];
         let mut to_receive: Vec<Vec<usize>> = vec![Vec::new(); self.blocks.len()];
@@ -403,17 +409,18 @@ impl Lowered {
         self.fuse(block, index);
     }
 
-    /// Joins a send with the receive before it in its thread block where it sends on what that brought.
+    /// Fuses a send with the preceding receive in its thread block if it forwards the received
+    /// chunks.
     fn fuse(&mut self, block: usize, send: usize) {
-        let own = &self.blocks[block];
-        let before = own.len().checked_sub(2).map(|place| own[place]);
+        let drafts = &self.blocks[block];
+        let before = drafts.len().checked_sub(2).map(|place| drafts[place]);
         let joined = before.filter(|&receive| {
             let (first, then) = (&self.drafts[receive], &self.drafts[send]);
-            let whole = (first.chunk, first.count, first.destination);
+            let received = (first.chunk, first.count, first.destination);
             matches!(
                 first.operation,
                 Operation::Receive | Operation::ReceiveReduceCopy
-            ) && whole == (then.chunk, then.count, then.source)
+            ) && received == (then.chunk, then.count, then.source)
                 && then.waits_for == [receive]
         });
         match joined {
@@ -451,7 +458,7 @@ impl Lowered {
             }
             waits_for.append(&mut state.reads);
             state.write = Some(index);
-            state.place = Some(behind(message.written, place));
+            state.place = Some(shifted(message.written, place));
         }
         waits_for.sort_unstable();
         waits_for.dedup();
@@ -473,13 +480,14 @@ impl Lowered {
         self.draft(block, draft);
     }
 
-    /// Where what a reduction adds lies: where it lay when the step began, or, if something has arrived since,
-    /// where that is. Of chunks of both kinds the former are copied beside the latter.
+    /// Returns the place of the chunks that a reduction adds: their place when the step began or,
+    /// if a message for them has arrived since, the place of that message. If both cases occur, the
+    /// chunks of the first case are copied next to those of the second.
     fn added(&mut self, block: usize, message: &Message, first: Operand) -> Operand {
         let moved: Vec<u32> = (0..message.count)
             .filter(|place| {
                 let state = self.chunks.get(&(message.chunk + place));
-                state.is_some_and(|state| state.place == Some(behind(message.written, *place)))
+                state.is_some_and(|state| state.place == Some(shifted(message.written, *place)))
             })
             .collect();
         if moved.is_empty() {
@@ -494,11 +502,11 @@ impl Lowered {
                 .into_iter()
                 .chain(state.reads.drain(..))
                 .collect();
-            let destination = behind(message.written, place);
+            let destination = shifted(message.written, place);
             (state.write, state.place) = (Some(index), Some(destination));
             let draft = Draft {
                 operation: Operation::Copy,
-                source: behind(first, place),
+                source: shifted(first, place),
                 destination,
                 chunk,
                 count: 1,
@@ -512,15 +520,16 @@ impl Lowered {
         message.written
     }
 
-    /// Copies what the rank has from the beginning to its output, and lays the instructions out.
+    /// Copies the rank's initial chunks to its output, and places the instructions in thread
+    /// blocks.
     fn finish(mut self, collective: &Collective, rank: u32) -> RankProgram {
-        // What is in the output at the end is read by whoever called.
+        // The caller reads the output.
         for (&chunk, state) in &self.chunks {
-            if let (Some(write), Some(_)) = (state.write, in_output(collective, rank, chunk)) {
+            if let (Some(write), Some(_)) = (state.write, output_operand(collective, rank, chunk)) {
                 self.drafts[write].read = true;
             }
         }
-        self.copy_own(collective, rank);
+        self.copy_initial(collective, rank);
         for draft in &mut self.drafts {
             if draft.operation == Operation::ReceiveReduceCopySend && !draft.read {
                 draft.operation = Operation::ReceiveReduceSend;
@@ -532,16 +541,16 @@ impl Lowered {
             input: 0,
             output: 0,
             scratch,
-            thread_blocks: self.lay_out(),
+            thread_blocks: self.place_instructions(),
         }
     }
 
-    fn copy_own(&mut self, collective: &Collective, rank: u32) {
+    fn copy_initial(&mut self, collective: &Collective, rank: u32) {
         let mut copies: Vec<(u32, Operand, Operand, u32)> = Vec::new();
         for chunk in 0..collective.chunks() {
             let (Some(from), Some(to)) = (
-                in_input(collective, rank, chunk),
-                in_output(collective, rank, chunk),
+                input_operand(collective, rank, chunk),
+                output_operand(collective, rank, chunk),
             ) else {
                 continue;
             };
@@ -550,7 +559,7 @@ impl Lowered {
             }
             match copies.last_mut() {
                 Some((_, first, target, count))
-                    if *count < MOST_COUNT
+                    if *count < MAX_COUNT
                         && follows(*first, *count, from)
                         && follows(*target, *count, to) =>
                 {
@@ -579,14 +588,14 @@ impl Lowered {
         }
     }
 
-    /// Leaves out chunks of scratch that nothing uses; the number of the others.
+    /// Removes unused chunks of scratch and returns the number of the others.
     fn pack_scratch(&mut self) -> u32 {
         let mut used = vec![false; self.scratch as usize];
-        let scratch = |one: Operand| one.buffer == ChunkBuffer::Scratch;
+        let is_scratch = |operand: Operand| operand.buffer == ChunkBuffer::Scratch;
         for draft in self.drafts.iter().filter(|draft| draft.fused.is_none()) {
-            for one in [draft.source, draft.destination] {
-                if scratch(one) {
-                    let first = one.offset as usize;
+            for operand in [draft.source, draft.destination] {
+                if is_scratch(operand) {
+                    let first = operand.offset as usize;
                     used[first..first + draft.count as usize].fill(true);
                 }
             }
@@ -600,47 +609,47 @@ impl Lowered {
             })
             .collect();
         for draft in self.drafts.iter_mut().filter(|draft| draft.fused.is_none()) {
-            for one in [&mut draft.source, &mut draft.destination] {
-                if scratch(*one) {
-                    one.offset = places[one.offset as usize];
+            for operand in [&mut draft.source, &mut draft.destination] {
+                if is_scratch(*operand) {
+                    operand.offset = places[operand.offset as usize];
                 }
             }
         }
         next as u32
     }
 
-    /// Instructions with their places.
-    fn lay_out(self) -> Vec<ThreadBlock> {
+    /// Places the instructions in their thread blocks.
+    fn place_instructions(self) -> Vec<ThreadBlock> {
         let resolve = |mut draft: usize| {
             while let Some(into) = self.drafts[draft].fused {
                 draft = into;
             }
             draft
         };
-        let placed = |own: &Draft| Unplaced {
+        let unplaced = |draft: &Draft| UnplacedInstruction {
             instruction: Instruction {
-                operation: own.operation,
-                source: own.source,
-                destination: own.destination,
-                count: own.count,
+                operation: draft.operation,
+                source: draft.source,
+                destination: draft.destination,
+                count: draft.count,
                 waits_for: None,
                 signals: false,
-                sent_in: own.sent_in,
+                sent_in: draft.sent_in,
                 line: 0,
             },
-            waits_for: own.waits_for.iter().map(|&on| resolve(on)).collect(),
+            waits_for: draft.waits_for.iter().map(|&on| resolve(on)).collect(),
         };
-        let all: Vec<Unplaced> = self.drafts.iter().map(placed).collect();
+        let instructions: Vec<UnplacedInstruction> = self.drafts.iter().map(unplaced).collect();
         let rows = self.blocks.iter().zip(&self.peers);
-        let blocks = rows.map(|(own, &(sends_to, receives_from, channel))| {
+        let blocks = rows.map(|(drafts, &(sends_to, receives_from, channel))| {
             let block = ThreadBlock {
                 sends_to,
                 receives_from,
                 channel,
                 instructions: Vec::new(),
             };
-            (block, own.clone())
+            (block, drafts.clone())
         });
-        lay_out(&all, blocks.collect())
+        lay_out_blocks(&instructions, blocks.collect())
     }
 }

@@ -1,4 +1,4 @@
-//! An order in which the instructions of a program can be carried out.
+//! Order in which the instructions of a program can be executed.
 
 use rustc_hash::FxHashMap;
 
@@ -6,7 +6,7 @@ use super::{CollectiveProgram, Dependency, Operation, ProgramError};
 use opticoll_base::interrupt;
 
 impl Operation {
-    /// Whether a message must have arrived.
+    /// Returns whether the operation needs a message that has arrived.
     pub fn receives(self) -> bool {
         !matches!(
             self,
@@ -14,7 +14,7 @@ impl Operation {
         )
     }
 
-    /// Whether a message leaves.
+    /// Returns whether the operation sends a message.
     pub fn sends(self) -> bool {
         matches!(
             self,
@@ -26,21 +26,23 @@ impl Operation {
     }
 }
 
-/// The next instruction of an order.
+/// Instruction of an execution order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Turn {
+pub(super) struct OrderedInstruction {
     pub(super) rank: u32,
     pub(super) thread_block: u32,
     pub(super) step: u32,
-    /// The place in the order of the instruction that sent what this one receives.
+    /// Index in the order of the instruction that sent the message which this instruction receives.
     pub(super) message: Option<u32>,
 }
 
-/// All instructions in an order that respects thread blocks, dependencies and messages.
+/// Returns all instructions in an order that respects thread blocks, dependencies and messages.
 ///
 /// # Errors
-/// The first thread block that waits for what never comes.
-pub(super) fn order(program: &CollectiveProgram) -> Result<Vec<Turn>, ProgramError> {
+/// The first thread block that waits for an instruction or a message which never comes.
+pub(super) fn execution_order(
+    program: &CollectiveProgram,
+) -> Result<Vec<OrderedInstruction>, ProgramError> {
     let blocks: Vec<(u32, u32)> = (0..program.ranks.len() as u32)
         .flat_map(|rank| {
             let count = program.ranks[rank as usize].thread_blocks.len() as u32;
@@ -51,15 +53,15 @@ pub(super) fn order(program: &CollectiveProgram) -> Result<Vec<Turn>, ProgramErr
     let mut next = vec![0u32; blocks.len()];
     let mut sent: FxHashMap<(u32, u32, u32), Vec<u32>> = FxHashMap::default();
     let mut taken: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
-    // By what is waited for: a thread block, or a connection.
+    // Thread blocks that wait, by the thread block or the connection that they wait for.
     let mut waiting: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
     let mut listening: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
     let mut order = Vec::with_capacity(program.instructions());
     let mut ready: Vec<usize> = (0..blocks.len()).rev().collect();
     while let Some(block) = ready.pop() {
         let (rank, thread_block) = blocks[block];
-        let own = &program.ranks[rank as usize].thread_blocks[thread_block as usize];
-        while let Some(one) = own.instructions.get(next[block] as usize) {
+        let current = &program.ranks[rank as usize].thread_blocks[thread_block as usize];
+        while let Some(one) = current.instructions.get(next[block] as usize) {
             interrupt::check();
             if let Some(on) = one.waits_for {
                 let Some(&other) = places.get(&(rank, on.thread_block)) else {
@@ -72,10 +74,10 @@ pub(super) fn order(program: &CollectiveProgram) -> Result<Vec<Turn>, ProgramErr
             }
             let mut message = None;
             if one.operation.receives() {
-                let Some(from) = own.receives_from else {
+                let Some(from) = current.receives_from else {
                     break;
                 };
-                let connection = (from, rank, own.channel);
+                let connection = (from, rank, current.channel);
                 let taken = taken.entry(connection).or_default();
                 let Some(&by) = sent.get(&connection).and_then(|sent| sent.get(*taken)) else {
                     listening.insert(connection, block);
@@ -85,14 +87,14 @@ pub(super) fn order(program: &CollectiveProgram) -> Result<Vec<Turn>, ProgramErr
                 message = Some(by);
             }
             if one.operation.sends() {
-                let Some(to) = own.sends_to else {
+                let Some(to) = current.sends_to else {
                     break;
                 };
-                let connection = (rank, to, own.channel);
+                let connection = (rank, to, current.channel);
                 sent.entry(connection).or_default().push(order.len() as u32);
                 ready.extend(listening.remove(&connection));
             }
-            order.push(Turn {
+            order.push(OrderedInstruction {
                 rank,
                 thread_block,
                 step: next[block],
@@ -103,14 +105,14 @@ pub(super) fn order(program: &CollectiveProgram) -> Result<Vec<Turn>, ProgramErr
         }
     }
     let ends = blocks.iter().zip(&next);
-    let stuck = ends.filter_map(|(&(rank, block), &step)| {
-        let own = &program.ranks[rank as usize].thread_blocks[block as usize];
-        let one = own.instructions.get(step as usize)?;
+    let blocked = ends.filter_map(|(&(rank, block), &step)| {
+        let thread_block = &program.ranks[rank as usize].thread_blocks[block as usize];
+        let one = thread_block.instructions.get(step as usize)?;
         let is_complete = |on: Dependency| {
             let other = places.get(&(rank, on.thread_block));
             other.is_some_and(|&other| next[other] > on.step)
         };
-        let what = match (one.waits_for, own.receives_from) {
+        let what = match (one.waits_for, thread_block.receives_from) {
             (Some(on), _) if !is_complete(on) => {
                 format!("thread block {}, step {}", on.thread_block, on.step)
             }
@@ -121,7 +123,7 @@ pub(super) fn order(program: &CollectiveProgram) -> Result<Vec<Turn>, ProgramErr
             format!("thread block {block}, step {step} waits for {what}, which never comes");
         Some(ProgramError::rank(rank, problem))
     });
-    match stuck.into_iter().next() {
+    match blocked.into_iter().next() {
         Some(error) => Err(error),
         None => Ok(order),
     }

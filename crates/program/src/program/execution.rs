@@ -1,24 +1,25 @@
-//! Carries a program out with real bytes, one instruction after the other in an order that the program allows.
+//! Execution of a program with real bytes, one instruction after another in an order that the
+//! program allows.
 //!
-//! Memory is a rank's own; ranks share nothing but messages.
+//! Ranks do not share memory and exchange data only by messages.
 
 use rustc_hash::FxHashMap;
 
 use super::element::{ElementType, ReduceOperator};
-use super::walk::{self, Turn};
+use super::execution_order::{OrderedInstruction, execution_order};
 use super::{ChunkBuffer, CollectiveProgram, Operand, Operation, ProgramError};
 use opticoll_base::{interrupt, memory};
 
-/// What a run is to do.
+/// Settings of an execution.
 #[derive(Debug, Clone, Copy)]
 pub struct RunSettings {
-    /// The type of the elements.
+    /// Type of the elements.
     pub element: ElementType,
-    /// How reductions combine two elements.
+    /// Operator of reductions.
     pub operator: ReduceOperator,
-    /// Elements of a chunk.
+    /// Number of elements of a chunk.
     pub elements: usize,
-    /// Whether input and output share memory.
+    /// True if input and output share memory.
     pub in_place: bool,
 }
 
@@ -26,34 +27,34 @@ struct Machine<'a> {
     program: &'a CollectiveProgram,
     settings: RunSettings,
     chunk_bytes: usize,
-    /// By rank.
+    /// Memories of each rank.
     memories: Vec<FxHashMap<ChunkBuffer, Vec<u8>>>,
 }
 
 impl CollectiveProgram {
-    /// The bytes that the input and the output of a rank have.
+    /// Returns the bytes of the input and of the output of a rank.
     pub fn buffer_bytes(&self, rank: u32, settings: &RunSettings) -> (usize, usize) {
         let chunk = settings.elements * settings.element.bytes();
         let (input, output) = (self.input_chunks(rank), self.output_chunks(rank));
         (input as usize * chunk, output as usize * chunk)
     }
 
-    /// Carries the program out: by rank, the bytes of the output, from those of the input.
+    /// Executes the program. Takes the input of each rank and returns the output of each rank.
     ///
     /// # Errors
-    /// An input of another length, an operand outside its buffer, or a program that stands still.
+    /// An input of the wrong length, an operand outside its buffer, or a program that deadlocks.
     pub fn run(
         &self,
         settings: RunSettings,
         inputs: &[Vec<u8>],
     ) -> Result<Vec<Vec<u8>>, ProgramError> {
         let mut machine = Machine::new(self, settings, inputs)?;
-        // By the place of their sends in the order.
+        // Messages in flight, keyed by the index of their send in the order.
         let mut messages: FxHashMap<u32, Vec<u8>> = FxHashMap::default();
-        for (place, turn) in (0u32..).zip(walk::order(self)?) {
+        for (place, current) in (0u32..).zip(execution_order(self)?) {
             interrupt::check();
-            let arrived = turn.message.and_then(|sent| messages.remove(&sent));
-            if let Some(leaving) = machine.execute(&turn, arrived.unwrap_or_default())? {
+            let arrived = current.message.and_then(|sent| messages.remove(&sent));
+            if let Some(leaving) = machine.execute(&current, arrived.unwrap_or_default())? {
                 messages.insert(place, leaving);
             }
         }
@@ -117,16 +118,17 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Moves the bytes of an instruction, which received `value`. Returns what it sends.
+    /// Executes an instruction, which received `value`. Returns the bytes that it sends.
     fn execute(
         &mut self,
-        turn: &Turn,
+        current: &OrderedInstruction,
         mut value: Vec<u8>,
     ) -> Result<Option<Vec<u8>>, ProgramError> {
-        let rank = turn.rank as usize;
-        let block = &self.program.ranks[rank].thread_blocks[turn.thread_block as usize];
-        let one = block.instructions[turn.step as usize];
-        let wrong = |what| ProgramError::rank(turn.rank, format!("step {} {what}", turn.step));
+        let rank = current.rank as usize;
+        let block = &self.program.ranks[rank].thread_blocks[current.thread_block as usize];
+        let one = block.instructions[current.step as usize];
+        let wrong =
+            |what| ProgramError::rank(current.rank, format!("step {} {what}", current.step));
         let bytes = one.count as usize * self.chunk_bytes;
         if one.operation == Operation::Nop {
             return Ok(None);
@@ -138,7 +140,7 @@ impl<'a> Machine<'a> {
         let place = |operand: Operand| {
             let (buffer, first) =
                 self.program
-                    .address(turn.rank, operand.buffer, self.settings.in_place);
+                    .address(current.rank, operand.buffer, self.settings.in_place);
             let start = usize::try_from(first + i64::from(operand.offset)).ok();
             (buffer, start.map(|start| start * self.chunk_bytes))
         };
@@ -160,10 +162,10 @@ impl<'a> Machine<'a> {
                 return Err(wrong(outside));
             };
             if one.operation == Operation::Reduce {
-                let Some(there) = read(memory, one.destination) else {
+                let Some(present) = read(memory, one.destination) else {
                     return Err(wrong(outside));
                 };
-                value = there;
+                value = present;
             }
             if reduces {
                 let RunSettings {

@@ -1,29 +1,32 @@
-//! From a program to a schedule: what moves, in steps by dependence.
+//! Lifting of a program to a schedule, with steps by dependence.
 //!
 //! The step of a message is, in this order of preference:
 //!
-//! 1. what the program says of it (`sent_in`), if it says so of all;
-//! 2. one more than that of the last message that was received before it was sent, and no less than those of
-//!    messages that were sent before it, or that its receiver sent or received before;
-//! 3. one more than that of the last message that its value was computed from.
+//! 1. the step that the program records (`sent_in`), if it records a step for every message;
+//! 2. one more than the step of the last message that was received before it was sent, and at least
+//!    the step of every message that was sent before it, or that its receiver sent or received
+//!    before;
+//! 3. one more than the step of the last message that contributed to its value.
 //!
-//! Where a value lies (input, output, scratch) does not matter to a schedule, which has one value of a chunk at each
-//! rank: a program that keeps partial sums apart has no schedule.
+//! A schedule has one value of a chunk at each rank, so the place of a value (input, output,
+//! scratch) does not matter. A program that keeps several partial sums of a chunk at a rank has no
+//! schedule.
 //!
-//! Only proved programs are raised; the plan that is made of the schedule is verified like any other.
+//! Only proved programs are lifted. The plan made from the schedule is verified like any other
+//! plan.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::{CollectiveProgram, Operand, Operation, ProgramError, walk};
+use super::{CollectiveProgram, Operand, Operation, ProgramError, execution_order};
 use crate::program::ChunkBuffer;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Action, Schedule, Transfer};
 
-/// What a chunk of memory holds: the chunk of the collective, the ranks that contributed, in order, and the last
-/// step of the messages that brought them.
+/// Value of a chunk of memory: the chunk of the collective, the ranks that contributed, in order,
+/// and the last step of the messages that contributed.
 #[derive(Clone)]
 struct Value {
     chunk: u32,
@@ -31,7 +34,7 @@ struct Value {
     step: u32,
 }
 
-/// A chunk that is sent, and its step in each of the three ways.
+/// Chunk that is sent, with its step according to each of the three rules.
 struct Sent {
     chunk: u32,
     ranks: Rc<[u32]>,
@@ -40,7 +43,7 @@ struct Sent {
     steps: [u32; 3],
 }
 
-/// The last steps of the messages that were received and sent before.
+/// Last steps of the messages that were received and sent before an instruction.
 #[derive(Clone, Copy, Default)]
 struct Past {
     received: u32,
@@ -48,7 +51,7 @@ struct Past {
 }
 
 impl Past {
-    fn with(self, other: Past) -> Past {
+    fn merge(self, other: Past) -> Past {
         Past {
             received: self.received.max(other.received),
             sent: self.sent.max(other.sent),
@@ -56,18 +59,19 @@ impl Past {
     }
 }
 
-/// The schedule of a proved program, and how many chunks it sends in vain, which the schedule leaves out.
-pub(super) fn raise(
+/// Returns the schedule of a proved program, and the number of redundant chunks, which the schedule
+/// omits.
+pub(super) fn lift(
     program: &CollectiveProgram,
     in_place: bool,
 ) -> Result<(Schedule, u64), ProgramError> {
     let sent = messages(program, in_place)?;
-    let all = program.ranks.iter().flat_map(|rank| &rank.thread_blocks);
-    let mut all = all.flat_map(|block| &block.instructions);
-    let told = all.all(|one| !one.operation.sends() || one.sent_in.is_some());
+    let blocks = program.ranks.iter().flat_map(|rank| &rank.thread_blocks);
+    let mut instructions = blocks.flat_map(|block| &block.instructions);
+    let has_steps = instructions.all(|one| !one.operation.sends() || one.sent_in.is_some());
     let mut refusal = None;
-    for way in usize::from(!told)..3 {
-        match schedule_of(program, &sent, way) {
+    for rule in usize::from(!has_steps)..3 {
+        match build_schedule(program, &sent, rule) {
             Ok(schedule) => return Ok(schedule),
             Err(error) => refusal = refusal.or(Some(error)),
         }
@@ -79,23 +83,24 @@ fn refused(problem: String) -> ProgramError {
     ProgramError::Refused(format!("this program has no schedule: {problem}"))
 }
 
-/// The chunk of the collective that a chunk of a rank's input is.
+/// Returns the chunk of the collective that a chunk of a rank's input holds.
 fn chunk_of(program: &CollectiveProgram, rank: u32, chunk: u32) -> u32 {
     let collective = &program.collective;
-    let own = match collective.kind() {
+    let first = match collective.kind() {
         CollectiveKind::AllGather | CollectiveKind::Gather => rank * collective.pieces(),
         CollectiveKind::AllToAll => rank * collective.ranks() * collective.pieces(),
         _ => 0,
     };
-    own + chunk
+    first + chunk
 }
 
-/// What an instruction sends: where in the list of all that is sent, and the values.
+/// Chunks that an instruction sends: the index of the first in the list of all sent chunks, and the
+/// values.
 type Message = (usize, Vec<Value>);
 
-/// All chunks that are sent.
+/// Executes the program on symbolic values and returns all chunks that are sent.
 fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, ProgramError> {
-    let order = walk::order(program)
+    let order = execution_order::execution_order(program)
         .map_err(|_| refused("its instructions wait for one another".into()))?;
     let mut memory: FxHashMap<(u32, ChunkBuffer, i64), Value> = FxHashMap::default();
     for rank in 0..program.ranks.len() as u32 {
@@ -109,22 +114,25 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
             memory.insert((rank, buffer, first + i64::from(chunk)), value);
         }
     }
-    let mut on_the_way: FxHashMap<u32, Message> = FxHashMap::default();
+    let mut in_flight: FxHashMap<u32, Message> = FxHashMap::default();
     let mut sent: Vec<Sent> = Vec::new();
     let mut pasts: FxHashMap<(u32, u32, u32), Past> = FxHashMap::default();
-    for (place, turn) in order.iter().enumerate() {
-        let own = &program.ranks[turn.rank as usize].thread_blocks[turn.thread_block as usize];
-        let one = &own.instructions[turn.step as usize];
-        let past_of = |block: u32, step: u32| pasts.get(&(turn.rank, block, step)).copied();
-        let before = turn.step.checked_sub(1);
-        let before = before.and_then(|step| past_of(turn.thread_block, step));
+    for (place, current) in order.iter().enumerate() {
+        let block =
+            &program.ranks[current.rank as usize].thread_blocks[current.thread_block as usize];
+        let one = &block.instructions[current.step as usize];
+        let past_of = |block: u32, step: u32| pasts.get(&(current.rank, block, step)).copied();
+        let before = current.step.checked_sub(1);
+        let before = before.and_then(|step| past_of(current.thread_block, step));
         let awaited = one.waits_for;
         let awaited = awaited.and_then(|on| past_of(on.thread_block, on.step));
-        let mut past = before.unwrap_or_default().with(awaited.unwrap_or_default());
-        let arrived = turn.message.and_then(|by| on_the_way.remove(&by));
+        let mut past = before
+            .unwrap_or_default()
+            .merge(awaited.unwrap_or_default());
+        let arrived = current.message.and_then(|by| in_flight.remove(&by));
         if let Some((first, values)) = &arrived {
-            for one in &mut sent[*first..first + values.len()] {
-                one.steps[1] = one.steps[1].max(past.sent).max(past.received);
+            for chunk in &mut sent[*first..first + values.len()] {
+                chunk.steps[1] = chunk.steps[1].max(past.sent).max(past.received);
             }
             past.received = past.received.max(sent[*first].steps[1]);
         }
@@ -132,9 +140,9 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
         let mut leaving = Vec::new();
         for index in 0..one.count {
             let place = |operand: Operand| {
-                let (buffer, first) = program.address(turn.rank, operand.buffer, in_place);
+                let (buffer, first) = program.address(current.rank, operand.buffer, in_place);
                 let offset = first + i64::from(operand.offset) + i64::from(index);
-                (turn.rank, buffer, offset)
+                (current.rank, buffer, offset)
             };
             let read = |operand: Operand| memory.get(&place(operand)).cloned();
             let incoming = || arrived.as_ref()?.1.get(index as usize).cloned();
@@ -142,13 +150,18 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
                 Operation::Nop => continue,
                 Operation::Send | Operation::Copy => read(one.source),
                 Operation::Receive | Operation::ReceiveCopySend => incoming(),
-                Operation::Reduce => sum(program, turn, read(one.source), read(one.destination))?,
-                _ => sum(program, turn, incoming(), read(one.source))?,
+                Operation::Reduce => sum(
+                    program,
+                    current.rank,
+                    read(one.source),
+                    read(one.destination),
+                )?,
+                _ => sum(program, current.rank, incoming(), read(one.source))?,
             };
             let Some(value) = value else {
                 return Err(refused(format!(
                     "rank {} reads what is not there",
-                    turn.rank
+                    current.rank
                 )));
             };
             if !matches!(
@@ -157,31 +170,31 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
             ) {
                 memory.insert(place(one.destination), value.clone());
             }
-            if let (true, Some(destination)) = (one.operation.sends(), own.sends_to) {
+            if let (true, Some(destination)) = (one.operation.sends(), block.sends_to) {
                 let step = value.step + 1;
-                let said = one.sent_in.map_or(0, |step| step + 1);
+                let recorded = one.sent_in.map_or(0, |step| step + 1);
                 sent.push(Sent {
                     chunk: value.chunk,
                     ranks: Rc::clone(&value.ranks),
-                    source: turn.rank,
+                    source: current.rank,
                     destination,
-                    steps: [said, past.sent.max(past.received + 1), step],
+                    steps: [recorded, past.sent.max(past.received + 1), step],
                 });
                 leaving.push(Value { step, ..value });
             }
         }
         if !leaving.is_empty() {
             past.sent = past.sent.max(sent[first].steps[1]);
-            on_the_way.insert(place as u32, (first, leaving));
+            in_flight.insert(place as u32, (first, leaving));
         }
-        pasts.insert((turn.rank, turn.thread_block, turn.step), past);
+        pasts.insert((current.rank, current.thread_block, current.step), past);
     }
     Ok(sent)
 }
 
 fn sum(
     program: &CollectiveProgram,
-    turn: &walk::Turn,
+    rank: u32,
     one: Option<Value>,
     other: Option<Value>,
 ) -> Result<Option<Value>, ProgramError> {
@@ -190,8 +203,7 @@ fn sum(
     };
     if one.chunk != other.chunk {
         return Err(refused(format!(
-            "rank {} adds chunk {} to chunk {} of {}",
-            turn.rank,
+            "rank {rank} adds chunk {} to chunk {} of {}",
             one.chunk,
             other.chunk,
             program.collective.kind()
@@ -206,23 +218,23 @@ fn sum(
     }))
 }
 
-fn within(few: &[u32], many: &[u32]) -> bool {
-    few.iter().all(|rank| many.binary_search(rank).is_ok())
+fn is_subset(subset: &[u32], set: &[u32]) -> bool {
+    subset.iter().all(|rank| set.binary_search(rank).is_ok())
 }
 
-/// What a rank has of a chunk after a step, and how it came.
+/// Ranks whose contributions a rank has of a chunk after a step, and the action that brought them.
 type Arrival = (Rc<[u32]>, Action);
 
-/// The schedule with steps in one of the three ways.
-fn schedule_of(
+/// Builds the schedule with steps according to one of the three rules.
+fn build_schedule(
     program: &CollectiveProgram,
     sent: &[Sent],
-    way: usize,
+    rule: usize,
 ) -> Result<(Schedule, u64), ProgramError> {
     let collective = program.collective;
     let mut steps: BTreeMap<u32, Vec<&Sent>> = BTreeMap::new();
-    for one in sent {
-        steps.entry(one.steps[way]).or_default().push(one);
+    for chunk in sent {
+        steps.entry(chunk.steps[rule]).or_default().push(chunk);
     }
     let mut held: FxHashMap<(u32, u32), Rc<[u32]>> = FxHashMap::default();
     for rank in 0..collective.ranks() {
@@ -231,7 +243,7 @@ fn schedule_of(
         }
     }
     let mut schedule = Schedule::new(collective);
-    let mut in_vain = 0;
+    let mut redundant = 0;
     for mut sent in steps.into_values() {
         sent.sort_by_key(|one| (one.source, one.destination, one.chunk));
         let mut arriving: FxHashMap<(u32, u32), Arrival> = FxHashMap::default();
@@ -248,20 +260,20 @@ fn schedule_of(
             let before = arriving.get(&place).map(|(ranks, _)| ranks);
             let there = before.or_else(|| held.get(&place));
             let there: &[u32] = there.map_or(&[], |ranks| ranks);
-            if within(&one.ranks, there) {
-                in_vain += 1;
+            if is_subset(&one.ranks, there) {
+                redundant += 1;
                 continue;
             }
-            let apart = one
+            let is_disjoint = one
                 .ranks
                 .iter()
                 .all(|rank| there.binary_search(rank).is_err());
-            let action = match collective.combines() && apart && !there.is_empty() {
+            let action = match collective.combines() && is_disjoint && !there.is_empty() {
                 true => Action::Reduce,
                 false => Action::Copy,
             };
             let other = arriving.get(&place).map(|(_, action)| *action);
-            if (action == Action::Copy && (other.is_some() || !within(there, &one.ranks)))
+            if (action == Action::Copy && (other.is_some() || !is_subset(there, &one.ranks)))
                 || other == Some(Action::Copy)
             {
                 return Err(refused(format!(
@@ -304,5 +316,5 @@ fn schedule_of(
                 .map(|(place, (ranks, _))| (place, ranks)),
         );
     }
-    Ok((schedule, in_vain))
+    Ok((schedule, redundant))
 }

@@ -1,0 +1,98 @@
+//! Placement of instructions in thread blocks, with dependencies among them.
+//!
+//! An instruction waits for at most one other instruction. If it must wait for several,
+//! instructions that only wait for the others precede it. A thread block does not wait again for an
+//! instruction that it has waited for.
+
+use rustc_hash::FxHashMap;
+
+use super::{ChunkBuffer, Dependency, Instruction, Operand, Operation, ThreadBlock};
+
+/// Instruction without a place, and the instructions that must be complete before.
+pub(super) struct UnplacedInstruction {
+    pub(super) instruction: Instruction,
+    pub(super) waits_for: Vec<usize>,
+}
+
+/// Fills thread blocks. Each thread block comes with the indices of its instructions, in order.
+pub(super) fn lay_out_blocks(
+    instructions: &[UnplacedInstruction],
+    mut blocks: Vec<(ThreadBlock, Vec<usize>)>,
+) -> Vec<ThreadBlock> {
+    // Thread block of each instruction, and its index among the instructions of the thread block.
+    let mut block_of = vec![0usize; instructions.len()];
+    let mut rank_of = vec![0usize; instructions.len()];
+    for (block, (_, members)) in blocks.iter().enumerate() {
+        for (place, &member) in members.iter().enumerate() {
+            (block_of[member], rank_of[member]) = (block, place);
+        }
+    }
+    let mut waits: Vec<Vec<usize>> = vec![Vec::new(); instructions.len()];
+    let mut awaited = vec![false; instructions.len()];
+    for (block, (_, members)) in blocks.iter().enumerate() {
+        // Number of instructions of each thread block that are known to be complete.
+        let mut known = vec![0usize; blocks.len()];
+        for (place, &member) in members.iter().enumerate() {
+            let mut last: FxHashMap<usize, usize> = FxHashMap::default();
+            for &on in &instructions[member].waits_for {
+                let other = block_of[on];
+                // Earlier instructions of the same thread block are complete.
+                if (other != block || rank_of[on] >= place) && rank_of[on] >= known[other] {
+                    known[other] = rank_of[on] + 1;
+                    last.insert(other, on);
+                }
+            }
+            let mut on: Vec<usize> = last.into_values().collect();
+            on.sort_unstable();
+            on.iter().for_each(|&on| awaited[on] = true);
+            waits[member] = on;
+        }
+    }
+    let unset = Dependency {
+        thread_block: 0,
+        step: 0,
+    };
+    let mut places = vec![unset; instructions.len()];
+    for (block, (_, members)) in blocks.iter().enumerate() {
+        let mut step = 0;
+        for &member in members {
+            step += waits[member].len().saturating_sub(1) as u32;
+            places[member] = Dependency {
+                thread_block: block as u32,
+                step,
+            };
+            step += 1;
+        }
+    }
+    for (block, members) in &mut blocks {
+        for &member in &*members {
+            let mut on = waits[member].iter().map(|&on| places[on]);
+            let last = on.next_back();
+            block.instructions.extend(on.map(wait_instruction));
+            block.instructions.push(Instruction {
+                waits_for: last,
+                signals: awaited[member],
+                ..instructions[member].instruction
+            });
+        }
+    }
+    blocks.into_iter().map(|(block, _)| block).collect()
+}
+
+/// Returns an instruction that only waits.
+fn wait_instruction(on: Dependency) -> Instruction {
+    let unused = Operand {
+        buffer: ChunkBuffer::Input,
+        offset: 0,
+    };
+    Instruction {
+        operation: Operation::Nop,
+        source: unused,
+        destination: unused,
+        count: 0,
+        waits_for: Some(on),
+        signals: false,
+        sent_in: None,
+        line: 0,
+    }
+}
