@@ -156,8 +156,11 @@ pub struct ChakraFile {
 
 /// Returns the last attribute of a name.
 fn last_value<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Value> {
-    let mut found = attributes.iter().rev().filter(|one| one.name == name);
-    found.next().map(|one| &one.value)
+    let mut found = attributes
+        .iter()
+        .rev()
+        .filter(|attribute| attribute.name == name);
+    found.next().map(|attribute| &attribute.value)
 }
 
 impl ChakraNode {

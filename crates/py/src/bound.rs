@@ -87,7 +87,7 @@ pub(crate) fn time_bounds(
     let simulator = simulate::Simulator::of(&fabric, &method).or_raise()?;
     let policy = method.policy.unwrap_or(simulate::default_policy(&fabric));
     if let Some(circuits) = fabric.circuits() {
-        let refused = |reason| SimulationError::policy(simulator.name, policy, reason);
+        let refused = |reason| SimulationError::unsupported_policy(simulator.name, policy, reason);
         let charge = circuits.charge(policy.name()).map_err(refused);
         charge.or_raise()?;
     }

@@ -41,7 +41,7 @@ fn work(
         collective: None,
         traffic: streams?,
     };
-    method.for_packets_alone()?;
+    method.check_without_plan()?;
     Ok((work, method.packet.clone()))
 }
 

@@ -145,7 +145,7 @@ impl Background {
     /// without groups.
     fn pattern(&self, fabric: &Fabric) -> Result<Option<Pattern>, SimulationError> {
         let ranks = fabric.ranks();
-        let refuse = |problem: String| Err(SimulationError::value("background", problem));
+        let refuse = |problem: String| Err(SimulationError::invalid_value("background", problem));
         match &self.partners {
             Partners::Pair { from, to } if *from.max(to) >= ranks || from == to => refuse(format!(
                 "{from} and {to} are not two of the ranks 0 to {}",
@@ -181,7 +181,7 @@ impl Background {
             (_, None) => Vec::new(),
             (_, Some(pattern)) => {
                 let Some(partners) = pattern.partners(ranks, self.seed) else {
-                    return Err(SimulationError::value(
+                    return Err(SimulationError::invalid_value(
                         "background",
                         "uniform: flows need partners that stay; use permutation or \
                                   the packet simulator",
@@ -223,7 +223,7 @@ impl Background {
         fabric: &Fabric,
         draws: packet::Draws,
     ) -> Result<packet::Traffic, SimulationError> {
-        let refuse = |problem: &str| Err(SimulationError::value("background", problem));
+        let refuse = |problem: &str| Err(SimulationError::invalid_value("background", problem));
         let Some(pattern) = self.pattern(fabric)? else {
             return refuse("pair: packets need a pattern in which every rank sends");
         };

@@ -26,7 +26,7 @@
 //! largest and the least latency. If no two messages of a step share a link, both times are equal
 //! for all latencies.
 
-use super::{SimulationError, admit_routes, link_shares, needed_network};
+use super::{SimulationError, check_routes, link_shares, require_network};
 use crate::outcome::{
     ChangedSetting, Critical, Flowing, LinkColumns, LinkShares, Outcome, PathColumns, RankColumns,
 };
@@ -44,8 +44,8 @@ use opticoll_plan::schedule::Action;
 /// A fabric with circuits instead of links, transfers that leave the fabric, or a time that exceeds
 /// 64 bits.
 pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, SimulationError> {
-    let network = needed_network(&plan.fabric, "bulk_synchronous")?;
-    admit_routes(plan, network)?;
+    let network = require_network(&plan.fabric, "bulk_synchronous")?;
+    check_routes(plan, network)?;
     let ranks = network.ranks() as usize;
     let mut outcome = Outcome {
         start: Some("step"),
@@ -68,7 +68,7 @@ pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, Sim
             plain: "0s",
         });
     }
-    let mut loads = StepLoads::of(network, &plan.routes);
+    let mut loads = StepLoads::new(network, &plan.routes);
     let mut bounded = Vec::new();
     for step in 0..plan.schedule.steps() {
         interrupt::check();
@@ -150,7 +150,7 @@ fn messages(
             return Err(SimulationError::Transfer { transfer, problem });
         }
         if u64::from(part.chunk) + u64::from(part.count) > chunks {
-            return Err(super::no_chunks(transfer));
+            return Err(super::missing_chunks(transfer));
         }
         parts.push(StepMessage {
             source: part.source,
@@ -184,7 +184,7 @@ struct StepLoads<'a> {
 }
 
 impl StepLoads<'_> {
-    fn of<'a>(network: &'a dyn Network, routes: &'a NamedRoutes) -> StepLoads<'a> {
+    fn new<'a>(network: &'a dyn Network, routes: &'a NamedRoutes) -> StepLoads<'a> {
         StepLoads {
             network,
             routes,
@@ -196,7 +196,7 @@ impl StepLoads<'_> {
 
     /// Adds the bytes of a step's messages to the loads of the step and to the columns of the run.
     fn put(&mut self, messages: &[StepMessage], links: &mut LinkColumns) -> Result<(), UnitError> {
-        for message in messages.iter().filter(|one| one.bytes > 0) {
+        for message in messages.iter().filter(|message| message.bytes > 0) {
             self.follow(message);
             for &link in &self.route {
                 let load = &mut self.bytes[link as usize];

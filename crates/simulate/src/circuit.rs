@@ -74,8 +74,8 @@ pub fn simulate_within(
     paths: Paths,
     limit: Option<Time>,
 ) -> Result<Outcome, SimulationError> {
-    let circuits = super::needed_circuits(&plan.fabric, "circuit")?;
-    let refused = |reason| SimulationError::policy("circuit", policy, reason);
+    let circuits = super::require_circuits(&plan.fabric, "circuit")?;
+    let refused = |reason| SimulationError::unsupported_policy("circuit", policy, reason);
     let charge = circuits.charge(policy.name()).map_err(refused)?;
     let can_keep = circuits.keeps_paths() && charge == (Charge::Groups { each_slot: false });
     if paths != Paths::Released && !can_keep {
@@ -125,7 +125,7 @@ struct PlanRun {
 
 impl PlanRun {
     fn simulate(self, plan: &Plan, circuits: &dyn Circuits) -> Result<Outcome, SimulationError> {
-        super::admit(plan)?;
+        super::check_slots(plan)?;
         let slots = SlotHops::new(plan);
         let mut messages = SlotMessages::new(plan, circuits, self.size, self.sizes);
         let lines = circuits.lines();

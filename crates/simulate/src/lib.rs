@@ -148,7 +148,10 @@ impl SimulationError {
     }
 
     /// Returns the error that the value of a setting does not fit.
-    pub fn value(setting: &'static str, problem: impl std::fmt::Display) -> SimulationError {
+    pub fn invalid_value(
+        setting: &'static str,
+        problem: impl std::fmt::Display,
+    ) -> SimulationError {
         SimulationError::Setting {
             setting,
             problem: format!("{setting}: {problem}"),
@@ -156,7 +159,7 @@ impl SimulationError {
     }
 
     /// Returns the error that a policy does not fit the simulator; `reason` names policies that do.
-    pub fn policy(simulator: &str, policy: Policy, reason: &str) -> SimulationError {
+    pub fn unsupported_policy(simulator: &str, policy: Policy, reason: &str) -> SimulationError {
         SimulationError::Setting {
             setting: "policy",
             problem: format!(
@@ -168,7 +171,7 @@ impl SimulationError {
 
     /// Returns the error that the simulator does not know a setting; `of` names the simulators or
     /// things that know the setting.
-    pub fn foreign(simulator: &str, setting: &'static str, of: &str) -> SimulationError {
+    pub fn unknown_setting(simulator: &str, setting: &'static str, of: &str) -> SimulationError {
         SimulationError::Setting {
             setting,
             problem: format!(
@@ -374,7 +377,7 @@ pub fn packet_settings(
 
 /// Returns the machine of type `M` that a simulator requires, or an error with a hint if the fabric
 /// is another machine.
-fn needed<'a, M: Named>(
+fn require_machine<'a, M: Named>(
     fabric: &'a Fabric,
     simulator: &'static str,
 ) -> Result<&'a M, SimulationError> {
@@ -389,7 +392,7 @@ fn needed<'a, M: Named>(
 }
 
 /// Returns the fabric's circuits, or the error that the simulator requires circuits.
-fn needed_circuits<'a>(
+fn require_circuits<'a>(
     fabric: &'a Fabric,
     simulator: &'static str,
 ) -> Result<&'a dyn Circuits, SimulationError> {
@@ -402,7 +405,7 @@ fn needed_circuits<'a>(
 
 /// Checks that all slots exist and that relays are in order, so that engines can index by slot
 /// without checks.
-fn admit(plan: &Plan) -> Result<(), SimulationError> {
+fn check_slots(plan: &Plan) -> Result<(), SimulationError> {
     let refused = |transfer: usize, problem| Err(SimulationError::Transfer { transfer, problem });
     let slots = plan.slots();
     let missing = "its slot is beyond the last";
@@ -438,7 +441,7 @@ fn admit(plan: &Plan) -> Result<(), SimulationError> {
 
 /// Checks that the links of all routes exist. Whether a route connects its ranks is left to the
 /// verifier.
-fn admit_routes(plan: &Plan, network: &dyn Network) -> Result<(), SimulationError> {
+fn check_routes(plan: &Plan, network: &dyn Network) -> Result<(), SimulationError> {
     let count = network.links().len() as u32;
     let outside = (0..plan.routes.len() as u32)
         .find(|&route| plan.routes.links(route).iter().any(|&link| link >= count));
@@ -454,7 +457,7 @@ fn admit_routes(plan: &Plan, network: &dyn Network) -> Result<(), SimulationErro
 
 /// Returns the error that a transfer carries chunks which its collective does not have.
 #[cold]
-fn no_chunks(transfer: usize) -> SimulationError {
+fn missing_chunks(transfer: usize) -> SimulationError {
     SimulationError::Transfer {
         transfer,
         problem: "it carries chunks that do not exist",
@@ -463,7 +466,7 @@ fn no_chunks(transfer: usize) -> SimulationError {
 
 /// Appends the circuit of each hop to `measured`, or returns the error that a hop has no circuit.
 /// `transfer_of` returns the transfer of the hop with an index.
-fn measure(
+fn measure_circuits(
     circuits: &dyn Circuits,
     hops: &[Hop],
     measured: &mut Vec<Circuit>,
@@ -480,7 +483,7 @@ fn measure(
 }
 
 /// Returns the fabric's network, or the error that the simulator requires links.
-fn needed_network<'a>(
+fn require_network<'a>(
     fabric: &'a Fabric,
     simulator: &'static str,
 ) -> Result<&'a dyn Network, SimulationError> {

@@ -40,9 +40,9 @@ pub(super) fn mean(network: &dyn Network, shares: &[f64]) -> f64 {
 /// of several).
 pub(super) fn bottleneck(path: &[Critical], links: &[Option<u32>]) -> Option<u32> {
     let mut bounded: BTreeMap<u32, u64> = BTreeMap::new();
-    for (one, link) in path.iter().zip(links) {
+    for (critical, link) in path.iter().zip(links) {
         if let Some(link) = link {
-            *bounded.entry(*link).or_default() += one.end.ps() - one.start.ps();
+            *bounded.entry(*link).or_default() += critical.end.ps() - critical.start.ps();
         }
     }
     let longest = *bounded.values().max()?;

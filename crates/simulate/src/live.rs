@@ -45,7 +45,7 @@ impl ReadyMessage {
 
     /// Returns the delivery of a message from a rank to itself, which takes no time and no network;
     /// `None` for other messages.
-    pub(super) fn to_itself(self) -> Option<MessageTimes> {
+    pub(super) fn local_delivery(self) -> Option<MessageTimes> {
         (self.source == self.destination).then_some(MessageTimes {
             leaves: self.ready,
             arrives: self.ready,
@@ -182,7 +182,7 @@ crate::totals! {
 impl BusiestLink {
     /// Returns the busiest link and its utilisation up to a time, given the bytes that each link
     /// carried.
-    pub(super) fn of_links(network: &dyn Network, bytes: &[u64], time: Time) -> Details {
+    pub(super) fn details(network: &dyn Network, bytes: &[u64], time: Time) -> Details {
         let shares = link_shares::shares(network, bytes, time);
         let busiest = link_shares::highest(&shares);
         let busiest = busiest.map(|link| (network.link_name(link), shares[link as usize]));

@@ -110,7 +110,7 @@ impl Method {
             setting::find(PLAN_SETTINGS, name),
             setting::find(packet::SETTINGS, name),
         ) {
-            (Some(own), _) => (own.record.name, own.apply(self, text)),
+            (Some(setting), _) => (setting.record.name, setting.apply(self, text)),
             (None, Some(packets)) => (packets.record.name, self.packet.set(name, text)),
             (None, None) => {
                 return Err(SimulationError::Unknown {
@@ -120,17 +120,18 @@ impl Method {
                 });
             }
         };
-        applied.map_err(|problem| SimulationError::value(name, problem))
+        applied.map_err(|problem| SimulationError::invalid_value(name, problem))
     }
 
     /// Returns the settings that differ from their defaults, in the order of their declaration.
     fn given(&self) -> impl Iterator<Item = &'static SettingRecord> {
-        let own = PLAN_SETTINGS
+        let plans = PLAN_SETTINGS
             .iter()
             .filter(|setting| (setting.differs)(self));
         let packets = packet::SETTINGS.iter();
         let packets = packets.filter(|setting| (setting.differs)(&self.packet));
-        own.map(|setting| &setting.record)
+        plans
+            .map(|setting| &setting.record)
             .chain(packets.map(|setting| &setting.record))
     }
 
@@ -138,10 +139,10 @@ impl Method {
     ///
     /// # Errors
     /// A setting of another simulator, or a setting of plans.
-    pub fn for_packets_alone(&self) -> Result<(), SimulationError> {
-        self.known_to("packet")?;
+    pub fn check_without_plan(&self) -> Result<(), SimulationError> {
+        self.check_known_to("packet")?;
         let of_plans = ["issue", "overhead", "placement", "background"];
-        self.lacks(
+        self.check_absent(
             &of_plans,
             "packet",
             "plans; there is none beside traffic alone",
@@ -153,7 +154,7 @@ impl Method {
     ///
     /// # Errors
     /// The first of `names` that is given.
-    pub fn lacks(
+    pub fn check_absent(
         &self,
         names: &[&str],
         simulator: &'static str,
@@ -161,7 +162,7 @@ impl Method {
     ) -> Result<(), SimulationError> {
         match self.given().find(|record| names.contains(&record.name)) {
             None => Ok(()),
-            Some(record) => Err(SimulationError::foreign(simulator, record.name, of)),
+            Some(record) => Err(SimulationError::unknown_setting(simulator, record.name, of)),
         }
     }
 
@@ -169,7 +170,7 @@ impl Method {
     ///
     /// # Errors
     /// The first setting that the simulator does not know.
-    pub fn known_to(&self, simulator: &'static str) -> Result<(), SimulationError> {
+    pub fn check_known_to(&self, simulator: &'static str) -> Result<(), SimulationError> {
         let foreign = self
             .given()
             .find(|record| !record.simulators.contains(&simulator));
@@ -177,7 +178,11 @@ impl Method {
             None => Ok(()),
             Some(record) => {
                 let of = record.simulators.join(" and ");
-                Err(SimulationError::foreign(simulator, record.name, &of))
+                Err(SimulationError::unknown_setting(
+                    simulator,
+                    record.name,
+                    &of,
+                ))
             }
         }
     }

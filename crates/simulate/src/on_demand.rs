@@ -188,7 +188,7 @@ impl Live for OnDemand<'_> {
         number: u32,
         message: ReadyMessage,
     ) -> Result<Option<MessageTimes>, SimulationError> {
-        if let Some(times) = message.to_itself() {
+        if let Some(times) = message.local_delivery() {
             return Ok(Some(times));
         }
         let (source, destination) = (message.source, message.destination);

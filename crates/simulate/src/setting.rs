@@ -204,7 +204,10 @@ pub(super) fn parse_word<V: Copy>(text: &str, known: &[(&str, V)]) -> Result<V, 
 
 /// Returns the value that the name of a record stands for.
 pub(super) fn parse_name<V: Copy>(text: &str, records: &[PolicyRecord<V>]) -> Result<V, String> {
-    let known: Vec<(&str, V)> = records.iter().map(|one| (one.name, one.policy)).collect();
+    let known: Vec<(&str, V)> = records
+        .iter()
+        .map(|record| (record.name, record.policy))
+        .collect();
     parse_word(text, &known)
 }
 

@@ -56,9 +56,13 @@ impl Simulator {
         if let Err(Unfit::Fabric(hint)) = applies {
             return Err(simulator.not_on(fabric, hint));
         }
-        method.known_to(simulator.name)?;
+        method.check_known_to(simulator.name)?;
         if let Err(Unfit::Policy(policy, reason)) = applies {
-            return Err(SimulationError::policy(simulator.name, policy, reason));
+            return Err(SimulationError::unsupported_policy(
+                simulator.name,
+                policy,
+                reason,
+            ));
         }
         Ok(simulator)
     }

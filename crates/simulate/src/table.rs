@@ -151,9 +151,10 @@ impl PartialEq for Table<'_> {
         let mut columns = self.columns.iter().zip(&other.columns);
         (self.name, &self.row, &self.shape) == (other.name, &other.row, &other.shape)
             && self.columns.len() == other.columns.len()
-            && columns.all(|(one, same)| {
-                (&one.name, one.unit, &one.meaning) == (&same.name, same.unit, &same.meaning)
-                    && (0..self.rows()).all(|row| one.value(row) == same.value(row))
+            && columns.all(|(column, same)| {
+                (&column.name, column.unit, &column.meaning)
+                    == (&same.name, same.unit, &same.meaning)
+                    && (0..self.rows()).all(|row| column.value(row) == same.value(row))
             })
     }
 }
@@ -191,7 +192,7 @@ impl<'a> Description<'a> {
     /// Adds a total, unless a total of this name exists.
     pub fn total(&mut self, field: &Field, unit: &'static str, value: Value<'a>) {
         let name = field.name_in(unit);
-        if self.totals.iter().all(|one| one.name != name) {
+        if self.totals.iter().all(|total| total.name != name) {
             self.totals.push(Total {
                 name,
                 unit,
@@ -204,12 +205,18 @@ impl<'a> Description<'a> {
     /// Adds a table. If a table of that name and length exists, adds only the missing columns to
     /// it.
     pub fn table(&mut self, table: Table<'a>) {
-        let same = |one: &&mut Table<'a>| one.name == table.name && one.rows() == table.rows();
+        let same = |existing: &&mut Table<'a>| {
+            existing.name == table.name && existing.rows() == table.rows()
+        };
         match self.tables.iter_mut().find(same) {
             None => self.tables.push(table),
             Some(existing) => {
                 for column in table.columns {
-                    if existing.columns.iter().all(|one| one.name != column.name) {
+                    if existing
+                        .columns
+                        .iter()
+                        .all(|known| known.name != column.name)
+                    {
                         existing.columns.push(column);
                     }
                 }
@@ -242,14 +249,14 @@ impl Details {
     /// Returns the result of type `T`, or `None` if the engine has none.
     pub fn get<T: Described>(&self) -> Option<&T> {
         let mut details = self.0.iter();
-        details.find_map(|one| (**one).as_any().downcast_ref())
+        details.find_map(|detail| (**detail).as_any().downcast_ref())
     }
 }
 
 impl PartialEq for Details {
     fn eq(&self, other: &Details) -> bool {
         let mut pairs = self.0.iter().zip(&other.0);
-        self.0.len() == other.0.len() && pairs.all(|(one, same)| one.equals(&**same))
+        self.0.len() == other.0.len() && pairs.all(|(detail, same)| detail.equals(&**same))
     }
 }
 

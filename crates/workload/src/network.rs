@@ -386,7 +386,7 @@ pub fn on_fabric<'a>(
                     wdm_ring";
         simulator.not_on(fabric, hint)
     })?;
-    method.lacks(&OF_PLANS, simulator.name, of)?;
+    method.check_absent(&OF_PLANS, simulator.name, of)?;
     Ok((live(fabric, method)?, simulator.name))
 }
 
@@ -473,7 +473,7 @@ fn modelled(
             hint: "it is a formula for each message; leave the simulator out",
         }));
     }
-    request.method.known_to(name)?;
+    request.method.check_known_to(name)?;
     let replayed = replay(program, &mut model, request.settings.clone())?;
     let ranks = &replayed.ranks;
     let set_ups = ranks.set_ups.iter().sum();
@@ -515,6 +515,6 @@ fn over_bursts<'a>(
             hint: "its simulator is burst",
         });
     }
-    method.known_to("burst")?;
+    method.check_known_to("burst")?;
     Ok(Box::new(over.start()?))
 }

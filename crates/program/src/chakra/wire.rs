@@ -47,9 +47,9 @@ impl<'a> Input<'a> {
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], ChakraError> {
         if count > self.bytes.len() {
-            let left = self.bytes.len();
+            let remaining = self.bytes.len();
             return Err(self.error(&format!(
-                "{count} bytes should follow, {left} do: the file is cut short or damaged"
+                "{count} bytes should follow, {remaining} do: the file is cut short or damaged"
             )));
         }
         let (first, rest) = self.bytes.split_at(count);

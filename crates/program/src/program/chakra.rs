@@ -72,8 +72,11 @@ pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> 
         let value = first.whole(name);
         value.map(|value| value.map_or(default, |number| number != 0))
     };
-    let in_place = flag("inplace", template.is_none_or(|one| one.in_place));
-    let out_of_place = flag("outofplace", template.is_some_and(|one| one.out_of_place));
+    let in_place = flag("inplace", template.is_none_or(|template| template.in_place));
+    let out_of_place = flag(
+        "outofplace",
+        template.is_some_and(|template| template.out_of_place),
+    );
     let program = CollectiveProgram {
         name: match (first.text("name"), template) {
             (Some(name), _) => name.to_owned(),
@@ -81,7 +84,8 @@ pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> 
             (None, None) => String::new(),
         },
         collective: reader.collective,
-        protocol: template.map_or_else(|| "Simple".to_owned(), |one| one.protocol.clone()),
+        protocol: template
+            .map_or_else(|| "Simple".to_owned(), |template| template.protocol.clone()),
         in_place: in_place.map_err(|error| at(0, error))?,
         out_of_place: out_of_place.map_err(|error| at(0, error))?,
         ranks,
@@ -185,7 +189,10 @@ impl Reader {
         let root = u32::try_from(root).unwrap_or(u32::MAX);
         let collective = Collective::new(named, ranks)?;
         let collective = collective.with_root(root)?.with_pieces(pieces as u32)?;
-        if let Some(template) = template.as_ref().filter(|one| one.collective != collective) {
+        if let Some(template) = template
+            .as_ref()
+            .filter(|template| template.collective != collective)
+        {
             let (kind, ranks) = (template.collective.kind(), template.collective.ranks());
             return wrong(format!(
                 "the program in its header is of {kind} on {ranks} ranks, the trace of \
@@ -221,11 +228,11 @@ impl Reader {
         }
         let thread_blocks = build_thread_blocks(&file.nodes, &steps)?;
         let instructions = thread_blocks.iter().flat_map(|block| &block.instructions);
-        let ends = instructions.flat_map(|one| {
-            let operands = [one.source, one.destination].into_iter();
+        let ends = instructions.flat_map(|instruction| {
+            let operands = [instruction.source, instruction.destination].into_iter();
             operands
                 .filter(|operand| operand.buffer == ChunkBuffer::Scratch)
-                .map(|operand| operand.offset + one.count as i32)
+                .map(|operand| operand.offset + instruction.count as i32)
         });
         Ok(RankProgram {
             input: 0,
@@ -307,18 +314,22 @@ impl Reader {
     ) -> Result<(Operand, Operand, u32), ChakraError> {
         let count = node.whole("msg_chunk_cnt")?.filter(|count| *count >= 0);
         let names_buffer = node.text("srcbuf").or(node.text("dstbuf")).is_some();
-        if let Some(one) = from.filter(|_| !names_buffer) {
-            if count.is_some_and(|count| count != one.count.into()) {
+        if let Some(instruction) = from.filter(|_| !names_buffer) {
+            if count.is_some_and(|count| count != instruction.count.into()) {
                 let count = count.unwrap_or(0);
                 return Err(node.error(format!(
                     "it has {count} chunks, the program in the header {}",
-                    one.count
+                    instruction.count
                 )));
             }
             // A fused instruction sends the value that it stores.
-            let sends = operation == Operation::Send && one.operation != Operation::Send;
-            let source = if sends { one.destination } else { one.source };
-            return Ok((source, one.destination, one.count));
+            let sends = operation == Operation::Send && instruction.operation != Operation::Send;
+            let source = if sends {
+                instruction.destination
+            } else {
+                instruction.source
+            };
+            return Ok((source, instruction.destination, instruction.count));
         }
         let Some(count) = count else {
             return Err(node.error(
@@ -409,7 +420,7 @@ fn operation(
     node: &ChakraNode,
     from: Option<&Instruction>,
 ) -> Result<Option<Operation>, ChakraError> {
-    let from = from.map(|one| one.operation);
+    let from = from.map(|instruction| instruction.operation);
     let adds = match node.whole("is_rrc")? {
         Some(adds) => adds != 0,
         None => matches!(
@@ -441,7 +452,7 @@ fn operation(
         _ => return Ok(None),
     };
     known.map(Some).ok_or_else(|| {
-        let name = from.map_or("", |one| Operation::ALL[one as usize].1);
+        let name = from.map_or("", |operation| Operation::ALL[operation as usize].1);
         node.error(format!(
             "the program in the header has `{name}` in its place"
         ))

@@ -45,15 +45,18 @@ macro_rules! combine {
         const BYTES: usize = size_of::<$kind>();
         let pairs = $into.chunks_exact_mut(BYTES).zip($from.chunks_exact(BYTES));
         for (into, from) in pairs {
-            let (mut one, mut other) = ([0; BYTES], [0; BYTES]);
-            one.copy_from_slice(into);
-            other.copy_from_slice(from);
-            let (one, other) = (<$kind>::from_le_bytes(one), <$kind>::from_le_bytes(other));
+            let (mut first, mut second) = ([0; BYTES], [0; BYTES]);
+            first.copy_from_slice(into);
+            second.copy_from_slice(from);
+            let (first, second) = (
+                <$kind>::from_le_bytes(first),
+                <$kind>::from_le_bytes(second),
+            );
             let combined: $kind = match $operator {
-                ReduceOperator::Sum => $add(one, other),
-                ReduceOperator::Product => $multiply(one, other),
-                ReduceOperator::Minimum => one.min(other),
-                ReduceOperator::Maximum => one.max(other),
+                ReduceOperator::Sum => $add(first, second),
+                ReduceOperator::Product => $multiply(first, second),
+                ReduceOperator::Minimum => first.min(second),
+                ReduceOperator::Maximum => first.max(second),
             };
             into.copy_from_slice(&combined.to_le_bytes());
         }

@@ -80,7 +80,7 @@ impl<'a> Machine<'a> {
             |rank: usize, buffer| program.buffer_chunks(rank as u32, buffer) as usize * chunk_bytes;
         let ranks = 0..program.ranks.len();
         let total: usize = ranks
-            .flat_map(|rank| buffers.map(|one| bytes(rank, one)))
+            .flat_map(|rank| buffers.map(|buffer| bytes(rank, buffer)))
             .sum();
         memory::take(
             "the buffers of all ranks, and messages between them",
@@ -126,14 +126,14 @@ impl<'a> Machine<'a> {
     ) -> Result<Option<Vec<u8>>, ProgramError> {
         let rank = current.rank as usize;
         let block = &self.program.ranks[rank].thread_blocks[current.thread_block as usize];
-        let one = block.instructions[current.step as usize];
+        let instruction = block.instructions[current.step as usize];
         let wrong =
             |what| ProgramError::rank(current.rank, format!("step {} {what}", current.step));
-        let bytes = one.count as usize * self.chunk_bytes;
-        if one.operation == Operation::Nop {
+        let bytes = instruction.count as usize * self.chunk_bytes;
+        if instruction.operation == Operation::Nop {
             return Ok(None);
         }
-        if one.operation.receives() && value.len() != bytes {
+        if instruction.operation.receives() && value.len() != bytes {
             return Err(wrong("receives a message of another length"));
         }
         let memory = &mut self.memories[rank];
@@ -151,18 +151,18 @@ impl<'a> Machine<'a> {
         };
         let outside = "is outside of its buffer";
         let reduces = !matches!(
-            one.operation,
+            instruction.operation,
             Operation::Send | Operation::Copy | Operation::Receive | Operation::ReceiveCopySend
         );
         if !matches!(
-            one.operation,
+            instruction.operation,
             Operation::Receive | Operation::ReceiveCopySend
         ) {
-            let Some(source) = read(memory, one.source) else {
+            let Some(source) = read(memory, instruction.source) else {
                 return Err(wrong(outside));
             };
-            if one.operation == Operation::Reduce {
-                let Some(present) = read(memory, one.destination) else {
+            if instruction.operation == Operation::Reduce {
+                let Some(present) = read(memory, instruction.destination) else {
                     return Err(wrong(outside));
                 };
                 value = present;
@@ -177,10 +177,10 @@ impl<'a> Machine<'a> {
             }
         }
         if !matches!(
-            one.operation,
+            instruction.operation,
             Operation::Send | Operation::ReceiveReduceSend
         ) {
-            let (buffer, start) = place(one.destination);
+            let (buffer, start) = place(instruction.destination);
             let target = memory.get_mut(&buffer).and_then(|whole| {
                 let start = start?;
                 whole.get_mut(start..start + bytes)
@@ -190,7 +190,7 @@ impl<'a> Machine<'a> {
             };
             target.copy_from_slice(&value);
         }
-        Ok(one.operation.sends().then_some(value))
+        Ok(instruction.operation.sends().then_some(value))
     }
 
     fn output(&self, rank: usize) -> Vec<u8> {

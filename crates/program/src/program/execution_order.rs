@@ -61,9 +61,9 @@ pub(super) fn execution_order(
     while let Some(block) = ready.pop() {
         let (rank, thread_block) = blocks[block];
         let current = &program.ranks[rank as usize].thread_blocks[thread_block as usize];
-        while let Some(one) = current.instructions.get(next[block] as usize) {
+        while let Some(instruction) = current.instructions.get(next[block] as usize) {
             interrupt::check();
-            if let Some(on) = one.waits_for {
+            if let Some(on) = instruction.waits_for {
                 let Some(&other) = places.get(&(rank, on.thread_block)) else {
                     break;
                 };
@@ -73,7 +73,7 @@ pub(super) fn execution_order(
                 }
             }
             let mut message = None;
-            if one.operation.receives() {
+            if instruction.operation.receives() {
                 let Some(from) = current.receives_from else {
                     break;
                 };
@@ -86,7 +86,7 @@ pub(super) fn execution_order(
                 *taken += 1;
                 message = Some(by);
             }
-            if one.operation.sends() {
+            if instruction.operation.sends() {
                 let Some(to) = current.sends_to else {
                     break;
                 };
@@ -107,12 +107,12 @@ pub(super) fn execution_order(
     let ends = blocks.iter().zip(&next);
     let blocked = ends.filter_map(|(&(rank, block), &step)| {
         let thread_block = &program.ranks[rank as usize].thread_blocks[block as usize];
-        let one = thread_block.instructions.get(step as usize)?;
+        let instruction = thread_block.instructions.get(step as usize)?;
         let is_complete = |on: Dependency| {
             let other = places.get(&(rank, on.thread_block));
             other.is_some_and(|&other| next[other] > on.step)
         };
-        let what = match (one.waits_for, thread_block.receives_from) {
+        let what = match (instruction.waits_for, thread_block.receives_from) {
             (Some(on), _) if !is_complete(on) => {
                 format!("thread block {}, step {}", on.thread_block, on.step)
             }

@@ -68,7 +68,8 @@ pub(super) fn lift(
     let sent = messages(program, in_place)?;
     let blocks = program.ranks.iter().flat_map(|rank| &rank.thread_blocks);
     let mut instructions = blocks.flat_map(|block| &block.instructions);
-    let has_steps = instructions.all(|one| !one.operation.sends() || one.sent_in.is_some());
+    let has_steps = instructions
+        .all(|instruction| !instruction.operation.sends() || instruction.sent_in.is_some());
     let mut refusal = None;
     for rule in usize::from(!has_steps)..3 {
         match build_schedule(program, &sent, rule) {
@@ -120,11 +121,11 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
     for (place, current) in order.iter().enumerate() {
         let block =
             &program.ranks[current.rank as usize].thread_blocks[current.thread_block as usize];
-        let one = &block.instructions[current.step as usize];
+        let instruction = &block.instructions[current.step as usize];
         let past_of = |block: u32, step: u32| pasts.get(&(current.rank, block, step)).copied();
         let before = current.step.checked_sub(1);
         let before = before.and_then(|step| past_of(current.thread_block, step));
-        let awaited = one.waits_for;
+        let awaited = instruction.waits_for;
         let awaited = awaited.and_then(|on| past_of(on.thread_block, on.step));
         let mut past = before
             .unwrap_or_default()
@@ -138,7 +139,7 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
         }
         let first = sent.len();
         let mut leaving = Vec::new();
-        for index in 0..one.count {
+        for index in 0..instruction.count {
             let place = |operand: Operand| {
                 let (buffer, first) = program.address(current.rank, operand.buffer, in_place);
                 let offset = first + i64::from(operand.offset) + i64::from(index);
@@ -146,17 +147,17 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
             };
             let read = |operand: Operand| memory.get(&place(operand)).cloned();
             let incoming = || arrived.as_ref()?.1.get(index as usize).cloned();
-            let value = match one.operation {
+            let value = match instruction.operation {
                 Operation::Nop => continue,
-                Operation::Send | Operation::Copy => read(one.source),
+                Operation::Send | Operation::Copy => read(instruction.source),
                 Operation::Receive | Operation::ReceiveCopySend => incoming(),
                 Operation::Reduce => sum(
                     program,
                     current.rank,
-                    read(one.source),
-                    read(one.destination),
+                    read(instruction.source),
+                    read(instruction.destination),
                 )?,
-                _ => sum(program, current.rank, incoming(), read(one.source))?,
+                _ => sum(program, current.rank, incoming(), read(instruction.source))?,
             };
             let Some(value) = value else {
                 return Err(refused(format!(
@@ -165,14 +166,14 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
                 )));
             };
             if !matches!(
-                one.operation,
+                instruction.operation,
                 Operation::Send | Operation::ReceiveReduceSend
             ) {
-                memory.insert(place(one.destination), value.clone());
+                memory.insert(place(instruction.destination), value.clone());
             }
-            if let (true, Some(destination)) = (one.operation.sends(), block.sends_to) {
+            if let (true, Some(destination)) = (instruction.operation.sends(), block.sends_to) {
                 let step = value.step + 1;
-                let recorded = one.sent_in.map_or(0, |step| step + 1);
+                let recorded = instruction.sent_in.map_or(0, |step| step + 1);
                 sent.push(Sent {
                     chunk: value.chunk,
                     ranks: Rc::clone(&value.ranks),
@@ -195,26 +196,26 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
 fn sum(
     program: &CollectiveProgram,
     rank: u32,
-    one: Option<Value>,
-    other: Option<Value>,
+    first: Option<Value>,
+    second: Option<Value>,
 ) -> Result<Option<Value>, ProgramError> {
-    let (Some(one), Some(other)) = (one, other) else {
+    let (Some(first), Some(second)) = (first, second) else {
         return Ok(None);
     };
-    if one.chunk != other.chunk {
+    if first.chunk != second.chunk {
         return Err(refused(format!(
             "rank {rank} adds chunk {} to chunk {} of {}",
-            one.chunk,
-            other.chunk,
+            first.chunk,
+            second.chunk,
             program.collective.kind()
         )));
     }
-    let mut ranks = [&one.ranks[..], &other.ranks[..]].concat();
+    let mut ranks = [&first.ranks[..], &second.ranks[..]].concat();
     ranks.sort_unstable();
     Ok(Some(Value {
-        chunk: one.chunk,
+        chunk: first.chunk,
         ranks: ranks.into(),
-        step: one.step.max(other.step),
+        step: first.step.max(second.step),
     }))
 }
 
@@ -245,53 +246,53 @@ fn build_schedule(
     let mut schedule = Schedule::new(collective);
     let mut redundant = 0;
     for mut sent in steps.into_values() {
-        sent.sort_by_key(|one| (one.source, one.destination, one.chunk));
+        sent.sort_by_key(|moved| (moved.source, moved.destination, moved.chunk));
         let mut arriving: FxHashMap<(u32, u32), Arrival> = FxHashMap::default();
         let mut transfers: Vec<Transfer> = Vec::new();
-        for one in sent {
-            let at_source = held.get(&(one.source, one.chunk));
-            if at_source.is_none_or(|ranks| **ranks != *one.ranks) {
+        for moved in sent {
+            let at_source = held.get(&(moved.source, moved.chunk));
+            if at_source.is_none_or(|ranks| **ranks != *moved.ranks) {
                 return Err(refused(format!(
                     "rank {} sends a part of chunk {} that it keeps apart from the rest",
-                    one.source, one.chunk
+                    moved.source, moved.chunk
                 )));
             }
-            let place = (one.destination, one.chunk);
+            let place = (moved.destination, moved.chunk);
             let before = arriving.get(&place).map(|(ranks, _)| ranks);
-            let there = before.or_else(|| held.get(&place));
-            let there: &[u32] = there.map_or(&[], |ranks| ranks);
-            if is_subset(&one.ranks, there) {
+            let present = before.or_else(|| held.get(&place));
+            let present: &[u32] = present.map_or(&[], |ranks| ranks);
+            if is_subset(&moved.ranks, present) {
                 redundant += 1;
                 continue;
             }
-            let is_disjoint = one
+            let is_disjoint = moved
                 .ranks
                 .iter()
-                .all(|rank| there.binary_search(rank).is_err());
-            let action = match collective.combines() && is_disjoint && !there.is_empty() {
+                .all(|rank| present.binary_search(rank).is_err());
+            let action = match collective.combines() && is_disjoint && !present.is_empty() {
                 true => Action::Reduce,
                 false => Action::Copy,
             };
             let other = arriving.get(&place).map(|(_, action)| *action);
-            if (action == Action::Copy && (other.is_some() || !is_subset(there, &one.ranks)))
+            if (action == Action::Copy && (other.is_some() || !is_subset(present, &moved.ranks)))
                 || other == Some(Action::Copy)
             {
                 return Err(refused(format!(
                     "rank {} gets parts of chunk {} that it keeps apart",
-                    one.destination, one.chunk
+                    moved.destination, moved.chunk
                 )));
             }
-            let mut ranks = one.ranks.to_vec();
+            let mut ranks = moved.ranks.to_vec();
             if action == Action::Reduce {
-                ranks.extend_from_slice(there);
+                ranks.extend_from_slice(present);
                 ranks.sort_unstable();
             }
             arriving.insert(place, (ranks.into(), action));
             let next = Transfer {
-                chunk: one.chunk,
+                chunk: moved.chunk,
                 count: 1,
-                source: one.source,
-                destination: one.destination,
+                source: moved.source,
+                destination: moved.destination,
                 action,
             };
             match transfers.last_mut() {
@@ -309,7 +310,9 @@ fn build_schedule(
             continue;
         }
         schedule.begin_step();
-        transfers.into_iter().for_each(|one| schedule.push(one));
+        transfers
+            .into_iter()
+            .for_each(|transfer| schedule.push(transfer));
         held.extend(
             arriving
                 .into_iter()

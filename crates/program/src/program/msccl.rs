@@ -161,9 +161,9 @@ impl Reader {
     }
 
     fn thread_block(&self, tb: Node<'_, '_>, ranks: u32) -> Result<ThreadBlock, ProgramError> {
-        let most = i64::from(ranks) - 1;
+        let max_rank = i64::from(ranks) - 1;
         let peer = |name| {
-            let rank = self.number_or(tb, name, -1, -1, most)?;
+            let rank = self.number_or(tb, name, -1, -1, max_rank)?;
             Ok::<_, ProgramError>(u32::try_from(rank).ok())
         };
         Ok(ThreadBlock {
@@ -177,9 +177,9 @@ impl Reader {
     fn instruction(&self, step: Node<'_, '_>) -> Result<Instruction, ProgramError> {
         interrupt::check();
         let name = self.attribute(step, "type")?;
-        let known = Operation::ALL.into_iter().find(|(_, own)| *own == name);
+        let known = Operation::ALL.into_iter().find(|(_, known)| *known == name);
         let Some((operation, _)) = known else {
-            let names = Operation::ALL.map(|(_, own)| own).join(", ");
+            let names = Operation::ALL.map(|(_, name)| name).join(", ");
             let problem = format!("type `{name}` is none of {names}");
             return Err(self.error(step, problem));
         };
@@ -192,12 +192,12 @@ impl Reader {
             }
             _ => None,
         };
-        let least = i64::from(operation != Operation::Nop);
+        let min_count = i64::from(operation != Operation::Nop);
         Ok(Instruction {
             operation,
             source: self.operand(step, "srcbuf", "srcoff")?,
             destination: self.operand(step, "dstbuf", "dstoff")?,
-            count: self.number_or(step, "cnt", least, least, MAX_NUMBER)? as u32,
+            count: self.number_or(step, "cnt", min_count, min_count, MAX_NUMBER)? as u32,
             waits_for,
             signals: self.number_or(step, "hasdep", 0, 0, 1)? == 1,
             sent_in: u32::try_from(self.number_or(step, "round", -1, -1, MAX_NUMBER)?).ok(),

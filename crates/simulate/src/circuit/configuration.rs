@@ -169,7 +169,7 @@ impl<'a> Configuration<'a> {
     /// there are enough ports.
     fn take_ports(&mut self, ends: CircuitEnds, tree: Option<CircuitEnds>) -> bool {
         let mut fits = true;
-        for tuning in self.tuning.iter().filter(|one| !one.is_fixed) {
+        for tuning in self.tuning.iter().filter(|tuning| !tuning.is_fixed) {
             let leaves = tree.is_none_or(|tree| self.sent.insert(tree));
             let ports = [leaves.then_some(tuning.transmitter), Some(tuning.receiver)];
             for port in ports.into_iter().flatten() {
@@ -203,7 +203,10 @@ impl<'a> Configuration<'a> {
         };
         let ranges = self.circuit.iter().flat_map(|circuit| &circuit.lines);
         let indices = ranges.flat_map(|lines| lines.clone());
-        let is_converted = self.tuning.iter().any(|one| one.channel >= lines.channels);
+        let is_converted = self
+            .tuning
+            .iter()
+            .any(|tuning| tuning.channel >= lines.channels);
         let mut fits = true;
         if is_converted {
             let max = match lines.capacity {

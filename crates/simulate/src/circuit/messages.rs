@@ -103,7 +103,7 @@ impl<'a> SlotMessages<'a> {
             circuits,
             ..
         } = &mut self.block;
-        crate::measure(self.circuits, hops, circuits, |hop| messages[hop].transfer)?;
+        crate::measure_circuits(self.circuits, hops, circuits, |hop| messages[hop].transfer)?;
         if let Some(network) = self.side_network.filter(|_| !self.one_by_one) {
             side_network::share(network, &mut self.block)?;
         }
@@ -224,7 +224,7 @@ impl<'a> SlotMessages<'a> {
         };
         let Transfer { chunk, count, .. } = moved;
         if chunk.checked_add(count).is_none_or(|end| end > self.chunks) {
-            return Err(crate::no_chunks(transfer as usize));
+            return Err(crate::missing_chunks(transfer as usize));
         }
         let message = Message {
             transfer,

@@ -40,7 +40,7 @@ pub(super) fn simulate(
     if !is_alike || !plan.schedule.is_in_single_chunks() {
         return run.simulate(&plan.written_out(), circuits);
     }
-    crate::admit(plan)?;
+    crate::check_slots(plan)?;
     let pipeline = Pipeline::new(plan, circuits, run.size)?;
     let mut ledger = LineLedger::new(circuits.lines(), plan.fabric.ranks());
     let timing = match run.charge {
@@ -137,7 +137,7 @@ impl<'a> Pipeline<'a> {
                 let transfer = message.transfer as usize;
                 let chunk = plan.schedule.transfer(transfer).chunk;
                 if u64::from(chunk) + plan.repetition.copies() > chunks {
-                    return Err(crate::no_chunks(transfer));
+                    return Err(crate::missing_chunks(transfer));
                 }
                 let known = numbers.get(&chunk).copied();
                 let stream = match known {

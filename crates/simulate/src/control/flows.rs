@@ -132,10 +132,15 @@ impl TransceiverFlows {
             for transfer in transfers {
                 hops.extend(plan.hops_of(transfer).map(|hop| (hop, transfer)));
             }
+<<<<<<< HEAD
             let step_hops: Vec<Hop> = hops.iter().map(|&(hop, _)| hop).collect();
-            crate::measure(circuits, &step_hops, &mut Vec::new(), |hop| {
+            crate::measure_circuits(circuits, &step_hops, &mut Vec::new(), |hop| {
                 hops[hop].1 as u32
             })?;
+=======
+            let alone: Vec<Hop> = hops.iter().map(|&(hop, _)| hop).collect();
+            crate::measure_circuits(circuits, &alone, &mut Vec::new(), |hop| hops[hop].1 as u32)?;
+>>>>>>> a49c49ba (Name checks, errors and locals of simulators and programs plainly)
             let mut order: Vec<usize> = (0..hops.len()).collect();
             order.sort_by_key(|&place| hops[place].0);
             let flow_of = flows.add(plan, size, &hops, &order)?;
@@ -174,7 +179,7 @@ impl TransceiverFlows {
                 let moved = plan.schedule.transfer(hops[place].1);
                 let end = moved.chunk.checked_add(moved.count);
                 if end.is_none_or(|end| end > collective.chunks()) {
-                    return Err(crate::no_chunks(hops[place].1));
+                    return Err(crate::missing_chunks(hops[place].1));
                 }
                 bytes = bytes.plus(collective.range_bytes(size, moved.chunk, moved.count)?)?;
                 flow_of[place] = self.flows.len() as u32;

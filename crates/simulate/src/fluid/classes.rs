@@ -414,8 +414,8 @@ impl<'a> Classes<'a> {
         } else {
             self.shares.level(class) * progress.weight
         };
-        let left = progress.target - progress.served;
-        let end = now + (left / progress.rate).max(0.0);
+        let remaining = progress.target - progress.served;
+        let end = now + (remaining / progress.rate).max(0.0);
         if end.is_finite() {
             self.ends.set(class, end);
         }

@@ -95,7 +95,7 @@ impl Live for DrivenFlows<'_> {
             bytes,
             ready,
         } = message;
-        if let Some(times) = message.to_itself() {
+        if let Some(times) = message.local_delivery() {
             return Ok(Some(times));
         }
         check_ends(flow as usize, source, destination, self.network.ranks())?;
@@ -161,10 +161,6 @@ impl Live for DrivenFlows<'_> {
         let counts = (self.flows, 0);
         let ledger = self.engine.ledger;
         let (found, _) = ledger.close(self.network, &self.options, "driven", counts)?;
-        Ok(BusiestLink::of_links(
-            self.network,
-            &found.links.bytes,
-            time,
-        ))
+        Ok(BusiestLink::details(self.network, &found.links.bytes, time))
     }
 }

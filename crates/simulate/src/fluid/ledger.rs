@@ -345,7 +345,7 @@ impl FlowLedger {
                 _ => bytes as f64 / (bytes_per_ps(link.rate) * end),
             })
             .collect();
-        let whole = capacity * self.bin_ps;
+        let bin_capacity = capacity * self.bin_ps;
         let finish = self.finish.iter().copied().map(to_time);
         let log = self.flows.take().unwrap_or_default();
         let link_use = self.meter.take().map(|meter| meter.close(end));
@@ -365,7 +365,7 @@ impl FlowLedger {
             },
             profile: Profile {
                 bin: to_time(self.bin_ps)?,
-                share: self.bins.iter().map(|bytes| bytes / whole).collect(),
+                share: self.bins.iter().map(|bytes| bytes / bin_capacity).collect(),
             },
             critical_path: critical_path(&log, self.last_flow),
             settings: options.settings(),

@@ -4,7 +4,7 @@ use super::flow_log::FlowLog;
 use super::{FlowOptions, StartRule, log_plan};
 use crate::outcome::{Critical, Flowing, LinkShares, NONE, Outcome, PathColumns, SlotColumns};
 use crate::table::Details;
-use crate::{SimulationError, admit_routes, link_shares, needed_network};
+use crate::{SimulationError, check_routes, link_shares, require_network};
 use opticoll_base::interrupt;
 use opticoll_base::memory;
 use opticoll_base::units::{Bytes, Time};
@@ -25,8 +25,8 @@ pub fn simulate_plan(
     rule: StartRule,
     options: &FlowOptions,
 ) -> Result<Outcome, SimulationError> {
-    let network = needed_network(&plan.fabric, "fluid")?;
-    admit_routes(plan, network)?;
+    let network = require_network(&plan.fabric, "fluid")?;
+    check_routes(plan, network)?;
     let schedule = &plan.schedule;
     let max_transfers = (0..schedule.steps())
         .map(|step| schedule.step(step).len())

@@ -65,8 +65,8 @@ impl Quotient {
         for (index, colour) in self.colours.iter().enumerate() {
             for &(link, flows) in self.loads(index) {
                 let carried = colour.flow.bytes.checked_mul(u64::from(flows))?;
-                let whole = &mut bytes[link as usize];
-                *whole = whole.checked_add(carried)?;
+                let sum = &mut bytes[link as usize];
+                *sum = sum.checked_add(carried)?;
             }
         }
         Some(bytes)

@@ -1,7 +1,7 @@
 //! Start and end of each message of a plan, for figures and tables of small plans.
 
 use super::{FlowOptions, StartRule, log_plan};
-use crate::{SimulationError, admit_routes, needed_network};
+use crate::{SimulationError, check_routes, require_network};
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_plan::plan::{Plan, StepMessages};
@@ -27,12 +27,12 @@ pub fn message_times(
     rule: StartRule,
     options: &FlowOptions,
 ) -> Result<Vec<MessageTime>, SimulationError> {
-    let network = needed_network(&plan.fabric, "fluid")?;
+    let network = require_network(&plan.fabric, "fluid")?;
     let options = FlowOptions {
         record_flows: true,
         ..options.clone()
     };
-    admit_routes(plan, network)?;
+    check_routes(plan, network)?;
     let (_, flows) = log_plan(network, &plan.schedule, &plan.routes, size, rule, &options)?;
     let flows = flows.into_columns();
     let mut times = Vec::with_capacity(flows.start.len());

@@ -73,7 +73,7 @@ impl Distribution {
         for (bin, count) in self.bins.iter().enumerate() {
             below += u128::from(*count);
             if below >= wanted && below > 0 {
-                return Time::from_ps(Self::last_of(bin).min(self.max));
+                return Time::from_ps(Self::last_value(bin).min(self.max));
             }
         }
         self.max()
@@ -89,10 +89,10 @@ impl Distribution {
         filled.map(|(bin, count)| {
             let first = bin
                 .checked_sub(1)
-                .map_or(0, |before| Self::last_of(before) + 1);
+                .map_or(0, |before| Self::last_value(before) + 1);
             (
                 Time::from_ps(first),
-                Time::from_ps(Self::last_of(bin)),
+                Time::from_ps(Self::last_value(bin)),
                 *count,
             )
         })
@@ -109,7 +109,7 @@ impl Distribution {
     }
 
     /// Returns the greatest value of a bin.
-    fn last_of(bin: usize) -> u64 {
+    fn last_value(bin: usize) -> u64 {
         if bin < 1 << DIGITS {
             return bin as u64;
         }
@@ -290,7 +290,10 @@ impl PacketLinks {
             sums.bytes += self.bytes[link];
             sums.stall += u128::from(self.stall[link].ps());
         }
-        classes.into_iter().filter(|one| one.links > 0).collect()
+        classes
+            .into_iter()
+            .filter(|class| class.links > 0)
+            .collect()
     }
 }
 

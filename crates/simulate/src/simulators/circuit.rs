@@ -36,7 +36,7 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
     let groups = |(_, charge): &(_, _)| matches!(charge, Charge::Groups { .. });
     if case.method.paths.is_some() && !policies.iter().any(groups) {
         let family = fabric.family();
-        return Err(SimulationError::value(
+        return Err(SimulationError::invalid_value(
             "paths",
             format!(
                 "on {family} lightpaths change by slots, not one by one as on a light_path_grid"
@@ -57,7 +57,7 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
 }
 
 fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
-    let ring = crate::needed::<WdmRing>(fabric, RECORD.name)?;
+    let ring = crate::require_machine::<WdmRing>(fabric, RECORD.name)?;
     let policy = method.policy.unwrap_or(default_policy(fabric));
     Ok(Box::new(OnDemand::new(ring, policy)?))
 }

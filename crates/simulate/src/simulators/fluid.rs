@@ -3,7 +3,7 @@
 use crate::live::Live;
 use crate::method::{Case, Simulator, Unfit};
 use crate::outcome::Outcome;
-use crate::{Method, NO_LINKS, SimulationError, fluid, fluid_options, needed_network};
+use crate::{Method, NO_LINKS, SimulationError, fluid, fluid_options, require_network};
 use opticoll_fabric::fabric::Fabric;
 
 pub(super) const RECORD: Simulator = Simulator {
@@ -45,7 +45,7 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
 }
 
 fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
-    let network = needed_network(fabric, RECORD.name)?;
+    let network = require_network(fabric, RECORD.name)?;
     let options = fluid_options(fabric, method)?;
     Ok(Box::new(fluid::DrivenFlows::new(network, &options)?))
 }

@@ -191,7 +191,8 @@ fn join(
             }
         }
         let connection = step.instruction.zip(step.peer);
-        let connection = connection.map(|(one, peer)| (one.operation.sends(), peer, step.tag));
+        let connection =
+            connection.map(|(instruction, peer)| (instruction.operation.sends(), peer, step.tag));
         let is_last = |block: usize| clock[block] as usize == blocks[block].nodes.len();
         let joins = |&block: &usize| blocks[block].accepts(connection, shared) && is_last(block);
         let known = connection.and_then(|connection| connection_blocks.get(&connection).copied());

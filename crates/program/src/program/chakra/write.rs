@@ -104,26 +104,26 @@ impl<'a> Writer<'a> {
         chunks: i64,
         scale: i64,
     ) -> Writer<'a> {
-        let own = &program.ranks[rank as usize];
+        let rank_program = &program.ranks[rank as usize];
         let mut writer = Writer {
             program,
             rank,
             chunk_bytes,
             chunks,
             scale,
-            scratch: own.scratch,
+            scratch: rank_program.scratch,
             uses: FxHashMap::default(),
             first: Vec::new(),
             nodes: Vec::new(),
             ends: Vec::new(),
         };
         let mut next = 0;
-        for block in &own.thread_blocks {
+        for block in &rank_program.thread_blocks {
             let mut first = Vec::with_capacity(block.instructions.len());
-            for one in &block.instructions {
+            for instruction in &block.instructions {
                 first.push(next);
-                next += writer.count(one);
-                writer.count_uses(one);
+                next += writer.count(instruction);
+                writer.count_uses(instruction);
             }
             writer.first.push(first);
             writer.ends.push(vec![Vec::new(); block.instructions.len()]);
@@ -132,10 +132,14 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns the number of nodes of an instruction.
-    fn count(&self, one: &Instruction) -> u64 {
-        match one.operation {
+    fn count(&self, instruction: &Instruction) -> u64 {
+        match instruction.operation {
             Operation::Nop => 0,
-            Operation::Copy if self.address(one.source) == self.address(one.destination) => 0,
+            Operation::Copy
+                if self.address(instruction.source) == self.address(instruction.destination) =>
+            {
+                0
+            }
             other => 1 + u64::from(other.sends() && other.receives()),
         }
     }
@@ -147,18 +151,21 @@ impl<'a> Writer<'a> {
     }
 
     /// Counts the chunks that an instruction uses and changes.
-    fn count_uses(&mut self, one: &Instruction) {
+    fn count_uses(&mut self, instruction: &Instruction) {
         let reads = !matches!(
-            one.operation,
+            instruction.operation,
             Operation::Receive | Operation::ReceiveCopySend | Operation::Nop
         );
         let writes = !matches!(
-            one.operation,
+            instruction.operation,
             Operation::Send | Operation::ReceiveReduceSend | Operation::Nop
         );
-        for (used, operand, changes) in [(reads, one.source, 0), (writes, one.destination, 1)] {
+        for (used, operand, changes) in [
+            (reads, instruction.source, 0),
+            (writes, instruction.destination, 1),
+        ] {
             let (memory, first) = self.address(operand);
-            for chunk in (0..i64::from(one.count)).filter(|_| used) {
+            for chunk in (0..i64::from(instruction.count)).filter(|_| used) {
                 let (uses, changed) = self.uses.entry((memory, first + chunk)).or_default();
                 (*uses, *changed) = (*uses + 1, *changed + changes);
             }
@@ -166,43 +173,45 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns whether an instruction is a copy without order relative to any other instruction.
-    fn is_independent(&self, one: &Instruction) -> bool {
+    fn is_independent(&self, instruction: &Instruction) -> bool {
         let fits = |operand: Operand, fits: fn((u32, u32)) -> bool| {
             let (memory, first) = self.address(operand);
-            (0..i64::from(one.count)).all(|chunk| fits(self.uses[&(memory, first + chunk)]))
+            (0..i64::from(instruction.count)).all(|chunk| fits(self.uses[&(memory, first + chunk)]))
         };
-        one.operation == Operation::Copy
-            && fits(one.source, |(_, changed)| changed == 0)
-            && fits(one.destination, |(uses, _)| uses == 1)
+        instruction.operation == Operation::Copy
+            && fits(instruction.source, |(_, changed)| changed == 0)
+            && fits(instruction.destination, |(uses, _)| uses == 1)
     }
 
-    fn add(&mut self, block: usize, step: usize, one: &Instruction) {
+    fn add(&mut self, block: usize, step: usize, instruction: &Instruction) {
         let mut after = match step.checked_sub(1) {
             Some(before) => self.ends[block][before].clone(),
             None => Vec::new(),
         };
-        if let Some(on) = one.waits_for {
+        if let Some(on) = instruction.waits_for {
             after.extend(&self.ends[on.thread_block as usize][on.step as usize]);
         }
         after.sort_unstable();
         after.dedup();
-        if self.count(one) == 0 {
+        if self.count(instruction) == 0 {
             self.ends[block][step] = after;
             return;
         }
-        let before_copy = self.is_independent(one).then(|| std::mem::take(&mut after));
+        let before_copy = self
+            .is_independent(instruction)
+            .then(|| std::mem::take(&mut after));
         let mut id = self.first[block][step];
-        let (mut source, mut destination) = (one.source, one.destination);
-        if one.operation == Operation::ReceiveReduceSend {
+        let (mut source, mut destination) = (instruction.source, instruction.destination);
+        if instruction.operation == Operation::ReceiveReduceSend {
             destination = Operand {
                 buffer: ChunkBuffer::Scratch,
                 offset: self.scratch as i32,
             };
-            self.scratch += one.count;
+            self.scratch += instruction.count;
         }
-        if one.operation.receives() {
+        if instruction.operation.receives() {
             let adds = !matches!(
-                one.operation,
+                instruction.operation,
                 Operation::Receive | Operation::ReceiveCopySend
             );
             let added = if adds { source } else { destination };
@@ -211,7 +220,7 @@ impl<'a> Writer<'a> {
                 NodeKind::Receive,
                 block,
                 step,
-                one.count,
+                instruction.count,
                 [added, destination],
             );
             node.data = after;
@@ -223,26 +232,33 @@ impl<'a> Writer<'a> {
             // A fused instruction sends the value that it has stored.
             source = destination;
         }
-        if one.operation.sends() {
-            let mut node = self.node(id, NodeKind::Send, block, step, one.count, [source, source]);
+        if instruction.operation.sends() {
+            let mut node = self.node(
+                id,
+                NodeKind::Send,
+                block,
+                step,
+                instruction.count,
+                [source, source],
+            );
             node.data = after;
-            if let Some(round) = one.sent_in {
+            if let Some(round) = instruction.sent_in {
                 node.attributes
                     .push(Attribute::new("round", Value::Int64(round.into())));
             }
             self.nodes.push(node);
             after = vec![id];
-        } else if !one.operation.receives() {
+        } else if !instruction.operation.receives() {
             let mut node = self.node(
                 id,
                 NodeKind::Compute,
                 block,
                 step,
-                one.count,
+                instruction.count,
                 [source, destination],
             );
             node.data = after;
-            let (_, name) = Operation::ALL[one.operation as usize];
+            let (_, name) = Operation::ALL[instruction.operation as usize];
             node.attributes
                 .push(Attribute::new("operation", text(name)));
             self.nodes.push(node);

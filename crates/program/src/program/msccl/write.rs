@@ -49,7 +49,7 @@ pub(in super::super) fn write(program: &CollectiveProgram) -> Result<String, Pro
         u8::from(program.in_place),
         u8::from(program.out_of_place),
     );
-    for (rank, own) in program.ranks.iter().enumerate() {
+    for (rank, rank_program) in program.ranks.iter().enumerate() {
         let (input, output) = (
             program.buffer_chunks(rank as u32, ChunkBuffer::Input),
             program.buffer_chunks(rank as u32, ChunkBuffer::Output),
@@ -57,9 +57,9 @@ pub(in super::super) fn write(program: &CollectiveProgram) -> Result<String, Pro
         let _ = writeln!(
             text,
             "  <gpu id=\"{rank}\" i_chunks=\"{input}\" o_chunks=\"{output}\" s_chunks=\"{}\">",
-            own.scratch
+            rank_program.scratch
         );
-        for (id, block) in own.thread_blocks.iter().enumerate() {
+        for (id, block) in rank_program.thread_blocks.iter().enumerate() {
             let peer = |peer: Option<u32>| peer.map_or(-1, i64::from);
             let _ = writeln!(
                 text,
@@ -68,20 +68,21 @@ pub(in super::super) fn write(program: &CollectiveProgram) -> Result<String, Pro
                 peer(block.receives_from),
                 block.channel
             );
-            for (step, one) in block.instructions.iter().enumerate() {
-                let (_, name) = Operation::ALL[one.operation as usize];
-                let (block, awaited) = one.waits_for.map_or((-1, -1), |on| {
+            for (step, instruction) in block.instructions.iter().enumerate() {
+                let (_, name) = Operation::ALL[instruction.operation as usize];
+                let (block, awaited) = instruction.waits_for.map_or((-1, -1), |on| {
                     (i64::from(on.thread_block), i64::from(on.step))
                 });
                 let _ = writeln!(
                     text,
                     "      <step s=\"{step}\" type=\"{name}\" {} {} cnt=\"{}\" depid=\"{block}\" \
                      deps=\"{awaited}\" hasdep=\"{}\"{}/>",
-                    operand_attributes("src", one.source),
-                    operand_attributes("dst", one.destination),
-                    one.count,
-                    u8::from(one.signals),
-                    one.sent_in
+                    operand_attributes("src", instruction.source),
+                    operand_attributes("dst", instruction.destination),
+                    instruction.count,
+                    u8::from(instruction.signals),
+                    instruction
+                        .sent_in
                         .map_or(String::new(), |step| format!(" round=\"{step}\""))
                 );
             }
@@ -133,8 +134,8 @@ fn check_limits(program: &CollectiveProgram) -> Result<(), ProgramError> {
         program.name.len() as u64,
         MAX_NAME_BYTES as u64,
     )?;
-    for (rank, own) in program.ranks.iter().enumerate() {
-        let blocks = &own.thread_blocks;
+    for (rank, rank_program) in program.ranks.iter().enumerate() {
+        let blocks = &rank_program.thread_blocks;
         let quantity = |what: &str| format!("{what} of rank {rank}");
         within(
             &quantity("thread blocks"),
@@ -160,7 +161,7 @@ fn check_limits(program: &CollectiveProgram) -> Result<(), ProgramError> {
                 u64::from(block.channel) + 1,
                 MAX_CHANNELS.into(),
             )?;
-            let on_channel = blocks.iter().filter(|one| one.channel == block.channel);
+            let on_channel = blocks.iter().filter(|other| other.channel == block.channel);
             within(
                 &quantity("thread blocks on one channel"),
                 on_channel.count() as u64,
@@ -170,7 +171,7 @@ fn check_limits(program: &CollectiveProgram) -> Result<(), ProgramError> {
         let chunks = program
             .input_chunks(rank as u32)
             .max(program.output_chunks(rank as u32))
-            .max(own.scratch);
+            .max(rank_program.scratch);
         within(
             &quantity("chunks of a buffer"),
             chunks.into(),

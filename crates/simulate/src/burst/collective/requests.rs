@@ -166,8 +166,13 @@ impl Live for OnRequest<'_> {
         number: u32,
         message: ReadyMessage,
     ) -> Result<Option<MessageTimes>, SimulationError> {
-        if let Some(times) = message.to_itself() {
+<<<<<<< HEAD
+        if let Some(times) = message.local_delivery() {
             return Ok(Some(times));
+=======
+        if let Some(own) = message.local_delivery() {
+            return Ok(Some(own));
+>>>>>>> a49c49ba (Name checks, errors and locals of simulators and programs plainly)
         }
         let direction = (message.source, message.destination);
         self.loaded

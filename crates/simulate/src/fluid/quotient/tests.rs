@@ -94,10 +94,10 @@ impl StepPattern {
         };
         match self {
             StepPattern::Direct | StepPattern::DirectTwice => {
-                let all: Vec<StepFlow> =
+                let flows: Vec<StepFlow> =
                     (1..ranks).flat_map(|shift| shifted(shift, bytes)).collect();
                 let times = if self == StepPattern::Direct { 1 } else { 2 };
-                listed.0 = vec![all; times];
+                listed.0 = vec![flows; times];
             }
             StepPattern::Pairwise => {
                 listed.0 = (1..ranks)

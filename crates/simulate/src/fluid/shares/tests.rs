@@ -22,12 +22,12 @@ fn filled(capacities: &[f64], classes: &[TestClass]) -> Vec<f64> {
         let mut lowest = (f64::INFINITY, None);
         for (link, &capacity) in (0u32..).zip(capacities) {
             let (mut stopped, mut rising) = (0.0, 0.0);
-            for (one, level) in classes.iter().zip(&levels) {
-                let times = one.route.iter().filter(|&&on| on == link).count() as f64;
+            for (class, level) in classes.iter().zip(&levels) {
+                let times = class.route.iter().filter(|&&on| on == link).count() as f64;
                 if level.is_finite() {
-                    stopped += times * one.weight * level;
+                    stopped += times * class.weight * level;
                 } else {
-                    rising += times * one.weight;
+                    rising += times * class.weight;
                 }
             }
             if rising > 0.0 && (capacity - stopped) / rising < lowest.0 {
@@ -35,17 +35,17 @@ fn filled(capacities: &[f64], classes: &[TestClass]) -> Vec<f64> {
             }
         }
         let mut capped = None;
-        for (index, (one, level)) in classes.iter().zip(&levels).enumerate() {
-            if level.is_infinite() && one.cap / one.weight < lowest.0 {
-                lowest = (one.cap / one.weight, None);
+        for (index, (class, level)) in classes.iter().zip(&levels).enumerate() {
+            if level.is_infinite() && class.cap / class.weight < lowest.0 {
+                lowest = (class.cap / class.weight, None);
                 capped = Some(index);
             }
         }
         if let Some(index) = capped {
             levels[index] = lowest.0;
         } else if let Some(link) = lowest.1 {
-            for (one, level) in classes.iter().zip(&mut levels) {
-                if level.is_infinite() && one.route.contains(&link) {
+            for (class, level) in classes.iter().zip(&mut levels) {
+                if level.is_infinite() && class.route.contains(&link) {
                     *level = lowest.0;
                 }
             }
@@ -61,14 +61,14 @@ fn check(shares: &Shares, capacities: &[f64], classes: &[TestClass], place: &str
     let near = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other;
     let mut load = vec![0.0; capacities.len()];
     let mut highest = vec![0f64; capacities.len()];
-    for one in classes {
-        let level = shares.level(one.class);
+    for class in classes {
+        let level = shares.level(class.class);
         assert!(
-            level * one.weight <= one.cap * (1.0 + 1e-9),
+            level * class.weight <= class.cap * (1.0 + 1e-9),
             "{place}: over its cap"
         );
-        for &link in &one.route {
-            load[link as usize] += level * one.weight;
+        for &link in &class.route {
+            load[link as usize] += level * class.weight;
             highest[link as usize] = highest[link as usize].max(level);
         }
     }
@@ -78,20 +78,21 @@ fn check(shares: &Shares, capacities: &[f64], classes: &[TestClass], place: &str
             "{place}: {load} on {capacity}"
         );
     }
-    for one in classes {
-        let level = shares.level(one.class);
+    for class in classes {
+        let level = shares.level(class.class);
         let is_bottleneck = |link: &u32| {
             let link = *link as usize;
             near(load[link], capacities[link]) && highest[link] <= level * (1.0 + 1e-9)
         };
-        let bounded = one.route.iter().any(is_bottleneck) || near(level * one.weight, one.cap);
-        assert!(bounded, "{place}: a class at {level} on {:?}", one.route);
-        if let Some(link) = shares.bottleneck(one.class) {
+        let bounded =
+            class.route.iter().any(is_bottleneck) || near(level * class.weight, class.cap);
+        assert!(bounded, "{place}: a class at {level} on {:?}", class.route);
+        if let Some(link) = shares.bottleneck(class.class) {
             assert!(is_bottleneck(&link), "{place}: {link} is no bottleneck");
         }
     }
-    for (one, level) in classes.iter().zip(filled(capacities, classes)) {
-        let got = shares.level(one.class);
+    for (class, level) in classes.iter().zip(filled(capacities, classes)) {
+        let got = shares.level(class.class);
         assert!(near(got, level), "{place}: {got}, {level} by filling");
     }
 }
@@ -152,13 +153,16 @@ fn rates_are_max_min_fair_after_every_change() {
                         shares.set_weight(classes[at].class, weight);
                         classes[at].weight = weight;
                     } else {
-                        let gone = classes.swap_remove(at);
-                        shares.set_weight(gone.class, 0.0);
-                        shares.remove_class(gone.class);
+                        let removed = classes.swap_remove(at);
+                        shares.set_weight(removed.class, 0.0);
+                        shares.remove_class(removed.class);
                     }
                 }
             }
-            let before: Vec<f64> = classes.iter().map(|one| shares.level(one.class)).collect();
+            let before: Vec<f64> = classes
+                .iter()
+                .map(|class| shares.level(class.class))
+                .collect();
             changed.clear();
             shares.settle(&mut changed);
             check(
@@ -167,10 +171,10 @@ fn rates_are_max_min_fair_after_every_change() {
                 &classes,
                 &format!("seed {seed}, change {change}"),
             );
-            for (one, before) in classes.iter().zip(before) {
-                let moved = shares.level(one.class) != before;
+            for (class, before) in classes.iter().zip(before) {
+                let moved = shares.level(class.class) != before;
                 assert!(
-                    !moved || changed.contains(&one.class),
+                    !moved || changed.contains(&class.class),
                     "a change was not told"
                 );
             }
