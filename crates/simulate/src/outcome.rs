@@ -138,8 +138,8 @@ crate::columns! {
 }
 
 crate::totals! {
-    /// What tuning and control cost on a grid of tunable circuits. The times along the critical path add up to the
-    /// whole time; they and the messages are those of the control simulator.
+    /// What tuning and control cost on a grid of tunable circuits. The times along the critical
+    /// path add up to the whole time; they and the messages are those of the control simulator.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Tuned {
         /// Number of control messages, those of a central controller included.
@@ -150,13 +150,15 @@ crate::totals! {
         pub control_messages_per_rank: u32,
         /// Number of control messages that took a cached circuit back.
         pub revocations: u64,
-        /// To set the slow switches, once for a task, before its first collective: not part of the time.
+        /// To set the slow switches, once for a task, before its first collective: not part of the
+        /// time.
         pub slow_switch: Time,
         /// Along the critical path: data being sent.
         pub path_transmission: Time,
         /// Along the critical path: lasers being tuned and receivers locking.
         pub path_tuning: Time,
-        /// Along the critical path: requests and grants in flight, and requests handled by a central controller.
+        /// Along the critical path: requests and grants in flight, and requests handled by a
+        /// central controller.
         pub path_control: Time,
         /// Along the critical path: data in flight.
         pub path_latency: Time,
@@ -191,8 +193,8 @@ crate::totals! {
     /// What bounds a plan whose transfers flow over links that they share.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct Flowing {
-        /// The link that bounds the flows of the critical path for the longest time; of packets, that was sending
-        /// longest.
+        /// The link that bounds the flows of the critical path for the longest time; of packets,
+        /// that was sending longest.
         pub bottleneck: Option<u32>,
         /// The link with the highest utilisation; none where no byte moved.
         pub most_loaded_link: Option<u32>,

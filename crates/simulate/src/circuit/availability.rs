@@ -171,7 +171,7 @@ mod tests {
     use super::{Availability, ChunkTimes};
     use opticoll_base::units::Time;
 
-    /// Ranges against a table of single chunks, over all ranges of random moves.
+    /// Compares ranges with tables of single chunks, over all ranges of random moves.
     #[test]
     fn ranges_tell_what_single_chunks_do() {
         let mut seed = 7u64;

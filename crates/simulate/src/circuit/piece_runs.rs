@@ -294,7 +294,7 @@ impl FreeSlots {
 mod tests {
     use super::*;
 
-    /// Against runs entered piece by piece.
+    /// Compares the spans with those of runs that are entered piece by piece.
     #[test]
     fn slots_last_from_their_first_piece_to_their_last() {
         let mut seed = 3u64;
@@ -339,7 +339,8 @@ mod tests {
         }
     }
 
-    /// Against the rule itself, piece by piece, over random circuits that wait for one another.
+    /// Compares the starts with the rule for each piece, over random circuits that wait for each
+    /// other.
     #[test]
     fn runs_are_what_the_rule_says_of_each_piece() {
         let mut seed = 11u64;
@@ -396,7 +397,8 @@ mod tests {
         assert!(most_runs >= 3, "{most_runs} runs");
     }
 
-    /// Pieces that wait for one circuit, then for a slower one that overtakes it, are two runs.
+    /// Pieces that wait for one circuit, then for a slower circuit that overtakes it, form two
+    /// runs.
     #[test]
     fn waits_that_overtake_one_another_are_few_runs() {
         const PIECES: u32 = 200_000;

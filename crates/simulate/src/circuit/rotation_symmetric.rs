@@ -24,7 +24,7 @@ use super::messages::Sizes;
 use crate::SimulationError;
 use crate::outcome::{Outcome, RankColumns};
 use opticoll_base::interrupt;
-use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_base::units::{Bytes, Time, UnitError, gcd};
 use opticoll_fabric::fabric::circuits::{Charge, Circuits, Lines};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::plan::repetition::chunks_per_rank;
@@ -95,17 +95,9 @@ fn period(plan: &Plan) -> Result<u32, SimulationError> {
             return refused("its rotations need channels that do not exist");
         }
         // Divisors of N have a common multiple that divides N.
-        period = period / gcd(period, span) * span;
+        period = period / gcd(period.into(), span.into()) as u32 * span;
     }
     Ok(period)
-}
-
-fn gcd(one: u32, other: u32) -> u32 {
-    if one == 0 {
-        other
-    } else {
-        gcd(other % one, one)
-    }
 }
 
 /// Extends the columns of the transfers of `period` ranks to those of all transfers.

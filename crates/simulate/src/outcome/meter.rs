@@ -193,7 +193,7 @@ mod tests {
         }
         let bins = &meter.integrals()[3];
         assert!(bins.len() <= MAX_BINS);
-        // One chunk all the time.
+        // One chunk occupies the buffer all the time.
         assert_eq!(bins.iter().sum::<i128>(), 100_000);
     }
 }

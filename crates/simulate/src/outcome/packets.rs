@@ -375,8 +375,8 @@ crate::totals! {
         pub ranks: FinishColumns,
         /// Distributions in brief.
         pub latencies: Vec<Latency>,
-        /// From the call that sends a message to the delivery of its last byte; of the collective, or of the traffic where
-        /// there is none.
+        /// From the call that sends a message to the delivery of its last byte; of the collective,
+        /// or of the traffic where there is none.
         pub message_latency: Distribution,
         /// The same, of traffic beside a collective.
         pub background_latency: Distribution,

@@ -46,8 +46,8 @@ enum StepPattern {
     Bruck,
     /// Rank r exchanges half of its data in step k with the rank that differs in bit k.
     HalvingDoubling,
-    /// Bruck's steps plus flows from half of the ranks to their neighbours; one flow of each step has
-    /// an additional byte.
+    /// Bruck's steps plus flows from half of the ranks to their neighbours; one flow of each step
+    /// has an additional byte.
     Uneven,
 }
 

@@ -336,10 +336,10 @@ mod tests {
 
     #[test]
     fn equations_are_solved_where_rounding_is_large() {
-        // 65536 equal terms sum to more than 1 + 2^-40 times what they are.
+        // The rounded sum of 65536 equal terms exceeds the exact sum by more than 2^-40.
         let many = vec![(0.0125, 1.0); 65536];
         assert_eq!(solve(819.2, f64::INFINITY, &many), f64::INFINITY);
-        // One class fills the link, and another one weighs less than its rounding errors.
+        // One class fills the link; the weight of the other is below the rounding errors.
         let tiny = [(1.0, 1.0), (f64::INFINITY, 1e-17)];
         assert_eq!(solve(1.0, f64::INFINITY, &tiny), 1.0);
     }

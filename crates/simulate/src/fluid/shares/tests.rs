@@ -102,7 +102,7 @@ fn rates_are_max_min_fair_after_every_change() {
     for seed in 0..400 {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let links = random.random_range(1..12);
-        // Few distinct capacities and weights, so that levels often tie.
+        // Few distinct capacities and weights, so that levels are often equal.
         let even = seed % 2 == 0;
         let capacities: Vec<f64> = (0..links)
             .map(|_| f64::from(random.random_range(1..4u32)) * 0.0125)
