@@ -227,7 +227,7 @@ pub enum FluidError {
         "under the start rule link each flow has its links to itself: leave endpoint, background \
          and link_bin out, or name another start rule"
     )]
-    Alone,
+    UnsupportedByLinkRule,
     /// The run has reached the time limit.
     #[error("the flows take longer than {limit}")]
     TooLong {

@@ -73,7 +73,7 @@ struct PathRequest {
     source: u32,
     destination: u32,
     bytes: Bytes,
-    asked: Time,
+    requested_at: Time,
 }
 
 /// Planned collective that occupies its links or waits for them.
@@ -81,7 +81,7 @@ struct PathRequest {
 struct CollectiveRequest {
     number: u32,
     planned: PlannedCollective,
-    asked: Time,
+    requested_at: Time,
 }
 
 /// Message or collective that requests channels and ports.
@@ -92,16 +92,16 @@ enum Request {
 }
 
 impl Request {
-    fn asked(self) -> Time {
+    fn requested_at(self) -> Time {
         match self {
-            Request::Message(PathRequest { asked, .. })
-            | Request::Collective(CollectiveRequest { asked, .. }) => asked,
+            Request::Message(PathRequest { requested_at, .. })
+            | Request::Collective(CollectiveRequest { requested_at, .. }) => requested_at,
         }
     }
 }
 
 /// Message or collective that occupies channels until it ends.
-enum Lit {
+enum Occupant {
     /// Lightpath that carries a message. The channel is `None` on a ring with converters.
     Path {
         message: PathRequest,
@@ -124,21 +124,27 @@ struct SetPath {
 pub struct OnDemand<'a> {
     ring: &'a WdmRing,
     policy: Policy,
+    /// Number of channels of each link and direction.
     channels: u32,
     /// True if a channel is occupied, by direction, link and channel.
     taken: Vec<bool>,
     /// Number of occupied channels, by direction and link.
     load: Vec<u32>,
-    /// Number of lightpaths that each rank sends on; next, that each rank receives on.
+    /// Number of lightpaths on which each rank sends.
     sending: Vec<u32>,
+    /// Number of lightpaths on which each rank receives.
     receiving: Vec<u32>,
-    lit: Vec<Option<Lit>>,
+    /// Lightpaths and collectives that occupy channels.
+    occupants: Vec<Option<Occupant>>,
+    /// Indices of `occupants` without an occupant.
     free_places: Vec<u32>,
-    /// Ends of the occupied lightpaths, which are indices into `lit`.
+    /// Ends of the occupants, which are indices into `occupants`.
     ends: EventQueue<u32>,
-    begun: u64,
+    /// Number of lightpaths that have stayed set so far; the next key of `kept`.
+    use_count: u64,
+    /// Requests in the order of their arrival.
     waiting: Vec<Request>,
-    /// Lightpaths that stayed set, by the order in which they were used last.
+    /// Lightpaths that stayed set, in the order in which they were used last.
     kept: BTreeMap<u64, SetPath>,
     used: LightPathUse,
 }
@@ -167,10 +173,10 @@ impl<'a> OnDemand<'a> {
             load: vec![0; 2 * ranks],
             sending: vec![0; ranks],
             receiving: vec![0; ranks],
-            lit: Vec::new(),
+            occupants: Vec::new(),
             free_places: Vec::new(),
             ends: EventQueue::default(),
-            begun: 0,
+            use_count: 0,
             waiting: Vec::new(),
             kept: BTreeMap::new(),
             used: LightPathUse::default(),
@@ -197,7 +203,7 @@ impl Live for OnDemand<'_> {
             source,
             destination,
             bytes: message.bytes,
-            asked: message.ready,
+            requested_at: message.ready,
         };
         if self.channels == 0 || self.paths(source, destination).next().is_none() {
             let problem = format!(
@@ -206,7 +212,7 @@ impl Live for OnDemand<'_> {
             );
             return Err(SimulationError::refused("on_demand", problem));
         }
-        self.ask(Request::Message(request), message.ready)?;
+        self.submit(Request::Message(request), message.ready)?;
         Ok(None)
     }
 
@@ -219,9 +225,9 @@ impl Live for OnDemand<'_> {
         let request = CollectiveRequest {
             number,
             planned,
-            asked: now,
+            requested_at: now,
         };
-        self.ask(Request::Collective(request), now)
+        self.submit(Request::Collective(request), now)
     }
 
     fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
@@ -234,15 +240,15 @@ impl Live for OnDemand<'_> {
         };
         while let Some((_, place)) = self.ends.pop_until(now.ps()) {
             interrupt::check();
-            let arrived = self.darken(place);
+            let arrived = self.release(place);
             happened.extend(arrived.map(|message| MessageEvent::arrival(message, now)));
         }
         let waiting = std::mem::take(&mut self.waiting);
         for request in waiting {
             interrupt::check();
-            if self.begin(request, now)? {
+            if self.start(request, now)? {
                 self.used.waited += 1;
-                let waited = Time::from_ps(now.ps() - request.asked().ps());
+                let waited = Time::from_ps(now.ps() - request.requested_at().ps());
                 self.used.waiting = self.used.waiting.plus(waited)?;
             } else {
                 self.waiting.push(request);
@@ -258,24 +264,24 @@ impl Live for OnDemand<'_> {
 
 impl<'a> OnDemand<'a> {
     /// Starts a request, or queues it.
-    fn ask(&mut self, request: Request, now: Time) -> Result<(), SimulationError> {
-        if !self.begin(request, now)? {
+    fn submit(&mut self, request: Request, now: Time) -> Result<(), SimulationError> {
+        if !self.start(request, now)? {
             self.waiting.push(request);
         }
         Ok(())
     }
 
     /// Starts a request if its channels and ports are free; returns whether it started.
-    fn begin(&mut self, request: Request, now: Time) -> Result<bool, SimulationError> {
+    fn start(&mut self, request: Request, now: Time) -> Result<bool, SimulationError> {
         match request {
-            Request::Message(message) => self.light(message, now),
-            Request::Collective(collective) => self.begin_collective(collective, now),
+            Request::Message(message) => self.start_message(message, now),
+            Request::Collective(collective) => self.start_collective(collective, now),
         }
     }
 
     /// Starts a planned collective if its links are dark and its ports free; returns whether it
     /// started.
-    fn begin_collective(
+    fn start_collective(
         &mut self,
         request: CollectiveRequest,
         now: Time,
@@ -288,7 +294,7 @@ impl<'a> OnDemand<'a> {
             return Ok(false);
         }
         let end = now.plus(request.planned.time)?;
-        self.hold(span, true);
+        self.set_span_occupied(span, true);
         // The plan changes the circuits of all ports of its ranks, if ports are limited.
         let limited = self.ring.ports.is_some();
         let ranks: Vec<usize> = self.spanned_ranks(span).filter(|_| limited).collect();
@@ -302,12 +308,12 @@ impl<'a> OnDemand<'a> {
                     .all(|link| self.load[link] < self.channels)
         });
         self.kept = kept;
-        self.until(end, Lit::Collective(request));
+        self.occupy_until(end, Occupant::Collective(request));
         Ok(true)
     }
 
     /// Occupies or releases every channel and port of a span of ranks.
-    fn hold(&mut self, span: (u32, u32), taken: bool) {
+    fn set_span_occupied(&mut self, span: (u32, u32), taken: bool) {
         let channels = self.channels as usize;
         for link in self.spanned_links(span) {
             self.load[link] = if taken { self.channels } else { 0 };
@@ -322,6 +328,7 @@ impl<'a> OnDemand<'a> {
         }
     }
 
+    /// Returns the ranks of a span: the first rank and the number of consecutive ranks.
     fn spanned_ranks(&self, (first, count): (u32, u32)) -> impl Iterator<Item = usize> + use<> {
         let ranks = self.ring.ranks;
         (first..first + count).map(move |rank| (rank % ranks) as usize)
@@ -372,6 +379,7 @@ impl<'a> OnDemand<'a> {
         (first..first + path.hops as usize).map(move |link| start + link % ranks)
     }
 
+    /// Returns whether a channel is free on all links of a route.
     fn is_free(&self, path: RingPath, channel: u32) -> bool {
         let place = |link: usize| link * self.channels as usize + channel as usize;
         self.links(path).all(|link| !self.taken[place(link)])
@@ -379,7 +387,7 @@ impl<'a> OnDemand<'a> {
 
     /// Sets up a lightpath for a message and sends the message, if a channel and ports are free;
     /// returns whether it was sent.
-    fn light(&mut self, message: PathRequest, now: Time) -> Result<bool, SimulationError> {
+    fn start_message(&mut self, message: PathRequest, now: Time) -> Result<bool, SimulationError> {
         let PathRequest {
             source,
             destination,
@@ -390,17 +398,17 @@ impl<'a> OnDemand<'a> {
             return Ok(false);
         }
         let mut set_up = self.policy == Policy::EveryStep;
-        let found = match self.keeps() {
+        let found = match self.keeps_lightpaths() {
             true => self.kept_between(source, destination),
             false => None,
         };
         let (path, channel) = match found {
             Some(kept) => (kept.path, kept.channel),
             None => {
-                let Some(found) = self.find(source, destination) else {
+                let Some(found) = self.find_channel(source, destination) else {
                     return Ok(false);
                 };
-                set_up |= self.keeps();
+                set_up |= self.keeps_lightpaths();
                 found
             }
         };
@@ -431,31 +439,32 @@ impl<'a> OnDemand<'a> {
         Ok(true)
     }
 
+    /// Occupies a channel and two ports for a message until `end`.
     fn occupy(&mut self, message: PathRequest, path: RingPath, channel: Option<u32>, end: Time) {
-        self.change(path, channel, true);
+        self.set_occupied(path, channel, true);
         self.sending[message.source as usize] += 1;
         self.receiving[message.destination as usize] += 1;
-        if self.keeps() {
+        if self.keeps_lightpaths() {
             self.make_room(message.source, message.destination, path, channel);
         }
-        let lit = Lit::Path {
+        let occupant = Occupant::Path {
             message,
             path,
             channel,
         };
-        self.until(end, lit);
+        self.occupy_until(end, occupant);
     }
 
     /// Stores a lightpath or collective that occupies channels until `end`.
-    fn until(&mut self, end: Time, lit: Lit) {
+    fn occupy_until(&mut self, end: Time, occupant: Occupant) {
         let place = match self.free_places.pop() {
             Some(place) => {
-                self.lit[place as usize] = Some(lit);
+                self.occupants[place as usize] = Some(occupant);
                 place
             }
             None => {
-                self.lit.push(Some(lit));
-                self.lit.len() as u32 - 1
+                self.occupants.push(Some(occupant));
+                self.occupants.len() as u32 - 1
             }
         };
         self.ends.put(end.ps(), place);
@@ -463,38 +472,39 @@ impl<'a> OnDemand<'a> {
     }
 
     /// Releases the resources of a message or collective that has ended; returns its number.
-    fn darken(&mut self, place: u32) -> Option<u32> {
-        let lit = self.lit[place as usize].take()?;
+    fn release(&mut self, place: u32) -> Option<u32> {
+        let occupant = self.occupants[place as usize].take()?;
         self.free_places.push(place);
-        let (message, path, channel) = match lit {
-            Lit::Path {
+        let (message, path, channel) = match occupant {
+            Occupant::Path {
                 message,
                 path,
                 channel,
             } => (message, path, channel),
-            Lit::Collective(request) => {
-                self.hold(request.planned.span, false);
+            Occupant::Collective(request) => {
+                self.set_span_occupied(request.planned.span, false);
                 return Some(request.number);
             }
         };
-        self.change(path, channel, false);
+        self.set_occupied(path, channel, false);
         let (source, destination) = (message.source, message.destination);
         self.sending[source as usize] -= 1;
         self.receiving[destination as usize] -= 1;
-        if self.keeps() {
+        if self.keeps_lightpaths() {
             let kept = SetPath {
                 source,
                 destination,
                 path,
                 channel,
             };
-            self.begun += 1;
-            self.kept.insert(self.begun, kept);
+            self.use_count += 1;
+            self.kept.insert(self.use_count, kept);
         }
         Some(message.number)
     }
 
-    fn change(&mut self, path: RingPath, channel: Option<u32>, taken: bool) {
+    /// Occupies or releases a channel on the links of a route.
+    fn set_occupied(&mut self, path: RingPath, channel: Option<u32>, taken: bool) {
         for link in self.links(path) {
             match taken {
                 true => self.load[link] += 1,
@@ -507,12 +517,12 @@ impl<'a> OnDemand<'a> {
     }
 
     /// Returns whether lightpaths stay set under the policy.
-    fn keeps(&self) -> bool {
+    fn keeps_lightpaths(&self) -> bool {
         matches!(self.policy, Policy::OnChange | Policy::PerPort)
     }
 
     /// Returns a route with a free channel, preferably one on which no lightpath stays set.
-    fn find(&self, source: u32, destination: u32) -> Option<(RingPath, Option<u32>)> {
+    fn find_channel(&self, source: u32, destination: u32) -> Option<(RingPath, Option<u32>)> {
         let mut fallback = None;
         for path in self.paths(source, destination) {
             if self.ring.converters {
@@ -525,7 +535,7 @@ impl<'a> OnDemand<'a> {
                 if !self
                     .kept
                     .values()
-                    .any(|kept| self.meets(kept, path, Some(channel)))
+                    .any(|kept| self.conflicts(kept, path, Some(channel)))
                 {
                     return Some((path, Some(channel)));
                 }
@@ -537,7 +547,7 @@ impl<'a> OnDemand<'a> {
 
     /// Returns whether a lightpath that stayed set shares a channel of a link with a route and
     /// channel.
-    fn meets(&self, kept: &SetPath, path: RingPath, channel: Option<u32>) -> bool {
+    fn conflicts(&self, kept: &SetPath, path: RingPath, channel: Option<u32>) -> bool {
         let ranks = self.ring.ranks;
         let after = |from: u32, to: u32| (to + ranks - from % ranks) % ranks;
         kept.channel == channel
@@ -562,7 +572,7 @@ impl<'a> OnDemand<'a> {
     fn make_room(&mut self, source: u32, destination: u32, path: RingPath, channel: Option<u32>) {
         if channel.is_some() {
             let mut kept = std::mem::take(&mut self.kept);
-            kept.retain(|_, kept| !self.meets(kept, path, channel));
+            kept.retain(|_, kept| !self.conflicts(kept, path, channel));
             self.kept = kept;
         } else {
             self.drop_beyond_load(path);
@@ -570,12 +580,12 @@ impl<'a> OnDemand<'a> {
         let Some(ports) = self.ring.ports else {
             return;
         };
-        for (rank, lit, end) in [
+        for (rank, in_use, end) in [
             (source, self.sending[source as usize], 0),
             (destination, self.receiving[destination as usize], 1),
         ] {
             let of_rank = |kept: &SetPath| [kept.source, kept.destination][end] == rank;
-            while self.kept.values().filter(|kept| of_rank(kept)).count() as u32 + lit > ports {
+            while self.kept.values().filter(|kept| of_rank(kept)).count() as u32 + in_use > ports {
                 let oldest = self.kept.iter().find(|(_, kept)| of_rank(kept));
                 let Some(oldest) = oldest.map(|(&number, _)| number) else {
                     break;

@@ -34,8 +34,8 @@
 //! A *period* Q below N means that the plan rotated by Q ranks is the same plan on the same
 //! channels, and that only the transfers of Q ranks are given. Events at rank, link and block v + Q
 //! then happen at v at the same time. Links and ports are therefore stored modulo Q, and chunks
-//! that ranks hold only for the blocks 0..Q: an entry for rank v and block b also stands for rank v
-//! + Q and block b + Q. Two circuits of a port that are equal modulo Q are the same circuit,
+//! that ranks hold only for the blocks 0..Q: an entry for rank v and block b also stands for rank
+//! v + Q and block b + Q. Two circuits of a port that are equal modulo Q are the same circuit,
 //! because lengths are at most Q.
 
 use std::ops::Range;
@@ -91,7 +91,7 @@ struct Waiting {
     set: Availability,
     /// Duration of the reconfiguration before the message.
     retune: Time,
-    /// Ports of the message.
+    /// Transmitter and receiver of the message.
     transmitter: (Port, TakenPort<PortTimes>),
     receiver: (Port, TakenPort<PortTimes>),
     /// Receivers of its riders.
@@ -142,7 +142,7 @@ pub(super) struct PortRun {
     pub(super) charge: Charge,
     /// Period Q in ranks.
     pub(super) period: u32,
-    /// Time at which the simulation stops with an error.
+    /// Simulated time beyond which the simulation stops with an error.
     pub(super) limit: Option<Time>,
 }
 
@@ -571,8 +571,8 @@ impl<'a> TransferTimeline<'a> {
         })
     }
 
-    /// Returns the time from which a transfer waited only for its start: the end of its cause, or
-    /// zero.
+    /// Returns the time at which the last cause of a transfer ended, or zero if it waited for
+    /// nothing: the start of the transfer, or of the reconfiguration before it.
     fn began(&self, index: usize) -> Time {
         let TransferRun { start, cause, .. } = self.runs[index];
         cause.map_or(Time::ZERO, |cause| self.runs[cause as usize].end.min(start))

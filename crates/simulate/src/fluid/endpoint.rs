@@ -14,8 +14,8 @@
 //! 4. The receiver's processor accepts the message when it is free, and is busy for
 //!    `receive_overhead` (o).
 //!
-//! On an unloaded network whose links are no bottleneck, a message up to the threshold takes o + L
-//! + k G + o. (LogGP counts k - 1 bytes, because o includes the first byte.)
+//! On an unloaded network whose links are no bottleneck, a message up to the threshold takes
+//! o + L + k G + o. (LogGP counts k - 1 bytes, because o includes the first byte.)
 
 use super::conversion::bytes_per_ps;
 use super::program::FlowStart;

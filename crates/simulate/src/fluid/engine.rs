@@ -22,11 +22,13 @@ fn window(instant: f64) -> f64 {
     1.0 / 1024.0 + instant / (1u64 << 40) as f64
 }
 
+/// Message that has started, and its class.
 struct UnderWay {
     message: FlowStart,
     class: u32,
 }
 
+/// Event at a known instant.
 #[derive(Clone, Copy)]
 enum Alarm {
     /// Start or end of a background flow.
@@ -209,6 +211,7 @@ impl<'a> FluidEngine<'a> {
         Ok(())
     }
 
+    /// Reports the end of a message at its sender, its receiver or both.
     fn report(&mut self, place: u32, sent: bool, received: bool) {
         let flow = self.under_way[place as usize].message.flow;
         self.events.push(FlowEnd {

@@ -42,7 +42,7 @@ pub(super) fn run(
     ledger: &mut FlowLedger,
 ) -> Result<u64, FluidError> {
     if !options.is_plain() {
-        return Err(FluidError::Alone);
+        return Err(FluidError::UnsupportedByLinkRule);
     }
     let never: LastFlow = (0.0, NONE);
     let mut links = vec![never; network.links().len()];

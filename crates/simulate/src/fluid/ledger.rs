@@ -391,6 +391,7 @@ fn counted_all(bytes: Vec<u128>) -> Result<Vec<u64>, FluidError> {
     each.map(|bytes| counted(bytes, "a rank's bytes")).collect()
 }
 
+/// Returns the chain of flows, each of which waited for the flow before it, up to the flow `last`.
 fn critical_path(log: &FlowLog, last: u32) -> Vec<Critical> {
     let mut path = Vec::new();
     let mut flow = last;

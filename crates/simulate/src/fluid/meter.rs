@@ -75,6 +75,7 @@ impl LinkMeter {
         self.links[link as usize].rate = 0.0;
     }
 
+    /// Fills the bins of a link up to the instant `now`.
     fn fill(&mut self, link: usize, now: f64) {
         while now > self.bin_ps * self.max_bins as f64 {
             self.double_bins();

@@ -95,6 +95,7 @@ struct Owner {
     step: u32,
 }
 
+/// State of the recurrence, step by step.
 struct NonInterfering<'a> {
     network: &'a dyn Network,
     rule: StartRule,
@@ -304,6 +305,7 @@ impl<'a> NonInterfering<'a> {
         self.free.iter().all(|&free| free == self.all_free)
     }
 
+    /// Adds the link use of the step to the ledger.
     fn use_links(&self, ledger: &mut FlowLedger) {
         for &(from, to, used) in &self.uses {
             if used > 0.0 {

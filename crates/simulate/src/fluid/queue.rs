@@ -4,6 +4,7 @@
 /// share a cache line.
 const ARITY: usize = 4;
 
+/// Index of a key without an entry.
 const ABSENT: u32 = u32::MAX;
 
 /// Priority queue of the keys 0, 1, 2, ... by instant (ps), the earliest first.
@@ -130,6 +131,7 @@ impl Queue {
         }
     }
 
+    /// Moves an entry towards the front until its parent is not later.
     fn rise(&mut self, mut at: usize) {
         let entry = self.entries[at];
         while at > 0 {
@@ -143,6 +145,7 @@ impl Queue {
         self.put(at, entry);
     }
 
+    /// Moves an entry away from the front until no child is earlier.
     fn sink(&mut self, mut at: usize) {
         let entry = self.entries[at];
         loop {
@@ -164,6 +167,7 @@ impl Queue {
         self.put(at, entry);
     }
 
+    /// Stores an entry at an index, and the index in its key.
     fn put(&mut self, at: usize, entry: (f64, u32)) {
         self.entries[at] = entry;
         self.keys[entry.1 as usize].place = at as u32;

@@ -62,8 +62,9 @@ pub(super) struct Shares {
     classes: Vec<ShareClass>,
     /// Rarely needed properties of each class.
     origins: Vec<Origin>,
-    /// Link of each hop of a class; next, the index of the class among those on the link.
+    /// Link of each hop of a class.
     hop_links: Vec<u32>,
+    /// Index of each hop's class among the classes on the link.
     hop_places: Vec<u32>,
     /// Number of times that the weight of each hop's class counts on the link. Empty if all numbers
     /// are one.

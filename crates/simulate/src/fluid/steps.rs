@@ -65,8 +65,9 @@ pub(super) struct Stepped<'a> {
     first_loaded: u32,
     groups: Vec<RankFlows>,
     free_groups: Vec<u32>,
-    /// Current group of each rank; next, the last group of each rank in memory.
+    /// Current group of each rank, or [`NONE`].
     current: Vec<u32>,
+    /// Last group of each rank in memory, or [`NONE`].
     newest: Vec<u32>,
     /// Ranks that may have no group left.
     idle: Vec<u32>,

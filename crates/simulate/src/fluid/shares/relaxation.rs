@@ -32,8 +32,9 @@ const MAX_RELAXATIONS: u8 = 16;
 pub(super) struct Unsettled {
     /// Links of the next round, in no order.
     pub(super) next: Vec<u32>,
-    /// Links of this round since its beginning, the lowest last; next, links that were added later.
+    /// Links of this round since its beginning, the lowest last.
     round: Vec<u128>,
+    /// Links that were added during this round.
     added: BinaryHeap<Reverse<u128>>,
     /// Links that have been relaxed in this round.
     relaxed: Vec<u32>,
