@@ -68,7 +68,9 @@ pub(super) fn lay_out_blocks(
         for &member in &*members {
             let mut on = waits[member].iter().map(|&on| places[on]);
             let last = on.next_back();
-            block.instructions.extend(on.map(wait_instruction));
+            block
+                .instructions
+                .extend(on.map(|on| wait_instruction(Some(on), 0)));
             block.instructions.push(Instruction {
                 waits_for: last,
                 signals: awaited[member],
@@ -79,8 +81,8 @@ pub(super) fn lay_out_blocks(
     blocks.into_iter().map(|(block, _)| block).collect()
 }
 
-/// Returns an instruction that only waits.
-fn wait_instruction(on: Dependency) -> Instruction {
+/// Returns an instruction that only waits, with the line from which it was read (or 0).
+pub(super) fn wait_instruction(on: Option<Dependency>, line: u32) -> Instruction {
     let unused = Operand {
         buffer: ChunkBuffer::Input,
         offset: 0,
@@ -90,9 +92,9 @@ fn wait_instruction(on: Dependency) -> Instruction {
         source: unused,
         destination: unused,
         count: 0,
-        waits_for: Some(on),
+        waits_for: on,
         signals: false,
         sent_in: None,
-        line: 0,
+        line,
     }
 }

@@ -150,14 +150,7 @@ impl<'a> Machine<'a> {
             whole.get(start?..start? + bytes).map(<[u8]>::to_vec)
         };
         let outside = "is outside of its buffer";
-        let reduces = !matches!(
-            instruction.operation,
-            Operation::Send | Operation::Copy | Operation::Receive | Operation::ReceiveCopySend
-        );
-        if !matches!(
-            instruction.operation,
-            Operation::Receive | Operation::ReceiveCopySend
-        ) {
+        if instruction.operation.reads_source() {
             let Some(source) = read(memory, instruction.source) else {
                 return Err(wrong(outside));
             };
@@ -167,19 +160,16 @@ impl<'a> Machine<'a> {
                 };
                 value = present;
             }
-            if reduces {
+            if matches!(instruction.operation, Operation::Send | Operation::Copy) {
+                value = source;
+            } else {
                 let RunSettings {
                     element, operator, ..
                 } = self.settings;
                 element.reduce(operator, &mut value, &source);
-            } else {
-                value = source;
             }
         }
-        if !matches!(
-            instruction.operation,
-            Operation::Send | Operation::ReceiveReduceSend
-        ) {
+        if instruction.operation.writes_destination() {
             let (buffer, start) = place(instruction.destination);
             let target = memory.get_mut(&buffer).and_then(|whole| {
                 let start = start?;

@@ -24,6 +24,22 @@ impl Operation {
                 | Operation::ReceiveReduceCopySend
         )
     }
+
+    /// Returns whether the operation reads its source operand.
+    pub(super) fn reads_source(self) -> bool {
+        !matches!(
+            self,
+            Operation::Receive | Operation::ReceiveCopySend | Operation::Nop
+        )
+    }
+
+    /// Returns whether the operation writes its destination operand.
+    pub(super) fn writes_destination(self) -> bool {
+        !matches!(
+            self,
+            Operation::Send | Operation::ReceiveReduceSend | Operation::Nop
+        )
+    }
 }
 
 /// Instruction of an execution order.

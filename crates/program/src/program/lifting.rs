@@ -165,10 +165,7 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
                     current.rank
                 )));
             };
-            if !matches!(
-                instruction.operation,
-                Operation::Send | Operation::ReceiveReduceSend
-            ) {
+            if instruction.operation.writes_destination() {
                 memory.insert(place(instruction.destination), value.clone());
             }
             if let (true, Some(destination)) = (instruction.operation.sends(), block.sends_to) {

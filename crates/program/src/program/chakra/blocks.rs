@@ -6,8 +6,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::super::block_layout::{UnplacedInstruction, lay_out_blocks};
-use super::super::{ChunkBuffer, Instruction, Operand, Operation, ThreadBlock};
+use super::super::block_layout::{UnplacedInstruction, lay_out_blocks, wait_instruction};
+use super::super::{Instruction, ThreadBlock};
 use crate::chakra::{ChakraError, ChakraNode};
 use opticoll_base::{graph, interrupt, memory};
 
@@ -110,23 +110,12 @@ pub(super) fn build_thread_blocks(
             Ok(joined) | Err(joined) => joined,
         },
     };
-    let unused = Operand {
-        buffer: ChunkBuffer::Input,
-        offset: 0,
-    };
     let rows = nodes.iter().zip(steps).zip(waits_for);
     let instructions: Vec<UnplacedInstruction> = rows
         .map(|((node, step), waits_for)| UnplacedInstruction {
-            instruction: step.instruction.unwrap_or(Instruction {
-                operation: Operation::Nop,
-                source: unused,
-                destination: unused,
-                count: 0,
-                waits_for: None,
-                signals: false,
-                sent_in: None,
-                line: node.record,
-            }),
+            instruction: step
+                .instruction
+                .unwrap_or_else(|| wait_instruction(None, node.record)),
             waits_for,
         })
         .collect();

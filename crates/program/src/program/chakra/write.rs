@@ -152,17 +152,15 @@ impl<'a> Writer<'a> {
 
     /// Counts the chunks that an instruction uses and changes.
     fn count_uses(&mut self, instruction: &Instruction) {
-        let reads = !matches!(
-            instruction.operation,
-            Operation::Receive | Operation::ReceiveCopySend | Operation::Nop
-        );
-        let writes = !matches!(
-            instruction.operation,
-            Operation::Send | Operation::ReceiveReduceSend | Operation::Nop
-        );
+        let Instruction {
+            operation,
+            source,
+            destination,
+            ..
+        } = *instruction;
         for (used, operand, changes) in [
-            (reads, instruction.source, 0),
-            (writes, instruction.destination, 1),
+            (operation.reads_source(), source, 0),
+            (operation.writes_destination(), destination, 1),
         ] {
             let (memory, first) = self.address(operand);
             for chunk in (0..i64::from(instruction.count)).filter(|_| used) {
@@ -210,10 +208,7 @@ impl<'a> Writer<'a> {
             self.scratch += instruction.count;
         }
         if instruction.operation.receives() {
-            let adds = !matches!(
-                instruction.operation,
-                Operation::Receive | Operation::ReceiveCopySend
-            );
+            let adds = instruction.operation.reads_source();
             let added = if adds { source } else { destination };
             let mut node = self.node(
                 id,
