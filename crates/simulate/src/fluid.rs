@@ -87,8 +87,11 @@
 //! use opticoll_simulate::fluid::{Flow, Flows, FlowOptions};
 //! use opticoll_base::units::{Bytes, Time};
 //! // Two flows share a link of 10 Gb/s until the short flow ends; then the other uses all of it.
-//! let rate = "10Gb/s".parse()?;
-//! let link = Link { rate, latency: Time::ZERO, sharing: Sharing::Shared };
+//! let link = Link {
+//!     rate: "10Gb/s".parse()?,
+//!     latency: Time::ZERO,
+//!     sharing: Sharing::Shared,
+//! };
 //! let network = Routed::new(3, vec![link], [((0, 2), vec![0]), ((1, 2), vec![0])]);
 //! let mut flows = Flows::default();
 //! flows.push(Flow::new(0, 2, Bytes::new(1000)), &[]);

@@ -1,4 +1,4 @@
-//! Settings of simulators. The macro [`settings!`] declares each setting once, with its name,
+//! Settings of simulators. The macro `settings!` declares each setting once, with its name,
 //! values, default and field.
 
 use std::fmt::Display;
