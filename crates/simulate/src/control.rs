@@ -94,13 +94,8 @@ pub fn simulate_within(
             family: plan.fabric.family(),
             hint: "the simulator control needs a wss_grid; leave the simulator out",
         })?;
-<<<<<<< HEAD
     super::check_slots(plan)?;
     let flows = TransceiverFlows::new(plan, size, grid)?;
-=======
-    super::check_slots(plan)?;
-    let flows = TransceiverFlows::of(plan, size, grid)?;
->>>>>>> a49c49ba (Name checks, errors and locals of simulators and programs plainly)
     let run = engine::run(&flows, grid, limit)?;
     let (links, ranks) = usage(plan, &flows, &run)?;
     let (critical_path, on_path) = critical_path(&flows, &run);

@@ -112,15 +112,8 @@ impl<'a> Configuration<'a> {
         let Some(circuits) = self.circuits else {
             return true;
         };
-<<<<<<< HEAD:crates/simulate/src/circuit/settings.rs
-        if circuits
-            .side_network()
-            .is_some_and(|(beside, _)| beside == hop.light)
-        {
-=======
         let side_network = circuits.side_network();
         if side_network.is_some_and(|(light, _)| light == hop.light) {
->>>>>>> a7b99cfd (Say in plain English what circuits, results and settings are):crates/simulate/src/circuit/configuration.rs
             return true;
         }
         let tree = match circuits.sharing() {

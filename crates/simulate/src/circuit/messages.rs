@@ -71,7 +71,7 @@ impl<'a> SlotMessages<'a> {
             is_degraded: circuits.is_degraded(),
             latest: None,
             block: MessageBlock::default(),
-            beside: circuits.side_network(),
+            side_network: circuits.side_network(),
             one_by_one: false,
             chained: (circuits.cuts_through() && !plan.relays.is_empty()).then(Vec::new),
             places: FxHashMap::default(),

@@ -132,15 +132,10 @@ impl TransceiverFlows {
             for transfer in transfers {
                 hops.extend(plan.hops_of(transfer).map(|hop| (hop, transfer)));
             }
-<<<<<<< HEAD
             let step_hops: Vec<Hop> = hops.iter().map(|&(hop, _)| hop).collect();
             crate::measure_circuits(circuits, &step_hops, &mut Vec::new(), |hop| {
                 hops[hop].1 as u32
             })?;
-=======
-            let alone: Vec<Hop> = hops.iter().map(|&(hop, _)| hop).collect();
-            crate::measure_circuits(circuits, &alone, &mut Vec::new(), |hop| hops[hop].1 as u32)?;
->>>>>>> a49c49ba (Name checks, errors and locals of simulators and programs plainly)
             let mut order: Vec<usize> = (0..hops.len()).collect();
             order.sort_by_key(|&place| hops[place].0);
             let flow_of = flows.add(plan, size, &hops, &order)?;

@@ -80,13 +80,8 @@ impl Live for DrivenPackets<'_> {
         number: u32,
         message: ReadyMessage,
     ) -> Result<Option<MessageTimes>, SimulationError> {
-<<<<<<< HEAD
-        if let Some(times) = message.local_delivery() {
-            return Ok(Some(times));
-=======
         if let Some(own) = message.local_delivery() {
             return Ok(Some(own));
->>>>>>> a49c49ba (Name checks, errors and locals of simulators and programs plainly)
         }
         if number >= FIRST_STREAM {
             return Err(PacketError::TooMany.into());
@@ -120,17 +115,8 @@ impl Live for DrivenPackets<'_> {
     fn close(mut self: Box<Self>, time: Time) -> Result<Details, SimulationError> {
         let links = self.network.links().len();
         let placement = &self.built.placement;
-<<<<<<< HEAD
-        let outcome = self.built.engine.outcome(time.ps(), placement, links)?;
-        Ok(BusiestLink::of_links(
-            self.network,
-            &outcome.links.bytes,
-            time,
-        ))
-=======
         let found = self.built.engine.outcome(time.ps(), placement, links)?;
         Ok(BusiestLink::details(self.network, &found.links.bytes, time))
->>>>>>> a49c49ba (Name checks, errors and locals of simulators and programs plainly)
     }
 }
 

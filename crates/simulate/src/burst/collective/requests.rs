@@ -166,13 +166,8 @@ impl Live for OnRequest<'_> {
         number: u32,
         message: ReadyMessage,
     ) -> Result<Option<MessageTimes>, SimulationError> {
-<<<<<<< HEAD
-        if let Some(times) = message.local_delivery() {
-            return Ok(Some(times));
-=======
         if let Some(own) = message.local_delivery() {
             return Ok(Some(own));
->>>>>>> a49c49ba (Name checks, errors and locals of simulators and programs plainly)
         }
         let direction = (message.source, message.destination);
         self.loaded
