@@ -1,23 +1,24 @@
-//! What an all_reduce takes at least in so many slots: what is gathered must be spread.
+//! Lower bound on the time of an all_reduce in S slots: every sum that is gathered must be spread.
 //!
-//! N ranks of k ports; q = 1 + k; time as in [`super::pieces`]. With A the least number of
-//! transfers of a byte in any all_reduce of S slots, T >= m A / N, for N ranks receive.
+//! N ranks have k ports each; q = 1 + k; times as in [`super::pieces`]. Let A be the least number
+//! of transfers of a byte in any all_reduce of S slots. Then T >= m A / N, since N ranks receive.
 //!
-//! **Both** (theorem A1). A >= 2 (N - 1).
+//! **Both halves** (theorem A1). A >= 2 (N - 1).
 //!
-//! **Passing** (theorem A7). Cut the slots after slot s. With g(e) the greatest h r, each N at
-//! most, of e transfers of a rank, where h <= 1 + the sum of q^(j - 1) over what it receives up to
-//! slot s, and r <= 1 + the sum of q^(S - j) over what it sends later, the mean of e over the
-//! ranks is at least that of two numbers of transfers, mixed such that the mean of g is N. The
-//! greatest over s counts.
+//! **Passing** (theorem A7). Cut the slots after slot s. For e transfers of a rank let g(e) be the
+//! greatest h r, with h, r <= N, h <= 1 + the sum of q^(j - 1) over the transfers that the rank
+//! receives in slots j <= s, and r <= 1 + the sum of q^(S - j) over those that it sends in slots
+//! j > s. Then A / N is at least the least mean of numbers e with which the mean of g(e) is N; a
+//! mixture of two numbers gives it. The bound is the maximum over s.
 
 use super::VectorInSlots;
 use opticoll_base::units::{Time, UnitError};
 
-/// With more ports few slots are enough in any case, and there are too many numbers of transfers.
-const MOST_PORTS: u64 = 16;
+/// Maximum number of ports per rank for the bound "passing". With more ports few slots are enough,
+/// and the numbers of transfers to try are too many.
+const MAX_PORTS: u64 = 16;
 
-/// The least time of an all_reduce of a vector.
+/// Returns the minimum time of an all_reduce of a vector.
 ///
 /// # Errors
 /// A time beyond 64 bits.
@@ -29,15 +30,15 @@ pub(crate) fn time(vector: &VectorInSlots) -> Result<Option<Time>, UnitError> {
         if slots < growth {
             return None;
         }
-        // In twice the least number of slots halves that follow one another are enough.
-        Some(match ports > MOST_PORTS || slots >= 2 * growth {
+        // A plan of twice the least number of slots may gather first and spread afterwards.
+        Some(match ports > MAX_PORTS || slots >= 2 * growth {
             true => both,
             false => both.max(passing(ranks, ports, slots)),
         })
     })
 }
 
-/// The greatest bound on A / N over all cuts.
+/// Returns the greatest bound "passing" on A / N over all cuts.
 fn passing(ranks: u64, ports: u64, slots: u64) -> f64 {
     let all = ranks as f64;
     let cuts = (0..=slots).map(|cut| {
@@ -56,7 +57,9 @@ fn passing(ranks: u64, ports: u64, slots: u64) -> f64 {
     cuts.fold(0.0, f64::max)
 }
 
-/// The most ranks that are heard of by so many transfers of the last of so many slots, none, one, two and so on.
+/// Returns, for e = 0, 1, 2, ... transfers that a rank receives in `slots` slots, the maximum
+/// number of ranks whose contributions it then has. The list ends with the first e that reaches all
+/// ranks.
 fn reached(ranks: u64, ports: u64, slots: u64) -> Vec<f64> {
     let all = ranks as f64;
     let mut reached = vec![1.0];
@@ -74,7 +77,8 @@ fn reached(ranks: u64, ports: u64, slots: u64) -> Vec<f64> {
     reached
 }
 
-/// The least mean of numbers with which the mean of their gains is so much; more than can be where no gain is.
+/// Returns the least mean of numbers e with which the mean of `gains[e]` is `wanted`; 0 if no gain
+/// reaches `wanted`.
 fn least_mean(gains: &[f64], wanted: f64) -> f64 {
     let mut least = f64::INFINITY;
     for (few, low) in gains.iter().enumerate() {
@@ -93,7 +97,7 @@ fn least_mean(gains: &[f64], wanted: f64) -> f64 {
     }
     match least.is_finite() {
         true => least,
-        // No plan of so few slots exists: whoever asks for the least over slots counts no less than both halves.
+        // No plan has so few slots. The caller takes the maximum with the bound "both halves".
         false => 0.0,
     }
 }
@@ -104,7 +108,7 @@ mod tests {
 
     #[test]
     fn who_hears_of_most_receives_last() {
-        // Of three slots with two ports: 1, then 9 twice, 3 twice, 1 twice.
+        // Three slots of two ports: one contribution at first, then 9 twice, 3 twice, 1 twice.
         let expected = [1.0, 10.0, 19.0, 22.0, 25.0, 26.0, 27.0];
         assert_eq!(reached(1000, 2, 3), expected);
         assert_eq!(reached(20, 2, 3), [1.0, 10.0, 19.0, 20.0]);
@@ -112,7 +116,7 @@ mod tests {
 
     #[test]
     fn recursive_doubling_has_the_fewest_transfers_in_the_fewest_slots() {
-        // 2^d ranks in d slots: each must receive in every slot.
+        // 2^d ranks in d slots: every rank must receive in every slot.
         for dimensions in 1..8 {
             let least = passing(1 << dimensions, 1, dimensions);
             assert!(
@@ -120,7 +124,8 @@ mod tests {
                 "{dimensions}: {least}"
             );
         }
-        // In one slot more 2 + (d - 3) / 2 are enough for each rank, by one halving: 3.5 of 64.
+        // With one more slot 2 + (d - 3) / 2 transfers per rank are enough, by one halving: 3.5 for
+        // 64 ranks.
         let least = passing(64, 1, 7);
         assert!((2.7..=3.5).contains(&least), "{least}");
     }

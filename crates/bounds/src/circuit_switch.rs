@@ -1,36 +1,37 @@
 //! Lower bounds for circuit switches, in the cost model of the simulator `circuit`.
 //!
-//! n >= 2 ranks of d ports, rate B, start-up alpha, latency delta, reconfiguration R. A hop is a
-//! message on a circuit in a slot; what is sent on has arrived in an earlier slot. Where ports are
-//! dead or slower, n d B is the sum of the rates of those that work, and the rank with the least
-//! bounds what each must send or receive.
+//! n >= 2 ranks have d ports of rate B each; alpha is the start-up, delta the latency, R the
+//! reconfiguration. A hop is a message on a circuit in a slot; a rank forwards only data that
+//! arrived in an earlier slot. If ports are dead or slower, n d B is the sum of the rates of the
+//! working ports, and the rank with the least rate bounds the bytes that each rank must send or
+//! receive.
 //!
-//! - **settings** (theorem C1). Where the whole switch changes at once, T >= min over P of c(P) +
-//!   alpha + S(P) delta + m / (d B), where P settings cost c(P) = (P - 1) R, or P R where the
-//!   first is charged, and need S(P) slots (`phases`). With cut-through alpha + max(S(P) delta, P
-//!   delta + m / (d B)) follows c(P). In an all_to_all m counts every hop of the blocks
-//!   (`places`): the bound is the least over P and the number of slots.
-//! - **Ports that change one by one**, or planes (theorem C2): T >= min over P of max(c(P),
+//! - **settings** (theorem C1). If the whole switch changes at once, T >= min over P of c(P) +
+//!   alpha + S(P) delta + m / (d B). P settings cost c(P) = (P - 1) R, or P R if the first setting
+//!   is charged, and need S(P) slots (`phases`). With cut-through alpha + max(S(P) delta, P delta +
+//!   m / (d B)) follows c(P). In an all_to_all m counts every hop of the blocks (`hop_counts`), and the
+//!   bound is the minimum over P and the number of slots.
+//! - **Ports, or planes, that change one by one** (theorem C2): T >= min over P of max(c(P),
 //!   alpha + D(P) delta, alpha + delta + m / (d B)), with D(P) the least h with 1 + P d + ... + (P
 //!   d)^h >= n.
-//! - **A demand** (theorem C4), see [`demanded`]: n becomes the ranks that a rank reaches, itself
-//!   included, and m the bytes of all hops of its blocks, where the largest blocks take the fewest
-//!   hops.
-//! - **Beside the switch** (theorem C3), with rate b and latency L: T >= min(alpha + delta, L) + m
-//!   / (d B + b), and R more where each slot is charged.
+//! - **A demand** (theorem C4), see [`demanded`]: n becomes the number of ranks that a rank
+//!   reaches, itself included, and m the bytes of all hops of its blocks, where the largest blocks
+//!   take the fewest hops.
+//! - **A network beside the switch** (theorem C3), of rate b and latency L: T >= min(alpha + delta,
+//!   L) + m / (d B + b), and R more if each slot is charged.
 
 pub mod demanded;
 
 use crate::circuit_switch::demanded::DemandLines;
-use crate::places::power;
-pub use crate::places::{fewest_hops, hops, ordered};
-use crate::{Bound, TimeBound, crossing, growth, over, phases};
+use crate::hop_counts::power;
+pub use crate::hop_counts::{fewest_hops, hop_orders, least_hops};
+use crate::{Bound, TimeBound, crossing_bytes, growth, over, phases};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::circuits::Charge;
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstSetting, Forwarding};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// The bound on slots: in a slot a rank tells d others.
+/// Returns the bound on slots: in a slot a rank informs at most d others.
 pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
     let reached = match collective.demand() {
         Some(_) => DemandLines::of(collective, Bytes::new(0)).reached(),
@@ -46,14 +47,15 @@ pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
         assumption: match switch.forwarding {
             _ if switch.beside_rate.is_some() => "any number of messages beside the switch",
             Forwarding::Store => {
-                "any number of chunks per circuit; a rank forwards in later slots than the one in which it received"
+                "any number of chunks per circuit; a rank forwards in later slots than the one in \
+                 which it received"
             }
             Forwarding::CutThrough => "any number of chunks per circuit, and of circuits in a slot",
         },
     }
 }
 
-/// The greatest bound on the time of a collective of a size.
+/// Returns the greatest bound on the time of a collective of a size.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -65,7 +67,7 @@ pub fn best(
 ) -> Result<TimeBound, UnitError> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
-        return Ok(TimeBound::ALONE);
+        return Ok(TimeBound::SINGLE_RANK);
     }
     let demanded = collective.demand();
     let demanded = demanded.map(|_| DemandLines::of(collective, size));
@@ -73,7 +75,7 @@ pub fn best(
     if reached < 2 {
         return Ok(demanded::NOTHING);
     }
-    let asked = Asked {
+    let problem = Problem {
         switch,
         collective,
         size,
@@ -85,7 +87,7 @@ pub fn best(
     };
     if switch.beside_rate.is_some() {
         return Ok(TimeBound {
-            time: asked.with_network(charge)?,
+            time: problem.with_network(charge)?,
             name: "bandwidth",
             assumption: "no port is faster than its rate, neither of the switch nor beside it",
         });
@@ -93,14 +95,16 @@ pub fn best(
     let mut least: Option<Time> = None;
     let mut most = 0;
     while most < ranks {
-        let settings = [most + 1, ranks.min(next(most))];
+        let settings = [most + 1, ranks.min(end_of_run(most))];
         most = settings[1];
-        let (charged, time) = asked.with_settings(settings, charge)?;
+        let (charged, time) = problem.with_settings(settings, charge)?;
         least = Some(least.map_or(time, |least| least.min(time)));
-        // More settings cost more than the best so far.
+        // Plans with more settings cost more than the best bound.
         let is_all = match charge {
             Charge::Never => true,
-            Charge::EverySlot => switch.forwarding == Forwarding::Store && asked.demanded.is_none(),
+            Charge::EverySlot => {
+                switch.forwarding == Forwarding::Store && problem.demanded.is_none()
+            }
             _ => false,
         };
         if is_all || Some(charged) >= least {
@@ -110,25 +114,27 @@ pub fn best(
     Ok(TimeBound {
         time: least.unwrap_or(Time::ZERO),
         name: "settings",
-        assumption: "no port is faster than its rate, and each setting gives a rank as many circuits as it has ports",
+        assumption: "no port is faster than its rate, and each setting gives a rank as many \
+                     circuits as it has ports",
     })
 }
 
-/// What a bound is asked for.
-struct Asked<'a> {
+/// Planning problem whose time is bounded.
+struct Problem<'a> {
     switch: &'a CircuitSwitch,
     collective: &'a Collective,
     size: Bytes,
     demanded: Option<DemandLines>,
     ranks: u64,
-    /// The ranks, itself included, that something of a rank must reach.
+    /// Number of ranks that something of a rank must reach, itself included.
     reached: u64,
     ports: u64,
     rates: PortRates,
 }
 
-impl Asked<'_> {
-    /// What a number of settings costs, between the least and the most given, and the least time with them.
+impl Problem<'_> {
+    /// Returns the cost of the fewest of a run of settings, and a lower bound on the time of plans
+    /// whose number of settings is in the run `[fewest, most]`.
     fn with_settings(&self, settings: [u64; 2], charge: Charge) -> Result<(Time, Time), UnitError> {
         let [fewest, most] = settings;
         let change = self.switch.reconfiguration.time()?;
@@ -138,17 +144,19 @@ impl Asked<'_> {
         };
         let growth = growth(self.reached, self.ports);
         let stores = self.switch.forwarding == Forwarding::Store;
-        let in_order = |hops: u64| ordered(hops, most).saturating_mul(power(self.ports, hops));
+        let in_order = |hops: u64| hop_orders(hops, most).saturating_mul(power(self.ports, hops));
         match charge {
-            // Each slot has a setting.
-            Charge::Never if stores => Ok((Time::ZERO, self.in_slots(growth, None, Time::ZERO)?)),
+            // Each slot has a setting of its own.
+            Charge::Never if stores => {
+                Ok((Time::ZERO, self.over_slot_counts(growth, None, Time::ZERO)?))
+            }
             Charge::EverySlot if stores && self.demanded.is_none() => {
-                Ok((change, self.in_slots(growth, None, change)?))
+                Ok((change, self.over_slot_counts(growth, None, change)?))
             }
             Charge::EverySlot if stores => {
                 let slots = fewest.max(growth);
                 let paid = change.times(slots)?;
-                let time = self.in_slots(slots, Some(most.max(growth)), Time::ZERO)?;
+                let time = self.over_slot_counts(slots, Some(most.max(growth)), Time::ZERO)?;
                 Ok((paid, paid.plus(time)?))
             }
             Charge::Never => {
@@ -166,7 +174,7 @@ impl Asked<'_> {
             _ => {
                 let hops = self.hops(settings).unwrap_or(growth);
                 let time = match stores {
-                    true => self.in_slots(hops.max(fewest), Some(most), Time::ZERO)?,
+                    true => self.over_slot_counts(hops.max(fewest), Some(most), Time::ZERO)?,
                     false => self.cut_through(fewest, hops, in_order)?,
                 };
                 Ok((paid, paid.plus(time)?))
@@ -174,7 +182,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The least time with a network beside the switch.
+    /// Returns the bound with a network beside the switch.
     fn with_network(&self, charge: Charge) -> Result<Time, UnitError> {
         let change = match charge {
             Charge::EverySlot => self.switch.reconfiguration.time()?,
@@ -186,30 +194,32 @@ impl Asked<'_> {
         change.plus(first)?.plus(sent)
     }
 
-    /// The fewest slots in which all settings of a run send and reach the farthest rank, of numbers between the least and the
-    /// most given: as many as reach it with the most, or as there are settings.
+    /// Returns the fewest slots in which plans of `[fewest, most]` settings use all settings and
+    /// reach the farthest rank: the slots that reach it with the most settings, or the fewest
+    /// settings, if these are enough. `None` if no number of slots is enough.
     fn hops(&self, [fewest, most]: [u64; 2]) -> Option<u64> {
         let hops = phases::least_slots(self.reached, most, |hops| within(self.ports, hops))?;
         Some(if hops > most { hops } else { fewest })
     }
 
-    /// Start-up, and the latencies of so many slots with bytes, or of so many hops to the farthest rank; `ways` are those of so
-    /// many hops from a rank.
+    /// Returns the start-up and the greater of the latency of `hops` hops and of `slots` latencies
+    /// with the bytes. `routes(h)` is the maximum number of ranks that are h hops from a rank.
     fn cut_through(
         &self,
         slots: u64,
         hops: u64,
-        ways: impl Fn(u64) -> u128,
+        routes: impl Fn(u64) -> u128,
     ) -> Result<Time, UnitError> {
         let far = self.switch.latency.times(hops)?;
-        let sent = self.sending(ways)?;
+        let sent = self.sending(routes)?;
         let near = self.switch.latency.times(slots)?.plus(sent)?;
         self.switch.startup.plus(far.max(near))
     }
 
-    /// Start-up, the latencies of slots with what each is charged, and bytes: the least over numbers of slots from the
-    /// fewest on, with so many settings at most, or one for each slot.
-    fn in_slots(
+    /// Returns the start-up, the latencies and charges of the slots and the time of the bytes: the
+    /// minimum over all numbers of slots from `fewest` on, with at most `settings` settings, or a
+    /// setting per slot if `None`.
+    fn over_slot_counts(
         &self,
         fewest: u64,
         settings: Option<u64>,
@@ -217,21 +227,21 @@ impl Asked<'_> {
     ) -> Result<Time, UnitError> {
         let of_slot = self.switch.latency.plus(charged)?;
         let before = |slots| self.switch.startup.plus(of_slot.times(slots)?);
-        let ways = |hops: u64| match settings {
-            Some(settings) => ordered(hops, settings).saturating_mul(power(self.ports, hops)),
+        let routes = |hops: u64| match settings {
+            Some(settings) => hop_orders(hops, settings).saturating_mul(power(self.ports, hops)),
             None => u128::from(self.ranks),
         };
         if self.collective.kind() != CollectiveKind::AllToAll || self.demanded.is_some() {
-            return before(fewest)?.plus(self.sending(ways)?);
+            return before(fewest)?.plus(self.sending(routes)?);
         }
         let others = self.ranks - 1;
-        let enough = hops(others.into(), ways);
+        let enough = least_hops(others.into(), routes);
         let mut least: Option<Time> = None;
         let mut slots = fewest;
         loop {
-            let last = next(slots - 1).max(slots);
+            let last = end_of_run(slots - 1).max(slots);
             let started = before(slots)?;
-            // Where latency is nothing, as many slots as help are there at once.
+            // Without a cost per slot the number of slots is unlimited.
             let reached = match of_slot {
                 Time::ZERO => Some(enough),
                 _ => fewest_hops(others, self.ports, settings.unwrap_or(last), last),
@@ -247,34 +257,36 @@ impl Asked<'_> {
         }
     }
 
-    /// The same where ports change one by one, and none has more settings.
+    /// Returns the bound of theorem C2 without c(P): ports change one by one, none has more than
+    /// `settings` settings.
     fn one_by_one(&self, settings: u64) -> Result<Time, UnitError> {
-        let ways = |hops: u64| power(self.ports.saturating_mul(settings), hops);
+        let routes = |hops: u64| power(self.ports.saturating_mul(settings), hops);
         let (mut hops, mut reached) = (0, 1u128);
         while reached < self.reached.into() {
             hops += 1;
-            reached = reached.saturating_add(ways(hops));
+            reached = reached.saturating_add(routes(hops));
         }
         let CircuitSwitch {
             startup, latency, ..
         } = *self.switch;
         let far = startup.plus(latency.times(hops)?)?;
-        let near = startup.plus(latency)?.plus(self.sending(ways)?)?;
+        let near = startup.plus(latency)?.plus(self.sending(routes)?)?;
         Ok(far.max(near))
     }
 
-    /// The bytes of the busiest rank over the rate of its ports; `ways` are those of so many hops from a rank.
-    fn sending(&self, ways: impl Fn(u64) -> u128) -> Result<Time, UnitError> {
+    /// Returns the time of the bytes of the busiest rank over its ports; `routes(h)` is the maximum
+    /// number of ranks that are h hops from a rank.
+    fn sending(&self, routes: impl Fn(u64) -> u128) -> Result<Time, UnitError> {
         let Some(demanded) = &self.demanded else {
-            return self.sending_over(hops(u128::from(self.ranks) - 1, ways));
+            return self.sending_over(least_hops(u128::from(self.ranks) - 1, routes));
         };
         let beside = self.switch.bits_beside();
         let all = self.rates.all + u128::from(self.ranks) * beside;
-        let of_one = demanded.slowest(self.switch)?;
-        Ok(of_one.max(over(demanded.hops(&ways), all)?))
+        let of_rank = demanded.slowest(self.switch)?;
+        Ok(of_rank.max(over(demanded.hops(&routes), all)?))
     }
 
-    /// The same; the blocks of a rank in an all_to_all, all alike, make so many hops.
+    /// Returns the same for equal blocks; the blocks of a rank make `hops` hops in an all_to_all.
     fn sending_over(&self, hops: u128) -> Result<Time, UnitError> {
         let (collective, size) = (self.collective, self.size);
         let ranks = u128::from(self.ranks);
@@ -288,41 +300,41 @@ impl Asked<'_> {
             CollectiveKind::AllReduce => over(2 * (ranks - 1) * u128::from(size.get()), all)?,
             _ => Time::ZERO,
         };
-        let of_one = |is_root: bool| {
-            let own = self.rates.of_one[usize::from(is_root)];
+        let of_rank = |is_root: bool| {
+            let own = self.rates.of_rank[usize::from(is_root)];
             over(
-                crossing(collective, size, 1, is_root),
+                crossing_bytes(collective, size, 1, is_root),
                 own.saturating_add(beside),
             )
         };
-        Ok(together.max(of_one(true)?).max(of_one(false)?))
+        Ok(together.max(of_rank(true)?).max(of_rank(false)?))
     }
 }
 
-/// Bits per second of the ports that work.
+/// Rates of the working ports in bit/s.
 struct PortRates {
-    /// Of all ranks together.
+    /// Rate of all ranks together.
     all: u128,
-    /// The least of a rank that is not the root, and those of the root.
-    of_one: [u128; 2],
+    /// Least rate of a rank other than the root, and rate of the root.
+    of_rank: [u128; 2],
 }
 
 impl PortRates {
     fn new(switch: &CircuitSwitch, collective: &Collective) -> PortRates {
         let root = collective.root();
         let mut all = 0;
-        let mut of_one = [u128::MAX; 2];
+        let mut of_rank = [u128::MAX; 2];
         for rank in 0..collective.ranks() {
             let own = switch.bits_of_ports(rank);
             all += own;
-            let least = &mut of_one[usize::from(rank == root)];
+            let least = &mut of_rank[usize::from(rank == root)];
             *least = own.min(*least);
         }
-        PortRates { all, of_one }
+        PortRates { all, of_rank }
     }
 }
 
-/// The ranks within so many circuits of one, itself included.
+/// Returns the maximum number of ranks within `circuits` circuits of a rank, itself included.
 fn within(ports: u64, circuits: u64) -> u128 {
     if ports == 1 {
         return 1 + u128::from(circuits);
@@ -335,10 +347,11 @@ fn within(ports: u64, circuits: u64) -> u128 {
     all
 }
 
-/// The number after those that are taken together: bounds are for the least of a run, with the reach of the most.
-fn next(number: u64) -> u64 {
-    number + 1 + number / TOGETHER
+/// Returns the last number of the run that begins after `number`. A bound for a run has the cost of
+/// its least number and the reach of its greatest.
+fn end_of_run(number: u64) -> u64 {
+    number + 1 + number / MAX_SINGLE_RUN
 }
 
-/// Numbers of settings and of slots up to this are tried one by one.
-const TOGETHER: u64 = 256;
+/// Numbers of settings and of slots up to this one are runs of their own.
+const MAX_SINGLE_RUN: u64 = 256;

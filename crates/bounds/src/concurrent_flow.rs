@@ -1,35 +1,35 @@
-//! Maximum concurrent flow: one block for each of some pairs of ranks at once, over whatever ways
-//! are best.
+//! Maximum concurrent flow: a block for each of some pairs of ranks at the same time, over the best
+//! routes (theorem E10).
 //!
-//! Let the links have rates c_e, and let T be the least time in which all blocks can cross. With
-//! f_P the part of a pair's block that takes way P, and lengths y_e >= 0 as multipliers of the
-//! links, (theorem E10)
+//! Links e have rates c_e, and T is the least time in which all blocks can cross. f_P is the part
+//! of a pair's block that takes route P, so that the f_P of each pair sum up to 1; lengths y_e >= 0
+//! are multipliers of the links, and d_y is the length of a shortest route.
 //!
 //! ```text
-//! T = min of max over e of (sum of f_P over ways P with e) / c_e,  where the f_P of each pair sum up to 1
+//! T = min of max over e of (sum of f_P over routes P with e) / c_e
 //!   = max over y of (sum over pairs of d_y(pair)) / (sum of c_e y_e)
 //! ```
 //!
-//! with d_y the length of a shortest way. So *any* lengths give a bound, and any ways a time:
-//! where both are the same fraction, it is the optimum, and the lengths are its proof. Both are
-//! computed here with whole numbers.
+//! So *any* lengths give a lower bound, and any routes an upper bound. If both are the same
+//! fraction, it is the optimum, and the lengths are its proof. Both are computed with whole
+//! numbers.
 //!
-//! **Ways.** A block is cut into K chunks, each with a way of its own. Beginning with the routes
-//! of the network, chunk by chunk is taken out and put on the way with the least increase of
+//! **Routes.** A block is cut into K chunks with a route each. The search begins with the routes of
+//! the network. It takes one chunk at a time and puts it on the route with the least increase of
 //!
 //! ```text
 //! sum over e of (load_e / (K T' c_e))^p
 //! ```
 //!
-//! where T' is a bound; p = 8, then 32, then 64, at which the sum is little more than its greatest
-//! term (the exponential potentials of Garg and Koenemann, FOCS 1998, and Fleischer, SIAM Journal
-//! on Discrete Mathematics 13, 2000, for whole chunks). From the second p on only chunks on links
-//! near the greatest load are looked at, and a chunk moves also where that costs the same. Powers
-//! are products, so that all machines compute the same.
+//! where T' is a lower bound and p is 8, then 32, then 64. At 64 the sum is little more than its
+//! greatest term (the exponential potentials of Garg and Koenemann, FOCS 1998, and Fleischer, SIAM
+//! Journal on Discrete Mathematics 13, 2000, for whole chunks). From the second p on, the search
+//! examines only chunks on links near the greatest load, and also moves a chunk at equal cost.
+//! Powers are products, so that all machines compute the same numbers.
 //!
-//! **Lengths.** Those tried are equal ones, one over the rates; at the ways found, and where
-//! blocks are divided evenly among the ways of the fewest links, those of the full links alone and
-//! the derivatives of the sum.
+//! **Lengths.** The search tries equal lengths and lengths of one over the rates. Given the use of
+//! the links by routes found, or by blocks divided evenly among the routes of the fewest links, it
+//! also tries lengths on the full links alone and the derivatives of the sum.
 
 mod packing;
 mod search;
@@ -41,11 +41,11 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use packing::{Packing, power};
 use search::Search;
 
-/// A pair of ranks, source and destination.
+/// Pair of ranks: source and destination.
 pub type Pair = (u32, u32);
 
-/// The pairs of ranks whose blocks must move, by source; `None` of a collective whose blocks have more than one source or
-/// destination each.
+/// Returns the pairs of ranks whose blocks must move, ordered by source; `None` for a collective
+/// whose blocks have several sources or destinations each.
 pub fn pairs(collective: &Collective) -> Option<Vec<Pair>> {
     let (ranks, root) = (collective.ranks(), collective.root());
     let others = move |own: u32| (0..ranks).filter(move |rank| *rank != own);
@@ -60,17 +60,17 @@ pub fn pairs(collective: &Collective) -> Option<Vec<Pair>> {
     }
 }
 
-/// So many blocks over a rate: a time of a block of one bit, where the rate is in bits per second.
+/// Number of blocks over a rate: the seconds that blocks of one bit take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockTime {
     /// Blocks, or their sum over links with lengths.
     pub blocks: u128,
-    /// Bits per second.
+    /// Rate in bit/s, or its sum over links with lengths.
     pub rate: u128,
 }
 
 impl BlockTime {
-    /// Whether it is less than another.
+    /// Returns whether this time is less than another.
     pub fn is_below(self, other: BlockTime) -> bool {
         match (
             self.blocks.checked_mul(other.rate),
@@ -81,47 +81,50 @@ impl BlockTime {
         }
     }
 
-    /// In seconds for a block of one bit.
+    /// Returns the time in seconds for blocks of one bit.
     pub fn seconds(self) -> f64 {
         self.blocks as f64 / self.rate as f64
     }
 }
 
-/// The links that blocks cross.
+/// Links that blocks cross.
 pub struct ConcurrentFlow<'a> {
     network: &'a dyn Network,
     rates: Vec<u64>,
-    /// Per vertex: the links that lead away and where to; a half-duplex link is in both lists.
+    /// Number and other end of each link that leads away from a vertex; a half-duplex link is in
+    /// the lists of both of its ends.
     away: Vec<Vec<(u32, u32)>>,
 }
 
-/// A way for each chunk of each pair.
-pub struct ChunkWays {
+/// Route of each chunk of each pair.
+pub struct ChunkRoutes {
     /// Chunks of a block.
     pub chunks: u32,
-    /// The links of chunk k of pair p at `p * chunks + k`.
-    pub ways: Vec<Box<[u32]>>,
-    /// Chunks by link.
+    /// Links of chunk k of pair p, at `p * chunks + k`.
+    pub routes: Vec<Box<[u32]>>,
+    /// Number of chunks on each link.
     pub loads: Vec<u64>,
-    /// The greatest load over its rate.
+    /// Greatest load over the rate of its link.
     pub time: BlockTime,
 }
 
-/// The powers p of potentials, the passes over all chunks with each, and the part of the greatest load from which a link
-/// counts as full.
+/// Potentials in their order: log2 of the power p, passes over all chunks, and the part of the
+/// greatest load from which a link counts as full.
 const POTENTIALS: [(u32, u32, f64); 3] = [(3, 2, 0.0), (5, 6, 0.9), (6, 24, 1.0)];
 
-/// Passes over all chunks that the work should do for; on large graphs one search then serves several chunks.
-const PASSES: u64 = 8;
+/// Number of passes over all chunks that the limit of work must permit. On large graphs one search
+/// then serves several chunks.
+const MIN_PASSES: u64 = 8;
 
-/// After so many passes that gain nothing the next power is taken.
-const PATIENCE: u32 = 4;
+/// Number of passes without a gain after which the next power is used.
+const MAX_IDLE_PASSES: u32 = 4;
 
-/// Lengths are whole numbers up to this.
-const LONGEST: f64 = (1u64 << 32) as f64;
+/// Greatest length of a link; lengths are whole numbers.
+const MAX_LENGTH: f64 = (1u64 << 32) as f64;
 
 impl<'a> ConcurrentFlow<'a> {
-    /// `None` where it is not known where links lead, or flows do not share them.
+    /// Returns the links of a network; `None` if it does not know where they lead, or flows do not
+    /// share them.
     pub fn of(network: &'a dyn Network) -> Option<ConcurrentFlow<'a>> {
         let mut away = vec![Vec::new(); network.ranks() as usize];
         let mut rates = Vec::new();
@@ -145,11 +148,11 @@ impl<'a> ConcurrentFlow<'a> {
         })
     }
 
-    /// A bound by some lengths of the links: no ways take less. `None` where a pair is not joined, or numbers leave 128
-    /// bits.
+    /// Returns the lower bound that lengths of the links prove. `None` if a pair is not joined, or
+    /// numbers exceed 128 bits.
     pub fn bound(&self, pairs: &[Pair], lengths: &[u64]) -> Option<BlockTime> {
         let longest = lengths.iter().copied().max()?;
-        // Then the sums along ways are exact.
+        // Sums along routes are exact up to 2^53.
         if longest.checked_mul(self.away.len() as u64)? > 1 << 53 {
             return None;
         }
@@ -179,8 +182,9 @@ impl<'a> ConcurrentFlow<'a> {
         (rate > 0).then_some(BlockTime { blocks, rate })
     }
 
-    /// The greatest bound of a few lengths, with the lengths; more are tried where it is known by what part of the greatest
-    /// use each link is used on good ways. `None` where a pair is not joined.
+    /// Returns the greatest bound of a few lengths, with the lengths. `uses` holds the use of each
+    /// link on good routes, relative to the greatest use, and adds more lengths to try. `None` if a
+    /// pair is not joined.
     pub fn best_bound(
         &self,
         pairs: &[Pair],
@@ -188,7 +192,7 @@ impl<'a> ConcurrentFlow<'a> {
     ) -> Option<(BlockTime, Vec<u64>)> {
         let least_rate = self.rates.iter().copied().min()? as f64;
         let mut tried = vec![vec![1; self.rates.len()]];
-        let slowness = |rate: &u64| (LONGEST / (*rate as f64 / least_rate)).round() as u64;
+        let slowness = |rate: &u64| (MAX_LENGTH / (*rate as f64 / least_rate)).round() as u64;
         if self.rates.iter().any(|rate| *rate as f64 != least_rate) {
             tried.push(self.rates.iter().map(slowness).collect());
         }
@@ -199,7 +203,7 @@ impl<'a> ConcurrentFlow<'a> {
             for squarings in [3, 5, 6] {
                 let lengths = uses.iter().zip(&self.rates).map(|(own, rate)| {
                     let slowness = least_rate / *rate as f64;
-                    (LONGEST * slowness * power(*own, squarings)).round() as u64
+                    (MAX_LENGTH * slowness * power(*own, squarings)).round() as u64
                 });
                 tried.push(lengths.collect());
             }
@@ -218,9 +222,10 @@ impl<'a> ConcurrentFlow<'a> {
         best
     }
 
-    /// Where the block of each pair is divided evenly among all ways of the fewest links, in floating point: the seconds for
-    /// a block of one bit, and by what part of the greatest use each link is used. On graphs that look the same from every
-    /// vertex, such as tori, often no ways are better.
+    /// Divides the block of each pair evenly among all routes of the fewest links. Returns, in
+    /// floating point, the seconds for blocks of one bit, and the use of each link relative to the
+    /// greatest use. On graphs that look the same from every vertex, such as tori, often no routes
+    /// are better.
     pub fn evenly_divided(&self, pairs: &[Pair]) -> Option<(f64, Vec<f64>)> {
         let vertices = self.away.len();
         let mut loads = vec![0.0; self.rates.len()];
@@ -235,14 +240,14 @@ impl<'a> ConcurrentFlow<'a> {
             let nearer = |from: u32, to: u32| {
                 search.distance(from).map(|hops| hops + 1.0) == search.distance(to)
             };
-            // Ways to each vertex, and what of all blocks ends there or passes on.
-            let mut ways = vec![0.0; vertices];
+            // Number of routes to each vertex, and the blocks that end there or pass through it.
+            let mut routes = vec![0.0; vertices];
             let mut passing = vec![0.0; vertices];
-            ways[source as usize] = 1.0;
+            routes[source as usize] = 1.0;
             for &from in &order {
                 for &(_, to) in &self.away[from as usize] {
                     if nearer(from, to) {
-                        ways[to as usize] += ways[from as usize];
+                        routes[to as usize] += routes[from as usize];
                     }
                 }
             }
@@ -254,7 +259,7 @@ impl<'a> ConcurrentFlow<'a> {
                 for &(link, to) in &self.away[from as usize] {
                     if nearer(from, to) {
                         let (from, to) = (from as usize, to as usize);
-                        let part = passing[to] * ways[from] / ways[to];
+                        let part = passing[to] * routes[from] / routes[to];
                         loads[link as usize] += part;
                         passing[from] += part;
                     }
@@ -269,18 +274,19 @@ impl<'a> ConcurrentFlow<'a> {
         Some((most, loads))
     }
 
-    /// Ways for the pairs, each in so many chunks; the search stops at a time that is known to be the least, or after
-    /// about `most_work` steps over links. `None` where a pair is not joined.
-    pub fn ways(
+    /// Searches routes for the pairs, with `chunks` chunks per block. The search ends at the time
+    /// `least`, a known lower bound, or after about `most_work` steps over links. `None` if a pair
+    /// is not joined.
+    pub fn routes(
         &self,
         pairs: &[Pair],
         chunks: u32,
         least: BlockTime,
         most_work: u64,
-    ) -> Option<ChunkWays> {
+    ) -> Option<ChunkRoutes> {
         let mut packing = Packing::new(self, pairs, chunks, least)?;
-        let all = (packing.ways.len() as u64).saturating_mul(self.rates.len() as u64);
-        let batch = (all / (most_work / PASSES).max(1)).max(1) as usize;
+        let all = (packing.routes.len() as u64).saturating_mul(self.rates.len() as u64);
+        let batch = (all / (most_work / MIN_PASSES).max(1)).max(1) as usize;
         let mut search = Search::new(self.away.len());
         for (squarings, passes, full) in POTENTIALS {
             packing.set_power(squarings);
@@ -296,7 +302,7 @@ impl<'a> ConcurrentFlow<'a> {
                 } else {
                     since + 1
                 };
-                if moved == 0 || since == PATIENCE {
+                if moved == 0 || since == MAX_IDLE_PASSES {
                     break;
                 }
             }
@@ -304,17 +310,18 @@ impl<'a> ConcurrentFlow<'a> {
         Some(packing.best())
     }
 
-    /// By what part of the greatest use each link is used.
-    pub fn uses(&self, ways: &ChunkWays) -> Vec<f64> {
-        let own = ways.loads.iter().zip(&self.rates);
+    /// Returns the use of each link relative to the greatest use.
+    pub fn uses(&self, routes: &ChunkRoutes) -> Vec<f64> {
+        let own = routes.loads.iter().zip(&self.rates);
         let own = own.map(|(&load, &rate)| BlockTime {
             blocks: load.into(),
-            rate: u128::from(rate) * u128::from(ways.chunks),
+            rate: u128::from(rate) * u128::from(routes.chunks),
         });
-        own.map(|own| own.seconds() / ways.time.seconds()).collect()
+        own.map(|own| own.seconds() / routes.time.seconds())
+            .collect()
     }
 
-    /// The vertex that a link leads to from another.
+    /// Returns the vertex at the other end of a link; `None` if `from` is no end of it.
     fn other_end(&self, link: u32, from: u32) -> Option<u32> {
         let (one, other) = self.network.ends(link)?;
         match from == one {
@@ -323,7 +330,7 @@ impl<'a> ConcurrentFlow<'a> {
         }
     }
 
-    /// Whether a list of links joins a pair.
+    /// Returns whether a list of links joins a pair.
     fn joins(&self, (source, destination): Pair, links: &[u32]) -> bool {
         let mut at = source;
         for &link in links {

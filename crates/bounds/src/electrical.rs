@@ -1,29 +1,31 @@
-//! Bounds on the time of any plan on an electrical fabric.
+//! Lower bounds on the time of any plan on an electrical fabric.
 //!
 //! A message waits for the latencies of its links, then its bytes move. A rank may send any number
-//! of messages at once, and nothing is paid per message: so something of one rank can reach all in
-//! one round, and log2 N rounds are no bound here.
+//! of messages at the same time, and a message costs nothing: something of one rank can reach all
+//! ranks in one round, so that log2 N rounds are no bound here.
 //!
-//! | name | what bounds the time | theorem | file |
+//! | name | what bounds the time | theorem | module |
 //! |---|---|---|---|
-//! | `bandwidth` | the bytes that a rank must take in, or send, over its cables | E2 | `links.rs`, `cuts.rs` |
-//! | `latency` | what a rank needs of another comes no sooner than over a shortest way | E4 | `distances.rs` |
-//! | `relays` | what a rank does not get from its owner takes two messages | E6 | `relays.rs` |
-//! | `rounds` | broadcast, reduce, all_reduce: what is forwarded has been received | E5 | here |
-//! | `cut` | the same as `bandwidth` for parts of the ranks | E2, E3 | `cuts.rs` |
-//! | `throughput` | the same for the tightest of all cuts, by maximum flows | E8, E9 | `tightest.rs` |
-//! | `quickest_flow` | broadcast, reduce: what one rank needs of another over links that it comes to late | E7 | `quickest.rs` |
-//! | `concurrent_flow` | all_to_all: what all pairs of ranks load on all links together | E10 | `concurrent.rs` |
+//! | `bandwidth` | bytes that a rank must take in, or send, over its cables | E2 | `links`, `cuts` |
+//! | `latency` | data of another rank take the latencies of a shortest route | E4 | `distances` |
+//! | `relays` | data that do not come from their owner take two messages | E6 | `relays` |
+//! | `rounds` | broadcast, reduce, all_reduce: a rank forwards only received data | E5 | here |
+//! | `cut` | as `bandwidth`, for parts of the ranks | E2, E3 | `cuts` |
+//! | `throughput` | as `cut`, for the tightest of all cuts | E8, E9 | `tightest` |
+//! | `quickest_flow` | broadcast, reduce: data reach each link after a latency | E7 | `quickest` |
+//! | `concurrent_flow` | all_to_all: load of all pairs on all links together | E10 | `concurrent` |
 //!
-//! Where a cable of a rank gives each flow its whole rate, or nothing is known of where links lead, there is
-//! no bound.
+//! There is no bound if a cable of a rank gives each flow its whole rate, or if the network does
+//! not know where its links lead.
 //!
-//! **Where ranks sit.** Ranks are those of the network: rank r of the collective is its rank r.
-//! All that depends on it is which of them is the root. Where ranks are placed otherwise, [`best`]
-//! is asked about the collective whose root is the place of the root; without a root a bound holds
-//! wherever ranks sit. With a demand it does not: there is no bound then.
+//! **Placement of ranks.** Rank r of the collective is rank r of the network. A bound depends on
+//! the placement only through the root. If the ranks are placed otherwise, [`best`] needs the
+//! collective whose root is the place of the root; without a root a bound holds for every
+//! placement. A bound on a demand depends on the whole placement, so that other placements have no
+//! bound.
 //!
-//! **Rounding.** Bounds are rounded down to picoseconds. Times of the flow simulator may lie below
+//! **Rounding.** Bounds are rounded down to picoseconds. Times of the flow simulator may be below
+//! the exact times by a relative 1e-12 (its `ROUNDING`), and so below a bound that a plan meets.
 //! the exact ones by some 1e-12 of them (its `ROUNDING`), and so below a bound that a plan meets.
 
 mod concurrent;
@@ -38,7 +40,7 @@ mod relays;
 mod tightest;
 
 use super::{TimeBound, bits_ps, over, quotient, too_long};
-pub use concurrent::proved_by;
+pub use concurrent::time_from_lengths;
 use cuts::{CutPart, Side};
 use links::{Links, NONE, UNBOUNDED};
 use opticoll_base::units::{Bytes, Time, UnitError};
@@ -47,38 +49,41 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 pub use optimum::optimum;
 pub use ratio::{Optimum, Ratio};
 
-/// Most steps over links in search of the tightest cut, where a planner asks: it is one bound of several.
-const MOST_WORK: u64 = 1 << 24;
+/// Maximum number of steps over links in the search for the tightest cut when a planner asks, for
+/// which this bound is one of several.
+const MAX_SEARCH_STEPS: u64 = 1 << 24;
 
-/// The same where the bound is an answer of its own, or stands beside a time.
+/// Maximum number of steps over links in the search for the tightest cut when a user asks for the
+/// bound.
 pub const THOROUGH_WORK: u64 = 1 << 28;
 
-/// A bound, and what shows it.
+/// Lower bound with a witness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WitnessedBound {
-    /// The bound.
+    /// Bound.
     pub bound: TimeBound,
-    /// The cut that is the bottleneck, or lengths of links, where the bound is one of these.
+    /// Witness of the bound: the bottleneck cut or lengths of links; `None` for bounds without one.
     pub witness: Option<Witness>,
 }
 
-/// A cut: ranks that need something of the others, or the others of them, and the links between. Or links with
-/// lengths, the multipliers of a linear program.
+/// Cut: the ranks on one side, which need data of the others or have data for them, and the links
+/// between the sides. Or lengths of links, the multipliers of a linear program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
-    /// The ranks on one side.
+    /// Ranks on one side of the cut.
     pub ranks: Vec<u32>,
-    /// The number of parts that these ranks are in: several where what all of them need crosses the links together; none
-    /// of lengths.
+    /// Number of parts that these ranks form; above 1 if the data that all these parts need cross
+    /// their links together; 0 for lengths.
     pub parts: u32,
-    /// The links that lead into that side, or out of it.
+    /// Links that lead into that side, or out of it; for lengths the links with a length.
     pub links: Vec<u32>,
-    /// The length of each link; none of a cut.
+    /// Length of each link in `links`; empty for a cut.
     pub lengths: Vec<u64>,
 }
 
-/// The greatest bound on the time of any plan; none where some cable of a rank is not shared, or leads
-/// nobody knows where. Of equal ones the first, which assumes least.
+/// Returns the greatest lower bound on the time of any plan; `None` if a cable of a rank is not
+/// shared, or the network does not know where its links lead. Of equal bounds the first one, which
+/// assumes least, is returned.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -87,17 +92,23 @@ pub fn best(
     collective: &Collective,
     size: Bytes,
 ) -> Result<Option<TimeBound>, UnitError> {
-    Ok(greatest(bounds(network, collective, size, MOST_WORK)?))
+    Ok(greatest(bounds(
+        network,
+        collective,
+        size,
+        MAX_SEARCH_STEPS,
+    )?))
 }
 
-/// The greatest of some bounds; of equal ones the first.
+/// Returns the greatest of some bounds; of equal bounds the first.
 pub fn greatest(bounds: Vec<WitnessedBound>) -> Option<TimeBound> {
     let bounds = bounds.into_iter().map(|one| one.bound);
     bounds.reduce(|best, next| if next.time > best.time { next } else { best })
 }
 
-/// All bounds on the time of any plan, those first that assume least; none where some cable of a rank is not shared,
-/// or leads nobody knows where. The search for the tightest cut is given up after `most_work` steps over links.
+/// Returns all lower bounds on the time of any plan, those that assume least first. The list is
+/// empty if a cable of a rank is not shared, or the network does not know where its links lead. The
+/// search for the tightest cut ends without a bound after `max_steps` steps over links.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -105,7 +116,7 @@ pub fn bounds(
     network: &dyn Network,
     collective: &Collective,
     size: Bytes,
-    most_work: u64,
+    max_steps: u64,
 ) -> Result<Vec<WitnessedBound>, UnitError> {
     let Some(links) = Links::of(network) else {
         return Ok(Vec::new());
@@ -121,7 +132,7 @@ pub fn bounds(
         witness: None,
     };
     if ranks < 2 {
-        return Ok(vec![bare(TimeBound::ALONE)]);
+        return Ok(vec![bare(TimeBound::SINGLE_RANK)]);
     }
     let own = |vertex: usize| match of_rank(vertex) {
         true => vertex as u32,
@@ -134,9 +145,9 @@ pub fn bounds(
         let demanded = demanded::bounds(&links, &alone, collective, size)?;
         return Ok(demanded.into_iter().map(bare).collect());
     }
-    let (bandwidth, side) = cuts::of_parts(&alone, collective, size, least)?;
-    let (of_rounds, of_all) = rounds(&alone, collective, size, least)?;
-    let (of_cut, cut) = cuts::best(&links, collective, size, least)?;
+    let (bandwidth, side) = cuts::partition_time(&alone, collective, size, least)?;
+    let (rounds_time, bottleneck) = rounds(&alone, collective, size, least)?;
+    let (cut_time, cut) = cuts::best(&links, collective, size, least)?;
     let mut bounds: Vec<WitnessedBound> = [
         (
             TimeBound {
@@ -150,18 +161,19 @@ pub fn bounds(
             TimeBound {
                 time: distances::best(&links, &alone, collective, size)?,
                 name: "latency",
-                assumption: "what a rank needs of another takes the latencies of a shortest way between them",
+                assumption: "what a rank needs of another takes the latencies of a shortest way \
+                             between them",
             },
             None,
         ),
         (
             TimeBound {
-                time: of_rounds,
+                time: rounds_time,
                 name: "rounds",
-                assumption: "no rank sends or receives faster than its cables, or forwards what it has not \
-                             received",
+                assumption: "no rank sends or receives faster than its cables, or forwards what \
+                             it has not received",
             },
-            of_all.map(|(without_root, side)| {
+            bottleneck.map(|(without_root, side)| {
                 let of = |vertex| match without_root && vertex == collective.root() as usize {
                     true => NONE,
                     false => own(vertex),
@@ -173,15 +185,17 @@ pub fn bounds(
             TimeBound {
                 time: relays::best(&links, &alone, collective, size)?,
                 name: "relays",
-                assumption: "what a rank does not get from its owner takes the latencies of two messages",
+                assumption: "what a rank does not get from its owner takes the latencies of two \
+                             messages",
             },
             None,
         ),
         (
             TimeBound {
-                time: of_cut,
+                time: cut_time,
                 name: "cut",
-                assumption: "what one part of the ranks needs of the others crosses the links between them",
+                assumption: "what one part of the ranks needs of the others crosses the links \
+                             between them",
             },
             cut,
         ),
@@ -194,9 +208,9 @@ pub fn bounds(
         &links,
         collective,
         size,
-        most_work > MOST_WORK,
+        max_steps > MAX_SEARCH_STEPS,
     )?);
-    bounds.extend(tightest::best(&links, collective, size, least, most_work)?);
+    bounds.extend(tightest::best(&links, collective, size, least, max_steps)?);
     let known = bounds.iter().map(|one| one.bound.time).max();
     let quickest = quickest::best(&links, collective, size, known.unwrap_or(Time::ZERO))?;
     if let Some((time, witness)) = quickest {
@@ -204,7 +218,8 @@ pub fn bounds(
             bound: TimeBound {
                 time,
                 name: "quickest_flow",
-                assumption: "what a rank needs of the root comes to a link no sooner than over the shortest way",
+                assumption: "what a rank needs of the root comes to a link no sooner than over \
+                             the shortest way",
             },
             witness: Some(witness),
         });
@@ -212,9 +227,13 @@ pub fn bounds(
     Ok(bounds)
 }
 
-/// The collective that [`best`] is asked about where ranks sit at other places: `places` has that of each rank, or
-/// is `None` where each is at its own. `None` where the root has no place, and for a demand, whose pairs would sit elsewhere.
-pub fn placed(collective: &Collective, places: &Option<Vec<u32>>) -> Option<Collective> {
+/// Returns the collective that [`best`] needs if `places` holds the place of each rank (`None`:
+/// rank r is at place r). Returns `None` if the root has no place, and for a demand under any
+/// `places`.
+pub fn collective_as_placed(
+    collective: &Collective,
+    places: &Option<Vec<u32>>,
+) -> Option<Collective> {
     let Some(places) = places else {
         return Some(*collective);
     };
@@ -225,8 +244,9 @@ pub fn placed(collective: &Collective, places: &Option<Vec<u32>>) -> Option<Coll
     collective.with_root(*place).ok()
 }
 
-/// What ranks can send together while they receive as much, in bits per second, and by which links.
-fn together(ranks: &[CutPart]) -> (u128, Side) {
+/// Returns the rate, in bit/s, at which all ranks together can send and receive, and the links that
+/// limit the rate.
+fn exchange_rate(ranks: &[CutPart]) -> (u128, Side) {
     let sum = |rate: fn(&CutPart) -> u128| ranks.iter().map(rate).sum::<u128>();
     let [inwards, outwards, both] = Side::all(None);
     let least = [
@@ -240,23 +260,23 @@ fn together(ranks: &[CutPart]) -> (u128, Side) {
         .unwrap_or((0, both))
 }
 
-/// The links of all ranks, or of all but the root.
-type OfAll = (bool, Side);
+/// Links that limit the bound `rounds`: true if those of the root do not count, and their side.
+type Bottleneck = (bool, Side);
 
-/// The bound, and the links that it comes from where these count more than latencies. `latency` is the least of any
-/// message.
+/// Returns the bound of theorem E5, and the links that limit it if they count more than latencies.
+/// `latency` is the least latency of any message.
 fn rounds(
     ranks: &[CutPart],
     collective: &Collective,
     size: Bytes,
     latency: Time,
-) -> Result<(Time, Option<OfAll>), UnitError> {
+) -> Result<(Time, Option<Bottleneck>), UnitError> {
     let bytes = (ranks.len() as u128 - 1) * u128::from(size.get());
     let root = &ranks[collective.root() as usize];
     let sum = |rate: fn(&CutPart) -> u128| ranks.iter().map(rate).sum::<u128>();
-    let (all, side) = together(ranks);
+    let (all, side) = exchange_rate(ranks);
     let [inwards, outwards, _] = Side::all(None);
-    let (of_root, others, of_others) = match collective.kind() {
+    let (root_rate, others, others_side) = match collective.kind() {
         CollectiveKind::Broadcast => {
             let others = sum(|rank| rank.inwards.rate()) - root.inwards.rate();
             (root.outwards.rate(), others, inwards)
@@ -266,25 +286,26 @@ fn rounds(
             (root.inwards.rate(), others, outwards)
         }
         CollectiveKind::AllReduce => {
-            let time = exchange(ranks, size, latency)?;
+            let time = all_reduce_rounds(ranks, size, latency)?;
             return Ok((time, Some((false, side))));
         }
         _ => return Ok((Time::ZERO, None)),
     };
-    let time = one_or_two(of_root, all.min(others), bytes, latency)?;
-    let of_all = match others <= all {
-        true => (true, of_others),
+    let time = one_or_two(root_rate, all.min(others), bytes, latency)?;
+    let bottleneck = match others <= all {
+        true => (true, others_side),
         false => (false, side),
     };
     Ok((
         time,
-        Some(of_all).filter(|_| time > latency.times(2).unwrap_or(time)),
+        Some(bottleneck).filter(|_| time > latency.times(2).unwrap_or(time)),
     ))
 }
 
-/// So many bytes over the root's cables to those of the others, in one round or in two.
+/// Returns the time of `bytes` bytes that leave the root at rate `root` in one round, or that reach
+/// the other ranks at rate `others` in two rounds.
 fn one_or_two(root: u128, others: u128, bytes: u128, latency: Time) -> Result<Time, UnitError> {
-    // Two rounds may fit into 64 bits where one does not.
+    // A time of two rounds may fit into 64 bits even if the time of one round does not.
     let one = over(bytes, root).and_then(|one| one.plus(latency));
     let two = latency.times(2)?;
     if one.as_ref().is_ok_and(|one| *one <= two) {
@@ -295,21 +316,22 @@ fn one_or_two(root: u128, others: u128, bytes: u128, latency: Time) -> Result<Ti
     two.plus(quotient(left, others)?)
 }
 
-/// The bound of an all_reduce.
-fn exchange(cables: &[CutPart], size: Bytes, latency: Time) -> Result<Time, UnitError> {
+/// Returns the bound of an all_reduce by theorem E5.
+fn all_reduce_rounds(cables: &[CutPart], size: Bytes, latency: Time) -> Result<Time, UnitError> {
     let (ranks, size) = (cables.len() as u128, u128::from(size.get()));
-    let (all, _) = together(cables);
+    let (all, _) = exchange_rate(cables);
     let direct = over(ranks * (ranks - 1) * size, all).and_then(|direct| direct.plus(latency));
     let least = over(2 * (ranks - 1) * size, all)?.plus(latency)?;
-    // Rounded up, since it is taken off.
+    // Rounded up, since it is subtracted.
     let earlier = Time::from_ps(latency.ps().div_ceil(cables.len() as u64 - 1));
     let meet = over(ranks * size, all)?.plus(latency.times(2)?)?;
     let meet = Time::from_ps(meet.ps().saturating_sub(earlier.ps()));
-    // Both ways may fit into 64 bits where sending directly does not.
+    // The time of both ways may fit into 64 bits even if the time of direct sending does not.
     Ok(direct.map_or(meet.max(least), |direct| direct.min(meet.max(least))))
 }
 
-/// The bytes that a part of the ranks, the root among them or not, has to take in and to send.
+/// Returns the bytes that a set of `inside` ranks must take in and those that it must send. `root`
+/// says whether the root is in the set.
 fn bytes(collective: &Collective, size: Bytes, inside: u32, root: bool) -> (u128, u128) {
     let (own, all) = (u128::from(inside), u128::from(collective.ranks()));
     let others = all - own;

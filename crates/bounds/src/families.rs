@@ -1,4 +1,4 @@
-//! The bounds of every family with circuits.
+//! Dispatch of the lower bounds over all families with circuits.
 
 use opticoll_base::units::{Bytes, UnitError};
 use opticoll_fabric::fabric::circuits::Paths;
@@ -11,20 +11,21 @@ use opticoll_plan::collective::Collective;
 use crate::{Bound, TimeBound};
 use crate::{circuit_switch, light_path_grid, passive_star, wdm_ring, wss_grid};
 
-/// A collective, its size, and what circuits cost: the question that a bound on time answers.
-pub struct Charged<'a> {
-    /// The collective.
+/// Question that a bound on the time answers: a collective, its size and the cost of circuits.
+pub struct CircuitProblem<'a> {
+    /// Collective.
     pub collective: &'a Collective,
-    /// Its size.
+    /// Size of the collective.
     pub size: Bytes,
-    /// What the policy charges for changes of circuits.
+    /// Charge of the policy for changes of circuits.
     pub charge: circuits::Charge,
-    /// Which circuits stay up after their slots.
+    /// Circuits that stay up after their slots.
     pub paths: Paths,
 }
 
-/// The greatest bound on the slots of any plan of a collective, where light is placed in slots and a bound is
-/// known: of plans whose circuits carry one chunk in a slot (`single`), or of any.
+/// Returns the greatest lower bound on the slots of a collective; `None` if no bound is known or
+/// the fabric has no slots. With `single` the bound holds for plans whose circuits carry one chunk
+/// per slot, otherwise for any plan.
 pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Option<Bound> {
     match fabric.circuit_machine()? {
         CircuitSwitch(switch) => Some(circuit_switch::slots(switch, collective)),
@@ -38,13 +39,16 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
     }
 }
 
-/// Of an all_to_all with a demand on a fabric with circuits: the greatest bound on the time of plans in which no rank relays;
-/// `None` where none is known.
+/// Returns the greatest lower bound on the time of an all_to_all with a demand, over plans in which
+/// no rank relays; `None` if no bound is known.
 ///
 /// # Errors
 /// A time beyond 64 bits.
-pub fn direct_bound(fabric: &Fabric, asked: &Charged<'_>) -> Result<Option<TimeBound>, UnitError> {
-    let Charged {
+pub fn direct_bound(
+    fabric: &Fabric,
+    asked: &CircuitProblem<'_>,
+) -> Result<Option<TimeBound>, UnitError> {
+    let CircuitProblem {
         collective,
         size,
         charge,
@@ -58,12 +62,16 @@ pub fn direct_bound(fabric: &Fabric, asked: &Charged<'_>) -> Result<Option<TimeB
     }
 }
 
-/// The greatest bound on the time of any plan on a fabric with circuits; `None` where none is known.
+/// Returns the greatest lower bound on the time of any plan on a fabric with circuits; `None` if no
+/// bound is known.
 ///
 /// # Errors
 /// A time beyond 64 bits.
-pub fn time_bound(fabric: &Fabric, asked: &Charged<'_>) -> Result<Option<TimeBound>, UnitError> {
-    let Charged {
+pub fn time_bound(
+    fabric: &Fabric,
+    asked: &CircuitProblem<'_>,
+) -> Result<Option<TimeBound>, UnitError> {
+    let CircuitProblem {
         collective,
         size,
         charge,

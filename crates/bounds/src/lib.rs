@@ -1,6 +1,6 @@
-//! Numbers below which no plan goes: lower bounds on slots and on time, each stated with the
-//! assumption under which it holds. `docs/proofs.md` proves them; "theorem R5" and the like name
-//! its theorems.
+//! Lower bounds: numbers of slots and times that no plan can be below. Each bound states the
+//! assumption under which the bound holds. `docs/proofs.md` proves the bounds; comments cite its
+//! theorems by number ("theorem R5").
 #![forbid(unsafe_code)]
 
 pub(crate) mod both_halves;
@@ -8,59 +8,60 @@ pub mod circuit_switch;
 pub mod concurrent_flow;
 pub mod electrical;
 mod families;
+pub mod hop_counts;
 pub mod light_path_grid;
 pub mod passive_star;
 pub(crate) mod phases;
 pub(crate) mod pieces;
-pub mod places;
 pub mod throughput;
 pub mod wdm_ring;
 pub mod wss_grid;
 
-pub use families::{Charged, direct_bound, slots_bound, time_bound};
+pub use families::{CircuitProblem, direct_bound, slots_bound, time_bound};
 use opticoll_fabric::fabric::circuits;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
 use opticoll_base::units::{Bytes, Time, UnitError};
 
-/// A number of slots that no plan can go below.
+/// Lower bound on the number of slots of any plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
-    /// The slots (what the papers count as steps).
+    /// Number of slots. The output and the papers call it steps.
     pub steps: u64,
-    /// Which bound, such as `relay_tree`.
+    /// Name of the bound, such as `relay_tree`.
     pub name: &'static str,
-    /// Under which conditions it holds, in words.
+    /// Assumption under which the bound holds, as a sentence for users.
     pub assumption: &'static str,
 }
 
-/// How often a plan pays for reconfiguration at least.
+/// Minimum number of reconfigurations that a policy charges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeastCharge {
-    /// In every slot: policy `every_step`.
+    /// A reconfiguration in every slot: policy `every_step`.
     EverySlot,
-    /// Once, to set up the first circuits, and slots run one after the other: `on_change`.
+    /// A single reconfiguration, for the first circuits; slots run one after the other:
+    /// `on_change`.
     Once,
-    /// Never, but slots run one after the other: `free`.
+    /// No reconfiguration; slots run one after the other: `free`.
     Never,
-    /// Once, and ports go on without waiting for each other: `per_port`.
+    /// A single reconfiguration, and no port waits for another port: `per_port`.
     OncePerPort,
 }
 
-/// A time that no plan can go below.
+/// Lower bound on the time of any plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeBound {
-    /// The time.
+    /// Time of the bound.
     pub time: Time,
-    /// Which bound, such as `bandwidth`.
+    /// Name of the bound, such as `bandwidth`.
     pub name: &'static str,
-    /// Under which conditions it holds, in words.
+    /// Assumption under which the bound holds, as a sentence for users.
     pub assumption: &'static str,
 }
 
 impl TimeBound {
-    /// That of a collective of one rank.
-    pub const ALONE: TimeBound = TimeBound {
+    /// Bound of a collective of one rank: 0 s.
+    pub const SINGLE_RANK: TimeBound = TimeBound {
         time: Time::ZERO,
         name: "bandwidth",
         assumption: "a single rank has everything",
@@ -68,7 +69,8 @@ impl TimeBound {
 }
 
 impl From<circuits::Charge> for LeastCharge {
-    /// What a policy charges at the least. Lightpaths in groups have charges of their own.
+    /// Returns the minimum that a charge costs. `Groups` (lightpaths in groups) maps to `Never`:
+    /// `light_path_grid::SetUps` states its costs.
     fn from(charge: circuits::Charge) -> LeastCharge {
         match charge {
             circuits::Charge::EverySlot | circuits::Charge::EachCircuit => LeastCharge::EverySlot,
@@ -81,7 +83,7 @@ impl From<circuits::Charge> for LeastCharge {
     }
 }
 
-/// The least S with (1 + intake)^S >= ranks.
+/// Returns the least S with (1 + intake)^S >= ranks (theorem A2).
 pub fn growth(ranks: u64, intake: u64) -> u64 {
     let (mut steps, mut informed) = (0, 1u64);
     while informed < ranks {
@@ -91,20 +93,23 @@ pub fn growth(ranks: u64, intake: u64) -> u64 {
     steps
 }
 
-/// The time in which bytes go at a rate in bits per second, rounded down.
+/// Returns the transmission time of `bytes` at `rate` bit/s, rounded down.
 pub(crate) fn over(bytes: u128, rate: u128) -> Result<Time, UnitError> {
     quotient(bits_ps(bytes)?, rate)
 }
 
+/// Returns 8e12 times `bytes`: bits times the picoseconds of a second.
 pub(crate) fn bits_ps(bytes: u128) -> Result<u128, UnitError> {
     bytes.checked_mul(8_000_000_000_000).ok_or_else(too_long)
 }
 
+/// Divides bits times picoseconds per second by a rate in bit/s; 0 if the rate is 0.
 pub(crate) fn quotient(bit_ps: u128, rate: u128) -> Result<Time, UnitError> {
     let ps = bit_ps.checked_div(rate).unwrap_or(0);
     u64::try_from(ps).map(Time::from_ps).map_err(|_| too_long())
 }
 
+/// Returns the error of a bound beyond 64 bits of picoseconds.
 pub(crate) fn too_long() -> UnitError {
     UnitError::Overflow {
         what: "a bound on the time".into(),
@@ -112,52 +117,55 @@ pub(crate) fn too_long() -> UnitError {
     }
 }
 
-/// The least of a time for each number of slots from `fewest` on, of which `of_slots` tells the time, and a time that no more slots go
-/// below.
+/// Returns the minimum of a bound over all numbers of slots S >= `fewest`. `bounds_with(S)` returns
+/// a bound on plans of S slots and a bound on plans of S or more slots; `None` if no plan has S
+/// slots. The result is `None` if no number of slots is possible.
 ///
 /// # Errors
-/// Those of `of_slots`.
+/// Those of `bounds_with`.
 pub(crate) fn least_over_slots(
     fewest: u64,
-    of_slots: impl Fn(u64) -> Result<Option<(Time, Time)>, UnitError>,
+    bounds_with: impl Fn(u64) -> Result<Option<(Time, Time)>, UnitError>,
 ) -> Result<Option<Time>, UnitError> {
     let mut least: Option<Time> = None;
-    for slots in fewest..fewest + MOST_SLOTS {
-        let Some((time, at_least)) = of_slots(slots)? else {
+    for slots in fewest..fewest + MAX_SLOT_COUNTS {
+        let Some((time, at_least)) = bounds_with(slots)? else {
             continue;
         };
         if least.is_some_and(|least| least <= at_least) {
             return Ok(least);
         }
-        let is_last = slots + 1 == fewest + MOST_SLOTS;
+        let is_last = slots + 1 == fewest + MAX_SLOT_COUNTS;
         let time = if is_last { at_least } else { time };
         least = Some(least.map_or(time, |least| least.min(time)));
     }
     Ok(least)
 }
 
-/// A vector over slots one after the other, at one of `ranks` ranks or at all of them.
+/// Vector that is sent in slots one after the other, from one of `ranks` ranks, or by all of them.
 pub(crate) struct VectorInSlots {
     pub(crate) ranks: u64,
-    /// Of each rank.
+    /// Ports of each rank.
     pub(crate) ports: u64,
-    /// There are so many slots or more.
+    /// Minimum number of slots.
     pub(crate) fewest: u64,
-    /// What a slot takes beside the bytes.
+    /// Time that a slot takes in addition to its bytes.
     pub(crate) per_slot: Time,
-    /// What the vector takes over all ports of a rank.
+    /// Transmission time of the vector over all ports of a rank.
     pub(crate) sending: Time,
 }
 
 impl VectorInSlots {
-    /// The time of the vector so many times over all ports of a rank. A factor is the sum and quotient of few dozens of numbers: what
-    /// they are rounded by is taken off.
+    /// Returns the transmission time of `factor` vectors over all ports of a rank. The factors are
+    /// sums and quotients of a few dozen floating-point numbers, so that a relative 1e-9 is
+    /// subtracted, more than their rounding error.
     pub(crate) fn stretched(&self, factor: f64) -> Time {
         Time::from_ps((self.sending.ps() as f64 * factor * (1.0 - 1e-9)) as u64)
     }
 
-    /// The least time over all numbers of slots, where the ports of a rank take the vector `factor` times in so many slots; none where
-    /// those are too few. In any number of slots they take `at_least`.
+    /// Returns the minimum time over all numbers of slots S. In S slots the transmissions take at
+    /// least `factor(S)` times the time of the vector (`None` if S slots are too few), and at least
+    /// `at_least` in any number of slots.
     ///
     /// # Errors
     /// A time beyond 64 bits.
@@ -177,19 +185,19 @@ impl VectorInSlots {
     }
 }
 
-/// The least time of a vector over slots.
-pub(crate) type OfSlots = fn(&VectorInSlots) -> Result<Option<Time>, UnitError>;
+/// Function that returns the minimum time of a vector over all numbers of slots.
+pub(crate) type VectorBound = fn(&VectorInSlots) -> Result<Option<Time>, UnitError>;
 
-/// The greater of a bound by rounds and of what few slots cost, where slots follow one another:
-/// `of_vector` is the least time of a vector by a bound that counts slots, `hops` that of an
-/// all_to_all.
+/// Returns the greater of the bound `rounds` and of the bound of theorems A5 to A7 and A4 on plans
+/// whose slots run one after the other. `of_vector` applies a [`VectorBound`] to the vector of a
+/// broadcast, reduce or all_reduce; `hops` returns the least time of an all_to_all.
 ///
 /// # Errors
 /// A time beyond 64 bits.
-pub(crate) fn or_in_slots(
+pub(crate) fn max_with_slot_bounds(
     rounds: TimeBound,
     kind: CollectiveKind,
-    of_vector: impl FnOnce(OfSlots) -> Result<Option<Time>, UnitError>,
+    of_vector: impl FnOnce(VectorBound) -> Result<Option<Time>, UnitError>,
     hops: impl FnOnce() -> Result<Option<Time>, UnitError>,
 ) -> Result<TimeBound, UnitError> {
     let (time, name, assumption) = match kind {
@@ -201,14 +209,14 @@ pub(crate) fn or_in_slots(
         CollectiveKind::AllReduce => (
             of_vector(both_halves::time)?,
             "both_halves",
-            "slots one after the other; in few of them a byte is sent more often to be gathered and \
-             spread",
+            "slots one after the other; in few of them a byte is sent more often to be gathered \
+             and spread",
         ),
         CollectiveKind::AllToAll => (
             hops()?,
             "hops",
-            "slots one after the other; fewer of them lead to fewer ranks directly, and a block takes \
-             bandwidth in each hop",
+            "slots one after the other; fewer of them lead to fewer ranks directly, and a block \
+             takes bandwidth in each hop",
         ),
         _ => return Ok(rounds),
     };
@@ -220,11 +228,18 @@ pub(crate) fn or_in_slots(
     }))
 }
 
-/// Of more slots nothing is asked but what any number of them takes.
-const MOST_SLOTS: u64 = 1 << 12;
+/// Number of slot counts that [`least_over_slots`] tries one by one. All greater counts share the
+/// bound that holds for any number of slots.
+const MAX_SLOT_COUNTS: u64 = 1 << 12;
 
-/// The bytes that must come into `inside` of all ranks, or go out of them, whichever are more.
-pub(crate) fn crossing(collective: &Collective, size: Bytes, inside: u128, has_root: bool) -> u128 {
+/// Returns the bytes that must enter, or leave, a set of `inside` ranks, by the table of theorem
+/// G1. `has_root` says whether the set contains the root.
+pub(crate) fn crossing_bytes(
+    collective: &Collective,
+    size: Bytes,
+    inside: u128,
+    has_root: bool,
+) -> u128 {
     let ranks = u128::from(collective.ranks());
     let bytes = u128::from(size.get());
     let outside = ranks - inside;

@@ -1,14 +1,14 @@
-//! Bounds for grids of lightpaths, in the cost model of the simulator `circuit`.
+//! Lower bounds for grids of lightpaths, in the cost model of the simulator `circuit`.
 //!
-//! N >= 2 ranks of k ports. Slots follow one another; one takes the latency a and as long as the
-//! longest of its messages, one for each path and direction at rate B. A path is set up for E and
-//! released for R, both ways, and a rank has at most k paths at once, perhaps several to the same
-//! other. What is sent on has arrived in an earlier slot.
+//! N >= 2 ranks have k ports each. Slots follow one another; a slot takes the latency a and its
+//! longest message, one message per path and direction at rate B. A path takes E to set up and R to
+//! release, in both directions; a rank has at most k paths at a time, of which several may lead to
+//! the same rank. A rank forwards only data that arrived in an earlier slot.
 //!
-//! - **rounds** (theorem L1). Between two instants at which paths are set up, the *phase* between
-//!   them, something of one rank comes in s slots to at most n(s) ranks (Moore's bound, `within`).
-//!   With S(P) slots in P phases (`phases`) that cost c(P), T >= min over P of c(P) + S(P) a + m /
-//!   (k B):
+//! - **rounds** (theorem L1). A *phase* is the time between two instants at which paths are set up.
+//!   In a phase of s slots something of one rank comes to at most n(s) ranks (Moore's bound,
+//!   `within`). With S(P) slots in P phases (`phases`) that cost c(P): T >= min over P of c(P) +
+//!   S(P) a + m / (k B):
 //!
 //!   | paths | c(P) |
 //!   |---|---|
@@ -21,40 +21,40 @@
 //!
 //! - **per_port** (theorem L2). T >= E + max(a + (S - 1) (a + \[k = 1\] (R + E)), a + m / (k B)),
 //!   with (1 + k)^S >= N.
-//! - **hops** (theorem L3). In an all_to_all m counts every hop of the blocks ([`crate::places`]).
-//! - **both_halves**, **pieces** (theorem L3). In few slots an all_reduce sends more
-//!   (`crate::both_halves`), and a vector that one rank has waits longer (`crate::pieces`).
+//! - **hops** (theorem L3). In an all_to_all m counts every hop of the blocks ([`crate::hop_counts`]).
+//! - **both_halves**, **pieces** (theorem L3). In few slots an all_reduce sends more bytes
+//!   (`crate::both_halves`), and the vector of one rank waits longer (`crate::pieces`).
 
 use crate::{
-    OfSlots, TimeBound, VectorInSlots, crossing, growth, least_over_slots, or_in_slots, over,
-    phases, places,
+    TimeBound, VectorBound, VectorInSlots, crossing_bytes, growth, hop_counts, least_over_slots,
+    max_with_slot_bounds, over, phases,
 };
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::circuits::{Charge, Paths};
 use opticoll_fabric::family::light_path_grid::LightPathGrid;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// What is paid for lightpaths.
+/// Cost of setting up and releasing lightpaths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetUps {
-    /// Establishing and releasing, for every phase.
+    /// Set-up and release, in every phase.
     Released,
-    /// Establishing, for every phase.
+    /// Set-up, in every phase.
     Kept,
-    /// The same, but nothing for the first.
+    /// Set-up, in every phase but the first.
     Warm,
-    /// Both, for every phase but the first.
+    /// Set-up and release, in every phase but the first.
     Predicted,
-    /// Both, for every slot.
+    /// Set-up and release, in every slot.
     EverySlot,
-    /// Both, for every change of a port, beside the messages of the others.
+    /// Set-up and release, for every change of a port, while other ports send.
     PerPort,
-    /// Nothing.
+    /// No cost.
     Never,
 }
 
 impl From<(Charge, Paths)> for SetUps {
-    /// Charges of other fabrics charge nothing for lightpaths.
+    /// Returns the cost of lightpaths under a charge; charges of other fabrics cost nothing here.
     fn from((charge, paths): (Charge, Paths)) -> SetUps {
         match (charge, paths) {
             (Charge::Groups { each_slot: true }, _) => SetUps::EverySlot,
@@ -68,7 +68,7 @@ impl From<(Charge, Paths)> for SetUps {
     }
 }
 
-/// The greatest bound on the time of a collective of a size.
+/// Returns the greatest bound on the time of a collective of a size.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -80,44 +80,44 @@ pub fn best(
 ) -> Result<TimeBound, UnitError> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
-        return Ok(TimeBound::ALONE);
+        return Ok(TimeBound::SINGLE_RANK);
     }
-    let asked = Asked {
+    let problem = Problem {
         grid,
         size,
         set_ups,
         ranks,
         ports: u64::from(grid.ports).clamp(1, ranks - 1),
     };
-    // Two ranks may hold several paths between them, which are no more partners but more bandwidth.
+    // Several paths between two ranks add bandwidth, but no partners.
     let sending = sending(grid, collective, size, grid.ports.into())?;
     if set_ups == SetUps::PerPort {
-        return asked.per_port(sending);
+        return problem.per_port(sending);
     }
     let rounds = TimeBound {
-        time: asked.rounds()?.plus(sending)?,
+        time: problem.rounds()?.plus(sending)?,
         name: "rounds",
-        assumption: "slots one after the other, each as long as its longest message; a rank forwards in later \
-                     slots than the one in which it received",
+        assumption: "slots one after the other, each as long as its longest message; a rank \
+                     forwards in later slots than the one in which it received",
     };
     let rate = u128::from(grid.rate.bits_per_second()) * u128::from(grid.ports);
     let vector = over(size.get().into(), rate)?;
-    let of_vector = |bound| asked.over_slots(vector, bound);
-    or_in_slots(rounds, collective.kind(), of_vector, || asked.hops())
+    let of_vector = |bound| problem.over_slots(vector, bound);
+    max_with_slot_bounds(rounds, collective.kind(), of_vector, || problem.hops())
 }
 
-/// What a bound is asked for.
-struct Asked<'a> {
+/// Planning problem whose time is bounded.
+struct Problem<'a> {
     grid: &'a LightPathGrid,
     size: Bytes,
     set_ups: SetUps,
     ranks: u64,
-    /// Partners that a rank can have at once.
+    /// Maximum number of ranks that a rank is connected to at a time.
     ports: u64,
 }
 
-impl Asked<'_> {
-    /// c(P).
+impl Problem<'_> {
+    /// Returns the cost c(P) of P phases.
     fn paid(&self, phases: u64) -> Result<Time, UnitError> {
         let both = self.grid.establish.plus(self.grid.release)?;
         match self.set_ups {
@@ -129,7 +129,8 @@ impl Asked<'_> {
         }
     }
 
-    /// The bound where ports change by themselves, of a collective whose bytes take `sending` over all ports.
+    /// Returns the bound of theorem L2, for ports that change independently. `sending` is the time
+    /// of the bytes of the collective over all ports.
     fn per_port(&self, sending: Time) -> Result<TimeBound, UnitError> {
         let LightPathGrid {
             latency,
@@ -145,16 +146,18 @@ impl Asked<'_> {
         Ok(TimeBound {
             time: establish.plus(latency)?.plus(rounds.max(sending))?,
             name: "per_port",
-            assumption: "a port carries one message each way at a time; a rank forwards what has arrived whole",
+            assumption: "a port carries one message each way at a time; a rank forwards what has \
+                         arrived whole",
         })
     }
 
-    /// Whether each slot is a phase: it is charged as one, or nothing is, or more slots of a phase lead to no other rank.
-    fn has_a_slot_each(&self) -> bool {
+    /// Returns whether each slot is a phase: every slot is charged, none is, or a phase of several
+    /// slots reaches no more ranks than a phase of one slot.
+    fn is_slot_a_phase(&self) -> bool {
         matches!(self.set_ups, SetUps::EverySlot | SetUps::Never) || self.ports == 1
     }
 
-    /// The least c(P) + S(P) a.
+    /// Returns the minimum over P of c(P) + S(P) a.
     fn rounds(&self) -> Result<Time, UnitError> {
         let most = growth(self.ranks, self.ports);
         let phases = match self.set_ups {
@@ -172,8 +175,9 @@ impl Asked<'_> {
         Ok(least.unwrap_or(Time::ZERO))
     }
 
-    /// The least time of a vector that takes `sending` over all ports, by a bound that counts slots.
-    fn over_slots(&self, sending: Time, bound: OfSlots) -> Result<Option<Time>, UnitError> {
+    /// Returns the minimum time of a vector, by a bound that counts slots. `sending` is the time of
+    /// the vector over all ports.
+    fn over_slots(&self, sending: Time, bound: VectorBound) -> Result<Option<Time>, UnitError> {
         let (ranks, ports, latency) = (self.ranks, self.ports, self.grid.latency);
         let most = growth(ranks, ports);
         let vector = |fewest, per_slot| VectorInSlots {
@@ -183,7 +187,7 @@ impl Asked<'_> {
             per_slot,
             sending,
         };
-        if self.has_a_slot_each() {
+        if self.is_slot_a_phase() {
             let each = self.paid(2)?.ps() - self.paid(1)?.ps();
             let first_free = each - self.paid(1)?.ps();
             let per_slot = Time::from_ps(each).plus(latency)?;
@@ -203,25 +207,25 @@ impl Asked<'_> {
         Ok(least)
     }
 
-    /// The least time of an all_to_all.
+    /// Returns the minimum time of an all_to_all.
     fn hops(&self) -> Result<Option<Time>, UnitError> {
         let (ranks, ports) = (self.ranks, self.ports);
         let block = u128::from(self.size.get()) / u128::from(ranks);
         let rate = u128::from(self.grid.rate.bits_per_second()) * u128::from(self.grid.ports);
-        let fewest = match self.has_a_slot_each() {
+        let fewest = match self.is_slot_a_phase() {
             true => growth(ranks, ports),
             false => 1,
         };
         least_over_slots(fewest, |phases| {
-            let slots = match self.has_a_slot_each() {
+            let slots = match self.is_slot_a_phase() {
                 true => Some(phases),
                 false => least_slots(ranks, ports, phases),
             };
-            let hops = match self.has_a_slot_each() {
-                true => places::fewest_hops(ranks - 1, ports, phases, phases),
-                false => Some(places::hops(u128::from(ranks - 1), |far| {
-                    let ways = places::ordered(far, phases);
-                    ways.saturating_mul(places::power(ports, far))
+            let hops = match self.is_slot_a_phase() {
+                true => hop_counts::fewest_hops(ranks - 1, ports, phases, phases),
+                false => Some(hop_counts::least_hops(u128::from(ranks - 1), |far| {
+                    let routes = hop_counts::hop_orders(far, phases);
+                    routes.saturating_mul(hop_counts::power(ports, far))
                 })),
             };
             let (Some(slots), Some(hops)) = (slots, hops) else {
@@ -239,41 +243,43 @@ impl Asked<'_> {
     }
 }
 
-/// The least number of slots in so many phases after which all ranks may have something of one: S(P).
+/// Returns S(P): the least number of slots in P phases after which all ranks may have something of
+/// one rank; `None` if no number is enough.
 pub fn least_slots(ranks: u64, ports: u64, phases: u64) -> Option<u64> {
     phases::least_slots(ranks, phases, |slots| within(ports, slots))
 }
 
-/// The ranks within so many edges of one, itself included: n(s), as far as 128 bits hold it.
+/// Returns n(s): the maximum number of ranks within s edges of a rank, itself included; `u128::MAX`
+/// if the number exceeds 128 bits.
 fn within(ports: u64, edges: u64) -> u128 {
-    let (mut all, mut outermost) = (1u128, u128::from(ports));
+    let (mut total, mut outermost) = (1u128, u128::from(ports));
     match ports {
         1 => 1 + u128::from(edges.min(1)),
         2 => 1 + 2 * u128::from(edges),
         _ => {
             for _ in 0..edges.min(128) {
-                all = all.saturating_add(outermost);
+                total = total.saturating_add(outermost);
                 outermost = outermost.saturating_mul(u128::from(ports - 1));
             }
-            all
+            total
         }
     }
 }
 
-/// m / (k B).
+/// Returns m / (k B), the time of the bytes of a rank; in an all_reduce at least that of all ranks.
 fn sending(
     grid: &LightPathGrid,
     collective: &Collective,
     size: Bytes,
     ports: u64,
 ) -> Result<Time, UnitError> {
-    let all = u128::from(grid.rate.bits_per_second()) * u128::from(ports);
-    let of_one = |is_root| over(crossing(collective, size, 1, is_root), all);
-    let time = of_one(true)?.max(of_one(false)?);
+    let total = u128::from(grid.rate.bits_per_second()) * u128::from(ports);
+    let rank_time = |is_root| over(crossing_bytes(collective, size, 1, is_root), total);
+    let time = rank_time(true)?.max(rank_time(false)?);
     if collective.kind() != CollectiveKind::AllReduce {
         return Ok(time);
     }
     let ranks = u128::from(collective.ranks());
-    let together = over(2 * (ranks - 1) * u128::from(size.get()), all * ranks)?;
+    let together = over(2 * (ranks - 1) * u128::from(size.get()), total * ranks)?;
     Ok(time.max(together))
 }

@@ -1,29 +1,31 @@
 //! Lower bounds for passive stars.
 //!
-//! N ranks, w wavelengths, t transmitters and r receivers per rank, P chunks to a block (or to the
-//! vector). In a slot there are at most L = min(w, N t) lights, of which a rank sends at most s =
-//! min(t, w) and hears at most h = min(r, w). What only one rank needs takes a receiver of its
-//! own: of such lights there are at most K = min(w, N t, N r) in a slot.
+//! N ranks have t transmitters and r receivers each; the star has w wavelengths; a block (or
+//! vector) has P chunks. A slot has at most L = min(w, N t) lights. A rank sends at most s = min(t,
+//! w) of them and hears at most h = min(r, w). A light that only one rank needs takes a receiver of
+//! its own, so that a slot has at most K = min(w, N t, N r) such lights.
 //!
-//! - **lights** (theorem S1). What is heard over h, what is sent over s or L, what only one rank
-//!   needs over K; one chunk per light and slot.
-//! - **growth**, **senders** (theorem S2). ceil(log_(1+h) N) where something of all ranks must
-//!   come to some rank; ceil(N / L) where all ranks have something to send. Both hold for any
-//!   number of chunks in a light.
-//! - **bandwidth**. The counts of S1 in bytes, over h, s, L or K times the rate of a wavelength;
-//!   beside that the latency once and a tuning where any is charged. **rounds**: slots by growth
-//!   or senders, each with its latency, and with its tuning where every slot is charged, beside
-//!   the bytes.
+//! - **lights** (theorem S1). One chunk per light and slot: the chunks that a rank must hear over
+//!   h, those that a rank, or all ranks, must send over s, or L, and those that only one rank needs
+//!   over K.
+//! - **growth**, **senders** (theorem S2). ceil(log_(1+h) N) if something of all ranks must come to
+//!   one rank; ceil(N / L) if all ranks have something to send. Both hold for any number of chunks
+//!   in a light.
+//! - **bandwidth**. The counts of S1 in bytes, divided by h, s, L or K times the rate of a
+//!   wavelength, plus one latency, plus one tuning if the policy charges any. **rounds**: the slots
+//!   of growth or senders, each with its latency, and with its tuning if every slot is charged,
+//!   plus the bytes.
 
 use crate::{Bound, LeastCharge, TimeBound, growth, over};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::family::passive_star::PassiveStar;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// How much of what passes in a slot at most.
+/// Maximum numbers of lights in a slot.
 struct Capacities {
+    /// Number of ranks N.
     ranks: u128,
-    /// Lights, L.
+    /// Lights of the whole star, L.
     lights: u128,
     /// Lights that only one rank needs, K.
     private: u128,
@@ -51,30 +53,33 @@ impl Capacities {
         }
     }
 
-    /// What must pass, and how much of it passes in a slot: `own` is that of a block, a pair of ranks or the
-    /// vector, in chunks or bytes.
-    fn demands(&self, kind: CollectiveKind, own: u128) -> Vec<(u128, u128)> {
+    /// Returns pairs of an amount that must pass and the amount that passes in a slot. `unit` is
+    /// the amount of a block, a pair of ranks or the vector, in chunks or bytes.
+    fn demands(&self, kind: CollectiveKind, unit: u128) -> Vec<(u128, u128)> {
         let others = self.ranks - 1;
         match kind {
             CollectiveKind::AllGather => {
-                vec![(own * others, self.heard), (own * self.ranks, self.lights)]
+                vec![
+                    (unit * others, self.heard),
+                    (unit * self.ranks, self.lights),
+                ]
             }
-            CollectiveKind::Broadcast => vec![(own, self.sent.min(self.heard))],
-            CollectiveKind::Scatter => vec![(own * others, self.sent)],
-            CollectiveKind::Gather => vec![(own * others, self.heard)],
+            CollectiveKind::Broadcast => vec![(unit, self.sent.min(self.heard))],
+            CollectiveKind::Scatter => vec![(unit * others, self.sent)],
+            CollectiveKind::Gather => vec![(unit * others, self.heard)],
             CollectiveKind::AllToAll | CollectiveKind::ReduceScatter => {
-                vec![(own * self.ranks * others, self.private)]
+                vec![(unit * self.ranks * others, self.private)]
             }
-            CollectiveKind::Reduce => vec![(own * others, self.private)],
+            CollectiveKind::Reduce => vec![(unit * others, self.private)],
             CollectiveKind::AllReduce | CollectiveKind::Barrier => vec![
-                (own * self.ranks, self.lights),
-                (2 * own * others, self.ranks * self.heard),
+                (unit * self.ranks, self.lights),
+                (2 * unit * others, self.ranks * self.heard),
             ],
         }
     }
 }
 
-/// The greatest bound on slots, for one chunk per light and slot.
+/// Returns the greatest bound on slots, for one chunk per light and slot.
 pub fn slots(star: &PassiveStar, collective: &Collective) -> Bound {
     let grown = any_load(star, collective);
     if star.ranks < 2 {
@@ -86,7 +91,7 @@ pub fn slots(star: &PassiveStar, collective: &Collective) -> Bound {
         .into_iter()
         .map(|(all, at_once)| all.div_ceil(at_once));
     let steps = needed.max().unwrap_or(0) as u64;
-    // Of equal ones that which assumes less.
+    // Of equal bounds the one with the weaker assumption is returned.
     if grown.steps >= steps {
         return grown;
     }
@@ -97,7 +102,7 @@ pub fn slots(star: &PassiveStar, collective: &Collective) -> Bound {
     }
 }
 
-/// The bound on slots for any number of chunks in a light.
+/// Returns the bound on slots for any number of chunks in a light.
 pub fn any_load(star: &PassiveStar, collective: &Collective) -> Bound {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
     let ranks = u64::from(star.ranks);
@@ -113,12 +118,12 @@ pub fn any_load(star: &PassiveStar, collective: &Collective) -> Bound {
     Bound {
         steps: grown.max(sent),
         name: if sent > grown { "senders" } else { "growth" },
-        assumption: "any number of chunks per light; a rank forwards in later slots than the one in which \
-                     it received",
+        assumption: "any number of chunks per light; a rank forwards in later slots than the one \
+                     in which it received",
     }
 }
 
-/// The greatest bound on the time of a collective of a size.
+/// Returns the greatest bound on the time of a collective of a size.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -130,17 +135,17 @@ pub fn best(
 ) -> Result<TimeBound, UnitError> {
     use CollectiveKind::{AllToAll, Barrier, ReduceScatter};
     if star.ranks < 2 {
-        return Ok(TimeBound::ALONE);
+        return Ok(TimeBound::SINGLE_RANK);
     }
-    let own = match collective.kind() {
+    let unit = match collective.kind() {
         Barrier => 0,
-        // Parts of a size that does not divide evenly are no smaller than this.
+        // Blocks of a size that N does not divide have at least this number of bytes.
         AllToAll | ReduceScatter => u128::from(size.get()) / u128::from(star.ranks),
         _ => size.get().into(),
     };
     let rate = u128::from(star.rate.bits_per_second());
     let mut sending = Time::ZERO;
-    for (bytes, at_once) in Capacities::of(star).demands(collective.kind(), own) {
+    for (bytes, at_once) in Capacities::of(star).demands(collective.kind(), unit) {
         sending = sending.max(over(bytes, at_once * rate)?);
     }
     let tuning = star.reconfiguration;
@@ -163,8 +168,9 @@ pub fn best(
         _ => TimeBound {
             time,
             name: "rounds",
-            assumption: "no rank and no wavelength is faster than its rate, and in a slot a rank hears no more \
-                         others than it has receivers, and no more lights are sent than there are wavelengths",
+            assumption: "no rank and no wavelength is faster than its rate, and in a slot a rank \
+                         hears no more others than it has receivers, and no more lights are sent \
+                         than there are wavelengths",
         },
     })
 }

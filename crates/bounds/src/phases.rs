@@ -1,12 +1,13 @@
-//! Slots between instants at which circuits change.
+//! Number of slots between changes of circuits.
 //!
-//! In a *phase* of s slots no circuit changes, and something of one rank comes to n(s) ranks at
-//! most, counted from each that had it before. After phases of s_1, ..., s_P slots it is at n(s_1)
-//! ... n(s_P) ranks, which is most when the s_i differ by 1 at most (theorem A3; n(s + 1) / n(s)
-//! must fall with s).
+//! In a *phase* of s slots no circuit changes, and something of one rank comes to at most n(s)
+//! ranks, counted from each rank that had it before. After phases of s_1, ..., s_P slots it is at
+//! most at n(s_1) ... n(s_P) ranks. If n(s + 1) / n(s) falls with s, this product is greatest if
+//! the s_i differ by at most 1 (theorem A3).
 
-/// The least number of slots in so many phases, at least 1 and one slot each, after which all ranks may have something of
-/// one, where `within` is n. `None` where no number of slots is enough, as where n stays at 2 and there are few phases.
+/// Returns the least number of slots, in `phases` phases of at least one slot, after which all
+/// ranks may have something of one rank; `within` is n. `None` if no number of slots is enough, as
+/// with n = 2 and few phases.
 pub(crate) fn least_slots(ranks: u64, phases: u64, within: impl Fn(u64) -> u128) -> Option<u64> {
     let phases = phases.max(1);
     let reached = |slots: u64| {
@@ -14,7 +15,7 @@ pub(crate) fn least_slots(ranks: u64, phases: u64, within: impl Fn(u64) -> u128)
         let longer = power(within(each + 1), more);
         longer.saturating_mul(power(within(each), phases - more))
     };
-    // A phase of as many slots as ranks reaches as far as any.
+    // A phase with as many slots as ranks reaches as many ranks as any longer phase.
     let (mut few, mut enough) = (phases - 1, phases.max(ranks));
     if reached(enough) < u128::from(ranks) {
         return None;

@@ -1,27 +1,27 @@
-//! What a vector that one rank has takes at least until all have it, in so many slots; and
-//! backwards, until one rank has what all add.
+//! Lower bound on the time in which a vector of one rank reaches all ranks in S slots. Backwards:
+//! the time in which the sum of all vectors reaches one rank.
 //!
-//! N ranks of k ports; q = 1 + k. Time is counted beside what slots cost: a rank sends, and
-//! receives, what all its ports do in the time t_s of slot s. The vector takes m over all ports of
-//! a rank, G is least with q^G >= N, T the sum of t_s.
+//! N ranks have k ports each; q = 1 + k. t_s is the time of slot s without the costs of the slot,
+//! in which all ports of a rank may send, and receive. All ports of a rank together send the vector
+//! in the time m. G is the least number with q^G >= N, and T is the sum of all t_s.
 //!
-//! **Waiting** (theorem A5). With f(h) = min(1, (q^(h + 1) - 1) / (N - 1)) and F(i) the sum of 1 -
-//! f(h) over h = 0, ..., G - 1 - i: T >= m (1 + F(i) / (S - i)), i = 1, ..., G - 1.
+//! **Waiting** (theorem A5). Let f(h) = min(1, (q^(h + 1) - 1) / (N - 1)), and F(i) the sum of 1 -
+//! f(h) over h = 0, ..., G - 1 - i. Then T >= m (1 + F(i) / (S - i)) for i = 1, ..., G - 1.
 //!
-//! **Prices** (theorem A6). For prices p_s, r_s >= 0 with c_s p_s + r_s <= 1, c_s = min(N - 1,
-//! q^(s - 1)): T >= m min over j <= S - G + 1 of (r_j + V_j), where V_j = W_j(1) comes from
+//! **Prices** (theorem A6). For prices p_s, r_s >= 0 with c_s p_s + r_s <= 1 and c_s = min(N - 1,
+//! q^(s - 1)): T >= m min over j <= S - G + 1 of (r_j + V_j), where V_j = W_j(1) follows from
 //!
 //! W_s(N / q^i) = min(W_(s+1)(N / q^i), p_s k N / q^i + W_(s+1)(N / q^(i-1))), W_s(N) = 0.
 //!
-//! For any prices that is a bound. Those taken: r_s = 0 in the last G - 1 slots. For a wanted T /
-//! m the other r_s are, from the last to the first, as small as they may be, for less of r_s
-//! leaves more for p_s, and that makes no earlier V_j smaller. The greatest T / m for which there
-//! are such r_s is found by halving.
+//! Any prices give a bound. The search sets r_s = 0 in the last G - 1 slots. For a wanted T / m it
+//! chooses the other r_s from the last slot to the first, each as small as possible: a smaller r_s
+//! permits a greater p_s, which lowers no earlier V_j. Bisection finds the greatest T / m for which
+//! such r_s exist.
 
 use super::VectorInSlots;
 use opticoll_base::units::{Time, UnitError};
 
-/// The least time of a broadcast or a reduce of a vector.
+/// Returns the minimum time of a broadcast or a reduce of a vector.
 ///
 /// # Errors
 /// A time beyond 64 bits.
@@ -31,18 +31,19 @@ pub(crate) fn time(vector: &VectorInSlots) -> Result<Option<Time>, UnitError> {
     })
 }
 
-/// The greater bound on T / m with so many slots; none where they are too few.
+/// Returns a lower bound on T / m with `slots` slots; `None` if they are too few.
 fn least(ranks: u64, ports: u64, slots: u64) -> Option<f64> {
     let growth = super::growth(ranks, ports);
     if slots < growth {
         return None;
     }
-    Some(match slots > MOST_PRICED {
+    Some(match slots > MAX_PRICED_SLOTS {
         true => waiting(ranks, ports, growth, slots),
         false => Prices::new(ranks, ports, growth, slots).greatest(),
     })
 }
 
+/// Returns the bound "waiting" on T / m.
 fn waiting(ranks: u64, ports: u64, growth: u64, slots: u64) -> f64 {
     let others = (ranks - 1) as f64;
     let mut told = 1.0;
@@ -58,18 +59,19 @@ fn waiting(ranks: u64, ports: u64, growth: u64, slots: u64) -> f64 {
     windows.fold(1.0, f64::max)
 }
 
-/// With more slots prices are not worth their time.
-const MOST_PRICED: u64 = 64;
+/// Maximum number of slots for which the prices are searched; the bound "waiting" serves more
+/// slots.
+const MAX_PRICED_SLOTS: u64 = 64;
 
-/// The search for prices of so many slots.
+/// Search for the prices of a given number of slots.
 struct Prices {
-    /// N / q^i, i = 0, ..., G.
+    /// Numbers N / q^i for i = 0, ..., G.
     shares: Vec<f64>,
-    /// k.
+    /// Ports k of a rank.
     ports: f64,
-    /// c_s.
+    /// Numbers c_s for each slot.
     senders: Vec<f64>,
-    /// The part of a rank that has N / q^(G - 1) copies, the others having N / q^G, such that they have 1.
+    /// Weight x with x N / q^(G-1) + (1 - x) N / q^G = 1, which interpolates W_j(1).
     upper: f64,
 }
 
@@ -87,13 +89,13 @@ impl Prices {
         }
     }
 
-    /// The greatest T / m found.
+    /// Returns the greatest T / m for which prices were found.
     fn greatest(&self) -> f64 {
-        // The whole vector by each port in each slot is enough.
+        // Sending the whole vector over each port in each slot is enough.
         let (mut found, mut too_much) = (0.0, self.ports * self.senders.len() as f64 + 1.0);
         for _ in 0..40 {
             let wanted = (found + too_much) / 2.0;
-            match self.allow(wanted) {
+            match self.has_prices(wanted) {
                 true => found = wanted,
                 false => too_much = wanted,
             }
@@ -101,8 +103,8 @@ impl Prices {
         found
     }
 
-    /// Whether there are prices by which every byte pays so much.
-    fn allow(&self, wanted: f64) -> bool {
+    /// Returns whether some prices make every byte pay at least `wanted`.
+    fn has_prices(&self, wanted: f64) -> bool {
         let growth = self.shares.len() - 1;
         let mut missing = vec![f64::INFINITY; growth + 1];
         missing[0] = 0.0;
@@ -116,32 +118,32 @@ impl Prices {
                 },
             };
             for i in (1..=growth).rev() {
-                missing[i] = self.before(&missing, i, price);
+                missing[i] = self.missing_before(&missing, i, price);
             }
         }
         true
     }
 
-    /// W_s of N / q^i, from W_(s+1) and a price.
-    fn before(&self, missing: &[f64], i: usize, price: f64) -> f64 {
+    /// Returns W_s(N / q^i), given W_(s+1) in `missing` and the price p_s.
+    fn missing_before(&self, missing: &[f64], i: usize, price: f64) -> f64 {
         match i {
             0 => 0.0,
             i => missing[i].min(price * self.ports * self.shares[i] + missing[i - 1]),
         }
     }
 
-    /// The greatest p_s by which a byte that leaves the root in this slot pays enough.
+    /// Returns the greatest p_s with which a byte that leaves the root in this slot pays `wanted`.
     fn price(&self, missing: &[f64], senders: f64, wanted: f64) -> Option<f64> {
         let growth = self.shares.len() - 1;
         let paid = |price: f64| {
             let part = |i: usize, part: f64| match part > 0.0 {
-                true => part * self.before(missing, i, price),
+                true => part * self.missing_before(missing, i, price),
                 false => 0.0,
             };
             let sent = part(growth, 1.0 - self.upper) + part(growth - 1, self.upper);
             1.0 - senders * price + sent
         };
-        // Between prices at which a least changes, what is paid goes up or down evenly.
+        // The payment is linear between the prices at which a minimum changes its argument.
         let bends = [growth, growth - 1].map(|i| match i {
             0 => 0.0,
             i => (missing[i] - missing[i - 1]) / (self.ports * self.shares[i]),
@@ -176,7 +178,8 @@ mod tests {
 
     #[test]
     fn prices_are_those_of_the_linear_program() {
-        // By a solver of linear programs (HiGHS): the least T / m with holders, transfers and first slots as variables.
+        // Values of a linear-programming solver (HiGHS): the least T / m, with holders, transfers
+        // and first slots as variables.
         for (ranks, ports, growth, slots, least) in [
             (64, 1, 6, 6, 6.0),
             (64, 1, 6, 7, 3.341_269_841),
@@ -193,7 +196,8 @@ mod tests {
                 "{ranks} {ports} {slots}: {found} {least}"
             );
         }
-        // Fewer ranks than a slot reaches: each port once, so that N - 1 copies take (N - 1) / k of the time of the vector at all ports.
+        // Fewer ranks than one slot reaches: each port sends to one rank, so that N - 1 copies take
+        // (N - 1) / k of the time of the vector over all ports.
         assert!((Prices::new(3, 4, 1, 1).greatest() - 2.0).abs() < 1e-6);
     }
 }

@@ -1,20 +1,20 @@
-//! The throughput optimum of a collective on any directed graph with capacities: a fraction, and
-//! the cut that proves it.
+//! Throughput optimum of a collective on any directed graph with capacities: a fraction, and the
+//! cut that proves it (theorem E8).
 //!
-//! Vertices are ranks and switches, which only forward. For a set X of vertices in(X) is the rate
-//! of the links into X, and r(X) its number of ranks. With x the blocks per second of each of N
-//! ranks (theorem E8),
+//! Vertices are ranks and switches; switches only forward. For a set X of vertices, in(X) is the
+//! rate of the links into X, and r(X) the number of ranks in X. Each of N ranks sends x blocks per
+//! second; x* is the greatest possible x:
 //!
 //! ```text
-//! 1 / x* = max over X with a rank in it of (N - r(X)) / in(X)                                       all_gather
-//! 1 / x* = max over X that holds the root of (N - r(X)) / in(X)                                     gather
-//! 1 / x* = max over X with a rank but not the root of 1 / in(X)                                     broadcast
+//! 1 / x* = max over X with a rank in it of (N - r(X)) / in(X)        all_gather
+//! 1 / x* = max over X that holds the root of (N - r(X)) / in(X)      gather
+//! 1 / x* = max over X with a rank but not the root of 1 / in(X)      broadcast
 //! ```
 //!
-//! where no switch has more rate out of it than into it; elsewhere these are bounds.
+//! if no switch has more rate out than in. Otherwise the right-hand sides are lower bounds.
 //! reduce_scatter, scatter and reduce are the same over reversed links. A half-duplex link counts
-//! with its full rate in each direction, and so is a bound, but perhaps not reached. Maximum flows
-//! find the cuts, from the greatest ratio p / q known on (theorem E8, search).
+//! with its full rate in each direction, which gives a lower bound that perhaps no plan reaches.
+//! Maximum flows find the cuts, starting at the greatest ratio p / q known (search of theorem E8).
 
 pub mod flow;
 pub mod spanning;
@@ -22,48 +22,50 @@ pub mod spanning;
 use flow::{Flow, UNLIMITED};
 use opticoll_base::units::gcd;
 
-/// A link from one vertex to another with its rate; `None` where every flow has the whole rate.
+/// Link between two vertices, (from, to, rate); the rate is `None` if every flow has the whole
+/// rate.
 pub type RatedLink = (u32, u32, Option<u64>);
 
-/// The tightest cut of a collective.
+/// Tightest cut of a collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TightestCut {
-    /// Blocks that must cross into it; 1 of a broadcast.
+    /// Number of blocks that must cross into the cut; 1 for a broadcast.
     pub blocks: u128,
-    /// The rate of the links into it.
+    /// Rate of the links into the cut.
     pub rate: u128,
-    /// Its vertices, in ascending order.
+    /// Vertices of the cut, in ascending order.
     pub vertices: Vec<u32>,
-    /// Whether there is no tighter one; otherwise the search was given up.
+    /// True if no cut is tighter; false if the search ended at its limit.
     pub is_tightest: bool,
 }
 
 impl TightestCut {
-    /// Whether blocks of this one take longer.
+    /// Returns whether the blocks take longer to cross this cut than the other.
     fn is_tighter(&self, other: &TightestCut) -> bool {
         self.blocks * other.rate > other.blocks * self.rate
     }
 }
 
-/// Which cuts count.
+/// Cuts among which the tightest is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cuts {
-    /// Every set with a rank in it, by the blocks of the ranks outside.
+    /// All sets with a rank, which need the blocks of the ranks outside.
     EachRank,
-    /// Every set with this rank in it, by the blocks of the ranks outside.
+    /// All sets with this rank, which need the blocks of the ranks outside.
     Into(u32),
-    /// Every set with a rank, but not this one, by one block.
+    /// All sets with a rank but not this rank, which need one block.
     From(u32),
 }
 
-/// The tightest cut; with rate zero where ranks cannot be reached. The search is given up after `most_work` steps over
-/// links. `None` for a single rank, or where flows that share nothing join all.
+/// Returns the tightest cut, with rate 0 if some ranks cannot be reached. The search ends at the
+/// best cut so far after `max_steps` steps over links. `None` for a single rank, or if links of
+/// unlimited rate cross every cut.
 pub fn tightest(
     ranks: u32,
     vertices: usize,
     links: &[RatedLink],
     cuts: Cuts,
-    most_work: u64,
+    max_steps: u64,
 ) -> Option<TightestCut> {
     let rates = links.iter().filter_map(|link| link.2);
     let unit = rates.fold(0, |unit, rate| gcd(unit, rate.into())).max(1);
@@ -81,12 +83,12 @@ pub fn tightest(
         ranks,
         vertices,
         links: &links,
-        most_work,
+        max_steps,
     };
     let best = match cuts {
-        Cuts::EachRank => graph.gathering(&graph.order(0)),
-        Cuts::Into(rank) => graph.gathering(&[rank]),
-        Cuts::From(root) => graph.spreading(root),
+        Cuts::EachRank => graph.gathering_cut(&graph.order(0)),
+        Cuts::Into(rank) => graph.gathering_cut(&[rank]),
+        Cuts::From(root) => graph.broadcast_cut(root),
     };
     let best = best?;
     (best.rate < UNLIMITED).then(|| TightestCut {
@@ -99,24 +101,24 @@ struct Graph<'a> {
     ranks: u32,
     vertices: usize,
     links: &'a [(u32, u32, u128)],
-    most_work: u64,
+    max_steps: u64,
 }
 
 impl Graph<'_> {
-    /// The ranks, in the order of a breadth-first search over links either way.
+    /// Returns the ranks in the order of a breadth-first search over links in either direction.
     fn order(&self, first: u32) -> Vec<u32> {
-        let mut beside = vec![Vec::new(); self.vertices];
+        let mut neighbours = vec![Vec::new(); self.vertices];
         for &(from, to, _) in self.links {
-            beside[from as usize].push(to);
-            beside[to as usize].push(from);
+            neighbours[from as usize].push(to);
+            neighbours[to as usize].push(from);
         }
         let mut order = vec![first];
         let mut reached = vec![false; self.vertices];
         reached[first as usize] = true;
-        let mut place = 0;
-        while let Some(&vertex) = order.get(place) {
-            place += 1;
-            for &other in &beside[vertex as usize] {
+        let mut index = 0;
+        while let Some(&vertex) = order.get(index) {
+            index += 1;
+            for &other in &neighbours[vertex as usize] {
                 if !std::mem::replace(&mut reached[other as usize], true) {
                     order.push(other);
                 }
@@ -127,14 +129,14 @@ impl Graph<'_> {
         order
     }
 
-    /// The rate of the links into a set.
-    fn into(&self, inside: impl Fn(u32) -> bool) -> u128 {
+    /// Returns the rate of the links into a set.
+    fn rate_into(&self, inside: impl Fn(u32) -> bool) -> u128 {
         let links = self.links.iter();
         let crossing = links.filter(|(from, to, _)| !inside(*from) && inside(*to));
         crossing.fold(0, |sum, link| (sum + link.2).min(UNLIMITED))
     }
 
-    /// The cut of a set of vertices, given in any order.
+    /// Returns the cut of a set of vertices.
     fn cut(&self, mut vertices: Vec<u32>) -> TightestCut {
         vertices.sort_unstable();
         let mut inside = vec![false; self.vertices];
@@ -144,14 +146,14 @@ impl Graph<'_> {
         let own = vertices.partition_point(|vertex| *vertex < self.ranks);
         TightestCut {
             blocks: u128::from(self.ranks) - own as u128,
-            rate: self.into(|vertex| inside[vertex as usize]),
+            rate: self.rate_into(|vertex| inside[vertex as usize]),
             vertices,
             is_tightest: true,
         }
     }
 
-    /// The tightest of the cuts around single vertices.
-    fn around(&self, ranks: &[u32], except: Option<u32>) -> Option<TightestCut> {
+    /// Returns the tightest of the cuts around single ranks.
+    fn single_vertex_cut(&self, ranks: &[u32], except: Option<u32>) -> Option<TightestCut> {
         let mut rates = vec![0u128; self.vertices];
         for (_, to, rate) in self.links {
             let sum = &mut rates[*to as usize];
@@ -162,17 +164,18 @@ impl Graph<'_> {
         Some(self.cut(vec![*tightest]))
     }
 
-    fn gathering(&self, sinks: &[u32]) -> Option<TightestCut> {
+    /// Returns the tightest cut of a collective that gathers at each of `sinks`.
+    fn gathering_cut(&self, sinks: &[u32]) -> Option<TightestCut> {
         if self.ranks < 2 {
             return None;
         }
         let ranks = u128::from(self.ranks);
-        let mut best = self.around(sinks, None)?;
+        let mut best = self.single_vertex_cut(sinks, None)?;
         let mut flow = Flow::new(self.vertices, self.links);
         let mut checked: Vec<u32> = Vec::new();
         let mut scaled = false;
         for &sink in sinks {
-            if flow.work > self.most_work {
+            if flow.work > self.max_steps {
                 best.is_tightest = false;
                 break;
             }
@@ -204,14 +207,15 @@ impl Graph<'_> {
         Some(best)
     }
 
-    fn spreading(&self, root: u32) -> Option<TightestCut> {
+    /// Returns the tightest cut of a broadcast.
+    fn broadcast_cut(&self, root: u32) -> Option<TightestCut> {
         let order = self.order(root);
         let one = |cut| TightestCut { blocks: 1, ..cut };
-        let mut best = one(self.around(&order, Some(root))?);
+        let mut best = one(self.single_vertex_cut(&order, Some(root))?);
         let mut flow = Flow::new(self.vertices, self.links);
         flow.set_supply(root, UNLIMITED);
         for &sink in &order[1..] {
-            if flow.work > self.most_work {
+            if flow.work > self.max_steps {
                 best.is_tightest = false;
                 break;
             }

@@ -1,22 +1,23 @@
-//! Lower bounds on the slots of a plan on a ring; those on time are in [`time`].
+//! Lower bounds on the slots of a plan on a ring. Module [`time`] has the bounds on time.
 //!
-//! N ranks on a ring, c channels per direction (fibres times wavelengths), hence 2cN link-channels
-//! in a slot; a lightpath of length l takes l of them. A rank takes in at most r = min(2c, ports)
-//! lightpaths in a slot. One chunk per lightpath and slot; P chunks to a block (or to the vector).
+//! N ranks are on a ring with c channels per direction (fibres times wavelengths), hence 2cN
+//! link-channels in a slot; a lightpath of length l takes l of them. A rank receives at most r =
+//! min(2c, ports) lightpaths in a slot. A lightpath carries one chunk per slot; a block (or vector)
+//! has P chunks.
 //!
 //! | name | bound on the slots S | theorem |
 //! |---|---|---|
-//! | `receive` | ceil(m / r), for m chunks that a rank must get | R1 |
-//! | `growth` | ceil(log_(1+r) N); next to broken links a recursion | A2 |
+//! | `receive` | ceil(m / r), for m chunks that a rank must receive | R1 |
+//! | `growth` | ceil(log_(1+r) N); a recursion next to broken links | A2 |
 //! | `spread` | see [`multi_block`] | R9 |
-//! | `reach` | ceil(D / L): D links to go, lightpaths of L links at most | R2 |
+//! | `reach` | ceil(D / L), for D links to cross by lightpaths of at most L links | R2 |
 //! | `cut` | the chunks that cross between parts of the ring, over their channels | R3 |
-//! | `first_slot` | what an all_gather delivers in its first slot; claimed where ports limit r | R4 |
+//! | `first_slot` | the deliveries of an all_gather in its first slot, if ports limit r | R4 |
 //! | `relay_tree` | P C_S(N) <= 2 c S, see [`relay_tree`] | R5 |
 //!
-//! `growth`, `spread` and `reach` hold for any number of chunks per lightpath ([`any_load`]). With
-//! light trees (`multicast`) neither growth from one rank nor `relay_tree` of an all_gather hold,
-//! and they are not claimed.
+//! `growth`, `spread` and `reach` hold for any number of chunks per lightpath ([`any_load`]). Light
+//! trees (`multicast`) void growth from one rank and the `relay_tree` of an all_gather, so that
+//! neither is returned for them.
 //!
 //! ```
 //! use opticoll_fabric::family::wdm_ring::WdmRing;
@@ -50,16 +51,16 @@ const ONE_CHUNK: &str = "one chunk per lightpath and slot, each delivered at its
                          only";
 const ANY_LOAD: &str = "any number of chunks per lightpath, each delivered at its lightpath's end \
                         only; a rank forwards in later slots than the one in which it received";
-const ANY_TREE: &str = "any number of chunks per lightpath; a rank forwards in later slots than the one in which it \
-                        received";
-const SHORT: &str = "no lightpath spans more links than the fabric lets light reach; a rank forwards in \
-                     later slots than the one in which it received";
-const RELAYED_TO_ONE: &str = "one chunk per lightpath and slot; a rank forwards in later slots than the one in which it \
-                              received";
+const ANY_TREE: &str = "any number of chunks per lightpath; a rank forwards in later slots than \
+                        the one in which it received";
+const LIMITED_REACH: &str = "no lightpath spans more links than the fabric lets light reach; a \
+                             rank forwards in later slots than the one in which it received";
+const RELAYED_TO_ONE: &str = "one chunk per lightpath and slot; a rank forwards in later slots \
+                              than the one in which it received";
 const RELAYED: &str = "one chunk per lightpath and slot, each delivered at its lightpath's end \
                        only; a rank forwards in later slots than the one in which it received";
 
-/// All bounds on the slots of a collective on a ring; none of them is below another's proof.
+/// Returns all lower bounds on the slots of a collective on a ring.
 pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
@@ -78,7 +79,7 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
             let together = 2 * pieces * (ranks - 1);
             pieces
                 .div_ceil(narrowest)
-                .max(together.div_ceil(taken_in(ring)))
+                .max(together.div_ceil(total_intake(ring)))
         }
         CollectiveKind::Broadcast | CollectiveKind::Reduce => pieces.div_ceil(narrowest),
         _ => (pieces * (ranks - 1)).div_ceil(narrowest),
@@ -92,11 +93,11 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
             ONE_CHUNK
         },
     }];
-    if let Some(steps) = reached(ring, collective) {
+    if let Some(steps) = reach_slots(ring, collective) {
         bounds.push(Bound {
             steps,
             name: "reach",
-            assumption: SHORT,
+            assumption: LIMITED_REACH,
         });
     }
     let behind = behind_cuts::ranks(ring, collective);
@@ -109,7 +110,7 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
     }
     match collective.kind() {
         CollectiveKind::AllToAll => bounds.push(Bound {
-            steps: (pieces * (ranks * ranks / 4)).div_ceil(halves_joined_by(ring)),
+            steps: (pieces * (ranks * ranks / 4)).div_ceil(channels_between_halves(ring)),
             name: "cut",
             assumption: ONE_CHUNK,
         }),
@@ -124,7 +125,7 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
             assumption: RELAYED,
         });
     }
-    // Of the copies of a contribution that a light tree makes one at most reaches the rank that needs it.
+    // At most one copy of a contribution that a light tree makes reaches the rank that needs it.
     let relayed = match collective.kind() {
         CollectiveKind::AllGather => !ring.multicast,
         CollectiveKind::ReduceScatter => true,
@@ -148,53 +149,57 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
     bounds
 }
 
-/// The greatest; of equal ones the first, which assumes least.
+/// Returns the greatest bound; of equal bounds the first, which assumes least.
 fn greatest(bounds: &[Bound]) -> Bound {
     let first = |best: Bound, next: &Bound| if next.steps > best.steps { *next } else { best };
     bounds[1..].iter().fold(bounds[0], first)
 }
 
-/// The bound on slots that holds for any number of chunks per lightpath: growth, or spread or reach where that is
-/// more.
+/// Returns the bound on slots that holds for any number of chunks per lightpath: the greatest of
+/// growth, spread and reach.
 pub fn any_load(ring: &WdmRing, collective: &Collective) -> Bound {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
-    let grown = grown(ring, collective);
+    let growth_slots = growth_slots(ring, collective);
     let spread = match collective.kind() {
-        Broadcast | Gather | Reduce | Scatter => grown,
-        _ if ring.multicast => grown,
+        Broadcast | Gather | Reduce | Scatter => growth_slots,
+        _ if ring.multicast => growth_slots,
         _ => {
             let channels = 2 * u64::from(ring.channels());
-            multi_block::least_steps(collective.ranks(), channels, intake(ring), grown)
+            multi_block::least_steps(collective.ranks(), channels, intake(ring), growth_slots)
         }
     };
-    if let Some(steps) = reached(ring, collective).filter(|&steps| steps > spread) {
+    if let Some(steps) = reach_slots(ring, collective).filter(|&steps| steps > spread) {
         return Bound {
             steps,
             name: "reach",
-            assumption: SHORT,
+            assumption: LIMITED_REACH,
         };
     }
     Bound {
         steps: spread,
-        name: if spread > grown { "spread" } else { "growth" },
+        name: if spread > growth_slots {
+            "spread"
+        } else {
+            "growth"
+        },
         assumption: if ring.multicast { ANY_TREE } else { ANY_LOAD },
     }
 }
 
-/// The greatest of the bounds; of equal ones the first of [`slots`], which assumes least.
+/// Returns the greatest bound; of equal bounds the first of [`slots`], which assumes least.
 pub fn best(ring: &WdmRing, collective: &Collective) -> Bound {
     greatest(&slots(ring, collective))
 }
 
-/// How many lightpaths a rank takes in (or sends) in a slot at most.
+/// Returns the maximum number of lightpaths that a rank receives, or sends, in a slot.
 fn intake(ring: &WdmRing) -> u64 {
     let channels = 2 * u64::from(ring.channels());
     ring.ports
         .map_or(channels, |ports| channels.min(u64::from(ports)))
 }
 
-/// How many lightpaths the narrowest rank takes in (or sends, where that counts) in a slot at most, of
-/// those that must receive (or send) what the receive bound counts.
+/// Returns the least of the ranks' maximum numbers of lightpaths in a slot, received or sent, over
+/// the ranks and the direction that the bound `receive` counts.
 fn narrowest(ring: &WdmRing, collective: &Collective) -> u64 {
     use CollectiveKind::{
         AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
@@ -216,11 +221,12 @@ fn narrowest(ring: &WdmRing, collective: &Collective) -> u64 {
             Scatter => Some(outs(root)),
         }
     };
-    // A rank that is cut off has no plan, and hence no bound.
+    // A rank that is cut off has no plan, hence no bound.
     least.unwrap_or_else(|| intake(ring)).max(1)
 }
 
-/// How many lightpaths a rank takes in, or sends, in a slot at most.
+/// Returns the maximum number of lightpaths that a rank receives, or sends, in a slot, given the
+/// broken links next to the rank.
 fn width(ring: &WdmRing, rank: u32, incoming: bool) -> u64 {
     let below = (rank + ring.ranks - 1) % ring.ranks;
     let broken = ring.broken.iter().filter(|link| {
@@ -231,18 +237,19 @@ fn width(ring: &WdmRing, rank: u32, incoming: bool) -> u64 {
     intake(ring).min(directions * u64::from(ring.channels()))
 }
 
-/// How many lightpaths all ranks together take in in a slot at most.
-fn taken_in(ring: &WdmRing) -> u64 {
+/// Returns the maximum number of lightpaths that all ranks together receive in a slot.
+fn total_intake(ring: &WdmRing) -> u64 {
     match ring.broken.is_empty() {
         true => u64::from(ring.ranks) * intake(ring),
         false => (0..ring.ranks).map(|rank| width(ring, rank, true)).sum(),
     }
 }
 
-/// The least slots after which something of one rank can be at all, or of all ranks at one, whichever
-/// the collective asks for. With multicast one rank tells any number of others at once, but hears from as many as it has
+/// Returns the bound `growth`: the least number of slots after which something of one rank can be
+/// at all ranks, or something of all ranks at one, as the collective requires. With multicast a
+/// rank informs any number of others at the same time, but hears at most as many as it has
 /// channels.
-fn grown(ring: &WdmRing, collective: &Collective) -> u64 {
+fn growth_slots(ring: &WdmRing, collective: &Collective) -> u64 {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
     let is_told = matches!(collective.kind(), Broadcast | Scatter);
     if ring.multicast && is_told {
@@ -254,7 +261,7 @@ fn grown(ring: &WdmRing, collective: &Collective) -> u64 {
     let root = collective.root() as usize;
     let from = |incoming: bool, first: Option<usize>| {
         let widths = (0..ring.ranks).map(|rank| width(ring, rank, incoming));
-        grown_from(widths.collect(), first)
+        slots_to_inform(widths.collect(), first)
     };
     match collective.kind() {
         Broadcast | Scatter => from(false, Some(root)),
@@ -264,9 +271,10 @@ fn grown(ring: &WdmRing, collective: &Collective) -> u64 {
     }
 }
 
-/// The least slots in which all ranks can be told, where each tells so many others in a slot, from the first
-/// on, or from the one that tells fewest; 0 where a rank is cut off and no plan exists.
-fn grown_from(mut widths: Vec<u64>, first: Option<usize>) -> u64 {
+/// Returns the least number of slots that inform all ranks if rank i informs `widths[i]` others in
+/// a slot, starting at `first`, or at the rank that informs fewest. Returns 0 if a rank is cut off,
+/// so that no plan exists.
+fn slots_to_inform(mut widths: Vec<u64>, first: Option<usize>) -> u64 {
     let narrowest = || (0..widths.len()).min_by_key(|&rank| widths[rank]);
     let Some(first) = first.or_else(narrowest) else {
         return 0;
@@ -288,21 +296,21 @@ fn grown_from(mut widths: Vec<u64>, first: Option<usize>) -> u64 {
     slots
 }
 
-/// The channels from one half of the ring to the other, where the halves meet at a broken link if
-/// there is one.
-fn halves_joined_by(ring: &WdmRing) -> u64 {
+/// Returns the number of channels from one half of the ring to the other. If a link is broken, the
+/// halves meet at it.
+fn channels_between_halves(ring: &WdmRing) -> u64 {
     let links = if ring.broken.is_empty() { 2 } else { 1 };
     links * u64::from(ring.channels())
 }
 
-/// The slots in which something gets as far as it must, where light reaches less far than around the ring.
-fn reached(ring: &WdmRing, collective: &Collective) -> Option<u64> {
+/// Returns the bound `reach`; `None` if the reach of light does not limit lightpaths.
+fn reach_slots(ring: &WdmRing, collective: &Collective) -> Option<u64> {
     let reach = u64::from(ring.longest_from_best_start());
     let is_short = reach + 1 < u64::from(ring.ranks);
     is_short.then(|| farthest(ring, collective).div_ceil(reach))
 }
 
-/// How many links something has to go that must go farthest.
+/// Returns the greatest distance in links that data must cover (D of theorem R2).
 fn farthest(ring: &WdmRing, collective: &Collective) -> u64 {
     let ranks = ring.ranks;
     if ring.broken.is_empty() {
@@ -329,7 +337,8 @@ fn farthest(ring: &WdmRing, collective: &Collective) -> u64 {
     links.unwrap_or(0).into()
 }
 
-/// 1 + ceil((N (N - 1) - K) / (N r)), with K = the most deliveries of the first slot.
+/// Returns the bound of theorem R4: 1 + ceil((N (N - 1) - K) / (N r)), with K the maximum number of
+/// deliveries in the first slot.
 fn first_slot(ranks: u64, channels: u64, intake: u64) -> u64 {
     let cost = |q: u64| q * (q + 1) / 2;
     let evenly = (1..=channels).take_while(|q| cost(*q) <= channels).count() as u64;

@@ -1,22 +1,22 @@
-//! Bounds for grids of tunable circuits.
+//! Lower bounds for grids of tunable circuits.
 //!
-//! N >= 2 ranks. A transceiver is usable if it works and some other that works is on its switch;
-//! rank r has u_r <= 2 of them, g at most. It sends at rate B to one other of its switch at a
-//! time, and receives from one at a time, any wavelength. c = 2 control + tuning + lock is paid
-//! for a circuit that the transmitter does not have already; a central controller adds its
-//! handling time once. Light is under way for L. Where transceivers have different rates, u_r B
-//! and w B are sums of their rates, and g B is that of g at the full rate.
+//! A transceiver is usable if it works and another working transceiver is on its switch. Each of
+//! N >= 2 ranks has u_r <= g <= 2 usable transceivers. A transceiver sends at rate B to one rank of
+//! its switch at a time, and receives from one rank at a time, on any wavelength. A circuit that
+//! the transmitter does not have already costs c = 2 control + tuning + lock; a central controller
+//! adds its handling time once. Light is in flight for L. Where transceivers have different rates,
+//! u_r B and w B are sums of their rates, and g B is g times the full rate.
 //!
 //! - **growth** (theorem A2). ceil(log_(1+g) N) slots.
 //! - **bandwidth**, **cut** (theorem G1). T >= c + L + m / (w B) for m bytes that cross w usable
-//!   transceivers: of a rank, of a row, of a column; in an all_reduce and an all_to_all of all
-//!   ranks together.
-//! - **rounds** (theorem G2). With P(N) the least time in which N ranks are told where every rank
-//!   tells g others when it is told, g more c later, and so on, each arriving L later: T >= c +
-//!   P(N). In a broadcast and a scatter the first g are told c + L later, and what is told last
-//!   receives its m bytes then: T >= P'(N) + m / (g B).
-//! - **Slot by slot** (theorem G3). Where every slot is charged, or none is, G slots by growth
-//!   take G (c + L), or G L, beside s, the greatest m / (w B). More slots than G carry less each:
+//!   transceivers: those of a rank, a row or a column, and in an all_reduce or an all_to_all those
+//!   of all ranks.
+//! - **rounds** (theorem G2). T >= c + P(N), where P(N) is the least time in which N ranks are
+//!   informed if every rank informs g others as soon as it is informed, g more after another c, and
+//!   so on, each L later. In a broadcast and a scatter the root informs the first g ranks after c +
+//!   L, and the last informed rank then receives its m bytes: T >= P'(N) + m / (g B).
+//! - **Slot by slot** (theorem G3). If every slot is charged, or none is, the G slots of growth
+//!   take G (c + L), or G L, plus the greatest m / (w B). More slots carry fewer bytes each:
 //!   **pieces** of a broadcast or reduce (`crate::pieces`), **both_halves** of an all_reduce
 //!   (`crate::both_halves`), **hops** of an all_to_all, whose blocks take more hops in few slots.
 
@@ -24,8 +24,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::{
-    Bound, LeastCharge, TimeBound, VectorInSlots, crossing, growth, least_over_slots, or_in_slots,
-    over, places,
+    Bound, LeastCharge, TimeBound, VectorInSlots, crossing_bytes, growth, hop_counts,
+    least_over_slots, max_with_slot_bounds, over,
 };
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
@@ -33,18 +33,19 @@ use opticoll_fabric::fabric::Plane;
 use opticoll_fabric::family::wss_grid::WssGrid;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// The greatest bound on the slots of a collective.
+/// Returns the greatest bound on the slots of a collective.
 pub fn slots(grid: &WssGrid, collective: &Collective) -> Bound {
     let ranks = u64::from(collective.ranks());
     Bound {
-        steps: growth(ranks, UsableTransceivers::of(grid).most().max(1)),
+        steps: growth(ranks, UsableTransceivers::of(grid).max_usable().max(1)),
         name: "growth",
-        assumption: "any number of chunks in a burst; a rank forwards in later slots than the one in \
-                     which it received",
+        assumption: "any number of chunks in a burst; a rank forwards in later slots than the one \
+                     in which it received",
     }
 }
 
-/// The greatest bound on the time of a collective of a size; the slow switches are not part of it.
+/// Returns the greatest bound on the time of a collective of a size. The slow switches cost nothing
+/// here.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -56,12 +57,12 @@ pub fn best(
 ) -> Result<TimeBound, UnitError> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
-        return Ok(TimeBound::ALONE);
+        return Ok(TimeBound::SINGLE_RANK);
     }
     let ports = UsableTransceivers::of(grid);
     let fresh = grid.setup_time()?;
     let (sending, name) = ports.sending(grid, collective, size)?;
-    let slots = growth(ranks, ports.most().max(1));
+    let slots = growth(ranks, ports.max_usable().max(1));
     let per_slot = match charge {
         LeastCharge::EverySlot => Some(fresh.plus(grid.latency)?),
         LeastCharge::Never => Some(grid.latency),
@@ -73,78 +74,85 @@ pub fn best(
             name: if slots > 1 { "rounds" } else { name },
             assumption: "slots one after the other, each as long as its longest burst",
         };
-        let most = ports.most().max(1);
+        let max_usable = ports.max_usable().max(1);
         let vector = VectorInSlots {
             ranks,
-            ports: most,
+            ports: max_usable,
             fewest: slots,
             per_slot,
-            sending: over(size.get().into(), rate(grid, most))?,
+            sending: over(size.get().into(), rate(grid, max_usable))?,
         };
         let hops = || ports.forwarding(size, slots, per_slot);
-        return or_in_slots(rounds, collective.kind(), |bound| bound(&vector), hops);
+        return max_with_slot_bounds(rounds, collective.kind(), |bound| bound(&vector), hops);
     }
     let sent = TimeBound {
         time: fresh.plus(grid.latency)?.plus(sending)?,
         name,
-        assumption: "no transceiver sends or receives faster than its rate; first a circuit is tuned",
+        assumption: "no transceiver sends or receives faster than its rate; first a circuit is \
+                     tuned",
     };
-    let told = TimeBound {
-        time: rounds(grid, collective, size, ports.most().max(1), fresh)?,
+    let informing_time = TimeBound {
+        time: rounds(grid, collective, size, ports.max_usable().max(1), fresh)?,
         name: "rounds",
-        assumption: "a transmitter tunes anew for every rank that it tells after the first, and what \
-                     is forwarded has arrived before",
+        assumption: "a transmitter tunes anew for every rank that it tells after the first, and \
+                     what is forwarded has arrived before",
     };
-    Ok(if told.time > sent.time { told } else { sent })
+    Ok(if informing_time.time > sent.time {
+        informing_time
+    } else {
+        sent
+    })
 }
 
-/// c + P(N); of a broadcast and a scatter P'(N) and what the last rank receives.
+/// Returns c + P(N); for a broadcast and a scatter P'(N) and the time of the bytes of the last
+/// rank.
 fn rounds(
     grid: &WssGrid,
     collective: &Collective,
     size: Bytes,
-    most: u64,
+    max_usable: u64,
     fresh: Time,
 ) -> Result<Time, UnitError> {
     let ranks = u64::from(collective.ranks());
     match collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Scatter => {
-            let last = over(size.get().into(), rate(grid, most))?;
-            told(ranks, most, grid.latency.plus(fresh)?, fresh)?.plus(last)
+            let last = over(size.get().into(), rate(grid, max_usable))?;
+            informing_time(ranks, max_usable, grid.latency.plus(fresh)?, fresh)?.plus(last)
         }
-        _ => told(ranks, most, grid.latency, fresh)?.plus(fresh),
+        _ => informing_time(ranks, max_usable, grid.latency, fresh)?.plus(fresh),
     }
 }
 
-/// The time in which `ranks` are told, where each tells `most` others `first` after it was told, and as
-/// many more every `next` later.
-fn told(ranks: u64, most: u64, first: Time, next: Time) -> Result<Time, UnitError> {
+/// Returns the time in which `ranks` ranks are informed if each informs `max_usable` others `first`
+/// after it was informed, and `max_usable` more after every further `next`.
+fn informing_time(ranks: u64, max_usable: u64, first: Time, next: Time) -> Result<Time, UnitError> {
     if next == Time::ZERO {
         return Ok(if ranks > 1 { first } else { Time::ZERO });
     }
-    let mut tellings = BinaryHeap::from([Reverse(first)]);
+    let mut arrivals = BinaryHeap::from([Reverse(first)]);
     let (mut now, mut informed) = (Time::ZERO, 1u64);
     while informed < ranks {
-        let Some(Reverse(at)) = tellings.pop() else {
+        let Some(Reverse(at)) = arrivals.pop() else {
             break;
         };
-        (now, informed) = (at, informed + most);
-        tellings.push(Reverse(at.plus(next)?));
-        // Those told now tell the next ones together.
-        for _ in 0..most {
-            tellings.push(Reverse(at.plus(first)?));
+        (now, informed) = (at, informed + max_usable);
+        arrivals.push(Reverse(at.plus(next)?));
+        // Ranks that are informed at the same time inform the next ones at the same time.
+        for _ in 0..max_usable {
+            arrivals.push(Reverse(at.plus(first)?));
         }
     }
     Ok(now)
 }
 
-/// The transceivers of a grid that are usable.
+/// Usable transceivers of a grid.
 struct UsableTransceivers {
-    /// Bits per second by rank, for row and column; 0 of one that is not usable.
+    /// Rate in bit/s of the row and column transceiver of each rank; 0 if it is not usable.
     rates: Vec<[u128; 2]>,
-    /// Ordered pairs of ranks that share a switch by transceivers that work.
+    /// Number of ordered pairs of ranks that share a switch by working transceivers.
     direct: u128,
-    /// How many ranks have so many others on their switches, by transceivers that work, for row and column.
+    /// Numbers of ranks by the numbers of other ranks on their row and column switch (by working
+    /// transceivers).
     partners: BTreeMap<[u128; 2], u128>,
 }
 
@@ -181,7 +189,7 @@ impl UsableTransceivers {
         }
     }
 
-    /// The least time of an all_to_all over all numbers of slots.
+    /// Returns the minimum time of an all_to_all over all numbers of slots.
     fn forwarding(
         &self,
         size: Bytes,
@@ -203,8 +211,8 @@ impl UsableTransceivers {
         })
     }
 
-    /// g.
-    fn most(&self) -> u64 {
+    /// Returns g, the greatest number of usable transceivers of a rank.
+    fn max_usable(&self) -> u64 {
         let usable = self
             .rates
             .iter()
@@ -212,7 +220,7 @@ impl UsableTransceivers {
         usable.map(|own| own.count() as u64).max().unwrap_or(0)
     }
 
-    /// The greatest m / (w B), and whether it is that of a rank or of a cut.
+    /// Returns the greatest m / (w B), and the name of its bound: `bandwidth` or `cut`.
     fn sending(
         &self,
         grid: &WssGrid,
@@ -234,7 +242,7 @@ impl UsableTransceivers {
             Ok::<(), UnitError>(())
         };
         for (rank, own) in (0..).zip(&self.rates) {
-            let bytes = crossing(collective, size, 1, rank == root);
+            let bytes = crossing_bytes(collective, size, 1, rank == root);
             enter(bytes, own.iter().sum(), "bandwidth")?;
         }
         let everywhere = self.rates.iter().flatten().sum();
@@ -255,7 +263,8 @@ impl UsableTransceivers {
         }
         for plane in Plane::BOTH {
             let switches = grid.rows * grid.columns / grid.ports_in_use(plane).max(1);
-            // Ranks, bits per second to the other switches, and whether the root is there.
+            // Number of ranks of each switch, bit/s to other switches, and whether the root is
+            // among the ranks.
             let mut sets = vec![(0u128, 0u128, false); switches as usize];
             for (rank, own) in (0..).zip(&self.rates) {
                 interrupt::check();
@@ -266,7 +275,11 @@ impl UsableTransceivers {
             }
             for (inside, across, has_root) in sets {
                 if (1..ranks).contains(&inside) {
-                    enter(crossing(collective, size, inside, has_root), across, "cut")?;
+                    enter(
+                        crossing_bytes(collective, size, inside, has_root),
+                        across,
+                        "cut",
+                    )?;
                 }
             }
         }
@@ -274,29 +287,32 @@ impl UsableTransceivers {
     }
 }
 
-/// The least hops of the blocks of a rank with so many others on its switches, in so many slots.
+/// Returns the least sum of hops of the blocks of a rank to `others` ranks, of which `on_switches`
+/// are on its switches, in `slots` slots.
 fn fewest_hops(others: u128, on_switches: [u128; 2], slots: u64) -> u128 {
-    // C(S, h) are the ways of h hops in different settings, with a circuit in each.
-    let ways = |far: u64| match far > slots {
+    // C(S, h) is the number of ways to make h hops in different slots, one circuit in each.
+    let routes = |far: u64| match far > slots {
         true => 0,
-        false => places::ordered(far, slots - far + 1),
+        false => hop_counts::hop_orders(far, slots - far + 1),
     };
-    let along =
-        on_switches.map(|ranks| places::hops(ranks, |far| if far > 2 { ranks } else { ways(far) }));
+    let along = on_switches.map(|ranks| {
+        hop_counts::least_hops(ranks, |far| if far > 2 { ranks } else { routes(far) })
+    });
     let beyond = others - on_switches[0] - on_switches[1];
-    // One hop more than in a count that begins with one.
-    let far = places::hops(beyond, |far| {
-        let turns = places::power(2, far + 1).saturating_sub(2);
-        ways(far + 1).saturating_mul(turns)
+    // The function counts hops from one on; these ranks are at least two hops away.
+    let far = hop_counts::least_hops(beyond, |far| {
+        let turns = hop_counts::power(2, far + 1).saturating_sub(2);
+        routes(far + 1).saturating_mul(turns)
     });
     along[0] + along[1] + beyond + far
 }
 
-/// Bits per second of so many transceivers.
+/// Returns the rate of `transceivers` transceivers in bit/s.
 fn rate(grid: &WssGrid, transceivers: u64) -> u128 {
     u128::from(grid.rate.bits_per_second()) * u128::from(transceivers)
 }
 
+/// Returns all transceivers, by rank and plane.
 fn transceivers(grid: &WssGrid) -> impl Iterator<Item = (u32, Plane)> {
     (0..grid.ranks()).flat_map(|rank| Plane::BOTH.map(|plane| (rank, plane)))
 }

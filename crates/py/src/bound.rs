@@ -1,6 +1,6 @@
 //! Lower bounds on time and slots.
 
-use opticoll::bounds::electrical::{Ratio, Witness, WitnessedBound, optimum, proved_by};
+use opticoll::bounds::electrical::{Ratio, Witness, WitnessedBound, optimum, time_from_lengths};
 use opticoll::bounds::wdm_ring::relay_tree::RelayCosts;
 use opticoll::planner::{self, NoBound};
 use opticoll::simulate;
@@ -158,7 +158,7 @@ pub(crate) fn concurrent_flow_bound(
     let Some(network) = fabric.fabric.network() else {
         return Ok(None);
     };
-    let proved = interrupt::run(py, || proved_by(network, &collective, &lengths))?;
+    let proved = interrupt::run(py, || time_from_lengths(network, &collective, &lengths))?;
     Ok(proved.and_then(Ratio::seconds_per_gigabyte))
 }
 

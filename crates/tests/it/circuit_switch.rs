@@ -275,8 +275,8 @@ fn auto_takes_the_ring_where_changes_are_dear() {
 #[test]
 fn hops_of_an_all_to_all_are_those_counted_by_hand() {
     let least = |ranks: u128, ports: u32, settings: u64| {
-        circuit_switch::hops(ranks - 1, |hops| {
-            circuit_switch::ordered(hops, settings) * u128::from(ports).pow(hops as u32)
+        circuit_switch::least_hops(ranks - 1, |hops| {
+            circuit_switch::hop_orders(hops, settings) * u128::from(ports).pow(hops as u32)
         })
     };
     for (ranks, ports, expected) in [
@@ -400,8 +400,8 @@ fn hops_in_few_slots_are_those_of_the_best_division_of_slots_among_settings() {
 fn no_sequence_of_settings_has_fewer_hops_than_the_bound() {
     for (ranks, settings) in [(3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (5, 2)] {
         let found = fewest_hops(ranks, settings);
-        let least = circuit_switch::hops(ranks as u128 - 1, |hops| {
-            circuit_switch::ordered(hops, settings as u64)
+        let least = circuit_switch::least_hops(ranks as u128 - 1, |hops| {
+            circuit_switch::hop_orders(hops, settings as u64)
         });
         let least = least as u64 * ranks as u64;
         assert!(found >= least, "{ranks} {settings}: {found} below {least}");

@@ -60,9 +60,9 @@ fn no_lengths_prove_more_than_some_ways_take() {
             let (bound, _) = flow.best_bound(&pairs, None).unwrap();
             let mut least = None;
             for chunks in [1, 2, 3] {
-                let ways = flow.ways(&pairs, chunks, bound, u64::MAX).unwrap();
-                assert_eq!(ways.ways.len(), pairs.len() * chunks as usize);
-                check_ways(&fabric, &pairs, &ways.ways, chunks, &ways.loads);
+                let ways = flow.routes(&pairs, chunks, bound, u64::MAX).unwrap();
+                assert_eq!(ways.routes.len(), pairs.len() * chunks as usize);
+                check_ways(&fabric, &pairs, &ways.routes, chunks, &ways.loads);
                 if least.is_none_or(|least| ways.time.is_below(least)) {
                     least = Some(ways.time);
                 }

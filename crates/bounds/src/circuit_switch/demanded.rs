@@ -1,18 +1,18 @@
 //! Lower bounds for an all_to_all whose blocks differ (theorem C4).
 //!
-//! A *line* is what one rank sends to others, or what it receives from others: of k pairs, m bytes
-//! together. A rank has d ports of rate B that work; R is the reconfiguration, alpha and delta are
-//! the delays of a message and of a circuit.
+//! A *line* is the data that one rank sends to others, or receives from others: k pairs, m bytes
+//! together. A rank has d working ports of rate B; R is the reconfiguration, alpha the start-up of
+//! a message and delta the latency of a circuit.
 //!
 //! **Any plan.** In the bound `settings` ([`super`]) k + 1 takes the place of n, and the largest
-//! blocks take the fewest hops. A rank may send all to one other that relays it, so that the pairs
-//! of its line do not bound its settings.
+//! blocks take the fewest hops. A rank may send all its data to one other rank that relays them, so
+//! that the pairs of its line do not bound its settings.
 //!
 //! **Plans without relays.** Each pair of a line has a circuit of its own. With ports, or planes,
-//! that change one by one, T >= alpha + delta + (m / B + (k - c) R) / d, with c = d where the
-//! first settings are free, else 0. Where the whole switch changes at once, T >= K (alpha +
-//! delta) + (K - 1) R + m / (d B) with K = ceil(k / d), and K R where the first setting is
-//! charged, or every slot.
+//! that change one by one, T >= alpha + delta + (m / B + (k - c) R) / d, with c = d if the first
+//! settings are free, else 0. If the whole switch changes at once, T >= K (alpha + delta) + (K - 1)
+//! R + m / (d B) with K = ceil(k / d), and K R in place of (K - 1) R if the first setting, or every
+//! slot, is charged.
 
 use crate::{TimeBound, over};
 use opticoll_base::units::{Bytes, Time, UnitError};
@@ -20,20 +20,20 @@ use opticoll_fabric::fabric::circuits::Charge;
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstSetting};
 use opticoll_plan::collective::Collective;
 
-/// The bound of a demand in which no rank sends to another.
+/// Bound of a demand in which no rank sends to another rank.
 pub(super) const NOTHING: TimeBound = TimeBound {
     time: Time::ZERO,
     name: "settings",
     assumption: "no rank sends anything to another",
 };
 
-/// The bytes of the pairs of each line, the most first: of all senders, then of all receivers.
+/// Bytes of the pairs of each line in falling order: of all senders, then of all receivers.
 pub struct DemandLines {
     lines: [Vec<Vec<u128>>; 2],
 }
 
 impl DemandLines {
-    /// The lines of a collective with a demand, at a size.
+    /// Returns the lines of a collective with a demand, at a size.
     pub fn of(collective: &Collective, size: Bytes) -> DemandLines {
         let mut lines = [0, 1].map(|_| vec![Vec::new(); collective.ranks() as usize]);
         for (source, destination, bytes) in collective.demanded(size) {
@@ -52,37 +52,39 @@ impl DemandLines {
         self.lines.iter().flatten()
     }
 
-    /// The most ranks that a rank sends to or receives from, itself included.
+    /// Returns the maximum number of ranks that a rank sends to, or receives from, itself included.
     pub fn reached(&self) -> u64 {
         1 + self.all().map(|line| line.len() as u64).max().unwrap_or(0)
     }
 
-    /// The time of the line that takes longest over the working ports of its rank, and the network beside the switch.
+    /// Returns the greatest time of a line over the working ports of its rank and the network
+    /// beside the switch.
     ///
     /// # Errors
     /// A time beyond 64 bits of picoseconds.
     pub fn slowest(&self, switch: &CircuitSwitch) -> Result<Time, UnitError> {
         let mut slowest = Time::ZERO;
-        for (rank, line) in self.by_rank() {
-            slowest = slowest.max(over(line.iter().sum(), rate_of(switch, rank))?);
+        for (rank, line) in self.ranks_and_lines() {
+            slowest = slowest.max(over(line.iter().sum(), rank_rate(switch, rank))?);
         }
         Ok(slowest)
     }
 
-    fn by_rank(&self) -> impl Iterator<Item = (u32, &Vec<u128>)> {
+    fn ranks_and_lines(&self) -> impl Iterator<Item = (u32, &Vec<u128>)> {
         self.lines.iter().flat_map(|lines| (0..).zip(lines))
     }
 
-    /// The least bytes of all hops, where `ways` is how many ranks at most are so many hops away.
-    pub fn hops(&self, ways: impl Fn(u64) -> u128) -> u128 {
+    /// Returns the least bytes of all hops, where at most `routes(h)` ranks are h hops away.
+    pub fn hops(&self, routes: impl Fn(u64) -> u128) -> u128 {
         let together = |lines: &Vec<Vec<u128>>| -> u128 {
-            lines.iter().map(|line| hops_of(line, &ways)).sum()
+            lines.iter().map(|line| line_hops(line, &routes)).sum()
         };
         self.lines.iter().map(together).max().unwrap_or(0)
     }
 }
 
-/// The greatest bound of plans in which no rank relays; none where there are no such plans, for no switch joins a pair.
+/// Returns the greatest bound on plans in which no rank relays; `None` if no switch joins some
+/// pair, so that there are no such plans.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -99,22 +101,24 @@ pub fn direct(
     }
     let mut most = Time::ZERO;
     let lines = DemandLines::of(collective, size);
-    for (rank, line) in lines.by_rank().filter(|(_, line)| !line.is_empty()) {
-        most = most.max(of_line(switch, rank, line, charge)?);
+    for (rank, line) in lines.ranks_and_lines().filter(|(_, line)| !line.is_empty()) {
+        most = most.max(line_time(switch, rank, line, charge)?);
     }
     Ok(Some(TimeBound {
         time: most,
         name: "direct",
-        assumption: "no rank relays: each pair of ranks that sends anything has a circuit of its own",
+        assumption: "no rank relays: each pair of ranks that sends anything has a circuit of its \
+                     own",
     }))
 }
 
-/// What all ports of a rank that work send together, and the network beside the switch: bits per second.
-fn rate_of(switch: &CircuitSwitch, rank: u32) -> u128 {
+/// Returns the rate in bit/s of the working ports of a rank and of the network beside the switch.
+fn rank_rate(switch: &CircuitSwitch, rank: u32) -> u128 {
     switch.bits_of_ports(rank) + switch.bits_beside()
 }
 
-fn of_line(
+/// Returns the bound on plans without relays for one line.
+fn line_time(
     switch: &CircuitSwitch,
     rank: u32,
     line: &[u128],
@@ -124,7 +128,7 @@ fn of_line(
     let change = switch.reconfiguration.time()?;
     let is_free = switch.first_setting == FirstSetting::Free;
     let delays = switch.startup.plus(switch.latency)?;
-    let sending = over(line.iter().sum(), rate_of(switch, rank))?;
+    let sending = over(line.iter().sum(), rank_rate(switch, rank))?;
     if switch.beside_rate.is_some() {
         return delays.min(switch.beside_latency).plus(sending);
     }
@@ -145,12 +149,13 @@ fn of_line(
         .plus(sending)
 }
 
-/// The least bytes of all hops to ranks that are sent so many bytes each, the most first.
-fn hops_of(line: &[u128], ways: impl Fn(u64) -> u128) -> u128 {
+/// Returns the least bytes of all hops from a rank to others that get the bytes of `line`, given in
+/// falling order.
+fn line_hops(line: &[u128], routes: impl Fn(u64) -> u128) -> u128 {
     let (mut left, mut all, mut far) = (line, 0, 0);
     while !left.is_empty() {
         far += 1;
-        let here = ways(far).clamp(1, left.len() as u128) as usize;
+        let here = routes(far).clamp(1, left.len() as u128) as usize;
         all += left[..here].iter().sum::<u128>() * u128::from(far);
         left = &left[here..];
     }

@@ -1,32 +1,32 @@
-//! Chunks on ways, moved one by one to where links are less loaded.
+//! Chunks on routes, moved one by one to less loaded links.
 
 use super::search::Search;
-use super::{BlockTime, ChunkWays, ConcurrentFlow, Pair};
+use super::{BlockTime, ChunkRoutes, ConcurrentFlow, Pair};
 use opticoll_base::interrupt;
 
-/// The step between the tiny parts by which costs differ each time.
-const TINY: f64 = 1e-9 / (1u64 << 24) as f64;
+/// Difference between the tiny numbers that break ties between costs differently each time.
+const TIE_STEP: f64 = 1e-9 / (1u64 << 24) as f64;
 
-/// A number to the power of 2^squarings.
+/// Returns `number` to the power of 2^squarings.
 pub(super) fn power(number: f64, squarings: u32) -> f64 {
     (0..squarings).fold(number, |power, _| power * power)
 }
 
-/// Ways under change.
+/// State of the search for routes.
 pub(super) struct Packing<'a> {
     flow: &'a ConcurrentFlow<'a>,
     pairs: &'a [Pair],
     chunks: u32,
     squarings: u32,
     wander: u64,
-    /// What a chunk adds to load over rate of each link, with the bound as 1.
+    /// Load over rate that a chunk adds to each link, in units of the bound.
     shares: Vec<f64>,
     loads: Vec<u64>,
-    /// By how much one more chunk raises the potential, by link.
+    /// Increase of the potential by one more chunk on each link.
     costs: Vec<f64>,
-    pub(super) ways: Vec<Box<[u32]>>,
-    /// The best so far, if the ways of now are not.
-    kept: Option<ChunkWays>,
+    pub(super) routes: Vec<Box<[u32]>>,
+    /// Best routes so far, if the present routes are worse.
+    kept: Option<ChunkRoutes>,
 }
 
 impl<'a> Packing<'a> {
@@ -47,24 +47,24 @@ impl<'a> Packing<'a> {
             shares: shares.collect(),
             loads: vec![0; flow.rates.len()],
             costs: vec![0.0; flow.rates.len()],
-            ways: Vec::with_capacity(pairs.len() * chunks as usize),
+            routes: Vec::with_capacity(pairs.len() * chunks as usize),
             kept: None,
         };
         packing.follow_routes()?;
         let by_routes = (
             packing.time(),
-            std::mem::take(&mut packing.ways),
+            std::mem::take(&mut packing.routes),
             packing.loads.clone(),
         );
         packing.loads.fill(0);
         packing.spread()?;
         if !packing.time().is_below(by_routes.0) {
-            (_, packing.ways, packing.loads) = by_routes;
+            (_, packing.routes, packing.loads) = by_routes;
         }
         Some(packing)
     }
 
-    /// Every chunk by the route of the network.
+    /// Puts every chunk on the route of the network.
     fn follow_routes(&mut self) -> Option<()> {
         let mut search = Search::new(self.flow.away.len());
         let mut route = Vec::new();
@@ -74,10 +74,10 @@ impl<'a> Packing<'a> {
             self.flow.network.route(pair.0, pair.1, &mut route);
             if !self.flow.joins(pair, &route) {
                 search.from(self.flow, pair.0, Some(pair.1), |_| 1.0);
-                route = search.way(pair)?;
+                route = search.route(pair)?;
             }
             for _ in 0..self.chunks {
-                self.ways.push(route.as_slice().into());
+                self.routes.push(route.as_slice().into());
             }
             for &link in &route {
                 self.loads[link as usize] += u64::from(self.chunks);
@@ -86,8 +86,8 @@ impl<'a> Packing<'a> {
         Some(())
     }
 
-    /// Every chunk by a way of the fewest links, from its end backwards each time over the least loaded of the links that
-    /// lead there.
+    /// Puts every chunk on a route of the fewest links, chosen from its end backwards: each time
+    /// over the least loaded of the links that lead there.
     fn spread(&mut self) -> Option<()> {
         let vertices = self.flow.away.len();
         let mut towards = vec![Vec::new(); vertices];
@@ -98,7 +98,7 @@ impl<'a> Packing<'a> {
         }
         let mut search = Search::new(vertices);
         let mut last = None;
-        let mut way = Vec::new();
+        let mut route = Vec::new();
         for &(source, destination) in self.pairs {
             interrupt::check();
             if last.replace(source) != Some(source) {
@@ -106,7 +106,7 @@ impl<'a> Packing<'a> {
             }
             search.distance(destination)?;
             for _ in 0..self.chunks {
-                way.clear();
+                route.clear();
                 let mut at = destination;
                 while at != source {
                     let before = search.distance(at)? - 1.0;
@@ -118,15 +118,16 @@ impl<'a> Packing<'a> {
                     let (link, from) =
                         *nearer.min_by(|one, other| full(one.0).total_cmp(&full(other.0)))?;
                     self.loads[link as usize] += 1;
-                    way.push(link);
+                    route.push(link);
                     at = from;
                 }
-                self.ways.push(way.iter().rev().copied().collect());
+                self.routes.push(route.iter().rev().copied().collect());
             }
         }
         Some(())
     }
 
+    /// Sets the power p = 2^`squarings` of the potential.
     pub(super) fn set_power(&mut self, squarings: u32) {
         self.squarings = squarings;
         for link in 0..self.loads.len() {
@@ -134,14 +135,16 @@ impl<'a> Packing<'a> {
         }
     }
 
-    /// Finds what one more chunk on a link costs: beside the potential a little for the link itself, so that of ways
-    /// that cost the same the one of fewer links is taken.
+    /// Computes the cost of one more chunk on a link: the increase of the potential, and a little
+    /// for the link itself, so that of routes with equal potential the route with fewer links is
+    /// chosen.
     fn price(&mut self, link: usize) {
         let (share, load) = (self.shares[link], self.loads[link] as f64);
         let more = power((load + 1.0) * share, self.squarings);
         self.costs[link] = more - power(load * share, self.squarings) + 1e-12;
     }
 
+    /// Adds `chunk` (1 or -1) to the load of some links.
     fn add(&mut self, links: &[u32], chunk: i64) {
         for &link in links {
             let load = &mut self.loads[link as usize];
@@ -150,6 +153,7 @@ impl<'a> Packing<'a> {
         }
     }
 
+    /// Returns the greatest load over the rate of its link.
     pub(super) fn time(&self) -> BlockTime {
         let loads = self.loads.iter().zip(&self.flow.rates);
         let mut time = BlockTime { blocks: 0, rate: 1 };
@@ -165,8 +169,9 @@ impl<'a> Packing<'a> {
         time
     }
 
-    /// Puts each chunk that crosses a link of at least this part of the greatest load on its best way, `batch` chunks of a
-    /// source by one search; how many moved.
+    /// Takes each chunk that crosses a link of at least the share `full` of the greatest load, and
+    /// puts it on its best route. One search serves `batch` chunks of a source. Returns the number
+    /// of chunks that moved.
     pub(super) fn pass(
         &mut self,
         search: &mut Search,
@@ -176,23 +181,23 @@ impl<'a> Packing<'a> {
     ) -> usize {
         let most = self.time().seconds() * full * f64::from(self.chunks);
         let mut moved = 0;
-        // The source searched from, and how many chunks may still use that.
+        // Source of the last search, and the number of chunks that may still use it.
         let mut searched = (u32::MAX, 0);
-        for place in 0..self.ways.len() {
+        for place in 0..self.routes.len() {
             interrupt::check();
             let is_full = |link: &u32| {
                 let place = *link as usize;
                 self.loads[place] as f64 >= most * self.flow.rates[place] as f64
             };
-            if !self.ways[place].iter().any(is_full) {
+            if !self.routes[place].iter().any(is_full) {
                 continue;
             }
             if search.work > most_work {
                 break;
             }
             let pair = self.pairs[place / self.chunks as usize];
-            let way = std::mem::take(&mut self.ways[place]);
-            self.add(&way, -1);
+            let route = std::mem::take(&mut self.routes[place]);
+            self.add(&route, -1);
             if searched.0 != pair.0 || searched.1 == 0 {
                 self.wander = self
                     .wander
@@ -203,24 +208,25 @@ impl<'a> Packing<'a> {
                 searched = (pair.0, batch);
             }
             searched.1 -= 1;
-            let cost = |way: &[u32]| {
-                way.iter()
+            let cost = |route: &[u32]| {
+                route
+                    .iter()
                     .map(|link| self.costs[*link as usize])
                     .sum::<f64>()
             };
-            let most = cost(&way) * (1.0 + 1e-9);
+            let most = cost(&route) * (1.0 + 1e-9);
             let other = search
-                .way(pair)
-                .filter(|other| other[..] != way[..] && cost(other) <= most);
-            let way = match other {
+                .route(pair)
+                .filter(|other| other[..] != route[..] && cost(other) <= most);
+            let route = match other {
                 Some(other) => {
                     moved += 1;
                     other.into()
                 }
-                None => way,
+                None => route,
             };
-            self.add(&way, 1);
-            self.ways[place] = way;
+            self.add(&route, 1);
+            self.routes[place] = route;
         }
         let time = self.time();
         if self
@@ -228,9 +234,9 @@ impl<'a> Packing<'a> {
             .as_ref()
             .is_none_or(|kept| time.is_below(kept.time))
         {
-            self.kept = Some(ChunkWays {
+            self.kept = Some(ChunkRoutes {
                 chunks: self.chunks,
-                ways: self.ways.clone(),
+                routes: self.routes.clone(),
                 loads: self.loads.clone(),
                 time,
             });
@@ -238,21 +244,23 @@ impl<'a> Packing<'a> {
         moved
     }
 
-    /// What one more chunk on a link costs, and a tiny part more or less each time, so that of ways that cost the same
-    /// another one is taken: what is too much on a full link wanders on until it meets a link with room.
+    /// Returns the cost of one more chunk on a link, with a tiny relative change that differs each
+    /// time. Of routes of equal cost another one is then chosen, so that the excess of a full link
+    /// wanders until it meets a link with room.
     fn cost(&self, link: u32) -> f64 {
         let mixed = self.wander ^ (u64::from(link) + 1).wrapping_mul(0xD134_2543_DE82_EF95);
         let part = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-        self.costs[link as usize] * (1.0 + part as f64 * TINY)
+        self.costs[link as usize] * (1.0 + part as f64 * TIE_STEP)
     }
 
-    pub(super) fn best(self) -> ChunkWays {
+    /// Returns the best routes found.
+    pub(super) fn best(self) -> ChunkRoutes {
         let time = self.time();
         match self.kept {
             Some(kept) if kept.time.is_below(time) => kept,
-            _ => ChunkWays {
+            _ => ChunkRoutes {
                 chunks: self.chunks,
-                ways: self.ways,
+                routes: self.routes,
                 loads: self.loads,
                 time,
             },

@@ -1,18 +1,20 @@
-//! Shortest ways over links whose lengths are given.
+//! Shortest routes over links with given lengths (Dijkstra's algorithm).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{ConcurrentFlow, Pair};
 
-/// Shortest ways from a vertex.
+/// Shortest routes from a vertex.
 pub(super) struct Search {
-    /// By vertex: the round in which it was reached last, its distance then, and the link and vertex before it.
+    /// Per vertex: the last round in which the vertex was reached. `distances` has its distance in
+    /// that round, `before` the link and vertex before it.
     reached: Vec<u32>,
     distances: Vec<f64>,
     before: Vec<(u32, u32)>,
     round: u32,
-    /// Distances are not negative, and so in the order of their bits.
+    /// Vertices to visit, by the bits of their distance. Distances are not negative, so that their
+    /// bits have their order.
     open: BinaryHeap<Reverse<(u64, u32)>>,
     pub(super) work: u64,
 }
@@ -29,7 +31,7 @@ impl Search {
         }
     }
 
-    /// Searches from a vertex; up to another, if one is given.
+    /// Searches from a vertex to all vertices, or until it reaches `until`.
     pub(super) fn from(
         &mut self,
         flow: &ConcurrentFlow<'_>,
@@ -64,21 +66,23 @@ impl Search {
         }
     }
 
+    /// Returns the distance of a vertex; `None` if the last search did not reach it.
     pub(super) fn distance(&self, vertex: u32) -> Option<f64> {
         let place = vertex as usize;
         (self.reached[place] == self.round).then_some(self.distances[place])
     }
 
-    /// The links of the way found.
-    pub(super) fn way(&self, (source, destination): Pair) -> Option<Vec<u32>> {
+    /// Returns the links of the route found; `None` if the last search did not reach the
+    /// destination.
+    pub(super) fn route(&self, (source, destination): Pair) -> Option<Vec<u32>> {
         self.distance(destination)?;
-        let (mut way, mut at) = (Vec::new(), destination);
+        let (mut route, mut at) = (Vec::new(), destination);
         while at != source {
             let (link, from) = self.before[at as usize];
-            way.push(link);
+            route.push(link);
             at = from;
         }
-        way.reverse();
-        Some(way)
+        route.reverse();
+        Some(route)
     }
 }

@@ -1,54 +1,58 @@
-//! The bound and the optimum of an all_to_all: the maximum concurrent flow
-//! ([`concurrent_flow`](crate::concurrent_flow)), one block of b = floor(M / N) bytes for each pair of ranks.
+//! Bound and optimum of an all_to_all: the maximum concurrent flow
+//! ([`concurrent_flow`](crate::concurrent_flow)) of one block of b = floor(M / N) bytes for each
+//! pair of ranks.
 //!
-//! Any lengths of the links give a bound. Equal ones say that every message loads as many links as the shortest way to
-//! its destination has, and that all together carry no more than their rates; lengths on the links of a cut alone say
-//! what crosses it. Where a time that some ways take is that of the bound, it is the optimum.
+//! Any lengths of the links give a bound. Equal lengths state that every message loads at least as
+//! many links as a shortest route has, and that all messages together cannot exceed the rates.
+//! Lengths on the links of a cut alone state the bytes that cross the cut. If some routes take the
+//! time of the bound, that time is the optimum.
 
 use super::links::Links;
 use super::ratio::{Optimum, Ratio};
 use super::{Witness, WitnessedBound, cuts};
-use crate::concurrent_flow::{BlockTime, ChunkWays, ConcurrentFlow, Pair, pairs};
+use crate::concurrent_flow::{BlockTime, ChunkRoutes, ConcurrentFlow, Pair, pairs};
 use crate::{TimeBound, over};
 use opticoll_base::units::{Bytes, UnitError};
 use opticoll_fabric::network::Network;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Most steps over links in search of shortest ways; on larger networks nothing is known.
-const MOST_WORK: usize = 1 << 24;
+/// Maximum product of ranks and links; larger networks have no bound.
+const MAX_SIZE: usize = 1 << 24;
 
-/// Most steps over links in search of good ways, which show where the bottleneck is.
-const MOST_SEARCH: u64 = 50_000_000;
+/// Maximum number of steps over links in the search for good routes, which show the bottleneck.
+const MAX_SEARCH_STEPS: u64 = 50_000_000;
 
-/// The numbers of chunks of a block with which ways are looked for, until their time is that of a bound.
+/// Numbers of chunks per block for which routes are searched, until their time equals a bound.
 const CHUNKS: [u32; 4] = [1, 2, 3, 4];
 
-/// The relative difference below which a time in floating point is an exact one.
-const AGREES: f64 = 1e-9;
+/// Relative difference below which a floating-point time counts as equal to an exact time.
+const TOLERANCE: f64 = 1e-9;
 
-/// The pairs of an all_to_all and the links that they cross.
-fn demands<'a>(
+/// Returns the pairs of an all_to_all and the links that they cross.
+fn flow_and_pairs<'a>(
     network: &'a dyn Network,
     collective: &Collective,
 ) -> Option<(ConcurrentFlow<'a>, Vec<Pair>)> {
-    let is_large = (network.ranks() as usize).saturating_mul(network.links().len()) > MOST_WORK;
+    let is_large = (network.ranks() as usize).saturating_mul(network.links().len()) > MAX_SIZE;
     if collective.kind() != CollectiveKind::AllToAll || is_large || network.ranks() < 2 {
         return None;
     }
     Some((ConcurrentFlow::of(network)?, pairs(collective)?))
 }
 
-/// What a search finds.
+/// Lower and upper bound on the time of a block.
 struct Enclosed {
+    /// Greatest lower bound found.
     bound: BlockTime,
-    /// The lengths that show it.
+    /// Lengths of the links that prove the lower bound.
     lengths: Vec<u64>,
-    /// The least time of all ways looked at.
+    /// Least time of all routes tried: an upper bound.
     most: BlockTime,
 }
 
-/// What the best cut that is tried says, as lengths of one on its links: ways that take no longer end the search.
-fn of_cut(
+/// Returns the bound of the best cut tried, with length 1 on each link of the cut. Routes that take
+/// no longer end the search.
+fn cut_bound(
     flow: &ConcurrentFlow<'_>,
     pairs: &[Pair],
     links: &Links,
@@ -62,6 +66,8 @@ fn of_cut(
     Some((flow.bound(pairs, &lengths)?, lengths))
 }
 
+/// Searches lengths and routes until a lower and an upper bound meet, or all numbers of chunks are
+/// tried. `None` if a pair is not joined or numbers exceed 128 bits.
 fn search(
     flow: &ConcurrentFlow<'_>,
     pairs: &[Pair],
@@ -71,9 +77,9 @@ fn search(
     if let Some(cut) = cut.filter(|cut| bound.is_below(cut.0)) {
         (bound, lengths) = cut;
     }
-    // In floating point, since a block divided among thousands of ways has no small denominator.
+    // Floating point, because a block divided among thousands of routes has no small denominator.
     let (evenly, uses) = flow.evenly_divided(pairs)?;
-    let reaches = |bound: BlockTime| evenly <= bound.seconds() * (1.0 + AGREES);
+    let reaches = |bound: BlockTime| evenly <= bound.seconds() * (1.0 + TOLERANCE);
     if !reaches(bound) {
         let other = flow.best_bound(pairs, Some(&uses))?;
         if bound.is_below(other.0) {
@@ -85,11 +91,11 @@ fn search(
         if most.is_some_and(|most| !bound.is_below(most)) {
             break;
         }
-        let ways: ChunkWays = flow.ways(pairs, chunks, bound, MOST_SEARCH)?;
-        if most.is_none_or(|most| ways.time.is_below(most)) {
-            most = Some(ways.time);
+        let routes: ChunkRoutes = flow.routes(pairs, chunks, bound, MAX_SEARCH_STEPS)?;
+        if most.is_none_or(|most| routes.time.is_below(most)) {
+            most = Some(routes.time);
         }
-        let other = flow.best_bound(pairs, Some(&flow.uses(&ways)))?;
+        let other = flow.best_bound(pairs, Some(&flow.uses(&routes)))?;
         if bound.is_below(other.0) {
             (bound, lengths) = other;
             if reaches(bound) {
@@ -104,7 +110,8 @@ fn search(
     })
 }
 
-/// The bound on time; `thorough` looks for good ways first, which tell where the bottleneck is.
+/// Returns the bound on the time. With `thorough`, a search for good routes first locates the
+/// bottleneck.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -115,12 +122,12 @@ pub(super) fn bound(
     size: Bytes,
     thorough: bool,
 ) -> Result<Option<WitnessedBound>, UnitError> {
-    let Some((flow, pairs)) = demands(network, collective) else {
+    let Some((flow, pairs)) = flow_and_pairs(network, collective) else {
         return Ok(None);
     };
     let best = match thorough {
         true => {
-            let cut = of_cut(&flow, &pairs, links, collective);
+            let cut = cut_bound(&flow, &pairs, links, collective);
             search(&flow, &pairs, cut).map(|found| (found.bound, found.lengths))
         }
         false => flow.best_bound(&pairs, None),
@@ -142,7 +149,7 @@ pub(super) fn bound(
     }))
 }
 
-/// The links with a length.
+/// Returns the links that have a length, as a witness.
 fn witness(lengths: &[u64]) -> Witness {
     let long = (0u32..).zip(lengths).filter(|(_, length)| **length > 0);
     let (links, lengths) = long.unzip();
@@ -154,11 +161,11 @@ fn witness(lengths: &[u64]) -> Witness {
     }
 }
 
-/// What is known of the optimum of an all_to_all.
+/// Returns bounds on the throughput optimum of an all_to_all.
 pub(super) fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum> {
-    let (flow, pairs) = demands(network, collective)?;
+    let (flow, pairs) = flow_and_pairs(network, collective)?;
     let links = Links::of(network)?;
-    let found = search(&flow, &pairs, of_cut(&flow, &pairs, &links, collective))?;
+    let found = search(&flow, &pairs, cut_bound(&flow, &pairs, &links, collective))?;
     let ranks = u128::from(collective.ranks());
     let of = |time: BlockTime| {
         Ratio {
@@ -174,9 +181,13 @@ pub(super) fn optimum(network: &dyn Network, collective: &Collective) -> Option<
     })
 }
 
-/// The time that lengths of the links prove for a block of every pair, per byte of size; `None` where they prove
-/// nothing.
-pub fn proved_by(network: &dyn Network, collective: &Collective, lengths: &[u64]) -> Option<Ratio> {
+/// Returns the time per byte of size that lengths of the links prove for a block of every pair;
+/// `None` if they prove nothing.
+pub fn time_from_lengths(
+    network: &dyn Network,
+    collective: &Collective,
+    lengths: &[u64],
+) -> Option<Ratio> {
     let pairs = pairs(collective)?;
     let time = ConcurrentFlow::of(network)?.bound(&pairs, lengths)?;
     let blocks = match collective.kind() {

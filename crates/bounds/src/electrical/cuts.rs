@@ -1,13 +1,13 @@
-//! The bound of a cut: what the ranks of one part of a fabric must get from the others crosses the
-//! links into it (theorem E2), and in an all_reduce most of it is summed up before it crosses and
-//! spread after that (theorem E3).
+//! Bound of a cut: the data that the ranks of a part need from other ranks cross the links into the
+//! part (theorem E2). In an all_reduce most of the data are summed up before they cross and spread
+//! afterwards (theorem E3).
 //!
-//! Any set of ranks and switches gives a bound. Those tried: the ranks in runs of b, for each b
-//! that divides N (1 too) and each power of two; and the two halves of every run of b, over all
-//! runs together, for each even b that divides N. A switch belongs to the part of the ranks that
-//! it connects, nearest first, and to none where they are of several: the leaves and subtrees of a
-//! fat tree, the groups of a dragonfly, the slabs and halves of a torus, a rank and the router of
-//! its own.
+//! Any set of ranks and switches gives a bound. The search tries the partition of the ranks into
+//! runs of b for each b that divides N (1, too) and each power of two, and the partition into the
+//! two halves of every run of b, over all runs together, for each even b that divides N. A switch
+//! belongs to the part of its nearest ranks, and to no part if these are of several parts. So the
+//! parts are the leaves and subtrees of a fat tree, the groups of a dragonfly, the slabs and halves
+//! of a torus, or a rank with its router.
 
 use std::borrow::Cow;
 
@@ -19,14 +19,14 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Most steps over links, all cuts together.
-const MOST_WORK: usize = 1 << 23;
+/// Maximum number of steps over links for all cuts together.
+const MAX_STEPS: usize = 1 << 23;
 
-/// The distance of a switch that has not been met.
+/// Distance of a switch that was not reached yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The links of a part that bytes must cross: those into it, those out of it, or both; of all parts together where
-/// there is no `part`.
+/// Links of a part that bytes must cross: the links into the part, those out of it, or both. `part`
+/// is `None` for all parts together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Side {
     part: Option<u32>,
@@ -35,7 +35,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// The links into a part, out of it, and both.
+    /// Returns the sides of a part: links in, links out, both.
     pub(super) fn all(part: Option<u32>) -> [Side; 3] {
         [(true, false), (false, true), (true, true)].map(|(inwards, outwards)| Side {
             part,
@@ -45,7 +45,7 @@ impl Side {
     }
 }
 
-/// The greatest bound of the cuts that are tried, and what shows it.
+/// Returns the greatest bound of the cuts that are tried, and its witness.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -58,7 +58,7 @@ pub(super) fn best(
     let mut best: Option<(Time, Side, Vec<u32>)> = None;
     for labels in partitions_of(links) {
         let parts = parts(links, |vertex| labels[vertex], collective.root());
-        let (time, side) = of_parts(&parts, collective, size, least)?;
+        let (time, side) = partition_time(&parts, collective, size, least)?;
         if let Some(side) = side.filter(|_| best.as_ref().is_none_or(|best| time > best.0)) {
             best = Some((time, side, labels));
         }
@@ -69,13 +69,13 @@ pub(super) fn best(
     }))
 }
 
-/// The greatest ratio of the cuts that are tried, with what shows it: bytes that must cross for each byte of size, and the
-/// rate of the links. `None` beyond 128 bits.
+/// Returns the greatest ratio of the cuts that are tried, with its witness: bytes that must cross
+/// for each byte of size, over the rate of the links. `None` if a number exceeds 128 bits.
 pub(super) fn best_ratio(links: &Links, collective: &Collective) -> Option<(Ratio, Witness)> {
     let mut best: Option<(Ratio, Side, Vec<u32>)> = None;
     for labels in partitions_of(links) {
         let parts = parts(links, |vertex| labels[vertex], collective.root());
-        let Some((ratio, side)) = ratio_of_parts(&parts, collective)? else {
+        let Some((ratio, side)) = partition_ratio(&parts, collective)? else {
             continue;
         };
         if best
@@ -88,7 +88,7 @@ pub(super) fn best_ratio(links: &Links, collective: &Collective) -> Option<(Rati
     best.map(|(ratio, side, labels)| (ratio, witness(links, |vertex| labels[vertex], side)))
 }
 
-/// The ranks of a part, and the links of a side of it.
+/// Returns the ranks of a part and the links of one of its sides.
 pub(super) fn witness(links: &Links, part_of: impl Fn(usize) -> u32, side: Side) -> Witness {
     let is_of = |vertex: usize| {
         let part = part_of(vertex);
@@ -113,14 +113,14 @@ pub(super) fn witness(links: &Links, part_of: impl Fn(usize) -> u32, side: Side)
     }
 }
 
-/// The parts of all vertices, of each partition that is tried.
+/// Returns the part of each vertex, for each partition that is tried.
 fn partitions_of(links: &Links) -> impl Iterator<Item = Vec<u32>> + '_ {
-    let most = MOST_WORK / links.edges.len().max(1);
+    let most = MAX_STEPS / links.edges.len().max(1);
     let tried = partitions(links.ranks).take(most);
     tried.map(|of_ranks| labels(links, of_ranks))
 }
 
-/// The parts of the ranks, one partition after the other.
+/// Returns the part of each rank, for each partition that is tried.
 fn partitions(ranks: u32) -> impl Iterator<Item = Vec<u32>> {
     let divisors = move || (1..ranks).filter(move |length| ranks % *length == 0);
     let powers = (1..32)
@@ -137,7 +137,8 @@ fn partitions(ranks: u32) -> impl Iterator<Item = Vec<u32>> {
     runs.chain(halves)
 }
 
-/// The part of each vertex, from those of the ranks: breadth first, those at one distance together.
+/// Returns the part of each vertex, given the parts of the ranks: breadth first, all vertices of a
+/// distance at the same time.
 fn labels(links: &Links, mut parts: Vec<u32>) -> Vec<u32> {
     let mut distances = vec![0; parts.len()];
     distances.resize(links.vertices(), UNKNOWN);
@@ -165,19 +166,19 @@ fn labels(links: &Links, mut parts: Vec<u32>) -> Vec<u32> {
     parts
 }
 
-/// What crosses into and out of a part.
+/// Ranks of a part, and the rates of the links that cross its border.
 #[derive(Clone, Default)]
 pub(super) struct CutPart {
     pub(super) ranks: u32,
     pub(super) root: bool,
     pub(super) inwards: Windows,
     pub(super) outwards: Windows,
-    /// Of all links, each once; nothing where none is half-duplex.
+    /// Rates of all links, each once; empty if no link is half-duplex.
     pub(super) both: Windows,
 }
 
 impl CutPart {
-    /// Bits per second into the part and out of it together.
+    /// Returns the rate in bit/s of the links into the part and out of it together.
     pub(super) fn rate(&self) -> u128 {
         match self.both.rate() {
             0 => self.inwards.rate().saturating_add(self.outwards.rate()),
@@ -186,8 +187,8 @@ impl CutPart {
     }
 }
 
-/// What crosses into and out of the parts, of which there is one for each number that ranks have; none where
-/// there is one part only.
+/// Returns the ranks and crossing links of each part; the parts are numbered from 0. Returns an
+/// empty list if there is only one part.
 pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) -> Vec<CutPart> {
     let of_ranks = || (0..links.ranks as usize).map(&part_of);
     let count = of_ranks().max().map_or(0, |greatest| greatest + 1);
@@ -200,7 +201,7 @@ pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) ->
     }
     parts[part_of(root as usize) as usize].root = true;
     let half_duplex = links.edges.iter().any(|edge| edge.both_ways);
-    let late = links.are_late();
+    let late = links.have_latency();
     let ways = late.then(|| [false, true].map(|towards| links.nearest(of_ranks(), towards)));
     let window = |near: usize, far: usize, part: u32, incoming: bool| -> Option<(u64, u64)> {
         let Some([from, towards]) = &ways else {
@@ -243,7 +244,8 @@ pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) ->
     parts
 }
 
-/// The bound of what is summed up before it crosses and spread after that; `fewer` are the ranks on the side of fewer.
+/// Returns the bound of theorem E3. `fewer` is the number of ranks on the smaller side, `least` the
+/// least latency of a message.
 fn summed_and_spread(
     windows: &Windows,
     size: Bytes,
@@ -257,7 +259,7 @@ fn summed_and_spread(
         let bits = bits_ps(u128::from(size.get()) * u128::from(times))?;
         Time::from_ps(window).plus(quotient(bits, windows.rate())?)
     };
-    // Rounded up, since it is taken off.
+    // Rounded up, since it is subtracted.
     let off = Time::from_ps((2 * least.ps()).div_ceil(fewer.max(1).into()));
     let twice = least.times(2)?;
     let later = crossing(1)?.plus(Time::from_ps(twice.ps().saturating_sub(off.ps())))?;
@@ -271,8 +273,8 @@ struct Demand<'a> {
     side: Side,
 }
 
-/// What must cross the sides of the parts of a partition, and in an all_reduce, a broadcast and a reduce those of all
-/// parts together.
+/// Returns the bytes that must cross each side of the parts. In an all_reduce, a broadcast and a
+/// reduce the list ends with the sides of all parts together.
 fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Vec<Demand<'a>> {
     let mut demands = Vec::with_capacity(3 * parts.len());
     for (number, part) in (0u32..).zip(parts) {
@@ -289,7 +291,7 @@ fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Ve
             side,
         }));
     }
-    // In an all_reduce a sum comes together and spreads; in the other two one of both.
+    // An all_reduce sums up and spreads; a broadcast and a reduce do one of both.
     let times = match collective.kind() {
         CollectiveKind::AllReduce => 2,
         CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
@@ -318,9 +320,9 @@ fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Ve
     demands
 }
 
-/// The greatest bound of the parts of a partition, and the side that shows it; zero where there is one part only.
-/// `least` is the least latency of any message.
-pub(super) fn of_parts(
+/// Returns the greatest bound of the parts of a partition, and the side that proves it; zero if
+/// there is only one part. `least` is the least latency of any message.
+pub(super) fn partition_time(
     parts: &[CutPart],
     collective: &Collective,
     size: Bytes,
@@ -333,7 +335,10 @@ pub(super) fn of_parts(
         }
     };
     for demand in demands(parts, collective, size) {
-        take(demand.windows.carry(bits_ps(demand.bytes)?)?, demand.side);
+        take(
+            demand.windows.time_to_carry(bits_ps(demand.bytes)?)?,
+            demand.side,
+        );
     }
     if collective.kind() == CollectiveKind::AllReduce && parts.len() > 1 {
         for (number, part) in (0u32..).zip(parts) {
@@ -349,15 +354,16 @@ pub(super) fn of_parts(
     Ok(best)
 }
 
-/// The greatest ratio of the parts of a partition: bytes that must cross for each byte of size, over the rate of the
-/// links of a side. `Some(None)` where nothing must cross, or links are not shared; `None` beyond 128 bits.
-pub(super) fn ratio_of_parts(
+/// Returns the greatest ratio of the parts of a partition: bytes that must cross for each byte of
+/// size, over the rate of the links of a side. `Some(None)` if nothing must cross or links are not
+/// shared; `None` if a number exceeds 128 bits.
+pub(super) fn partition_ratio(
     parts: &[CutPart],
     collective: &Collective,
 ) -> Option<Option<(Ratio, Side)>> {
     let mut best: Option<(Ratio, Side)> = None;
     let ranks = u128::from(collective.ranks());
-    // A byte for each rank is divided without a rest.
+    // With a size of one byte per rank no division leaves a rest.
     for demand in demands(parts, collective, Bytes::new(collective.ranks().into())) {
         let rate = demand.windows.rate();
         if demand.bytes == 0 || rate == 0 || rate == UNBOUNDED {

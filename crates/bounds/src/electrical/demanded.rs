@@ -1,5 +1,6 @@
-//! The bounds of an all_to_all whose blocks differ: every rank sends and receives what the demand says over its own cables, and
-//! no message is there before its latencies are over ([`distances`]).
+//! Bounds of an all_to_all whose blocks differ: every rank sends and receives the bytes of the
+//! demand over its own cables, and no message arrives before its latencies have passed
+//! ([`distances`]).
 
 use super::cuts::CutPart;
 use super::distances;
@@ -8,19 +9,19 @@ use crate::{TimeBound, bits_ps};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::Collective;
 
-/// By rank: the bytes that it takes in from others, and those that it sends to others.
-fn crossing(collective: &Collective, size: Bytes) -> Vec<[u128; 2]> {
-    let mut crossing = vec![[0; 2]; collective.ranks() as usize];
+/// Returns the bytes that each rank takes in from others and sends to others.
+fn bytes_of_ranks(collective: &Collective, size: Bytes) -> Vec<[u128; 2]> {
+    let mut bytes_of_ranks = vec![[0; 2]; collective.ranks() as usize];
     for (source, destination, bytes) in collective.demanded(size) {
         if source != destination {
-            crossing[destination as usize][0] += bytes;
-            crossing[source as usize][1] += bytes;
+            bytes_of_ranks[destination as usize][0] += bytes;
+            bytes_of_ranks[source as usize][1] += bytes;
         }
     }
-    crossing
+    bytes_of_ranks
 }
 
-/// The bound of the cables of each rank, and that of distances.
+/// Returns the bound `bandwidth` of the cables of each rank, and the bound `latency`.
 pub(super) fn bounds(
     links: &Links,
     alone: &[CutPart],
@@ -28,14 +29,14 @@ pub(super) fn bounds(
     size: Bytes,
 ) -> Result<[TimeBound; 2], UnitError> {
     let mut bandwidth = Time::ZERO;
-    for (rank, [taken, sent]) in alone.iter().zip(crossing(collective, size)) {
+    for (rank, [taken, sent]) in alone.iter().zip(bytes_of_ranks(collective, size)) {
         for (windows, bytes) in [
             (&rank.inwards, taken),
             (&rank.outwards, sent),
             (&rank.both, taken + sent),
         ] {
             if bytes > 0 && windows.rate() > 0 {
-                bandwidth = bandwidth.max(windows.carry(bits_ps(bytes)?)?);
+                bandwidth = bandwidth.max(windows.time_to_carry(bits_ps(bytes)?)?);
             }
         }
     }
@@ -48,7 +49,8 @@ pub(super) fn bounds(
         TimeBound {
             time: distances::best(links, alone, collective, size)?,
             name: "latency",
-            assumption: "what a rank needs of another takes the latencies of a shortest way between them",
+            assumption: "what a rank needs of another takes the latencies of a shortest way \
+                         between them",
         },
     ])
 }

@@ -1,20 +1,19 @@
-//! The bound of distances: what a rank needs of another comes no sooner than a message could come
-//! from it.
+//! Bound of distances (theorem E4): data from another rank arrive no earlier than a message could.
 //!
-//! With d(u, v) the least latency of any way from rank u to rank v, m_u the bytes that v must take
-//! in and that came from u, and C the bytes per second of the cables of v together (theorem E4),
+//! Let d(u, v) be the least latency of a route from rank u to rank v, m_u the bytes that v must
+//! take in and that came from u, and C the rate of the cables of v together in bytes per second.
+//! Then
 //!
 //! ```text
 //! T >= max over D of  D + (sum of m_u over u with d(u, v) >= D) / C
 //! ```
 //!
-//! What combines contributions of several ranks came from the farthest of them. Backwards the
-//! bound does not hold: a flow waits for the latencies of its way first, and moves its bytes then.
+//! A sum of contributions of several ranks came from the farthest of them. The bound does not hold
+//! backwards: a flow first waits for the latencies of its route, then moves its bytes.
 //!
-//! Each v gives a bound. With a root the distances from it, or to it, say all; without one as many
-//! ranks as there is time for are looked at, evenly spread, which on a fabric that looks the same
-//! from every rank are enough. Messages are sent, and their latencies paid, for chunks of no bytes
-//! too.
+//! Each v gives a bound. With a root only the distances from it, or to it, matter. Without a root
+//! the search examines as many ranks as the limit of work permits, evenly spread, which is enough
+//! on a fabric that looks the same from every rank. Messages without bytes have latencies, too.
 
 use std::cmp::Reverse;
 
@@ -26,10 +25,10 @@ use crate::{bits_ps, quotient};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Most steps over links, all ranks together.
-const MOST_WORK: usize = 1 << 21;
+/// Maximum number of steps over links for all ranks together.
+const MAX_STEPS: usize = 1 << 21;
 
-/// The greatest of the bounds of the ranks that are looked at; zero where no link has a latency.
+/// Returns the greatest bound of the ranks that are examined; zero if no link has a latency.
 pub(super) fn best(
     links: &Links,
     cables: &[CutPart],
@@ -40,7 +39,7 @@ pub(super) fn best(
         AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
     };
     let mut time = Time::ZERO;
-    if !links.are_late() {
+    if !links.have_latency() {
         return Ok(time);
     }
     let root = collective.root();
@@ -51,7 +50,7 @@ pub(super) fn best(
     if matches!(kind, Broadcast | Scatter) {
         let latencies = links.latencies(root, false);
         for (rank, latency) in (0u32..).zip(latencies).filter(|(rank, _)| *rank != root) {
-            time = time.max(farthest(&[latency], whole, inwards(rank))?);
+            time = time.max(time_from_farthest(&[latency], whole, inwards(rank))?);
         }
         return Ok(time);
     }
@@ -61,7 +60,7 @@ pub(super) fn best(
         let demanded = others.map(|(source, destination, bytes)| ((source, destination), bytes));
         demanded.collect::<FxHashMap<_, _>>()
     });
-    let most = (MOST_WORK / links.edges.len().max(1)).max(1);
+    let most = (MAX_STEPS / links.edges.len().max(1)).max(1);
     let apart = (collective.ranks() as usize).div_ceil(most);
     let receivers = match kind {
         Reduce | Gather => root..root + 1,
@@ -70,37 +69,39 @@ pub(super) fn best(
     for rank in receivers.step_by(apart) {
         let (latencies, over) = (links.latencies(rank, true), inwards(rank));
         time = time.max(match kind {
-            AllGather | Gather => each(&latencies, |other| others(rank, other, whole), over)?,
+            AllGather | Gather => {
+                time_from_all(&latencies, |other| others(rank, other, whole), over)?
+            }
             AllToAll => match &demanded {
-                None => each(&latencies, |other| others(rank, other, part), over)?,
-                Some(demanded) => each(
+                None => time_from_all(&latencies, |other| others(rank, other, part), over)?,
+                Some(demanded) => time_from_all(
                     &latencies,
                     |other| demanded.get(&(other, rank)).copied(),
                     over,
                 )?,
             },
-            AllReduce | Reduce => farthest(&latencies, whole, over)?,
-            ReduceScatter => farthest(&latencies, part, over)?,
-            Barrier | Broadcast | Scatter => farthest(&latencies, 0, over)?,
+            AllReduce | Reduce => time_from_farthest(&latencies, whole, over)?,
+            ReduceScatter => time_from_farthest(&latencies, part, over)?,
+            Barrier | Broadcast | Scatter => time_from_farthest(&latencies, 0, over)?,
         });
     }
     Ok(time)
 }
 
-/// So many bytes from the farthest rank.
-fn farthest(latencies: &[u64], bytes: u128, cables: &Windows) -> Result<Time, UnitError> {
+/// Returns the time of `bytes` bytes from the farthest rank.
+fn time_from_farthest(latencies: &[u64], bytes: u128, cables: &Windows) -> Result<Time, UnitError> {
     let reached = latencies.iter().filter(|latency| **latency < u64::MAX);
     let latency = Time::from_ps(reached.max().copied().unwrap_or(0));
     latency.plus(quotient(bits_ps(bytes)?, cables.rate())?)
 }
 
-/// The same bytes from each rank but the receiver.
+/// Returns `bytes`, or `None` for the receiver itself.
 fn others(rank: u32, other: u32, bytes: u128) -> Option<u128> {
     (other != rank).then_some(bytes)
 }
 
-/// So many bytes from each rank that has any for the receiver.
-fn each(
+/// Returns the bound for bytes from each rank that has any for the receiver.
+fn time_from_all(
     latencies: &[u64],
     bytes: impl Fn(u32) -> Option<u128>,
     cables: &Windows,

@@ -1,11 +1,11 @@
-//! The links of a network, how late each can carry a message at the earliest, and what so many of
-//! them carry in a time.
+//! Links of a network, the earliest time at which each can carry a message, and the bytes that a
+//! set of links carries in a time.
 //!
-//! **Windows** (theorem E1). With h the least latency of any way to the start of a link, and t
-//! that from its end, the link carries what takes it for T - w at most, w = h + (the link's
-//! latency) + t. Links of rates c and windows w carry the sum of c max(0, T - w). If m bytes must
-//! cross, T is no less than the time at which this sum reaches m. A half-duplex link carries both
-//! ways; its window is from the lesser h on, and ends the lesser t before T.
+//! **Windows** (theorem E1). Let h be the least latency of a route to the start of a link, and t
+//! the least latency from its end. Then the link carries messages for at most T - w, with w = h +
+//! (latency of the link) + t. Links of rates c and windows w carry the sum of c max(0, T - w). If m
+//! bytes must cross, T is at least the time at which this sum reaches m. A half-duplex link carries
+//! both directions: its window begins after the lesser h and ends the lesser t before T.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,38 +13,40 @@ use std::collections::{BTreeMap, BinaryHeap};
 use opticoll_base::units::{Time, UnitError};
 use opticoll_fabric::network::{Network, Sharing};
 
-/// The part of a vertex that is in none.
+/// Part of a vertex that belongs to no part.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A link between vertices.
+/// Link between two vertices.
 #[derive(Clone, Copy)]
 pub(super) struct Edge {
     pub(super) from: usize,
     pub(super) to: usize,
+    /// True for a half-duplex link, whose rate is shared by both directions.
     pub(super) both_ways: bool,
-    /// Bits per second; [`UNBOUNDED`] where every flow may use all of them.
+    /// Rate in bit/s; [`UNBOUNDED`] if every flow may use the whole rate.
     pub(super) rate: u128,
-    /// In picoseconds.
+    /// Latency in picoseconds.
     pub(super) latency: u64,
 }
 
-/// The rate of a link that no number of flows fills.
+/// Rate of a link that gives every flow its whole rate.
 pub(super) const UNBOUNDED: u128 = u128::MAX;
 
-/// Links by their ends.
+/// Links of a network, and the links of each vertex.
 pub(super) struct Links {
     pub(super) ranks: u32,
     pub(super) edges: Vec<Edge>,
-    /// Per vertex: the other end and the latency of what leads away, and of what leads to it.
+    /// Other end and latency of each link that leads away from a vertex; `towards` has those of
+    /// each link that leads to a vertex.
     away: Vec<Vec<(u32, u64)>>,
     towards: Vec<Vec<(u32, u64)>>,
 }
 
-/// The parts of the nearest rank and of the nearest rank of another part, with the least latency of a way.
+/// Nearest rank and nearest rank of another part: latency of the route and part.
 pub(super) type Nearest = [Option<(u64, u32)>; 2];
 
 impl Links {
-    /// `None` where it is not known where links lead.
+    /// Returns the links of a network; `None` if it does not know where they lead.
     pub(super) fn of(network: &dyn Network) -> Option<Links> {
         let links = (0u32..).zip(network.links());
         let edges = links.map(|(number, link)| {
@@ -80,24 +82,24 @@ impl Links {
         })
     }
 
-    /// The number of ranks and switches.
+    /// Returns the number of ranks and switches.
     pub(super) fn vertices(&self) -> usize {
         self.away.len()
     }
 
-    /// Whether any link takes time to pass.
-    pub(super) fn are_late(&self) -> bool {
+    /// Returns whether any link has a latency.
+    pub(super) fn have_latency(&self) -> bool {
         self.edges.iter().any(|edge| edge.latency > 0)
     }
 
-    /// The vertices next to one, over links either way.
+    /// Returns the vertices next to a vertex, over links in either direction.
     pub(super) fn neighbours(&self, vertex: usize) -> impl Iterator<Item = usize> + '_ {
         let both = self.away[vertex].iter().chain(&self.towards[vertex]);
         both.map(|(other, _)| *other as usize)
     }
 
-    /// The least latencies of ways from a rank to each rank, or from each to it; the greatest number
-    /// where there is no way.
+    /// Returns the least latencies from `rank` to each rank, or with `towards` from each rank to
+    /// it; `u64::MAX` if there is no route.
     pub(super) fn latencies(&self, rank: u32, towards: bool) -> Vec<u64> {
         let only = |vertex: usize| if vertex == rank as usize { 0 } else { NONE };
         let nearest = self.nearest((0..self.ranks as usize).map(only), towards);
@@ -107,8 +109,8 @@ impl Links {
             .collect()
     }
 
-    /// Of each vertex the nearest ranks of two parts by the ways from them, or `towards` them; `parts` has that
-    /// of each rank.
+    /// Returns for each vertex the nearest ranks of two parts, by the routes from them, or with
+    /// `towards` to them. `parts` has the part of each rank.
     pub(super) fn nearest(&self, parts: impl Iterator<Item = u32>, towards: bool) -> Vec<Nearest> {
         let next = if towards { &self.towards } else { &self.away };
         let mut nearest: Vec<Nearest> = vec![[None; 2]; self.vertices()];
@@ -123,7 +125,7 @@ impl Links {
             }
             for &(other, beyond) in &next[vertex as usize] {
                 let reached = latency.saturating_add(beyond);
-                if is_nearer(&mut nearest[other as usize], reached, part) {
+                if record_route(&mut nearest[other as usize], reached, part) {
                     open.push(Reverse((reached, other, part)));
                 }
             }
@@ -132,9 +134,9 @@ impl Links {
     }
 }
 
-/// Takes down a way from a part, if it is the shortest from there and one of the two shortest of all parts; whether
-/// it is.
-fn is_nearer(nearest: &mut Nearest, latency: u64, part: u32) -> bool {
+/// Records a route from a part if it is the shortest from this part and one of the two shortest
+/// from all parts. Returns whether it was recorded.
+fn record_route(nearest: &mut Nearest, latency: u64, part: u32) -> bool {
     let way = Some((latency, part));
     match *nearest {
         [Some((least, first)), _] if first == part => {
@@ -157,50 +159,52 @@ fn is_nearer(nearest: &mut Nearest, latency: u64, part: u32) -> bool {
     }
 }
 
-/// The least latency between a vertex and a rank of a part; a lower bound of it where two others are
-/// nearer, none where no rank is near.
+/// Returns the least latency between a vertex and a rank of `part`, or a lower bound of it if two
+/// other parts are nearer; `None` if no rank is near.
 pub(super) fn latency_of(nearest: &Nearest, part: u32) -> Option<u64> {
     let own = nearest.iter().flatten().find(|(_, of)| *of == part);
     let [_, farther] = nearest;
     own.or(farther.as_ref()).map(|(latency, _)| *latency)
 }
 
-/// The least latency between a vertex and a rank of any other part.
+/// Returns the least latency between a vertex and a rank of any other part.
 pub(super) fn latency_of_others(nearest: &Nearest, part: u32) -> Option<u64> {
     let other = nearest.iter().flatten().find(|(_, of)| *of != part);
     other.map(|(latency, _)| *latency)
 }
 
-/// Rates of links in bits per second, by their windows w in picoseconds.
+/// Rates of links in bit/s, by their windows w in picoseconds.
 #[derive(Clone, Default)]
 pub(super) struct Windows(BTreeMap<u64, u128>);
 
 impl Windows {
+    /// Adds a link.
     pub(super) fn add(&mut self, window: u64, rate: u128) {
         let sum = self.0.entry(window).or_default();
         *sum = sum.saturating_add(rate);
     }
 
+    /// Adds the links of another set.
     pub(super) fn extend(&mut self, other: &Windows) {
         for (window, rate) in &other.0 {
             self.add(*window, *rate);
         }
     }
 
-    /// The least w.
+    /// Returns the least window.
     pub(super) fn first(&self) -> Option<u64> {
         self.0.keys().next().copied()
     }
 
-    /// Bits per second of all together.
+    /// Returns the rate of all links together in bit/s.
     pub(super) fn rate(&self) -> u128 {
         let rates = self.0.values();
         rates.fold(0, |sum: u128, rate| sum.saturating_add(*rate))
     }
 
-    /// The least T at which the sum of c max(0, T - w) is so many bits times 10^12, rounded down; zero for
-    /// none.
-    pub(super) fn carry(&self, bit_ps: u128) -> Result<Time, UnitError> {
+    /// Returns the least T at which the sum of c max(0, T - w) reaches `bit_ps` (bits times 10^12),
+    /// rounded down; 0 if `bit_ps` is 0.
+    pub(super) fn time_to_carry(&self, bit_ps: u128) -> Result<Time, UnitError> {
         if bit_ps == 0 {
             return Ok(Time::ZERO);
         }

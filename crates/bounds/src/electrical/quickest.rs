@@ -1,10 +1,11 @@
-//! The bound of the quickest flow (theorem E7): all bytes of a rank reach another one, over links
-//! that they come to late.
+//! Bound of the quickest flow (theorem E7): all bytes of a rank must reach another rank, over links
+//! that they reach late.
 //!
-//! A link carries no more than c max(0, T - w) of rank u in the time T, w = (least latency from u
-//! to the link) + (the link's latency) + (the least from its end to any rank). For a time T the
-//! least cut between u and v is found by a maximum flow with these capacities. If it carries less
-//! than M, T is raised to the time at which that cut carries M, until no cut carries less.
+//! In the time T a link of rate c carries at most c max(0, T - w) of the bytes of rank u, with w =
+//! (least latency from u to the link) + (latency of the link) + (least latency from its end to any
+//! rank). For a time T a maximum flow with these capacities finds the least cut between u and v. If
+//! the cut carries less than M, T rises to the time at which that cut carries M, until no cut
+//! carries less.
 
 use std::cmp::Reverse;
 
@@ -16,11 +17,11 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Most steps over links of all flows.
-const MOST_WORK: u64 = 1 << 22;
+/// Maximum number of steps over links of all flows together.
+const MAX_STEPS: u64 = 1 << 22;
 
-/// The greatest of the bounds of the ranks that are looked at, the farthest first; `known` is a time that other bounds
-/// show. `None` where none shows more.
+/// Returns the greatest bound of the ranks that are examined, the farthest ranks first. `known` is
+/// the time of another bound; `None` if no rank has a greater bound.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -37,13 +38,13 @@ pub(super) fn best(
         CollectiveKind::Reduce => others.map(|rank| (rank, root)).collect(),
         _ => return Ok(None),
     };
-    if !links.are_late() || size.get() == 0 {
+    if !links.have_latency() || size.get() == 0 {
         return Ok(None);
     }
     let least = |part: &dyn Fn(u32) -> u32, towards: bool| -> Vec<Option<u64>> {
         let nearest = links.nearest((0..links.ranks).map(part), towards);
-        let ways = nearest.iter().map(|[first, _]| first.map(|way| way.0));
-        ways.collect()
+        let arcs = nearest.iter().map(|[first, _]| first.map(|way| way.0));
+        arcs.collect()
     };
     let only = |rank: u32| move |other: u32| if other == rank { 0 } else { NONE };
     let (from_root, to_root) = (least(&only(root), false), least(&only(root), true));
@@ -55,19 +56,19 @@ pub(super) fn best(
     let wanted = bits_ps(size.get().into())?;
     let (mut time, mut witness, mut work) = (known, None, 0);
     for (source, sink) in pairs {
-        if work > MOST_WORK {
+        if work > MAX_STEPS {
             break;
         }
         interrupt::check();
         let from_source = least(&only(source), false);
-        // By link and direction: its ends, its rate and its window.
-        let mut ways = Vec::new();
+        // Number, ends, rate and window of each link and direction.
+        let mut arcs = Vec::new();
         for (number, edge) in (0u32..).zip(&links.edges) {
-            let both = [(edge.from, edge.to), (edge.to, edge.from)];
-            for &(from, to) in &both[..1 + usize::from(edge.both_ways)] {
+            let directions = [(edge.from, edge.to), (edge.to, edge.from)];
+            for &(from, to) in &directions[..1 + usize::from(edge.both_ways)] {
                 if let (Some(before), Some(after)) = (from_source[from], to_any[to]) {
                     let window = before.saturating_add(edge.latency).saturating_add(after);
-                    ways.push((number, (from as u32, to as u32), edge.rate, window));
+                    arcs.push((number, (from as u32, to as u32), edge.rate, window));
                 }
             }
         }
@@ -77,14 +78,14 @@ pub(super) fn best(
                 UNBOUNDED => 0,
                 _ => (rate * u128::from(time.ps().saturating_sub(window))).min(wanted),
             };
-            let capacities = ways.iter();
+            let capacities = arcs.iter();
             let capacities: Vec<(u32, u32, u128)> = capacities
                 .map(|&(_, (from, to), rate, window)| (from, to, capacity(rate, window)))
                 .collect();
             let mut flow = Flow::new(links.vertices(), &capacities);
             flow.set_supply(source, wanted);
             let sent = flow.send(sink, wanted);
-            work += flow.work + ways.len() as u64;
+            work += flow.work + arcs.len() as u64;
             if sent >= wanted {
                 break;
             }
@@ -94,13 +95,13 @@ pub(super) fn best(
             }
             let mut windows = Windows::default();
             let mut crossing = Vec::new();
-            for &(number, (from, to), rate, window) in &ways {
+            for &(number, (from, to), rate, window) in &arcs {
                 if !inside[from as usize] && inside[to as usize] {
                     windows.add(window, rate);
                     crossing.push(number);
                 }
             }
-            let least = windows.carry(wanted)?;
+            let least = windows.time_to_carry(wanted)?;
             if least <= time {
                 break;
             }

@@ -1,26 +1,26 @@
-//! What is known of the throughput optimum of a collective, as a fraction.
+//! Bounds on the throughput optimum of a collective, as fractions.
 
 use super::Witness;
 use crate::throughput::TightestCut;
 use opticoll_base::units::gcd;
 
-/// A number of bytes of a rate of one bit per second: a fraction of them is the time of a byte of `size`.
+/// Number of bytes over a rate: multiplied by 8, the seconds that each byte of `size` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ratio {
-    /// Bytes that cross for each byte of `size`.
+    /// Bytes that cross the links for each byte of `size`.
     pub bytes: u128,
-    /// Bits per second of what they cross.
+    /// Rate of the links in bit/s.
     pub rate: u128,
 }
 
-/// What is known of the optimum.
+/// Bounds on the throughput optimum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Optimum {
-    /// No plan takes less.
+    /// Lower bound on every plan.
     pub least: Ratio,
-    /// Some plan takes no more; `None` where that is not known.
+    /// Upper bound on the best plan; `None` if no upper bound is known.
     pub most: Option<Ratio>,
-    /// The cut that shows it, or lengths of links.
+    /// Witness of the lower bound: a cut or lengths of links.
     pub witness: Witness,
 }
 
@@ -33,6 +33,7 @@ impl Ratio {
         .reduced()
     }
 
+    /// Returns the fraction in lowest terms.
     pub(super) fn reduced(self) -> Ratio {
         let divisor = gcd(self.bytes, self.rate).max(1);
         Ratio {
@@ -41,12 +42,13 @@ impl Ratio {
         }
     }
 
-    /// Whether it is less than another; `None` beyond 128 bits.
+    /// Returns whether this ratio is less than `other`; `None` if a product exceeds 128 bits.
     pub(super) fn is_below(self, other: Ratio) -> Option<bool> {
         let own = self.bytes.checked_mul(other.rate)?;
         Some(own < other.bytes.checked_mul(self.rate)?)
     }
 
+    /// Returns the reduced sum; `None` if a number exceeds 128 bits.
     pub(super) fn plus(self, other: Ratio) -> Option<Ratio> {
         let (one, two) = (
             self.bytes.checked_mul(other.rate)?,
@@ -59,12 +61,14 @@ impl Ratio {
         Some(sum.reduced())
     }
 
+    /// Returns the reduced quotient by a number of ranks; `None` if the rate exceeds 128 bits.
     pub(super) fn over(self, ranks: u128) -> Option<Ratio> {
         let rate = self.rate.checked_mul(ranks)?;
         Some(Ratio { rate, ..self }.reduced())
     }
 
-    /// Seconds for 10^9 bytes, as a reduced fraction; `None` beyond 128 bits.
+    /// Returns the seconds for 10^9 bytes as a reduced fraction; `None` if a number exceeds 128
+    /// bits.
     ///
     /// ```
     /// use opticoll_bounds::electrical::Ratio;

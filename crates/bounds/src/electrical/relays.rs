@@ -1,17 +1,17 @@
-//! The bound of relays (theorem E6): what a rank does not get from its owner was forwarded, which
-//! takes the latencies of two messages.
+//! Bound of relays (theorem E6): data that do not come from their owner were forwarded, which takes
+//! the latencies of two messages.
 //!
-//! With R(u, v) the least d(u, w) + d(w, v) over all other ranks w, R_1 >= R_2 >= ... those from
-//! the root u, C the bytes per second of its cables and l the least latency from it, a broadcast
-//! of M takes
+//! Let R(u, v) be the least d(u, w) + d(w, v) over all other ranks w, and R_1 >= R_2 >= ... those
+//! from the root u. C is the rate of its cables in bytes per second, l the least latency from it. A
+//! broadcast of M bytes takes
 //!
 //! ```text
 //! T >= max over j of  min(R_j, l + j M / C)
 //! ```
 //!
-//! The same holds of a reduce, and of an all_reduce at any v, with the R(u, v) of all other ranks
-//! u and what leads to v. On a fabric of switches two messages have more latency than one. Where
-//! ranks forward, as on a torus, only neighbours have another R than d.
+//! The same holds of a reduce, and of an all_reduce at any v, with the R(u, v) of all other ranks u
+//! and the cables into v. On a fabric of switches two messages have more latency than one. If ranks
+//! forward, as on a torus, R differs from d only between neighbours.
 
 use std::cmp::Reverse;
 
@@ -22,10 +22,10 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// Most steps over links, and most sums of two latencies; no bound on larger networks.
-const MOST_WORK: usize = 1 << 21;
+/// Maximum number of steps over links, and of sums of two latencies; larger networks have no bound.
+const MAX_STEPS: usize = 1 << 21;
 
-/// The greatest of the bounds of the ranks that are looked at.
+/// Returns the greatest bound of the ranks that are examined.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -38,22 +38,22 @@ pub(super) fn best(
     let ranks = collective.ranks() as usize;
     let root = collective.root() as usize;
     let sums = ranks * ranks;
-    let is_large = ranks.saturating_mul(links.edges.len()).max(sums) > MOST_WORK;
+    let is_large = ranks.saturating_mul(links.edges.len()).max(sums) > MAX_STEPS;
     let centres = match collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Reduce => root..root + 1,
         CollectiveKind::AllReduce => 0..ranks,
         _ => return Ok(Time::ZERO),
     };
-    if is_large || !links.are_late() {
+    if is_large || !links.have_latency() {
         return Ok(Time::ZERO);
     }
-    // To the centre, or from it.
+    // Latencies to each rank if data flow to the centre, otherwise from it.
     let towards = collective.kind() != CollectiveKind::Broadcast;
     let all: Vec<Vec<u64>> = (0..collective.ranks())
         .map(|rank| links.latencies(rank, towards))
         .collect();
     let mut time = Time::ZERO;
-    for centre in centres.step_by((centres_apart(ranks, sums)).max(1)) {
+    for centre in centres.step_by((stride(ranks, sums)).max(1)) {
         interrupt::check();
         let own = &all[centre];
         let others = || (0..ranks).filter(move |&other| other != centre);
@@ -78,7 +78,7 @@ pub(super) fn best(
     Ok(time)
 }
 
-/// How far apart the ranks are that are looked at, each by so many sums.
-fn centres_apart(ranks: usize, sums: usize) -> usize {
-    ranks.div_ceil((MOST_WORK / sums).max(1))
+/// Returns the distance between the numbers of examined ranks, each of which takes `sums` sums.
+fn stride(ranks: usize, sums: usize) -> usize {
+    ranks.div_ceil((MAX_STEPS / sums).max(1))
 }

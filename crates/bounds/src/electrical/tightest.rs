@@ -1,9 +1,10 @@
-//! The bound of the tightest cuts: of all sets of vertices those whose links are busiest, found by maximum flows
-//! ([`throughput`](crate::throughput)) instead of tried.
+//! Bound of the tightest cuts: maximum flows find, among all sets of vertices, those whose links
+//! are busiest ([`throughput`](crate::throughput), theorems E8 and E9).
 //!
-//! What must cross the cut, and when the links can carry it, is as for any other cut ([`cuts`](super::cuts)). Without
-//! latencies and rounding the time of an all_gather or reduce_scatter of blocks of d bytes is d times the ratio of the
-//! cut, and there are plans that take no longer, wherever no link is half-duplex.
+//! The bytes that must cross such a cut and the time in which its links carry them follow as for
+//! any other cut ([`cuts`](super::cuts)). Without latencies and rounding an all_gather or
+//! reduce_scatter of blocks of d bytes takes at least d times the ratio of the cut, and some plans
+//! take no longer if no link is half-duplex.
 
 use super::WitnessedBound;
 use super::cuts;
@@ -14,11 +15,12 @@ use crate::throughput::{Cuts, RatedLink, TightestCut, tightest};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// The tightest cuts of a collective, each with whether links were reversed; `most_work` steps over links for each.
+/// Returns the tightest cuts of a collective, each with whether the links were reversed. Each
+/// search takes at most `max_steps` steps over links.
 pub(super) fn cuts_of(
     links: &Links,
     collective: &Collective,
-    most_work: u64,
+    max_steps: u64,
 ) -> Vec<(TightestCut, bool)> {
     use CollectiveKind::{
         AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
@@ -37,7 +39,7 @@ pub(super) fn cuts_of(
         Scatter => &[(Cuts::Into(root), true)],
         Broadcast => &[(Cuts::From(root), false)],
         Reduce => &[(Cuts::From(root), true)],
-        // Their tightest cut is another one, or none.
+        // Their tightest cut is none of these, or does not exist.
         AllToAll | Barrier => &[],
     };
     let rated = |reversed: bool| -> Vec<RatedLink> {
@@ -60,14 +62,14 @@ pub(super) fn cuts_of(
             links.vertices(),
             &rated(reversed),
             which,
-            most_work,
+            max_steps,
         );
         Some((cut?, reversed))
     };
     wanted.iter().filter_map(one).collect()
 }
 
-/// The greatest bound of the tightest cuts.
+/// Returns the greatest bound of the tightest cuts and of the tightest partition.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -76,25 +78,26 @@ pub(super) fn best(
     collective: &Collective,
     size: Bytes,
     least: Time,
-    most_work: u64,
+    max_steps: u64,
 ) -> Result<Option<WitnessedBound>, UnitError> {
     let assumption = match collective.kind() {
         CollectiveKind::AllReduce => {
-            "what one part of the ranks needs of the others crosses the links between them; the part is a tightest one of \
-             a reduce_scatter, an all_gather, a reduce or a broadcast, or the bound is that of all parts of the tightest partition together"
+            "what one part of the ranks needs of the others crosses the links between them; the \
+             part is a tightest one of a reduce_scatter, an all_gather, a reduce or a broadcast, \
+             or the bound is that of all parts of the tightest partition together"
         }
         _ => {
-            "what one part of the ranks needs of the others crosses the links between them; of all parts the one with the \
-             busiest links"
+            "what one part of the ranks needs of the others crosses the links between them; of \
+             all parts the one with the busiest links"
         }
     };
     let mut best: Option<WitnessedBound> = None;
-    let of_cuts = cuts_of(links, collective, most_work);
+    let of_cuts = cuts_of(links, collective, max_steps);
     let of_cuts = of_cuts.iter().map(|(cut, _)| labels_of(links, cut));
-    let partition = partition_of(links, collective, most_work).map(|partition| partition.parts);
+    let partition = partition_of(links, collective, max_steps).map(|partition| partition.parts);
     for labels in of_cuts.chain(partition) {
         let parts = cuts::parts(links, |vertex| labels[vertex], collective.root());
-        let (time, side) = cuts::of_parts(&parts, collective, size, least)?;
+        let (time, side) = cuts::partition_time(&parts, collective, size, least)?;
         if best.as_ref().is_none_or(|best| time > best.bound.time) {
             best = Some(WitnessedBound {
                 bound: TimeBound {
@@ -109,12 +112,12 @@ pub(super) fn best(
     Ok(best)
 }
 
-/// The partition of an all_reduce whose cables are busiest, by what they carry both ways together;
-/// `None` with switches, of which it is not known what they sum up.
+/// Returns the partition of an all_reduce whose cables, in both directions together, are busiest.
+/// `None` if there are switches, which may sum up data.
 pub(super) fn partition_of(
     links: &Links,
     collective: &Collective,
-    most_work: u64,
+    max_steps: u64,
 ) -> Option<TightestPartition> {
     let is_shared = links.edges.iter().all(|edge| edge.rate != UNBOUNDED);
     let is_direct = is_shared && links.vertices() == links.ranks as usize;
@@ -123,10 +126,10 @@ pub(super) fn partition_of(
     }
     let edges = links.edges.iter();
     let cables = edges.map(|edge| (edge.from as u32, edge.to as u32, edge.rate));
-    tightest_partition(links.ranks, &cables.collect::<Vec<_>>(), most_work)
+    tightest_partition(links.ranks, &cables.collect::<Vec<_>>(), max_steps)
 }
 
-/// By vertex: part 0 within a cut, part 1 outside.
+/// Returns a label for each vertex: 0 inside the cut, 1 outside.
 pub(super) fn labels_of(links: &Links, cut: &TightestCut) -> Vec<u32> {
     let mut outside = vec![1u32; links.vertices()];
     for vertex in &cut.vertices {

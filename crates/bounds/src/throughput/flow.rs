@@ -1,59 +1,62 @@
-//! Maximum flows from many sources to one sink after another, found near the sink.
+//! Maximum flows from many sources to one sink after another, searched near the sink.
 //!
-//! Let every vertex v have a *supply* s(v), and every arc a capacity. The flow to a sink t is the most that
-//! supplies can send to t. By Dinic's algorithm (Soviet Mathematics Doklady 11, 1970): the vertices from which t
-//! can still be reached are put into levels by their distance to t, up to the first level with supply left; a
-//! blocking flow is sent over arcs from one level to the next; and again, until no supply can reach t. The
-//! vertices that can still reach t are then the smallest set X that holds t of least
-//! (capacity into X) + (supply in X), which equals the flow.
+//! Every vertex v has a *supply* s(v) and every arc a capacity. The flow to a sink t is the
+//! greatest amount that the supplies can send to t. Dinic's algorithm (Soviet Mathematics Doklady
+//! 11, 1970) puts the vertices from which t can still be reached into levels by their distance to
+//! t, up to the first level with remaining supply, sends a blocking flow over arcs from one level
+//! to the next, and repeats until no supply can reach t. The vertices that can then still reach t
+//! are the smallest set X that holds t and has the least (capacity into X) + (supply in X), which
+//! equals the flow.
 //!
-//! Searches go backwards from the sink and stop at the first supply. Where vertices near the sink have plenty of it,
-//! as in the bound on gathering, a flow touches few arcs, and only those are set back for the next sink.
+//! Searches run backwards from the sink and stop at the first supply. If vertices near the sink
+//! have plenty of supply, as in the bound on gathering, a flow touches few arcs, and only these are
+//! reset for the next sink.
 
 use opticoll_base::interrupt;
 
-/// A supply that no flow exhausts.
+/// Supply that no flow exhausts.
 pub const UNLIMITED: u128 = u128::MAX >> 1;
 
-/// The level of a vertex that is not reached.
+/// Level of a vertex that was not reached.
 const UNREACHED: u32 = u32::MAX;
 
-/// The arcs between two vertices, seen from the one they lead to.
+/// Arcs from one vertex to another, stored with the vertex to which they lead.
 #[derive(Clone, Copy)]
 struct Arc {
-    /// The vertex from which they lead.
+    /// Vertex from which the arcs lead.
     from: u32,
-    /// The same the other way round: an index.
+    /// Index of the arcs in the opposite direction.
     twin: u32,
-    /// What they can carry, and what is left of it.
+    /// Total capacity; `room` is the residual capacity.
     capacity: u128,
     room: u128,
 }
 
-/// A graph with capacities and supplies, and a flow in it.
+/// Graph with capacities and supplies, and a flow in it.
 pub struct Flow {
-    /// By vertex: the first of its arcs; and the end of the last.
+    /// First arc of each vertex, and the end of the list.
     first: Vec<u32>,
     arcs: Vec<Arc>,
     supply: Vec<u128>,
     left: Vec<u128>,
-    /// What the flow has changed.
+    /// Arcs that the flow has changed, with their earlier room, and the vertices whose supply it
+    /// has used.
     changed_arcs: Vec<(u32, u128)>,
     changed_supplies: Vec<u32>,
     level: Vec<u32>,
-    /// By vertex: the arc to be tried next.
+    /// Next arc to try of each vertex.
     next: Vec<u32>,
-    /// Vertices that have a level, the nearest to the sink first.
+    /// Vertices that have a level, nearest to the sink first.
     reached: Vec<u32>,
-    /// Arcs looked at so far.
+    /// Arcs examined so far.
     pub work: u64,
-    /// No more sinks are looked at after so many arcs.
-    pub most_work: u64,
+    /// Number of arcs after which no further sink is examined.
+    pub max_work: u64,
 }
 
 impl Flow {
-    /// A graph of so many vertices without supplies; links are (from, to, capacity), and several of the same ends
-    /// are one.
+    /// Builds a graph of `vertices` vertices without supplies. Links are (from, to, capacity);
+    /// parallel links are merged.
     pub fn new(vertices: usize, links: &[(u32, u32, u128)]) -> Flow {
         let mut pairs: Vec<(u32, u32, u128, u128)> = links
             .iter()
@@ -114,17 +117,17 @@ impl Flow {
             level: vec![UNREACHED; vertices],
             reached: Vec::new(),
             work: 0,
-            most_work: u64::MAX,
+            max_work: u64::MAX,
         }
     }
 
-    /// Gives a vertex a supply.
+    /// Sets the supply of a vertex.
     pub fn set_supply(&mut self, vertex: u32, supply: u128) {
         self.supply[vertex as usize] = supply;
         self.left[vertex as usize] = supply;
     }
 
-    /// Makes all capacities this many times what they were when the graph was made; there must be no flow.
+    /// Multiplies all original capacities by `factor`. Requires that there is no flow.
     pub fn scale(&mut self, factor: u128) {
         for arc in &mut self.arcs {
             arc.room = match arc.capacity {
@@ -134,7 +137,8 @@ impl Flow {
         }
     }
 
-    /// Changes the capacity between two vertices, between which there are arcs; there must be no flow.
+    /// Adds `more` to the capacity of the existing arcs between two vertices. Requires that there
+    /// is no flow.
     pub fn change(&mut self, from: u32, to: u32, more: i128) {
         let arcs = self.first[to as usize] as usize..self.first[to as usize + 1] as usize;
         let place = self.arcs[arcs.clone()].partition_point(|arc| arc.from < from);
@@ -142,7 +146,7 @@ impl Flow {
         arc.room = arc.room.wrapping_add_signed(more);
     }
 
-    /// What is left between two vertices.
+    /// Returns the residual capacity from one vertex to another.
     pub fn room(&self, from: u32, to: u32) -> u128 {
         let arcs = self.first[to as usize] as usize..self.first[to as usize + 1] as usize;
         let arcs = &self.arcs[arcs];
@@ -152,15 +156,15 @@ impl Flow {
             .map_or(0, |arc| arc.room)
     }
 
-    /// Whether it took too much work.
+    /// Returns whether the limit of work is exceeded.
     pub fn gave_up(&self) -> bool {
-        self.work > self.most_work
+        self.work > self.max_work
     }
 
-    /// Whether the supplies can send what is wanted to each of some sinks, alone; otherwise how
-    /// much is lacking to the first to which they cannot. Sinks beside one another should follow
-    /// one another. After too much work it gives up ([`Flow::gave_up`]), and all that was wanted is
-    /// said to be lacking.
+    /// Checks that the supplies can send `wanted` to each of `sinks`, one at a time. Returns `None`
+    /// if they can, otherwise the missing amount at the first sink that gets less. Neighbouring
+    /// sinks should be neighbours in the list. Beyond the limit of work ([`Flow::gave_up`]) it
+    /// returns `wanted`.
     pub fn lacking(&mut self, sinks: &[u32], wanted: u128) -> Option<u128> {
         let supplies = self.supply.clone();
         let mut lacking = None;
@@ -175,7 +179,8 @@ impl Flow {
                 lacking = Some(wanted - sent);
                 break;
             }
-            // Cuts with this sink are fine, and so all that are left have it outside.
+            // No cut that holds this sink is too small, so that the remaining cuts have the sink
+            // outside.
             self.set_supply(sink, UNLIMITED);
         }
         for (vertex, supply) in (0u32..).zip(supplies) {
@@ -184,7 +189,7 @@ impl Flow {
         lacking
     }
 
-    /// Takes the flow away.
+    /// Removes the flow.
     pub fn clear(&mut self) {
         for (arc, room) in self.changed_arcs.drain(..).rev() {
             self.arcs[arc as usize].room = room;
@@ -194,8 +199,8 @@ impl Flow {
         }
     }
 
-    /// Sends as much as possible to a sink, but no more than is wanted; returns what was sent. If that is less, then
-    /// [`Flow::cut`] has the vertices of the cut.
+    /// Sends as much as possible to a sink, but at most `wanted`, and returns the amount sent. If
+    /// it is less than `wanted`, [`Flow::cut`] returns the vertices of the cut.
     pub fn send(&mut self, sink: u32, wanted: u128) -> u128 {
         let mut sent = 0;
         while sent < wanted && self.find_levels(sink) {
@@ -205,12 +210,14 @@ impl Flow {
         sent
     }
 
-    /// The vertices that can still reach the sink of a flow that was less than wanted.
+    /// Returns the vertices that can still reach the sink after a flow of less than the wanted
+    /// amount.
     pub fn cut(&self) -> &[u32] {
         &self.reached
     }
 
-    /// Puts vertices into levels, up to the first that has supply left; whether there is one.
+    /// Puts vertices into levels, up to the first level with remaining supply. Returns whether
+    /// there is such a level.
     fn find_levels(&mut self, sink: u32) -> bool {
         for vertex in self.reached.drain(..) {
             self.level[vertex as usize] = UNREACHED;
@@ -244,7 +251,7 @@ impl Flow {
         last != UNREACHED
     }
 
-    /// Sends what the levels let through.
+    /// Sends a blocking flow over the levels, at most `wanted`, and returns its amount.
     fn block(&mut self, sink: u32, wanted: u128) -> u128 {
         let (mut path, mut vertex, mut sent) = (Vec::<u32>::new(), sink, 0);
         while sent < wanted {
@@ -255,7 +262,7 @@ impl Flow {
                 sent += amount;
                 self.changed_supplies.push(vertex);
                 self.left[vertex as usize] -= amount;
-                // Back to where the path is full.
+                // Returns to the first arc that is full.
                 let mut full = path.len();
                 for (place, &arc) in path.iter().enumerate() {
                     if self.carry(arc, amount) == 0 && full == path.len() {
@@ -294,12 +301,12 @@ impl Flow {
         sent
     }
 
-    /// The vertex to which an arc leads.
+    /// Returns the vertex to which an arc leads.
     fn to(&self, arc: u32) -> u32 {
         self.arcs[self.arcs[arc as usize].twin as usize].from
     }
 
-    /// Sends over an arc; what is left of its room.
+    /// Sends an amount over an arc and returns the residual capacity.
     fn carry(&mut self, arc: u32, amount: u128) -> u128 {
         let twin = self.arcs[arc as usize].twin;
         for (arc, room) in [

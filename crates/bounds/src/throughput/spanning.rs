@@ -1,22 +1,23 @@
-//! How many spanning trees fit into two-way cables, and the partition that shows that no more do
-//! (theorem E9).
+//! Greatest number of spanning trees that fit into two-way cables, and the partition that proves
+//! that no more trees fit (theorem E9).
 //!
-//! Each tree takes a share of the rate of its cables:
+//! Each tree takes a share of the rate of its cables, and x* is the greatest sum of shares:
 //!
 //! ```text
 //! x* = min over partitions of (rate between parts) / (G - 1),  G the number of parts
 //! ```
 //!
 //! An all_reduce combines along a tree in one direction of its cables and spreads in the other, so
-//! that a vector of M takes M / x*, and none takes less.
+//! that a vector of M takes M / x*, and no plan takes less.
 //!
-//! **Search** (Lee and Streinu, Pebble game algorithms and sparse graphs, Discrete Mathematics
-//! 308, 2008, with amounts in place of single edges). Each rank has k slots. A unit taken of a
-//! cable fills a slot of one of its ends, and may be moved to a slot of the other. A chain of such
-//! moves frees a slot of one rank by filling one of another. First as many slots of the two ends
-//! of a cable as possible are freed; what both have free beyond k can then be taken of it. Where a
-//! cable is not taken whole, the ranks that such chains reach are full: they have k trees among
-//! themselves. Full sets with a rank in common are full together, and these are the parts.
+//! **Search** (Lee and Streinu, Pebble game algorithms and sparse graphs, Discrete Mathematics 308,
+//! 2008, with amounts in place of single edges). Each rank has k slots. A unit that is taken of a
+//! cable fills a slot of one of its ends, and may move to a slot of the other end. A chain of such
+//! moves frees a slot of one rank and fills a slot of another. For each cable the search first
+//! frees as many slots of its two ends as possible; the free slots of both ends beyond k can then
+//! be taken of the cable. If a cable is not taken whole, the ranks that such chains reach are full:
+//! they have k trees among themselves. Full sets with a common rank are full together, and these
+//! sets are the parts.
 
 use std::collections::VecDeque;
 
@@ -24,30 +25,29 @@ use rustc_hash::FxHashMap;
 
 use opticoll_base::interrupt;
 
-/// A cable between two ranks, and what it carries each way.
+/// Cable between two ranks, with its rate in each direction.
 pub type Cable = (u32, u32, u128);
 
-/// Where a search begins.
+/// Mark of the rank at which a search begins.
 const NO_CABLE: usize = usize::MAX;
 
-/// The partition that allows the fewest trees.
+/// Partition that allows the fewest trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TightestPartition {
-    /// By rank: its part, from 0 on.
+    /// Part of each rank, numbered from 0.
     pub parts: Vec<u32>,
-    /// How many parts there are.
+    /// Number of parts.
     pub count: u128,
-    /// The rate of the cables between parts, in the unit of the cables given.
+    /// Rate of the cables between parts, in the unit of the given cables.
     pub rate: u128,
 }
 
-/// The tightest partition; `None` of a single rank, where cables do not join all, or where the
-/// search takes more than
-/// `most_work` steps over cables.
+/// Returns the tightest partition; `None` for a single rank, if cables do not join all ranks, or if
+/// the search takes more than `max_steps` steps over cables.
 pub fn tightest_partition(
     ranks: u32,
     cables: &[Cable],
-    most_work: u64,
+    max_steps: u64,
 ) -> Option<TightestPartition> {
     let mut tightest = TightestPartition::of(&(0..ranks).collect::<Vec<u32>>(), cables);
     let mut work = 0;
@@ -59,7 +59,7 @@ pub fn tightest_partition(
             .collect();
         let mut slots = Slots::new(ranks, &wider?, tightest.rate);
         slots.work = work;
-        if slots.take_all(most_work)? {
+        if slots.take_all(max_steps)? {
             return Some(tightest);
         }
         work = slots.work;
@@ -70,19 +70,20 @@ pub fn tightest_partition(
     None
 }
 
-/// How much trees use from each rank to each other one, leading away from the root; `Some(None)`
-/// where so many do not fit, `None` after `most_work` steps over cables. Far ends of cables fill
-/// their slots first, so that trees are low.
+/// Packs `trees` trees that lead away from `root`, and returns the rate that they use from each
+/// rank to each other rank. `Some(None)` if so few cables cannot hold the trees, `None` after
+/// `max_steps` steps over cables. The far ends of cables fill their slots first, so that the trees
+/// are shallow.
 pub fn away_from(
     root: u32,
     ranks: u32,
     cables: &[Cable],
     trees: u128,
-    most_work: u64,
+    max_steps: u64,
 ) -> Option<Option<FxHashMap<(u32, u32), u128>>> {
     let mut slots = Slots::new(ranks, cables, trees);
     slots.begin_at(root);
-    if !slots.take_all(most_work)? {
+    if !slots.take_all(max_steps)? {
         return Some(None);
     }
     while slots.free[root as usize] < trees {
@@ -100,7 +101,7 @@ pub fn away_from(
 }
 
 impl TightestPartition {
-    /// With ranks of one part where they have the same number.
+    /// Returns the partition of ranks with equal numbers.
     fn of(numbers: &[u32], cables: &[Cable]) -> TightestPartition {
         let mut from_0: FxHashMap<u32, u32> = FxHashMap::default();
         let parts = numbers.iter().map(|number| {
@@ -119,20 +120,20 @@ impl TightestPartition {
     }
 }
 
-/// The amounts taken of cables, each by the end whose slots it fills.
+/// Amounts taken of cables, by the end whose slots they fill.
 struct Slots {
     cables: Vec<Cable>,
-    /// By cable: what fills slots of its first end, and of its second.
+    /// Amounts of each cable that fill slots of its first and its second end.
     taken: Vec<[u128; 2]>,
-    /// By rank: its cables.
+    /// Cables of each rank.
     at: Vec<Vec<usize>>,
-    /// By rank: slots that are free.
+    /// Free slots of each rank.
     free: Vec<u128>,
-    /// Slots of each rank.
+    /// Number of slots of each rank.
     trees: u128,
-    /// By rank: another one of the same full set, itself of the first.
+    /// Another rank of the same full set for each rank; the representative of a set has itself.
     full: Vec<u32>,
-    /// By rank: the last search that reached it, and the cable by which.
+    /// Last search that reached each rank, and the cable by which it was reached.
     back: Vec<(u64, usize)>,
     searches: u64,
     work: u64,
@@ -155,6 +156,7 @@ impl Slots {
         slots
     }
 
+    /// Fills `at` from `cables`.
     fn list_cables(&mut self) {
         self.at = vec![Vec::new(); self.free.len()];
         for (number, &(one, other, _)) in self.cables.iter().enumerate() {
@@ -163,7 +165,8 @@ impl Slots {
         }
     }
 
-    /// Takes cables near a rank first, and lets them fill slots of the end that is farther.
+    /// Orders the cables so that those near a rank are taken first and fill slots of their far
+    /// ends.
     fn begin_at(&mut self, root: u32) {
         let mut distances = vec![u32::MAX; self.free.len()];
         distances[root as usize] = 0;
@@ -187,14 +190,15 @@ impl Slots {
         self.list_cables();
     }
 
+    /// Returns the rank at the other end of a cable.
     fn other_end(&self, cable: usize, rank: u32) -> u32 {
         let (one, other, _) = self.cables[cable];
         if rank == one { other } else { one }
     }
 
-    /// Takes as much of all cables as there is room for; whether all slots but those of one rank
-    /// are filled. `None` after too much work.
-    fn take_all(&mut self, most_work: u64) -> Option<bool> {
+    /// Takes as much of all cables as possible. Returns whether all slots but those of one rank are
+    /// filled; `None` after `max_steps` steps.
+    fn take_all(&mut self, max_steps: u64) -> Option<bool> {
         for number in 0..self.cables.len() {
             let (one, other, whole) = self.cables[number];
             if one == other || self.full_set(one) == self.full_set(other) {
@@ -202,7 +206,7 @@ impl Slots {
             }
             let mut reached = Vec::new();
             let room = loop {
-                if self.work > most_work {
+                if self.work > max_steps {
                     return None;
                 }
                 interrupt::check();
@@ -229,7 +233,7 @@ impl Slots {
         Some(free == self.trees)
     }
 
-    /// The rank that stands for the full set of one.
+    /// Returns the representative of the full set of a rank.
     fn full_set(&mut self, rank: u32) -> u32 {
         let mut at = rank;
         while self.full[at as usize] != at {
@@ -240,14 +244,15 @@ impl Slots {
         at
     }
 
+    /// Returns the representative of each rank.
     fn parts(&mut self) -> Vec<u32> {
         (0..self.full.len() as u32)
             .map(|rank| self.full_set(rank))
             .collect()
     }
 
-    /// Frees `most` slots of these ranks at most, by filling free ones of another rank; or else the
-    /// ranks that can be reached.
+    /// Frees at most `most` slots of the ranks `ends` by filling free slots of another rank. If no
+    /// free slot can be reached, returns the ranks that can be reached as an error.
     fn try_free(&mut self, ends: &[u32], most: u128) -> Result<(), Vec<u32>> {
         self.searches += 1;
         let mut reached = ends.to_vec();
@@ -258,7 +263,7 @@ impl Slots {
         while let Some(&rank) = reached.get(place) {
             place += 1;
             if self.free[rank as usize] > 0 && !ends.contains(&rank) {
-                self.change(rank, most);
+                self.move_along(rank, most);
                 return Ok(());
             }
             self.work += self.at[rank as usize].len() as u64;
@@ -274,14 +279,14 @@ impl Slots {
         Err(reached)
     }
 
-    /// The amount of a cable that fills slots of one of its ends.
+    /// Returns the amount of a cable that fills slots of `rank`.
     fn filled_by(&self, cable: usize, rank: u32) -> u128 {
         self.taken[cable][usize::from(self.cables[cable].1 == rank)]
     }
 
-    /// Lets cables on the way to the ends fill the slots of their other ends.
-    fn change(&mut self, from: u32, most: u128) {
-        let mut way = Vec::new();
+    /// Moves up to `most` of the cables between `from` and an end to the slots of their other ends.
+    fn move_along(&mut self, from: u32, most: u128) {
+        let mut path = Vec::new();
         let mut amount = most.min(self.free[from as usize]);
         let mut at = from;
         loop {
@@ -291,10 +296,10 @@ impl Slots {
             }
             let next = self.other_end(cable, at);
             amount = amount.min(self.filled_by(cable, next));
-            way.push((cable, next));
+            path.push((cable, next));
             at = next;
         }
-        for (cable, next) in way {
+        for (cable, next) in path {
             let side = usize::from(self.cables[cable].1 == next);
             self.taken[cable][side] -= amount;
             self.taken[cable][1 - side] += amount;

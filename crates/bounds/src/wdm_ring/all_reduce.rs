@@ -1,63 +1,67 @@
-//! The bound on the time of an all_reduce: the least over numbers of slots, where links are counted closely only for the
-//! numbers that can be the least.
+//! Lower bound on the time of an all_reduce: the minimum over all numbers of slots S. Links are
+//! counted closely only for those S that can be the minimum.
 //!
-//! In S slots a byte takes E_S links at least: the greatest of C_S(N) + N - 1 and what prices of scarce slots give (both in
-//! [`super::multi_block`]) and of [`super::crossings`]. T >= min over S of S (R + a + delta) + max(bandwidth, E_S M / (2 c B N)). The first term
-//! and the closed form of [`super::crossings`] are quick to compute, the others are not. So S is looked at in the order of the time that is known
-//! to be needed, and more is computed for the least of them, until nothing more can be said of it. Since G_S(N) does not
-//! rise with S, what is found for S slots holds for fewer slots, too. So one S is computed for several: it is chosen as far from the least one as a
-//! guess (both halves of an all_reduce along trees, C_t(N) + C_(S+1-t)(N) links) says that it is enough. From 16 slots on, only
-//! some S are computed in this way; after that the one that is the least, as long as few were.
+//! In S slots a byte takes at least E_S links: the maximum of C_S(N) + N - 1 and the bound by
+//! prices of scarce slots (both in [`super::multi_block`]) and of [`super::crossings`]. T >= min
+//! over S of S (R + a + delta) + max(bandwidth, E_S M / (2 c B N)).
+//!
+//! C_S(N) + N - 1 and the closed form of [`super::crossings`] are quick to compute, the other
+//! bounds are not. The search visits S in the order of the known lower bound on their time, and
+//! refines the bound of the least S until it has no better one. Since G_S(N) does not rise with S,
+//! a bound for S holds for fewer slots, too, so that one S is computed for several: the greatest S
+//! that a guess (both halves of an all_reduce along trees, C_t(N) + C_(S+1-t)(N) links) says is
+//! enough. From 16 slots on only some S are computed in this way. Then the S with the least time
+//! are computed for themselves, up to [`MAX_CROSSED`] computations in all.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::crossings;
-use super::relay_tree::{MOST_WORK, cost};
+use super::relay_tree::{MAX_WORK, cost};
 use opticoll_base::units::{Time, UnitError};
 
-/// What is asked of the ring and the size.
-pub(super) struct Question<'a> {
+/// Ring and size of the all_reduce.
+pub(super) struct AllReduce<'a> {
     pub ranks: u32,
-    /// How many lightpaths a rank takes in, or sends, in a slot at most.
+    /// Maximum number of lightpaths that a rank receives, or sends, in a slot.
     pub intake: u64,
-    /// The least number of slots.
+    /// Least number of slots.
     pub fewest: u64,
-    /// What each slot takes at least.
+    /// Least time of a slot without its bytes.
     pub per_slot: Time,
-    /// The time in which so many links for each byte of the vector are gone over, and what else is to be sent.
+    /// Time of all bytes if each byte of the vector takes the given number of links.
     pub sending: &'a dyn Fn(u64) -> Result<Time, UnitError>,
-    /// The same by prices of scarce slots, which takes long.
+    /// Time of all bytes in the given number of slots by prices of scarce slots; slow to compute.
     pub priced: &'a dyn Fn(u64) -> Result<Time, UnitError>,
 }
 
-/// With so many numbers of slots computed, no more are computed for themselves alone.
-const ENOUGH: usize = 6;
+/// Number of computations of crossings after which no number of slots is computed for itself alone.
+const MAX_CROSSED: usize = 6;
 
-/// The argument that counts the most links.
+/// Argument that counts the most links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CountedBy {
-    /// The lightpaths along which something of one rank spreads.
+    /// Lightpaths along which something of one rank spreads.
     Trees,
-    /// Those by which contributions leave growing neighbourhoods.
+    /// Lightpaths by which contributions leave growing neighbourhoods.
     Crossings,
 }
 
-/// How much is known of a number of slots.
+/// Bounds that were computed for a number of slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Known {
-    /// What is quick.
-    Quickly,
-    /// What crossings of the next number that is computed for several give.
+enum Progress {
+    /// Bounds that are quick to compute.
+    Quick,
+    /// Crossings of the next number of slots that is computed for several.
     Covered,
-    /// What crossings of this number give, if there was time for it.
+    /// Crossings of this number of slots, unless the limit of computations is reached.
     Crossed,
-    /// All there is.
+    /// All bounds.
     Priced,
 }
 
-/// The next number of slots from `slots` on that is computed.
-fn computed(slots: u64) -> u64 {
+/// Returns the first number from `slots` on that is computed for several numbers of slots.
+fn round_up(slots: u64) -> u64 {
     let mut number = 1;
     while number < slots {
         number = after(number);
@@ -65,21 +69,22 @@ fn computed(slots: u64) -> u64 {
     number
 }
 
+/// Returns the number of slots that is computed after `number`.
 fn after(number: u64) -> u64 {
     number + (number / 8).max(1)
 }
 
-/// Links of both halves along trees, about: a guess that nothing is concluded from.
-fn guessed(ranks: u32, slots: u64) -> u64 {
+/// Returns a guess of the links of both halves along trees; no bound follows from it.
+fn guess_links(ranks: u32, slots: u64) -> u64 {
     let half = slots.div_ceil(2);
     cost(ranks, half) + cost(ranks, slots + 1 - half)
 }
 
 struct Search<'a> {
-    asked: &'a Question<'a>,
-    /// Links that crossings give, by slots.
+    problem: &'a AllReduce<'a>,
+    /// Links by crossings, for each number of slots.
     crossed: BTreeMap<u64, u64>,
-    /// Times by prices of scarce slots, by slots.
+    /// Times by prices of scarce slots, for each number of slots.
     priced: BTreeMap<u64, Time>,
     /// Links of the last computed number over its guess, in parts of 1024.
     ratio: u64,
@@ -87,29 +92,29 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn time(&self, slots: u64, sending: Time) -> Result<Time, UnitError> {
-        self.asked.per_slot.times(slots)?.plus(sending)
+        self.problem.per_slot.times(slots)?.plus(sending)
     }
 
-    fn by_links(&self, slots: u64, links: u64) -> Result<Time, UnitError> {
-        self.time(slots, (self.asked.sending)(links)?)
+    fn link_time(&self, slots: u64, links: u64) -> Result<Time, UnitError> {
+        self.time(slots, (self.problem.sending)(links)?)
     }
 
-    /// The links of so many slots that are quick to compute.
+    /// Returns the links in `slots` slots by the bounds that are quick to compute.
     fn quick(&self, slots: u64) -> u64 {
-        let ranks = self.asked.ranks;
+        let ranks = self.problem.ranks;
         let both = cost(ranks, slots) + u64::from(ranks - 1);
-        both.max(crossings::by_two(ranks, slots))
+        both.max(crossings::closed_form(ranks, slots))
     }
 
-    /// The most links that are known to be needed in so many slots.
+    /// Returns the greatest known lower bound on the links in `slots` slots.
     fn known(&self, slots: u64) -> u64 {
         let of_more = self.crossed.range(slots..).map(|(_, &links)| links);
         of_more.max().unwrap_or(0).max(self.quick(slots))
     }
 
-    /// The links that are known or guessed.
+    /// Returns the known or guessed number of links in `slots` slots.
     fn expected(&self, slots: u64) -> u64 {
-        let guess = guessed(self.asked.ranks, slots) * self.ratio / 1024;
+        let guess = guess_links(self.problem.ranks, slots) * self.ratio / 1024;
         self.crossed
             .get(&slots)
             .copied()
@@ -117,37 +122,39 @@ impl Search<'_> {
             .max(self.quick(slots))
     }
 
-    /// The greatest number of slots to compute from `slots` on that is likely to tell that so few are not the least.
-    fn telling(&self, slots: u64, last: u64) -> Result<u64, UnitError> {
-        let first = computed(slots);
-        let ranks = self.asked.ranks;
+    /// Returns the greatest number from `slots` on whose crossings probably prove that `slots`
+    /// slots are not the minimum.
+    fn telling_number(&self, slots: u64, last: u64) -> Result<u64, UnitError> {
+        let first = round_up(slots);
+        let ranks = self.problem.ranks;
         let from = |first| {
             let numbers = std::iter::successors(Some(first), |&number| Some(after(number)));
-            let are_worth = move |&number: &u64| number < 2 || crossings::is_worth(ranks, number);
+            let are_searched =
+                move |&number: &u64| number < 2 || crossings::is_searched(ranks, number);
             numbers
                 .take_while(move |&number| number <= last)
-                .take_while(are_worth)
+                .take_while(are_searched)
         };
         let mut goal: Option<Time> = None;
-        for number in from(computed(self.asked.fewest)) {
-            let time = self.by_links(number, self.expected(number))?;
+        for number in from(round_up(self.problem.fewest)) {
+            let time = self.link_time(number, self.expected(number))?;
             goal = Some(goal.map_or(time, |goal| goal.min(time)));
         }
-        let mut telling = first;
+        let mut telling_number = first;
         for number in from(first) {
             let is_new = !self.crossed.contains_key(&number);
-            let time = self.by_links(slots, self.expected(number))?;
+            let time = self.link_time(slots, self.expected(number))?;
             if is_new && goal.is_some_and(|goal| time >= goal) {
-                telling = number;
+                telling_number = number;
             }
         }
-        Ok(telling)
+        Ok(telling_number)
     }
 
-    /// What decides the time of so many slots.
+    /// Returns the argument that decides the time of `slots` slots.
     fn counted_by(&self, slots: u64, time: Time) -> Result<CountedBy, UnitError> {
-        let ranks = self.asked.ranks;
-        let along_trees = self.by_links(slots, cost(ranks, slots) + u64::from(ranks - 1))?;
+        let ranks = self.problem.ranks;
+        let along_trees = self.link_time(slots, cost(ranks, slots) + u64::from(ranks - 1))?;
         let priced = self.priced.get(&slots).copied().unwrap_or_default();
         Ok(match time > along_trees.max(priced) {
             true => CountedBy::Crossings,
@@ -155,78 +162,79 @@ impl Search<'_> {
         })
     }
 
+    /// Computes the crossings of a number of slots.
     fn cross(&mut self, number: u64) {
-        let ranks = self.asked.ranks;
-        let links = crossings::links(ranks, self.asked.intake, number);
-        self.ratio = (links * 1024 / guessed(ranks, number)).min(1024);
+        let ranks = self.problem.ranks;
+        let links = crossings::links(ranks, self.problem.intake, number);
+        self.ratio = (links * 1024 / guess_links(ranks, number)).min(1024);
         self.crossed.insert(number, links);
     }
 }
 
-/// The least time over all numbers of slots, and by what links are counted there.
-pub(super) fn least(asked: &Question) -> Result<(Time, CountedBy), UnitError> {
-    let ranks = u64::from(asked.ranks);
+/// Returns the minimum time over all numbers of slots, and the argument that decides it.
+pub(super) fn least(problem: &AllReduce) -> Result<(Time, CountedBy), UnitError> {
+    let ranks = u64::from(problem.ranks);
     let mut search = Search {
-        asked,
+        problem,
         crossed: BTreeMap::new(),
         priced: BTreeMap::new(),
         ratio: 1000,
     };
-    let mut open: BinaryHeap<Reverse<(Time, u64, Known)>> = BinaryHeap::new();
-    let mut next = asked.fewest.max(1);
+    let mut open: BinaryHeap<Reverse<(Time, u64, Progress)>> = BinaryHeap::new();
+    let mut next = problem.fewest.max(1);
     loop {
-        // No plan of this many slots or more is faster than that, whatever its links.
-        let floor = search.by_links(next, ranks - 1)?;
+        // No plan of `next` slots or more is faster, whatever its links.
+        let floor = search.link_time(next, ranks - 1)?;
         let top = open.peek().map(|Reverse((time, _, _))| *time);
         if top.is_none_or(|top| floor < top) {
-            if next * ranks > MOST_WORK {
+            if next * ranks > MAX_WORK {
                 return Ok((floor, CountedBy::Trees));
             }
-            let time = search.by_links(next, search.quick(next))?;
-            open.push(Reverse((time, next, Known::Quickly)));
+            let time = search.link_time(next, search.quick(next))?;
+            open.push(Reverse((time, next, Progress::Quick)));
             next += 1;
             continue;
         }
         let Some(Reverse((time, slots, known))) = open.pop() else {
             continue;
         };
-        let better = search.by_links(slots, search.known(slots))?;
+        let better = search.link_time(slots, search.known(slots))?;
         if better > time {
             open.push(Reverse((better, slots, known)));
             continue;
         }
         match known {
-            Known::Quickly if !crossings::is_worth(asked.ranks, computed(slots)) => {
-                open.push(Reverse((time, slots, Known::Covered)));
+            Progress::Quick if !crossings::is_searched(problem.ranks, round_up(slots)) => {
+                open.push(Reverse((time, slots, Progress::Covered)));
             }
-            Known::Quickly => {
-                let number = search.telling(slots, next.max(computed(slots)))?;
+            Progress::Quick => {
+                let number = search.telling_number(slots, next.max(round_up(slots)))?;
                 if !search.crossed.contains_key(&number) {
                     search.cross(number);
                 }
-                let known = if number == computed(slots) {
-                    Known::Covered
+                let known = if number == round_up(slots) {
+                    Progress::Covered
                 } else {
                     known
                 };
                 open.push(Reverse((time, slots, known)));
             }
-            Known::Covered => {
+            Progress::Covered => {
                 let is_new = !search.crossed.contains_key(&slots);
                 if is_new
-                    && search.crossed.len() < ENOUGH
-                    && crossings::is_worth(asked.ranks, slots)
+                    && search.crossed.len() < MAX_CROSSED
+                    && crossings::is_searched(problem.ranks, slots)
                 {
                     search.cross(slots);
                 }
-                open.push(Reverse((time, slots, Known::Crossed)));
+                open.push(Reverse((time, slots, Progress::Crossed)));
             }
-            Known::Crossed => {
-                let priced = search.time(slots, (asked.priced)(slots)?)?;
+            Progress::Crossed => {
+                let priced = search.time(slots, (problem.priced)(slots)?)?;
                 search.priced.insert(slots, priced);
-                open.push(Reverse((time.max(priced), slots, Known::Priced)));
+                open.push(Reverse((time.max(priced), slots, Progress::Priced)));
             }
-            Known::Priced => return Ok((time, search.counted_by(slots, time)?)),
+            Progress::Priced => return Ok((time, search.counted_by(slots, time)?)),
         }
     }
 }
@@ -235,7 +243,7 @@ pub(super) fn least(asked: &Question) -> Result<(Time, CountedBy), UnitError> {
 mod tests {
     use super::*;
 
-    /// What the search leaves out lies between what is quick and all that could be computed.
+    /// The search result lies between the quick bounds and all bounds.
     #[test]
     #[cfg_attr(
         debug_assertions,
@@ -246,7 +254,7 @@ mod tests {
         for ranks in [4, 9, 16, 33, 64, 100] {
             for link in [1, 3, 10, 30, 100, 300, 1000] {
                 let of_link = |links: u64| Ok(Time::from_ps(links * link));
-                let asked = Question {
+                let problem = AllReduce {
                     ranks,
                     intake: 16,
                     fewest: 2,
@@ -254,11 +262,11 @@ mod tests {
                     sending: &of_link,
                     priced: &|_| Ok(Time::ZERO),
                 };
-                let found = least(&asked).unwrap().0.ps();
+                let found = least(&problem).unwrap().0.ps();
                 let slots = || 2..2 * u64::from(ranks);
                 let quick = slots().map(|slots| {
                     let both = cost(ranks, slots) + u64::from(ranks - 1);
-                    1000 * slots + link * both.max(crossings::by_two(ranks, slots))
+                    1000 * slots + link * both.max(crossings::closed_form(ranks, slots))
                 });
                 let all = slots().map(|slots| {
                     let of_more =

@@ -1,10 +1,11 @@
-//! What a scatter sends behind a cut, and a gather fetches from there: the |I| blocks of the ranks
-//! between the cut and the root go over the c channels of one direction alone (theorem R3).
+//! Bound of a scatter or gather over a broken link: the |I| blocks of the ranks between the broken
+//! link and the root use the c channels of one direction alone (theorem R3).
 
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// The most ranks whose blocks go over the channels of one direction.
+/// Returns |I|, the greatest number of ranks whose blocks use the channels of one direction alone;
+/// 0 for other collectives.
 pub(super) fn ranks(ring: &WdmRing, collective: &Collective) -> u64 {
     let (ranks, root) = (ring.ranks, collective.root());
     let scatters = match collective.kind() {
@@ -15,9 +16,9 @@ pub(super) fn ranks(ring: &WdmRing, collective: &Collective) -> u64 {
     let behind = ring.broken.iter().map(|link| {
         let clockwise = link.direction == Direction::Clockwise;
         match clockwise == scatters {
-            // From the rank after the cut to the one before the root.
+            // From the rank after the broken link to the rank before the root.
             true => (root + 2 * ranks - link.position - 1) % ranks,
-            // From the rank after the root to the one before the cut.
+            // From the rank after the root to the rank before the broken link.
             false => (link.position + ranks - root) % ranks,
         }
     });

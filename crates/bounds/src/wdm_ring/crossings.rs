@@ -1,44 +1,47 @@
-//! How many links the lightpaths of one byte of an all_reduce take, by who must leave a growing
-//! neighbourhood. Source: opticoll.
+//! Lower bound on the links that the lightpaths of one byte of an all_reduce take, by the
+//! contributions that must leave growing neighbourhoods (theorems R12 to R14). Source: opticoll.
 //!
-//! N >= 4 ranks on a ring, S slots. G_S(N) is the least that the lengths of lightpaths add up to
-//! of which, for every ordered pair of ranks, some lead from the one to the other in rising slots.
+//! N >= 4 ranks are on a ring, S is the number of slots. G_S(N) is the least total length of
+//! lightpaths such that, for every ordered pair of ranks, some of the lightpaths lead from the
+//! first to the second rank in rising slots.
 //!
 //! A *chain* is a list of whole numbers 1 = p_0 <= p_1 <= ... <= p_S = N - 1: sizes of a growing
 //! neighbourhood. From p to q it grows by g = floor((q - 1) / 2) - floor((p - 1) / 2) ranks on one
-//! side, by g' = floor(q / 2) - floor(p / 2) on the other. With r lightpaths that a rank takes in,
-//! or sends, in a slot at most,
+//! side and by g' = floor(q / 2) - floor(p / 2) ranks on the other. A rank receives, or sends, at
+//! most r lightpaths in a slot. Then
 //!
 //! ```text
 //! n_1 = 1,  n_(i+1) = min(N, (1 + r) n_i),  k_s = min(n_s, n_(S+1-s)),  m = min(p, N - q, k_s)
 //! count_s(p, q; l) = 1/2 (max(0, min(m, l - g)) + max(0, min(m, l - g')))
 //! ```
 //!
-//! *Theorem R12.* If chains j with weights z_j >= 0, and a price 0 <= u <= 1 of a lightpath, are
-//! such that for all slots s and all lengths l from 1 to floor(N / 2)
+//! *Theorem R12.* Let chains j with weights z_j >= 0, and a price 0 <= u <= 1 of a lightpath,
+//! fulfil for all slots s and all lengths l from 1 to floor(N / 2)
 //!
 //! ```text
-//! (1/N) sum over j of z_j count_s(p_(s-1), p_s of chain j; l) <= l - u                                  (*)
+//! (1/N) sum over j of z_j count_s(p_(s-1), p_s of chain j; l) <= l - u                        (*)
 //! ```
 //!
-//! then G_S(N) >= sum of z_j + 2 (N - 1) u. [`by_two`] is theorem R13. [`links`] takes chains and
-//! whole weights w_j from `multiplicative_weights`, in floating point; what they prove is computed
-//! in whole numbers (theorem R14): with W their sum and F the greatest (sum of w_j 2 count_s(l)) /
-//! (l - 1), G_S(N) >= 2 N W / F + 2 (N - 1). Where N S is more than [`MOST_WORK`], or a pass of
-//! the game would take too long, R13 alone counts.
+//! Then G_S(N) >= sum of z_j + 2 (N - 1) u.
+//!
+//! [`closed_form`] is theorem R13. [`links`] takes chains and whole weights w_j from
+//! `multiplicative_weights`, which uses floating point. Their bound is computed in whole numbers
+//! (theorem R14): with W the sum of the w_j and F the greatest (sum of w_j 2 count_s(l)) / (l - 1),
+//! G_S(N) >= 2 N W / F + 2 (N - 1). If N S exceeds [`MAX_WORK`], or a pass of the search for
+//! weights would take too long, only R13 counts.
 
 mod multiplicative_weights;
 
 use super::memo::Memo;
 
-/// More N times S than this are not worth the wait.
-pub const MOST_WORK: u64 = 150_000;
+/// Maximum N times S for the search for weights.
+pub const MAX_WORK: u64 = 150_000;
 
-/// By ranks, slots and intake.
+/// Known values of [`links`] by ranks, slots and intake.
 static KNOWN: Memo<(u32, u64, u64), u64> = Memo::new();
 
-/// What neighbourhoods that grow by two prove of G_S(N).
-pub fn by_two(ranks: u32, steps: u64) -> u64 {
+/// Returns the bound of theorem R13 on G_S(N).
+pub fn closed_form(ranks: u32, steps: u64) -> u64 {
     let ranks = u64::from(ranks);
     let lightpaths = 2 * ranks.saturating_sub(1);
     let growing = (ranks / 2).saturating_sub(1);
@@ -49,17 +52,18 @@ pub fn by_two(ranks: u32, steps: u64) -> u64 {
     }
 }
 
-/// Whether [`links`] looks for more than [`by_two`].
-pub(super) fn is_worth(ranks: u32, steps: u64) -> bool {
+/// Returns whether [`links`] searches for more than [`closed_form`].
+pub(super) fn is_searched(ranks: u32, steps: u64) -> bool {
     let ranks = u64::from(ranks);
-    // From N / 2 - 1 slots on chains stand still in some.
-    (2..ranks).contains(&steps) && 2 * steps + 2 < ranks && ranks * steps <= MOST_WORK
+    // From N / 2 - 1 slots on every chain stands still in some slot.
+    (2..ranks).contains(&steps) && 2 * steps + 2 < ranks && ranks * steps <= MAX_WORK
 }
 
-/// What is found of G_S(N), where ranks take in, and send, so many lightpaths in a slot.
+/// Returns the greatest lower bound found on G_S(N), if ranks receive, and send, at most `intake`
+/// lightpaths in a slot.
 pub fn links(ranks: u32, intake: u64, steps: u64) -> u64 {
-    let closed = by_two(ranks, steps);
-    if !is_worth(ranks, steps) {
+    let closed = closed_form(ranks, steps);
+    if !is_searched(ranks, steps) {
         return closed;
     }
     let find = || {
@@ -70,10 +74,10 @@ pub fn links(ranks: u32, intake: u64, steps: u64) -> u64 {
         };
         multiplicative_weights::chains(&ring).map_or(closed, |proved| closed.max(proved.links()))
     };
-    KNOWN.to((ranks, steps, intake), find)
+    KNOWN.get((ranks, steps, intake), find)
 }
 
-/// k_s of all slots.
+/// Returns k_s for all slots.
 fn reached(ranks: usize, steps: usize, intake: u64) -> Vec<usize> {
     let grow = |held: &u64| {
         Some(
@@ -87,18 +91,18 @@ fn reached(ranks: usize, steps: usize, intake: u64) -> Vec<usize> {
     both.map(|(&before, &after)| before.min(after)).collect()
 }
 
-/// N, and k_s of all slots.
+/// Number of ranks N, and k_s for all slots.
 struct Ring {
     ranks: usize,
     reached: Vec<usize>,
 }
 
-/// What a growth of a neighbourhood in a slot counts for.
+/// Growth of a neighbourhood in a slot, and the lightpaths that it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Growth {
-    /// g and g'.
+    /// Growths g and g' of the two sides.
     gaps: [usize; 2],
-    /// m.
+    /// Limit m of the count.
     most: usize,
 }
 
@@ -110,25 +114,27 @@ impl Growth {
         }
     }
 
-    /// Whether nothing is counted of lightpaths of one link.
-    fn is_of_two(self) -> bool {
+    /// Returns whether the neighbourhood grows on both sides, so that lightpaths of one link count
+    /// 0.
+    fn is_two_sided(self) -> bool {
         self.gaps[0] > 0 && self.gaps[1] > 0
     }
 
-    /// Twice the count of a lightpath of a length.
-    fn twice(self, length: usize) -> usize {
+    /// Returns 2 count_s(l) for a lightpath of length l.
+    fn twice_count(self, length: usize) -> usize {
         let side = |gap: usize| length.saturating_sub(gap).min(self.most);
         side(self.gaps[0]) + side(self.gaps[1])
     }
 }
 
-/// Chains with weights, and what they count together, with the price 1 of a lightpath.
+/// Chains with whole weights, and their counts, for a lightpath price of u = 1.
 struct Proved<'a> {
     ring: &'a Ring,
-    /// By slot of the first half (a chain is added with its mirror image, which counts in the mirrored slots) and by length: second differences
-    /// of the sum of w_j 2 count_s(l). min(m, l - g) has 1 at g + 1 and -1 at g + m + 1.
+    /// Second differences of the sum of w_j 2 count_s(l) over l, for each slot of the first half:
+    /// min(m, l - g) has 1 at g + 1 and -1 at g + m + 1. A chain is added together with its mirror
+    /// image, which counts in the mirrored slots.
     bends: Vec<Vec<i64>>,
-    /// W.
+    /// Sum W of the weights.
     weight: u64,
 }
 
@@ -142,8 +148,9 @@ impl<'a> Proved<'a> {
         }
     }
 
-    /// Adds a chain, and the chain N - p_S, ..., N - p_0, which has the same gaps and the same m in the mirrored
-    /// slots; nothing if it is no chain that grows by a rank on both sides in every slot.
+    /// Adds a chain and its mirror image N - p_S, ..., N - p_0, which has the same gaps and the
+    /// same m in the mirrored slots. Ignores lists that are not chains or do not grow on both sides
+    /// in every slot.
     fn add(&mut self, chain: &[usize], weight: u32) {
         let ranks = self.ring.ranks;
         let steps = self.ring.reached.len();
@@ -155,7 +162,7 @@ impl<'a> Proved<'a> {
         let growths: Vec<Growth> = (0..steps)
             .map(|step| Growth::new(ranks, chain[step], chain[step + 1], self.ring.reached[step]))
             .collect();
-        if !growths.iter().all(|growth| growth.is_of_two()) {
+        if !growths.iter().all(|growth| growth.is_two_sided()) {
             return;
         }
         for (step, growth) in growths.into_iter().enumerate() {
@@ -170,7 +177,7 @@ impl<'a> Proved<'a> {
         self.weight += 2 * u64::from(weight);
     }
 
-    /// 2 N W / F + 2 (N - 1), rounded up.
+    /// Returns 2 N W / F + 2 (N - 1), rounded up.
     fn links(&self) -> u64 {
         let ranks = self.ring.ranks as u64;
         let farthest = self.ring.ranks / 2;
@@ -188,7 +195,7 @@ impl<'a> Proved<'a> {
             }
         }
         let all = 2 * u128::from(ranks) * u128::from(self.weight) * beyond;
-        // With no weight at all nothing is proved of longer lightpaths.
+        // Without weights only the lightpaths themselves count.
         let longer = if counted == 0 {
             0
         } else {

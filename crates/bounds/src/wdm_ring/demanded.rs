@@ -1,12 +1,12 @@
-//! A bound on the time of an all_to_all whose blocks differ.
+//! Lower bound on the time of an all_to_all whose blocks differ.
 //!
-//! **demand.** What leaves an arc of ranks goes over the links at its two ends, of c channels
-//! each, and no rank of it sends over more than its r: m bytes demanded from k ranks of an arc by
-//! all others take m / (min(c per whole link, k r) B) at least, in whatever slots. The rest of the
-//! ring is an arc, too, so that what comes to an arc is counted with it. In a slot whose longest
-//! lightpath carries b bytes, b at most goes over each channel; so the slots' own times stand
-//! beside it (theorem R10), G = ceil(log_(1+r) (k + 1)) of them for a rank that sends to (or
-//! receives from) k others.
+//! **demand.** Bytes that leave an arc of ranks use the links at its two ends, of c channels each,
+//! and each rank of the arc sends over at most r channels. So m bytes that the demand sends from
+//! the k ranks of an arc to other ranks take at least m / (min(c per whole link, k r) B), in any
+//! slots. The rest of the ring is an arc, too, which covers the bytes that come to an arc. In a
+//! slot whose longest lightpath carries b bytes, each channel carries at most b, so that the times
+//! of the slots are added (theorem R10): G = ceil(log_(1+r) (k + 1)) slots for a rank that sends to
+//! (or receives from) k others.
 
 use super::{growth, intake, time, width};
 use crate::{LeastCharge, TimeBound};
@@ -16,10 +16,10 @@ use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::Collective;
 
-/// Of more ranks only arcs of one rank are counted.
-const MOST_RANKS: u32 = 1024;
+/// Maximum number of ranks for which all arcs are counted; more ranks count only arcs of one rank.
+const MAX_RANKS: u32 = 1024;
 
-/// The bound of an all_to_all with a demand at a size.
+/// Returns the greatest bound on the time of an all_to_all with a demand.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -40,7 +40,7 @@ pub fn best(
     }
     let most = partners.iter().flatten().copied().max().unwrap_or(0);
     if most == 0 {
-        return Ok(TimeBound::ALONE);
+        return Ok(TimeBound::SINGLE_RANK);
     }
     let sending = over_ends(ring, &sent)?;
     let hop = ring.transmission().latency();
@@ -57,11 +57,13 @@ pub fn best(
     Ok(TimeBound {
         time: charged.plus(hop.times(slots)?)?.plus(sending)?,
         name: "demand",
-        assumption: "slots one after the other, each as long as its longest lightpath; blocks may be cut at will",
+        assumption: "slots one after the other, each as long as its longest lightpath; blocks may \
+                     be cut at will",
     })
 }
 
-/// The time that the bytes which leave an arc take over the channels at its ends, of the arc where that is most.
+/// Returns the greatest time, over all arcs, of the bytes that leave an arc over the channels at
+/// its ends.
 fn over_ends(ring: &WdmRing, sent: &[Vec<(u32, u128)>]) -> Result<Time, UnitError> {
     let ranks = ring.ranks;
     let mut received = vec![0u128; ranks as usize];
@@ -76,10 +78,10 @@ fn over_ends(ring: &WdmRing, sent: &[Vec<(u32, u128)>]) -> Result<Time, UnitErro
             most = most.max(time::over(ring, bytes, 1, channels)?);
         }
     }
-    if ranks > MOST_RANKS {
+    if ranks > MAX_RANKS {
         return Ok(most);
     }
-    // By source: the bytes for all destinations before each.
+    // For each source the bytes for all destinations before each destination.
     let mut before = vec![vec![0u128; ranks as usize + 1]; ranks as usize];
     for (own, sent) in before.iter_mut().zip(sent) {
         for (destination, bytes) in sent {
@@ -105,7 +107,7 @@ fn over_ends(ring: &WdmRing, sent: &[Vec<(u32, u128)>]) -> Result<Time, UnitErro
         let mut from_arc = vec![0u128; ranks as usize];
         for length in 1..ranks {
             let last = (first + length - 1) % ranks;
-            // Neither what the last rank sends to the arc leaves it, nor what the others send to the last.
+            // Bytes of the last rank to the arc, and of the arc to the last rank, stay inside.
             leaving += before[last as usize][ranks as usize] - to_arc(last as usize, first, last);
             leaving -= from_arc[last as usize];
             for (destination, bytes) in &sent[last as usize] {

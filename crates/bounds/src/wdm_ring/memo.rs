@@ -1,38 +1,39 @@
-//! Values of pure functions, shared by all threads: planners ask for the bounds of the same collectives many times.
+//! Memo of pure functions for all threads: planners ask for the bounds of the same collectives many
+//! times.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Answers are kept for so many questions.
-const MOST_KEPT: usize = 1 << 14;
+/// Maximum number of values in a memo; a full memo is emptied.
+const MAX_ENTRIES: usize = 1 << 14;
 
-/// The answers of a function that depends on nothing but what is asked.
-pub(super) struct Memo<Asked, Answer> {
-    known: Mutex<BTreeMap<Asked, Answer>>,
+/// Known values of a function that depends on its arguments alone.
+pub(super) struct Memo<Arguments, Value> {
+    known: Mutex<BTreeMap<Arguments, Value>>,
 }
 
-impl<Asked: Ord, Answer: Copy> Memo<Asked, Answer> {
-    pub(super) const fn new() -> Memo<Asked, Answer> {
+impl<Arguments: Ord, Value: Copy> Memo<Arguments, Value> {
+    pub(super) const fn new() -> Memo<Arguments, Value> {
         Memo {
             known: Mutex::new(BTreeMap::new()),
         }
     }
 
-    /// The answer to a question, which is computed where it is not known.
-    pub(super) fn to(&self, asked: Asked, compute: impl FnOnce() -> Answer) -> Answer {
-        if let Some(answer) = self.known().get(&asked) {
-            return *answer;
+    /// Returns the value for `arguments`, computed by `compute` if it is not known.
+    pub(super) fn get(&self, arguments: Arguments, compute: impl FnOnce() -> Value) -> Value {
+        if let Some(value) = self.known().get(&arguments) {
+            return *value;
         }
-        let answer = compute();
+        let value = compute();
         let mut known = self.known();
-        if known.len() >= MOST_KEPT {
+        if known.len() >= MAX_ENTRIES {
             known.clear();
         }
-        known.insert(asked, answer);
-        answer
+        known.insert(arguments, value);
+        value
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Asked, Answer>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Arguments, Value>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

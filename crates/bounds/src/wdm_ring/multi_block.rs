@@ -1,80 +1,82 @@
-//! Relay trees where lightpaths carry any number of blocks: how few blocks a lightpath can have in
-//! the first slots, and what follows for slots and time.
+//! Relay trees with any number of blocks per lightpath: limits of the blocks of a lightpath in the
+//! first slots, and the bounds on slots and time that follow.
 //!
-//! Before slot s a rank has something of at most n_s ranks: n_1 = 1, n_(s+1) = min(N, (1 + r)
-//! n_s). So a lightpath of slot s carries something of at most n_s ranks, however many bytes it
-//! carries. G(p) is the least price of a relay tree ([`super::price`]).
+//! Before slot s a rank has something of at most n_s ranks: n_1 = 1, n_(s+1) = min(N, (1 + r) n_s).
+//! So a lightpath of slot s carries something of at most n_s ranks, however many bytes it carries.
+//! G(p) is the least price of a relay tree ([`super::price`]).
 //!
-//! **spread** (theorem R9). N G(p) > 2cN (p_1 n_1 + ... + p_S n_S) for some prices p refutes S
-//! slots.
+//! **spread** (theorem R9). If N G(p) > 2cN (p_1 n_1 + ... + p_S n_S) for some prices p, no plan
+//! has S slots.
 //!
-//! **Links in S slots** (theorem R11). In place of C_S(N) the bound on time may take, for any
-//! prices q,
+//! **Links in S slots** (theorem R11). For any prices q the bound on time may replace C_S(N) by
 //!
 //! ```text
 //! G(q) - 2c sum of max(0, q_s - free) n_s,  free = 1 of an all_gather, N / n_s of an all_reduce
 //! ```
 //!
-//! [`length`] finds good prices. Of an all_reduce C_S(N) + N - 1 may take its place, too.
+//! [`length`] searches for good prices. For an all_reduce C_S(N) + N - 1 is another replacement.
 
 use super::memo::Memo;
 use super::price::{LastSteps, certificate};
 use opticoll_base::interrupt;
 
-/// More N times S than this are not worth the wait.
-const MOST_WORK: u64 = 50_000;
+/// Maximum N times S for the search for prices.
+const MAX_WORK: u64 = 50_000;
 
-/// Prices are whole numbers of one part in so many.
+/// Unit of prices: the price 1 is this whole number.
 pub const PART: u64 = 16;
 
-/// n_1, n_2, ...: of how many ranks a rank has something before each slot at most.
+/// Returns n_1, n_2, ...: the maximum number of ranks of which a rank has something before each
+/// slot.
 fn held(ranks: u32, intake: u64) -> impl Iterator<Item = u64> {
     let ranks = u64::from(ranks);
     let grow = move |held: &u64| Some(held.saturating_mul(1 + intake).min(ranks));
     std::iter::successors(Some(1), grow)
 }
 
-/// The least S from `known` on that *spread* does not refute, for `channels` channels over both directions and ranks
-/// that take in so many lightpaths.
+/// Returns the least S from `known` on that *spread* does not refute. `channels` counts both
+/// directions, `intake` the lightpaths that a rank receives in a slot.
 pub fn least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
     let find = || find_least_steps(ranks, channels, intake, known);
-    STEPS.to((ranks, channels, intake, known), find)
+    STEPS.get((ranks, channels, intake, known), find)
 }
 
+/// Computes [`least_steps`].
 fn find_least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
     let refuted = |steps: &u64| {
         let supply = held(ranks, intake).map(|held| held.saturating_mul(channels));
         let supply: Vec<u64> = supply.take(*steps as usize).collect();
-        u64::from(ranks) * steps <= MOST_WORK && certificate(ranks, &supply).is_some()
+        u64::from(ranks) * steps <= MAX_WORK && certificate(ranks, &supply).is_some()
     };
     (known..).find(|steps| !refuted(steps)).unwrap_or(known)
 }
 
-/// By ranks, channels, intake and the steps that are known to be needed.
+/// Known values of [`least_steps`] by ranks, channels, intake and `known`.
 static STEPS: Memo<(u32, u64, u64, u64), u64> = Memo::new();
-/// By ranks, channels, intake, steps and what is followed.
+/// Known values of [`length`] by its arguments.
 static LENGTHS: Memo<(u32, u64, u64, u64, Followed), Option<PricedLength>> = Memo::new();
 
-/// What is followed along relay trees.
+/// Data that are followed along relay trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Followed {
-    /// Blocks that stay apart: a price of 1 is free.
+    /// Blocks, which stay apart: prices up to 1 are free.
     Blocks,
-    /// Contributions that are combined on the way: N / n_s is free.
+    /// Contributions, which are combined on the way: prices up to N / n_s are free.
     Contributions,
 }
 
-/// G(q), and 2c sum of max(0, q_s - free) n_s for what is to be taken from it, both times [`PART`].
+/// Terms G(q) and 2c sum of max(0, q_s - free) n_s of a length, both times [`PART`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PricedLength {
-    /// The least price of a relay tree.
+    /// Least price of a relay tree.
     pub tree: u64,
-    /// What prices above free ones cost.
+    /// Cost of the prices above the free ones.
     pub paid: u64,
 }
 
-/// The greatest G(q) - 2c sum of max(0, q_s - free) n_s that is found for S slots, which may replace
-/// C_S(N) in the bound on time; `None` where it is not worth the wait.
+/// Returns the terms of the greatest G(q) - 2c sum of max(0, q_s - free) n_s found for S slots,
+/// which may replace C_S(N) in the bound on time; `None` if N S exceeds [`MAX_WORK`] or prices grow
+/// too high.
 pub fn length(
     ranks: u32,
     channels: u64,
@@ -82,13 +84,14 @@ pub fn length(
     steps: u64,
     followed: Followed,
 ) -> Option<PricedLength> {
-    if u64::from(ranks) * steps > MOST_WORK {
+    if u64::from(ranks) * steps > MAX_WORK {
         return None;
     }
     let find = || find_length(ranks, channels, intake, steps, followed);
-    LENGTHS.to((ranks, channels, intake, steps, followed), find)
+    LENGTHS.get((ranks, channels, intake, steps, followed), find)
 }
 
+/// Computes [`length`].
 fn find_length(
     ranks: u32,
     channels: u64,
@@ -102,7 +105,7 @@ fn find_length(
         Followed::Contributions => u64::from(ranks) * PART / held,
     };
     let free: Vec<u64> = held.iter().map(free).collect();
-    // Only the first steps are scarce. The others stay free.
+    // Only the first slots are scarce; the prices of the others stay free.
     let scarce = held.iter().filter(|&&held| held < u64::from(ranks)).count();
     let (free, others) = free.split_at(scarce);
     let others = LastSteps::new(ranks, others)?;
@@ -126,11 +129,12 @@ fn find_length(
     })
 }
 
-/// How often the price of each scarce step is set anew.
+/// Number of times that the price of each scarce slot is set.
 const PASSES: usize = 2;
 
-/// Sets the price of a step where its load in a cheapest tree falls to what there is of it: the difference in
-/// [`length`] is concave in each price, and rises as long as the load is more.
+/// Raises the price of a slot until the load of the slot in a cheapest tree falls to its supply.
+/// The difference in [`length`] is concave in each price, and rises while the load exceeds the
+/// supply.
 fn raise(
     others: &LastSteps,
     prices: &mut [u64],
@@ -155,7 +159,7 @@ fn raise(
             false => high = middle,
         }
     }
-    // Where trees of several loads cost the same, the load may fall at either price.
+    // If trees of several loads cost the same, the load may fall at either price.
     let mut gain = |price: u64| {
         prices[step] = price;
         Some(

@@ -1,9 +1,8 @@
-//! The least priced length of a relay tree.
+//! Least priced length of a relay tree.
 //!
-//! Let a link-channel of step t = 1..S cost p_t >= 0, and let G(p) be the least priced length of a
-//! relay tree: a lightpath of length l used in step t costs p_t l, and a rank forwards only in
-//! later steps than the one in which it received. All prices 1 give the plain length: G(1, ..., 1)
-//! = C_S(N).
+//! A link-channel of step t = 1..S costs p_t >= 0. A lightpath of length l in step t costs p_t l,
+//! and a rank forwards only in later steps than the one in which it received. G(p) is the least
+//! price of a relay tree. If all prices are 1, the price is the length: G(1, ..., 1) = C_S(N).
 //!
 //! V_t(n) is the least price of filling a gap of n ranks between two holders in steps t, ..., S
 //! (theorem R8):
@@ -15,66 +14,66 @@
 //! G(p)   = V_1(N - 1)
 //! ```
 //!
-//! All of these are convex, so that each step merges differences in rising order: G(p) takes O(S
-//! N) steps. Following each difference back to the prices that it is made of gives the load of
-//! every step in a cheapest tree, which says where prices should rise.
+//! All of these functions are convex, so that each step merges their differences in rising order,
+//! and G(p) takes O(S N) operations. Following each difference back to the prices in it gives the
+//! load of every step in a cheapest tree, which shows the prices to raise.
 
 use opticoll_base::interrupt;
 
-/// The difference to what cannot be reached: more than any price that is computed with.
+/// Difference to a number of ranks that cannot be reached: more than any sum of prices.
 const UNREACHED: u64 = u64::MAX / 8;
 
-/// Where a difference of a merged function comes from.
+/// Function from which a difference of a merged function comes, and its index there.
 #[derive(Debug, Clone, Copy)]
-enum From {
+enum Origin {
     One(u32),
     Other(u32),
 }
 
-/// The first differences of two convex functions, merged in rising order.
-fn merge(one: &[u64], other: &[u64], into: &mut [u64], from: &mut [From]) {
+/// Merges the first differences of two convex functions in rising order.
+fn merge(one: &[u64], other: &[u64], into: &mut [u64], from: &mut [Origin]) {
     let (mut first, mut second) = (0, 0);
     for (into, from) in into.iter_mut().zip(from) {
         if one[first] <= other[second] {
-            (*into, *from) = (one[first], From::One(first as u32));
+            (*into, *from) = (one[first], Origin::One(first as u32));
             first += 1;
         } else {
-            (*into, *from) = (other[second], From::Other(second as u32));
+            (*into, *from) = (other[second], Origin::Other(second as u32));
             second += 1;
         }
     }
 }
 
-/// What one step adds: the differences of V_t, and where all come from.
+/// Origins of the differences of L_t, M_t and V_t of one step.
 struct StepGain {
-    one_end: Vec<From>,
-    with_one_end: Vec<From>,
-    filled: Vec<From>,
+    one_end: Vec<Origin>,
+    with_one_end: Vec<Origin>,
+    filled: Vec<Origin>,
 }
 
 impl StepGain {
-    /// From the differences of V_(t+1), which become those of V_t.
+    /// Replaces the differences of V_(t+1) in `later` by those of V_t.
     fn new(price: u64, later: &mut [u64]) -> StepGain {
         interrupt::check();
         let count = later.len();
         let mut one_end = vec![price; count];
-        let mut one_end_from = vec![From::One(0); count];
+        let mut one_end_from = vec![Origin::One(0); count];
         let (mut first, mut second) = (0, 0);
         for x in 1..count {
             let (least, from) = if one_end[first] <= later[second] {
                 first += 1;
-                (one_end[first - 1], From::One(first as u32 - 1))
+                (one_end[first - 1], Origin::One(first as u32 - 1))
             } else {
                 second += 1;
-                (later[second - 1], From::Other(second as u32 - 1))
+                (later[second - 1], Origin::Other(second as u32 - 1))
             };
             one_end[x] = (price + least).min(UNREACHED);
             one_end_from[x] = from;
         }
         let mut with_one_end = vec![0; count];
-        let mut with_one_end_from = vec![From::One(0); count];
+        let mut with_one_end_from = vec![Origin::One(0); count];
         merge(&one_end, later, &mut with_one_end, &mut with_one_end_from);
-        let mut filled_from = vec![From::One(0); count];
+        let mut filled_from = vec![Origin::One(0); count];
         merge(&one_end, &with_one_end, later, &mut filled_from);
         StepGain {
             one_end: one_end_from,
@@ -83,8 +82,8 @@ impl StepGain {
         }
     }
 
-    /// The length of lightpaths in this step, given how often each difference of V_t is part of the
-    /// whole, which becomes the same for V_(t+1).
+    /// Returns the total length of the lightpaths in this step. `uses` counts how often each
+    /// difference of V_t is used, and becomes the same for V_(t+1).
     fn load(&self, uses: &mut [u64]) -> u64 {
         interrupt::check();
         let count = uses.len();
@@ -92,15 +91,15 @@ impl StepGain {
         let mut of_with_one_end = vec![0; count];
         for (uses, from) in uses.iter_mut().zip(&self.filled) {
             match *from {
-                From::One(at) => of_one_end[at as usize] += *uses,
-                From::Other(at) => of_with_one_end[at as usize] += *uses,
+                Origin::One(at) => of_one_end[at as usize] += *uses,
+                Origin::Other(at) => of_with_one_end[at as usize] += *uses,
             }
             *uses = 0;
         }
         for (times, from) in of_with_one_end.iter().zip(&self.with_one_end) {
             match *from {
-                From::One(at) => of_one_end[at as usize] += times,
-                From::Other(at) => uses[at as usize] += times,
+                Origin::One(at) => of_one_end[at as usize] += times,
+                Origin::Other(at) => uses[at as usize] += times,
             }
         }
         let mut load = 0;
@@ -109,29 +108,29 @@ impl StepGain {
             load += times;
             match self.one_end[x] {
                 _ if x == 0 => {}
-                From::One(at) => of_one_end[at as usize] += times,
-                From::Other(at) => uses[at as usize] += times,
+                Origin::One(at) => of_one_end[at as usize] += times,
+                Origin::Other(at) => uses[at as usize] += times,
             }
         }
         load
     }
 }
 
-/// V_t from the last step on, as differences.
+/// Differences of V_t, from the last step backwards.
 pub(super) mod backwards {
     use super::{StepGain, UNREACHED};
 
-    /// V_(S+1): nothing is reached.
+    /// Returns the differences of V_(S+1): no rank is reached.
     pub(crate) fn nothing(ranks: u32) -> Vec<u64> {
         vec![UNREACHED; ranks.saturating_sub(1) as usize]
     }
 
-    /// From V_(t+1) to V_t with the price of step t.
+    /// Replaces the differences of V_(t+1) by those of V_t, given the price of step t.
     pub(crate) fn step(price: u64, later: &mut [u64]) {
         StepGain::new(price, later);
     }
 
-    /// V_t(N - 1); the most there is where no tree reaches all ranks.
+    /// Returns V_t(N - 1); `u64::MAX` if no tree reaches all ranks.
     pub(crate) fn cost(differences: &[u64]) -> u64 {
         match differences.last() {
             Some(&last) if last >= UNREACHED => u64::MAX,
@@ -140,21 +139,22 @@ pub(super) mod backwards {
     }
 }
 
-/// The most that prices may add up to.
-const MOST_IN_ALL: u64 = 1 << 32;
+/// Maximum sum of all prices.
+const MAX_PRICE_SUM: u64 = 1 << 32;
 
-/// The prices of the last steps, which stay as they are while those of the first steps change.
+/// Prices of the last steps, which stay the same while those of the first steps change.
 pub(super) struct LastSteps {
-    /// The differences of V_t, where t is the first of these steps.
+    /// Differences of V_t, where t is the first of these steps.
     differences: Vec<u64>,
-    /// The sum of their prices.
+    /// Sum of the prices of these steps.
     total: u64,
 }
 
 impl LastSteps {
-    /// `None` where prices add up to more than [`MOST_IN_ALL`], or there are no ranks.
+    /// Returns `None` if the prices sum up to more than [`MAX_PRICE_SUM`], or if there are no
+    /// ranks.
     pub(super) fn new(ranks: u32, prices: &[u64]) -> Option<LastSteps> {
-        let total = sum_of(prices)?;
+        let total = checked_sum(prices)?;
         let mut differences = vec![UNREACHED; ranks.checked_sub(1)? as usize];
         for price in prices.iter().rev() {
             StepGain::new(*price, &mut differences);
@@ -162,12 +162,13 @@ impl LastSteps {
         Some(LastSteps { differences, total })
     }
 
-    /// The first steps of a cheapest tree at such prices, backwards, and the price of the whole tree; `None` where no tree reaches all
-    /// ranks, or prices add up to more than [`MOST_IN_ALL`].
+    /// Returns the first steps of a cheapest tree, in reverse order, and the price of the whole
+    /// tree, given the prices of the first steps. `None` if no tree reaches all ranks or the sum of
+    /// all prices exceeds [`MAX_PRICE_SUM`].
     fn tree(&self, first: &[u64]) -> Option<(Vec<StepGain>, u64)> {
-        sum_of(first)?
+        checked_sum(first)?
             .checked_add(self.total)
-            .filter(|&total| total <= MOST_IN_ALL)?;
+            .filter(|&total| total <= MAX_PRICE_SUM)?;
         let mut differences = self.differences.clone();
         let backwards = first.iter().rev();
         let steps = backwards.map(|price| StepGain::new(*price, &mut differences));
@@ -178,12 +179,13 @@ impl LastSteps {
         Some((steps, differences.iter().sum()))
     }
 
-    /// G(p), where the first steps have such prices; `None` as for [`cheapest`].
+    /// Returns G(p), given the prices of the first steps; `None` as for [`cheapest`].
     pub(super) fn cheapest(&self, first: &[u64]) -> Option<u64> {
         self.tree(first).map(|(_, price)| price)
     }
 
-    /// The total length of lightpaths in each of the first steps of a cheapest tree; `None` as for [`cheapest`].
+    /// Returns the total length of the lightpaths in each of the first steps of a cheapest tree;
+    /// `None` as for [`cheapest`].
     pub(super) fn loads(&self, first: &[u64]) -> Option<Vec<u64>> {
         let (backwards, _) = self.tree(first)?;
         let mut uses = vec![1; self.differences.len()];
@@ -192,26 +194,26 @@ impl LastSteps {
     }
 }
 
-/// The sum of prices, where it is no more than [`MOST_IN_ALL`].
-fn sum_of(prices: &[u64]) -> Option<u64> {
+/// Returns the sum of prices; `None` if it exceeds [`MAX_PRICE_SUM`].
+fn checked_sum(prices: &[u64]) -> Option<u64> {
     let total = prices.iter().try_fold(0u64, |sum, p| sum.checked_add(*p));
-    total.filter(|&total| total <= MOST_IN_ALL)
+    total.filter(|&total| total <= MAX_PRICE_SUM)
 }
 
-/// G(p): the least priced length of a relay tree of `prices.len()` steps on a ring of `ranks`;
-/// `None` where no tree reaches all ranks (no steps), or where prices are beyond 2^32 in all.
+/// Returns G(p), the least priced length of a relay tree of `prices.len()` steps on a ring of
+/// `ranks` ranks; `None` if no tree reaches all ranks (no steps) or the sum of prices exceeds 2^32.
 pub fn cheapest(ranks: u32, prices: &[u64]) -> Option<u64> {
     LastSteps::new(ranks, &[])?.cheapest(prices)
 }
 
-/// The total length of lightpaths in every step of a cheapest tree, whose priced sum is G(p); `None`
-/// as for [`cheapest`].
+/// Returns the total length of the lightpaths in every step of a cheapest tree, whose priced sum is
+/// G(p); `None` as for [`cheapest`].
 pub fn loads(ranks: u32, prices: &[u64]) -> Option<Vec<u64>> {
     LastSteps::new(ranks, &[])?.loads(prices)
 }
 
-/// Whether a tree for each block costs more at these prices than all that there is in each step:
-/// `supply` link-channels for every rank.
+/// Returns whether a relay tree costs more at these prices than the supply of all steps: `supply`
+/// link-channels for every rank and step.
 fn exceeds(ranks: u32, supply: &[u64], prices: &[u64]) -> bool {
     let each = supply.iter().zip(prices);
     let worth: u128 = each
@@ -220,10 +222,10 @@ fn exceeds(ranks: u32, supply: &[u64], prices: &[u64]) -> bool {
     cheapest(ranks, prices).is_some_and(|least| u128::from(least) > worth)
 }
 
-/// Prices at which a tree costs more than the `supply` of all steps, if any are found in some rounds of
-/// adjustment: steps that the cheapest tree loads beyond their supply become dearer, others cheaper
-/// (multiplicative weights; Arora, Hazan and Kale, Theory of Computing 2012). What is found is checked
-/// by [`exceeds`].
+/// Searches for prices at which a relay tree costs more than the `supply` of all steps, by
+/// multiplicative weights (Arora, Hazan and Kale, Theory of Computing 2012): steps that the
+/// cheapest tree loads beyond their supply become dearer, others cheaper. [`exceeds`] checks the
+/// prices before they are returned. `None` if no prices were found in [`ROUNDS`] rounds.
 pub(super) fn certificate(ranks: u32, supply: &[u64]) -> Option<Vec<u64>> {
     let least = supply.iter().copied().min()?.max(1) as f64;
     let most = supply.iter().copied().max()?.max(1) as f64;
@@ -257,7 +259,7 @@ pub(super) fn certificate(ranks: u32, supply: &[u64]) -> Option<Vec<u64>> {
     None
 }
 
-/// Rounds of adjustment, and the mean price.
+/// Maximum number of rounds, and the mean price.
 const ROUNDS: u32 = 60;
 const SCALE: f64 = 10_000.0;
 

@@ -2,8 +2,8 @@
 //! ranks of a ring from one of them. An all_gather in S slots has P C_S(N) <= 2 c S (theorem R5),
 //! and C_S falls with S.
 //!
-//! With f_h(n) the least length of trees of depth at most h that reach n ranks next to a root, on
-//! one side of it (theorems R6 and R7),
+//! f_h(n) is the least length of trees of depth at most h that reach the n ranks next to a root on
+//! one of its sides (theorems R6 and R7):
 //!
 //! ```text
 //! b_h(s) = min over 0 <= l < s of  (l + 1) + f_(h-1)(l) + f_(h-1)(s - 1 - l)
@@ -11,34 +11,34 @@
 //! C_h(N) = f_h(floor((N - 1) / 2)) + f_h(ceil((N - 1) / 2))
 //! ```
 //!
-//! f_h is convex. So the differences of b_h are b_h(1) = 1, then the 1 + D(l) and the D(l) merged
-//! in rising order, with D those of f_(h-1); the differences of f_h are 1, then those of b_h and
-//! the 1 + E(m) merged, with E those of f_h itself. O(N) per depth. C_1(N) = floor(N^2 / 4), and
-//! C_S(N) = N - 1 for S >= N / 2.
+//! f_h is convex. Let D be the differences of f_(h-1), and E those of f_h. The differences of b_h
+//! are 1, then the 1 + D(l) and the D(l), merged in rising order. The differences of f_h are 1,
+//! then those of b_h and the 1 + E(m), merged. Each depth takes O(N) operations. C_1(N) = floor(N^2
+//! / 4), and C_S(N) = N - 1 for S >= N / 2.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use opticoll_base::interrupt;
 
-/// The difference to a number of ranks that cannot be reached.
+/// Difference to a number of ranks that cannot be reached.
 const UNREACHED: u32 = u32::MAX / 2;
 
-/// N times S up to which C_S(N) is computed.
-pub(super) const MOST_WORK: u64 = 3_000_000_000;
+/// Maximum N times S for which C_S(N) is computed.
+pub(super) const MAX_WORK: u64 = 3_000_000_000;
 
-/// C_1(N), C_2(N), ...: an endless, falling sequence of lengths in links.
+/// Iterator over C_1(N), C_2(N), ...: an endless, falling sequence of lengths in links.
 #[derive(Debug, Clone)]
 pub struct RelayCosts {
     ranks: u32,
-    /// f_h(n + 1) - f_h(n) for n from 0 to the half of N.
+    /// Differences f_h(n + 1) - f_h(n) for n from 0 to half of N.
     differences: Vec<u32>,
-    /// Those of b_h(s) from s = 1 on.
+    /// Differences of b_h(s) from s = 1 on.
     to_child: Vec<u32>,
 }
 
 impl RelayCosts {
-    /// The sequence for a ring of `ranks` ranks.
+    /// Returns the sequence for a ring of `ranks` ranks.
     pub fn new(ranks: u32) -> RelayCosts {
         let farthest = (ranks / 2) as usize;
         RelayCosts {
@@ -91,42 +91,43 @@ impl Iterator for RelayCosts {
     }
 }
 
-/// The least S with `pieces` C_S(N) <= `channels` S (channels of both directions), or less where so many slots
-/// as are `known` to be needed are enough for that S; `None` where S is too far to compute it.
+/// Returns the least S with `pieces` C_S(N) <= `channels` S (channels of both directions), or a
+/// smaller number if `known` slots are certainly needed and enough for that S. `None` if S is too
+/// great to be computed.
 pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, known: u64) -> Option<u64> {
-    // C_S >= N - 1, and equal to it from S = N / 2 on, where there is nothing to compute.
+    // C_S >= N - 1, with equality from S = N / 2 on, where no computation is needed.
     let least = (pieces * u64::from(ranks - 1)).div_ceil(channels);
     if 2 * least.max(known) >= u64::from(ranks) {
         return Some(least);
     }
-    let farthest = MOST_WORK / u64::from(ranks.max(1));
+    let farthest = MAX_WORK / u64::from(ranks.max(1));
     if least > farthest {
         return None;
     }
     (least..=farthest).find(|&steps| pieces * cost(ranks, steps) <= channels * steps)
 }
 
-/// The costs of a ring so far, and what continues them.
+/// Costs of a ring that were computed, and the iterator that continues them.
 struct KnownCosts {
     costs: Vec<u64>,
     following: RelayCosts,
 }
 
-/// Costs are kept of rings of so many ranks together: some 20 MB.
-const MOST_KEPT: u64 = 1 << 22;
+/// Maximum number of ranks of all rings whose costs are stored together, about 20 MB.
+const MAX_STORED_RANKS: u64 = 1 << 22;
 
 thread_local! {
-    /// By ranks. Bounds on slots and on time need the same for any number of pieces, and plans of groups those of the rings of
-    /// their owners.
+    /// Costs by number of ranks. Bounds on slots and on time need the same costs for any number of
+    /// pieces; plans of groups need those of smaller rings.
     static KNOWN: RefCell<BTreeMap<u32, KnownCosts>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// C_S(N) for S from 1 on. Costs of fewer slots are kept.
+/// Returns C_S(N) for S >= 1. Computed costs are stored.
 pub fn cost(ranks: u32, steps: u64) -> u64 {
     KNOWN.with_borrow_mut(|known| {
         if !known.contains_key(&ranks) {
             let kept: u64 = known.keys().map(|&ranks| u64::from(ranks)).sum();
-            if kept + u64::from(ranks) > MOST_KEPT {
+            if kept + u64::from(ranks) > MAX_STORED_RANKS {
                 known.clear();
             }
         }

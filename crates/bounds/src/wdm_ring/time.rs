@@ -1,19 +1,20 @@
-//! Bounds on time, in the cost model of the simulators: a slot takes its reconfiguration R, if
-//! charged, and as long as its longest lightpath: a + delta * hops + bytes / B at least. (Where
+//! Lower bounds on time, in the cost model of the simulators: a slot takes its reconfiguration R,
+//! if charged, and as long as its longest lightpath, at least a + delta * hops + bytes / B. (If
 //! flits are converted, a and 1 / B are a and t of [`opticoll_fabric::fabric::transmission`].)
 //!
 //! | name | bound on the time T | theorem |
 //! |---|---|---|
 //! | `bandwidth` | R + a + delta + m / (r B), for m bytes that a rank must receive, or send | R10 |
 //! | `rounds` | G (R + a + delta) + m / (r B), with G slots by growth or spread | R10 |
-//! | `reach` | the same with the slots by `reach` | R2, R10 |
-//! | `latency` | G (R + a) + D delta: what goes farthest goes over D links | R10 |
-//! | `relay_tree` | min over S >= G of S (R + a + delta) + max(bandwidth, E_S d / (2 c B)), with E_S links for a byte of every block | R11 |
-//! | `crossings` | the same, of an all_reduce by [`super::crossings`] | R12 |
+//! | `reach` | as `rounds`, with the slots by `reach` | R2, R10 |
+//! | `latency` | G (R + a) + D delta, for the farthest data, which cross D links | R10 |
+//! | `relay_tree` | min over S >= G of S (R + a + delta) + max(bandwidth, E_S d / (2 c B)) | R11 |
+//! | `crossings` | as `relay_tree`, for an all_reduce by [`super::crossings`] | R12 |
 //!
-//! A reduce_scatter is an all_gather backwards with d = M / N, a reduce a broadcast. With light
-//! trees `relay_tree` holds of reduce_scatter, reduce and all_reduce backwards: of the copies of a
-//! contribution one at most reaches a given rank.
+//! E_S is the least number of links that a byte of every block takes in S slots, d the bytes of a
+//! block. A reduce_scatter is an all_gather backwards with d = M / N, a reduce a broadcast
+//! backwards. With light trees `relay_tree` holds, backwards, for reduce_scatter, reduce and
+//! all_reduce: at most one copy of a contribution reaches a given rank.
 //!
 //! ```
 //! use opticoll_bounds::LeastCharge;
@@ -30,18 +31,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::all_reduce::{self, CountedBy, Question};
+use super::all_reduce::{self, AllReduce, CountedBy};
 use super::multi_block::{self, Followed};
-use super::relay_tree::{MOST_WORK, cost};
+use super::relay_tree::{MAX_WORK, cost};
 use super::root_bound;
-use super::{behind_cuts, farthest, halves_joined_by, intake, narrowest, reached, taken_in};
+use super::{
+    behind_cuts, channels_between_halves, farthest, intake, narrowest, reach_slots, total_intake,
+};
 use crate::{LeastCharge, TimeBound};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-/// All bounds on the time of a collective of a size.
+/// Returns all lower bounds on the time of a collective of a size.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -53,7 +56,7 @@ pub fn times(
 ) -> Result<Vec<TimeBound>, UnitError> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
-        return Ok(vec![TimeBound::ALONE]);
+        return Ok(vec![TimeBound::SINGLE_RANK]);
     }
     let once = match charge {
         LeastCharge::Never => Time::ZERO,
@@ -90,12 +93,12 @@ pub fn times(
         LeastCharge::Once => once,
         _ => Time::ZERO,
     };
-    if let Some(rounds) = reached(ring, collective) {
+    if let Some(rounds) = reach_slots(ring, collective) {
         bounds.push(TimeBound {
             time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
             name: "reach",
-            assumption: "slots one after the other, each as long as its longest lightpath; no lightpath spans more \
-                         links than the fabric lets light reach",
+            assumption: "slots one after the other, each as long as its longest lightpath; no \
+                         lightpath spans more links than the fabric lets light reach",
         });
     }
     let rounds = super::any_load(ring, collective).steps;
@@ -109,7 +112,7 @@ pub fn times(
         _ => beside,
     };
     bounds.push(latency(rounds, charged)?);
-    if let Some((time, counted_by)) = by_links(ring, collective, size, per_slot, sending)? {
+    if let Some((time, counted_by)) = relay_tree_time(ring, collective, size, per_slot, sending)? {
         bounds.push(TimeBound {
             time: time.plus(beside)?,
             name: match counted_by {
@@ -131,7 +134,7 @@ pub fn times(
     Ok(bounds)
 }
 
-/// The greatest of the bounds on time; of equal ones the first, which assumes least.
+/// Returns the greatest lower bound on time; of equal bounds the first, which assumes least.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -146,7 +149,8 @@ pub fn best(
     Ok(*greatest.unwrap_or(&bounds[0]))
 }
 
-/// The time in which `bytes / parts` go over `channels` channels at once at least, rounded down.
+/// Returns the least time in which `channels` channels together carry `bytes / parts` bytes,
+/// rounded down.
 pub(super) fn over(
     ring: &WdmRing,
     bytes: u128,
@@ -162,12 +166,12 @@ pub(super) fn over(
     })
 }
 
-/// m / (r B), or the cut of an all_to_all.
+/// Returns m / (r B), or the cut of an all_to_all if it is greater.
 fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
     let ranks = u64::from(collective.ranks());
     let bytes = u128::from(size.get());
     let others = u128::from(ranks - 1);
-    let across = halves_joined_by(ring);
+    let across = channels_between_halves(ring);
     let narrowest = narrowest(ring, collective);
     let whole = ring.broken.is_empty();
     match collective.kind() {
@@ -179,7 +183,7 @@ fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Tim
             over(ring, bytes - bytes.div_ceil(ranks.into()), 1, narrowest)
         }
         CollectiveKind::AllReduce => {
-            let every = over(ring, 2 * bytes * others, 1, taken_in(ring))?;
+            let every = over(ring, 2 * bytes * others, 1, total_intake(ring))?;
             Ok(every.max(over(ring, bytes, 1, narrowest)?))
         }
         CollectiveKind::Broadcast | CollectiveKind::Reduce => over(ring, bytes, 1, narrowest),
@@ -197,8 +201,8 @@ fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Tim
     }
 }
 
-/// The bytes times links that a rank's blocks (of M / `parts` bytes each) take in `slots` slots at least, where
-/// trees of so many slots have the length `cost`: see [`multi_block`].
+/// Returns the least product of bytes and links for the blocks of a rank (of M / `parts` bytes
+/// each) in `slots` slots, in which relay trees have the length `cost`: see [`multi_block`].
 fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, cost: u64) -> u128 {
     let (bytes, ranks) = (u128::from(size.get()), collective.ranks());
     let channels = 2 * u64::from(ring.channels());
@@ -209,7 +213,8 @@ fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, 
     let parts = u128::from(multi_block::PART);
     let (followed, cost, larger) = match collective.kind() {
         CollectiveKind::AllGather => (Followed::Blocks, cost, bytes),
-        // Backwards a light tree of a slot may belong to many blocks, of which `multi_block` knows nothing.
+        // Backwards a light tree of a slot may belong to many blocks, which `multi_block` does not
+        // cover.
         _ if ring.multicast => return bytes * u128::from(cost),
         CollectiveKind::ReduceScatter => {
             let block = bytes.div_ceil(ranks.into());
@@ -230,9 +235,10 @@ fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, 
     })
 }
 
-/// min over S >= G of S (R + a + delta) + max(`bandwidth`, E_S d / (2 c B)), with E_S links for a byte of every block: C_S(N) along
-/// relay trees, or more.
-fn by_links(
+/// Returns min over S >= G of S (R + a + delta) + max(`bandwidth`, E_S d / (2 c B)), and the
+/// argument that gives E_S: C_S(N) by relay trees, or more. `None` for collectives without this
+/// bound.
+fn relay_tree_time(
     ring: &WdmRing,
     collective: &Collective,
     size: Bytes,
@@ -254,10 +260,10 @@ fn by_links(
     let bytes = u128::from(size.get());
     let shortest = over(ring, bytes * u128::from(ranks - 1), parts, channels)?.max(bandwidth);
     let rounds = super::any_load(ring, collective).steps;
-    let rounds = rounds.max(reached(ring, collective).unwrap_or(0));
+    let rounds = rounds.max(reach_slots(ring, collective).unwrap_or(0));
     if collective.kind() == CollectiveKind::AllReduce && !ring.multicast {
         let sending = |needed| Ok(over(ring, needed, parts, channels)?.max(bandwidth));
-        let least = all_reduce::least(&Question {
+        let least = all_reduce::least(&AllReduce {
             ranks: collective.ranks(),
             intake: intake(ring),
             fewest: rounds,
@@ -274,16 +280,17 @@ fn by_links(
         let sending = over(ring, needed, parts, channels)?.max(bandwidth);
         per_slot.times(slots)?.plus(sending)
     };
-    // No plan of this many slots or more is faster than that, whatever its tree.
+    // No plan of `slots` slots or more is faster, whatever its tree.
     let floor = |slots: u64| per_slot.times(slots)?.plus(shortest);
-    // Lengths of trees are quick to compute; what prices add is not. The slots that are fastest by lengths alone are nearly as fast by
-    // prices, and few others are left that could be faster.
+    // Lengths of trees are quick to compute, the additions by prices are slow. The number of slots
+    // that is fastest by lengths is nearly fastest by prices, so that few others remain to be
+    // computed.
     let by_lengths = |slots: u64| {
         let cost = cost(collective.ranks(), slots);
         time(slots, bytes * u128::from(cost))
     };
     let mut promising: Option<(Time, u64)> = None;
-    let numbers = rounds.max(1)..=MOST_WORK / ranks;
+    let numbers = rounds.max(1)..=MAX_WORK / ranks;
     for slots in numbers.clone() {
         if promising.is_some_and(|(least, _)| floor(slots).is_ok_and(|floor| floor >= least)) {
             break;
@@ -306,23 +313,23 @@ fn by_links(
             least = Some(least.map_or(time, |least| least.min(time)));
         }
     }
-    // More slots are not looked at.
-    let floor = floor((MOST_WORK / ranks + 1).max(rounds))?;
+    // Greater numbers of slots are not computed.
+    let floor = floor((MAX_WORK / ranks + 1).max(rounds))?;
     let time = least.map_or(floor, |least| least.min(floor));
     Ok(Some((time, CountedBy::Trees)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{by_links, byte_links, over};
+    use super::{byte_links, over, relay_tree_time};
     use crate::wdm_ring::relay_tree::cost;
     use opticoll_base::units::{Bytes, Time};
     use opticoll_fabric::fabric::Fabric;
     use opticoll_fabric::family::wdm_ring::WdmRing;
     use opticoll_plan::collective::{Collective, CollectiveKind};
 
-    /// More slots are not the fastest here.
-    const MOST_SLOTS: u64 = 200;
+    /// Greatest number of slots to try; more slots are not the fastest here.
+    const MAX_SLOTS: u64 = 200;
 
     #[test]
     #[cfg_attr(
@@ -348,14 +355,14 @@ mod tests {
                 for size in [1000, 100_000, 10_000_000].map(Bytes::new) {
                     let per_slot = Time::from_ps(25_000_000);
                     let fewest = super::super::any_load(ring, &collective).steps.max(1);
-                    let all = (fewest..MOST_SLOTS).map(|slots| {
+                    let all = (fewest..MAX_SLOTS).map(|slots| {
                         let cost = cost(ranks, slots);
                         let needed = byte_links(ring, &collective, size, slots, cost);
                         let sending = over(ring, needed, parts, 8).expect("a time");
                         per_slot.times(slots).and_then(|time| time.plus(sending))
                     });
                     let least = all.map(|time| time.expect("a time")).min();
-                    let found = by_links(ring, &collective, size, per_slot, Time::ZERO);
+                    let found = relay_tree_time(ring, &collective, size, per_slot, Time::ZERO);
                     let found = found.expect("a time").map(|(time, _)| time);
                     assert_eq!(found, least, "{kind} of {size} among {ranks}");
                 }

@@ -119,14 +119,14 @@ impl<'a> Demands<'a> {
         most_work: u64,
         question: &Question<'_>,
     ) -> Result<Plan, PlannerError> {
-        let found = self.flow.ways(&self.pairs, chunks, self.bound, most_work);
+        let found = self.flow.routes(&self.pairs, chunks, self.bound, most_work);
         let found = found.ok_or_else(unreachable_ranks)?;
         let collective = question.collective.with_pieces(chunks)?;
         let mut schedule = Schedule::new(collective);
         schedule.begin_step();
         // The chunks of a block on one way are one transfer.
         let mut taken: Vec<Box<[u32]>> = Vec::new();
-        let of_pairs = found.ways.chunks(chunks as usize);
+        let of_pairs = found.routes.chunks(chunks as usize);
         for (&pair, ways) in self.pairs.iter().zip(of_pairs) {
             interrupt::check();
             let (source, destination) = pair;

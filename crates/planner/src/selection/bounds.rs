@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use opticoll_base::units::{Bytes, Time, UnitError};
-use opticoll_bounds::Charged;
+use opticoll_bounds::CircuitProblem;
 use opticoll_bounds::TimeBound;
 use opticoll_bounds::electrical;
 use opticoll_bounds::electrical::{THOROUGH_WORK, WitnessedBound};
@@ -108,12 +108,12 @@ fn on_links<'a>(
     method: &Method,
 ) -> Option<(&'a dyn Network, Collective)> {
     let places = method.packet.placement.terminals(fabric.ranks());
-    let placed = electrical::placed(collective, &places)?;
+    let placed = electrical::collective_as_placed(collective, &places)?;
     Some((fabric.network()?, placed))
 }
 
 /// A bound of a family with circuits.
-type CircuitBound = fn(&Fabric, &Charged<'_>) -> Result<Option<TimeBound>, UnitError>;
+type CircuitBound = fn(&Fabric, &CircuitProblem<'_>) -> Result<Option<TimeBound>, UnitError>;
 
 fn of_circuits(
     fabric: &Fabric,
@@ -128,7 +128,7 @@ fn of_circuits(
     let Some(Ok(charge)) = circuits.map(|circuits| circuits.charge(policy.name())) else {
         return Ok(None);
     };
-    let asked = Charged {
+    let asked = CircuitProblem {
         collective,
         size,
         charge,

@@ -1,63 +1,73 @@
-//! Chains and weights for [`super::links`]: a game for two.
+//! Search for the chains and weights of [`super::links`], as a game of two players.
 //!
-//! One side picks a slot s and a length l >= 2, the other side a chain. The first gets count_s(l) / (l - 1). If chains are
-//! picked with probabilities that let it get v at most, whatever it picks, weights N / v in all fulfil (*) of [`super`].
-//! So the second side wants v to be small, which is a linear programme over flows from p_0 = 1 to p_S = N - 1.
+//! The first player picks a slot s and a length l >= 2, the second a chain. The first player wins
+//! count_s(l) / (l - 1). Suppose that the second player picks chains with probabilities for which
+//! the first wins at most v, whatever it picks. Then these probabilities, scaled to the sum N / v,
+//! fulfil (*) of [`super`]. So the second player minimises v, which is a linear program over flows
+//! from p_0 = 1 to p_S = N - 1.
 //!
-//! **Multiplicative weights** (Arora, Hazan and Kale, Theory of Computing 2012) play it. The first side has a weight for each (s, l), at first the
-//! same for all. In each pass the second side answers with the cheapest chain at these weights, and each weight rises by what (s, l) got. Steps
-//! shrink from pass to pass, and later chains count more. The weights expect the last gain once more. All is symmetric under
-//! s -> S + 1 - s with p -> N - p, so that half of the slots are enough.
+//! **Multiplicative weights** (Arora, Hazan and Kale, Theory of Computing 2012) play the game. The
+//! first player has a weight for each (s, l), all equal at first. In each pass the second player
+//! answers with the cheapest chain at these weights, and each weight rises with the win of (s, l).
+//! Steps shrink from pass to pass, and later chains count more. The weights count the last win once
+//! more (optimistic steps). The game is symmetric under s -> S + 1 - s with p -> N - p, so that
+//! half of the slots are enough.
 //!
-//! **The cheapest chain.** Let H(t) be the sum over l > t of the weight of (s, l) over l - 1, times l - t. A growth with gaps g, g'
-//! costs (H(g) - H(g + m) + H(g') - H(g' + m)) / 2 in slot s. H is convex and falls, so that where k_s does not count, the price of a growth from p to q is a convex
-//! function of q - p and a concave one of p + q: of p < p', q < q' it is cheaper to go from p to q and from p' to q' than the other way round. So the best p
-//! rises with q, and a slot takes K log K prices for K sizes. (Where k_s counts, a chain may be found that is not the cheapest. It
-//! is a chain all the same.)
+//! **Cheapest chain.** For a slot s let H(t) be the sum over l > t of (weight of (s, l)) (l - t) /
+//! (l - 1). A growth with gaps g, g' costs (H(g) - H(g + m) + H(g') - H(g' + m)) / 2 in slot s. H
+//! is convex and falls. If k_s does not limit m, the price of a growth from p to q is a convex
+//! function of q - p and a concave one of p + q: for p < p' and q < q', the growths from p to q and
+//! from p' to q' are together no dearer than those from p to q' and from p' to q. So the best p
+//! rises with q, and a slot takes K log K prices for K sizes. (If k_s limits m, the search may miss
+//! the cheapest chain. Its result is a chain all the same.)
 //!
-//! **Sizes and lengths.** Odd p for even N; for odd N odd ones below N / 2 and even ones above. Steps between sizes grow in
-//! proportion up to a fraction of N / S, which is how far chains go in a slot on average. Lengths become 8 % longer from one to the next; what is
-//! proved is checked for all.
+//! **Sizes and lengths.** Sizes p are odd for even N; for odd N they are odd below N / 2 and even
+//! above. Steps between sizes grow in proportion to the size, up to a fraction of N / S, which is
+//! the average growth of a chain in a slot. Each length is 4 % (8 % for few slots) longer than the
+//! one before; the bound is checked for all lengths.
 //!
-//! Only + - * / and comparisons of floating-point numbers are used, which are the same on all machines.
+//! Only + - * / and comparisons of floating-point numbers are used, which give the same results on
+//! all machines.
 
 use super::{Growth, Proved, Ring};
 use opticoll_base::interrupt;
 
-/// A price that is never paid.
+/// Price of a growth that is not allowed.
 const NEVER: f64 = 1e300;
 
-/// Prices that are computed in all passes together, about: some 40 ms; half as many on larger rings, where others take time as well.
-const PRICES: usize = 10_000_000;
-const LARGE: usize = 2048;
+/// Number of prices that all passes together compute, about 40 ms. Rings of [`HALF_BUDGET_RANKS`]
+/// ranks and more have half of it, because other parts of the search take time there, too.
+const PRICE_BUDGET: usize = 10_000_000;
+const HALF_BUDGET_RANKS: usize = 2048;
 
-/// Fewer slots need fewer passes, and coarser sizes and lengths.
-const FEW: usize = 6;
+/// Number of slots from which the full number of passes and the fine sizes and lengths are used.
+const MANY_SLOTS: usize = 6;
 
-/// Passes, whatever they cost.
-const FEWEST_PASSES: usize = 40;
-const MOST_PASSES: usize = 2000;
+/// Limits of the number of passes.
+const MIN_PASSES: usize = 40;
+const MAX_PASSES: usize = 2000;
 
-/// How far weights rise in the first pass, in units of the price of the cheapest chain, and after which part of the passes half as far.
+/// Exponent of the rise of weights in the first pass, in units of the price of the cheapest chain,
+/// and the share of the passes after which the exponent is half as large.
 const STEP: f64 = 0.3;
-const SLOWER: f64 = 0.1;
+const HALF_STEP_SHARE: f64 = 0.1;
 
-/// The most that a weight may rise by, as the exponent of a gain of 1.
-const STEEPEST: f64 = 8.0;
+/// Maximum exponent of the rise of a weight at a gain of 1.
+const MAX_STEP: f64 = 8.0;
 
-/// Weights below this part of the greatest are kept there.
-const LEAST_WEIGHT: f64 = 1e-30;
+/// Smallest weight relative to the greatest.
+const MIN_WEIGHT: f64 = 1e-30;
 
-/// Where a pass takes more prices, the game is not worth the wait.
-const MOST_PRICES: usize = 120_000;
+/// Maximum number of prices of a pass; rings that need more are not searched.
+const MAX_PRICES_PER_PASS: usize = 120_000;
 
-/// Sizes of neighbourhoods, with N - p for every p.
+/// Returns the sizes of neighbourhoods to try in rising order: with every p also N - p.
 fn sizes(ranks: usize, steps: usize) -> Vec<usize> {
     let longest = (ranks / (6 * steps)).max(1);
     // Chains of many slots grow in small steps for long.
     let part = match steps {
-        ..FEW => 10,
-        FEW..24 => 16,
+        ..MANY_SLOTS => 10,
+        MANY_SLOTS..24 => 16,
         _ => steps.min(32),
     };
     let mut sizes = vec![1];
@@ -75,9 +85,9 @@ fn sizes(ranks: usize, steps: usize) -> Vec<usize> {
     all
 }
 
-/// Lengths from 2 to the farthest.
+/// Returns the lengths to count, from 2 to `farthest`.
 fn lengths(farthest: usize, steps: usize) -> Vec<usize> {
-    let growth = if steps < FEW { 27 } else { 26 };
+    let growth = if steps < MANY_SLOTS { 27 } else { 26 };
     let longer = |length: &usize| {
         let next = (length + 1).max(length * growth / 25).min(farthest);
         (*length < farthest).then_some(next)
@@ -85,34 +95,35 @@ fn lengths(farthest: usize, steps: usize) -> Vec<usize> {
     std::iter::successors(Some(2), longer).collect()
 }
 
-/// A factor by which a weight rises: near e^x, for x >= 0.
-fn raised(by: f64) -> f64 {
+/// Returns a factor by which a weight rises: (1 + x / 4)^4, which is near e^x for small x >= 0.
+fn weight_factor(by: f64) -> f64 {
     let quarter = 1.0 + 0.25 * by;
     let half = quarter * quarter;
     half * half
 }
 
-/// The chains that were picked, or nothing where a pass takes too long or no chain grows in every slot.
+/// Returns the chains that were picked; `None` if a pass takes too long or no chain grows in every
+/// slot.
 pub(super) fn chains(ring: &Ring) -> Option<Proved<'_>> {
     let mut game = Game::new(ring);
     let in_pass = game.prices_in_a_pass();
-    if in_pass > MOST_PRICES {
+    if in_pass > MAX_PRICES_PER_PASS {
         return None;
     }
     let (prices, most) = match ring.reached.len() {
-        ..FEW => (PRICES / 6, MOST_PASSES / 4),
-        _ if ring.ranks < LARGE => (PRICES, MOST_PASSES),
-        _ => (PRICES / 2, MOST_PASSES),
+        ..MANY_SLOTS => (PRICE_BUDGET / 6, MAX_PASSES / 4),
+        _ if ring.ranks < HALF_BUDGET_RANKS => (PRICE_BUDGET, MAX_PASSES),
+        _ => (PRICE_BUDGET / 2, MAX_PASSES),
     };
-    let passes = (prices / in_pass).clamp(FEWEST_PASSES, most);
+    let passes = (prices / in_pass).clamp(MIN_PASSES, most);
     let mut proved = Proved::new(ring);
     let mut scale = 1.0;
     for pass in 0..passes {
         interrupt::check();
-        let slower = 1.0 + pass as f64 / (SLOWER * passes as f64);
+        let slower = 1.0 + pass as f64 / (HALF_STEP_SHARE * passes as f64);
         let step = STEP * scale / slower;
         let (chain, price) = game.cheapest(step)?;
-        scale = (1.0 / price).min(STEEPEST / STEP);
+        scale = (1.0 / price).min(MAX_STEP / STEP);
         let later = pass as u32 + 1;
         let sizes: Vec<usize> = chain.iter().map(|&at| game.sizes[at]).collect();
         proved.add(&sizes, later * later);
@@ -121,19 +132,21 @@ pub(super) fn chains(ring: &Ring) -> Option<Proved<'_>> {
     Some(proved)
 }
 
+/// State of the game.
 struct Game<'a> {
     ring: &'a Ring,
     sizes: Vec<usize>,
     lengths: Vec<usize>,
-    /// 1 / (l - 1).
+    /// Factors 1 / (l - 1).
     shares: Vec<f64>,
-    /// By slot of the first half (and the middle) and by length.
+    /// Weights by slot of the first half (with the middle slot) and by length.
     weights: Vec<Vec<f64>>,
-    /// The same: what the last chain gave.
+    /// Gains from the last chain, by slot and length.
     gains: Vec<Vec<f64>>,
-    /// H of a slot, 0 from the farthest length on.
+    /// Values of H for one slot, 0 from the farthest length on.
     tail: Vec<f64>,
-    /// By slot and size: the least price of getting there, and the place of the size before.
+    /// Least price of reaching each size after each slot; `before` has the index of the size
+    /// before.
     costs: Vec<Vec<f64>>,
     before: Vec<Vec<usize>>,
 }
@@ -163,17 +176,19 @@ impl Game<'_> {
         }
     }
 
+    /// Returns the number of slots.
     fn steps(&self) -> usize {
         self.ring.reached.len()
     }
 
+    /// Returns an estimate of the prices that a pass computes.
     fn prices_in_a_pass(&self) -> usize {
         let sizes = self.sizes.len();
         let searched = sizes * (sizes.ilog2() as usize + 1);
         self.weights.len() * (searched + 3 * self.lengths.len() + self.ring.ranks / 8)
     }
 
-    /// The cheapest chain, as places of sizes, and its price.
+    /// Returns the cheapest chain, as indices of sizes, and its price.
     fn cheapest(&mut self, step: f64) -> Option<(Vec<usize>, f64)> {
         let (steps, count) = (self.steps(), self.sizes.len());
         let (half, rows) = (steps / 2, self.weights.len());
@@ -190,7 +205,7 @@ impl Game<'_> {
             self.set_tail(row, step, 0.5 / sum);
             self.reach(row);
         }
-        // The second half is the mirror image of a first half.
+        // The second half of a chain is the mirror image of a first half.
         let whole = |at: usize| self.costs[rows][at] + self.costs[half][count - 1 - at];
         let least = (0..count).min_by(|&one, &other| whole(one).total_cmp(&whole(other)))?;
         let price = whole(least);
@@ -211,7 +226,7 @@ impl Game<'_> {
         Some((chain, price))
     }
 
-    /// H of a slot, times a factor.
+    /// Sets `tail` to H of a slot, times `factor`.
     fn set_tail(&mut self, row: usize, step: f64, factor: f64) {
         let mut slope = 0.0;
         for at in (0..self.lengths.len()).rev() {
@@ -226,7 +241,7 @@ impl Game<'_> {
         }
     }
 
-    /// The price of growing from one size to another in a slot.
+    /// Returns the price of growing from one size to another in a slot.
     fn price(&self, row: usize, from: usize, to: usize) -> f64 {
         let growth = Growth::new(
             self.ring.ranks,
@@ -242,13 +257,15 @@ impl Game<'_> {
         }
     }
 
-    /// The least prices of all sizes after a slot, from those before it. The best size before rises with the size.
+    /// Computes the least prices of all sizes after a slot from those before it; the best size
+    /// before rises with the size.
     fn reach(&mut self, row: usize) {
         let count = self.sizes.len();
         let mut costs = std::mem::take(&mut self.costs[row + 1]);
         let mut before = std::mem::take(&mut self.before[row + 1]);
         costs.fill(NEVER);
-        // A chain grows in every slot, so that it is at size number `row` at least. Each entry: sizes, and sizes before.
+        // A chain grows in every slot, so that its size before this slot has an index of at least
+        // `row`. Each entry holds a range of sizes and the range of sizes before.
         let mut open = vec![(row + 1..count, row..count)];
         while let Some((to, from)) = open.pop() {
             if to.is_empty() {
@@ -263,7 +280,7 @@ impl Game<'_> {
                 }
             }
             (costs[middle], before[middle]) = least;
-            // Where there is no way to the middle, it says nothing of others.
+            // An unreachable middle says nothing of the other sizes.
             let (low, high) = match least.0 < NEVER {
                 true => (from.start..least.1 + 1, least.1..from.end),
                 false => (from.clone(), from),
@@ -274,7 +291,7 @@ impl Game<'_> {
         (self.costs[row + 1], self.before[row + 1]) = (costs, before);
     }
 
-    /// Raises weights by what a chain and its mirror image give.
+    /// Raises the weights by the gains from a chain and its mirror image.
     fn learn(&mut self, chain: &[usize], step: f64) {
         let steps = self.steps();
         for gains in &mut self.gains {
@@ -285,14 +302,14 @@ impl Game<'_> {
             let growth = Growth::new(self.ring.ranks, pair[0], pair[1], self.ring.reached[at]);
             let part = if 2 * row + 1 == steps { 0.5 } else { 0.25 };
             for (gain, &length) in self.gains[row].iter_mut().zip(&self.lengths) {
-                *gain += part * growth.twice(length) as f64;
+                *gain += part * growth.twice_count(length) as f64;
             }
         }
         let mut greatest = 0.0;
         for (weights, gains) in self.weights.iter_mut().zip(&mut self.gains) {
             for ((weight, gain), share) in weights.iter_mut().zip(gains).zip(&self.shares) {
                 *gain *= share;
-                *weight *= raised(step * *gain);
+                *weight *= weight_factor(step * *gain);
                 greatest = if *weight > greatest {
                     *weight
                 } else {
@@ -302,7 +319,7 @@ impl Game<'_> {
         }
         let part = 1.0 / greatest;
         for weight in self.weights.iter_mut().flatten() {
-            *weight = (*weight * part).max(LEAST_WEIGHT);
+            *weight = (*weight * part).max(MIN_WEIGHT);
         }
     }
 }

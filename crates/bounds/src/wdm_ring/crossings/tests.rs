@@ -1,7 +1,7 @@
 use super::super::relay_tree::cost;
-use super::{Growth, by_two, links};
+use super::{Growth, closed_form, links};
 
-/// (N, S, G_S(N)): exact, by CP-SAT over all sets of lightpaths.
+/// Exact values (N, S, G_S(N)), computed by CP-SAT over all sets of lightpaths.
 const LEAST: [(u32, u64, u64); 12] = [
     (4, 2, 8),
     (4, 3, 6),
@@ -17,7 +17,7 @@ const LEAST: [(u32, u64, u64); 12] = [
     (6, 4, 12),
 ];
 
-/// More than any rank takes in.
+/// Intake above any that limits.
 const MANY: u64 = 1 << 20;
 
 #[test]
@@ -47,12 +47,12 @@ fn no_bound_is_above_two_trees() {
             let least = two_trees.min().unwrap();
             for intake in [2, MANY] {
                 let found = links(ranks, intake, steps);
-                // With few ports more links are needed; with many it is what the trees have.
+                // Few ports need more links than two trees have.
                 assert!(
                     intake < MANY || found <= least,
                     "{ranks}, {steps}: {found} and {least}"
                 );
-                assert!(found >= by_two(ranks, steps));
+                assert!(found >= closed_form(ranks, steps));
                 assert!(found >= links(ranks, MANY, steps) * 9 / 10);
             }
         }
@@ -76,7 +76,7 @@ fn large_rings_are_not_above_two_trees() {
 
 #[test]
 fn weights_find_nearly_what_long_searches_find() {
-    // (N, S, 2c, links): the best that 2,000 passes with all lengths found.
+    // Rows (N, S, 2c, links): the best result of 2,000 passes with all lengths.
     for (ranks, steps, intake, most) in [
         (64, 3, 16, 509),
         (64, 8, 16, 265),
@@ -106,15 +106,15 @@ fn neighbourhoods_that_grow_by_two_meet_a_plan() {
     for ranks in [16u32, 24, 32, 64, 256] {
         let steps = u64::from(ranks / 2 - 1);
         let two_trees = (1..steps).map(|slots| cost(ranks, slots) + cost(ranks, steps - slots));
-        assert_eq!(by_two(ranks, steps), u64::from(3 * ranks - 2));
+        assert_eq!(closed_form(ranks, steps), u64::from(3 * ranks - 2));
         assert_eq!(two_trees.min(), Some(u64::from(3 * ranks - 2)));
         assert_eq!(links(ranks, MANY, steps), u64::from(3 * ranks - 2));
     }
-    assert_eq!(by_two(64, 40), 64 + 98);
-    assert_eq!((by_two(2, 3), by_two(3, 1)), (2, 4));
+    assert_eq!(closed_form(64, 40), 64 + 98);
+    assert_eq!((closed_form(2, 3), closed_form(3, 1)), (2, 4));
 }
 
-/// The ranks of U_p(0), with left and right exchanged or not.
+/// Returns the ranks of U_p(0), with left and right exchanged if `is_mirrored`.
 fn neighbourhood(ranks: usize, size: usize, is_mirrored: bool) -> Vec<bool> {
     let mut is_inside = vec![false; ranks];
     for at in 0..size {
@@ -141,7 +141,7 @@ fn counts_are_never_below_what_is_counted_one_by_one() {
                         for is_mirrored in [false, true] {
                             let before = neighbourhood(ranks, from, is_mirrored);
                             let after = neighbourhood(ranks, to, is_mirrored);
-                            // A lightpath from 0 to `end` as the rank x sees it.
+                            // Lightpath from 0 to `end`, numbered as seen from rank x.
                             let leaves = |x: &usize| {
                                 let seen = |rank: usize| (rank + ranks - x) % ranks;
                                 before[seen(0)] && !after[seen(end)]
@@ -149,10 +149,10 @@ fn counts_are_never_below_what_is_counted_one_by_one() {
                             counted += (0..ranks).filter(leaves).count();
                         }
                         assert!(
-                            counted <= growth.twice(length),
+                            counted <= growth.twice_count(length),
                             "{ranks}: {from}, {to}, {end}"
                         );
-                        equal += usize::from(counted == growth.twice(length));
+                        equal += usize::from(counted == growth.twice_count(length));
                     }
                 }
             }

@@ -108,7 +108,7 @@ impl Packing {
                     .map(|(root, _)| root),
             );
         }
-        self.flow.most_work = most_work;
+        self.flow.max_work = most_work;
         let mut trees: Vec<Tree> = Vec::with_capacity(roots.len());
         // Trees that are grown before it is looked at whether they leave room for the others.
         let mut together = roots.len();

@@ -190,7 +190,7 @@ pub(super) fn has_room(
         .for_each(|(rank, count)| flow.set_supply(rank, (*count).into()));
     let wanted = supply.iter().map(|count| u128::from(*count)).sum();
     let order: Vec<u32> = (0..supply.len() as u32).collect();
-    flow.most_work = *work;
+    flow.max_work = *work;
     let is_lacking = flow.lacking(&order, wanted).is_some();
     *work = work.saturating_sub(flow.work);
     (!flow.gave_up()).then_some(!is_lacking)
@@ -241,7 +241,7 @@ fn remove(
             links.extend(around.targets.iter().map(|&to| (from, to, 0)));
         }
         let mut flow = Flow::new(vertices as usize, &links);
-        flow.most_work = *work;
+        flow.max_work = *work;
         (0u32..)
             .zip(supply)
             .for_each(|(rank, count)| flow.set_supply(rank, (*count).into()));

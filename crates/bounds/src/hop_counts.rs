@@ -1,37 +1,39 @@
-//! To how many ranks there are ways of so many hops, at most, over settings that follow one
-//! another (theorem A4).
+//! Maximum number of ranks that are h hops away over a sequence of switch settings (theorem A4).
 //!
-//! Over P settings there are C(h + P - 1, h) d^h ways of h hops from a rank with d ports; with S
-//! slots in all as many as d^h times the coefficient of x^h in the product over j of (1 + x +
-//! ... + x^k_j), where the k_j differ by 1 at most.
+//! Over P settings there are at most C(h + P - 1, h) d^h routes of h hops from a rank with d ports.
+//! If the settings have S slots in all, there are at most d^h times the coefficient of x^h in the
+//! product over j of (1 + x + ... + x^k_j), where the k_j sum up to S and differ by at most 1.
 
-/// The least sum of hops to so many ranks, where `ways` is how many at most are so many hops away.
-pub fn hops(ranks: u128, ways: impl Fn(u64) -> u128) -> u128 {
+/// Returns the least sum of hops from a rank to `ranks` other ranks, of which at most `routes(h)`
+/// are h hops away.
+pub fn least_hops(ranks: u128, routes: impl Fn(u64) -> u128) -> u128 {
     let (mut left, mut all, mut far) = (ranks, 0, 0);
     while left > 0 {
         far += 1;
-        let here = ways(far).clamp(1, left);
+        let here = routes(far).clamp(1, left);
         all += here * u128::from(far);
         left -= here;
     }
     all
 }
 
-/// C(h + p - 1, h): in how many ways h hops have p settings in their order, as far as 128 bits hold it.
-pub fn ordered(hops: u64, settings: u64) -> u128 {
+/// Returns C(h + p - 1, h), the number of ways to assign `hops` hops in order to `settings`
+/// settings in order; `u128::MAX` if the number exceeds 128 bits.
+pub fn hop_orders(hops: u64, settings: u64) -> u128 {
     let fewer = hops.min(settings - 1);
     let all = u128::from(hops) + u128::from(settings) - 1;
-    let mut ways = 1u128;
+    let mut routes = 1u128;
     for one in 1..=u128::from(fewer) {
-        let Some(product) = ways.checked_mul(all - u128::from(fewer) + one) else {
+        let Some(product) = routes.checked_mul(all - u128::from(fewer) + one) else {
             return u128::MAX;
         };
-        ways = product / one;
+        routes = product / one;
     }
-    ways
+    routes
 }
 
-/// The least sum of hops to so many ranks with so many settings, at most, in so many slots; `None` where not all are reached.
+/// Returns the least sum of hops from a rank to `ranks` other ranks in `slots` slots with at most
+/// `settings` settings; `None` if the slots are too few to reach all ranks.
 pub fn fewest_hops(ranks: u64, ports: u64, settings: u64, slots: u64) -> Option<u128> {
     let settings = settings.min(slots).max(1);
     let (each, longer) = (slots / settings, slots % settings);
@@ -42,17 +44,17 @@ pub fn fewest_hops(ranks: u64, ports: u64, settings: u64, slots: u64) -> Option<
         if left == 0 {
             break;
         }
-        let ways = (0..=far).fold(0u128, |ways, here| {
-            ways.saturating_add(short.coefficient(here) * long.coefficient(far - here))
+        let routes = (0..=far).fold(0u128, |routes, here| {
+            routes.saturating_add(short.coefficient(here) * long.coefficient(far - here))
         });
-        let here = ways.saturating_mul(power(ports, far)).min(left);
+        let here = routes.saturating_mul(power(ports, far)).min(left);
         all += here * u128::from(far);
         left -= here;
     }
     (left == 0).then_some(all)
 }
 
-/// The coefficients of (1 + x + ... + x^k)^a, from the lowest on.
+/// Coefficients of (1 + x + ... + x^k)^a with k = `highest` and a = `exponent`, from the lowest on.
 struct Power {
     highest: u64,
     exponent: u64,
@@ -68,10 +70,12 @@ impl Power {
         }
     }
 
-    /// By the recurrence that follows from (1 - x) (1 - x^(k+1)) P' = a (1 - (k + 1) x^k + k x^(k+1)) P:
-    /// m c_m = (m - 1 + a) c_(m-1) + (m - 1 - k - a (k + 1)) c_(m-1-k) + (a k - m + k + 2) c_(m-2-k).
+    /// Returns the coefficient of x^`degree`, by a recurrence that follows from (1 - x) (1 -
+    /// x^(k+1)) P' = a (1 - (k + 1) x^k + k x^(k+1)) P: m c_m = (m - 1 + a) c_(m-1) + (m - 1 - k -
+    /// a (k + 1)) c_(m-1-k) + (a k - m + k + 2) c_(m-2-k).
     ///
-    /// None is asked for after one that is greater than the number of ranks, so that no product leaves 128 bits.
+    /// Callers stop at the first coefficient that exceeds the number of ranks, so that no product
+    /// exceeds 128 bits.
     fn coefficient(&mut self, degree: u64) -> u128 {
         let [k, a] = [self.highest, self.exponent].map(i128::from);
         if i128::from(degree) > k * a {
@@ -92,6 +96,7 @@ impl Power {
     }
 }
 
+/// Returns base^exponent, or `u128::MAX` if the power exceeds 128 bits.
 pub(crate) fn power(base: u64, exponent: u64) -> u128 {
     u128::from(base).saturating_pow(u32::try_from(exponent).unwrap_or(u32::MAX))
 }
