@@ -1,10 +1,16 @@
-//! Does a circuit switch join each port to one other, and do changes of its settings leave what is sent alone?
+//! Rules of circuit switches: a switch joins each port to one other port, and no transfer uses a
+//! port whose circuit changes.
 //!
-//! A circuit joins a port out of a rank with a port in of another, on one plane. In a slot every port out is in one circuit,
-//! and every port in. No circuit uses a dead port. Where a switch has too few ports for all ranks, a plane is several, each of
-//! which joins the ranks whose numbers differ in one digit only. Circuits change between slots only, for a transfer is over at the end of its slot: no transfer
-//! goes over a port that changes. What goes beside the switch, over a network that joins all ranks, uses no port. A transfer may go over several circuits from rank to rank; each hop is in a later slot of
-//! the transfer's step than the one before; with cut-through it may be in the same slot, where the transfer comes to no rank twice.
+//! A circuit joins an output port of a rank with an input port of another rank, on one plane. In a
+//! slot every output port and every input port is in at most one circuit. No circuit uses a dead
+//! port. If a switch has too few ports for all ranks, a plane consists of several switches, each of
+//! which joins the ranks whose numbers differ in one digit only. Circuits change only between
+//! slots, and a transfer ends with its slot, so that no transfer uses a port that changes.
+//! Transfers beside the switch, over a network that joins all ranks, use no port.
+//!
+//! A transfer may take several circuits from rank to rank. Each hop is in a later slot of the
+//! transfer's step than the hop before. With cut-through it may be in the same slot, in which the
+//! transfer must not reach a rank twice.
 
 use rustc_hash::FxHashMap;
 
@@ -21,10 +27,10 @@ use opticoll_plan::plan::Plan;
 
 const KIND: ViolationKind = ViolationKind::Ports;
 
-/// A port: `out` or `in`, the rank and the number.
+/// Port of a rank: `out` or `in`, the rank and the number.
 type SwitchPort = (&'static str, u32, u16);
 
-/// The rules of circuit switches.
+/// Rules of circuit switches.
 pub(super) const RULES: Rules = Rules {
     family: CircuitSwitch::NAME,
     wrong_light: |fabric| match fabric.downcast() {
@@ -35,7 +41,7 @@ pub(super) const RULES: Rules = Rules {
     bytes_per_transfer: 120,
 };
 
-/// Ports that do not exist, or that no switch joins.
+/// Returns the faults of light whose ports do not exist or are not joined by a switch.
 fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
     if light == SwitchedLight::BESIDE {
         let problem = "goes beside the switch, where there is no network (beside_rate)".to_owned();
@@ -54,30 +60,32 @@ fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
         let problem = format!("uses port {port}, but ports are {}", up_to(switch.ports));
         return vec![(KIND, problem)];
     }
-    let of_plane = switch.ports / switch.planes;
-    let planes = [source_port, destination_port].map(|port| u32::from(port) / of_plane);
+    let ports_per_plane = switch.ports / switch.planes;
+    let planes = [source_port, destination_port].map(|port| u32::from(port) / ports_per_plane);
     if planes[0] == planes[1] {
         return Vec::new();
     }
     let problem = format!(
-        "joins port {source_port} on switch {} to port {destination_port} on switch {}, which nothing joins",
+        "joins port {source_port} on switch {} to port {destination_port} on switch {}, which \
+         nothing joins",
         planes[0], planes[1]
     );
     vec![(ViolationKind::Path, problem)]
 }
 
-/// What each switch joins.
+/// Ranks that each switch joins.
 struct Switches<'a> {
     switch: &'a CircuitSwitch,
-    of_plane: u32,
-    /// The ranks of a switch, and the digits that numbers of ranks have to that base; none where a switch joins all.
+    ports_per_plane: u32,
+    /// Number of ranks of a switch, and the number of digits of rank numbers to that base; `None`
+    /// if a switch joins all ranks.
     base: Option<(u64, u32)>,
 }
 
 impl Switches<'_> {
     fn new(switch: &CircuitSwitch) -> Switches<'_> {
-        let of_plane = switch.ports / switch.planes;
-        let joined = u64::from(switch.switch_ports / of_plane);
+        let ports_per_plane = switch.ports / switch.planes;
+        let joined = u64::from(switch.switch_ports / ports_per_plane);
         let mut digits = 0;
         let mut left = u64::from(switch.ranks.saturating_sub(1));
         while left > 0 && joined > 1 {
@@ -87,12 +95,13 @@ impl Switches<'_> {
         let all = u64::from(switch.ranks);
         Switches {
             switch,
-            of_plane,
+            ports_per_plane,
             base: (joined < all).then_some((joined, digits.max(1))),
         }
     }
 
-    /// A port of a circuit that is dead, or ranks on two switches of a plane; the light exists.
+    /// Returns a fault if a port of the circuit is dead, or if the two ranks are on different
+    /// switches of the plane. Requires that the ports exist.
     fn wrong_ends(&self, hop: Hop) -> Option<Fault> {
         if hop.light == SwitchedLight::BESIDE {
             return None;
@@ -111,9 +120,9 @@ impl Switches<'_> {
             return Some((ViolationKind::DeadPort, text));
         }
         let (base, digits) = self.base?;
-        let plane = u32::from(light.source_port) / self.of_plane;
+        let plane = u32::from(light.source_port) / self.ports_per_plane;
         let step = base.pow(plane % digits);
-        // What is left of a number without the digit of the plane.
+        // Number of the rank without the digit of the plane.
         let [one, other] = [hop.from, hop.to].map(u64::from).map(|rank| {
             let above = rank / (step * base);
             (above, rank % step)
@@ -133,25 +142,25 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
     let Some(switch) = plan.fabric.downcast::<CircuitSwitch>() else {
         return report.unchecked(plan.fabric.family());
     };
-    if !relays::in_order(plan, report) {
+    if !relays::are_in_order(plan, report) {
         return;
     }
     let switches = Switches::new(switch);
     let stores = switch.forwarding == Forwarding::Store;
     let mut passed = Vec::new();
-    // By slot, where the circuit of a port leads, and a transfer that says so. Looked up only.
+    // Peer port of each port in use, and the first transfer that uses the circuit. Only looked up.
     let mut ends: FxHashMap<(u32, SwitchPort), (SwitchPort, usize)> = FxHashMap::default();
     for step in 0..plan.schedule.steps() {
         interrupt::check();
         // Slots belong to one step each.
         ends.clear();
-        for transfer in admitted.of_step(plan, step) {
+        for transfer in admitted.transfers_in_step(plan, step) {
             interrupt::check();
             if !admitted.is_lit(transfer) {
                 continue;
             }
             let mut before: Option<u32> = None;
-            // The ranks that the transfer has come to in the slot of the hop before.
+            // Ranks that the transfer has reached in the slot of the previous hop.
             passed.clear();
             for hop in plan.hops_of(transfer) {
                 let light = wrong_light(switch, hop.light).pop();
@@ -162,12 +171,12 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
                     passed.clear();
                     passed.push(hop.from);
                 }
-                let fault = fault.or_else(|| came_back(hop, &passed));
+                let fault = fault.or_else(|| repeated_rank(hop, &passed));
                 passed.push(hop.to);
                 if let Some((kind, text)) = fault {
                     report.add(kind, || Violation {
                         rank: Some(hop.from),
-                        ..relays::of_hop(plan, kind, transfer, hop, &text)
+                        ..relays::hop_violation(plan, kind, transfer, hop, &text)
                     });
                     break;
                 }
@@ -194,8 +203,8 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
     }
 }
 
-/// A rank that a transfer comes to again in one slot.
-fn came_back(hop: Hop, passed: &[u32]) -> Option<Fault> {
+/// Returns a fault if the transfer reaches a rank again in the same slot.
+fn repeated_rank(hop: Hop, passed: &[u32]) -> Option<Fault> {
     passed.contains(&hop.to).then(|| {
         let text = format!(
             "comes back to rank {} in the slot in which it was there",
@@ -205,7 +214,7 @@ fn came_back(hop: Hop, passed: &[u32]) -> Option<Fault> {
     })
 }
 
-/// The port out of a circuit with that which it leads to, and the port in with that which it comes from.
+/// Returns the output port with the input port that it leads to, and the reverse.
 fn both_ways(hop: Hop) -> [[SwitchPort; 2]; 2] {
     let light = SwitchedLight::from(hop.light);
     let out = ("out", hop.from, light.source_port);
@@ -213,6 +222,7 @@ fn both_ways(hop: Hop) -> [[SwitchPort; 2]; 2] {
     [[out, into], [into, out]]
 }
 
+/// Reports a port that two circuits use in a slot.
 fn two_circuits(
     plan: &Plan,
     [first, transfer]: [usize; 2],
@@ -228,8 +238,8 @@ fn two_circuits(
         ..Violation::new(
             KIND,
             format!(
-                "slot {slot}: transfers {} and {} need port {port} {way} of rank {rank} for two circuits, with port {} of \
-                 rank {} and with port {} of rank {}",
+                "slot {slot}: transfers {} and {} need port {port} {way} of rank {rank} for two \
+                 circuits, with port {} of rank {} and with port {} of rank {}",
                 named(plan, first),
                 named(plan, transfer),
                 held.2,

@@ -1,5 +1,5 @@
-//! Is what the schedule claims of itself true? (`paper_steps` is the paper's number, printed
-//! beside the truth and never enforced.)
+//! Claims of the schedule about itself. (`paper_steps` is the paper's number: it is printed, but
+//! not enforced.)
 
 use super::form::Admitted;
 use super::report::{Report, counted, named};
@@ -9,7 +9,7 @@ use opticoll_plan::plan::Plan;
 
 const KIND: ViolationKind = ViolationKind::Claim;
 
-/// Checks the claims that are enforced, of a plan of which each transfer stands for so many of its rank.
+/// Checks the enforced claims. Each transfer stands for `copies` transfers of its rank.
 pub(super) fn check(plan: &Plan, admitted: &Admitted, copies: u64, report: &mut Report) {
     let claims = &plan.schedule.claims;
     if claims.neighbours_only {
@@ -30,7 +30,7 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, copies: u64, report: &mut 
     }
 }
 
-/// Every transfer ends one rank up or down the ring.
+/// Checks that every transfer goes to a neighbour on the ring.
 fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     let last = plan.fabric.ranks().saturating_sub(1);
     let steps = 0..plan.schedule.steps();
@@ -55,7 +55,7 @@ fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     }
 }
 
-/// The rank that sends most sends as many chunks as claimed.
+/// Checks that the rank that sends most chunks sends the claimed number.
 fn sent(plan: &Plan, admitted: &Admitted, (copies, claimed): (u64, u64), report: &mut Report) {
     let mut sent = vec![0u64; plan.schedule.collective.ranks() as usize];
     for step in 0..plan.schedule.steps() {
@@ -75,7 +75,8 @@ fn sent(plan: &Plan, admitted: &Admitted, (copies, claimed): (u64, u64), report:
             ..Violation::new(
                 KIND,
                 format!(
-                    "the schedule claims that a rank sends {} at most, but rank {rank} sends {most}",
+                    "the schedule claims that a rank sends {} at most, but rank {rank} sends \
+                     {most}",
                     counted(claimed, "chunk")
                 ),
             )

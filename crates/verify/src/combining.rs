@@ -1,43 +1,44 @@
-//! Collectives that combine: what a rank holds of a chunk is the set of ranks whose contributions
-//! are in it.
+//! Replay of collectives that combine: for each chunk a rank holds a set of ranks, whose
+//! contributions are in its copy of the chunk.
 //!
-//! Before the collective rank r holds {r}. A reduction unites the set sent with the receiver's,
-//! and both must be disjoint, or some contribution counts twice. A copy puts the set sent in place
-//! of the receiver's and must be a strict superset of it. What a rank has sent away it still
-//! holds; whether that is ever counted again is seen where it arrives. In a barrier, where nothing is
-//! computed, sets may overlap; but a signal must tell its receiver something that it did not know at
-//! the start of the step, and nobody signals twice to the same rank in a step.
+//! Before the collective rank r holds {r}. A reduction unites the set that is sent with the
+//! receiver's set; the two must be disjoint, otherwise a contribution counts twice. A copy replaces
+//! the receiver's set by the set that is sent, which must be a strict superset. A rank still holds
+//! what it has sent; a contribution that is counted again is found where it arrives. In a barrier
+//! nothing is computed, so that sets may overlap, but a signal must carry a contribution that its
+//! receiver did not have at the start of the step, and no rank may signal twice to the same rank in
+//! a step.
 //!
-//! Sets are rows of bits, one per rank. Copies share a row, and a reduction writes into a row in
-//! place where nobody else uses it, so that handing a result to all ranks costs no row at all. Where
-//! counting is enough (`tallies`), and in a barrier that is proved part by part (`signals`), there are no sets.
+//! Sets are rows of bits, one bit per rank. Copies share a row, and a reduction writes into a row
+//! in place if no other rank uses it, so that a result for all ranks needs no further row. There
+//! are no sets if counting is enough (`counting`), or if a barrier is proved in part (`signals`).
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::counting::Counting;
 use super::delivery::{Delivery, DeliveryRule, report_idle};
 use super::report::{Report, counted, named};
 use super::signals;
-use super::tallies::Tallies;
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
 use opticoll_plan::collective::Holders;
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Action;
 
-/// The most 64-bit words that the rows of one chunk may take: 2 GiB.
-const MOST_WORDS: usize = 1 << 28;
+/// Maximum number of 64-bit words of the rows of one chunk: 2 GiB.
+const MAX_WORDS: usize = 1 << 28;
 
-/// A set of contributions.
+/// Set of contributions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Set {
-    /// That of one rank only.
+    /// Contribution of one rank only.
     Own(u32),
-    /// A row of bits.
+    /// Index of a row of bits.
     Row(u32),
 }
 
-/// Rows of bits with the number of their users.
+/// Rows of bits, each with the number of its users.
 struct Rows {
     words: usize,
     bits: Vec<u64>,
@@ -57,7 +58,7 @@ impl Rows {
     }
 
     fn has_room(&self) -> bool {
-        !self.free.is_empty() || self.bits.len() + self.words <= MOST_WORDS
+        !self.free.is_empty() || self.bits.len() + self.words <= MAX_WORDS
     }
 
     fn hold(&mut self, set: Set) {
@@ -89,7 +90,7 @@ impl Rows {
         }
     }
 
-    /// The lowest rank of which `word(one, two)` has a bit, over the words of two sets.
+    /// Returns the lowest rank for which `word(one, two)` has a bit, over the words of two sets.
     fn first(&self, one: Set, two: Set, word: impl Fn(u64, u64) -> u64) -> Option<u32> {
         let word_of = |set: Set, index: usize| match set {
             Set::Row(row) => self.row(row)[index],
@@ -102,6 +103,7 @@ impl Rows {
         })
     }
 
+    /// Returns the lowest rank that is in both sets.
     fn common(&self, one: Set, two: Set) -> Option<u32> {
         match (one, two) {
             (Set::Own(rank), other) | (other, Set::Own(rank)) => {
@@ -122,15 +124,16 @@ impl Rows {
         }
     }
 
-    /// The lowest rank in `one` that is not in `two`.
-    fn lost(&self, one: Set, two: Set) -> Option<u32> {
+    /// Returns the lowest rank that is in `one` but not in `two`.
+    fn missing_rank(&self, one: Set, two: Set) -> Option<u32> {
         match one {
             Set::Own(rank) => (!self.contains(two, rank)).then_some(rank),
             Set::Row(_) => self.first(one, two, |a, b| a & !b),
         }
     }
 
-    /// A row with the bits of a set that only the caller uses; the caller's use of the set ends.
+    /// Returns a row with the bits of a set that only the caller uses, and ends the caller's use of
+    /// the set.
     fn own_row(&mut self, set: Set) -> u32 {
         if let Set::Row(row) = set
             && self.users[row as usize] == 1
@@ -180,7 +183,7 @@ impl Rows {
     }
 }
 
-/// The latest arrival of a rank, as a position among the deliveries of a chunk.
+/// Latest arrival at a rank, as a position among the deliveries of a chunk.
 #[derive(Clone, Copy)]
 struct Arrival {
     step: u32,
@@ -192,16 +195,16 @@ const NO_ARRIVAL: Arrival = Arrival {
     position: 0,
 };
 
-/// Replays one chunk after the other.
+/// Replay of one chunk after the other.
 pub(super) struct Combining<'a> {
     plan: &'a Plan,
     rows: Rows,
-    /// What each rank holds now.
+    /// Set that each rank holds now.
     held: Vec<Set>,
-    /// What each delivery of the step sends.
+    /// Set that each delivery of the step sends.
     sent: Vec<Set>,
     arrival: Vec<Arrival>,
-    tallies: Tallies,
+    counting: Counting,
 }
 
 impl<'a> Combining<'a> {
@@ -219,11 +222,12 @@ impl<'a> Combining<'a> {
             held: (0..ranks).map(Set::Own).collect(),
             sent: Vec::new(),
             arrival: vec![NO_ARRIVAL; ranks as usize],
-            tallies: Tallies::new(plan.schedule.collective),
+            counting: Counting::new(plan.schedule.collective),
         }
     }
 
-    /// Replays the deliveries `step`, all of one step; false where memory does not suffice.
+    /// Replays the deliveries in the range `step`, which is one step. Returns false if the memory
+    /// limit is reached.
     fn replay_step(
         &mut self,
         chunk: u32,
@@ -239,7 +243,7 @@ impl<'a> Combining<'a> {
             self.sent.push(set);
         }
         if self.plan.schedule.collective.overlaps() {
-            self.useless_signals(chunk, &deliveries[step.clone()], report);
+            self.check_signals(chunk, &deliveries[step.clone()], report);
         }
         for position in step.clone() {
             interrupt::check();
@@ -255,6 +259,7 @@ impl<'a> Combining<'a> {
         true
     }
 
+    /// Applies a delivery and reports the rules that it breaks.
     fn deliver(
         &mut self,
         chunk: u32,
@@ -269,7 +274,7 @@ impl<'a> Combining<'a> {
         if earlier.step == delivery.step {
             let other = &deliveries[earlier.position as usize];
             if other.action == Action::Copy || delivery.action == Action::Copy {
-                // The one that came first counts.
+                // The first delivery counts.
                 return report.add(ViolationKind::CopyConflict, || {
                     self.copy_conflict(chunk, other, delivery)
                 });
@@ -294,11 +299,11 @@ impl<'a> Combining<'a> {
                 self.held[rank] = Set::Row(row);
             }
             Action::Copy => {
-                if let Some(lost) = self.rows.lost(mine, set) {
+                if let Some(missing_rank) = self.rows.missing_rank(mine, set) {
                     report.add(ViolationKind::LostContribution, || {
-                        self.lost_contribution(chunk, delivery, lost)
+                        self.lost_contribution(chunk, delivery, missing_rank)
                     });
-                } else if self.rows.lost(set, mine).is_none() {
+                } else if self.rows.missing_rank(set, mine).is_none() {
                     report.add(ViolationKind::Duplicate, || self.duplicate(chunk, delivery));
                 }
                 self.rows.hold(set);
@@ -308,16 +313,16 @@ impl<'a> Combining<'a> {
         }
     }
 
-    /// Reports the signals of a step that tell their receivers nothing.
-    fn useless_signals(&self, chunk: u32, step: &[Delivery], report: &mut Report) {
+    /// Reports the signals of a step that carry nothing new to their receivers.
+    fn check_signals(&self, chunk: u32, step: &[Delivery], report: &mut Report) {
         let mut ends = BTreeSet::new();
-        // What a copy may do is seen where it is delivered.
+        // Copies are checked when they are delivered.
         let signals = step.iter().zip(&self.sent);
         for (delivery, &set) in signals.filter(|(delivery, _)| delivery.action == Action::Reduce) {
             interrupt::check();
             let known = self.held[delivery.destination as usize];
             let again = !ends.insert((delivery.source, delivery.destination));
-            if again || self.rows.lost(set, known).is_none() {
+            if again || self.rows.missing_rank(set, known).is_none() {
                 report.add(ViolationKind::Duplicate, || self.duplicate(chunk, delivery));
             }
         }
@@ -329,7 +334,7 @@ impl<'a> Combining<'a> {
         match self.plan.schedule.collective.after(chunk) {
             Holders::One(rank) => self.finish_rank(chunk, rank, report),
             Holders::All => {
-                // Copies share rows, so most ranks have the row of the rank before.
+                // Copies share rows, so that most ranks have the row of the rank before.
                 let mut complete = None;
                 for rank in 0..ranks {
                     let set = self.held[rank as usize];
@@ -387,9 +392,9 @@ impl<'a> Combining<'a> {
         self.violation(ViolationKind::DoubleReduction, chunk, delivery, &ending)
     }
 
-    fn lost_contribution(&self, chunk: u32, delivery: &Delivery, lost: u32) -> Violation {
+    fn lost_contribution(&self, chunk: u32, delivery: &Delivery, missing_rank: u32) -> Violation {
         let ending = format!(
-            "over that of rank {} and loses the contribution of rank {lost}",
+            "over that of rank {} and loses the contribution of rank {missing_rank}",
             delivery.destination
         );
         self.violation(ViolationKind::LostContribution, chunk, delivery, &ending)
@@ -424,7 +429,7 @@ impl DeliveryRule for Combining<'_> {
         let collective = self.plan.schedule.collective;
         let proved = match collective.overlaps() {
             true => signals::prove(collective.ranks(), deliveries),
-            false => self.tallies.prove(chunk, deliveries),
+            false => self.counting.prove(chunk, deliveries),
         };
         if proved {
             return;

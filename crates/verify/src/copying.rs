@@ -1,4 +1,4 @@
-//! Collectives that only pass chunks on: a rank either holds a chunk or does not.
+//! Replay of collectives that only pass chunks on: a rank holds a chunk or does not.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use opticoll_base::interrupt;
 use opticoll_plan::collective::Holders;
 use opticoll_plan::plan::Plan;
 
-/// The step from which a rank holds a chunk that it never gets.
+/// Step of a rank that does not hold the chunk.
 const NEVER: u32 = u32::MAX;
 
-/// Replays one chunk after the other.
+/// Replay of one chunk after the other.
 pub(super) struct Copying<'a> {
     plan: &'a Plan,
-    /// For each rank, the step at whose start it holds the chunk.
+    /// First step at whose start each rank holds the chunk.
     held_from: Vec<u32>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Whether a rank holds a chunk before the collective.
+    /// Returns whether a rank holds a chunk before the collective.
     fn starts_with(&self, rank: u32, chunk: u32) -> bool {
         includes(self.plan.schedule.collective.before(chunk), rank)
     }
@@ -68,8 +68,8 @@ impl<'a> Copying<'a> {
         }
     }
 
-    /// Says why a transfer may not send: its source gets the chunk later, in the same step, or
-    /// never.
+    /// Returns the violation of a transfer whose source does not hold the chunk: the source
+    /// receives the chunk in the same step, later, or never.
     fn unfounded(&self, chunk: u32, deliveries: &[Delivery], sent: &Delivery) -> Violation {
         let Delivery { step, source, .. } = *sent;
         let slot = self.slot(sent);
@@ -113,6 +113,7 @@ impl<'a> Copying<'a> {
         }
     }
 
+    /// Returns the violation of a delivery to a rank that holds the chunk.
     fn duplicate(&self, chunk: u32, deliveries: &[Delivery], again: &Delivery) -> Violation {
         let (destination, slot) = (again.destination, self.slot(again));
         let mut transfers = vec![again.transfer as usize];

@@ -1,12 +1,12 @@
-//! Does every rank end with what the collective demands?
+//! Proof that every rank ends with the data that the collective demands.
 //!
-//! Chunks have nothing to do with one another, so the transfers are dealt out chunk by chunk, in
-//! the order of their steps, and each chunk is replayed with little state: by `copying` where
-//! chunks are only passed on, by `combining` where contributions are added up. Chunks that are always sent
-//! together are one stretch (`stretches`), of which one chunk of each block is replayed. Plans that only copy, in
-//! long transfers or chunks that many ranks get, are tried first as a whole, by `holdings`. To bound
-//! memory the stretches are taken in windows of a few million deliveries. What the replay takes is counted
-//! before it begins, and refused where that is too much.
+//! Chunks are independent, so that the transfers are sorted by chunk and step, and each chunk is
+//! replayed with little state: by `copying` if chunks are only passed on, by `combining` if
+//! contributions are added up. Chunks that are always sent together form a stretch (`Stretches`),
+//! of which one chunk of each block is replayed. Plans that only copy, in long transfers or chunks
+//! that many ranks receive, are first tried as a whole by `intervals`. To bound memory, the
+//! stretches are taken in windows of a few million deliveries. The work of the replay is counted
+//! before it begins, and a plan with too much work is refused.
 
 use std::ops::Range;
 
@@ -14,30 +14,31 @@ use super::combining::Combining;
 use super::copying::Copying;
 use super::delivery::{Delivery, DeliveryRule};
 use super::form::Admitted;
-use super::holdings;
+use super::intervals;
 use super::report::Report;
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Action, Transfer};
 
-/// The most deliveries, and the most stretches, of a window.
-const WINDOW: u64 = 1 << 22;
+/// Maximum number of deliveries, and of stretches, in a window.
+const MAX_WINDOW: u64 = 1 << 22;
 
-/// Into how many parts stretches are cut to find windows.
+/// Number of parts into which stretches are cut to find windows.
 const PARTS: u32 = 1 << 12;
 
-/// The most work of a replay, in nanoseconds of some processor of 2020: about a minute.
-const MOST_WORK: u64 = 1 << 36;
+/// Maximum work of a replay in nanoseconds on a processor of 2020: about a minute.
+const MAX_WORK_NS: u64 = 1 << 36;
 
-/// The work of replaying a delivery and, where contributions are added up, a word of 64 of them.
-const DELIVERY_WORK: u64 = 8;
+/// Work of replaying a delivery in nanoseconds. If contributions are added up, each word of 64
+/// ranks adds 1 ns.
+const DELIVERY_WORK_NS: u64 = 8;
 
-/// How many chunks a transfer carries, or how often a chunk is sent, on average, from where on chunks are
-/// first followed as ranges: what that costs in vain is little then beside replaying them one by one.
-const LONG: u64 = 4;
+/// Mean number of chunks per transfer, or of deliveries per chunk, above which chunks are first
+/// followed as ranges. If that fails, it has cost little compared with the replay.
+const MIN_MEAN_FOR_RANGES: u64 = 4;
 
-/// Replays the chunks of a range.
+/// Replays the chunks of a range and reports the rules that they break.
 pub(super) fn check(plan: &Plan, admitted: &Admitted, chunks: Range<u32>, report: &mut Report) {
     let (mut transfers, mut deliveries) = (0, 0u64);
     for step in 0..plan.schedule.steps() {
@@ -48,11 +49,11 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, chunks: Range<u32>, report
     }
     let whole = chunks == (0..plan.schedule.collective.chunks());
     let collective = &plan.schedule.collective;
-    let dense = deliveries > LONG * transfers.min(u64::from(collective.chunks()));
-    if dense && whole && !collective.combines() && holdings::suffice(plan, admitted) {
+    let dense = deliveries > MIN_MEAN_FOR_RANGES * transfers.min(u64::from(collective.chunks()));
+    if dense && whole && !collective.combines() && intervals::prove(plan, admitted) {
         return;
     }
-    let together = deliveries > LONG * transfers;
+    let together = deliveries > MIN_MEAN_FOR_RANGES * transfers;
     let moves = Moves {
         plan,
         admitted,
@@ -60,14 +61,14 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, chunks: Range<u32>, report
         chunks,
     };
     let work = moves.work(deliveries);
-    if work > MOST_WORK {
+    if work > MAX_WORK_NS {
         return report.add(ViolationKind::TooLarge, || {
             let sentence = format!(
-                "the plan delivers {deliveries} chunks to {} ranks; to replay them would take about {}, and \
-                 no more than about {} is spent on it",
+                "the plan delivers {deliveries} chunks to {} ranks; to replay them would take \
+                 about {}, and no more than about {} is spent on it",
                 collective.ranks(),
                 duration(work),
-                duration(MOST_WORK)
+                duration(MAX_WORK_NS)
             );
             Violation::new(ViolationKind::TooLarge, sentence)
         });
@@ -79,7 +80,7 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, chunks: Range<u32>, report
     }
 }
 
-/// So much work, in words.
+/// Returns a work in nanoseconds as words.
 fn duration(work: u64) -> String {
     let minutes = (work / 60_000_000_000).max(1);
     match minutes {
@@ -89,18 +90,18 @@ fn duration(work: u64) -> String {
     }
 }
 
-/// The transfers as the replay takes them: in the numbers of stretches, which are chunks where there is no
-/// gain in seeing several as one.
+/// Transfers as the replay sees them: chunks are numbered by stretches, or by themselves if
+/// stretches gain nothing.
 struct Moves<'a> {
     plan: &'a Plan,
     admitted: &'a Admitted,
     stretches: Option<Stretches>,
-    /// The chunks that are replayed.
+    /// Chunks that are replayed.
     chunks: Range<u32>,
 }
 
 impl Moves<'_> {
-    /// The stretches to be replayed.
+    /// Returns the stretches that are replayed.
     fn range(&self) -> Range<u32> {
         match &self.stretches {
             None => self.chunks.clone(),
@@ -108,7 +109,7 @@ impl Moves<'_> {
         }
     }
 
-    /// The chunks of a range of stretches that is not empty.
+    /// Returns the chunks of a non-empty range of stretches.
     fn chunks(&self, range: &Range<u32>) -> Range<u32> {
         match &self.stretches {
             None => range.clone(),
@@ -120,15 +121,15 @@ impl Moves<'_> {
         }
     }
 
-    /// The transfers of a step, with the stretches that they carry in place of the chunks.
-    fn of_step(&self, step: usize) -> impl Iterator<Item = (usize, Transfer)> {
+    /// Returns the transfers of a step, with stretches in place of chunks.
+    fn transfers_in_step(&self, step: usize) -> impl Iterator<Item = (usize, Transfer)> {
         let moves = self.admitted.moved(self.plan, step);
         moves.map(|(transfer, moved)| {
             let Some(stretches) = &self.stretches else {
                 return (transfer, moved);
             };
-            let chunk = stretches.of(moved.chunk);
-            let count = stretches.of(moved.chunk + moved.count) - chunk;
+            let chunk = stretches.index_of(moved.chunk);
+            let count = stretches.index_of(moved.chunk + moved.count) - chunk;
             let moved = Transfer {
                 chunk,
                 count,
@@ -138,20 +139,21 @@ impl Moves<'_> {
         })
     }
 
-    /// The blocks that a stretch has chunks of.
+    /// Returns the number of blocks that a stretch has chunks of.
     fn blocks(&self, stretch: u32) -> u64 {
         let chunks = self.chunks(&(stretch..stretch + 1));
         let pieces = self.plan.schedule.collective.pieces();
         u64::from((chunks.end - 1) / pieces - chunks.start / pieces + 1)
     }
 
-    /// What the replay takes, in nanoseconds: a delivery for each block that it has chunks of; where
-    /// contributions are added up, a word for every 64 ranks of a delivery, and a look at every rank at the
-    /// end of each block's part of a stretch; and a look at each block that nobody sends.
+    /// Returns the work of the replay in nanoseconds: deliveries, for each block that a stretch has
+    /// chunks of; if contributions are added up, a word for every 64 ranks of a delivery, and a
+    /// look at every rank at the end of each block's part of a stretch; and a look at each block
+    /// that no rank sends.
     fn work(&self, deliveries: u64) -> u64 {
         let collective = &self.plan.schedule.collective;
         let ranks = u64::from(collective.ranks());
-        let (mut delivery, mut end) = (DELIVERY_WORK, 0);
+        let (mut delivery, mut end) = (DELIVERY_WORK_NS, 0);
         if collective.combines() {
             delivery += ranks.div_ceil(64);
             end = ranks;
@@ -163,11 +165,11 @@ impl Moves<'_> {
             let replayed = delivery.saturating_mul(deliveries);
             return replayed.saturating_add(ends).saturating_add(idle);
         }
-        // How often a stretch is delivered, as the change from the one before.
+        // Number of deliveries of a stretch, as the difference to the stretch before.
         let stretches = self.range();
         let mut change = vec![0i64; stretches.len() + 1];
         for step in 0..self.plan.schedule.steps() {
-            for (_, moved) in self.of_step(step) {
+            for (_, moved) in self.transfers_in_step(step) {
                 let own = within(&moved, &stretches);
                 if !own.is_empty() {
                     change[own.start as usize] += 1;
@@ -187,9 +189,10 @@ impl Moves<'_> {
     }
 }
 
-/// Chunks between two places where some transfer begins or ends: whichever is sent, all are.
+/// Ranges of chunks between two places at which some transfer begins or ends: a transfer carries
+/// all chunks of a stretch or none.
 struct Stretches {
-    /// Of each, the first chunk; they cover the chunks that are replayed.
+    /// First chunk of each stretch; the stretches cover the replayed chunks.
     starts: Vec<u32>,
 }
 
@@ -218,12 +221,14 @@ impl Stretches {
         Stretches { starts }
     }
 
-    /// The stretch that begins at a chunk; one more than the last at their end.
-    fn of(&self, chunk: u32) -> u32 {
+    /// Returns the stretch that begins at a chunk, or the number of stretches for the end of the
+    /// chunks.
+    fn index_of(&self, chunk: u32) -> u32 {
         self.starts.partition_point(|start| *start < chunk) as u32
     }
 }
 
+/// Replays all windows, and reports what ranks lack of chunks that are never sent.
 fn replay(moves: &Moves<'_>, rule: &mut impl DeliveryRule, report: &mut Report) {
     let mut scratch = Scratch::default();
     let range = moves.range();
@@ -241,14 +246,14 @@ fn replay(moves: &Moves<'_>, rule: &mut impl DeliveryRule, report: &mut Report) 
     }
 }
 
-/// The part of a transfer's chunks that lies in a range.
+/// Returns the part of a transfer's chunks that lies in a range.
 fn within(moved: &Transfer, chunks: &Range<u32>) -> Range<u32> {
     let (start, end) = (moved.chunk, moved.chunk + moved.count);
     start.max(chunks.start)..end.min(chunks.end)
 }
 
-/// Ranges of stretches, in order, that cover all of `chunks` with deliveries and have no more
-/// than [`WINDOW`] of each, unless a single one has.
+/// Returns ranges of stretches, in order, that cover all of `chunks` with deliveries. Each range
+/// has at most [`MAX_WINDOW`] deliveries and stretches, unless it is a single stretch.
 fn windows(moves: &Moves<'_>, chunks: Range<u32>) -> Vec<Range<u32>> {
     let part = (chunks.end - chunks.start).div_ceil(PARTS).max(1);
     let load = loads(moves, &chunks, part);
@@ -258,13 +263,15 @@ fn windows(moves: &Moves<'_>, chunks: Range<u32>) -> Vec<Range<u32>> {
         interrupt::check();
         let start = chunks.start + index as u32 * part;
         let end = start.saturating_add(part).min(chunks.end);
-        if load > WINDOW && end - start > 1 {
+        if load > MAX_WINDOW && end - start > 1 {
             found.extend(windows(moves, start..end));
-            open_load = WINDOW;
+            open_load = MAX_WINDOW;
             continue;
         }
         match found.last_mut() {
-            Some(open) if open_load + load <= WINDOW && u64::from(end - open.start) <= WINDOW => {
+            Some(open)
+                if open_load + load <= MAX_WINDOW && u64::from(end - open.start) <= MAX_WINDOW =>
+            {
                 open.end = end;
                 open_load += load;
             }
@@ -277,14 +284,14 @@ fn windows(moves: &Moves<'_>, chunks: Range<u32>) -> Vec<Range<u32>> {
     found
 }
 
-/// The number of deliveries in each part of a range of stretches.
+/// Returns the number of deliveries in each part of a range of stretches.
 fn loads(moves: &Moves<'_>, chunks: &Range<u32>, part: u32) -> Vec<u64> {
     let parts = (chunks.end - chunks.start).div_ceil(part) as usize;
     let mut load = vec![0u64; parts];
     // Parts that a transfer covers from end to end: +1 where they begin, -1 where they end.
     let mut covered = vec![0i64; parts + 1];
     let steps = 0..moves.plan.schedule.steps();
-    for (_, moved) in steps.flat_map(|step| moves.of_step(step)) {
+    for (_, moved) in steps.flat_map(|step| moves.transfers_in_step(step)) {
         let own = within(&moved, chunks);
         if own.is_empty() {
             continue;
@@ -308,7 +315,8 @@ fn loads(moves: &Moves<'_>, chunks: &Range<u32>, part: u32) -> Vec<u64> {
     load
 }
 
-/// The deliveries of a window, stretch by stretch. Both columns are kept from window to window.
+/// Deliveries of a window, sorted by stretch. The memory of both columns is used again for each
+/// window.
 #[derive(Default)]
 struct Scratch {
     next: Vec<u32>,
@@ -345,15 +353,15 @@ impl Scratch {
         }
     }
 
-    /// Sorts the deliveries of a window by stretch, keeping the order of steps; afterwards
-    /// `next[i]` is the end of those of the window's stretch i.
+    /// Sorts the deliveries of a window by stretch, in the order of steps. Afterwards `next[i]` is
+    /// the end of the deliveries of the window's stretch i.
     fn deal(&mut self, moves: &Moves<'_>, window: &Range<u32>) {
         self.next.clear();
         self.next
             .resize((window.end - window.start) as usize + 1, 0);
         for step in 0..moves.plan.schedule.steps() {
             interrupt::check();
-            for (_, moved) in moves.of_step(step) {
+            for (_, moved) in moves.transfers_in_step(step) {
                 for chunk in within(&moved, window) {
                     interrupt::check();
                     self.next[(chunk - window.start) as usize + 1] += 1;
@@ -374,7 +382,7 @@ impl Scratch {
             .resize(self.next.last().map_or(0, |&total| total as usize), blank);
         for step in 0..moves.plan.schedule.steps() {
             interrupt::check();
-            for (transfer, moved) in moves.of_step(step) {
+            for (transfer, moved) in moves.transfers_in_step(step) {
                 for chunk in within(&moved, window) {
                     interrupt::check();
                     let place = &mut self.next[(chunk - window.start) as usize];
@@ -392,8 +400,9 @@ impl Scratch {
     }
 }
 
-/// Replays the chunks of a stretch. Those of a block fare alike: after one that breaks no rule the others
-/// break none, and after one that does they break the same, which is listed until lists are full.
+/// Replays the chunks of a stretch. Chunks of a block break the same rules: if the first breaks
+/// none, the others are skipped; otherwise they are replayed until the lists of violations are
+/// full, and counted from there on.
 fn replay_stretch(
     chunks: Range<u32>,
     pieces: u32,

@@ -1,4 +1,4 @@
-//! Chunks on their way, and what is demanded of them.
+//! Deliveries of chunks, and the rules of their replay.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::{Violation, ViolationKind};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Action;
 
-/// One chunk of a transfer.
+/// Chunk of a transfer.
 #[derive(Clone, Copy)]
 pub(super) struct Delivery {
     pub(super) step: u32,
@@ -17,17 +17,17 @@ pub(super) struct Delivery {
     pub(super) action: Action,
 }
 
-/// What is demanded of a chunk.
+/// Rules for the deliveries of a chunk.
 pub(super) trait DeliveryRule {
     /// Replays the deliveries of a chunk, which are in the order of steps and not empty.
     fn replay(&mut self, chunk: u32, deliveries: &[Delivery], report: &mut Report);
 
-    /// The chunks of a range are never sent.
+    /// Reports what ranks lack of a range of chunks that are never sent.
     fn idle(&mut self, chunks: Range<u32>, report: &mut Report);
 }
 
-/// Reports that ranks lack chunks that are never sent: `lacking` gives the ranks of a chunk, which
-/// are as many for each chunk of one block.
+/// Reports that ranks lack chunks that are never sent. `lacking` returns the ranks that lack a
+/// chunk; their number is the same for all chunks of a block.
 pub(super) fn report_idle<Ranks: Iterator<Item = u32>>(
     plan: &Plan,
     chunks: Range<u32>,

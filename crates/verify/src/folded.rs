@@ -1,26 +1,28 @@
-//! Proves a folded plan from what rank 0 sends.
+//! Proof of a rotation-symmetric plan by the representatives, the transfers that leave rank 0.
 //!
-//! The whole plan consists of N copies of each orbit: copy r leaves rank r, with its chunks r blocks
-//! further, on channel `first + r mod l`. Turning every rank and chunk by one thus turns the whole
-//! plan into itself, but for the channels. That is why it is enough to look at orbits:
+//! The whole plan consists of N copies of each representative. Copy r leaves rank r, with its
+//! chunks r blocks further, on channel `first + r mod l`, where l is the number of links of the
+//! lightpath. So a rotation of every rank and chunk by one maps the whole plan to itself, except
+//! for the channels. Therefore it is enough to examine the representatives:
 //!
-//! - **Form.** Every number of a copy is in range if those of the orbit are and its chunks lie in one
-//!   block: no turn takes them over the end of the numbering.
-//! - **Light.** A link is crossed by the copies that leave the l ranks before it, whose numbers are
-//!   all different modulo l. Where l divides N no turn around the ring breaks that count, so every
-//!   channel of the orbit carries exactly one copy on every link: an orbit never collides with itself,
-//!   and two orbits collide (on every link) if and only if they share a channel. Where l does not
-//!   divide N, the ceil(N / l) copies on the first channel need more than N links: some collide.
-//!   Converted copies put a load of l on every link, whatever l.
-//!   Two orbits of one length and direction on the same channels are one: their copies run between the same ranks,
-//!   and share lightpaths.
-//! - **Ports.** In a slot every rank sends, and receives, one copy of each orbit, those that share as one.
-//! - **Data.** What the collective demands of block b is what it demands of block 0, turned by b.
-//!   Chunks have nothing to do with one another, and the transfers of block b are those of block 0,
-//!   turned by b, in the same steps. Block 0 is delivered by exactly one copy of each orbit, so it is
-//!   replayed with these, and every other block fares as it does.
-//!   In an all_to_all the blocks from rank 0 are replayed: every other block is turned from one of them.
-//! - **Claims.** All ranks send the same to ranks equally far away.
+//! - **Form.** Every number of a copy is in range if the numbers of the representative are and its
+//!   chunks lie in one block: no rotation moves them over the end of the numbering.
+//! - **Light.** The copies that cross a link leave the l ranks before it, whose numbers all differ
+//!   modulo l. If l divides N, this also holds across the end of the numbering, so that every
+//!   channel of the representative carries exactly one copy on every link: a representative never
+//!   collides with itself, and two representatives collide (on every link) if and only if they
+//!   share a channel. If l does not divide N, the ceil(N / l) copies on the first channel need more
+//!   than N links, so that some collide. Converted copies put a load of l on every link, for any l.
+//!   Two representatives of the same length and direction on the same channels count as one: their
+//!   copies run between the same ranks and share lightpaths.
+//! - **Ports.** In a slot every rank sends, and receives, one copy of each representative;
+//!   representatives that share lightpaths count as one.
+//! - **Data.** The demand on block b is the demand on block 0, rotated by b. Chunks are
+//!   independent, and the transfers of block b are those of block 0, rotated by b, in the same
+//!   steps. Exactly one copy of each representative delivers block 0, so that block 0 is replayed
+//!   with these copies, and every other block has the same result. In an all_to_all the blocks from
+//!   rank 0 are replayed: every other block is a rotation of one of them.
+//! - **Claims.** All ranks send the same number of chunks to ranks that are equally far away.
 
 use super::form::{self, Admitted};
 use super::order::AdmittedOrder;
@@ -32,7 +34,7 @@ use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing}
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 
-/// Everything that is wrong with a folded plan.
+/// Returns all violations of a rotation-symmetric plan.
 pub(super) fn verify(plan: &Plan) -> Vec<Violation> {
     let mut report = Report::default();
     check(plan, &mut report);
@@ -43,26 +45,26 @@ pub(super) fn verify(plan: &Plan) -> Vec<Violation> {
     violations
 }
 
-fn check(orbits: &Plan, report: &mut Report) {
-    let Some(ring) = orbits.fabric.downcast::<WdmRing>() else {
+fn check(representatives: &Plan, report: &mut Report) {
+    let Some(ring) = representatives.fabric.downcast::<WdmRing>() else {
         let sentence = "a folded plan needs a ring of wavelengths; unfold it";
         return report.add(ViolationKind::Symmetry, || {
             Violation::new(ViolationKind::Symmetry, sentence.into())
         });
     };
-    let (turned, ranks) = (orbits.repetition.rotations, ring.ranks);
+    let (turned, ranks) = (representatives.repetition.rotations, ring.ranks);
     if turned != ranks {
         let sentence = format!("a folded plan has rows in all {ranks} rotations, not in {turned}");
         return report.add(ViolationKind::Symmetry, || {
             Violation::new(ViolationKind::Symmetry, sentence)
         });
     }
-    let collective = orbits.schedule.collective;
+    let collective = representatives.schedule.collective;
     let Some(block) = block(&collective) else {
         let kind = collective.kind();
         let sentence = format!(
-            "a folded plan needs a collective that looks the same from every rank; this {kind} in {} \
-             pieces does not",
+            "a folded plan needs a collective that looks the same from every rank; this {kind} in \
+             {} pieces does not",
             collective.pieces()
         );
         return report.add(ViolationKind::Symmetry, || {
@@ -73,39 +75,40 @@ fn check(orbits: &Plan, report: &mut Report) {
     let is_degraded = !degraded.links.is_empty() || !degraded.channels.is_empty();
     let is_uneven = spacing(ring).is_none() || is_degraded;
     if is_uneven || !ring.broken.is_empty() || !ring.dead.is_empty() || ring.multicast {
-        let sentence = "a folded plan needs a ring that looks the same from every rank, with all its \
-                        wavelengths and no light trees; unfold it";
+        let sentence = "a folded plan needs a ring that looks the same from every rank, with all \
+                        its wavelengths and no light trees; unfold it";
         return report.add(ViolationKind::Symmetry, || {
             Violation::new(ViolationKind::Symmetry, sentence.into())
         });
     }
     let wrong_light = each(|light| wdm_ring::wrong_light(ring, light));
-    let Some(admitted) = form::check(orbits, &wrong_light, report) else {
+    let Some(admitted) = form::check(representatives, &wrong_light, report) else {
         return;
     };
     if ring.ranks != collective.ranks() {
         return;
     }
-    let order = AdmittedOrder::by_slot(orbits, &admitted);
-    for slot in order.slots(orbits) {
+    let order = AdmittedOrder::new(representatives, &admitted);
+    for slot in order.slots(representatives) {
         interrupt::check();
         let here: Vec<usize> = slot.map(|position| order.at(position)).collect();
-        light(orbits, ring, &admitted, &here, report);
-        ports(orbits, ring, &here, report);
+        light(representatives, ring, &admitted, &here, report);
+        ports(representatives, ring, &here, report);
     }
-    let complete = admitted.transfers == orbits.len();
-    if rotations(orbits, &admitted, block, report) && complete {
-        let turned = of_block_0(orbits, &admitted, block);
+    let complete = admitted.transfers == representatives.len();
+    if check_representatives(representatives, &admitted, block, report) && complete {
+        let turned = copies_in_first_block(representatives, &admitted, block);
         let of_rank_0 = match collective.kind() {
             CollectiveKind::AllToAll => collective.ranks() * block,
             _ => block,
         };
         data::check(&turned, &admitted, 0..of_rank_0, report);
     }
-    claims::check(orbits, &admitted, 1, report);
+    claims::check(representatives, &admitted, 1, report);
 }
 
-/// The links between nodes from each rank to the next, where all have as many, or their number is of no matter.
+/// Returns the links of the physical ring from each rank to the next if all ranks have the same
+/// number, or 1 if the number does not matter; otherwise `None`.
 fn spacing(ring: &WdmRing) -> Option<u64> {
     let counts = ring.reach.is_some() || ring.budget.is_some() || ring.propagation.ps() > 0;
     let (Some(first), true) = (ring.node_of_rank.first(), counts) else {
@@ -123,7 +126,8 @@ fn spacing(ring: &WdmRing) -> Option<u64> {
     gaps.all(|other| other == gap).then_some(gap)
 }
 
-/// The chunks of a block: what a rotation by one rank moves a chunk by, but in an all_to_all, whose blocks turn with both ranks.
+/// Returns the number of chunks of a block, by which a rotation by one rank moves a chunk. In an
+/// all_to_all the blocks rotate with both ranks. `None` if the collective is not symmetric.
 fn block(collective: &Collective) -> Option<u32> {
     let (pieces, ranks) = (collective.pieces(), collective.ranks());
     match collective.kind() {
@@ -134,12 +138,18 @@ fn block(collective: &Collective) -> Option<u32> {
     }
 }
 
-/// Whether every orbit leaves rank 0 and has its chunks in one block; reports those that do not.
-fn rotations(orbits: &Plan, admitted: &Admitted, block: u32, report: &mut Report) -> bool {
+/// Returns whether every representative leaves rank 0 and has its chunks in one block; reports
+/// those that do not.
+fn check_representatives(
+    representatives: &Plan,
+    admitted: &Admitted,
+    block: u32,
+    report: &mut Report,
+) -> bool {
     let mut sound = true;
-    for orbit in admitted.transfers() {
+    for representative in admitted.transfers() {
         interrupt::check();
-        let transfer = orbits.schedule.transfer(orbit);
+        let transfer = representatives.schedule.transfer(representative);
         let (kind, problem) = if transfer.source != 0 {
             (ViolationKind::Symmetry, "does not leave rank 0")
         } else if transfer.count > block - transfer.chunk % block {
@@ -151,23 +161,24 @@ fn rotations(orbits: &Plan, admitted: &Admitted, block: u32, report: &mut Report
             continue;
         };
         sound = false;
-        fault(orbits, kind, vec![orbit], problem, report);
+        fault(representatives, kind, vec![representative], problem, report);
     }
     sound
 }
 
-/// The copy of each orbit that carries chunks of block 0, in an all_to_all of a block from rank 0; one that is not admitted stays as it is.
-fn of_block_0(orbits: &Plan, admitted: &Admitted, block: u32) -> Plan {
-    let ranks = orbits.schedule.collective.ranks();
-    let is_all_to_all = orbits.schedule.collective.kind() == CollectiveKind::AllToAll;
-    let mut turned = orbits.without_lightpaths();
+/// Returns the copy of each representative that carries chunks of block 0 (in an all_to_all, of a
+/// block from rank 0). Representatives that are not admitted stay as they are.
+fn copies_in_first_block(representatives: &Plan, admitted: &Admitted, block: u32) -> Plan {
+    let ranks = representatives.schedule.collective.ranks();
+    let is_all_to_all = representatives.schedule.collective.kind() == CollectiveKind::AllToAll;
+    let mut turned = representatives.without_lightpaths();
     let mut admitted = admitted.transfers().peekable();
-    for step in 0..orbits.schedule.steps() {
+    for step in 0..representatives.schedule.steps() {
         turned.schedule.begin_step();
-        for orbit in orbits.schedule.step(step) {
+        for representative in representatives.schedule.step(step) {
             interrupt::check();
-            let mut lightpath = orbits.lightpath(orbit);
-            if admitted.next_if_eq(&orbit).is_some() {
+            let mut lightpath = representatives.lightpath(representative);
+            if admitted.next_if_eq(&representative).is_some() {
                 let transfer = &mut lightpath.transfer;
                 let (place, piece) = (transfer.chunk / block, transfer.chunk % block);
                 let back = match is_all_to_all {
@@ -189,12 +200,12 @@ fn of_block_0(orbits: &Plan, admitted: &Admitted, block: u32) -> Plan {
     turned
 }
 
-/// The channels `first .. first + links` of a direction, held by an orbit on every link.
+/// Channels `first .. first + links` of a direction, which a representative holds on every link.
 struct ChannelGroup {
     direction: Direction,
     first: u64,
     links: u64,
-    orbit: usize,
+    representative: usize,
 }
 
 impl ChannelGroup {
@@ -202,31 +213,46 @@ impl ChannelGroup {
         self.first + self.links
     }
 
-    /// How many of its channels are on a fibre.
-    fn on_fibre(&self, fibre: u64, wavelengths: u64) -> u64 {
+    /// Returns the number of channels on a fibre.
+    fn count_on_fibre(&self, fibre: u64, wavelengths: u64) -> u64 {
         let end = self.end().min((fibre + 1) * wavelengths);
         end.saturating_sub(self.first.max(fibre * wavelengths))
     }
 }
 
-/// Checks the channels of the orbits of a slot.
-fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], report: &mut Report) {
+/// Checks the channels of the representatives of a slot.
+fn light(
+    representatives: &Plan,
+    ring: &WdmRing,
+    admitted: &Admitted,
+    slot: &[usize],
+    report: &mut Report,
+) {
     let wavelengths = u64::from(ring.wavelengths);
     let channels = wavelengths * u64::from(ring.fibres);
     let spacing = spacing(ring).unwrap_or(1);
     let mut groups = Vec::new();
-    // Loads of converted orbits: direction, fibre, links.
+    // Loads of converted representatives: direction, fibre, links, representative.
     let mut converted = Vec::new();
-    for &orbit in slot.iter().filter(|&&orbit| admitted.is_lit(orbit)) {
+    for &representative in slot
+        .iter()
+        .filter(|&&representative| admitted.is_lit(representative))
+    {
         interrupt::check();
-        let light = WdmLight::from(orbits.light[orbit]);
+        let light = WdmLight::from(representatives.light[representative]);
         let (direction, fibre) = (light.direction, u64::from(light.fibre));
-        let links = links(orbits, ring, orbit);
+        let links = links(representatives, ring, representative);
         if let Some(problem) = wdm_ring::too_far(ring, links * spacing, 0) {
-            fault(orbits, ViolationKind::Reach, vec![orbit], &problem, report);
+            fault(
+                representatives,
+                ViolationKind::Reach,
+                vec![representative],
+                &problem,
+                report,
+            );
         }
         if light.wavelength == CONVERTED {
-            converted.push((direction, fibre, links, orbit));
+            converted.push((direction, fibre, links, representative));
             continue;
         }
         let first = fibre * wavelengths + u64::from(light.wavelength);
@@ -234,7 +260,7 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
             direction,
             first,
             links,
-            orbit,
+            representative,
         };
         if group.end() > channels {
             let problem = format!(
@@ -242,9 +268,9 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
                 group.end() - 1
             );
             fault(
-                orbits,
+                representatives,
                 ViolationKind::WavelengthRange,
-                vec![orbit],
+                vec![representative],
                 &problem,
                 report,
             );
@@ -255,36 +281,60 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
                 ring.ranks
             );
             fault(
-                orbits,
+                representatives,
                 ViolationKind::Collision,
-                vec![orbit],
+                vec![representative],
                 &problem,
                 report,
             );
         }
         groups.push(group);
     }
-    groups.sort_by_key(|group| (group.direction, group.first, group.links, group.orbit));
+    groups.sort_by_key(|group| {
+        (
+            group.direction,
+            group.first,
+            group.links,
+            group.representative,
+        )
+    });
     groups.dedup_by_key(|group| (group.direction, group.first, group.links));
-    collisions(orbits, wavelengths, &groups, report);
+    collisions(representatives, wavelengths, &groups, report);
     converted.sort_unstable();
     for same in converted.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
         let (direction, fibre, ..) = same[0];
         let own = groups.iter().filter(|group| group.direction == direction);
-        let fixed: u64 = own.map(|group| group.on_fibre(fibre, wavelengths)).sum();
+        let fixed: u64 = own
+            .map(|group| group.count_on_fibre(fibre, wavelengths))
+            .sum();
         let load = fixed + same.iter().map(|(_, _, links, _)| links).sum::<u64>();
         if load > wavelengths {
             let problem = format!(
-                "is one of {load} lightpaths on every link of its fibre, which has {wavelengths} wavelengths"
+                "is one of {load} lightpaths on every link of its fibre, which has {wavelengths} \
+                 wavelengths"
             );
-            let crossing = same.iter().map(|(.., orbit)| *orbit).collect();
-            fault(orbits, ViolationKind::Overload, crossing, &problem, report);
+            let crossing = same
+                .iter()
+                .map(|(.., representative)| *representative)
+                .collect();
+            fault(
+                representatives,
+                ViolationKind::Overload,
+                crossing,
+                &problem,
+                report,
+            );
         }
     }
 }
 
-/// Reports the groups, sorted by direction and first channel, that share a channel.
-fn collisions(orbits: &Plan, wavelengths: u64, groups: &[ChannelGroup], report: &mut Report) {
+/// Reports the groups that share a channel. The groups are sorted by direction and first channel.
+fn collisions(
+    representatives: &Plan,
+    wavelengths: u64,
+    groups: &[ChannelGroup],
+    report: &mut Report,
+) {
     for (index, group) in groups.iter().enumerate() {
         interrupt::check();
         let meets =
@@ -295,14 +345,18 @@ fn collisions(orbits: &Plan, wavelengths: u64, groups: &[ChannelGroup], report: 
                 report.count(kind, 1);
                 break;
             }
-            let slot = orbits.slot[group.orbit];
-            let (one, two) = (named(orbits, group.orbit), named(orbits, other.orbit));
+            let slot = representatives.slot[group.representative];
+            let (one, two) = (
+                named(representatives, group.representative),
+                named(representatives, other.representative),
+            );
             let (fibre, wavelength) = (other.first / wavelengths, other.first % wavelengths);
             let sentence = format!(
-                "slot {slot}: transfers {one} and {two} share wavelength {wavelength} of fibre {fibre} on every link"
+                "slot {slot}: transfers {one} and {two} share wavelength {wavelength} of fibre \
+                 {fibre} on every link"
             );
             report.add(kind, || Violation {
-                transfers: vec![group.orbit, other.orbit],
+                transfers: vec![group.representative, other.representative],
                 link: Some(RingLink {
                     rank: 0,
                     direction: group.direction,
@@ -316,16 +370,20 @@ fn collisions(orbits: &Plan, wavelengths: u64, groups: &[ChannelGroup], report: 
     }
 }
 
+/// Reports a problem of some representatives; the sentence names the first.
 fn fault(
-    orbits: &Plan,
+    representatives: &Plan,
     kind: ViolationKind,
     transfers: Vec<usize>,
     problem: &str,
     report: &mut Report,
 ) {
-    let orbit = transfers[0];
-    let slot = orbits.slot[orbit];
-    let sentence = format!("slot {slot}: transfer {} {problem}", named(orbits, orbit));
+    let representative = transfers[0];
+    let slot = representatives.slot[representative];
+    let sentence = format!(
+        "slot {slot}: transfer {} {problem}",
+        named(representatives, representative)
+    );
     report.add(kind, || Violation {
         transfers,
         slot: Some(slot),
@@ -333,10 +391,10 @@ fn fault(
     });
 }
 
-/// The links of an orbit's lightpaths, at least one.
-fn links(orbits: &Plan, ring: &WdmRing, orbit: usize) -> u64 {
-    let transfer = orbits.schedule.transfer(orbit);
-    let (from, to) = match WdmLight::from(orbits.light[orbit]).direction {
+/// Returns the number of links of a representative's lightpaths, at least 1.
+fn links(representatives: &Plan, ring: &WdmRing, representative: usize) -> u64 {
+    let transfer = representatives.schedule.transfer(representative);
+    let (from, to) = match WdmLight::from(representatives.light[representative]).direction {
         Direction::Clockwise => (transfer.source, transfer.destination),
         Direction::CounterClockwise => (transfer.destination, transfer.source),
     };
@@ -344,13 +402,13 @@ fn links(orbits: &Plan, ring: &WdmRing, orbit: usize) -> u64 {
     apart.rem_euclid(i64::from(ring.ranks)).max(1) as u64
 }
 
-/// Every rank sends and receives one copy of each orbit of a slot.
-fn ports(orbits: &Plan, ring: &WdmRing, slot: &[usize], report: &mut Report) {
+/// Checks the ports: every rank sends and receives one copy of each representative of a slot.
+fn ports(representatives: &Plan, ring: &WdmRing, slot: &[usize], report: &mut Report) {
     let Some(most) = ring.ports.filter(|most| slot.len() > *most as usize) else {
         return;
     };
     let mut sent = slot.to_vec();
-    wdm_ring::one_of_each_lightpath(orbits, &mut sent);
+    wdm_ring::keep_one_per_lightpath(representatives, &mut sent);
     if sent.len() <= most as usize {
         return;
     }
@@ -358,5 +416,11 @@ fn ports(orbits: &Plan, ring: &WdmRing, slot: &[usize], report: &mut Report) {
         "is one of {} lightpaths that every rank sends at once, with {most} ports",
         sent.len()
     );
-    fault(orbits, ViolationKind::Ports, sent, &problem, report);
+    fault(
+        representatives,
+        ViolationKind::Ports,
+        sent,
+        &problem,
+        report,
+    );
 }

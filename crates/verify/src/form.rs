@@ -1,5 +1,5 @@
-//! Is every entry in range, and does every transfer lie in the slots of its step? What is not in
-//! range is reported here and kept out of the later checks.
+//! Checks of the form: every entry is in range, and every transfer lies in the slots of its step.
+//! Transfers with entries out of range are reported here and left out of the later checks.
 
 use std::ops::Range;
 
@@ -10,43 +10,48 @@ use opticoll_fabric::fabric::Light;
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::{Action, Transfer};
 
-/// The most transfers, and the most steps, that are numbered: with 32 bits and some to spare.
-const MOST: usize = u32::MAX as usize - 2;
+/// Maximum number of transfers, and of steps: numbered with 32 bits, of which two numbers stay
+/// free.
+const MAX_ENTRIES: usize = u32::MAX as usize - 2;
 
-/// Which transfers the later checks may look at.
+/// Transfers that the later checks may examine.
 pub(super) struct Admitted {
-    /// The transfers 0..transfers have an entry in every column.
+    /// Number of transfers with an entry in every column: 0..transfers.
     pub(super) transfers: usize,
-    /// Those that have no place in time, on the ring or among the chunks; empty where none.
+    /// Marks transfers whose ranks, chunks or slot do not exist; empty if there are none.
     malformed: Vec<bool>,
-    /// Those that have no fibre or wavelength; empty where none.
+    /// Marks transfers whose fibre or wavelength does not exist; empty if there are none.
     dark: Vec<bool>,
 }
 
 impl Admitted {
-    /// Whether every transfer is admitted.
-    pub(super) fn all(&self) -> bool {
+    /// Returns whether every transfer is admitted.
+    pub(super) fn is_complete(&self) -> bool {
         self.malformed.is_empty()
     }
 
-    /// The admitted transfers.
+    /// Returns the admitted transfers.
     pub(super) fn transfers(&self) -> impl Iterator<Item = usize> + '_ {
         self.among(0..self.transfers)
     }
 
-    /// The admitted transfers of a step.
-    pub(super) fn of_step(&self, plan: &Plan, step: usize) -> impl Iterator<Item = usize> + '_ {
+    /// Returns the admitted transfers of a step.
+    pub(super) fn transfers_in_step(
+        &self,
+        plan: &Plan,
+        step: usize,
+    ) -> impl Iterator<Item = usize> + '_ {
         let transfers = plan.schedule.step(step);
         self.among(transfers.start..transfers.end.min(self.transfers))
     }
 
-    /// The admitted transfers of a step, with what they send.
+    /// Returns the admitted transfers of a step, with the chunks that they carry.
     pub(super) fn moved<'a>(
         &'a self,
         plan: &'a Plan,
         step: usize,
     ) -> impl Iterator<Item = (usize, Transfer)> + 'a {
-        let everyone = self.all();
+        let everyone = self.is_complete();
         let transfers = plan.schedule.step(step);
         let columns = plan.schedule.columns(step).transfers();
         (transfers.start..transfers.end.min(self.transfers))
@@ -56,19 +61,19 @@ impl Admitted {
     }
 
     fn among(&self, transfers: Range<usize>) -> impl Iterator<Item = usize> + '_ {
-        let everyone = self.all();
+        let everyone = self.is_complete();
         transfers
             .inspect(|_| interrupt::check())
             .filter(move |&transfer| everyone || !self.malformed[transfer])
     }
 
-    /// Whether a transfer has a fibre and a wavelength.
+    /// Returns whether a transfer has a fibre and a wavelength.
     pub(super) fn is_lit(&self, transfer: usize) -> bool {
         self.dark.is_empty() || !self.dark[transfer]
     }
 }
 
-/// What is in range.
+/// Ranges of the entries.
 struct Ranges<'a> {
     plan: &'a Plan,
     wrong_light: &'a WrongLight<'a>,
@@ -78,7 +83,7 @@ struct Ranges<'a> {
     combines: bool,
 }
 
-/// Checks ranges and steps; `None` where the plan cannot be looked at any further.
+/// Checks ranges and steps. Returns `None` if the plan cannot be examined any further.
 pub(super) fn check(
     plan: &Plan,
     wrong_light: &WrongLight<'_>,
@@ -113,8 +118,8 @@ pub(super) fn check(
     Some(admitted)
 }
 
-/// Compares the lengths of the columns; transfers without an entry everywhere are passed over. Where
-/// there is no light, its column must be empty.
+/// Compares the lengths of the columns; transfers without an entry in every column are left out. On
+/// a fabric without light its column must be empty.
 fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
     let transfers = plan.schedule.len();
     let mut lengths = vec![("slot", plan.slot.len())];
@@ -139,11 +144,11 @@ fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
         });
     }
     let steps = plan.schedule.steps();
-    if transfers.max(steps) > MOST {
+    if transfers.max(steps) > MAX_ENTRIES {
         report.add(ViolationKind::TooLarge, || {
             let sentence = format!(
-                "the plan has {transfers} transfers in {steps} steps; no more than {MOST} of \
-                 either can be checked"
+                "the plan has {transfers} transfers in {steps} steps; no more than {MAX_ENTRIES} \
+                 of either can be checked"
             );
             Violation::new(ViolationKind::TooLarge, sentence)
         });
@@ -160,7 +165,7 @@ fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
     })
 }
 
-/// The slots of the steps must be consecutive ranges that start at 0, one for each step.
+/// Checks that the slots of the steps are consecutive ranges that start at 0, one for each step.
 fn steps(plan: &Plan, report: &mut Report) {
     let kind = ViolationKind::StepOrder;
     let (steps, ranges) = (plan.schedule.steps(), plan.step_slots.len());
@@ -197,7 +202,7 @@ fn steps(plan: &Plan, report: &mut Report) {
 }
 
 impl Ranges<'_> {
-    /// Checks the transfers of a step, column by column; the few that fail are looked at again.
+    /// Checks the transfers of a step, column by column, and examines those that fail.
     fn check_step(&self, step: usize, admitted: &mut Admitted, report: &mut Report) {
         let schedule = &self.plan.schedule;
         let transfers = schedule.step(step);
@@ -236,7 +241,7 @@ impl Ranges<'_> {
         }
     }
 
-    /// Says what is wrong with a transfer, if anything.
+    /// Reports everything that is wrong with a transfer.
     fn examine(&self, index: usize, step: usize, admitted: &mut Admitted, report: &mut Report) {
         let Lightpath {
             transfer,
@@ -268,7 +273,7 @@ impl Ranges<'_> {
         }
     }
 
-    /// Ranks and chunks that do not exist.
+    /// Returns the faults of ranks and chunks that do not exist.
     fn wrong_data(&self, transfer: Transfer) -> Vec<Fault> {
         let mut faults = Vec::new();
         for rank in [transfer.source, transfer.destination] {
@@ -293,7 +298,7 @@ impl Ranges<'_> {
         faults
     }
 
-    /// A slot that does not exist.
+    /// Returns the fault of a slot that does not exist.
     fn wrong_slot(&self, slot: u32) -> Vec<Fault> {
         if slot < self.slots {
             return Vec::new();
@@ -302,7 +307,7 @@ impl Ranges<'_> {
         vec![(ViolationKind::SlotRange, problem)]
     }
 
-    /// A slot of another step than the transfer's.
+    /// Returns the fault of a slot that belongs to another step.
     fn wrong_step(&self, slot: u32, step: usize) -> Vec<Fault> {
         match self.plan.step_slots.get(step) {
             Some(own) if slot < self.slots && !own.contains(&slot) => {
@@ -317,7 +322,7 @@ impl Ranges<'_> {
         }
     }
 
-    /// A combination where nothing combines.
+    /// Returns the fault of a reduction in a collective that combines nothing.
     fn wrong_action(&self, transfer: Transfer) -> Vec<Fault> {
         if self.combines || transfer.action == Action::Copy {
             return Vec::new();
@@ -328,7 +333,7 @@ impl Ranges<'_> {
     }
 }
 
-/// The wavelength of light, where its kind has one.
+/// Returns the wavelength of light, if its kind has a wavelength.
 fn wavelength(plan: &Plan, light: Light) -> Option<u16> {
     let kind = plan.fabric.light()?;
     let field = kind
@@ -338,7 +343,7 @@ fn wavelength(plan: &Plan, light: Light) -> Option<u16> {
     Some(kind.value(light, field) as u16)
 }
 
-/// Enters a transfer into a column of flags that is only made when it is needed.
+/// Marks a transfer in a column of flags, which is created at the first mark.
 fn mark(wanted: bool, index: usize, flags: &mut Vec<bool>, length: usize) {
     if wanted {
         flags.resize(length, false);

@@ -1,43 +1,44 @@
-//! Proves a plan, or says everything that is wrong with it.
+//! Proof of a plan, or a list of everything that is wrong with it.
 //!
-//! The verifier replays a plan from its columns alone. It shares no code with what it checks: it
-//! knows no algorithm, no router, no wavelength assignment and no simulator, and does its own
-//! arithmetic on the ring.
+//! The verifier replays a plan from its columns alone. It shares no code with the code that it
+//! checks: it knows no algorithm, no router, no wavelength assignment and no simulator, and does
+//! its own arithmetic on the ring.
 //!
 //! Light is checked slot by slot, data step by step. A transfer sends what its source held at the
-//! *start* of its step, and what it brings counts from the *end* of that step. A step may be cut
-//! into several slots, and how it is cut must not matter: two ranks that reduce into each other
-//! send what they had before, be it in the same slot or one after the other. A plan holds when
+//! *start* of its step, and what the transfer brings counts from the *end* of that step. A step may
+//! be cut into several slots, and the cuts must not matter: two ranks that reduce into each other
+//! send what they had before, whether in the same slot or one after the other. A plan is valid if
 //!
 //! - every entry is in range and every transfer lies in the slots of its step (`form`),
 //! - no lightpath crosses a broken link, is on a dead wavelength or is longer than light reaches
 //!   (`light`),
 //! - no two lightpaths share a wavelength of a fibre on a link in a slot, and no rank uses more
-//!   ports than it has (`resources`),
-//! - on a grid of tunable circuits the switches can be set for all lightpaths at once, every laser is
-//!   on one wavelength at a time and every receiver gets one burst at a time (`wss_grid`),
+//!   ports than it has (`channels`),
+//! - on a grid of tunable circuits the switches can be set for all lightpaths at the same time,
+//!   every laser is on one wavelength at a time and every receiver gets one burst at a time
+//!   (`wss_grid`),
 //! - on a grid of lightpaths every port holds one path at a time (`light_path_grid`),
-//! - nobody sends what it does not hold, nobody gets what it has, every contribution is combined
-//!   exactly once, and at the end every rank has what the collective demands (`data`),
-//! - what is claimed of the schedule is true (`claims`).
+//! - no rank sends what it does not hold, no rank receives what it has, every contribution is
+//!   combined exactly once, and at the end every rank has what the collective demands (`data`),
+//! - the claims of the schedule are true (`claims`).
 //!
-//! On an electrical fabric there is no light: its columns must be empty and every step must have one
-//! slot; data and claims are checked all the same, and so are the routes that a plan names (`routes`).
+//! An electrical fabric has no light: its columns must be empty and every step must have one slot.
+//! Data and claims are checked in the same way, and so are the routes that a plan names (`routes`).
 //!
-//! What rotation makes of a folded plan is proved from what rank 0 sends (`folded`), a pipelined plan from how its first
-//! chunks move (`pipelined`).
+//! A rotation-symmetric plan is proved by the transfers of rank 0 (`folded`), a pipelined plan by
+//! its first chunks (`pipelined`).
 //!
-//! A transfer that breaks a rule is still checked by every other rule that has a meaning for it:
+//! A transfer that breaks a rule is still checked by every other rule that applies to it:
 //!
-//! - A transfer with a rank, a chunk or a slot that does not exist, or that ends where it starts, is
-//!   left out of all rules of light, data and claims.
+//! - A transfer with a rank, a chunk or a slot that does not exist, or that ends where it starts,
+//!   is left out of all rules of light, data and claims.
 //! - A transfer on a fibre or wavelength that does not exist, or with a conversion that the fabric
 //!   lacks, occupies no link. It uses ports at both ends, its data arrive, and claims count it.
-//! - Every other transfer is checked by all rules, also one on a dead wavelength, over a broken link,
-//!   beyond reach, in a collision, or in the slot of another step.
+//! - Every other transfer is checked by all rules, even if it is on a dead wavelength, over a
+//!   broken link, beyond reach, in a collision, or in the slot of another step.
 //!
-//! A transfer whose source does not hold its chunk is reported once and then counts as delivered, so
-//! that one mistake is not repeated for all that follows from it.
+//! A transfer whose source does not hold its chunk is reported once and then counts as delivered,
+//! so that one mistake is not repeated for everything that follows from it.
 //!
 //! ```
 //! use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -76,11 +77,12 @@ mod circuit_switch;
 mod claims;
 mod combining;
 mod copying;
+mod counting;
 mod data;
 mod delivery;
 mod folded;
 mod form;
-mod holdings;
+mod intervals;
 mod light_path_grid;
 mod order;
 mod passive_star;
@@ -91,7 +93,6 @@ mod report;
 mod routes;
 mod rules;
 mod signals;
-mod tallies;
 mod wdm_ring;
 mod wss_grid;
 
@@ -106,7 +107,7 @@ use rules::Rules;
 pub use wss_grid::tasks::tasks;
 
 opticoll_base::named_enum! {
-    /// What rule a plan breaks.
+    /// Rule that a plan breaks.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ViolationKind {
         /// The columns of the plan have different lengths.
@@ -117,109 +118,111 @@ opticoll_base::named_enum! {
         RankRange = "rank_range",
         /// A transfer ends where it starts.
         SelfTransfer = "self_transfer",
-        /// A transfer has no chunks or chunks that do not exist.
+        /// A transfer carries no chunks, or chunks that do not exist.
         ChunkRange = "chunk_range",
-        /// A slot is not among those of the plan.
+        /// A slot does not exist in the plan.
         SlotRange = "slot_range",
-        /// The fabric has no such fibre.
+        /// The fabric does not have the fibre.
         FibreRange = "fibre_range",
-        /// The fabric has no such wavelength.
+        /// The fabric does not have the wavelength.
         WavelengthRange = "wavelength_range",
-        /// Wavelength conversion on a fabric without converters.
+        /// A lightpath converts wavelengths on a fabric without converters.
         Conversion = "conversion",
-        /// A reduction in a collective that combines nothing.
+        /// A transfer reduces in a collective that combines nothing.
         WrongAction = "wrong_action",
         /// Steps do not follow one another, or a transfer is outside the slots of its step.
         StepOrder = "step_order",
-        /// A lightpath over a link that is broken.
+        /// A lightpath crosses a broken link.
         BrokenFibre = "broken_fibre",
-        /// A lightpath on a wavelength that is dead.
+        /// A lightpath is on a dead wavelength.
         DeadWavelength = "dead_wavelength",
-        /// A lightpath longer than light reaches.
+        /// A lightpath is longer than light reaches.
         Reach = "reach",
-        /// Two lightpaths on one wavelength of one fibre, on one link in one slot; on a grid, two inputs of
-        /// a switch whose light of one wavelength leaves by one output.
+        /// Two lightpaths use one wavelength of one fibre, on one link in one slot; on a grid,
+        /// light of one wavelength from two inputs of a switch leaves by one output.
         Collision = "collision",
-        /// More converted lightpaths on a fibre than it has wavelengths.
+        /// A fibre has more converted lightpaths than wavelengths.
         Overload = "overload",
-        /// A rank sends or receives more lightpaths at once than it has ports; on a grid of lightpaths, a port
-        /// that a rank does not have, or that holds two paths at once.
+        /// A rank sends or receives more lightpaths at the same time than it has ports; on a grid
+        /// of lightpaths, a rank does not have a port, or a port holds two paths at the same time.
         Ports = "ports",
-        /// A hop between ports that its wavelength does not join.
+        /// A hop leads between ports that its wavelength does not join.
         Path = "path",
-        /// A hop through a transceiver or switch port that is dead.
+        /// A hop uses a dead transceiver or switch port.
         DeadPort = "dead_port",
-        /// An input port and a wavelength that lead to two output ports of a switch.
+        /// An input port and a wavelength lead to two output ports of a switch.
         SwitchSetting = "switch_setting",
         /// A transmitter is on two wavelengths in one slot.
         Tuning = "tuning",
         /// A receiver gets bursts from two transmitters in one slot.
         Receiver = "receiver",
-        /// Relays out of order, or where there are none.
+        /// Relays are out of order, or on a fabric without relays.
         Relays = "relays",
-        /// A named route that does not lead from the source of a transfer to its destination.
+        /// A named route does not lead from the source of a transfer to its destination.
         Route = "route",
-        /// A switch port that two tasks use.
+        /// Two tasks use one switch port.
         Allocation = "allocation",
         /// A rank sends a chunk that it does not hold.
         NotHeld = "not_held",
         /// A rank sends a chunk that it receives only in the same step.
         SameStepForward = "same_step_forward",
-        /// A rank is sent what it already has.
+        /// A rank is sent data that it already has.
         Duplicate = "duplicate",
         /// A contribution is combined into a chunk that already has it.
         DoubleReduction = "double_reduction",
-        /// A copy replaces a chunk that has contributions which the copy lacks.
+        /// A copy replaces a chunk by one that lacks some of its contributions.
         LostContribution = "lost_contribution",
-        /// A copy and something else arrive for the same chunk of a rank in one step.
+        /// A copy and another transfer deliver the same chunk to a rank in one step.
         CopyConflict = "copy_conflict",
-        /// A rank does not end with what the collective demands.
+        /// A rank does not end with the data that the collective demands.
         Missing = "missing",
         /// A claim of the schedule is not true.
         Claim = "claim",
-        /// A folded plan that no rotations make whole, or a pipelined one that is not made of copies of its first chunks.
+        /// A rotation-symmetric plan is not symmetric, or a pipelined plan does not consist of
+        /// copies of its first chunks.
         Symmetry = "symmetry",
-        /// Circuits of a family that the verifier has no rules for, so that the plan is not proved.
+        /// The verifier has no rules for the circuits of the family, so that the plan is not
+        /// proved.
         Unchecked = "unchecked",
-        /// The plan is larger than the verifier can replay, and hence not proved.
+        /// The plan is larger than the verifier can replay, so that it is not proved.
         TooLarge = "too_large",
     }
 }
 
-/// A directed fibre between two neighbours.
+/// Directed fibre between two neighbours on a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RingLink {
-    /// The rank at which it starts; where only some ranks take part, its node.
+    /// Rank at which the fibre starts; the node if only some nodes have a rank.
     pub rank: u32,
-    /// The way around the ring.
+    /// Direction around the ring.
     pub direction: Direction,
-    /// The fibre of that direction.
+    /// Number of the fibre in its direction.
     pub fibre: u8,
 }
 
-/// One rule broken in one place.
+/// Rule that is broken in one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Which rule.
+    /// Broken rule.
     pub kind: ViolationKind,
-    /// The transfers concerned, as indices into the plan.
+    /// Transfers that break the rule, as indices into the plan.
     pub transfers: Vec<usize>,
-    /// Where light collides, or ends at a cut.
+    /// Link on which light collides, or at which light ends.
     pub link: Option<RingLink>,
-    /// The wavelength concerned.
+    /// Wavelength that breaks the rule.
     pub wavelength: Option<u16>,
-    /// The slot in which it happens; `None` where it is a matter of the whole plan.
+    /// Slot in which the rule is broken; `None` if the whole plan breaks the rule.
     pub slot: Option<u32>,
-    /// The rank concerned.
+    /// Rank that breaks the rule.
     pub rank: Option<u32>,
-    /// The chunk concerned.
+    /// Chunk that breaks the rule.
     pub chunk: Option<u32>,
-    /// What is wrong, in one sentence.
+    /// Sentence that says what is wrong.
     pub sentence: String,
 }
 
 impl Violation {
-    /// A violation that concerns nothing in particular yet.
+    /// Returns a violation without transfers, link, slot, rank or chunk.
     fn new(kind: ViolationKind, sentence: String) -> Violation {
         Violation {
             kind,
@@ -240,11 +243,13 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Everything that is wrong with a plan; empty where it is proved. A folded plan is proved through
-/// its symmetry: transfers are then orbits, and each violation stands for all its rotations. So is a pipelined plan: each
-/// violation of its first chunks stands for all others, and has the numbers of the plan written out.
+/// Returns everything that is wrong with a plan; an empty list proves the plan.
 ///
-/// Of each kind the first 100 000 violations are listed, and one more counts the rest.
+/// A rotation-symmetric plan is proved by its symmetry: each transfer stands for its rotations, and
+/// each violation for all rotations. In a pipelined plan each violation of the first chunks stands
+/// for all copies, and has the numbers of the plan written out.
+///
+/// The list holds at most 100 000 violations of each kind, and one more that counts the rest.
 pub fn verify(plan: &Plan) -> Vec<Violation> {
     let repetition = plan.repetition;
     match (repetition.is_folded(), repetition.is_pipelined()) {
@@ -259,7 +264,7 @@ pub fn verify(plan: &Plan) -> Vec<Violation> {
     }
 }
 
-/// The rules of every family whose plans place circuits in slots.
+/// Rules of every family whose plans place circuits in slots.
 const RULES: &[Rules] = &[
     wdm_ring::RULES,
     wss_grid::RULES,
@@ -268,9 +273,10 @@ const RULES: &[Rules] = &[
     circuit_switch::RULES,
 ];
 
-/// What the verifier keeps of a transfer without light: orders by slot and by chunk.
+/// Memory of the verifier in bytes for a transfer without light: orders by slot and by chunk.
 const BYTES_PER_TRANSFER: u64 = 24;
 
+/// Verifies a plan without repetition.
 fn full(plan: &Plan) -> Vec<Violation> {
     let family = plan.fabric.family();
     let rules = RULES.iter().find(|rules| rules.family == family);
@@ -282,7 +288,7 @@ fn full(plan: &Plan) -> Vec<Violation> {
         None => report::each(|_| Vec::new()),
     };
     if let Some(admitted) = form::check(plan, &wrong_light, &mut report) {
-        let order = AdmittedOrder::by_slot(plan, &admitted);
+        let order = AdmittedOrder::new(plan, &admitted);
         match rules {
             Some(rules) => (rules.check)(plan, &admitted, &order, &mut report),
             None if plan.fabric.has_light() => report.unchecked(family),
@@ -297,7 +303,7 @@ fn full(plan: &Plan) -> Vec<Violation> {
     report.finish()
 }
 
-/// Where light leads from rank to rank nothing is relayed.
+/// Reports relays on a fabric whose light leads from rank to rank.
 fn relays(plan: &Plan, report: &mut Report) {
     let Some(relay) = plan.relays.first() else {
         return;
@@ -307,7 +313,8 @@ fn relays(plan: &Plan, report: &mut Report) {
     }
     report.add(ViolationKind::Relays, || {
         let sentence = format!(
-            "the plan has {} relays, the first of transfer {}, but on its fabric {} nothing is relayed",
+            "the plan has {} relays, the first of transfer {}, but on its fabric {} nothing is \
+             relayed",
             plan.relays.len(),
             relay.transfer,
             plan.fabric.family()

@@ -1,10 +1,11 @@
-//! Does every port of a grid of lightpaths hold one path at a time?
+//! Rule of grids of lightpaths: every port holds one path at a time.
 //!
-//! A path joins a port of a rank with a port of another, and serves both ways. Every transfer names the
-//! port of its source and that of its destination. A rank has the ports 0..k,
-//! and in a slot all transfers that use a port, out or in, use the same path. Hence a rank holds paths to at
-//! most k others at once: k ports with one path each, and a path has one other end. That holds from slot to
-//! slot too, whichever paths stay up in between: a port holds at most the path of its last slot.
+//! A path joins a port of a rank with a port of another rank, and serves both directions. Every
+//! transfer names the port of its source and of its destination. A rank has the ports 0..k, and in
+//! a slot all transfers that use a port, out or in, use the same path. Hence a rank holds paths to
+//! at most k others at a time: k ports with one path each, and a path has one other end. The same
+//! holds from slot to slot, whichever paths stay up in between, since a port holds at most the path
+//! of its last slot.
 
 use opticoll_fabric::family::light_path_grid::LightPathGrid;
 use rustc_hash::FxHashMap;
@@ -21,10 +22,10 @@ use opticoll_plan::plan::Plan;
 
 const KIND: ViolationKind = ViolationKind::Ports;
 
-/// A port of a rank: the rank and the number.
+/// Port of a rank: the rank and the number.
 type RankPort = (u32, u32);
 
-/// The rules of grids of lightpaths. A port that does not exist is reported where it is used.
+/// Rules of grids of lightpaths. A port that does not exist is reported where it is used.
 pub(super) const RULES: Rules = Rules {
     family: LightPathGrid::NAME,
     wrong_light: |_| each(|_| Vec::new()),
@@ -37,7 +38,7 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
     let Some(grid) = plan.fabric.downcast::<LightPathGrid>() else {
         return report.unchecked(plan.fabric.family());
     };
-    // By slot: the other end of each port's path, and a transfer that says so. Looked up only.
+    // Other end of each port's path in the slot, and a transfer that uses the path. Only looked up.
     let mut ends: FxHashMap<RankPort, (RankPort, usize)> = FxHashMap::default();
     for slot in order.slots(plan) {
         interrupt::check();
@@ -66,6 +67,7 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
     }
 }
 
+/// Reports a port that the rank does not have.
 fn no_such_port(
     plan: &Plan,
     transfer: usize,
@@ -89,6 +91,7 @@ fn no_such_port(
     });
 }
 
+/// Reports a port that two paths use in a slot.
 fn two_paths(
     plan: &Plan,
     [before, transfer]: [usize; 2],
@@ -104,8 +107,8 @@ fn two_paths(
         ..Violation::new(
             KIND,
             format!(
-                "slot {slot}: transfers {} and {} need port {port} of rank {rank} for two paths, to port \
-                 {} of rank {} and to port {} of rank {}",
+                "slot {slot}: transfers {} and {} need port {port} of rank {rank} for two paths, \
+                 to port {} of rank {} and to port {} of rank {}",
                 named(plan, before),
                 named(plan, transfer),
                 held.1,

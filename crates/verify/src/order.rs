@@ -1,28 +1,28 @@
-//! The transfers of a plan in the order of their slots.
+//! Transfers of a plan in the order of their slots.
 
 use std::ops::Range;
 
 use super::form::Admitted;
 use opticoll_plan::plan::Plan;
 
-/// The admitted transfers by slot, and within a slot by index.
+/// Admitted transfers by slot, and within a slot by index.
 pub(super) enum AdmittedOrder {
-    /// The plan has them in this order already: transfer p is at position p.
+    /// The order of the plan: transfer p is at position p.
     Given(usize),
-    /// The transfer at each position.
+    /// Transfer at each position.
     Sorted(Vec<u32>),
 }
 
 impl AdmittedOrder {
-    /// Sorts the admitted transfers of a plan by slot, stably.
-    pub(super) fn by_slot(plan: &Plan, admitted: &Admitted) -> AdmittedOrder {
+    /// Sorts the admitted transfers of a plan by slot; transfers of a slot keep their order.
+    pub(super) fn new(plan: &Plan, admitted: &Admitted) -> AdmittedOrder {
         let slot = &plan.slot[..admitted.transfers];
-        if admitted.all() && slot.is_sorted() {
+        if admitted.is_complete() && slot.is_sorted() {
             return AdmittedOrder::Given(slot.len());
         }
         let slots = plan.slots() as usize;
         if slots / 4 > slot.len() + 1024 {
-            // Far more slots than transfers: a table of slots would be mostly empty.
+            // If slots far outnumber transfers, a table of slots would be mostly empty.
             let mut sorted: Vec<u32> = admitted
                 .transfers()
                 .map(|transfer| transfer as u32)
@@ -48,7 +48,7 @@ impl AdmittedOrder {
         AdmittedOrder::Sorted(sorted)
     }
 
-    /// The number of transfers.
+    /// Returns the number of transfers.
     pub(super) fn len(&self) -> usize {
         match self {
             AdmittedOrder::Given(length) => *length,
@@ -56,7 +56,7 @@ impl AdmittedOrder {
         }
     }
 
-    /// The transfer at a position.
+    /// Returns the transfer at a position.
     pub(super) fn at(&self, position: usize) -> usize {
         match self {
             AdmittedOrder::Given(_) => position,
@@ -64,7 +64,7 @@ impl AdmittedOrder {
         }
     }
 
-    /// The positions of each slot that has transfers, one range a slot.
+    /// Returns the positions of each slot that has transfers, a range per slot.
     pub(super) fn slots<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = Range<usize>> + 'a {
         let mut start = 0;
         std::iter::from_fn(move || {

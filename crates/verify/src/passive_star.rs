@@ -1,8 +1,8 @@
-//! The rules of a `passive_star`: a wavelength has one light at a time, and a rank sends and hears on no more
-//! wavelengths than it has transmitters and receivers.
+//! Rules of a `passive_star`: a wavelength carries one light at a time, and a rank sends and hears
+//! on at most as many wavelengths as it has transmitters and receivers.
 //!
-//! The same chunks from one rank on one wavelength are one light, which all of their destinations hear, whether they
-//! are copied or reduced. A light is heard whole.
+//! Transfers of the same chunks from one rank on one wavelength are one light, which all of their
+//! destinations hear, whether they copy or reduce. A light is heard as a whole.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,7 +16,7 @@ use opticoll_fabric::fabric::{Light, Named};
 use opticoll_fabric::family::passive_star::{PassiveStar, StarLight};
 use opticoll_plan::plan::Plan;
 
-/// The rules of passive stars.
+/// Rules of passive stars.
 pub(super) const RULES: Rules = Rules {
     family: PassiveStar::NAME,
     wrong_light: |fabric| match fabric.downcast() {
@@ -27,7 +27,7 @@ pub(super) const RULES: Rules = Rules {
     bytes_per_transfer: 64,
 };
 
-/// A wavelength that does not exist.
+/// Returns the fault of a wavelength that does not exist.
 fn wrong_light(star: &PassiveStar, light: Light) -> Vec<Fault> {
     let wavelength = StarLight::from(light).wavelength;
     if u32::from(wavelength) < star.wavelengths {
@@ -43,9 +43,10 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
     let Some(star) = plan.fabric.downcast::<PassiveStar>() else {
         return report.unchecked(plan.fabric.family());
     };
-    // By wavelength, the transfer that is on it. Looked up only.
+    // First transfer on each wavelength. Only looked up.
     let mut on: FxHashMap<u16, usize> = FxHashMap::default();
-    // Ranks that send (0) or hear (1), with the wavelength, each once; in the order in which they are found.
+    // Ranks that send (0) or hear (1) on a wavelength, each once. `crowded` has them in the order
+    // of the plan.
     let mut tuned: FxHashSet<(u8, u32, u16)> = FxHashSet::default();
     let mut used: FxHashMap<(u8, u32), u64> = FxHashMap::default();
     for slot in order.slots(plan) {
@@ -93,13 +94,14 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
     }
 }
 
-/// Whether two transfers on one wavelength are what one rank sends to several.
+/// Returns whether two transfers on one wavelength carry the same chunks from one rank.
 fn is_one_light(plan: &Plan, one: usize, other: usize) -> bool {
     let [one, other] = [one, other].map(|transfer| plan.schedule.transfer(transfer));
     let sent = |moved: opticoll_plan::schedule::Transfer| (moved.source, moved.chunk, moved.count);
     sent(one) == sent(other)
 }
 
+/// Reports two lights on one wavelength.
 fn collision(plan: &Plan, transfers: [usize; 2], wavelength: u16, report: &mut Report) {
     let kind = ViolationKind::Collision;
     let slot = plan.slot[transfers[0]];
@@ -110,8 +112,8 @@ fn collision(plan: &Plan, transfers: [usize; 2], wavelength: u16, report: &mut R
         ..Violation::new(
             kind,
             format!(
-                "slot {slot}: transfers {} and {} are both on wavelength {wavelength}, and are not the same chunks \
-                 from one rank",
+                "slot {slot}: transfers {} and {} are both on wavelength {wavelength}, and are \
+                 not the same chunks from one rank",
                 named(plan, transfers[0]),
                 named(plan, transfers[1]),
             ),
@@ -119,6 +121,7 @@ fn collision(plan: &Plan, transfers: [usize; 2], wavelength: u16, report: &mut R
     });
 }
 
+/// Reports a rank with too few transmitters (`end` 0) or receivers (`end` 1).
 fn ports(
     plan: &Plan,
     (end, rank): (u8, u32),

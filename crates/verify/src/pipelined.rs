@@ -1,22 +1,28 @@
-//! Proves a pipelined plan from how its first chunks move.
+//! Proof of a pipelined plan by its first lightpaths, those of the first piece on the first stripe.
 //!
-//! Every lightpath of the first chunks stands for K P copies: that for stripe k and piece p carries the chunk c + k P + p, p slots
-//! later, on the channel k further on. It is enough to look at the first lightpaths, because:
+//! K is the number of stripes, P the number of pieces. Every first lightpath stands for K P copies.
+//! The copy for stripe k and piece p carries chunk c + k P + p, p slots later, k channels further
+//! on. It is enough to examine the first lightpaths, because:
 //!
-//! - **Form.** Numbers of a copy are in range if those of the first lightpath are, and those of its last copy.
-//! - **Light.** No rule of rings asks for more where fewer lightpaths are up. If all circuits, of all first lightpaths on all
-//!   stripes, can be up in one slot, then any of them can in each slot. This is more than the plan needs if it has fewer pieces than slots
-//!   of its first chunks. Two first lightpaths on one circuit, on any of their stripes, are refused, for their pieces would meet on it.
-//!   Where ranks can share passing light, circuits have to do without it: then no two lightpaths from one rank are on one channel, so that
-//!   none is a branch of a light tree.
-//! - **Data.** Chunks have nothing to do with one another. If K P divides the chunks of a block, and each first chunk is a
-//!   multiple of K P, then every chunk is the copy of just one first chunk, in the same block, and has the same demand. Its
-//!   transfers are those of its first chunk in the same order, each p steps later. So one plan of the first chunks only is replayed,
-//!   in which a block has K P times fewer chunks.
-//! - **Claims.** A rank sends K P chunks for each first one.
+//! - **Form.** The numbers of a copy are in range if those of the first lightpath and of its last
+//!   copy are.
+//! - **Light.** A set of lightpaths that fulfils the rules of rings still fulfils them if some
+//!   lightpaths are missing. If the circuits of all first lightpaths on all stripes can be up in
+//!   one slot, then any of them can be up in each slot. This is more than the plan needs if it has
+//!   fewer pieces than its first lightpaths have slots. Two first lightpaths on one circuit, on any
+//!   of their stripes, are refused, because their pieces would meet on the circuit. If ranks can
+//!   share passing light, the circuits must do without light trees: no two lightpaths from one rank
+//!   may share a channel, so that none is a branch of a light tree.
+//! - **Data.** Chunks are independent. If K P divides the number of chunks of a block, and each
+//!   first chunk is a multiple of K P, then every chunk is the copy of exactly one first chunk, in
+//!   the same block, with the same demand. Its transfers are those of its first chunk in the same
+//!   order, each p steps later. So it is enough to replay the plan of the first chunks, whose
+//!   blocks have K P times fewer chunks.
+//! - **Claims.** A rank sends K P chunks for each first chunk.
 //!
-//! This proof may fail for plans that hold, and names each violation once for all copies. So a plan of at most [`MOST_WRITTEN_OUT`]
-//! lightpaths for which it fails is written out, and then judged as any other plan: its form changes nothing of what is said of it.
+//! This proof may fail for valid plans, and it names each violation once for all copies. Therefore
+//! a plan of at most [`MAX_EXPANDED`] lightpaths for which the proof fails is expanded and then
+//! verified like any other plan, so that its form does not change the result.
 
 use super::form;
 use super::order::AdmittedOrder;
@@ -31,13 +37,13 @@ use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::{Lightpath, Plan};
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// What the verifier keeps of a circuit, in bytes.
+/// Memory of the verifier for a circuit, in bytes.
 const BYTES_PER_CIRCUIT: u64 = 48;
 
-/// The most lightpaths of a plan that is written out where it is not proved.
-const MOST_WRITTEN_OUT: u64 = 1 << 16;
+/// Maximum number of lightpaths of an expanded plan.
+const MAX_EXPANDED: u64 = 1 << 16;
 
-/// Everything that is wrong with a pipelined plan.
+/// Returns everything that is wrong with a pipelined plan.
 pub(super) fn verify(plan: &Plan) -> Vec<Violation> {
     let mut violations = Vec::new();
     check(plan, &mut violations);
@@ -46,16 +52,16 @@ pub(super) fn verify(plan: &Plan) -> Vec<Violation> {
         .all(|violation| violation.kind != ViolationKind::Symmetry);
     if !violations.is_empty()
         && is_pipelined
-        && let Some(whole) = written_out(plan)
+        && let Some(whole) = expanded(plan)
     {
         return full(&whole);
     }
     violations
 }
 
-/// All lightpaths of a small plan: slot by slot, in a slot by first lightpath and then by stripe. `None` where they are too many, or
-/// where one of them has no slot.
-fn written_out(plan: &Plan) -> Option<Plan> {
+/// Returns all lightpaths of a small plan, ordered by slot, first lightpath and stripe. `None` if
+/// there are too many, or if one of them has no slot.
+fn expanded(plan: &Plan) -> Option<Plan> {
     let first = plan;
     let ring = first.fabric.downcast::<WdmRing>()?;
     let (count, slots) = (first.len(), u64::from(first.slots()));
@@ -64,7 +70,7 @@ fn written_out(plan: &Plan) -> Option<Plan> {
     let have_steps = first.schedule.steps() as u64 == slots;
     let is_last = |slot: &u32| u64::from(*slot) + u64::from(plan.repetition.pieces) <= slots;
     let have_slots = first.slot.is_sorted() && first.slot.iter().all(is_last);
-    let is_small = (count as u64).saturating_mul(copies) <= MOST_WRITTEN_OUT;
+    let is_small = (count as u64).saturating_mul(copies) <= MAX_EXPANDED;
     if !(have_columns && have_steps && have_slots && is_small) {
         return None;
     }
@@ -87,7 +93,7 @@ fn written_out(plan: &Plan) -> Option<Plan> {
                     chunk: lightpath.transfer.chunk.checked_add(behind)?,
                     ..lightpath.transfer
                 };
-                let light = beside(ring, WdmLight::from(lightpath.light), stripe);
+                let light = on_stripe(ring, WdmLight::from(lightpath.light), stripe);
                 whole.push(Lightpath {
                     slot,
                     light: Light::from(light),
@@ -99,8 +105,9 @@ fn written_out(plan: &Plan) -> Option<Plan> {
     Some(whole)
 }
 
-/// The light so many channels further on; beyond the last channel on wavelengths that do not exist. Light on no channel stays.
-fn beside(ring: &WdmRing, light: WdmLight, stripe: u32) -> WdmLight {
+/// Returns the light `stripe` channels further on; beyond the last channel its wavelength does not
+/// exist. Light whose channel does not exist is returned as is.
+fn on_stripe(ring: &WdmRing, light: WdmLight, stripe: u32) -> WdmLight {
     let exists = u32::from(light.fibre) < ring.fibres
         && u32::from(light.wavelength) < ring.wavelengths
         && light.wavelength != CONVERTED;
@@ -118,6 +125,7 @@ fn beside(ring: &WdmRing, light: WdmLight, stripe: u32) -> WdmLight {
     }
 }
 
+/// Checks a pipelined plan by its first lightpaths.
 fn check(plan: &Plan, violations: &mut Vec<Violation>) {
     let mut report = Report::default();
     let first = plan;
@@ -128,7 +136,7 @@ fn check(plan: &Plan, violations: &mut Vec<Violation>) {
     };
     let collective = first.schedule.collective;
     let copies = u64::from(plan.repetition.stripes) * u64::from(plan.repetition.pieces);
-    let Some(of_firsts) = reduced(collective, copies) else {
+    let Some(first_collective) = reduced(collective, copies) else {
         return violations.push(refused(wrong_block(plan)));
     };
     if first
@@ -141,23 +149,28 @@ fn check(plan: &Plan, violations: &mut Vec<Violation>) {
     let wrong_light = each(|light| wdm_ring::wrong_light(ring, light));
     let admitted = form::check(first, &wrong_light, &mut report).filter(|admitted| {
         let is_whole = ring.ranks == collective.ranks() && admitted.transfers == first.len();
-        is_whole && admitted.all() && copies_exist(plan, copies, &mut report)
+        is_whole && admitted.is_complete() && check_copies(plan, copies, &mut report)
     });
-    violations.extend(of_first_pieces(plan, 1, report));
+    violations.extend(for_first_copies(plan, 1, report));
     let Some(admitted) = admitted else {
         return;
     };
     light(plan, ring, violations);
     let mut report = Report::default();
-    let firsts = of_first_chunks(first, of_firsts, copies as u32);
-    data::check(&firsts, &admitted, 0..of_firsts.chunks(), &mut report);
+    let firsts = first_chunks(first, first_collective, copies as u32);
+    data::check(
+        &firsts,
+        &admitted,
+        0..first_collective.chunks(),
+        &mut report,
+    );
     claims::check(&firsts, &admitted, copies, &mut report);
-    violations.extend(of_first_pieces(plan, copies, report));
+    violations.extend(for_first_copies(plan, copies, report));
 }
 
-/// What is wrong with first lightpaths, whose chunks have numbers so many times smaller, said of their first copies: those of the first
-/// piece on the first stripe.
-fn of_first_pieces(
+/// Returns the violations of the first lightpaths as violations of their first copies: the first
+/// piece on the first stripe. The chunk numbers of `report` are `copies` times smaller.
+fn for_first_copies(
     plan: &Plan,
     copies: u64,
     report: Report,
@@ -175,7 +188,7 @@ fn of_first_pieces(
             false => " (and likewise for all pieces on all wavelengths)",
         };
         Violation {
-            transfers: numbers.of(violation.transfers.iter().map(|&first| (first, 0, 0))),
+            transfers: numbers.list(violation.transfers.iter().map(|&first| (first, 0, 0))),
             chunk: violation
                 .chunk
                 .map(|own| u32::try_from(chunk(own)).unwrap_or(u32::MAX)),
@@ -185,10 +198,11 @@ fn of_first_pieces(
     })
 }
 
-/// The numbers of transfers in the plan written out: slot by slot, in each by first lightpath and then by stripe.
+/// Numbers of transfers in the expanded plan, ordered by slot, first lightpath and stripe.
 struct Numbers<'a> {
     plan: &'a Plan,
-    /// The sums of the slots of the first lightpaths, none of them, one and so on; where these are out of order nothing is numbered.
+    /// Sums of the slots of the first 0, 1, 2, ... first lightpaths. `None` if the slots are not in
+    /// order, in which case no transfer has a number.
     sums: Option<Vec<u64>>,
 }
 
@@ -226,8 +240,8 @@ impl Numbers<'_> {
         }
     }
 
-    /// Those of copies, each a first lightpath with its stripe and piece.
-    fn of(&self, copies: impl Iterator<Item = (usize, u32, u32)>) -> Vec<usize> {
+    /// Returns the numbers of copies (first lightpath, stripe, piece).
+    fn list(&self, copies: impl Iterator<Item = (usize, u32, u32)>) -> Vec<usize> {
         copies
             .map(|(first, stripe, piece)| {
                 self.number(first, stripe, piece).unwrap_or(first as u64) as usize
@@ -240,13 +254,14 @@ fn refused(sentence: String) -> Violation {
     Violation::new(ViolationKind::Symmetry, sentence)
 }
 
-/// Why the chunks of a block are not those of first chunks with all their copies.
+/// Returns why the chunks of a block do not consist of first chunks and their copies.
 fn wrong_block(plan: &Plan) -> String {
     let collective = plan.schedule.collective;
     let copies = u64::from(plan.repetition.stripes) * u64::from(plan.repetition.pieces);
     let pieces = collective.pieces();
     if collective.demand().is_some() {
-        return "blocks of a demand are of different sizes: a pipelined plan needs blocks of as many chunks each; unfold it"
+        return "blocks of a demand are of different sizes: a pipelined plan needs blocks of as \
+                many chunks each; unfold it"
             .into();
     }
     if copies == 0 {
@@ -254,13 +269,14 @@ fn wrong_block(plan: &Plan) -> String {
     }
     let multiple = u64::from(pieces).next_multiple_of(copies);
     format!(
-        "each transfer of the plan stands for {copies} chunks, a piece in each of {} slots on each of {} wavelengths, but a block has \
-         {pieces} chunks, which is no multiple of {copies}; `pieces={multiple}` of the collective would be one",
+        "each transfer of the plan stands for {copies} chunks, a piece in each of {} slots on \
+         each of {} wavelengths, but a block has {pieces} chunks, which is no multiple of \
+         {copies}; `pieces={multiple}` of the collective would be one",
         plan.repetition.pieces, plan.repetition.stripes
     )
 }
 
-/// The collective in which every block has its first chunks only.
+/// Returns the collective whose blocks have only their first chunks; `None` if there is none.
 fn reduced(collective: Collective, copies: u64) -> Option<Collective> {
     let pieces = u64::from(collective.pieces());
     if copies == 0 || pieces % copies != 0 || collective.demand().is_some() {
@@ -269,8 +285,9 @@ fn reduced(collective: Collective, copies: u64) -> Option<Collective> {
     collective.with_pieces((pieces / copies) as u32).ok()
 }
 
-/// Whether the copies of every first lightpath have chunks and slots; reports those whose copies have not.
-fn copies_exist(plan: &Plan, copies: u64, report: &mut Report) -> bool {
+/// Returns whether the copies of every first lightpath have chunks and slots; reports those that do
+/// not.
+fn check_copies(plan: &Plan, copies: u64, report: &mut Report) -> bool {
     let first = plan;
     let slots = u64::from(first.step_slots.last().map_or(0, |slots| slots.end));
     let mut sound = true;
@@ -280,8 +297,9 @@ fn copies_exist(plan: &Plan, copies: u64, report: &mut Report) -> bool {
         let last = u64::from(first.slot[index]) + u64::from(plan.repetition.pieces);
         let (kind, problem) = if count != 1 || u64::from(chunk) % copies != 0 {
             let problem = format!(
-                "carries {count} chunks from number {chunk} on: the transfer of a first chunk carries one, whose number is a multiple of \
-                 {copies} ({} pieces on each of {} wavelengths)",
+                "carries {count} chunks from number {chunk} on: the transfer of a first chunk \
+                 carries one, whose number is a multiple of {copies} ({} pieces on each of {} \
+                 wavelengths)",
                 plan.repetition.pieces, plan.repetition.stripes
             );
             (ViolationKind::Symmetry, problem)
@@ -299,6 +317,7 @@ fn copies_exist(plan: &Plan, copies: u64, report: &mut Report) -> bool {
     sound
 }
 
+/// Reports a problem of a first lightpath.
 fn fault(first: &Plan, kind: ViolationKind, index: usize, problem: &str, report: &mut Report) {
     let slot = first.slot[index];
     let sentence = format!("slot {slot}: transfer {} {problem}", named(first, index));
@@ -339,7 +358,7 @@ fn light(plan: &Plan, ring: &WdmRing, violations: &mut Vec<Violation>) {
     });
     together.step_slots = std::iter::once(0..1).collect();
     together.schedule.begin_step();
-    // The first lightpath of each circuit, with its stripe.
+    // First lightpath and stripe of each circuit.
     let mut circuits: Vec<(usize, u32)> = Vec::new();
     for index in 0..first.len() {
         let light = WdmLight::from(first.light[index]);
@@ -371,19 +390,20 @@ fn light(plan: &Plan, ring: &WdmRing, violations: &mut Vec<Violation>) {
             });
         }
     }
-    violations.extend(of_first_pieces(plan, 1, report));
+    violations.extend(for_first_copies(plan, 1, report));
     let mut report = Report::default();
     let wrong_light = each(|light| wdm_ring::wrong_light(ring, light));
     if let Some(admitted) = form::check(&together, &wrong_light, &mut report) {
-        let order = AdmittedOrder::by_slot(&together, &admitted);
+        let order = AdmittedOrder::new(&together, &admitted);
         (wdm_ring::RULES.check)(&together, &admitted, &order, &mut report);
     }
     let (found, numbers) = (report.finish().into_iter(), Numbers::new(plan));
-    violations.extend(found.map(|violation| of_circuits(&numbers, &circuits, violation)));
+    violations.extend(found.map(|violation| for_circuits(&numbers, &circuits, violation)));
 }
 
-/// What is wrong with circuits, said of the first pieces that are under way on all of them.
-fn of_circuits(
+/// Returns a violation of circuits as a violation of the first pieces that are in flight on all of
+/// them.
+fn for_circuits(
     numbers: &Numbers<'_>,
     circuits: &[(usize, u32)],
     violation: Violation,
@@ -395,7 +415,7 @@ fn of_circuits(
         return violation;
     };
     let meets = latest - earliest < plan.repetition.pieces;
-    // Circuits that are never up together are at fault from their first pieces on.
+    // Circuits that are never up together: the violation names their first pieces.
     let copy = |transfer: usize| {
         let (first, stripe) = circuits[transfer];
         let piece = if meets { latest - plan.slot[first] } else { 0 };
@@ -412,11 +432,11 @@ fn of_circuits(
     let sentence = match meets {
         true => format!("slot {latest}: {sentence} (and likewise for other pieces)"),
         false => format!(
-            "from slot {earliest} to {latest}: {sentence}, and all circuits of a pipelined plan stay up; write the transfers without \
-             `slot+`"
+            "from slot {earliest} to {latest}: {sentence}, and all circuits of a pipelined plan \
+             stay up; write the transfers without `slot+`"
         ),
     };
-    let transfers = numbers.of(violation.transfers.iter().map(|&transfer| copy(transfer)));
+    let transfers = numbers.list(violation.transfers.iter().map(|&transfer| copy(transfer)));
     Violation {
         transfers,
         slot: meets.then_some(latest),
@@ -425,13 +445,13 @@ fn of_circuits(
     }
 }
 
-/// The number of a channel, fibre by fibre.
+/// Returns the number of a channel, fibre by fibre.
 fn channel(ring: &WdmRing, light: WdmLight) -> u64 {
     u64::from(light.fibre) * u64::from(ring.wavelengths) + u64::from(light.wavelength)
 }
 
-/// The first chunks alone, numbered one after the other.
-fn of_first_chunks(first: &Plan, collective: Collective, copies: u32) -> Plan {
+/// Returns the plan of the first chunks alone, numbered without gaps.
+fn first_chunks(first: &Plan, collective: Collective, copies: u32) -> Plan {
     let mut firsts = first.without_lightpaths();
     firsts.schedule = Schedule::new(collective);
     firsts.schedule.claims = first.schedule.claims.clone();

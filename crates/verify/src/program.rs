@@ -1,24 +1,26 @@
-//! Proves a program, or says everything that is wrong with it.
+//! Proof of a program, or a list of everything that is wrong with it.
 //!
-//! It is written from the definitions alone and shares no code with readers, writers and executors of programs.
-//! A program holds when
+//! The verifier follows the definitions alone and shares no code with readers, writers and
+//! executors of programs. A program is valid if
 //!
-//! - every peer, operand and dependency exists, and a rank has one thread block at most that sends to a rank on
-//!   a channel, and one that receives (`form`),
-//! - every message that is sent is received, in the same number of chunks, and no instructions wait for one
-//!   another in a circle (`execution`),
-//! - no two instructions access a chunk of a buffer, one of them writing, unless one happens before the other
-//!   (`races`),
-//! - every output chunk ends with exactly the contributions that the collective demands: each once (`execution`),
-//! - each message has a link between its ranks, where a graph of links is given (`links`).
+//! - every peer, operand and dependency exists, and for each peer and channel a rank has at most
+//!   one thread block that sends and at most one that receives (`form`),
+//! - every message that is sent is received, in the same number of chunks, and no instructions wait
+//!   for one another in a circle (`execution`),
+//! - no two instructions access a chunk of a buffer, with at least one of them writing, unless one
+//!   happens before the other (`races`),
+//! - every output chunk ends with exactly the contributions that the collective demands, each once
+//!   (`execution`),
+//! - each message has a link between its ranks, if a graph of links is given (`links`).
 //!
-//! An instruction *happens before* another by the order of its thread block, by `waits_for`, and as the k-th
-//! send from a rank to another on a channel before the k-th receive there. Runtimes hold a few messages of a
-//! channel at a time, which orders more; that is left out, so that what is proved holds for any room.
+//! An instruction *happens before* another by the order of its thread block, by `waits_for`, and as
+//! the k-th send from a rank to another on a channel before the k-th receive there. Runtimes buffer
+//! only a few messages of a channel, which adds more order. The verifier ignores this order, so
+//! that the proof holds for any size of buffer.
 //!
-//! What a chunk holds is a multiset of *contributions*: (rank, chunk of its input). A reduction adds
-//! multisets. If no accesses race, every order of execution that the program allows computes the same, so that
-//! one order is enough.
+//! The contents of a chunk are a multiset of *contributions*: (rank, chunk of its input). A
+//! reduction adds multisets. If no accesses race, all orders of execution that the program allows
+//! give the same result, so that one order is enough.
 //!
 //! Chunks of the buffers, with N ranks and p pieces of each block:
 //!
@@ -55,44 +57,44 @@ use layout::Layout;
 use opticoll_program::program::{CollectiveProgram, Instruction};
 
 opticoll_base::named_enum! {
-    /// What rule a program breaks.
+    /// Rule that a program breaks.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum ProgramFault {
-        /// A rank to send to or to receive from that is missing, or the rank itself.
+        /// A rank does not exist, or a peer is missing.
         Peer = "peer",
-        /// A chunk that the buffer does not have.
+        /// An operand names a chunk that the buffer does not have.
         Bounds = "bounds",
-        /// An instruction to wait for that does not exist or never tells.
+        /// An instruction waits for an instruction that does not exist or does not signal.
         Dependency = "dependency",
-        /// Two thread blocks with one connection.
+        /// Two thread blocks use one connection.
         Connection = "connection",
-        /// A message that is not received, not sent, or of another length than its receive.
+        /// A message is not received, not sent, or has another length than its receive.
         Pairing = "pairing",
-        /// Instructions that wait for one another.
+        /// Instructions wait for one another in a circle.
         Deadlock = "deadlock",
-        /// Two accesses of a chunk that nothing orders.
+        /// Two accesses of a chunk are not ordered.
         Race = "race",
-        /// A chunk is read that nothing has written.
+        /// An instruction reads a chunk that was not written.
         NotWritten = "not_written",
         /// A contribution is combined into a chunk that already has it.
         DoubleReduction = "double_reduction",
-        /// An output chunk that does not end with what the collective demands.
+        /// An output chunk does not end with the contributions that the collective demands.
         WrongResult = "wrong_result",
-        /// A message between ranks that no link joins.
+        /// Two ranks exchange a message, but no link joins them.
         NoLink = "no_link",
         /// The program is larger than the verifier can replay.
         TooLarge = "too_large",
-        /// A message brings what is there already. A remark.
+        /// A message brings data that are there already. A remark.
         Redundant = "redundant",
         /// A chunk of a separate input is overwritten. A remark.
         InputOverwritten = "input_overwritten",
-        /// A size of a buffer that is not the collective's. A remark.
+        /// The declared size of a buffer is not the collective's. A remark.
         DeclaredSize = "declared_size",
     }
 }
 
 impl ProgramFault {
-    /// Whether it is no violation, but worth to know.
+    /// Returns whether the finding is a remark and not a violation.
     pub const fn is_remark(self) -> bool {
         matches!(
             self,
@@ -101,49 +103,49 @@ impl ProgramFault {
     }
 }
 
-/// A rule broken in one place of a program, or a remark.
+/// Rule that is broken in one place of a program, or a remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramViolation {
-    /// Which rule.
+    /// Broken rule.
     pub kind: ProgramFault,
-    /// The rank concerned.
+    /// Rank of the finding.
     pub rank: Option<u32>,
-    /// The thread block concerned, of that rank.
+    /// Thread block of that rank.
     pub thread_block: Option<u32>,
-    /// The instruction concerned, of that thread block.
+    /// Instruction of that thread block.
     pub step: Option<u32>,
-    /// The line of the file; 0 where there is none.
+    /// Line of the file; 0 if the program was not read from a file.
     pub line: u32,
-    /// What is wrong, in one sentence.
+    /// Sentence that says what is wrong.
     pub sentence: String,
 }
 
-/// What the verifier says of a program.
+/// Result of the verification of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProgramProof {
-    /// Everything that is wrong; empty where the program is proved.
+    /// Everything that is wrong; empty if the program is proved.
     pub violations: Vec<ProgramViolation>,
-    /// What is not wrong, but worth to know.
+    /// Remarks, which do not break a rule.
     pub remarks: Vec<ProgramViolation>,
-    /// Messages between ranks.
+    /// Number of messages between ranks.
     pub messages: u64,
-    /// Chunks that they carry.
+    /// Number of chunks in these messages.
     pub chunks_sent: u64,
 }
 
-/// Links that a program may use: vertices below the number of ranks are ranks, all others switches.
+/// Links that a program may use. Vertices below the number of ranks are ranks, all others switches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkGraph {
-    /// What the links belong to, for sentences.
+    /// Name of the links' machine, for sentences.
     pub name: String,
-    /// Directed links.
+    /// Directed links (from, to).
     pub links: Vec<(u32, u32)>,
 }
 
-/// Violations of one kind that are listed; further ones are counted.
-const MOST_LISTED: usize = 10_000;
+/// Maximum number of findings of a kind in the list; more are only counted.
+const MAX_LISTED: usize = 10_000;
 
-/// Everything that is wrong with a program, in place or with separate buffers.
+/// Verifies a program with in-place or separate buffers, and its messages against `links` if given.
 pub fn verify_program(
     program: &CollectiveProgram,
     in_place: bool,
@@ -165,7 +167,7 @@ pub fn verify_program(
     findings.finish(proof)
 }
 
-/// A number of chunks, in words.
+/// Returns a number of chunks in words.
 fn chunks(count: u32) -> String {
     match count {
         1 => "1 chunk".into(),
@@ -173,7 +175,7 @@ fn chunks(count: u32) -> String {
     }
 }
 
-/// An instruction by its place: rank, thread block, step.
+/// Place of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Site {
     rank: u32,
@@ -200,7 +202,7 @@ fn instruction(program: &CollectiveProgram, site: Site) -> &Instruction {
     &rank.thread_blocks[site.thread_block as usize].instructions[site.step as usize]
 }
 
-/// The violations and remarks found so far.
+/// Violations and remarks found so far.
 #[derive(Default)]
 struct Findings {
     listed: Vec<ProgramViolation>,
@@ -208,15 +210,15 @@ struct Findings {
 }
 
 impl Findings {
-    /// Something at an instruction; the sentence begins with its place.
-    fn at(
+    /// Adds a finding at an instruction; the sentence begins with the place.
+    fn add_at(
         &mut self,
         program: &CollectiveProgram,
         kind: ProgramFault,
         site: Site,
         says: impl FnOnce() -> String,
     ) {
-        if self.counted(kind) {
+        if self.count(kind) {
             let line = instruction(program, site).line;
             self.listed.push(ProgramViolation {
                 kind,
@@ -229,8 +231,9 @@ impl Findings {
         }
     }
 
-    /// Something that a rank ends with; the sentence names the instruction that wrote it, if one did.
-    fn written(
+    /// Adds a finding about the contents of a rank's memory at the end; the sentence names the
+    /// instruction that wrote them, if any.
+    fn add_written(
         &mut self,
         program: &CollectiveProgram,
         kind: ProgramFault,
@@ -239,7 +242,7 @@ impl Findings {
         says: impl FnOnce() -> String,
     ) {
         let listed = self.listed.len();
-        self.of_rank(kind, rank, || match by {
+        self.add_for_rank(kind, rank, || match by {
             Some(by) => format!(
                 "{}; thread block {}, step {} wrote it",
                 says(),
@@ -255,9 +258,9 @@ impl Findings {
         }
     }
 
-    /// Something of a rank.
-    fn of_rank(&mut self, kind: ProgramFault, rank: u32, says: impl FnOnce() -> String) {
-        if self.counted(kind) {
+    /// Adds a finding about a rank.
+    fn add_for_rank(&mut self, kind: ProgramFault, rank: u32, says: impl FnOnce() -> String) {
+        if self.count(kind) {
             self.listed.push(ProgramViolation {
                 kind,
                 rank: Some(rank),
@@ -269,16 +272,16 @@ impl Findings {
         }
     }
 
-    /// Counts one more; whether it is listed.
-    fn counted(&mut self, kind: ProgramFault) -> bool {
+    /// Counts a finding. Returns whether it is listed.
+    fn count(&mut self, kind: ProgramFault) -> bool {
         let count = self.counts.entry(kind).or_default();
         *count += 1;
-        *count <= MOST_LISTED
+        *count <= MAX_LISTED
     }
 
     fn finish(mut self, proof: ProgramProof) -> ProgramProof {
         for (&kind, &count) in &self.counts {
-            if count > MOST_LISTED {
+            if count > MAX_LISTED {
                 self.listed.push(ProgramViolation {
                     kind,
                     rank: None,
@@ -287,7 +290,7 @@ impl Findings {
                     line: 0,
                     sentence: format!(
                         "and {} more of the kind {}",
-                        count - MOST_LISTED,
+                        count - MAX_LISTED,
                         kind.name()
                     ),
                 });

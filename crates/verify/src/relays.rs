@@ -1,12 +1,13 @@
-//! Transfers that other ranks relay: they store what they get, and send it on in a later slot of the transfer's step.
+//! Rules of relays: ranks that store the data of a transfer and send them on in a later slot of its
+//! step.
 
 use super::report::{Fault, Report, named};
 use super::{Violation, ViolationKind};
 use opticoll_fabric::fabric::Hop;
 use opticoll_plan::plan::Plan;
 
-/// Whether relays stand in the order of transfers that there are.
-pub(super) fn in_order(plan: &Plan, report: &mut Report) -> bool {
+/// Returns whether the relays are in the order of the plan's transfers; reports if they are not.
+pub(super) fn are_in_order(plan: &Plan, report: &mut Report) -> bool {
     let sorted = plan.relays.is_sorted_by_key(|relay| relay.transfer);
     let known = plan
         .relays
@@ -20,8 +21,9 @@ pub(super) fn in_order(plan: &Plan, report: &mut Report) -> bool {
     sorted && known
 }
 
-/// What is wrong with a hop of a step by itself: its ranks, its light, or its slot, which must be `earliest` at the least where
-/// another hop was before. (Slot and light of the first hop were looked at with the transfer.)
+/// Returns the fault of a hop by itself, if any: its ranks, its light, or its slot, which must be
+/// at least `earliest` if the hop has a predecessor. (Slot and light of the first hop are checked
+/// with the transfer.)
 pub(super) fn fault(
     plan: &Plan,
     step: usize,
@@ -54,8 +56,8 @@ pub(super) fn fault(
     })
 }
 
-/// A violation by one hop of a transfer.
-pub(super) fn of_hop(
+/// Returns a violation by one hop of a transfer.
+pub(super) fn hop_violation(
     plan: &Plan,
     kind: ViolationKind,
     transfer: usize,

@@ -1,15 +1,15 @@
-//! Collects violations. A plan of millions of transfers may break a rule millions of times: after
-//! the first [`MOST_LISTED`] of a kind the others are counted only.
+//! Report of violations. A plan of millions of transfers may break a rule millions of times: after
+//! the first [`MAX_LISTED`] violations of a kind the others are only counted.
 
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Light;
 use opticoll_plan::plan::Plan;
 
-/// How many violations of one kind are listed.
-const MOST_LISTED: u64 = 100_000;
+/// Maximum number of violations of one kind in the list.
+const MAX_LISTED: u64 = 100_000;
 
-/// The violations found so far.
+/// Violations found so far.
 pub(super) struct Report {
     listed: Vec<Violation>,
     found: [u64; ViolationKind::ALL.len()],
@@ -25,7 +25,7 @@ impl Default for Report {
 }
 
 impl Report {
-    /// Adds a violation, which is built only where it will be listed.
+    /// Adds a violation, which is built only if it will be listed.
     pub(super) fn add(&mut self, kind: ViolationKind, build: impl FnOnce() -> Violation) {
         if !self.is_full(kind) {
             self.listed.push(build());
@@ -33,7 +33,7 @@ impl Report {
         self.count(kind, 1);
     }
 
-    /// Circuits that nothing here can check.
+    /// Reports circuits of a family without rules.
     pub(super) fn unchecked(&mut self, family: &str) {
         self.add(ViolationKind::Unchecked, || {
             let sentence = format!("nothing is known of the rules of circuits on {family}");
@@ -41,18 +41,18 @@ impl Report {
         });
     }
 
-    /// Counts violations that are not going to be listed.
+    /// Counts violations that are not listed.
     pub(super) fn count(&mut self, kind: ViolationKind, more: u64) {
         let found = &mut self.found[kind as usize];
         *found = found.saturating_add(more);
     }
 
-    /// How many violations there are of each kind.
+    /// Returns the number of violations of each kind.
     pub(super) fn counts(&self) -> [u64; ViolationKind::ALL.len()] {
         self.found
     }
 
-    /// The kinds of which there are more than before, and how many more.
+    /// Returns the kinds with more violations than `before`, and the increase of each.
     pub(super) fn since(&self, before: &[u64]) -> Vec<(ViolationKind, u64)> {
         let more = |kind: ViolationKind| self.found[kind as usize] - before[kind as usize];
         let kinds = ViolationKind::ALL.into_iter();
@@ -62,17 +62,17 @@ impl Report {
             .collect()
     }
 
-    /// Whether further violations of this kind are only counted.
+    /// Returns whether further violations of this kind are only counted.
     pub(super) fn is_full(&self, kind: ViolationKind) -> bool {
-        self.found[kind as usize] >= MOST_LISTED
+        self.found[kind as usize] >= MAX_LISTED
     }
 
-    /// All violations, with one more for each kind that has unlisted ones.
+    /// Returns all violations, and one more for each kind with unlisted violations.
     pub(super) fn finish(mut self) -> Vec<Violation> {
         for kind in ViolationKind::ALL {
             let found = self.found[kind as usize];
-            if found > MOST_LISTED {
-                let more = found - MOST_LISTED;
+            if found > MAX_LISTED {
+                let more = found - MAX_LISTED;
                 let sentence = format!("and at least {more} more violations of the kind {kind}");
                 self.listed.push(Violation::new(kind, sentence));
             }
@@ -81,25 +81,26 @@ impl Report {
     }
 }
 
-/// What is wrong, and the rest of the sentence that says so.
+/// Broken rule, and the rest of the sentence about it.
 pub(super) type Fault = (ViolationKind, String);
 
-/// Says what is wrong with each of some lights by itself: the places of those at fault, in order.
+/// Function that checks each of some lights by itself, and returns the indices and faults of wrong
+/// lights in order.
 pub(super) type WrongLight<'a> = Box<dyn Fn(&[Light]) -> Vec<(usize, Vec<Fault>)> + 'a>;
 
-/// Lights between two looks for an interrupt.
-const BLOCK: usize = 1 << 12;
+/// Number of lights between two checks for an interrupt.
+const LIGHTS_PER_CHECK: usize = 1 << 12;
 
-/// The same by a function that says it of one.
+/// Returns a [`WrongLight`] that applies `wrong` to each light.
 pub(super) fn each<'a>(wrong: impl Fn(Light) -> Vec<Fault> + 'a) -> WrongLight<'a> {
     Box::new(move |lights| {
         let mut found = Vec::new();
-        for (block, lights) in lights.chunks(BLOCK).enumerate() {
+        for (block, lights) in lights.chunks(LIGHTS_PER_CHECK).enumerate() {
             interrupt::check();
             for (place, &light) in lights.iter().enumerate() {
                 let faults = wrong(light);
                 if !faults.is_empty() {
-                    found.push((block * BLOCK + place, faults));
+                    found.push((block * LIGHTS_PER_CHECK + place, faults));
                 }
             }
         }
@@ -107,7 +108,7 @@ pub(super) fn each<'a>(wrong: impl Fn(Light) -> Vec<Fault> + 'a) -> WrongLight<'
     })
 }
 
-/// The numbers below `count`, in words.
+/// Returns the numbers below `count` in words.
 pub(super) fn up_to(count: u32) -> String {
     match count {
         0 => "none".into(),
@@ -116,13 +117,13 @@ pub(super) fn up_to(count: u32) -> String {
     }
 }
 
-/// `17 (rank 0 to 4)`: a transfer as sentences name it.
+/// Returns a transfer as sentences name it, such as `17 (rank 0 to 4)`.
 pub(super) fn named(plan: &Plan, transfer: usize) -> String {
     let (source, destination) = plan.schedule.ends(transfer);
     format!("{transfer} (rank {source} to {destination})")
 }
 
-/// A sentence in which transfers (see [`named`]) and chunks have other numbers.
+/// Returns a sentence with other numbers of transfers (see [`named`]) and chunks.
 pub(super) fn renumbered(
     sentence: &str,
     transfer: impl Fn(usize) -> String,
@@ -146,7 +147,7 @@ pub(super) fn renumbered(
     numbered.join(" ")
 }
 
-/// `1 thing`, `2 things`.
+/// Returns a count with its noun, such as `1 thing` or `2 things`.
 pub(super) fn counted(count: u64, thing: &str) -> String {
     if count == 1 {
         format!("1 {thing}")

@@ -1,5 +1,6 @@
-//! Whether the routes that a plan names lead where their transfers go: from the source to the destination, over links of
-//! the fabric, each from where the one before ends. A half-duplex link may be taken either way.
+//! Check of the routes that a plan names: each leads from the source of its transfer to the
+//! destination, over links of the fabric, and each link starts where the link before ends. A
+//! half-duplex link may be used in either direction.
 
 use super::form::Admitted;
 use super::report::{Fault, Report, named};
@@ -8,6 +9,7 @@ use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
 use opticoll_plan::plan::Plan;
 
+/// Reports routes that do not lead from source to destination.
 pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     if plan.routes.is_empty() {
         return;
@@ -27,7 +29,7 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
             continue;
         };
         let ends = plan.schedule.ends(transfer);
-        if let Some((kind, problem)) = wrong_way(network, ends, links) {
+        if let Some((kind, problem)) = route_fault(network, ends, links) {
             let (slot, name) = (plan.slot[transfer], named(plan, transfer));
             report.add(kind, || Violation {
                 transfers: vec![transfer],
@@ -38,8 +40,8 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
     }
 }
 
-/// The first thing that is wrong with a route.
-fn wrong_way(
+/// Returns the first fault of a route.
+fn route_fault(
     network: &dyn Network,
     (source, destination): (u32, u32),
     links: &[u32],

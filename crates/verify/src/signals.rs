@@ -1,10 +1,11 @@
-//! Barriers, proved for a few of the ranks that are heard of at a time.
+//! Proof of barriers for some ranks at a time.
 //!
-//! Whether all have heard of rank x in the end has nothing to do with what they have heard of others. So the signals
-//! are replayed once for every [`COLUMNS`] ranks, with as many bits for each rank: 128 N bytes for N ranks, where sets
-//! of all ranks take N^2 / 8. A signal is of use where it tells its receiver of some rank that this had not heard of
-//! when the step began; that is seen when all replays are over. What is not proved is replayed with the sets
-//! themselves ([`super::combining`]), which says what is wrong.
+//! The signals of rank x that others have heard do not depend on those of other ranks. So the
+//! signals are replayed once for every [`COLUMNS`] ranks, with a bit per rank heard: 128 N bytes
+//! for N ranks, where sets of all ranks take N^2 / 8 bytes. A signal is useful if its receiver
+//! hears of some rank of which it had not heard when the step began; this is known after all
+//! replays. Barriers that are not proved here are replayed with sets ([`super::combining`]), which
+//! report violations.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -15,28 +16,28 @@ use opticoll_plan::schedule::Action;
 
 const WORDS: usize = 16;
 
-/// The ranks heard of that are replayed together.
+/// Number of ranks heard of that are replayed together.
 const COLUMNS: usize = 64 * WORDS;
 
-/// Of which of some ranks a rank has heard.
+/// Bits of the ranks that a rank has heard of.
 type Heard = [u64; WORDS];
 
-/// Whether every one of so many ranks hears of all, and no signal is without use or sent twice in a step. The
-/// deliveries are in the order of their steps.
+/// Returns whether each of `ranks` ranks hears of all ranks, and every signal is useful and sent
+/// once in a step. The deliveries are in the order of their steps.
 pub(super) fn prove(ranks: u32, deliveries: &[Delivery]) -> bool {
     let steps = || deliveries.chunk_by(|one, next| one.step == next.step);
     if !steps().all(are_different_signals) {
         return false;
     }
-    let mut is_of_use = vec![false; deliveries.len()];
+    let mut is_useful = vec![false; deliveries.len()];
     let ranks = ranks as usize;
     for first in (0..ranks).step_by(COLUMNS) {
         interrupt::check();
         let columns = first..ranks.min(first + COLUMNS);
-        let mut heard = of_themselves(ranks, columns.clone());
+        let mut heard = initial_state(ranks, columns.clone());
         let mut place = 0;
         for step in steps() {
-            replay(step, &mut heard, &mut is_of_use[place..][..step.len()]);
+            replay(step, &mut heard, &mut is_useful[place..][..step.len()]);
             place += step.len();
         }
         let of_all = bits(columns.len());
@@ -44,18 +45,18 @@ pub(super) fn prove(ranks: u32, deliveries: &[Delivery]) -> bool {
             return false;
         }
     }
-    is_of_use.iter().all(|&one| one)
+    is_useful.iter().all(|&one| one)
 }
 
-/// Whether a step has signals only, and no two between the same ranks.
+/// Returns whether a step has only signals, and no two between the same ranks.
 fn are_different_signals(step: &[Delivery]) -> bool {
     let mut ends = BTreeSet::new();
     step.iter()
         .all(|one| one.action == Action::Reduce && ends.insert((one.source, one.destination)))
 }
 
-/// Each of the ranks `columns` has heard of itself, the others of none of them.
-fn of_themselves(ranks: usize, columns: Range<usize>) -> Vec<Heard> {
+/// Returns the state at the start: each rank of `columns` has heard of itself, the others of none.
+fn initial_state(ranks: usize, columns: Range<usize>) -> Vec<Heard> {
     let mut heard = vec![[0; WORDS]; ranks];
     for (column, rank) in columns.enumerate() {
         heard[rank][column / 64] |= 1 << (column % 64);
@@ -63,7 +64,7 @@ fn of_themselves(ranks: usize, columns: Range<usize>) -> Vec<Heard> {
     heard
 }
 
-/// As many bits, from the first on.
+/// Returns the first `columns` bits.
 fn bits(columns: usize) -> Heard {
     let mut all = [0; WORDS];
     for column in 0..columns {
@@ -72,12 +73,12 @@ fn bits(columns: usize) -> Heard {
     all
 }
 
-/// Carries out a step, and marks the signals that tell their receivers something.
-fn replay(step: &[Delivery], heard: &mut [Heard], is_of_use: &mut [bool]) {
+/// Replays a step, and marks the signals that tell their receivers something new.
+fn replay(step: &[Delivery], heard: &mut [Heard], is_useful: &mut [bool]) {
     let sent: Vec<Heard> = step.iter().map(|one| heard[one.source as usize]).collect();
-    for ((delivery, sent), is_of_use) in step.iter().zip(&sent).zip(is_of_use) {
+    for ((delivery, sent), is_useful) in step.iter().zip(&sent).zip(is_useful) {
         let known = &heard[delivery.destination as usize];
-        *is_of_use |= sent
+        *is_useful |= sent
             .iter()
             .zip(known)
             .any(|(sent, known)| sent & !known != 0);
@@ -107,7 +108,7 @@ mod tests {
         }
     }
 
-    /// The same by sets of numbers, one signal after the other.
+    /// Checks the same with sets of numbers, one signal after the other.
     fn holds_by_sets(ranks: u32, deliveries: &[Delivery]) -> bool {
         let mut heard: Vec<BTreeSet<u32>> = (0..ranks).map(|rank| [rank].into()).collect();
         for step in deliveries.chunk_by(|one, next| one.step == next.step) {
@@ -130,7 +131,8 @@ mod tests {
         let (mut proved, mut refuted) = (0, 0);
         for _ in 0..20_000 {
             let ranks = random.random_range(2..7u32);
-            // All to rank 0 and back, in any order; at times a signal changed, added or left out.
+            // All ranks to rank 0 and back, in any order; sometimes a signal is changed, added or
+            // left out.
             let mut deliveries: Vec<Delivery> = (1..ranks)
                 .flat_map(|rank| [signal(0, rank, 0), signal(1, 0, rank)])
                 .collect();

@@ -1,12 +1,12 @@
-//! The rules of a `wdm_ring`: light gets where it should (`light`), and every channel and port is used by one
-//! lightpath at a time (`channels`).
+//! Rules of a `wdm_ring`: light reaches its destination (`light`), and every channel and port is
+//! used by one lightpath at a time (`channels`).
 //!
 //! All links are those between nodes: light passes the nodes of ranks that take no part.
 
 mod channels;
 mod light;
 
-pub(super) use channels::one_of_each_lightpath;
+pub(super) use channels::keep_one_per_lightpath;
 pub(super) use light::too_far;
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ use opticoll_fabric::fabric::{Light, Named};
 use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use opticoll_plan::plan::Plan;
 
-/// The rules of rings.
+/// Rules of rings.
 pub(super) const RULES: Rules = Rules {
     family: WdmRing::NAME,
     wrong_light: |fabric| match fabric.downcast() {
@@ -32,7 +32,7 @@ pub(super) const RULES: Rules = Rules {
     bytes_per_transfer: 24,
 };
 
-/// A fibre or wavelength that does not exist, or a conversion that cannot be.
+/// Returns the faults of a fibre or wavelength that does not exist, or of an impossible conversion.
 pub(super) fn wrong_light(ring: &WdmRing, light: Light) -> Vec<Fault> {
     let WdmLight {
         fibre, wavelength, ..
@@ -64,17 +64,17 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
     channels::check(plan, ring, admitted, order, &riders, report);
 }
 
-/// The links that a lightpath occupies: `links` of them, from `first` upwards around the ring.
+/// Links that a lightpath occupies: `links` of them, from `first` upwards around the ring.
 #[derive(Clone, Copy, Default)]
 struct LitLinks {
     first: u32,
-    /// How many.
+    /// Number of links.
     links: u32,
     transfer: u32,
 }
 
 impl LitLinks {
-    /// The arc of a transfer on a ring.
+    /// Returns the links of a transfer's lightpath.
     fn new(plan: &Plan, ring: &WdmRing, transfer: usize) -> LitLinks {
         let ranks = ring.nodes;
         let (source, destination) = plan.schedule.ends(transfer);
@@ -109,7 +109,7 @@ impl LitLinks {
         }
     }
 
-    /// The arc as one or two ranges of links.
+    /// Returns the links as one or two ranges.
     fn ranges(&self, ranks: u32) -> [Range<u32>; 2] {
         let to_end = ranks - self.first;
         if self.links <= to_end {
@@ -119,17 +119,17 @@ impl LitLinks {
         }
     }
 
-    /// Whether a link (by the rank at which it starts) is among them.
+    /// Returns whether a link, given by the rank at which it starts, is among the links.
     fn contains(&self, link: u32, ranks: u32) -> bool {
         self.ranges(ranks).iter().any(|range| range.contains(&link))
     }
 
-    /// Whether two arcs of a direction are the same links.
+    /// Returns whether two lightpaths of a direction occupy the same links.
     fn is_on(&self, other: &LitLinks) -> bool {
         (self.first, self.links) == (other.first, other.links)
     }
 
-    /// The first link that two arcs share.
+    /// Returns the first link that two lightpaths share.
     fn shared(&self, other: &LitLinks, ranks: u32) -> Option<u32> {
         if self.contains(other.first, ranks) {
             Some(other.first)
@@ -141,7 +141,7 @@ impl LitLinks {
     }
 }
 
-/// The link of a transfer's fibre that starts at a rank.
+/// Returns the link of a transfer's fibre that starts at a rank.
 fn link_at(plan: &Plan, transfer: usize, rank: u32) -> RingLink {
     let WdmLight {
         direction, fibre, ..
@@ -153,7 +153,8 @@ fn link_at(plan: &Plan, transfer: usize, rank: u32) -> RingLink {
     }
 }
 
-/// `clockwise fibre 0 between ranks 2 and 3`; nodes where not every node has a rank.
+/// Returns the name of a link, such as `clockwise fibre 0 between ranks 2 and 3`; the ends are
+/// nodes if not every node has a rank.
 fn link_name(link: RingLink, ring: &WdmRing) -> String {
     let ranks = ring.nodes;
     let ends = match ring.node_of_rank.is_empty() {

@@ -1,6 +1,7 @@
-//! Can the switches of a grid be set for a plan, and has everything its own laser and receiver?
+//! Rules of a grid of tunable circuits: the switches can be set for the plan, and every burst has a
+//! laser and a receiver of its own.
 //!
-//! The switches stay as they are for the whole plan. Hence over all slots together,
+//! The switches keep their setting for the whole plan. Hence over all slots together,
 //!
 //! - light of one wavelength that enters a switch at one port leaves it at one port, and
 //! - no two inputs send light of one wavelength to one output (W1);
@@ -8,11 +9,11 @@
 //! and in every slot,
 //!
 //! - a transmitter is on one wavelength (W2), and
-//! - a receiver, which takes any wavelength, gets light from one transmitter (W3).
+//! - a receiver, which accepts any wavelength, gets light from one transmitter (W3).
 //!
-//! Several transfers in one slot over the same circuit are one burst. Where the fabric sets its switches
-//! by a formula, light must come out where that says. A transfer may go over relays, which store it: each
-//! hop in a slot of the transfer's step, later than the one before.
+//! Several transfers in one slot over the same circuit are one burst. If the fabric sets its
+//! switches by a formula, light must leave at the port that the formula gives. A transfer may use
+//! relays, which store it: each hop is in a slot of the transfer's step, later than the hop before.
 
 pub(super) mod tasks;
 
@@ -30,12 +31,12 @@ use opticoll_fabric::family::wss_grid::WavelengthPlan;
 use opticoll_fabric::family::wss_grid::{TunedLight, WssGrid};
 use opticoll_plan::plan::Plan;
 
-/// A transceiver of a rank: the rank and the plane.
+/// Transceiver of a rank: the rank and the plane.
 type Transceiver = (u32, u8);
-/// A switch by its plane and number, one of its ports, and a wavelength.
+/// Switch (plane and number), one of its ports, and a wavelength.
 type SwitchChannel = (u8, u32, u32, u16);
 
-/// The rules of grids of tunable circuits. A burst also has its place among the others of its switch.
+/// Rules of grids of tunable circuits.
 pub(super) const RULES: Rules = Rules {
     family: WssGrid::NAME,
     wrong_light: |fabric| match fabric.downcast() {
@@ -46,7 +47,7 @@ pub(super) const RULES: Rules = Rules {
     bytes_per_transfer: 270,
 };
 
-/// A plane or wavelength that does not exist.
+/// Returns the faults of a plane or wavelength that does not exist.
 fn wrong_light(grid: &WssGrid, light: Light) -> Vec<Fault> {
     let TunedLight { plane, wavelength } = TunedLight::from(light);
     let mut faults = Vec::new();
@@ -67,13 +68,13 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
     let Some(grid) = plan.fabric.downcast::<WssGrid>() else {
         return report.unchecked(plan.fabric.family());
     };
-    if !relays::in_order(plan, report) {
+    if !relays::are_in_order(plan, report) {
         return;
     }
     let mut use_of = HopUse::default();
     for step in 0..plan.schedule.steps() {
         interrupt::check();
-        for transfer in admitted.of_step(plan, step) {
+        for transfer in admitted.transfers_in_step(plan, step) {
             interrupt::check();
             if !admitted.is_lit(transfer) {
                 continue;
@@ -84,12 +85,12 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
                 if let Some((kind, text)) = relays::fault(plan, step, hop, earliest, light) {
                     report.add(kind, || Violation {
                         rank: Some(hop.from),
-                        ..of_hop(plan, kind, transfer, hop, &text)
+                        ..grid_violation(plan, kind, transfer, hop, &text)
                     });
                     break;
                 }
                 earliest = Some(hop.slot.saturating_add(1));
-                if leads_there(plan, grid, transfer, hop, report) {
+                if is_joined(plan, grid, transfer, hop, report) {
                     use_of.enter(plan, grid, transfer, hop, report);
                 }
             }
@@ -97,7 +98,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
     }
 }
 
-/// What of the light of a hop does not exist.
+/// Returns the fault of a hop whose plane or wavelength does not exist.
 fn no_such_light(grid: &WssGrid, hop: Hop) -> Option<Fault> {
     let light = TunedLight::from(hop.light);
     if light.plane >= 2 {
@@ -113,15 +114,21 @@ fn no_such_light(grid: &WssGrid, hop: Hop) -> Option<Fault> {
     })
 }
 
-/// A violation by one hop of a transfer.
-fn of_hop(plan: &Plan, kind: ViolationKind, transfer: usize, hop: Hop, text: &str) -> Violation {
+/// Returns a violation by one hop of a transfer.
+fn grid_violation(
+    plan: &Plan,
+    kind: ViolationKind,
+    transfer: usize,
+    hop: Hop,
+    text: &str,
+) -> Violation {
     Violation {
         wavelength: Some(TunedLight::from(hop.light).wavelength),
-        ..relays::of_hop(plan, kind, transfer, hop, text)
+        ..relays::hop_violation(plan, kind, transfer, hop, text)
     }
 }
 
-/// The switch of a plane to which a rank is joined, and the port.
+/// Returns the switch of a plane to which a rank is connected, and the port.
 fn port_of(grid: &WssGrid, rank: u32, plane: u8) -> (u32, u32) {
     let node = grid.nodes[rank as usize];
     let (row, column) = (node / grid.columns, node % grid.columns);
@@ -132,19 +139,14 @@ fn port_of(grid: &WssGrid, rank: u32, plane: u8) -> (u32, u32) {
     }
 }
 
-/// `row` or `column`.
+/// Returns the name of a plane: `row` or `column`.
 fn plane(number: u8) -> &'static str {
     if number == 0 { "row" } else { "column" }
 }
 
-/// Whether a hop's ends are ports of one switch that its wavelength joins, and both work.
-fn leads_there(
-    plan: &Plan,
-    grid: &WssGrid,
-    transfer: usize,
-    hop: Hop,
-    report: &mut Report,
-) -> bool {
+/// Returns whether a hop leads between working ports of one switch that its wavelength joins;
+/// reports if it does not.
+fn is_joined(plan: &Plan, grid: &WssGrid, transfer: usize, hop: Hop, report: &mut Report) -> bool {
     let light = TunedLight::from(hop.light);
     let (switch, input) = port_of(grid, hop.from, light.plane);
     let (other_switch, output) = port_of(grid, hop.to, light.plane);
@@ -156,7 +158,7 @@ fn leads_there(
                 "goes from rank {} to {} in the {plane} plane, but they share no {plane}",
                 hop.from, hop.to
             );
-            of_hop(plan, kind, transfer, hop, &text)
+            grid_violation(plan, kind, transfer, hop, &text)
         });
         return false;
     }
@@ -182,7 +184,7 @@ fn leads_there(
                 "enters the switch of {plane} {switch} at port {input} on wavelength {wavelength}, \
                  which leads {place}, not to port {output}"
             );
-            of_hop(plan, kind, transfer, hop, &text)
+            grid_violation(plan, kind, transfer, hop, &text)
         });
         return false;
     }
@@ -204,7 +206,7 @@ fn leads_there(
                     "transceiver"
                 };
                 let text = format!("needs the dead {plane} {what} of rank {rank}");
-                let violation = of_hop(plan, kind, transfer, hop, &text);
+                let violation = grid_violation(plan, kind, transfer, hop, &text);
                 Violation {
                     rank: Some(rank),
                     ..violation
@@ -215,20 +217,21 @@ fn leads_there(
     true
 }
 
-/// What the hops seen so far use. Looked up only, never gone through.
+/// Resources used by the hops so far. The maps are only looked up, never iterated.
 #[derive(Default)]
 struct HopUse {
-    /// Where the light of an input port and a wavelength leaves, and a transfer that says so.
+    /// Output port of the light of an input port and a wavelength, and the first such transfer.
     leaves_at: FxHashMap<SwitchChannel, (u32, usize)>,
-    /// Where the light of an output port and a wavelength enters, and a transfer that says so.
+    /// Input port of the light of an output port and a wavelength, and the first such transfer.
     enters_at: FxHashMap<SwitchChannel, (u32, usize)>,
-    /// By slot: the wavelength of each transmitter.
+    /// Wavelength of each transmitter in a slot.
     tuned: FxHashMap<(u32, Transceiver), (u16, usize)>,
-    /// By slot: whom each receiver hears.
+    /// Rank that each receiver hears in a slot.
     heard: FxHashMap<(u32, Transceiver), (u32, usize)>,
 }
 
 impl HopUse {
+    /// Adds a hop and reports the resources that other hops use otherwise.
     fn enter(
         &mut self,
         plan: &Plan,
@@ -268,8 +271,8 @@ impl HopUse {
         if leaves != output {
             against(ViolationKind::SwitchSetting, other, &|| {
                 format!(
-                    "need wavelength {wavelength} to lead from port {input} of the switch of {plane} \
-                     {switch} to port {leaves} and to port {output}"
+                    "need wavelength {wavelength} to lead from port {input} of the switch of \
+                     {plane} {switch} to port {leaves} and to port {output}"
                 )
             });
         }
@@ -291,8 +294,8 @@ impl HopUse {
         if tuned != wavelength {
             against(ViolationKind::Tuning, other, &|| {
                 format!(
-                    "need the {plane} transmitter of rank {from} on wavelengths {tuned} and {wavelength} \
-                     at once"
+                    "need the {plane} transmitter of rank {from} on wavelengths {tuned} and \
+                     {wavelength} at once"
                 )
             });
         }
@@ -301,7 +304,8 @@ impl HopUse {
         if heard != from {
             against(ViolationKind::Receiver, other, &|| {
                 format!(
-                    "come to the {plane} receiver of rank {to} at once, from ranks {heard} and {from}"
+                    "come to the {plane} receiver of rank {to} at once, from ranks {heard} and \
+                     {from}"
                 )
             });
         }

@@ -1,15 +1,15 @@
-//! What chunks hold: multisets of contributions, each kept once.
+//! Contents of chunks: multisets of contributions, each stored once.
 
 use rustc_hash::FxHashMap;
 
-/// A contribution: a rank, and a chunk of its input.
+/// Contribution: a rank, and a chunk of its input.
 pub(super) type Contribution = (u32, u32);
 
-/// What a chunk holds, by its number; 0 is nothing.
+/// Number of a multiset; 0 is the empty multiset.
 pub(super) type Held = u32;
 
-/// Contributions in all multisets together, at most: some 1.5 GB.
-const MOST_CONTRIBUTIONS: usize = 1 << 27;
+/// Maximum number of contributions in all multisets together: about 1.5 GB.
+const MAX_CONTRIBUTIONS: usize = 1 << 27;
 
 /// All multisets that occurred.
 pub(super) struct Contents {
@@ -29,17 +29,17 @@ impl Contents {
         }
     }
 
-    /// Whether there are more than fit into memory.
-    pub(super) fn too_many(&self) -> bool {
-        self.contributions > MOST_CONTRIBUTIONS
+    /// Returns whether the multisets exceed the memory limit.
+    pub(super) fn are_too_many(&self) -> bool {
+        self.contributions > MAX_CONTRIBUTIONS
     }
 
-    /// A sorted multiset by its number.
-    pub(super) fn of(&self, held: Held) -> &[Contribution] {
+    /// Returns the sorted multiset with a number.
+    pub(super) fn get(&self, held: Held) -> &[Contribution] {
         &self.known[held as usize]
     }
 
-    /// The number of a sorted multiset.
+    /// Returns the number of a sorted multiset, which is stored if it is new.
     pub(super) fn number(&mut self, sorted: Vec<Contribution>) -> Held {
         let sorted = sorted.into_boxed_slice();
         if let Some(&number) = self.numbers.get(&sorted) {
@@ -52,22 +52,22 @@ impl Contents {
         number
     }
 
-    /// Both together.
+    /// Returns the number of the sum of two multisets.
     pub(super) fn sum(&mut self, one: Held, other: Held) -> Held {
         let key = (one.min(other), one.max(other));
         if let Some(&sum) = self.sums.get(&key) {
             return sum;
         }
-        let mut all = [self.of(one), self.of(other)].concat();
+        let mut all = [self.get(one), self.get(other)].concat();
         all.sort_unstable();
         let sum = self.number(all);
         self.sums.insert(key, sum);
         sum
     }
 
-    /// The first contribution that two have in common.
+    /// Returns a contribution that two multisets have in common.
     pub(super) fn common(&self, one: Held, other: Held) -> Option<Contribution> {
-        let (one, other) = (self.of(one), self.of(other));
+        let (one, other) = (self.get(one), self.get(other));
         let (few, many) = if one.len() < other.len() {
             (one, other)
         } else {

@@ -1,4 +1,4 @@
-//! Carries a program out with contributions in place of bytes: pairing, deadlock, contents.
+//! Execution of a program with contributions in place of bytes: pairing, deadlock, contents.
 
 use std::collections::VecDeque;
 
@@ -12,16 +12,16 @@ use opticoll_base::interrupt;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_program::program::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation};
 
-/// An order in which the instructions can be carried out.
+/// Order in which the instructions were executed.
 pub(super) struct Run {
     pub(super) order: Vec<Site>,
-    /// By place in `order`: the place of the instruction that sent what this one received.
+    /// Place of the instruction that sent the message received at each place in `order`.
     pub(super) received: Vec<Option<u32>>,
     pub(super) messages: u64,
     pub(super) chunks_sent: u64,
 }
 
-/// What a rank sends to another on a channel.
+/// Messages of a rank to another rank on a channel.
 #[derive(Default)]
 struct Connection {
     sends: Vec<Site>,
@@ -30,7 +30,7 @@ struct Connection {
     waiting: Option<usize>,
 }
 
-/// A thread block on its way through its instructions.
+/// Progress of a thread block through its instructions.
 struct Progress {
     rank: u32,
     thread_block: u32,
@@ -46,17 +46,18 @@ struct Execution<'a> {
     layout: &'a Layout,
     findings: &'a mut Findings,
     contents: Contents,
-    /// By rank and place in its memory.
+    /// Contents of each cell of each rank's memory.
     cells: Vec<Vec<Held>>,
-    /// By rank and place in its memory: the last instruction that wrote it.
+    /// Last instruction that wrote each cell of each rank's memory.
     written_by: Vec<Vec<Option<Site>>>,
     connections: Vec<Connection>,
     blocks: Vec<Progress>,
-    /// By rank: the place of its first thread block in `blocks`.
+    /// Index in `blocks` of the first thread block of each rank.
     first_block: Vec<usize>,
     run: Run,
 }
 
+/// Executes a program and reports wrong pairs, deadlocks and wrong results.
 pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut Findings) -> Run {
     let mut execution = Execution {
         program,
@@ -79,10 +80,12 @@ pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut
     execution.connect();
     execution.pair();
     let complete = execution.carry_out();
-    if execution.contents.too_many() {
-        execution.findings.of_rank(ProgramFault::TooLarge, 0, || {
-            "what its chunks hold is more than the verifier can keep".into()
-        });
+    if execution.contents.are_too_many() {
+        execution
+            .findings
+            .add_for_rank(ProgramFault::TooLarge, 0, || {
+                "what its chunks hold is more than the verifier can keep".into()
+            });
     } else if complete {
         execution.results();
     } else {
@@ -92,7 +95,7 @@ pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut
 }
 
 impl Execution<'_> {
-    /// Every input chunk that exists before the call holds itself.
+    /// Fills every input chunk that exists before the call with its own contribution.
     fn fill_inputs(&mut self) {
         let collective = &self.program.collective;
         for rank in 0..collective.ranks() {
@@ -112,6 +115,7 @@ impl Execution<'_> {
         }
     }
 
+    /// Lists the connections, their sends and receives, and the thread blocks.
     fn connect(&mut self) {
         let mut known: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
         for (rank, own) in self.program.ranks.iter().enumerate() {
@@ -156,7 +160,8 @@ impl Execution<'_> {
         }
     }
 
-    /// The k-th send of a connection and its k-th receive.
+    /// Pairs the k-th send of a connection with its k-th receive, and reports those that do not
+    /// fit.
     fn pair(&mut self) {
         for connection in &self.connections {
             let pairs = connection.sends.iter().zip(&connection.receives);
@@ -169,7 +174,7 @@ impl Execution<'_> {
                         format!("receives {received} of the {sent} that {send} sends")
                     };
                     self.findings
-                        .at(self.program, ProgramFault::Pairing, receive, says);
+                        .add_at(self.program, ProgramFault::Pairing, receive, says);
                 }
             }
             for &send in connection.sends.iter().skip(connection.receives.len()) {
@@ -178,28 +183,29 @@ impl Execution<'_> {
                     format!("sends rank {to} a message on channel {channel} that is never received")
                 };
                 self.findings
-                    .at(self.program, ProgramFault::Pairing, send, says);
+                    .add_at(self.program, ProgramFault::Pairing, send, says);
             }
             for &receive in connection.receives.iter().skip(connection.sends.len()) {
                 let says = || {
                     let (_, from, channel) = ends(self.program, receive);
                     format!(
-                        "waits for a message from rank {from} on channel {channel} that is never sent"
+                        "waits for a message from rank {from} on channel {channel} that is never \
+                         sent"
                     )
                 };
                 self.findings
-                    .at(self.program, ProgramFault::Pairing, receive, says);
+                    .add_at(self.program, ProgramFault::Pairing, receive, says);
             }
         }
     }
 
-    /// Carries out what can be; whether that is all.
+    /// Executes all instructions that can be executed. Returns whether these are all instructions.
     fn carry_out(&mut self) -> bool {
         let mut ready: Vec<usize> = (0..self.blocks.len()).rev().collect();
         while let Some(block) = ready.pop() {
             while let Some((site, dependency, receives)) = self.next(block) {
                 interrupt::check();
-                if self.contents.too_many() {
+                if self.contents.are_too_many() {
                     return false;
                 }
                 if let Some((other, step)) = dependency
@@ -234,8 +240,8 @@ impl Execution<'_> {
         self.blocks.iter().all(|block| block.next == block.length)
     }
 
-    /// The next instruction of a thread block, the thread block and step that it waits for, and the
-    /// connection that it receives from.
+    /// Returns the next instruction of a thread block, the thread block and step that it waits for,
+    /// and the connection from which it receives.
     #[allow(clippy::type_complexity)]
     fn next(&self, block: usize) -> Option<(Site, Option<(usize, u32)>, Option<usize>)> {
         let own = &self.blocks[block];
@@ -255,7 +261,7 @@ impl Execution<'_> {
         Some((site, dependency, receives))
     }
 
-    /// Carries out an instruction; returns what it sends.
+    /// Executes an instruction and returns the contents that it sends.
     fn execute(&mut self, site: Site, message: Option<(u32, Vec<Held>)>) -> Option<Vec<Held>> {
         let one = *instruction(self.program, site);
         let effects = effects(one.operation);
@@ -298,6 +304,7 @@ impl Execution<'_> {
         effects.sends.then_some(values)
     }
 
+    /// Returns the sum of two multisets and reports a common contribution.
     fn combine(&mut self, site: Site, (one, other): (Held, Held)) -> Held {
         if one == 0 || other == 0 {
             return one.max(other);
@@ -305,12 +312,12 @@ impl Execution<'_> {
         if let Some((rank, chunk)) = self.contents.common(one, other) {
             let says = || format!("adds chunk {chunk} of rank {rank} to what has it already");
             self.findings
-                .at(self.program, ProgramFault::DoubleReduction, site, says);
+                .add_at(self.program, ProgramFault::DoubleReduction, site, says);
         }
         self.contents.sum(one, other)
     }
 
-    /// Chunks that are read before anything is in them.
+    /// Reports chunks that are read before they are written.
     fn unwritten(
         &mut self,
         site: Site,
@@ -330,11 +337,12 @@ impl Execution<'_> {
                 let name = operand.buffer.name();
                 let says = || format!("reads chunk {chunk} of {name}, in which nothing is yet");
                 self.findings
-                    .at(self.program, ProgramFault::NotWritten, site, says);
+                    .add_at(self.program, ProgramFault::NotWritten, site, says);
             }
         }
     }
 
+    /// Reports messages that bring nothing new, and writes to a separate input.
     fn remarks(
         &mut self,
         site: Site,
@@ -351,16 +359,16 @@ impl Execution<'_> {
             let name = buffer.name();
             let says = || format!("brings {again} chunks that are in {name} already");
             self.findings
-                .at(self.program, ProgramFault::Redundant, site, says);
+                .add_at(self.program, ProgramFault::Redundant, site, says);
         }
         if !self.layout.in_place && buffer == ChunkBuffer::Input {
             let says = || "writes to the input, which is not the output".to_owned();
             self.findings
-                .at(self.program, ProgramFault::InputOverwritten, site, says);
+                .add_at(self.program, ProgramFault::InputOverwritten, site, says);
         }
     }
 
-    /// What every output chunk holds in the end.
+    /// Reports output chunks that do not end with the demanded contributions.
     fn results(&mut self) {
         let collective = self.program.collective;
         let mut expected: FxHashMap<(u32, u32), Held> = FxHashMap::default();
@@ -388,18 +396,23 @@ impl Execution<'_> {
                 let held = self.cells[rank as usize][cell];
                 if held != wanted {
                     let says = || {
-                        let says = difference(self.contents.of(held), self.contents.of(wanted));
+                        let says = difference(self.contents.get(held), self.contents.get(wanted));
                         format!("output chunk {chunk} {says}")
                     };
                     let by = self.written_by[rank as usize][cell];
-                    self.findings
-                        .written(self.program, ProgramFault::WrongResult, rank, by, says);
+                    self.findings.add_written(
+                        self.program,
+                        ProgramFault::WrongResult,
+                        rank,
+                        by,
+                        says,
+                    );
                 }
             }
         }
     }
 
-    /// Instructions that wait in a circle.
+    /// Reports instructions that wait for one another in a circle.
     fn deadlocks(&mut self) {
         let senders: FxHashMap<usize, usize> = self
             .blocks
@@ -451,12 +464,12 @@ impl Execution<'_> {
                 ),
             };
             self.findings
-                .at(self.program, ProgramFault::Deadlock, sites[0], says);
+                .add_at(self.program, ProgramFault::Deadlock, sites[0], says);
         }
     }
 }
 
-/// The contributions that an output chunk of a rank must end with, sorted.
+/// Returns the sorted contributions that an output chunk of a rank must end with.
 fn demanded(collective: &Collective, rank: u32, chunk: u32) -> Vec<Contribution> {
     let piece = collective.pieces();
     let (block, part) = (chunk / piece, chunk % piece);
@@ -472,7 +485,8 @@ fn demanded(collective: &Collective, rank: u32, chunk: u32) -> Vec<Contribution>
     }
 }
 
-/// What a chunk holds, in place of what it must hold.
+/// Returns a description of the difference between the contents of a chunk and the demanded
+/// contents.
 fn difference(held: &[Contribution], wanted: &[Contribution]) -> String {
     let one = |list: &[Contribution]| match list {
         [] => "nothing".to_owned(),
@@ -482,7 +496,7 @@ fn difference(held: &[Contribution], wanted: &[Contribution]) -> String {
         }
         many => format!("{} contributions", many.len()),
     };
-    let (lacking, more) = (less(wanted, held), less(held, wanted));
+    let (lacking, more) = (without(wanted, held), without(held, wanted));
     if held.is_empty() || (wanted.len() == 1 && held.len() == 1) {
         return format!("holds {} at the end, not {}", one(held), one(wanted));
     }
@@ -499,8 +513,8 @@ fn difference(held: &[Contribution], wanted: &[Contribution]) -> String {
     format!("ends {}", parts.join(" and "))
 }
 
-/// A sorted multiset without the members of another.
-fn less(from: &[Contribution], other: &[Contribution]) -> Vec<Contribution> {
+/// Returns a sorted multiset without the members of another.
+fn without(from: &[Contribution], other: &[Contribution]) -> Vec<Contribution> {
     let mut rest = other.iter().peekable();
     let mut left = Vec::new();
     for one in from {
@@ -512,7 +526,8 @@ fn less(from: &[Contribution], other: &[Contribution]) -> Vec<Contribution> {
     left
 }
 
-/// The rank that the thread block of an instruction sends to, the one that it receives from, and its channel.
+/// Returns the rank to which the thread block of an instruction sends, the rank from which it
+/// receives, and its channel.
 fn ends(program: &CollectiveProgram, site: Site) -> (u32, u32, u32) {
     let block = &program.ranks[site.rank as usize].thread_blocks[site.thread_block as usize];
     let (to, from) = (block.sends_to, block.receives_from);

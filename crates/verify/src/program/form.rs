@@ -1,4 +1,4 @@
-//! What must be true of each instruction by itself, so that the program can be carried out at all.
+//! Checks of each instruction by itself: the conditions under which the program can be executed.
 
 use rustc_hash::FxHashMap;
 
@@ -7,7 +7,7 @@ use super::{Findings, ProgramFault, Site, chunks};
 use opticoll_base::interrupt;
 use opticoll_program::program::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation};
 
-/// Whether an operation receives, sends, reads its source, reads its destination, writes its destination.
+/// Accesses of an operation: messages, source and destination operands.
 pub(super) struct Effects {
     pub(super) receives: bool,
     pub(super) sends: bool,
@@ -16,6 +16,7 @@ pub(super) struct Effects {
     pub(super) writes: bool,
 }
 
+/// Returns the accesses of an operation.
 pub(super) const fn effects(operation: Operation) -> Effects {
     let (receives, sends, reads_source, reads_destination, writes) = match operation {
         Operation::Send => (false, true, true, false, false),
@@ -37,7 +38,7 @@ pub(super) const fn effects(operation: Operation) -> Effects {
     }
 }
 
-/// Reports what cannot be carried out; whether all can.
+/// Reports instructions that cannot be executed. Returns whether all can be executed.
 pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut Findings) -> bool {
     let before: usize = violations(findings);
     for rank in 0..program.ranks.len() as u32 {
@@ -59,11 +60,11 @@ pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut
                 ];
                 for (_, does, peer) in peers.into_iter().filter(|(used, ..)| *used) {
                     match peer {
-                        None => findings.at(program, ProgramFault::Peer, site, || {
+                        None => findings.add_at(program, ProgramFault::Peer, site, || {
                             format!("its thread block has no rank to {does}")
                         }),
                         Some(peer) if peer == rank || peer as usize >= program.ranks.len() => {
-                            findings.at(program, ProgramFault::Peer, site, || {
+                            findings.add_at(program, ProgramFault::Peer, site, || {
                                 format!("rank {rank} cannot {does} rank {peer}")
                             });
                         }
@@ -78,6 +79,7 @@ pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut
     violations(findings) == before
 }
 
+/// Returns the number of violations, without remarks.
 fn violations(findings: &Findings) -> usize {
     let counts = findings.counts.iter();
     counts
@@ -86,7 +88,7 @@ fn violations(findings: &Findings) -> usize {
         .sum()
 }
 
-/// Sizes that the file states, beside those that the collective has.
+/// Reports buffer sizes that differ from the sizes of the collective.
 fn declared(program: &CollectiveProgram, layout: &Layout, rank: u32, findings: &mut Findings) {
     let own = &program.ranks[rank as usize];
     let stated = [
@@ -96,7 +98,7 @@ fn declared(program: &CollectiveProgram, layout: &Layout, rank: u32, findings: &
     for (buffer, stated) in stated {
         let size = layout.size(rank, buffer);
         if stated != 0 && stated != size {
-            findings.of_rank(ProgramFault::DeclaredSize, rank, || {
+            findings.add_for_rank(ProgramFault::DeclaredSize, rank, || {
                 let name = buffer.name();
                 format!("{name} is declared with {stated} chunks, the collective has {size}")
             });
@@ -104,7 +106,7 @@ fn declared(program: &CollectiveProgram, layout: &Layout, rank: u32, findings: &
     }
 }
 
-/// Order is kept within a connection, so each must have one sender and one receiver.
+/// Reports connections with several senders or receivers, which leave the order of messages open.
 fn connections(program: &CollectiveProgram, rank: u32, findings: &mut Findings) {
     let mut known: FxHashMap<(bool, u32, u32), usize> = FxHashMap::default();
     let blocks = program.ranks[rank as usize].thread_blocks.iter();
@@ -127,7 +129,7 @@ fn connections(program: &CollectiveProgram, rank: u32, findings: &mut Findings) 
                     thread_block: index as u32,
                     step: step as u32,
                 };
-                findings.at(program, ProgramFault::Connection, site, || {
+                findings.add_at(program, ProgramFault::Connection, site, || {
                     let does = if sends { "sends to" } else { "receives from" };
                     let channel = block.channel;
                     format!(
@@ -140,6 +142,7 @@ fn connections(program: &CollectiveProgram, rank: u32, findings: &mut Findings) 
     }
 }
 
+/// Reports operands outside of their buffers.
 fn operands(
     program: &CollectiveProgram,
     layout: &Layout,
@@ -159,7 +162,7 @@ fn operands(
     for (does, _, operand) in used.into_iter().filter(|(_, used, _)| *used) {
         let size = layout.size(site.rank, operand.buffer);
         if !within(operand, one.count, size) {
-            findings.at(program, ProgramFault::Bounds, site, || {
+            findings.add_at(program, ProgramFault::Bounds, site, || {
                 let first = i64::from(operand.offset);
                 let last = first + i64::from(one.count) - 1;
                 let name = operand.buffer.name();
@@ -173,7 +176,7 @@ fn operands(
         }
     }
     if one.operation != Operation::Nop && one.count == 0 {
-        findings.at(program, ProgramFault::Bounds, site, || {
+        findings.add_at(program, ProgramFault::Bounds, site, || {
             "moves no chunks".into()
         });
     }
@@ -184,6 +187,7 @@ fn within(operand: Operand, count: u32, size: u32) -> bool {
     operand.offset >= 0 && end <= i64::from(size)
 }
 
+/// Reports a dependency that does not exist or does not signal.
 fn dependency(program: &CollectiveProgram, site: Site, one: &Instruction, findings: &mut Findings) {
     let Some(waits) = one.waits_for else {
         return;
@@ -196,7 +200,7 @@ fn dependency(program: &CollectiveProgram, site: Site, one: &Instruction, findin
         Some(awaited) if !awaited.signals => "never tells that it is complete (hasdep)",
         Some(_) => return,
     };
-    findings.at(program, ProgramFault::Dependency, site, || {
+    findings.add_at(program, ProgramFault::Dependency, site, || {
         let (block, step) = (waits.thread_block, waits.step);
         format!("waits for thread block {block}, step {step}, which {problem}")
     });

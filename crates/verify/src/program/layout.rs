@@ -1,9 +1,9 @@
-//! The memory of each rank: which chunks its buffers have, and which of them are one.
+//! Memory of each rank: the chunks of its buffers, and the chunks that two buffers share.
 
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_program::program::{ChunkBuffer, CollectiveProgram};
 
-/// Chunks of the buffers of one rank, and where each is in its memory.
+/// Sizes of the buffers of one rank, and their starts in its memory, in chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Memory {
     input: u32,
@@ -14,7 +14,7 @@ struct Memory {
     scratch_start: u32,
 }
 
-/// The memory of all ranks.
+/// Memory of all ranks.
 pub(super) struct Layout {
     pub(super) in_place: bool,
     ranks: Vec<Memory>,
@@ -47,7 +47,7 @@ impl Layout {
         }
     }
 
-    /// The chunks of a buffer of a rank.
+    /// Returns the number of chunks of a buffer of a rank.
     pub(super) fn size(&self, rank: u32, buffer: ChunkBuffer) -> u32 {
         let memory = &self.ranks[rank as usize];
         match buffer {
@@ -57,7 +57,7 @@ impl Layout {
         }
     }
 
-    /// Where the first chunk of a buffer is in the memory of a rank.
+    /// Returns the place of the first chunk of a buffer in the memory of a rank.
     pub(super) fn start(&self, rank: u32, buffer: ChunkBuffer) -> usize {
         let memory = &self.ranks[rank as usize];
         (match buffer {
@@ -67,14 +67,14 @@ impl Layout {
         }) as usize
     }
 
-    /// The chunks of the memory of a rank.
+    /// Returns the number of chunks of the memory of a rank.
     pub(super) fn cells(&self, rank: u32) -> usize {
         let memory = &self.ranks[rank as usize];
         memory.scratch_start as usize + memory.scratch as usize
     }
 }
 
-/// The chunks of input and output of a rank.
+/// Returns the numbers of chunks of input and output of a rank.
 fn sizes(collective: &Collective, rank: u32) -> (u32, u32) {
     let piece = collective.pieces();
     let all = collective.ranks() * piece;
@@ -92,7 +92,7 @@ fn sizes(collective: &Collective, rank: u32) -> (u32, u32) {
     }
 }
 
-/// Where input and output start in the memory that they share in place.
+/// Returns the starts of input and output in the memory that they share if the program is in place.
 fn shared(collective: &Collective, rank: u32) -> (u32, u32) {
     let own = rank * collective.pieces();
     let at_root = rank == collective.root();

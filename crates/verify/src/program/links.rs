@@ -1,4 +1,4 @@
-//! Whether links join the ranks that send to one another: directly, or through switches.
+//! Check that links join the ranks that exchange messages, directly or through switches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +8,7 @@ use super::form::effects;
 use super::{Findings, LinkGraph, ProgramFault, Site, instruction};
 use opticoll_program::program::CollectiveProgram;
 
+/// Reports messages between ranks that no links join.
 pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &mut Findings) {
     let ranks = program.ranks.len() as u32;
     let mut next: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
@@ -15,7 +16,7 @@ pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &m
         next.entry(from).or_default().push(to);
     }
     for (rank, own) in program.ranks.iter().enumerate() {
-        // The first instruction that sends to each.
+        // First instruction that sends to each peer.
         let mut peers: BTreeMap<u32, Site> = BTreeMap::new();
         for (thread_block, block) in own.thread_blocks.iter().enumerate() {
             let mut all = block.instructions.iter();
@@ -38,16 +39,16 @@ pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &m
                 let name = &graph.name;
                 format!("sends to rank {peer}, but no link of {name} joins them, nor do switches")
             };
-            // Programs of plans are read from no file.
+            // Programs of plans are not read from a file and have no lines.
             match instruction(program, site).line {
-                0 => findings.of_rank(ProgramFault::NoLink, site.rank, says),
-                _ => findings.at(program, ProgramFault::NoLink, site, says),
+                0 => findings.add_for_rank(ProgramFault::NoLink, site.rank, says),
+                _ => findings.add_at(program, ProgramFault::NoLink, site, says),
             }
         }
     }
 }
 
-/// The ranks that a rank reaches without passing another rank.
+/// Returns the ranks that a rank reaches without passing another rank.
 fn reached(rank: u32, ranks: u32, next: &FxHashMap<u32, Vec<u32>>) -> BTreeSet<u32> {
     let mut reached = BTreeSet::from([rank]);
     let mut open = vec![rank];

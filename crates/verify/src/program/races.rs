@@ -1,10 +1,11 @@
-//! Whether accesses of a chunk are ordered, by vector clocks.
+//! Check that accesses of a chunk are ordered, by vector clocks.
 //!
-//! The clock of an instruction says of each thread block of a rank how many of its instructions happen before
-//! the instruction or are it. Only accesses of one rank can meet, but what orders them may lead over other
-//! ranks: so clocks are kept rank by rank, of its thread blocks, and passed on by all instructions of all ranks.
-//! Of the accesses of a chunk each is compared with the last write, and each write with the reads since: if none
-//! of these race, none do.
+//! The clock of an instruction counts, for each thread block of a rank, its instructions that
+//! happen before the instruction, and the instruction itself. Only accesses of one rank can meet,
+//! but their order may lead over other ranks. So the clocks cover the thread blocks of one rank at
+//! a time, and the instructions of all ranks pass them on. Each access of a chunk is compared with
+//! the last write, and each write also with the reads since then: if none of these pairs race, no
+//! accesses race.
 
 use super::execution::Run;
 use super::form::{self, effects};
@@ -13,13 +14,14 @@ use super::{Findings, ProgramFault, Site, instruction};
 use opticoll_base::{interrupt, memory};
 use opticoll_program::program::{CollectiveProgram, Operand, Operation};
 
-/// The last accesses of a chunk, each a place in the order of execution.
+/// Last accesses of a chunk, each a place in the order of execution.
 #[derive(Default, Clone)]
 struct Accesses {
     write: Option<u32>,
     reads: Vec<u32>,
 }
 
+/// Reports races in the memories of all ranks.
 pub(super) fn check(
     program: &CollectiveProgram,
     layout: &Layout,
@@ -35,7 +37,7 @@ pub(super) fn check(
             Some(first)
         })
         .collect();
-    // By thread block: the place of each of its instructions that is carried out.
+    // Place in the order of each executed instruction of a thread block.
     let mut places = vec![Vec::new(); program.thread_blocks()];
     for (place, site) in run.order.iter().enumerate() {
         let block = first_block[site.rank as usize] + site.thread_block as usize;
@@ -43,7 +45,7 @@ pub(super) fn check(
     }
     for (rank, own) in program.ranks.iter().enumerate() {
         if own.thread_blocks.len() > 1 {
-            of_rank(
+            check_rank(
                 program,
                 layout,
                 run,
@@ -56,7 +58,8 @@ pub(super) fn check(
     }
 }
 
-fn of_rank(
+/// Reports races in the memory of one rank.
+fn check_rank(
     program: &CollectiveProgram,
     layout: &Layout,
     run: &Run,
@@ -104,7 +107,7 @@ fn of_rank(
             let start = start.saturating_add(operand.offset as usize);
             start..start.saturating_add(one.count as usize)
         };
-        // In place, copies of the input to where it is already change nothing.
+        // In place, a copy of the input onto itself changes nothing.
         if one.operation == Operation::Copy && range(one.source) == range(one.destination) {
             effects = form::effects(Operation::Nop);
         }
@@ -135,7 +138,7 @@ fn of_rank(
             }
             let (from, to) = (range(one.source), range(one.destination));
             if effects.reads_source && from != to && from.start < to.end && to.start < from.end {
-                findings.at(program, ProgramFault::Race, site, || {
+                findings.add_at(program, ProgramFault::Race, site, || {
                     "reads and writes chunks that overlap".to_owned()
                 });
             }
@@ -154,6 +157,7 @@ fn of_rank(
     }
 }
 
+/// Reports an access that is not ordered with another.
 fn report(
     program: &CollectiveProgram,
     site: Site,
@@ -163,7 +167,7 @@ fn report(
     wrote: bool,
     findings: &mut Findings,
 ) {
-    findings.at(program, ProgramFault::Race, site, || {
+    findings.add_at(program, ProgramFault::Race, site, || {
         let chunk = operand.offset as usize + chunk;
         let name = operand.buffer.name();
         let does = if wrote { "writes" } else { "reads" };
@@ -175,8 +179,8 @@ fn report(
             thread_block, step, ..
         } = other;
         format!(
-            "accesses chunk {chunk} of {name}, which thread block {thread_block}, step {step}{line} {does}, \
-             and nothing orders the two"
+            "accesses chunk {chunk} of {name}, which thread block {thread_block}, step \
+             {step}{line} {does}, and nothing orders the two"
         )
     });
 }

@@ -1,13 +1,15 @@
-//! Is every channel used by one lightpath at a time, and has every rank ports enough?
+//! Check that every channel is used by one lightpath at a time, and that every rank has enough
+//! ports.
 //!
 //! Slot by slot the lightpaths are grouped by channel: a wavelength of a fibre of a direction. A
 //! channel runs over N links, numbered by the node at which they start. A lightpath occupies
-//! consecutive ones: clockwise from s to d the links s, s+1, ..., d-1, counter-clockwise the links
-//! d+1, ..., s-1, s, all modulo N. Of each group a set of links is filled, word by word; only
-//! where an arc meets links that are taken are the lightpaths compared one with another.
+//! consecutive links: clockwise from s to d the links s, s+1, ..., d-1, counter-clockwise the links
+//! d+1, ..., s-1, s, all modulo N. For each group the check marks the occupied links, word by word,
+//! and compares lightpaths pair by pair only if links are occupied already.
 //!
-//! Transfers between the same ranks on the same channel are one lightpath, which carries one after the other. What is
-//! converted has no channel, and a light tree carries nothing else.
+//! Transfers between the same ranks on the same channel are one lightpath, which carries them one
+//! after the other. Converted lightpaths have no channel, and a light tree carries only its own
+//! chunks.
 
 use super::super::form::Admitted;
 use super::super::order::AdmittedOrder;
@@ -47,15 +49,16 @@ pub(super) fn check(
             let mut received: Vec<usize> = slot.map(|position| order.at(position)).collect();
             let mut sent = received.clone();
             sent.retain(|&path| !riders.has(path));
-            one_of_each_lightpath(plan, &mut sent);
-            one_of_each_lightpath(plan, &mut received);
+            keep_one_per_lightpath(plan, &mut sent);
+            keep_one_per_lightpath(plan, &mut received);
             ports.check(plan, sent.iter().copied(), received.iter().copied(), report);
         }
     }
 }
 
-/// Leaves the first of the transfers of a slot between the same ranks on the same channel, which are one lightpath.
-pub(crate) fn one_of_each_lightpath(plan: &Plan, transfers: &mut Vec<usize>) {
+/// Keeps the first of the transfers of a slot between the same ranks on the same channel, which are
+/// one lightpath.
+pub(crate) fn keep_one_per_lightpath(plan: &Plan, transfers: &mut Vec<usize>) {
     let lightpath = |one: usize| {
         let is_converted = WdmLight::from(plan.light[one]).wavelength == CONVERTED;
         let alone = is_converted.then_some(one);
@@ -66,22 +69,23 @@ pub(crate) fn one_of_each_lightpath(plan: &Plan, transfers: &mut Vec<usize>) {
     transfers.sort_unstable();
 }
 
-/// The lightpaths of a slot, grouped by channel. All columns are kept from slot to slot.
+/// Lightpaths of a slot, grouped by channel. The memory of all columns is used again for each slot.
 struct SlotChannels<'a> {
     plan: &'a Plan,
     ring: &'a WdmRing,
     fibres: u32,
     wavelengths: u32,
-    /// Lightpaths of each channel, then the place of its next one; all zero between slots.
+    /// Number of lightpaths of each channel, then the place of its next lightpath; all zero between
+    /// slots.
     next: Vec<u32>,
-    /// The channels in use, in the order of their first lightpath.
+    /// Channels in use, in the order of their first lightpath.
     used: Vec<u32>,
-    /// The arcs of the slot and the channel of each, in the order of the plan.
+    /// Arcs of the slot, in the order of the plan; `channel` has the channel of each.
     arcs: Vec<LitLinks>,
     channel: Vec<u32>,
-    /// The arcs again, channel by channel.
+    /// Arcs of the slot, channel by channel.
     grouped: Vec<LitLinks>,
-    /// Links taken on the channel that is looked at; no bit is set between channels.
+    /// Links occupied on the current channel; no bit is set between channels.
     taken: Vec<u64>,
 }
 
@@ -92,7 +96,7 @@ impl<'a> SlotChannels<'a> {
             .map(|light| u32::from(WdmLight::from(*light).fibre))
             .max()
             .unwrap_or(0);
-        // A converted lightpath has no wavelength, and one that does not exist is not gathered.
+        // Converted lightpaths have no channel, and wavelengths that do not exist are not gathered.
         let wavelengths = ring.wavelengths.min(u32::from(u16::MAX));
         let fibres = ring.fibres.min(most_fibre + 1);
         SlotChannels {
@@ -109,7 +113,7 @@ impl<'a> SlotChannels<'a> {
         }
     }
 
-    /// Groups the lightpaths of a slot; those with conversion are put into `converted`.
+    /// Groups the lightpaths of a slot; converted lightpaths are added to `converted`.
     fn gather(&mut self, transfers: impl Iterator<Item = usize>, converted: &mut Vec<LitLinks>) {
         self.used.clear();
         self.arcs.clear();
@@ -146,10 +150,10 @@ impl<'a> SlotChannels<'a> {
         }
     }
 
-    /// The arcs of the slot, one for each lightpath.
+    /// Returns the arcs of the slot, one for each lightpath.
     fn lightpaths(&self) -> Vec<LitLinks> {
         let mut transfers: Vec<usize> = self.arcs.iter().map(|arc| arc.transfer as usize).collect();
-        one_of_each_lightpath(self.plan, &mut transfers);
+        keep_one_per_lightpath(self.plan, &mut transfers);
         let arc = |transfer| LitLinks::new(self.plan, self.ring, transfer);
         transfers.into_iter().map(arc).collect()
     }
@@ -184,7 +188,7 @@ impl<'a> SlotChannels<'a> {
     }
 }
 
-/// Marks the links of an arc; true where some were taken before.
+/// Marks the links of an arc. Returns whether some were marked before.
 fn take(taken: &mut [u64], arc: &LitLinks, ranks: u32) -> bool {
     let mut met = 0;
     for range in arc.ranges(ranks) {
@@ -210,7 +214,7 @@ fn take(taken: &mut [u64], arc: &LitLinks, ranks: u32) -> bool {
     met != 0
 }
 
-/// Empties every word that has links of the arc.
+/// Clears every word that has links of the arc.
 fn release(taken: &mut [u64], arc: &LitLinks, ranks: u32) {
     for range in arc.ranges(ranks) {
         if !range.is_empty() {
@@ -219,7 +223,7 @@ fn release(taken: &mut [u64], arc: &LitLinks, ranks: u32) {
     }
 }
 
-/// One collision for each earlier lightpath of the channel that shares a link with this one.
+/// Reports a collision for each earlier lightpath of the channel that shares a link with this one.
 fn pairs<'a>(
     plan: &Plan,
     ring: &WdmRing,
@@ -229,7 +233,7 @@ fn pairs<'a>(
 ) {
     let kind = ViolationKind::Collision;
     if report.is_full(kind) {
-        // To count the pairs of many lightpaths would take the square of their number.
+        // Counting the pairs of many lightpaths would take the square of their number.
         return report.count(kind, 1);
     }
     for other in earlier {
@@ -259,10 +263,10 @@ fn pairs<'a>(
     }
 }
 
-/// With converters at every rank the wavelengths of a link can be dealt out anew, so that on each
-/// link only the number of lightpaths counts. Reports each run of links with too many, where it
-/// is worst. Looks at fibres with converted lightpaths only: elsewhere nothing can be too many
-/// without a collision.
+/// Reports each run of links with too many lightpaths, at its most loaded link. With converters at
+/// every rank the wavelengths of each link can be assigned anew, so that only the number of
+/// lightpaths per link counts. Only fibres with converted lightpaths are examined: on other fibres
+/// too many lightpaths always collide.
 fn overload(
     plan: &Plan,
     ring: &WdmRing,
@@ -316,7 +320,8 @@ fn overload(
     }
 }
 
-/// The most loaded link, and its load, of each run of links with more lightpaths than wavelengths.
+/// Returns the most loaded link, and its load, of each run of links with more lightpaths than
+/// wavelengths.
 fn overloaded(arcs: &[LitLinks], ranks: u32, wavelengths: u32) -> Vec<(u32, u64)> {
     // Ends come before starts on the same link: an arc does not occupy the link at its end.
     let mut events: Vec<(u32, bool)> = arcs
@@ -349,7 +354,7 @@ fn overloaded(arcs: &[LitLinks], ranks: u32, wavelengths: u32) -> Vec<(u32, u64)
     worst
 }
 
-/// Counts what every rank sends and receives in a slot.
+/// Numbers of lightpaths that every rank sends and receives in a slot.
 struct PortCounts {
     most: u32,
     sends: Vec<u32>,
@@ -365,7 +370,8 @@ impl PortCounts {
         }
     }
 
-    /// `sent` are the transfers of a slot with a transmitter of their own, `received` all of them.
+    /// Reports ranks with too few ports. `sent` are the transfers of a slot with a transmitter of
+    /// their own, `received` all transfers.
     fn check(
         &mut self,
         plan: &Plan,
@@ -390,7 +396,7 @@ impl PortCounts {
     }
 }
 
-/// Reports the ranks with more lightpaths in a slot than ports; `uses` is all zero between slots.
+/// Reports the ranks with more lightpaths in a slot than ports. `uses` is all zero between slots.
 fn count_ports(
     plan: &Plan,
     most: u32,
@@ -416,6 +422,7 @@ fn count_ports(
     }
 }
 
+/// Returns the violation of a rank with too few ports.
 fn crowded(
     plan: &Plan,
     rank: u32,

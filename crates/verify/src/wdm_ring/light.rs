@@ -1,10 +1,11 @@
-//! Does light get where it should? Broken links, dead wavelengths and the loss on the way; and which
-//! transfers are one light tree.
+//! Check that light reaches its destination: broken links, dead wavelengths, loss on the route, and
+//! light trees.
 //!
-//! Where ranks can take a share of passing light (`multicast=drop_and_continue`), the copies of the
-//! same chunks that leave one rank in one slot on one channel of one direction are a single lightpath
-//! that goes as far as the farthest of them: a *light tree*. The others *ride* on it: they occupy no
-//! link and no transmitter of their own. A light tree carries nothing else.
+//! If ranks can take a share of passing light (`multicast=drop_and_continue`), the copies of the
+//! same chunks that leave one rank in one slot on one channel of one direction are a single
+//! lightpath to the farthest destination: a *light tree*. The other copies *ride* on this
+//! lightpath: they occupy no link and no transmitter of their own. A light tree carries only these
+//! chunks.
 
 use super::super::form::Admitted;
 use super::super::order::AdmittedOrder;
@@ -16,33 +17,33 @@ use opticoll_fabric::family::wdm_ring::LossBudget;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll_plan::plan::Plan;
 
-/// What part of a light tree a transfer is.
+/// Part that a transfer has in a light tree.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Branch {
-    /// No part of one.
+    /// Transfer outside of any light tree.
     Alone,
-    /// The farthest.
+    /// Transfer to the farthest destination of a light tree.
     Farthest,
-    /// It rides on the light of the farthest.
+    /// Transfer that rides on the light to the farthest destination.
     Rides,
 }
 
-/// Which transfers are light trees; empty where ranks cannot share light.
+/// Parts of all transfers in light trees; empty if ranks cannot share light.
 pub(super) struct Riders(Vec<Branch>);
 
 impl Riders {
-    /// Whether a transfer rides.
+    /// Returns whether a transfer rides on the light of another.
     pub(super) fn has(&self, transfer: usize) -> bool {
         self.0.get(transfer) == Some(&Branch::Rides)
     }
 
-    /// Whether others ride on the light of a transfer.
+    /// Returns whether other transfers ride on the light of a transfer.
     pub(super) fn lead(&self, transfer: usize) -> bool {
         self.0.get(transfer) == Some(&Branch::Farthest)
     }
 }
 
-/// Checks every lightpath on its own, and tells the riders.
+/// Checks every lightpath by itself, and returns the parts in light trees.
 pub(super) fn check(
     plan: &Plan,
     ring: &WdmRing,
@@ -107,7 +108,7 @@ fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
     });
 }
 
-/// Reports a lightpath on a channel that cannot be used.
+/// Reports a lightpath on a dead channel.
 fn dead(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
     let WdmLight {
         fibre, wavelength, ..
@@ -123,7 +124,8 @@ fn dead(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
     report.add(kind, || {
         let slot = plan.slot[transfer];
         let sentence = format!(
-            "slot {slot}: transfer {} is on wavelength {wavelength} of fibre {fibre}, which is dead",
+            "slot {slot}: transfer {} is on wavelength {wavelength} of fibre {fibre}, which is \
+             dead",
             named(plan, transfer)
         );
         Violation {
@@ -135,7 +137,7 @@ fn dead(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
     });
 }
 
-/// Groups the copies of a slot into light trees, and checks that each drop gets light enough.
+/// Groups the copies of a slot into light trees, and checks the light of each destination.
 fn trees(
     plan: &Plan,
     ring: &WdmRing,
@@ -170,7 +172,8 @@ fn trees(
     }
 }
 
-/// Reports a lightpath that is too long, or too weak after `drops` ranks have taken a share of it.
+/// Reports a lightpath that is too long, or too weak after `drops` ranks have taken a share of its
+/// light.
 fn received(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &mut Report) {
     let links = LitLinks::new(plan, ring, transfer).links;
     let Some(problem) = too_far(ring, links.into(), drops) else {
@@ -188,7 +191,8 @@ fn received(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &m
     });
 }
 
-/// Why light does not reach over so many links after `drops` ranks have taken a share of it.
+/// Returns why light does not reach over `links` links after `drops` ranks have taken a share of
+/// it; `None` if it does.
 pub(crate) fn too_far(ring: &WdmRing, links: u64, drops: u32) -> Option<String> {
     if let Some(reach) = ring.reach.filter(|&reach| links > reach.into()) {
         return Some(format!(
@@ -204,7 +208,8 @@ pub(crate) fn too_far(ring: &WdmRing, links: u64, drops: u32) -> Option<String> 
     })
 }
 
-/// What light has above the sensitivity after so many links and shares, in millionths of a dB.
+/// Returns the received power above the sensitivity after `links` links and `drops` shares, in
+/// millionths of a dB.
 fn spare(budget: &LossBudget, links: u64, drops: u32) -> i64 {
     let passed = i128::from(links.saturating_sub(1)) * i128::from(budget.resonators);
     let lost = passed * i128::from(budget.through_loss.millionths())

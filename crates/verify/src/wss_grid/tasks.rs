@@ -1,8 +1,9 @@
-//! Several tasks on one grid: is every switch port used by one of them at most (W4)?
+//! Rule of several tasks on one grid: every switch port is used by at most one of them (W4).
 //!
-//! A hop uses two ports, that of its sender and that of its receiver. Where no port is used twice, no
-//! input and no output of a switch, no transmitter and no receiver is: then the rules of a single plan,
-//! which are about one of these each, hold for all tasks together, whenever their slots are.
+//! A hop uses two ports, those of its sender and its receiver. If no port is used twice, no input
+//! and no output of a switch, no transmitter and no receiver is used twice. The rules of a single
+//! plan concern one of these each, so that they hold for all tasks together, whenever their slots
+//! are.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,8 @@ use crate::{Violation, ViolationKind};
 use opticoll_fabric::family::wss_grid::{TunedLight, WssGrid};
 use opticoll_plan::plan::Plan;
 
-/// What is wrong with running plans side by side on one grid, each on the ports that its hops use. Each
-/// plan for itself is the business of [`verify`](crate::verify).
+/// Returns everything that is wrong with running plans on one grid at the same time, each on the
+/// ports that its hops use. [`verify`](crate::verify) checks each plan by itself.
 pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
     let kind = ViolationKind::Allocation;
     let mut violations = Vec::new();
@@ -36,8 +37,8 @@ pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
                 let node = grid.nodes[rank as usize];
                 let plane = plane(number);
                 let sentence = format!(
-                    "port {port} of the switch of {plane} {switch}, that of node {node}, is used by \
-                     the tasks {other} and {task}"
+                    "port {port} of the switch of {plane} {switch}, that of node {node}, is used \
+                     by the tasks {other} and {task}"
                 );
                 violations.push(Violation {
                     rank: Some(rank),
@@ -49,8 +50,8 @@ pub fn tasks(plans: &[&Plan]) -> Vec<Violation> {
     violations
 }
 
-/// The ports that the hops of a plan use, by plane, switch and port, each with its rank. Hops of ranks
-/// that do not exist use none, nor do transfers without light.
+/// Returns the ports that the hops of a plan use, by plane, switch and port, each with its rank.
+/// Hops of ranks that do not exist, and transfers without light, use no ports.
 fn ports(plan: &Plan, grid: &WssGrid) -> BTreeMap<(u8, u32, u32), u32> {
     let columns = [plan.slot.len(), plan.light.len()];
     let lit = columns.into_iter().fold(plan.len(), usize::min);

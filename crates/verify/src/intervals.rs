@@ -1,38 +1,40 @@
-//! A proof in one go that a plan which only copies delivers everything: what each rank holds, as
-//! ranges of chunks, or as a bit for each where there are few.
+//! Proof in one pass that a plan which only copies delivers everything: the holding of each rank as
+//! ranges of chunks, or as bits if the chunks are few.
 //!
-//! It follows the rules of `copying` for all chunks of a transfer at once: at the start of its step the
-//! source holds them all, and the destination never holds one of them before it gets it. A transfer of
-//! a million chunks is then as quick to follow as one of a single chunk, and chunks that many ranks get
-//! need not be sorted out of the transfers first. It answers yes or "do not
-//! know": where something is wrong, or holdings fall into many ranges, chunks are replayed one by one,
-//! and say what is wrong.
+//! The proof follows the rules of `copying` for all chunks of a transfer at the same time: at the
+//! start of the step the source holds them all, and the destination holds none of them before it
+//! receives them. So a transfer of a million chunks takes as long as a transfer of one chunk, and
+//! transfers need not be sorted by chunk. The result is "proved" or "unknown": if a rule is broken,
+//! or if holdings consist of too many ranges, the chunks are replayed one by one, and the replay
+//! reports violations.
 
 use super::form::Admitted;
 use opticoll_base::interrupt;
 use opticoll_plan::collective::{Collective, Holders};
 use opticoll_plan::plan::Plan;
 
-/// The most ranges in which a rank's holding is followed: of an all_to_all over relays, those of the blocks of each source.
-const MOST_RANGES: usize = 1 << 12;
+/// Maximum number of ranges of a rank's holding. An all_to_all over relays needs a range for the
+/// blocks of each source.
+const MAX_RANGES: usize = 1 << 12;
 
-/// The most chunks of a collective whose demands are gone through.
-const MOST_CHUNKS: u32 = 1 << 26;
+/// Maximum number of chunks of a collective.
+const MAX_CHUNKS: u32 = 1 << 26;
 
-/// Chunks as ranges `start..end`, in order, with gaps between them.
+/// Ordered ranges `start..end` of chunks, with gaps between them.
 #[derive(Clone, Default)]
-struct Holding {
+struct ChunkRanges {
     ranges: Vec<(u32, u32)>,
 }
 
-impl Holding {
-    /// Whether all of `start..end` is held.
+impl ChunkRanges {
+    /// Returns whether all of `start..end` is held.
     fn covers(&self, start: u32, end: u32) -> bool {
         let after = self.ranges.partition_point(|range| range.0 <= start);
         after > 0 && end <= self.ranges[after - 1].1
     }
 
-    /// Adds `start..end`; false if some of it is held, or there come to be too many ranges.
+    /// Adds `start..end`. Returns false if some of it is held already, or if there are too many
+    /// ranges.
     fn add(&mut self, start: u32, end: u32) -> bool {
         let place = self.ranges.partition_point(|range| range.0 < start);
         let before = place.checked_sub(1).map(|place| self.ranges[place].1);
@@ -49,30 +51,30 @@ impl Holding {
             (false, true) => self.ranges[place].0 = start,
             (false, false) => self.ranges.insert(place, (start, end)),
         }
-        self.ranges.len() <= MOST_RANGES
+        self.ranges.len() <= MAX_RANGES
     }
 }
 
-/// So many chunks at most are held as bits, of so many over all ranks.
-const FEW_CHUNKS: u32 = 1 << 16;
-const MOST_BITS: u64 = 1 << 26;
+/// Maximum number of chunks that are held as bits, and of bits of all ranks together.
+const MAX_CHUNKS_AS_BITS: u32 = 1 << 16;
+const MAX_BITS: u64 = 1 << 26;
 
-/// What each rank holds.
+/// Holdings of all ranks.
 enum Holdings {
-    Ranges(Vec<Holding>),
+    Ranges(Vec<ChunkRanges>),
     Bits(HeldBits),
 }
 
 impl Holdings {
     fn new(collective: &Collective) -> Holdings {
         let (ranks, chunks) = (collective.ranks(), collective.chunks());
-        match chunks <= FEW_CHUNKS && u64::from(ranks) * u64::from(chunks) <= MOST_BITS {
+        match chunks <= MAX_CHUNKS_AS_BITS && u64::from(ranks) * u64::from(chunks) <= MAX_BITS {
             true => Holdings::Bits(HeldBits::new(ranks, chunks)),
-            false => Holdings::Ranges(vec![Holding::default(); ranks as usize]),
+            false => Holdings::Ranges(vec![ChunkRanges::default(); ranks as usize]),
         }
     }
 
-    /// Whether a rank holds all of `start..end`.
+    /// Returns whether a rank holds all of `start..end`.
     #[inline]
     fn covers(&self, rank: u32, start: u32, end: u32) -> bool {
         match self {
@@ -81,7 +83,8 @@ impl Holdings {
         }
     }
 
-    /// Gives `start..end` to a rank; false if it holds some of it, or there come to be too many ranges.
+    /// Gives `start..end` to a rank. Returns false if the rank holds some of it already, or if
+    /// there are too many ranges.
     #[inline]
     fn add(&mut self, rank: u32, start: u32, end: u32) -> bool {
         match self {
@@ -91,7 +94,7 @@ impl Holdings {
     }
 }
 
-/// What each rank holds, a bit for each chunk.
+/// Holdings of all ranks, a bit for each chunk.
 struct HeldBits {
     words_per_rank: usize,
     words: Vec<u64>,
@@ -106,7 +109,7 @@ impl HeldBits {
         }
     }
 
-    /// The words of a range of a rank's chunks, each with the bits of these.
+    /// Returns the words of a range of a rank's chunks, each with a mask of the chunks.
     fn masks(&self, rank: u32, start: u32, end: u32) -> impl Iterator<Item = (usize, u64)> + use<> {
         let of_rank = rank as usize * self.words_per_rank;
         (start / 64..end.div_ceil(64)).map(move |word| {
@@ -132,10 +135,11 @@ impl HeldBits {
     }
 }
 
-/// Whether every rank is proved to end with what the collective, which does not combine, demands.
-pub(super) fn suffice(plan: &Plan, admitted: &Admitted) -> bool {
+/// Returns whether every rank is proved to end with the data that a collective that does not
+/// combine demands.
+pub(super) fn prove(plan: &Plan, admitted: &Admitted) -> bool {
     let collective = &plan.schedule.collective;
-    if collective.chunks() > MOST_CHUNKS {
+    if collective.chunks() > MAX_CHUNKS {
         return false;
     }
     let Some(mut holdings) = before(collective) else {
@@ -156,10 +160,10 @@ pub(super) fn suffice(plan: &Plan, admitted: &Admitted) -> bool {
             return false;
         }
     }
-    meet(collective, &holdings)
+    are_demands_met(collective, &holdings)
 }
 
-/// What the ranks hold before the collective, if that is in few ranges.
+/// Returns the holdings before the collective; `None` if they consist of too many ranges.
 fn before(collective: &Collective) -> Option<Holdings> {
     let mut holdings = Holdings::new(collective);
     for chunk in 0..collective.chunks() {
@@ -175,9 +179,9 @@ fn before(collective: &Collective) -> Option<Holdings> {
     Some(holdings)
 }
 
-/// Whether the ranks hold what is demanded of them after the collective.
-fn meet(collective: &Collective, holdings: &Holdings) -> bool {
-    let mut for_all = Holding::default();
+/// Returns whether the ranks hold what the collective demands at the end.
+fn are_demands_met(collective: &Collective, holdings: &Holdings) -> bool {
+    let mut for_all = ChunkRanges::default();
     for chunk in 0..collective.chunks() {
         interrupt::check();
         let met = match collective.after(chunk) {
@@ -197,19 +201,19 @@ fn meet(collective: &Collective, holdings: &Holdings) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeldBits, Holding};
+    use super::{ChunkRanges, HeldBits};
 
     #[test]
     fn ranges_are_sets_of_chunks() {
-        // Every order of adding up to three ranges of 0..5, beside a set of chunks.
+        // Every order of adding up to three ranges of 0..5, compared with a set of chunks.
         let ranges: Vec<(u32, u32)> = (0..5)
             .flat_map(|start| (start + 1..6).map(move |end| (start, end)))
             .collect();
         for &first in &ranges {
             for &second in &ranges {
                 for &third in &ranges {
-                    let mut holding = Holding::default();
-                    // Around the end of a word, and beside another rank.
+                    let mut holding = ChunkRanges::default();
+                    // At the end of a word, and next to another rank.
                     let mut bits = HeldBits::new(2, 67);
                     let mut held = [false; 5];
                     for (start, end) in [first, second, third] {

@@ -1,18 +1,20 @@
-//! Reductions along trees, proved by counting.
+//! Proof of reductions along trees by counting contributions.
 //!
-//! Where every rank gives away what it holds of a chunk at most once, and takes nothing more until it is given the
-//! result, no contribution can be counted twice, and how many contributions a rank holds says which copies are right.
-//! A rank is *open* until it has given its set away. As long as all goes on as follows, the sets of the open ranks are disjoint
-//! and make up all ranks: at first each has its own, and
+//! Suppose that every rank gives its set of contributions away at most once, and takes nothing more
+//! until it receives the result. Then no contribution can count twice, and the number of
+//! contributions of a rank decides which copies are correct. A rank is *open* until it has given
+//! its set away. At first every rank is open and has its own contribution. The sets of the open
+//! ranks are disjoint and together contain all ranks, as long as every delivery is one of these:
 //!
-//! - an open rank that takes in nothing in this step gives its set, once, to an open rank that gives nothing in this step. The
-//!   first is open no more, and the second has both sets;
-//! - a rank that held all contributions when the step began is copied to one that does not, and gives and takes nothing else in this
-//!   step. If one rank holds all, no other is open, so no open set changes.
+//! - An open rank that takes nothing in this step gives its set, once, to an open rank that gives
+//!   nothing in this step. The first rank is then no longer open, and the second has both sets.
+//! - A rank that had all contributions at the start of the step is copied to a rank that did not,
+//!   and which gives and takes nothing else in this step. If one rank has all contributions, no
+//!   other rank is open, so that no open set changes.
 //!
-//! No rule is broken then, and who holds as many contributions as there are ranks holds all. Whatever goes on in another
-//! way is replayed with the sets themselves ([`super::combining`]), which is right for it or says what is wrong. Time and memory are
-//! those of the deliveries.
+//! Then no rule is broken, and a rank with as many contributions as there are ranks has all of
+//! them. Other deliveries are replayed with sets ([`super::combining`]), which prove them or report
+//! violations. Time and memory are proportional to the number of deliveries.
 
 use std::ops::Range;
 
@@ -22,12 +24,12 @@ use opticoll_plan::schedule::Action;
 
 const NEVER: u32 = u32::MAX;
 
-/// What is known of the set of a rank.
+/// State of the set of a rank.
 #[derive(Clone, Copy)]
 struct Tally {
     contributions: u32,
     is_open: bool,
-    /// The step in which it gave last, and in which it took last.
+    /// Last step in which the rank gave; `took` is the last step in which it took.
     gave: u32,
     took: u32,
 }
@@ -39,22 +41,22 @@ const UNTOUCHED: Tally = Tally {
     took: NEVER,
 };
 
-/// The tallies of all ranks for one chunk after the other.
-pub(super) struct Tallies {
+/// Tallies of all ranks, for one chunk after the other.
+pub(super) struct Counting {
     collective: Collective,
     of_rank: Vec<Tally>,
 }
 
-impl Tallies {
-    pub(super) fn new(collective: Collective) -> Tallies {
-        Tallies {
+impl Counting {
+    pub(super) fn new(collective: Collective) -> Counting {
+        Counting {
             collective,
             of_rank: vec![UNTOUCHED; collective.ranks() as usize],
         }
     }
 
-    /// Whether counting proves that the deliveries of a chunk break no rule and that all ranks get what is demanded.
-    /// The deliveries are in the order of their steps.
+    /// Returns whether counting proves that the deliveries of a chunk break no rule and that all
+    /// ranks end with the demanded contributions. The deliveries are in the order of their steps.
     pub(super) fn prove(&mut self, chunk: u32, deliveries: &[Delivery]) -> bool {
         let steps = deliveries.chunk_by(|one, next| one.step == next.step);
         let proved = steps.into_iter().all(|step| self.counts(step)) && self.is_complete(chunk);
@@ -66,7 +68,7 @@ impl Tallies {
         proved
     }
 
-    /// Whether a step goes on as it must; then it is counted.
+    /// Counts a step. Returns whether all of its deliveries are allowed.
     fn counts(&mut self, step: &[Delivery]) -> bool {
         let all = self.collective.ranks();
         for delivery in step {
@@ -107,6 +109,7 @@ impl Tallies {
         true
     }
 
+    /// Returns whether all ranks that the collective names have all contributions.
     fn is_complete(&self, chunk: u32) -> bool {
         let demanded: Range<u32> = match self.collective.after(chunk) {
             Holders::One(rank) => rank..rank + 1,
@@ -126,7 +129,8 @@ mod tests {
     use super::*;
     use opticoll_plan::collective::CollectiveKind;
 
-    /// Whether deliveries break no rule of sets and give the ranks what they must have, with the sets as masks.
+    /// Returns whether deliveries break no rule of sets and all ranks end with the demanded
+    /// contributions, with sets as bit masks.
     fn holds_by_sets(collective: Collective, deliveries: &[Delivery]) -> bool {
         let all = (1u32 << collective.ranks()) - 1;
         let mut held: Vec<u32> = (0..collective.ranks()).map(|rank| 1 << rank).collect();
@@ -157,7 +161,7 @@ mod tests {
         }
     }
 
-    /// What counting proves is right by the sets; trees there and back are proved.
+    /// Counting proves only what sets prove, and proves trees to a root and back.
     #[test]
     fn counting_proves_nothing_that_sets_refute() {
         let mut random = Pcg64::seed_from_u64(7);
@@ -200,16 +204,16 @@ mod tests {
                 }
                 deliveries.sort_by_key(|delivery| delivery.step);
             }
-            let mut tallies = Tallies::new(collective);
+            let mut counting = Counting::new(collective);
             let is_right = holds_by_sets(collective, &deliveries);
-            if tallies.prove(0, &deliveries) {
+            if counting.prove(0, &deliveries) {
                 assert!(is_right, "{ranks} ranks");
                 proved += 1;
             } else {
                 refuted += u32::from(!is_right);
             }
             assert!(
-                tallies
+                counting
                     .of_rank
                     .iter()
                     .all(|one| one.contributions == 1 && one.is_open)
