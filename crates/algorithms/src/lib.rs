@@ -602,7 +602,7 @@ pub fn carried(ranges: Schedule, fabric: &Fabric) -> Result<Schedule, AlgorithmE
         return Ok(ranges);
     }
     limit(ranges.collective.ranks(), ranges.deliveries())?;
-    Ok(ranges.in_single_chunks())
+    Ok(ranges.into_single_chunks())
 }
 
 /// Whether the circuits of a fabric carry one chunk each.

@@ -143,7 +143,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         for source in 0..ranks {
             let destination = swing.partner(source, step);
             let kept = |rank| kept(rank, step);
-            schedule.push(Transfer::of_kept(action, source, destination, kept));
+            schedule.push(Transfer::for_kept_chunks(action, source, destination, kept));
         }
     };
     for step in 0..swing.steps {

@@ -1,5 +1,5 @@
-//! What a collective demands, chunk by chunk: who holds a chunk before, who must hold it after,
-//! and whether contributions combine.
+//! Demands of collectives, chunk by chunk: the ranks that hold a chunk before and after, and
+//! whether contributions combine.
 //!
 //! | collective | chunks | before | after | combines |
 //! |---|---|---|---|---|
@@ -13,15 +13,16 @@
 //! | `all_to_all` | one block per ordered pair | its source | its destination | no |
 //! | `barrier` | a signal of no bytes | all contribute | all | yes, as often as you like |
 //!
-//! A barrier is an all_reduce of nothing: what counts is who has heard, directly or through others,
-//! from whom. Hearing twice from a rank does no harm, so contributions of a barrier may overlap, as
-//! they do in a dissemination among N ranks where N is no power of two; everywhere else each
-//! contribution is combined exactly once.
+//! A barrier is an all_reduce of no data: each rank must hear, directly or through others, from
+//! every rank. Hearing twice from a rank does no harm, so that contributions of a barrier may
+//! overlap, as in a dissemination among N ranks if N is no power of two. In all other collectives
+//! each contribution is combined exactly once.
 //!
-//! Each block (or the vector) may be cut into `pieces` chunks, numbered side by side:
-//! chunk = block * pieces + piece. Sizes need not divide evenly: pieces differ by at most a byte.
+//! Each block (or the vector) may be cut into `pieces` chunks with consecutive numbers: chunk =
+//! block * pieces + piece. Sizes need not divide evenly: pieces differ by at most one byte.
 //!
-//! The blocks of an all_to_all may differ: a [`DemandMatrix`] says how many bytes each has and how it is cut.
+//! The blocks of an all_to_all may differ: a [`DemandMatrix`] holds the bytes of each block and its
+//! chunks.
 //!
 //! ```
 //! use opticoll_plan::collective::{Collective, CollectiveKind, Holders};
@@ -43,84 +44,84 @@ pub use demand::{DemandError, DemandMatrix};
 use opticoll_base::names::{same_name, shown, suggest};
 use opticoll_base::units::{Bytes, UnitError, gcd};
 
-/// Why a collective was refused.
+/// Reason why a collective was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CollectiveError {
-    /// No collective has this name.
+    /// The name is not known.
     #[error("unknown collective `{}`{hint}", shown(name))]
     Unknown {
-        /// The name as given.
+        /// Name as given.
         name: String,
-        /// The nearest known name, or all of them.
+        /// Nearest known name, or all known names.
         hint: String,
     },
-    /// A collective needs at least one rank.
+    /// There are no ranks.
     #[error("a collective needs at least one rank, got {ranks}")]
     NoRanks {
-        /// The number of ranks given.
+        /// Number of ranks as given.
         ranks: u32,
     },
-    /// The root is no rank.
+    /// The root is not a rank.
     #[error("root {root} is no rank: ranks are 0 to {}", ranks.saturating_sub(1))]
     Root {
-        /// The root given.
+        /// Root as given.
         root: u32,
-        /// The number of ranks.
+        /// Number of ranks.
         ranks: u32,
     },
-    /// No pieces.
+    /// There are no pieces.
     #[error("a block is cut into 1 piece or more, not 0")]
     NoPieces,
-    /// More chunks than 32 bits count.
+    /// The number of chunks exceeds 32 bits.
     #[error(
-        "{kind} on {ranks} ranks would have {chunks} chunks: there may be {MOST_CHUNKS} at most"
+        "{kind} on {ranks} ranks would have {chunks} chunks: there may be {MAX_CHUNKS} at most"
     )]
     TooManyChunks {
-        /// The collective.
+        /// Collective.
         kind: CollectiveKind,
-        /// The number of ranks.
+        /// Number of ranks.
         ranks: u32,
-        /// The chunks that it would have.
+        /// Number of chunks that the collective would have.
         chunks: u128,
     },
-    /// A demand of other ranks.
+    /// The demand is among another number of ranks.
     #[error("the demand is among {demand} ranks, the collective among {ranks}")]
     DemandRanks {
-        /// The ranks of the demand.
+        /// Ranks of the demand.
         demand: u32,
-        /// The ranks of the collective.
+        /// Ranks of the collective.
         ranks: u32,
     },
-    /// A demand for another collective.
+    /// The collective takes no demand.
     #[error("only all_to_all takes a demand, not {kind}: leave the demand out")]
     NoDemand {
-        /// The collective.
+        /// Collective.
         kind: CollectiveKind,
     },
-    /// A demand is cut into chunks as it says.
+    /// A collective with a demand was cut into pieces; the demand defines its chunks.
     #[error("an all_to_all with a demand is not cut into {pieces} pieces: ask for 1")]
     CutDemand {
-        /// The pieces asked for.
+        /// Number of pieces as given.
         pieces: u32,
     },
-    /// What is wrong with a demand.
+    /// The demand was refused.
     #[error(transparent)]
     Demand(#[from] DemandError),
 }
 
 opticoll_base::named_enum! {
-    /// The collectives, by their MPI names.
+    /// Collectives, by their MPI names.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum CollectiveKind {
         /// Every rank ends with every rank's block.
         AllGather = "all_gather",
-        /// Rank i ends with the combination of everybody's block i.
+        /// Rank i ends with the combination of block i of all ranks.
         ReduceScatter = "reduce_scatter",
-        /// Every rank ends with the combination of everybody's vector.
+        /// Every rank ends with the combination of all ranks' vectors.
         AllReduce = "all_reduce",
         /// Every rank ends with the root's vector.
         Broadcast = "broadcast",
-        /// The root ends with the combination of everybody's vector.
+        /// The root ends with the combination of all ranks' vectors.
         Reduce = "reduce",
         /// The root ends with every rank's block.
         Gather = "gather",
@@ -128,13 +129,13 @@ opticoll_base::named_enum! {
         Scatter = "scatter",
         /// Rank j ends with block j of every rank.
         AllToAll = "all_to_all",
-        /// Every rank has heard from every other.
+        /// Every rank ends knowing that all other ranks have entered the barrier.
         Barrier = "barrier",
     }
 }
 
 impl CollectiveKind {
-    /// What `size` means for this collective, in words.
+    /// Returns what `size` counts for this collective, in words.
     pub const fn size_convention(self) -> &'static str {
         match self {
             CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => {
@@ -154,7 +155,7 @@ impl CollectiveKind {
 impl FromStr for CollectiveKind {
     type Err = CollectiveError;
 
-    /// Accepts `all_gather`, `all-gather` and `allgather`.
+    /// Parses a name, such as `all_gather`, `all-gather` or `allgather`.
     fn from_str(name: &str) -> Result<CollectiveKind, CollectiveError> {
         CollectiveKind::ALL
             .into_iter()
@@ -166,19 +167,19 @@ impl FromStr for CollectiveKind {
     }
 }
 
-/// Chunks are numbered with 32 bits, and so is their number.
-const MOST_CHUNKS: u128 = u32::MAX as u128;
+/// Maximum number of chunks: chunks and their number have 32 bits.
+const MAX_CHUNKS: u128 = u32::MAX as u128;
 
-/// Which ranks hold (or contribute to, or must hold) a chunk.
+/// Ranks that hold (or contribute to, or must hold) a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holders {
-    /// One rank only.
+    /// A single rank.
     One(u32),
     /// Every rank.
     All,
 }
 
-/// A collective on so many ranks, with its root and the pieces of each block.
+/// Collective on a number of ranks, with its root and the pieces of each block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Collective {
     kind: CollectiveKind,
@@ -189,7 +190,7 @@ pub struct Collective {
 }
 
 impl Collective {
-    /// A collective on `ranks` ranks, rooted (where that matters) at rank 0, blocks in one piece.
+    /// Returns a collective on `ranks` ranks with root 0 and one piece per block.
     pub fn new(kind: CollectiveKind, ranks: u32) -> Result<Collective, CollectiveError> {
         if ranks == 0 {
             return Err(CollectiveError::NoRanks { ranks });
@@ -204,7 +205,7 @@ impl Collective {
         .with_pieces(1)
     }
 
-    /// The same collective rooted at `root`.
+    /// Returns the same collective with root `root`.
     pub fn with_root(self, root: u32) -> Result<Collective, CollectiveError> {
         if root >= self.ranks {
             return Err(CollectiveError::Root {
@@ -215,14 +216,14 @@ impl Collective {
         Ok(Collective { root, ..self })
     }
 
-    /// The same collective with each block (or the vector) cut into `pieces` chunks.
+    /// Returns the same collective with each block (or the vector) cut into `pieces` chunks.
     pub fn with_pieces(self, pieces: u32) -> Result<Collective, CollectiveError> {
         if self.demand.is_some() && pieces != 1 {
             return Err(CollectiveError::CutDemand { pieces });
         }
         match u128::from(self.blocks()) * u128::from(pieces) {
             0 => Err(CollectiveError::NoPieces),
-            1..=MOST_CHUNKS => Ok(Collective { pieces, ..self }),
+            1..=MAX_CHUNKS => Ok(Collective { pieces, ..self }),
             chunks => Err(CollectiveError::TooManyChunks {
                 kind: self.kind,
                 ranks: self.ranks,
@@ -231,8 +232,8 @@ impl Collective {
         }
     }
 
-    /// The same all_to_all with blocks as a demand says; without a demand where all blocks are alike, since that is the
-    /// same question.
+    /// Returns the same all_to_all with the blocks of a demand. If all blocks of the demand are
+    /// equal, the result has no demand, because it means the same.
     pub fn with_demand(self, demand: DemandMatrix) -> Result<Collective, CollectiveError> {
         if self.kind != CollectiveKind::AllToAll {
             return Err(CollectiveError::NoDemand { kind: self.kind });
@@ -255,7 +256,7 @@ impl Collective {
         })
     }
 
-    /// The same collective with equal blocks.
+    /// Returns the same collective with equal blocks.
     pub fn without_demand(self) -> Collective {
         Collective {
             demand: None,
@@ -263,12 +264,13 @@ impl Collective {
         }
     }
 
-    /// The bytes of each block, where blocks differ.
+    /// Returns the demand of an all_to_all whose blocks differ.
     pub fn demand(&self) -> Option<&'static DemandMatrix> {
         self.demand.map(demand::StoredDemand::get)
     }
 
-    /// Where blocks differ, the bytes of each that has any, at a size: source, destination and bytes.
+    /// Returns source, destination and bytes of each block with bytes, at a size; nothing without a
+    /// demand.
     pub fn demanded(&self, size: Bytes) -> impl Iterator<Item = (u32, u32, u128)> + use<> {
         let demand = self.demand();
         let pairs = demand.into_iter().flat_map(DemandMatrix::pairs);
@@ -280,7 +282,7 @@ impl Collective {
             })
     }
 
-    /// The chunks of some blocks.
+    /// Returns the chunks of a range of blocks.
     pub fn chunks_of_blocks(&self, blocks: Range<u32>) -> Range<u32> {
         match self.demand() {
             Some(demand) => demand.chunks_of(blocks),
@@ -288,7 +290,7 @@ impl Collective {
         }
     }
 
-    /// The block of a chunk.
+    /// Returns the block of a chunk.
     fn block(&self, chunk: u32) -> u32 {
         match self.demand() {
             Some(demand) => demand.block(chunk),
@@ -296,27 +298,27 @@ impl Collective {
         }
     }
 
-    /// Which collective.
+    /// Returns the kind of collective.
     pub fn kind(&self) -> CollectiveKind {
         self.kind
     }
 
-    /// The number of ranks, N.
+    /// Returns the number of ranks, N.
     pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// The root; 0 where the collective has none.
+    /// Returns the root; 0 if the collective has no root.
     pub fn root(&self) -> u32 {
         self.root
     }
 
-    /// The number of chunks that each block (or the vector) is cut into.
+    /// Returns the number of chunks of each block (or of the vector).
     pub fn pieces(&self) -> u32 {
         self.pieces
     }
 
-    /// The number of chunks in all; chunks are 0..chunks().
+    /// Returns the number of chunks; chunks are numbered from 0.
     pub fn chunks(&self) -> u32 {
         match self.demand() {
             Some(demand) => demand.len(),
@@ -324,8 +326,8 @@ impl Collective {
         }
     }
 
-    /// Whether contributions combine (each exactly once, but see [`Collective::overlaps`]) or chunks
-    /// are only copied.
+    /// Returns whether contributions combine (each exactly once, but see [`Collective::overlaps`]).
+    /// If not, chunks are only copied.
     pub fn combines(&self) -> bool {
         matches!(
             self.kind,
@@ -336,12 +338,13 @@ impl Collective {
         )
     }
 
-    /// Whether a contribution may be combined into what has it already: a signal of a barrier.
+    /// Returns whether a contribution may be combined into a chunk that already has it, as in a
+    /// barrier.
     pub fn overlaps(&self) -> bool {
         self.kind == CollectiveKind::Barrier
     }
 
-    /// Who holds (or contributes to) a chunk before the collective.
+    /// Returns the ranks that hold (or contribute to) a chunk before the collective.
     pub fn before(&self, chunk: u32) -> Holders {
         let block = self.block(chunk);
         match self.kind {
@@ -352,7 +355,7 @@ impl Collective {
         }
     }
 
-    /// Who must hold a chunk, with every contribution, after the collective.
+    /// Returns the ranks that must hold a chunk, with every contribution, after the collective.
     pub fn after(&self, chunk: u32) -> Holders {
         let block = self.block(chunk);
         match self.kind {
@@ -363,8 +366,8 @@ impl Collective {
         }
     }
 
-    /// The bytes of a chunk when the collective has size `size` (see
-    /// [`CollectiveKind::size_convention`]): an even cut, sizes differ by at most a byte.
+    /// Returns the bytes of a chunk if the collective has size `size` (see
+    /// [`CollectiveKind::size_convention`]). Chunks without a demand differ by at most one byte.
     pub fn chunk_bytes(&self, size: Bytes, chunk: u32) -> Bytes {
         if let Some(demand) = self.demand() {
             let edge = |chunk| demand.bytes_before(size, chunk);
@@ -376,15 +379,15 @@ impl Collective {
         Bytes::new((edge(part + 1) - edge(part)) as u64)
     }
 
-    /// The fewest bytes that a chunk has.
-    pub fn least_chunk_bytes(&self, size: Bytes) -> Bytes {
+    /// Returns the bytes of the smallest chunk.
+    pub fn min_chunk_bytes(&self, size: Bytes) -> Bytes {
         match self.demand() {
             Some(demand) => demand.least_bytes(size),
             None => Bytes::new(self.payload(size).get() / self.parts()),
         }
     }
 
-    /// The bytes of every chunk, if they are all of one size.
+    /// Returns the bytes of every chunk, if all chunks have the same size.
     pub fn uniform_chunk_bytes(&self, size: Bytes) -> Option<Bytes> {
         if self.demand.is_some() {
             return None;
@@ -393,12 +396,15 @@ impl Collective {
         (size.get() % parts == 0).then(|| Bytes::new(size.get() / parts))
     }
 
-    /// The bytes of `count` chunks from `chunk` on, or an error where they leave 64 bits.
+    /// Returns the bytes of `count` chunks from `chunk` on.
+    ///
+    /// # Errors
+    /// A number of bytes beyond 64 bits.
     pub fn range_bytes(&self, size: Bytes, chunk: u32, count: u32) -> Result<Bytes, UnitError> {
         let parts = u128::from(self.parts());
         let size = self.payload(size);
         let demand = self.demand();
-        // The bytes of all chunks before one: whole cuts of the size, and a part of another.
+        // Bytes of all chunks before a chunk: whole multiples of the size, and a part of one size.
         let before = |chunk: u128| {
             if let Some(demand) = demand {
                 return demand.bytes_before(size, chunk as u32);
@@ -416,13 +422,16 @@ impl Collective {
             })
     }
 
-    /// The most bytes that `count` chunks have, of those that lie any number of `step` chunks after
-    /// `chunk`, counted modulo all chunks; an error where they leave 64 bits.
+    /// Returns the maximum number of bytes of `count` chunks, over all ranges that start a multiple
+    /// of `step` chunks after `chunk`, counted modulo all chunks.
     ///
-    /// With P parts and size S, `count` chunks have the bytes floor(S count / P), and one more where
-    /// (S chunk mod P) + (S count mod P) reaches P. The first term takes every value that is congruent
-    /// to S chunk modulo g = gcd(S step, P), of which the largest is P - g + (S chunk mod g).
-    pub fn most_range_bytes(
+    /// With P parts and size S, `count` chunks have floor(S count / P) bytes, and one more if (S
+    /// chunk mod P) + (S count mod P) reaches P. The first term takes every value that is congruent
+    /// to S chunk modulo g = gcd(S step, P); the largest of these is P - g + (S chunk mod g).
+    ///
+    /// # Errors
+    /// A number of bytes beyond 64 bits.
+    pub fn max_range_bytes(
         &self,
         size: Bytes,
         chunk: u32,
@@ -430,7 +439,7 @@ impl Collective {
         step: u32,
     ) -> Result<Bytes, UnitError> {
         if self.demand.is_some() {
-            return self.most_demanded(size, (chunk, count), step);
+            return self.max_demanded_bytes(size, (chunk, count), step);
         }
         let parts = u128::from(self.parts());
         let scaled =
@@ -443,8 +452,9 @@ impl Collective {
             .plus(Bytes::new(more as u64))
     }
 
-    /// [`Collective::most_range_bytes`] of a demand, by looking at each range. Ranges end with the last chunk.
-    fn most_demanded(
+    /// Returns [`Collective::max_range_bytes`] of a demand by examining each range. Ranges end with
+    /// the last chunk.
+    fn max_demanded_bytes(
         &self,
         size: Bytes,
         (chunk, count): (u32, u32),
@@ -461,7 +471,7 @@ impl Collective {
         Ok(most)
     }
 
-    /// The bytes that move when the size is `size`: none for a barrier.
+    /// Returns the bytes that move if the size is `size`: none in a barrier.
     pub fn payload(&self, size: Bytes) -> Bytes {
         match self.kind {
             CollectiveKind::Barrier => Bytes::new(0),
@@ -469,7 +479,7 @@ impl Collective {
         }
     }
 
-    /// Into how many chunks the bytes that `size` counts are cut.
+    /// Returns the number of chunks into which the bytes of `size` are cut.
     pub fn parts(&self) -> u64 {
         let pieces = u64::from(self.pieces);
         match self.kind {
@@ -479,7 +489,8 @@ impl Collective {
         }
     }
 
-    /// The number of blocks: one per rank, one per pair of ranks, or just the vector.
+    /// Returns the number of blocks: one per rank, one per ordered pair of ranks, or one for the
+    /// vector.
     pub fn blocks(&self) -> u64 {
         let ranks = u64::from(self.ranks);
         match self.kind {

@@ -1,19 +1,20 @@
-//! How it moves: a schedule with a route, a wavelength and a slot for every transfer. Types only,
-//! so that the verifier and the simulators read plans without seeing how they were made.
+//! Plans: schedules with a route, a wavelength and a slot for every transfer. This module has only
+//! types, so that the verifier and the simulators read plans without knowing how they were made.
 //!
-//! A *slot* is a time slot in which lightpaths are up side by side; it is what the papers count as
-//! a communication step. A step of the schedule that needs more wavelengths than exist spreads
-//! over several slots. Every transfer is one lightpath: one wavelength of one fibre, along its
-//! direction from source to destination.
+//! A *slot* is a time slot in which lightpaths are up side by side; the papers count slots as
+//! communication steps. A step of the schedule that needs more wavelengths than exist takes several
+//! slots. Every transfer is one lightpath: one wavelength of one fibre, along its direction from
+//! source to destination.
 //!
-//! Which light carries a transfer is one word, [`Light`], whose fields the fabric's kind of circuit names
-//! ([`Machine::light`](opticoll_fabric::fabric::Machine::light)); families have typed views of them, such as [`opticoll_fabric::family::wdm_ring::WdmLight`].
-//! On a grid of tunable circuits a transfer between ranks that share no switch is received and sent on
-//! by [`Relay`]s. On a grid of lightpaths transfers over one path in one slot and direction are one message.
+//! The light of a transfer is one word, [`Light`], whose fields the fabric's kind of circuit names
+//! ([`Machine::light`](opticoll_fabric::fabric::Machine::light)). Families have typed views of the
+//! word, such as [`opticoll_fabric::family::wdm_ring::WdmLight`]. On a grid of tunable circuits
+//! [`Relay`]s forward a transfer between ranks that share no switch. On a grid of lightpaths
+//! transfers over one path in one slot and direction are one message.
 //!
-//! A plan on an electrical fabric has no light: that column is empty, its slots are the steps of the
-//! schedule, and a transfer may carry a range of chunks. It goes by the fabric's route from source to destination unless
-//! the plan names another ([`NamedRoutes`]).
+//! A plan on an electrical fabric has no light: that column is empty, its slots are the steps of
+//! the schedule, and a transfer may carry a range of chunks. A transfer takes the fabric's route
+//! from source to destination unless the plan names another route ([`NamedRoutes`]).
 
 mod messages;
 pub mod repetition;
@@ -30,63 +31,64 @@ use opticoll_fabric::fabric::{Fabric, Hop, Light};
 pub use repetition::{Repetition, fold};
 pub use routes::NamedRoutes;
 
-/// A transfer with its light and slot.
+/// Transfer with its light and slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lightpath {
-    /// The time slot, 0..slots.
+    /// Time slot, 0..slots.
     pub slot: u32,
-    /// The light; [`Light::NONE`] on an electrical fabric.
+    /// Light; [`Light::NONE`] on an electrical fabric.
     pub light: Light,
-    /// What it carries, from where to where.
+    /// Chunks, source, destination and action.
     pub transfer: Transfer,
 }
 
-/// A schedule with routes, wavelengths and slots: a row for each transfer, or for all transfers that are its copies
-/// ([`Repetition`]).
+/// Schedule with routes, wavelengths and slots. A row stands for a transfer, or for all transfers
+/// that are its copies ([`Repetition`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The machine it is for.
+    /// Machine on which the plan runs.
     pub fabric: Fabric,
-    /// What moves.
+    /// Transfers in steps.
     pub schedule: Schedule,
-    /// The algorithm that made it, as named.
+    /// Name of the algorithm that made the plan.
     pub algorithm: String,
-    /// The size it was made for, as a default for simulations.
+    /// Size for which the plan was made, the default of simulations.
     pub size: Option<Bytes>,
-    /// The light, per transfer. Empty on an electrical fabric.
+    /// Light of each transfer; empty on an electrical fabric.
     pub light: Vec<Light>,
-    /// The slot, per transfer.
+    /// Slot of each transfer.
     pub slot: Vec<u32>,
-    /// For each step of the schedule, its first slot and the one after its last.
+    /// Slots of each step of the schedule, as a range.
     pub step_slots: Vec<Range<u32>>,
-    /// Ranks that receive a transfer and send it on, by transfer and then in the order of the way.
-    /// Only on grids of tunable circuits.
+    /// Relays by transfer and then in the order of the route. Only on fabrics whose kind of light
+    /// has relays.
     pub relays: Vec<Relay>,
-    /// Routes that are not the fabric's. Only on fabrics with links.
+    /// Routes other than the fabric's. Only on fabrics with links.
     pub routes: NamedRoutes,
-    /// How the rows repeat.
+    /// Repetition of the rows.
     pub repetition: Repetition,
 }
 
-/// A rank on the way of a transfer that receives it and sends it on with light of its own, storing
-/// it from slot to slot. The data is none of its own.
+/// Rank on the route of a transfer that receives it, stores it and sends it on with light of its
+/// own in a later slot. The rank does not keep the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Relay {
-    /// The transfer, as an index into the plan.
+    /// Index of the transfer in the plan.
     pub transfer: u32,
-    /// The rank that sends it on.
+    /// Rank that sends the transfer on.
     pub rank: u32,
-    /// The light with which it does.
+    /// Light with which the rank sends.
     pub light: Light,
-    /// The slot, later than that in which the transfer came to it.
+    /// Slot in which the rank sends, later than the slot in which it received.
     pub slot: u32,
 }
 
-// A plan of 10^8 transfers fits into memory because a transfer takes eight bytes beside its schedule.
+// A plan of 10^8 transfers fits into memory, because a transfer takes eight bytes in addition to
+// its schedule.
 const _: () = assert!(size_of::<Light>() + size_of::<u32>() == 8 && size_of::<Relay>() == 16);
 
 impl Plan {
-    /// A schedule as it runs on an electrical fabric: a slot for each step, and no light.
+    /// Returns the plan of a schedule on an electrical fabric: a slot for each step, and no light.
     pub fn without_light(fabric: &Fabric, schedule: Schedule, algorithm: String) -> Plan {
         let steps = schedule.steps();
         let slot = (0..steps).flat_map(|step| schedule.step(step).map(move |_| step as u32));
@@ -104,12 +106,12 @@ impl Plan {
         }
     }
 
-    /// Whether its transfers have light each.
+    /// Returns whether each transfer has light.
     pub fn has_light(&self) -> bool {
         self.fabric.has_light()
     }
 
-    /// The relays of a transfer, in the order in which they come.
+    /// Returns the relays of a transfer, in the order of its route.
     pub fn relays_of(&self, transfer: usize) -> &[Relay] {
         let transfer = transfer as u32;
         let start = self.relays.partition_point(|one| one.transfer < transfer);
@@ -117,7 +119,7 @@ impl Plan {
         &self.relays[start..start + count]
     }
 
-    /// The hops of a transfer in order; one where nothing relays it.
+    /// Returns the hops of a transfer in order; a single hop if no rank relays the transfer.
     pub fn hops_of(&self, transfer: usize) -> impl Iterator<Item = Hop> + '_ {
         let relays = self.relays_of(transfer);
         let (source, destination) = self.schedule.ends(transfer);
@@ -141,23 +143,23 @@ impl Plan {
         })
     }
 
-    /// The number of time slots: what the papers call communication steps.
+    /// Returns the number of time slots, which the papers call communication steps.
     pub fn slots(&self) -> u32 {
         self.step_slots.last().map_or(0, |slots| slots.end)
     }
 
-    /// The number of rows: of lightpaths, where these do not repeat.
+    /// Returns the number of rows, which is the number of lightpaths if the rows do not repeat.
     pub fn len(&self) -> usize {
         self.schedule.len()
     }
 
-    /// Whether every lightpath carries one chunk in its slot: no transfer has several, and none shares the lightpath of
-    /// another.
+    /// Returns whether every lightpath carries one chunk in its slot: no transfer has several
+    /// chunks, and no two transfers share a lightpath.
     pub fn has_one_chunk_per_lightpath(&self) -> bool {
-        self.schedule.is_in_single_chunks() && !(self.has_light() && self.shares_lightpaths())
+        self.schedule.has_single_chunks() && !(self.has_light() && self.shares_lightpaths())
     }
 
-    /// Whether two transfers of a slot have the same ends and light.
+    /// Returns whether two transfers of a slot have the same ends and light.
     fn shares_lightpaths(&self) -> bool {
         let mut of_step = Vec::new();
         (0..self.schedule.steps()).any(|step| {
@@ -174,12 +176,13 @@ impl Plan {
         })
     }
 
-    /// Whether nothing moves.
+    /// Returns whether the plan has no transfers.
     pub fn is_empty(&self) -> bool {
         self.schedule.is_empty()
     }
 
-    /// The same fabric, collective, claims and slots, without a step or lightpath, and without repetition.
+    /// Returns a plan with the same fabric, collective, claims and slots, but without steps,
+    /// lightpaths and repetition.
     pub fn without_lightpaths(&self) -> Plan {
         let mut schedule = Schedule::new(self.schedule.collective);
         schedule.claims = self.schedule.claims.clone();
@@ -197,7 +200,7 @@ impl Plan {
         }
     }
 
-    /// Makes room for `lightpaths` more.
+    /// Reserves memory for `lightpaths` more lightpaths.
     pub fn reserve(&mut self, lightpaths: usize) {
         self.schedule.reserve(lightpaths);
         self.slot.reserve_exact(lightpaths);
@@ -206,7 +209,8 @@ impl Plan {
         }
     }
 
-    /// Adds a lightpath to the open step of the schedule; on an electrical fabric without its light.
+    /// Adds a lightpath to the open step of the schedule; on an electrical fabric without its
+    /// light.
     pub fn push(&mut self, lightpath: Lightpath) {
         self.schedule.push(lightpath.transfer);
         self.slot.push(lightpath.slot);
@@ -215,7 +219,7 @@ impl Plan {
         }
     }
 
-    /// The light of a transfer; [`Light::NONE`] on an electrical fabric.
+    /// Returns the light of a transfer; [`Light::NONE`] on an electrical fabric.
     pub fn light_of(&self, index: usize) -> Light {
         match self.has_light() {
             true => self.light[index],
@@ -223,7 +227,7 @@ impl Plan {
         }
     }
 
-    /// The lightpath of a row.
+    /// Returns the lightpath of a row.
     pub fn lightpath(&self, index: usize) -> Lightpath {
         Lightpath {
             slot: self.slot[index],
@@ -232,7 +236,7 @@ impl Plan {
         }
     }
 
-    /// The lightpaths of all rows, in the order of the schedule.
+    /// Returns the lightpaths of all rows, in the order of the schedule.
     pub fn lightpaths(&self) -> impl Iterator<Item = Lightpath> + '_ {
         (0..self.len()).map(|index| self.lightpath(index))
     }

@@ -1,28 +1,28 @@
-//! What moves: transfers in steps. A step's transfers run side by side; a later step may use what
-//! an earlier one delivered.
+//! Schedules: transfers in steps. The transfers of a step run side by side; a later step may use
+//! what an earlier step delivered.
 //!
-//! A schedule is kept in columns, one entry per transfer, so that millions of transfers stay
-//! small. It says nothing of routes, wavelengths or time.
+//! A schedule is stored in columns, one entry per transfer, so that millions of transfers take
+//! little memory. It has no routes, wavelengths or times.
 //!
-//! # Steps that come again
+//! # Repeated steps
 //!
-//! In many algorithms a step is an earlier one with other chunks: around a ring everybody sends to the
-//! same neighbour in every step, each time the block before. Let C be the number of chunks. Step t
-//! *repeats* step p if both have as many transfers, the i-th ones agree in source, destination, count
-//! and action, and there is a *shift* s with
+//! In many algorithms a step equals an earlier step with other chunks: on a ring every rank sends
+//! to the same neighbour in every step, each time the block before. Let C be the number of chunks.
+//! Step t *repeats* step p if both have the same number of transfers, the i-th transfers agree in
+//! source, destination, count and action, and there is a *shift* s with
 //!
 //! ```text
 //! chunk of t's i-th transfer = (chunk of p's i-th transfer + s) mod C        for every i.
 //! ```
 //!
-//! Such a step is stored as p and s alone. A schedule finds that by itself when the next step begins,
-//! among the last few steps that it keeps in full, and compares every transfer: whoever pushes or
-//! reads transfers sees nothing of it, and what is stored follows from the transfers and their order
-//! alone, so that equal schedules are stored equally. A ring of N ranks thus keeps O(N) of its N(N - 1)
-//! transfers. A schedule in which no step comes again is plain columns.
+//! Such a step is stored as p and s alone. When the next step begins, the schedule looks for p
+//! among the last few steps that are stored in full, and compares every transfer. Code that adds or
+//! reads transfers does not notice. The stored form depends only on the transfers and their order,
+//! so that equal schedules are stored equally. A ring of N ranks thus stores O(N) of its N(N - 1)
+//! transfers. A schedule without repeated steps is plain columns.
 //!
-//! Whole steps are read quickest by [`Schedule::columns`]; the functions that take the index of a
-//! transfer first look for its step where steps come again.
+//! [`Schedule::columns`] is the fastest way to read whole steps. The functions that take the index
+//! of a transfer first search its step if steps repeat.
 //!
 //! ```
 //! use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -45,33 +45,33 @@ use opticoll_base::{interrupt, memory};
 pub use columns::StepColumns;
 use columns::Stored;
 
-/// What the destination does with a chunk that arrives.
+/// Effect of a chunk that arrives at its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Action {
-    /// Keep it, in place of what was there.
+    /// Keeps the chunk in place of the destination's.
     Copy,
-    /// Combine it with what is there.
+    /// Combines the chunk with the destination's.
     Reduce,
 }
 
-/// The chunks `chunk .. chunk + count`, sent from one rank to another.
+/// Chunks `chunk .. chunk + count`, sent from one rank to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Transfer {
-    /// The first chunk.
+    /// First chunk.
     pub chunk: u32,
-    /// How many chunks, at least 1.
+    /// Number of chunks, at least 1.
     pub count: u32,
-    /// The sending rank.
+    /// Sending rank.
     pub source: u32,
-    /// The receiving rank.
+    /// Receiving rank.
     pub destination: u32,
-    /// What the receiver does with it.
+    /// Effect at the receiving rank.
     pub action: Action,
 }
 
 impl Transfer {
-    /// One chunk, copied.
+    /// Returns the transfer of one chunk that is copied.
     pub const fn copy(chunk: u32, source: u32, destination: u32) -> Transfer {
         Transfer {
             chunk,
@@ -82,7 +82,7 @@ impl Transfer {
         }
     }
 
-    /// One chunk, combined at its destination.
+    /// Returns the transfer of one chunk that is combined at its destination.
     pub const fn reduce(chunk: u32, source: u32, destination: u32) -> Transfer {
         Transfer {
             chunk,
@@ -93,9 +93,10 @@ impl Transfer {
         }
     }
 
-    /// What a rank sends where each keeps a range of the chunks, the first and how many: it reduces the chunks that the destination
-    /// keeps, and copies those that it keeps itself.
-    pub fn of_kept(
+    /// Returns the transfer between two ranks of which each keeps a range of chunks: `kept(rank)`
+    /// is the first chunk and their number. A reduction carries the chunks that the destination
+    /// keeps, a copy those that the source keeps.
+    pub fn for_kept_chunks(
         action: Action,
         source: u32,
         destination: u32,
@@ -115,65 +116,67 @@ impl Transfer {
     }
 }
 
-/// What the algorithm's author claims of a schedule.
+/// Claims of the algorithm's author about a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Claims {
-    /// The number of steps that the paper prints or its formula gives. Printed beside what the
-    /// schedule really needs, never enforced.
+    /// Number of steps that the paper prints or its formula gives. Printed beside the number of
+    /// slots of the plan, but not enforced.
     pub paper_steps: Option<u64>,
-    /// Every transfer goes to a neighbour on the ring. Enforced by the verifier.
+    /// True if every transfer goes to a neighbour on the ring. Enforced by the verifier.
     pub neighbours_only: bool,
-    /// The number of steps of the schedule. Enforced by the verifier.
+    /// Number of steps of the schedule. Enforced by the verifier.
     pub schedule_steps: Option<u32>,
-    /// The most chunks that any rank sends. Enforced by the verifier.
+    /// Maximum number of chunks that a rank sends. Enforced by the verifier.
     pub chunks_sent_per_rank: Option<u64>,
 }
 
 /// Transfers in steps, for one collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// The collective that the transfers carry out.
+    /// Collective that the transfers carry out.
     pub collective: Collective,
-    /// What is claimed of it.
+    /// Claims about the schedule.
     pub claims: Claims,
-    /// The number of chunks when the schedule was opened: shifts are taken modulo this.
+    /// Number of chunks when the schedule was created; shifts are modulo this number.
     chunks: u32,
-    /// The transfers of all steps that repeat no other.
+    /// Transfers of all steps that do not repeat another.
     stored: Stored,
-    /// By step: the index of its first transfer.
+    /// Index of the first transfer of each step.
     step_starts: Vec<usize>,
-    /// By step: where its transfers are stored. Empty while no step repeats another, since each is then
-    /// stored where its indices say.
+    /// Place of the stored transfers of each step. Empty while no step repeats another, because
+    /// each step is then stored at its indices.
     places: Vec<StoredStep>,
-    /// The last steps that are stored in full, which the next may repeat; at most [`MOST_PATTERNS`].
+    /// Last steps that are stored in full, which the next step may repeat; at most
+    /// [`MAX_PATTERNS`].
     patterns: Vec<usize>,
-    /// Transfers that are not stored.
+    /// Number of transfers that are not stored.
     repeated: usize,
-    /// Steps per transfer up to the last step, times 2^64: where steps are equally long, this tells the
-    /// step of a transfer. 0 while no step repeats another.
+    /// Steps per transfer up to the last step, times 2^64; gives the step of a transfer if steps
+    /// have equal lengths. 0 while no step repeats another.
     steps_per_transfer: u64,
 }
 
-/// Where the transfers of a step are stored.
+/// Place of the stored transfers of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StoredStep {
     start: usize,
-    /// What is added to their chunks.
+    /// Number added to their chunks, modulo all chunks.
     shift: u32,
 }
 
-/// What a transfer takes on its way to a plan at most: in the schedule, in one that is cut into single chunks or
-/// reversed, and its light.
+/// Maximum memory of a transfer until it is in a plan, in bytes: in the schedule, in a second
+/// schedule that is cut into single chunks or reversed, and its light.
 const BYTES_PER_TRANSFER: u64 = 44;
 
-/// Among how many steps one is looked for that the last step repeats.
-const MOST_PATTERNS: usize = 8;
+/// Number of steps among which a step is searched that the last step repeats.
+const MAX_PATTERNS: usize = 8;
 
-/// The fewest transfers of a step that is stored as a repetition: the note of it must be smaller.
-const LEAST_REPEATED: usize = 2;
+/// Minimum number of transfers of a step that is stored as a repetition, so that the entry takes
+/// less memory than the transfers.
+const MIN_REPEATED: usize = 2;
 
 impl Schedule {
-    /// A schedule without steps.
+    /// Returns a schedule without steps.
     pub fn new(collective: Collective) -> Schedule {
         Schedule {
             collective,
@@ -188,16 +191,16 @@ impl Schedule {
         }
     }
 
-    /// Makes room for `transfers` more transfers.
+    /// Reserves memory for `transfers` more transfers.
     pub fn reserve(&mut self, transfers: usize) {
         let bytes = transfers as u64 * BYTES_PER_TRANSFER;
         memory::take("the list of transfers of this algorithm", bytes);
         self.stored.reserve(transfers);
     }
 
-    /// Opens the next step; transfers pushed from here on belong to it.
+    /// Opens the next step, to which the following transfers belong.
     pub fn begin_step(&mut self) {
-        self.fold_last_step();
+        self.compress_last_step();
         if self.repeated > 0 {
             let start = self.stored.len();
             self.places.push(StoredStep { start, shift: 0 });
@@ -206,13 +209,13 @@ impl Schedule {
         self.step_starts.push(self.len());
     }
 
-    /// Stores the last step as a repetition, if it is one of a step that is stored in full.
-    fn fold_last_step(&mut self) {
+    /// Stores the last step as a repetition if it repeats a step that is stored in full.
+    fn compress_last_step(&mut self) {
         let Some(step) = self.steps().checked_sub(1) else {
             return;
         };
         let own = self.stored_range(step);
-        if own.len() < LEAST_REPEATED {
+        if own.len() < MIN_REPEATED {
             return;
         }
         let found = self.patterns.iter().rev().find_map(|&pattern| {
@@ -224,7 +227,7 @@ impl Schedule {
             })
         });
         let Some(place) = found else {
-            if self.patterns.len() == MOST_PATTERNS {
+            if self.patterns.len() == MAX_PATTERNS {
                 self.patterns.remove(0);
             }
             self.patterns.push(step);
@@ -241,7 +244,7 @@ impl Schedule {
         self.stored.truncate(own);
     }
 
-    /// Adds a transfer to the open step (the first push opens step 0).
+    /// Adds a transfer to the open step; the first transfer opens step 0.
     pub fn push(&mut self, transfer: Transfer) {
         if self.step_starts.is_empty() {
             self.begin_step();
@@ -250,28 +253,28 @@ impl Schedule {
         self.stored.push(transfer);
     }
 
-    /// The number of transfers.
+    /// Returns the number of transfers.
     pub fn len(&self) -> usize {
         self.stored.len() + self.repeated
     }
 
-    /// Whether there are no transfers.
+    /// Returns whether there are no transfers.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number of transfers that are stored; the others are told by the steps that repeat these. The
-    /// last step is always stored.
+    /// Returns the number of stored transfers, without those of repeated steps. The last step is
+    /// always stored.
     pub fn stored(&self) -> usize {
         self.stored.len()
     }
 
-    /// The number of steps.
+    /// Returns the number of steps.
     pub fn steps(&self) -> usize {
         self.step_starts.len()
     }
 
-    /// The transfers of a step, as a range of indices.
+    /// Returns the transfers of a step, as a range of indices.
     pub fn step(&self, step: usize) -> Range<usize> {
         let end = self
             .step_starts
@@ -281,7 +284,7 @@ impl Schedule {
         self.step_starts[step]..end
     }
 
-    /// The transfers of a step, in columns.
+    /// Returns the transfers of a step, in columns.
     pub fn columns(&self, step: usize) -> StepColumns<'_> {
         interrupt::check();
         let shift = self.places.get(step).map_or(0, |place| place.shift);
@@ -289,14 +292,14 @@ impl Schedule {
             .columns(self.stored_range(step), shift, self.chunks)
     }
 
-    /// Where the transfers of a step are stored.
+    /// Returns the range in which the transfers of a step are stored.
     fn stored_range(&self, step: usize) -> Range<usize> {
         let own = self.step(step);
         let start = self.places.get(step).map_or(own.start, |place| place.start);
         start..start + own.len()
     }
 
-    /// The step of the transfer with an index; the last one for an index beyond the last.
+    /// Returns the step of the transfer with an index; the last step for an index beyond the last.
     #[inline]
     fn step_of(&self, index: usize) -> usize {
         let place = u128::from(self.steps_per_transfer) * u128::from(2 * index as u64 + 1);
@@ -309,7 +312,7 @@ impl Schedule {
         self.step_starts.partition_point(|&start| start <= index) - 1
     }
 
-    /// Where the transfer with an index is stored, and what is added to its chunk.
+    /// Returns the place where the transfer with an index is stored, and the shift of its chunk.
     #[inline]
     fn place_of(&self, index: usize) -> StoredStep {
         if self.repeated == 0 {
@@ -330,7 +333,7 @@ impl Schedule {
         }
     }
 
-    /// The transfer with an index.
+    /// Returns the transfer with an index.
     #[inline]
     pub fn transfer(&self, index: usize) -> Transfer {
         interrupt::check();
@@ -338,35 +341,35 @@ impl Schedule {
         self.stored.transfer(start, shift, self.chunks)
     }
 
-    /// All transfers in order.
+    /// Returns all transfers in order.
     pub fn transfers(&self) -> impl Iterator<Item = Transfer> + '_ {
         (0..self.steps()).flat_map(|step| self.columns(step).transfers())
     }
 
-    /// Sending and receiving rank of the transfer with an index.
+    /// Returns the sending and the receiving rank of the transfer with an index.
     #[inline]
     pub fn ends(&self, index: usize) -> (u32, u32) {
         let StoredStep { start, .. } = self.place_of(index);
         (self.stored.source[start], self.stored.destination[start])
     }
 
-    /// Whether every transfer carries a single chunk.
-    pub fn is_in_single_chunks(&self) -> bool {
+    /// Returns whether every transfer carries a single chunk.
+    pub fn has_single_chunks(&self) -> bool {
         self.stored.count.iter().all(|&count| count == 1)
     }
 
-    /// The chunks that all transfers carry together; 2^64 - 1 for as many or more.
+    /// Returns the number of chunks that all transfers carry together, at most 2^64 - 1.
     pub fn deliveries(&self) -> u64 {
         (0..self.steps())
             .flat_map(|step| self.columns(step).count())
             .fold(0u64, |sum, &count| sum.saturating_add(count.into()))
     }
 
-    /// The same transfers backwards: steps in reverse order, source and destination exchanged.
-    /// `collective` is the result's, and decides whether arrivals combine. An all_gather becomes a
-    /// reduce_scatter: the copies of a block form a tree with its owner as the root, and backwards
-    /// the same tree gathers every rank's contribution exactly once. Claims on steps and neighbours
-    /// carry over.
+    /// Returns the same transfers backwards: steps in reverse order, source and destination
+    /// exchanged. `collective` is the collective of the result, and decides whether arrivals
+    /// combine. An all_gather becomes a reduce_scatter: the copies of a block form a tree with its
+    /// owner as the root, and backwards the tree gathers the contribution of every rank exactly
+    /// once. Claims about steps and neighbours are kept.
     pub fn reversed(&self, collective: Collective) -> Schedule {
         let action = if collective.combines() {
             Action::Reduce
@@ -394,9 +397,9 @@ impl Schedule {
         reversed
     }
 
-    /// The same deliveries with a transfer for each chunk, in the order of chunks.
-    pub fn in_single_chunks(self) -> Schedule {
-        if self.is_in_single_chunks() {
+    /// Returns the same deliveries with a transfer for each chunk, in the order of chunks.
+    pub fn into_single_chunks(self) -> Schedule {
+        if self.has_single_chunks() {
             return self;
         }
         let mut single = Schedule::new(self.collective);
@@ -419,8 +422,8 @@ impl Schedule {
         }
     }
 
-    /// Transfers of equal blocks as those of a demand: of the chunks that each block has there. Transfers and steps without any
-    /// are left out.
+    /// Returns the transfers of a schedule for equal blocks with the chunks that each block has
+    /// under the demand of `collective`. Transfers and steps without chunks are left out.
     pub fn with_demand_of(&self, collective: Collective) -> Schedule {
         let mut demanded = Schedule::new(collective);
         for step in 0..self.steps() {
@@ -449,7 +452,8 @@ impl Schedule {
         demanded
     }
 
-    /// Appends the steps of another schedule, each of whose chunks is `factor` chunks here.
+    /// Appends the steps of another schedule, each of whose chunks is `factor` chunks of this
+    /// schedule.
     pub fn append(&mut self, other: &Schedule, factor: u32) {
         self.reserve(other.len());
         for step in 0..other.steps() {

@@ -32,7 +32,7 @@ const MOST_FULL: u64 = 1 << 27;
 /// The channels 0..u of a direction that a plan uses, as u; none where its light cannot be striped.
 fn used(plan: &Plan) -> Option<u32> {
     let ring = ring_of(&plan.fabric)?;
-    if !plan.schedule.is_in_single_chunks() {
+    if !plan.schedule.has_single_chunks() {
         return None;
     }
     let mut lights = plan.light.iter();

@@ -26,7 +26,7 @@ pub fn reduce_scatter(gather: &Plan) -> Result<Plan, PlannerError> {
     }
     let mut rows = backwards(gather, reversed);
     leave_rank_0(&mut rows);
-    Ok(rows.in_all_rotations())
+    Ok(rows.with_all_rotations())
 }
 
 /// The all_reduce that runs an all_gather plan backwards and then forwards: twice the slots, chunks

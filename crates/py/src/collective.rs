@@ -60,7 +60,7 @@ impl Demand {
             )));
         }
         let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
-        let demand = DemandMatrix::of_matrix(ranks, &amounts.concat());
+        let demand = DemandMatrix::from_matrix(ranks, &amounts.concat());
         demand
             .map_err(CollectiveError::from)
             .and_then(Demand::of)
@@ -194,7 +194,7 @@ impl Collective {
     /// The bytes of each block of an all_to_all; None where all blocks are alike, a rank's own included.
     #[getter]
     pub(crate) fn demand(&self) -> Option<Demand> {
-        let whole = self.collective.demand()?.in_whole_blocks();
+        let whole = self.collective.demand()?.whole_blocks();
         Demand::of(whole).ok()
     }
 

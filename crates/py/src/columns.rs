@@ -36,7 +36,7 @@ pub(crate) fn of_slot<'py>(
 ) -> PyResult<Columns<'py>> {
     let (indices, plan) = interrupt::run(py, || {
         let mut here = plan.without_lightpaths();
-        let of_slot = plan.of_slot(slot);
+        let of_slot = plan.lightpaths_in_slot(slot);
         let indices: Vec<u64> = of_slot
             .map(|(index, lightpath)| {
                 here.push(lightpath);

@@ -106,13 +106,13 @@ fn bytes_and_ends_of_chunks_are_those_written_down() {
     assert_eq!(collective.chunks_of_blocks(6..9), 3..5);
     let demand = collective.demand().unwrap();
     assert_eq!(demand.matrix(), [5, 9, 0, 0, 0, 0, 3, 6, 0]);
-    assert_eq!(demand.in_whole_blocks().matrix(), demand.matrix());
-    assert_eq!(demand.in_whole_blocks().len(), 4);
+    assert_eq!(demand.whole_blocks().matrix(), demand.matrix());
+    assert_eq!(demand.whole_blocks().len(), 4);
 }
 
 #[test]
 fn demands_are_the_same_where_their_chunks_are() {
-    let whole = || demanding(DemandMatrix::of_matrix(2, &[0, 3, 4, 0]).unwrap());
+    let whole = || demanding(DemandMatrix::from_matrix(2, &[0, 3, 4, 0]).unwrap());
     assert_eq!(whole(), whole());
     let cut = DemandMatrix::new(2, [(0, 1, 1), (0, 1, 2), (1, 0, 4)]).unwrap();
     assert_ne!(demanding(cut), whole());

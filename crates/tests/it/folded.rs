@@ -218,7 +218,7 @@ fn only_some_collectives_look_the_same_from_every_rank() {
         })
         .unwrap();
     assert_eq!(fold(&plan), None);
-    let violations = verify(&plan.in_all_rotations());
+    let violations = verify(&plan.with_all_rotations());
     assert_eq!(violations[0].kind, ViolationKind::Symmetry);
 }
 
@@ -407,7 +407,7 @@ fn the_most_bytes_of_any_rotation_are_those_of_the_largest() {
                     };
                     let largest = (0..ranks).map(of).max().unwrap();
                     let most = collective
-                        .most_range_bytes(size, chunk, count, step)
+                        .max_range_bytes(size, chunk, count, step)
                         .unwrap();
                     assert_eq!(most, largest, "{collective:?} {size} {chunk}+{count}");
                 }
@@ -426,7 +426,7 @@ fn an_orbit_must_leave_rank_0() {
                 orbits.push(plan.copy(index, 2, 0));
             }
         }
-        let kinds: Vec<ViolationKind> = verify(&orbits.in_all_rotations())
+        let kinds: Vec<ViolationKind> = verify(&orbits.with_all_rotations())
             .iter()
             .map(|violation| violation.kind)
             .collect();

@@ -89,8 +89,8 @@ fn the_first_chunks_prove_what_all_chunks_prove() {
         }
         assert_eq!(plan.numbered(whole.len() as u64), None);
         for slot in 0..whole.slots() {
-            let of_whole: Vec<_> = whole.of_slot(slot).collect();
-            let of_slot: Vec<_> = plan.of_slot(slot).collect();
+            let of_whole: Vec<_> = whole.lightpaths_in_slot(slot).collect();
+            let of_slot: Vec<_> = plan.lightpaths_in_slot(slot).collect();
             assert_eq!(of_slot, of_whole, "{}", name(&plan));
         }
         for first in 0..plan.len() {
@@ -191,7 +191,7 @@ fn shared_light_is_no_pipeline() {
         let mut first = text::read(&first).unwrap();
         first.step_slots.truncate(1);
         let stripes = whole.len() as u32 / 4;
-        let plan = first.in_pieces(stripes, 2);
+        let plan = first.with_stripes_and_pieces(stripes, 2);
         assert!(plan.is_same(&whole));
         let kinds: Vec<ViolationKind> = verify(&plan).iter().map(|one| one.kind).collect();
         assert_eq!(kinds, expected, "{body}");
@@ -460,7 +460,7 @@ fn what_is_wrong_with_a_large_pipelined_plan_is_said_in_plain_words() {
             "at the end rank 1 does not hold chunk 80000 (and likewise for all pieces on all wavelengths)",
         ),
     ] {
-        let plan = first.in_pieces(stripes, pieces);
+        let plan = first.with_stripes_and_pieces(stripes, pieces);
         let said = verify(&plan)[0].sentence.clone();
         assert_eq!(said, expected);
     }

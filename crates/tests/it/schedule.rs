@@ -49,7 +49,7 @@ fn check(schedule: &Schedule, steps: &Steps) {
     let deliveries: u64 = all.iter().map(|one| u64::from(one.count)).sum();
     assert_eq!(schedule.deliveries(), deliveries);
     let single = all.iter().all(|one| one.count == 1);
-    assert_eq!(schedule.is_in_single_chunks(), single);
+    assert_eq!(schedule.has_single_chunks(), single);
     for (index, one) in all.iter().enumerate() {
         assert_eq!(schedule.transfer(index), *one);
         assert_eq!(schedule.ends(index), (one.source, one.destination));
@@ -162,7 +162,7 @@ proptest! {
                 };
                 step.iter().flat_map(cut).collect()
             }).collect();
-            check(&schedule.clone().in_single_chunks(), &single);
+            check(&schedule.clone().into_single_chunks(), &single);
         }
     }
 

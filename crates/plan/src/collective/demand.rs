@@ -1,13 +1,14 @@
-//! What an all_to_all demands where its blocks differ: bytes for each ordered pair of ranks, and how the block of
-//! each pair is cut into chunks.
+//! Demand of an all_to_all whose blocks differ: the bytes of each ordered pair of ranks, and the
+//! chunks of the block of each pair.
 //!
-//! Chunks are numbered pair by pair, in the order of sources and of destinations of a source; a pair that demands
-//! nothing has no chunk. A range of blocks is thus still a range of chunks. Amounts are bytes where the size is that of the
-//! source with the most; for another size S all edges between chunks move in proportion: chunk c ends
-//! floor(S e(c) / m) bytes after the beginning, where e(c) adds up the amounts up to chunk c and m is the largest sum of a source.
+//! Chunks are numbered pair by pair, in the order of sources and then of destinations. A pair
+//! without bytes has no chunk. A range of blocks is thus a range of chunks. Amounts are bytes if
+//! the size is that of the source that sends most. For another size S all limits of chunks scale in
+//! proportion: chunk c ends floor(S e(c) / m) bytes after the start, where e(c) is the sum of the
+//! amounts up to chunk c, and m the greatest sum of a source.
 //!
-//! Each demand is stored once and as long as the program runs, so that a [`Collective`](super::Collective) stays a few words
-//! which are copied, and two demands are the same where they are at one place.
+//! Each demand is stored once, until the program ends. So a [`Collective`](super::Collective) stays
+//! a few words that are copied, and two demands are equal if they are stored at the same place.
 
 pub mod generate;
 
@@ -20,71 +21,73 @@ use thiserror::Error;
 
 use opticoll_base::units::Bytes;
 
-/// Why a demand was refused.
+/// Reason why a demand was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DemandError {
-    /// A pair of ranks that does not exist.
+    /// A rank of a pair does not exist.
     #[error(
-        "no demand goes from rank {source_rank} to rank {destination}: there are {ranks}, counted from 0"
+        "no demand goes from rank {source_rank} to rank {destination}: there are {ranks}, counted \
+         from 0"
     )]
     Rank {
-        /// The sending rank.
+        /// Sending rank.
         source_rank: u32,
-        /// The receiving rank.
+        /// Receiving rank.
         destination: u32,
-        /// The number of ranks.
+        /// Number of ranks.
         ranks: u32,
     },
-    /// Pairs in another order, or a pair twice.
+    /// Pairs are out of order, or a pair occurs twice.
     #[error(
-        "the demand from rank {source_rank} to rank {destination} comes twice or too late: pairs stand in the order of \
-         sources, then of destinations"
+        "the demand from rank {source_rank} to rank {destination} comes twice or too late: pairs \
+         stand in the order of sources, then of destinations"
     )]
     Order {
-        /// The sending rank.
+        /// Sending rank.
         source_rank: u32,
-        /// The receiving rank.
+        /// Receiving rank.
         destination: u32,
     },
-    /// A chunk without bytes.
+    /// A chunk has no bytes.
     #[error("a chunk from rank {source_rank} to rank {destination} has no bytes: leave it out")]
     Empty {
-        /// The sending rank.
+        /// Sending rank.
         source_rank: u32,
-        /// The receiving rank.
+        /// Receiving rank.
         destination: u32,
     },
-    /// Nothing at all.
+    /// All amounts are zero.
     #[error("the demand is zero for every pair of ranks: nothing is to be sent")]
     Nothing,
-    /// More than 64 bits of bytes, or 32 bits of chunks.
+    /// The bytes exceed 64 bits, or the chunks 32 bits.
     #[error("the demand leaves what can be counted: 2^64 bytes and 2^32 chunks in all")]
     TooLarge,
-    /// A generator's name or options.
+    /// The name or the options of a generator were refused.
     #[error(transparent)]
     Spec(#[from] opticoll_base::spec::SpecError),
 }
 
-/// The bytes of each ordered pair of ranks, in chunks.
+/// Bytes of each ordered pair of ranks, in chunks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DemandMatrix {
     ranks: u32,
-    /// By chunk: source x ranks + destination. Never falls.
+    /// Number source x ranks + destination of each chunk, in ascending order.
     blocks: Vec<u32>,
-    /// By chunk: the amounts of all chunks up to it.
+    /// Sum of the amounts of all chunks up to and including each chunk.
     ends: Vec<u64>,
-    /// The most that a source sends, itself included.
+    /// Greatest sum of amounts of a source, including the amount for itself.
     largest: u64,
-    /// The least amount of a chunk.
+    /// Least amount of a chunk.
     least: u64,
 }
 
 impl DemandMatrix {
-    /// A demand among so many ranks: source, destination and amount of each chunk, pair by pair in the order of sources,
-    /// then of destinations.
+    /// Returns a demand among `ranks` ranks, given the source, destination and amount of each
+    /// chunk, pair by pair in the order of sources and then of destinations.
     ///
     /// # Errors
-    /// Ranks that do not exist, another order, chunks of nothing, no chunk, or more than can be counted.
+    /// Ranks that do not exist, another order, chunks without bytes, no chunk, or too many bytes or
+    /// chunks.
     pub fn new(
         ranks: u32,
         chunks: impl IntoIterator<Item = (u32, u32, u64)>,
@@ -141,14 +144,15 @@ impl DemandMatrix {
         }
     }
 
-    /// A demand of one chunk for each pair, by the amounts row by row: a row for each source.
+    /// Returns a demand with one chunk for each pair, given the amounts row by row, a row for each
+    /// source.
     ///
     /// # Errors
-    /// No amount above zero, or more than can be counted.
+    /// No amount above zero, or too many bytes or chunks.
     ///
     /// # Panics
-    /// There are not `ranks` x `ranks` amounts.
-    pub fn of_matrix(ranks: u32, amounts: &[u64]) -> Result<DemandMatrix, DemandError> {
+    /// If there are not `ranks` x `ranks` amounts.
+    pub fn from_matrix(ranks: u32, amounts: &[u64]) -> Result<DemandMatrix, DemandError> {
         assert_eq!(amounts.len() as u64, u64::from(ranks).pow(2));
         let pairs = (0u64..).zip(amounts).filter(|(_, amount)| **amount > 0);
         let chunk = |(block, &amount): (u64, &u64)| {
@@ -158,27 +162,28 @@ impl DemandMatrix {
         DemandMatrix::new(ranks, pairs.map(chunk))
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// The most that a rank sends, itself included: the size for which amounts are bytes.
+    /// Returns the greatest sum of amounts of a source, including the amount for itself: the size
+    /// for which amounts are bytes.
     pub fn largest(&self) -> u64 {
         self.largest
     }
 
-    /// The number of chunks.
+    /// Returns the number of chunks.
     pub fn len(&self) -> u32 {
         self.blocks.len() as u32
     }
 
-    /// Whether there are no chunks: never.
+    /// Returns whether there are no chunks, which is never the case.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
 
-    /// Pairs with a demand, in order: source, destination and their chunks.
+    /// Returns source, destination and chunks of each pair with a demand, in order.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32, Range<u32>)> + '_ {
         let mut start = 0;
         self.blocks
@@ -190,7 +195,7 @@ impl DemandMatrix {
             })
     }
 
-    /// The amounts row by row: a row for each source.
+    /// Returns the amounts row by row, a row for each source.
     pub fn matrix(&self) -> Vec<u64> {
         let mut matrix = vec![0; self.ranks as usize * self.ranks as usize];
         for (source, destination, chunks) in self.pairs() {
@@ -200,7 +205,8 @@ impl DemandMatrix {
         matrix
     }
 
-    /// The block of every pair of different ranks where these are all alike, whatever ranks have for themselves.
+    /// Returns the amount of every pair of different ranks if all these amounts are equal. The
+    /// amounts of ranks for themselves do not matter.
     pub fn even_block(&self) -> Option<u64> {
         let (mut others, mut block) = (0, None);
         for (source, destination, chunks) in self.pairs() {
@@ -217,8 +223,8 @@ impl DemandMatrix {
         block.filter(|_| others == all)
     }
 
-    /// The number of chunks of each block where all blocks, a rank's own included, and all chunks are alike: then the demand
-    /// says what an all_to_all without a demand says.
+    /// Returns the number of chunks of each block if all blocks (a rank's own included) and all
+    /// chunks are equal. Such a demand means the same as no demand.
     pub(super) fn uniform_pieces(&self) -> Option<u32> {
         let blocks = u64::from(self.ranks).pow(2);
         let pieces = self.blocks.len() as u64 / blocks;
@@ -233,8 +239,8 @@ impl DemandMatrix {
         is_uniform.then_some(pieces as u32)
     }
 
-    /// The same demand with one chunk for each pair.
-    pub fn in_whole_blocks(&self) -> DemandMatrix {
+    /// Returns the same demand with one chunk for each pair.
+    pub fn whole_blocks(&self) -> DemandMatrix {
         let pairs = self.pairs().map(|(source, destination, chunks)| {
             (
                 source,
@@ -259,23 +265,23 @@ impl DemandMatrix {
         whole
     }
 
-    /// The amount of a chunk.
+    /// Returns the amount of a chunk.
     pub fn amount(&self, chunk: u32) -> u64 {
         self.edge(chunk + 1) - self.edge(chunk)
     }
 
-    /// Source x ranks + destination of a chunk.
+    /// Returns source x ranks + destination of a chunk.
     pub(super) fn block(&self, chunk: u32) -> u32 {
         self.blocks[chunk as usize]
     }
 
-    /// The chunks of some blocks, counted as source x ranks + destination.
+    /// Returns the chunks of a range of blocks, numbered source x ranks + destination.
     pub fn chunks_of(&self, blocks: Range<u32>) -> Range<u32> {
         let first = |block: u32| self.blocks.partition_point(|own| *own < block) as u32;
         first(blocks.start)..first(blocks.end)
     }
 
-    /// The amounts of all chunks before one.
+    /// Returns the sum of the amounts of all chunks before `chunk`.
     fn edge(&self, chunk: u32) -> u64 {
         match chunk {
             0 => 0,
@@ -283,28 +289,28 @@ impl DemandMatrix {
         }
     }
 
-    /// The bytes of all chunks before one, where the collective has a size.
+    /// Returns the bytes of all chunks before `chunk` at a size.
     pub(super) fn bytes_before(&self, size: Bytes, chunk: u32) -> u128 {
         u128::from(size.get()) * u128::from(self.edge(chunk)) / u128::from(self.largest)
     }
 
-    /// The fewest bytes that a chunk has at a size.
+    /// Returns the bytes of the smallest chunk at a size.
     pub(super) fn least_bytes(&self, size: Bytes) -> Bytes {
         let least = u128::from(size.get()) * u128::from(self.least) / u128::from(self.largest);
         Bytes::new(least as u64)
     }
 }
 
-/// A demand that is stored once: the same where it is at the same place.
+/// Demand that is stored once, so that equal demands are at the same place.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredDemand(&'static DemandMatrix);
 
-/// All demands of this process, by their hash; looked up only.
+/// All demands of this process by their hash; only looked up.
 static STORED: LazyLock<Mutex<FxHashMap<u64, Vec<&'static DemandMatrix>>>> =
     LazyLock::new(Mutex::default);
 
 impl StoredDemand {
-    /// The one that is equal, or this one from now on.
+    /// Returns the stored demand that is equal to `demand`, or stores it.
     pub(super) fn new(demand: DemandMatrix) -> StoredDemand {
         let mut hasher = FxHasher::default();
         demand.hash(&mut hasher);

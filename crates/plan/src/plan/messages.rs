@@ -1,25 +1,25 @@
-//! Which transfers of a step are one message.
+//! Messages: transfers of a step that are sent as one.
 
 use rustc_hash::FxHashMap;
 
 use super::NamedRoutes;
 use crate::schedule::{Action, Schedule, StepColumns};
 
-/// The messages of a step: its transfers with the same source, destination, action and route are one, which
-/// takes the place of the first of them.
+/// Messages of a step. Transfers with the same source, destination, action and route are one
+/// message, which has the place of the first of them.
 pub struct StepMessages<'a> {
     step: StepColumns<'a>,
     routes: &'a NamedRoutes,
-    /// The first transfer of the step.
+    /// Index of the first transfer of the step.
     first: usize,
-    /// The number of each message by source, destination, action and route; none where no rank sends twice, or
-    /// none twice to another.
+    /// Number of each message by source, destination, action and route. `None` if every transfer is
+    /// a message of its own: no rank sends twice, or none sends twice to the same rank.
     numbers: Option<FxHashMap<(u32, u32, Action, u32), usize>>,
     count: usize,
 }
 
 impl<'a> StepMessages<'a> {
-    /// The messages of one step.
+    /// Returns the messages of one step.
     pub fn of(schedule: &'a Schedule, routes: &'a NamedRoutes, step: usize) -> StepMessages<'a> {
         let ranks = schedule.collective.ranks() as usize;
         let first = schedule.step(step).start;
@@ -40,12 +40,12 @@ impl<'a> StepMessages<'a> {
         }
     }
 
-    /// Whether two transfers of the step may have the same ends.
+    /// Returns whether two transfers of the step may have the same ends.
     pub fn may_repeat(&self) -> bool {
         self.numbers.is_some()
     }
 
-    /// The first transfer of each message of a step, as indices.
+    /// Returns the index of the first transfer of each message of a step.
     pub fn firsts(
         schedule: &'a Schedule,
         routes: &'a NamedRoutes,
@@ -59,8 +59,9 @@ impl<'a> StepMessages<'a> {
         })
     }
 
-    /// The number, within the step, of the message that the transfer at a place of the step joins; none
-    /// where it begins the next one. The transfers of the step must come in order.
+    /// Returns the number, within the step, of the earlier message that the transfer at `place` of
+    /// the step joins; `None` if the transfer begins the next message. The transfers of the step
+    /// must come in order.
     pub fn earlier(&mut self, place: usize) -> Option<usize> {
         let next = self.count;
         if let Some(numbers) = &mut self.numbers {
@@ -80,8 +81,8 @@ impl<'a> StepMessages<'a> {
     }
 }
 
-/// Whether no two transfers of a step have the same ends; where pairs of ranks are far more than transfers
-/// that is not looked at.
+/// Returns whether no two transfers of a step have the same ends. If pairs of ranks far outnumber
+/// the transfers, this is not examined and the result is false.
 fn has_no_pair_twice(step: StepColumns<'_>, ranks: usize) -> bool {
     let pairs = ranks * ranks;
     if pairs / 64 > step.len() {

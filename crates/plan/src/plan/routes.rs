@@ -1,36 +1,36 @@
-//! Routes that a plan names, for transfers that do not go by those of the fabric.
+//! Routes that a plan names for transfers that do not take the fabric's route.
 
 use rustc_hash::FxHashMap;
 
 use opticoll_fabric::network::{Network, Wiring};
 
-/// The number of a route that is not named: the fabric's.
+/// Number that stands for the fabric's route.
 pub const OF_FABRIC: u32 = u32::MAX;
 
-/// The routes that a plan names: each a list of links, in order. Empty, and without memory, where all transfers go by
-/// the routes of the fabric.
+/// Routes that a plan names, each an ordered list of links. Empty, and without memory, if all
+/// transfers take the fabric's routes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedRoutes {
-    /// The links of all routes, one route after the other, and where each ends.
+    /// Links of all routes, one route after the other; `ends` has the end of each route.
     links: Vec<u32>,
     ends: Vec<u32>,
-    /// By transfer, its route; the last ones are left out where they are [`OF_FABRIC`].
+    /// Number of the route of each transfer; trailing [`OF_FABRIC`] entries are left out.
     of: Vec<u32>,
     numbers: FxHashMap<Box<[u32]>, u32>,
 }
 
 impl NamedRoutes {
-    /// Whether all transfers go by the routes of the fabric.
+    /// Returns whether all transfers take the fabric's routes.
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
-    /// The number of different routes.
+    /// Returns the number of different routes.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The links of a route.
+    /// Returns the links of a route.
     pub fn links(&self, route: u32) -> &[u32] {
         let end = |route: usize| self.ends[route] as usize;
         let start = route
@@ -39,12 +39,12 @@ impl NamedRoutes {
         &self.links[start..end(route as usize)]
     }
 
-    /// The number of a transfer's route; [`OF_FABRIC`] where it is the fabric's.
+    /// Returns the number of a transfer's route; [`OF_FABRIC`] for the fabric's route.
     pub fn number(&self, transfer: usize) -> u32 {
         self.of.get(transfer).copied().unwrap_or(OF_FABRIC)
     }
 
-    /// The links that a transfer takes; `None` where it goes by the fabric's route.
+    /// Returns the links of a transfer's route; `None` for the fabric's route.
     pub fn of(&self, transfer: usize) -> Option<&[u32]> {
         match self.number(transfer) {
             OF_FABRIC => None,
@@ -52,7 +52,7 @@ impl NamedRoutes {
         }
     }
 
-    /// Lets a transfer take these links.
+    /// Assigns a route to a transfer.
     pub fn assign(&mut self, transfer: usize, links: &[u32]) {
         let number = match self.numbers.get(links) {
             Some(number) => *number,
@@ -70,7 +70,7 @@ impl NamedRoutes {
         self.of[transfer] = number;
     }
 
-    /// Takes over the routes of a plan whose transfers follow `before` others here.
+    /// Adds the routes of a plan whose transfers follow `before` transfers of this plan.
     pub fn append(&mut self, other: &NamedRoutes, before: usize) {
         for transfer in 0..other.of.len() {
             if let Some(links) = other.of(transfer) {
@@ -80,14 +80,14 @@ impl NamedRoutes {
     }
 }
 
-/// A network with the routes of a plan beside its own: route r leads from `r` to [`OF_FABRIC`].
+/// Network that also has the routes of a plan: route r leads from `r` to [`OF_FABRIC`].
 pub struct NetworkWithRoutes<'a> {
     network: &'a dyn Network,
     routes: &'a NamedRoutes,
 }
 
 impl<'a> NetworkWithRoutes<'a> {
-    /// Of a fabric and a plan.
+    /// Returns the network of a fabric with the routes of a plan.
     pub fn new(network: &'a dyn Network, routes: &'a NamedRoutes) -> NetworkWithRoutes<'a> {
         NetworkWithRoutes { network, routes }
     }

@@ -1,18 +1,19 @@
-//! Whether two plans say the same.
+//! Equality of plans, whatever their order and form.
 //!
-//! Transfers of a step have no order: data is checked step by step, light slot by slot. So two plans are the same if
-//! they have the same fabric, collective, claims, algorithm, size and slots, and each step has the same transfers on the
-//! same light in the same slots, in whatever order they are stored. A plan whose rows repeat is the same as the whole one.
+//! Transfers of a step have no order: data is checked step by step, light slot by slot. So two
+//! plans are equal if they have the same fabric, collective, claims, algorithm, size and slots, and
+//! each step has the same transfers on the same light in the same slots, in any order. A plan whose
+//! rows repeat equals its expanded plan.
 
 use super::{Lightpath, Plan};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Light;
 
-/// A transfer with what relays it: rank, light and slot of each; and the links that the plan names for it.
+/// Lightpath with rank, light and slot of its relays, and the links that the plan names for it.
 type Routed<'a> = (Lightpath, Vec<(u32, Light, u32)>, Option<&'a [u32]>);
 
 impl Plan {
-    /// Whether the plans say the same, however they are stored.
+    /// Returns whether the plans are equal, whatever their order and form.
     pub fn is_same(&self, other: &Plan) -> bool {
         match self == other {
             true => true,
@@ -35,7 +36,7 @@ fn same(one: &Plan, other: &Plan) -> bool {
         && (0..steps).all(|step| sorted(one, step) == sorted(other, step))
 }
 
-/// The transfers of a step in one order.
+/// Returns the transfers of a step in a canonical order.
 fn sorted(plan: &Plan, step: usize) -> Vec<Routed<'_>> {
     interrupt::check();
     let routed = |transfer: usize| {

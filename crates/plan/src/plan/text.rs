@@ -1,4 +1,4 @@
-//! The text form of a plan: written compactly, read back exactly (see `docs/plan-format.md`).
+//! Text form of a plan: written compactly, read back exactly (see `docs/plan-format.md`).
 //!
 //! ```
 //! use opticoll_plan::plan::text;
@@ -40,24 +40,24 @@ use opticoll_base::interrupt;
 use opticoll_fabric::fabric::LightKind;
 pub use read::{read, read_any};
 
-/// Where and why a plan file was refused.
+/// Place and reason of an error in a plan file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct PlanTextError {
-    /// The line, from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong, with a hint.
+    /// Problem, with a hint.
     pub problem: String,
 }
 
-/// The first line of every plan file.
+/// First line of every plan file.
 const MAGIC: &str = "opticoll plan 1";
 
-/// The plan as text. Lightpaths that are shifted copies of one another are written once, with
-/// their repetition; those of an orbit of a folded plan in as many statements as it has fibres; the copies of a lightpath of a
-/// pipelined plan in one.
+/// Returns a plan as text. Lightpaths that are shifted copies of one another are written once, with
+/// their repetition. The rotations of a row take as many statements as fibres; the stripes and
+/// pieces of a row take one.
 pub fn write(plan: &Plan) -> String {
     let mut text = String::new();
     write_head(plan, &mut text);
@@ -69,14 +69,15 @@ pub fn write(plan: &Plan) -> String {
     text
 }
 
+/// Writes the lightpaths of a plan without repetition, slot by slot.
 fn write_slots(plan: &Plan, text: &mut String) {
     let (kind, modulus) = (plan.fabric.light(), Modulus::of(plan));
-    for (slot, indices) in by_slot(plan) {
+    for (slot, indices) in slots_with_lightpaths(plan) {
         let _ = writeln!(text, "slot {slot}");
         let (straight, relayed): (Vec<usize>, Vec<usize>) = indices
             .into_iter()
             .partition(|&index| plan.relays_of(index).is_empty());
-        for (route, indices) in by_route(plan, straight) {
+        for (route, indices) in group_by_route(plan, straight) {
             let lightpaths = indices.into_iter().map(|index| plan.lightpath(index));
             for block in compress::compress(lightpaths.collect(), modulus) {
                 write_block(&block, kind, route, text);
@@ -97,8 +98,8 @@ fn write_slots(plan: &Plan, text: &mut String) {
     }
 }
 
-/// `copy 5 0>4>7 row.3 column.0@2`: a transfer with the ranks that relay it, and for each of these its
-/// light and slot.
+/// Writes a transfer with its relays, and the light and slot of each relay, such as `copy 5 0>4>7
+/// row.3 column.0@2`.
 fn write_relayed(
     lightpath: &Lightpath,
     relays: &[Relay],
@@ -122,7 +123,7 @@ fn write_relayed(
     text.push('\n');
 }
 
-/// What is sent, and the rank that sends it.
+/// Writes the action, the chunks and the source of a transfer.
 fn write_data(transfer: &Transfer, text: &mut String) {
     let action = match transfer.action {
         Action::Copy => "copy",
@@ -135,8 +136,8 @@ fn write_data(transfer: &Transfer, text: &mut String) {
     let _ = write!(text, " {}", transfer.source);
 }
 
-/// Transfers by the route that the plan names for them, those by the fabric's first.
-fn by_route(plan: &Plan, transfers: Vec<usize>) -> BTreeMap<Option<&[u32]>, Vec<usize>> {
+/// Groups transfers by the route that the plan names; those on the fabric's route come first.
+fn group_by_route(plan: &Plan, transfers: Vec<usize>) -> BTreeMap<Option<&[u32]>, Vec<usize>> {
     if plan.routes.is_empty() {
         return BTreeMap::from([(None, transfers)]);
     }
@@ -148,9 +149,9 @@ fn by_route(plan: &Plan, transfers: Vec<usize>) -> BTreeMap<Option<&[u32]>, Vec<
     by_route
 }
 
-/// The rows of a plan with the repetition of each.
+/// Writes the rows of a plan, each with its repetition.
 fn write_rows(plan: &Plan, text: &mut String) {
-    for (slot, rows) in by_slot(plan) {
+    for (slot, rows) in slots_with_lightpaths(plan) {
         let _ = writeln!(text, "slot {slot}");
         for row in rows {
             interrupt::check();
@@ -161,8 +162,8 @@ fn write_rows(plan: &Plan, text: &mut String) {
     }
 }
 
-/// The lightpaths of each slot that has any, as indices.
-fn by_slot(plan: &Plan) -> impl Iterator<Item = (u32, Vec<usize>)> + '_ {
+/// Returns each slot with the indices of its lightpaths; slots without lightpaths are left out.
+fn slots_with_lightpaths(plan: &Plan) -> impl Iterator<Item = (u32, Vec<usize>)> + '_ {
     let mut indices: Vec<u32> = (0..plan.len() as u32).collect();
     indices.sort_by_key(|&index| plan.slot[index as usize]);
     let mut rest = 0;
@@ -191,7 +192,7 @@ fn write_head(plan: &Plan, text: &mut String) {
     );
     write_demand(&collective, text);
     let _ = writeln!(text, "fabric {}", plan.fabric);
-    // What would end the line early, or be taken for a comment, is written as a blank.
+    // Characters that would end the line, or begin a comment, become blanks.
     let unprintable = |letter: char| letter.is_control() || letter == '#';
     let algorithm = plan.algorithm.replace(unprintable, " ");
     let _ = writeln!(text, "algorithm {}", algorithm.trim());
@@ -223,7 +224,8 @@ fn write_head(plan: &Plan, text: &mut String) {
     text.push('\n');
 }
 
-/// `demand 0 1=4096+1024 2=100`: a line for each rank that sends anything, with the chunks for each other.
+/// Writes a line for each rank that sends, with the chunks for each destination, such as `demand 0
+/// 1=4096+1024 2=100`.
 fn write_demand(collective: &Collective, text: &mut String) {
     let Some(demand) = collective.demand() else {
         return;
@@ -251,7 +253,8 @@ fn write_demand(collective: &Collective, text: &mut String) {
     text.push('\n');
 }
 
-/// `copy 5 0>4 via 3.7.12 x4 chunk+1`: a transfer with its light or the links that the plan names for it.
+/// Writes a transfer with its light or the links that the plan names, such as `copy 5 0>4 via
+/// 3.7.12 x4 chunk+1`.
 fn write_block(
     block: &RepeatedLightpath,
     kind: Option<&LightKind>,

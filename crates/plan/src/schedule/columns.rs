@@ -1,10 +1,10 @@
-//! The stored transfers in columns, and a step as seen through them.
+//! Columns of stored transfers, and the view of a step.
 
 use std::ops::Range;
 
 use super::{Action, Transfer};
 
-/// Transfers, one entry per column each.
+/// Transfers in columns, with an entry per transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Stored {
     pub(super) chunk: Vec<u32>,
@@ -35,7 +35,7 @@ impl Stored {
         self.action.push(transfer.action);
     }
 
-    /// Removes the last transfers, and gives back the room for more than as many others.
+    /// Removes the last transfers, and releases memory beyond what as many transfers need.
     pub(super) fn truncate(&mut self, last: Range<usize>) {
         let (length, room) = (last.start, last.end);
         self.chunk.truncate(length);
@@ -52,7 +52,7 @@ impl Stored {
         }
     }
 
-    /// A transfer, with `shift` added to its chunk modulo `chunks`.
+    /// Returns a transfer, with `shift` added to its chunk modulo `chunks`.
     #[inline]
     pub(super) fn transfer(&self, at: usize, shift: u32, chunks: u32) -> Transfer {
         Transfer {
@@ -64,7 +64,7 @@ impl Stored {
         }
     }
 
-    /// The transfers of a range, with `shift` added to their chunks modulo `chunks`.
+    /// Returns the transfers of a range, with `shift` added to their chunks modulo `chunks`.
     pub(super) fn columns(&self, range: Range<usize>, shift: u32, chunks: u32) -> StepColumns<'_> {
         StepColumns {
             chunk: &self.chunk[range.clone()],
@@ -76,7 +76,8 @@ impl Stored {
         }
     }
 
-    /// What is to be added to the chunks of `pattern`, modulo `chunks`, to have the transfers of `own`.
+    /// Returns the number that, added to the chunks of `pattern` modulo `chunks`, gives the
+    /// transfers of `own`; `None` if there is none.
     pub(super) fn shift(
         &self,
         pattern: Range<usize>,
@@ -112,17 +113,17 @@ impl Stored {
     }
 }
 
-/// The addition of a number of chunks, modulo all chunks. Nothing is added to numbers of chunks that
-/// do not exist, as long as nothing is to be added at all.
+/// Addition of a number to chunks, modulo the number of chunks. An addition of 0 also leaves chunks
+/// that do not exist unchanged.
 #[derive(Debug, Clone, Copy)]
 struct ChunkShift {
     by: u32,
-    /// The last chunk that stays below all chunks.
+    /// Greatest chunk whose sum stays below the number of chunks.
     last: u32,
 }
 
 impl ChunkShift {
-    /// `by` is below `chunks`, or 0.
+    /// Returns the addition of `by`, which must be below `chunks`, or 0.
     fn new(by: u32, chunks: u32) -> ChunkShift {
         let last = match by {
             0 => u32::MAX,
@@ -141,7 +142,7 @@ impl ChunkShift {
     }
 }
 
-/// The transfers of a step, in columns with an entry per transfer.
+/// Transfers of a step, in columns with an entry per transfer.
 #[derive(Debug, Clone, Copy)]
 pub struct StepColumns<'a> {
     chunk: &'a [u32],
@@ -153,55 +154,55 @@ pub struct StepColumns<'a> {
 }
 
 impl<'a> StepColumns<'a> {
-    /// The number of transfers.
+    /// Returns the number of transfers.
     pub fn len(&self) -> usize {
         self.count.len()
     }
 
-    /// Whether the step has no transfers.
+    /// Returns whether the step has no transfers.
     pub fn is_empty(&self) -> bool {
         self.count.is_empty()
     }
 
-    /// Column: first chunk of each transfer.
+    /// Returns the first chunk of each transfer.
     pub fn chunks(self) -> impl ExactSizeIterator<Item = u32> + Clone + 'a {
         let shift = self.shift;
         self.chunk.iter().map(move |&chunk| shift.of(chunk))
     }
 
-    /// First chunk of the transfer at a place within the step.
+    /// Returns the first chunk of the transfer at a place within the step.
     #[inline]
     pub fn chunk(&self, place: usize) -> u32 {
         self.shift.of(self.chunk[place])
     }
 
-    /// Column: number of chunks of each transfer.
+    /// Returns the number of chunks of each transfer.
     pub fn count(&self) -> &'a [u32] {
         self.count
     }
 
-    /// Column: sending rank of each transfer.
+    /// Returns the sending rank of each transfer.
     pub fn source(&self) -> &'a [u32] {
         self.source
     }
 
-    /// Column: receiving rank of each transfer.
+    /// Returns the receiving rank of each transfer.
     pub fn destination(&self) -> &'a [u32] {
         self.destination
     }
 
-    /// Column: action of each transfer.
+    /// Returns the action of each transfer.
     pub fn action(&self) -> &'a [Action] {
         self.action
     }
 
-    /// Sending and receiving rank of each transfer.
+    /// Returns the sending and receiving rank of each transfer.
     pub fn ends(self) -> impl ExactSizeIterator<Item = (u32, u32)> + Clone + 'a {
         let ends = self.source.iter().zip(self.destination);
         ends.map(|(&source, &destination)| (source, destination))
     }
 
-    /// All transfers in order.
+    /// Returns all transfers in order.
     pub fn transfers(self) -> impl ExactSizeIterator<Item = Transfer> + Clone + 'a {
         let ends = self.source.iter().zip(self.destination);
         let amounts = self.count.iter().zip(self.action);

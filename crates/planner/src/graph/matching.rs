@@ -392,7 +392,7 @@ fn promising(question: &Question<'_>, parts: &[Part]) -> Vec<(u32, Time)> {
         let Ok(bytes) = collective.range_bytes(question.size, 0, 1) else {
             continue;
         };
-        let too_small = chunks > 1 && collective.least_chunk_bytes(question.size).get() == 0;
+        let too_small = chunks > 1 && collective.min_chunk_bytes(question.size).get() == 0;
         let too_many = transfers(question, chunks) > question.most_transfers;
         let too_long = parts.iter().any(|part| is_large(part, &spread));
         if too_small || too_many || too_long {

@@ -158,7 +158,9 @@ impl Recipe for RingPipeline {
             let single = root_sides.with_single_channels();
             let mut first = broadcast(ring, outwards, &single, pieces, 1);
             first.algorithm = self.spec().to_string();
-            return Ok(time_reversal::towards(first, collective)?.in_pieces(stripes, pieces));
+            return Ok(
+                time_reversal::towards(first, collective)?.with_stripes_and_pieces(stripes, pieces)
+            );
         }
         let mut plan = match forward {
             CollectiveKind::AllReduce => all_reduce(ring, outwards, &root_sides, pieces),

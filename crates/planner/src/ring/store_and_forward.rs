@@ -120,7 +120,7 @@ impl Recipe for Relays {
         };
         let plan = builder.plan();
         Ok(match self.is_folded {
-            true => plan.in_all_rotations(),
+            true => plan.with_all_rotations(),
             false => plan,
         })
     }

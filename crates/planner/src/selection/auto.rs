@@ -289,7 +289,7 @@ fn make_named(
     }
     let ranges = opticoll_algorithms::build_ranges(spec, question.collective, question.fabric)?;
     // A schedule of ranges has few transfers: it soon tells what cannot be fast enough.
-    if limit.is_some() && !ranges.is_in_single_chunks() {
+    if limit.is_some() && !ranges.has_single_chunks() {
         let least = least::of_ranges(&ranges, question)?;
         if is_slower(least) {
             return Ok(Made::AtLeast(least));

@@ -388,7 +388,7 @@ fn by_ports(
     if !has_barriers || has_more {
         return Ok(Time::ZERO);
     }
-    let smallest = schedule.collective.least_chunk_bytes(question.size).get();
+    let smallest = schedule.collective.min_chunk_bytes(question.size).get();
     let mut time = Time::ZERO;
     let mut pairs = Vec::new();
     for step in 0..schedule.steps() {

@@ -60,7 +60,7 @@ pub fn replan(
     };
     let mut collective = Collective::new(collective.kind(), left.ranks())?.with_root(root)?;
     if let Some(demand) = before.schedule.collective.demand() {
-        collective = collective.with_demand(demand.in_whole_blocks())?;
+        collective = collective.with_demand(demand.whole_blocks())?;
     }
     let on = |fabric: &Fabric| crate::plan(algorithm, fabric, collective, size, method);
     let mut made = on(left);

@@ -56,7 +56,7 @@ use opticoll_fabric::fabric::Hop;
 use opticoll_fabric::fabric::circuits::{Change, Charge, Circuit, Circuits, Lines, Port, Tuning};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::Plan;
-use opticoll_plan::plan::repetition::turned_chunk;
+use opticoll_plan::plan::repetition::rotated_chunk;
 use opticoll_plan::schedule::Transfer;
 
 /// Start and end of a transfer, and the transfer that it waited for last.
@@ -555,8 +555,8 @@ impl<'a> TransferTimeline<'a> {
             if has_pairs && rotation > 0 {
                 // The block of a pair rotates with both of its ranks: chunks do not stay adjacent.
                 next = start + 1;
-                let rotated = turned_chunk(&collective, start, ranks - rotation);
-                return Some(RotatedChunks {
+                let back = rotated_chunk(&collective, start, ranks - turns);
+                return Some(TurnedChunks {
                     ranks,
                     rotation,
                     range: rotated..rotated + 1,

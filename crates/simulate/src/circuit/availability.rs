@@ -42,7 +42,7 @@ impl ChunkTimes {
     pub(super) fn new(plan: &Plan) -> ChunkTimes {
         let ranks = plan.fabric.ranks() as usize;
         let chunks = plan.schedule.collective.chunks() as usize;
-        if !plan.schedule.is_in_single_chunks() {
+        if !plan.schedule.has_single_chunks() {
             return ChunkTimes::ranges(ranks);
         }
         match ranks.saturating_mul(chunks) <= plan.len().saturating_mul(2) {

@@ -242,9 +242,9 @@ impl<'a> SlotMessages<'a> {
         let collective = &self.plan.schedule.collective;
         match (self.uniform, self.sizes) {
             (Some(bytes), _) if count == 1 => Ok(bytes),
-            (_, Sizes::Exact) => collective.range_bytes(self.size, chunk, count),
-            (_, Sizes::MaxOfRotations(step)) => {
-                collective.most_range_bytes(self.size, chunk, count, step)
+            (_, Sizes::Own) => collective.range_bytes(self.size, chunk, count),
+            (_, Sizes::MostOfRotations(step)) => {
+                collective.max_range_bytes(self.size, chunk, count, step)
             }
         }
     }

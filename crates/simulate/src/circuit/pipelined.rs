@@ -37,7 +37,7 @@ pub(super) fn simulate(
         run.charge,
         Charge::EverySlot | Charge::NewSetting | Charge::Never | Charge::ChangedPort
     );
-    if !is_alike || !plan.schedule.is_in_single_chunks() {
+    if !is_alike || !plan.schedule.has_single_chunks() {
         return run.simulate(&plan.written_out(), circuits);
     }
     crate::check_slots(plan)?;

@@ -421,7 +421,8 @@ fn bounds_of_rooted_collectives_are_those_of_the_roots_place() {
     let size = Bytes::new(1_000_000);
     let plan = opticoll::planner::plan(&spec, &fabric, gather(1), size, &method).unwrap();
     let time = simulate::run(&plan.plan, size, &method).unwrap().time;
-    let at = electrical_bound::collective_as_placed(&gather(1), &method.packet.placement.terminals(3));
+    let at =
+        electrical_bound::collective_as_placed(&gather(1), &method.packet.placement.terminals(3));
     let bound = electrical_bound::best(fabric.network().unwrap(), &at.unwrap(), size);
     let bound = bound.unwrap().unwrap().time;
     // One block over each cable of 1 Gb/s; and two over that of the root are faster.

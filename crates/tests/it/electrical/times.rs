@@ -187,7 +187,7 @@ fn transfers_with_the_same_ends_are_one_message() {
     assert_eq!(outcome.slots.lightpaths, [8, 8, 8]);
     let single = Plan::without_light(
         &fabric,
-        plan.schedule.clone().in_single_chunks(),
+        plan.schedule.clone().into_single_chunks(),
         "bruck".into(),
     );
     assert_eq!(verify(&single), []);

@@ -138,7 +138,7 @@ impl PlannedCollectives {
         let collective = Collective::new(call.kind, ranks).and_then(|one| one.with_root(call.root));
         let mut collective = collective.map_err(|error| refused(&error))?;
         if !call.demand.is_empty() {
-            let demand = DemandMatrix::of_matrix(ranks, &call.demand);
+            let demand = DemandMatrix::from_matrix(ranks, &call.demand);
             let demand = demand.map_err(|error| refused(&error))?;
             let demanded = collective.with_demand(demand);
             collective = demanded.map_err(|error| refused(&error))?;
@@ -185,7 +185,7 @@ impl Expansion<'_> {
         let root = members.iter().position(|&member| member == event.peer);
         let mut demand = self.demand(event, entered, &group);
         let even_block = || {
-            let matrix = DemandMatrix::of_matrix(members.len() as u32, &demand);
+            let matrix = DemandMatrix::from_matrix(members.len() as u32, &demand);
             matrix.ok()?.even_block()
         };
         let various = event.call == Call::AllToAllVarious;

@@ -1,7 +1,7 @@
 //! Demands by name: `uniform`, `random:seed=0`, `zipf:exponent=1.2,seed=0`, `one_hot:seed=0`.
 //!
-//! Amounts are shares of a size. In `random`, `zipf` and `one_hot` no rank sends to itself; in `uniform` it does, as in an
-//! all_to_all without a demand.
+//! Amounts are shares of a size. In `random`, `zipf` and `one_hot` no rank sends to itself. In
+//! `uniform` each rank also has an amount for itself, as in an all_to_all without a demand.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -11,15 +11,15 @@ use super::{DemandError, DemandMatrix};
 use opticoll_base::names::suggest;
 use opticoll_base::spec::{OptionRecord, Spec, SpecError};
 
-/// A way to make a demand.
+/// Generator of demands.
 pub struct DemandGenerator {
-    /// As typed.
+    /// Name as typed.
     pub name: &'static str,
-    /// One sentence.
+    /// Description in one sentence.
     pub summary: &'static str,
-    /// Its options.
+    /// Options.
     pub options: &'static [OptionRecord],
-    /// The amounts from rank to rank, row by row.
+    /// Function that returns the amounts from rank to rank, row by row.
     amounts: fn(u32, &Spec) -> Result<Vec<u64>, SpecError>,
 }
 
@@ -27,7 +27,7 @@ const SEED: OptionRecord = OptionRecord::new("seed", "seed of the random numbers
     .range("0 to 4294967295")
     .default("0");
 
-/// All of them.
+/// All generators.
 pub const GENERATORS: &[DemandGenerator] = &[
     DemandGenerator {
         name: "uniform",
@@ -46,7 +46,8 @@ pub const GENERATORS: &[DemandGenerator] = &[
     },
     DemandGenerator {
         name: "zipf",
-        summary: "To the k-th most wanted rank an amount in proportion to k^-exponent from every other: hot experts",
+        summary: "To the k-th most wanted rank an amount in proportion to k^-exponent from every \
+                  other: hot experts",
         options: &[
             OptionRecord::new("exponent", "exponent of Zipf's law")
                 .range("0 to 10")
@@ -73,16 +74,17 @@ pub const GENERATORS: &[DemandGenerator] = &[
     },
 ];
 
-/// An amount of one.
+/// Amount of the share 1.
 const WHOLE: u64 = 1 << 32;
 
-/// The most ranks among which a demand is made: 2 GB of amounts.
-const MOST_RANKS: u32 = 1 << 14;
+/// Maximum number of ranks of a generated demand: 2 GB of amounts.
+const MAX_RANKS: u32 = 1 << 14;
 
-/// The demand among so many ranks that a specification names.
+/// Returns the demand among `ranks` ranks that a specification names.
 ///
 /// # Errors
-/// An unknown name or option, or nothing to send: a single rank that does not send to itself.
+/// An unknown name or option, too many ranks, or no amount above zero, as for a single rank that
+/// does not send to itself.
 pub fn generate(spec: &Spec, ranks: u32) -> Result<DemandMatrix, DemandError> {
     let generator = GENERATORS.iter().find(|one| one.name == spec.name());
     let generator = generator.ok_or_else(|| SpecError::Unknown {
@@ -91,10 +93,10 @@ pub fn generate(spec: &Spec, ranks: u32) -> Result<DemandMatrix, DemandError> {
         hint: suggest(spec.name(), GENERATORS.iter().map(|one| one.name)),
     })?;
     spec.only_declared(generator.options)?;
-    if ranks > MOST_RANKS {
+    if ranks > MAX_RANKS {
         return Err(DemandError::TooLarge);
     }
-    DemandMatrix::of_matrix(ranks, &(generator.amounts)(ranks, spec)?)
+    DemandMatrix::from_matrix(ranks, &(generator.amounts)(ranks, spec)?)
 }
 
 fn squared(ranks: u32) -> usize {
@@ -106,6 +108,7 @@ fn random(spec: &Spec) -> Result<Pcg64, SpecError> {
     Ok(Pcg64::new(seed.into(), 0))
 }
 
+/// Returns amounts row by row, with 0 from each rank to itself.
 fn off_diagonal(ranks: u32, mut amount: impl FnMut(u32, u32) -> u64) -> Vec<u64> {
     let mut amounts = Vec::with_capacity(squared(ranks));
     for source in 0..ranks {

@@ -1,29 +1,29 @@
-//! Finding repetitions: blocks of lightpaths that are shifted copies of one another.
+//! Search for repetitions: blocks of lightpaths that are shifted copies of one another.
 //!
-//! Blocks, at first single lightpaths, are sorted in one of several orders; runs with one and the
-//! same shift from each to the next become a block with one repetition more. Each order finds other
-//! regularities: rotations side by side on one wavelength, fans out of one source, fans into one
-//! destination, equal hops. The orders are gone through for long runs first, then for short ones,
-//! until nothing is gained.
+//! Blocks, at first single lightpaths, are sorted in one of several orders. A run of blocks with
+//! the same shift from each to the next becomes a block with one more repetition. Each order finds
+//! other patterns: rotations side by side on one wavelength, fans out of a source, fans into a
+//! destination, equal hops. The search tries all orders for long runs first, then for short ones,
+//! until no run is found.
 
 use crate::plan::{Lightpath, Plan};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::light::{LightKind, MAX_FIELDS};
 
-/// What ranks and chunks are counted modulo, and in which fields light counts on.
+/// Moduli of ranks and chunks, and the fields of light that shift.
 #[derive(Clone, Copy)]
 pub(super) struct Modulus {
     ranks: u32,
     chunks: u32,
     kind: Option<&'static LightKind>,
-    /// The bits of light that are written in words before the last.
+    /// Bits of light that are written in words before the last word.
     leading: u32,
-    /// The bits of the fields in which the copies of a repetition are alike.
+    /// Bits of the fields that all copies of a repetition share.
     alike: u32,
 }
 
 impl Modulus {
-    /// That of the statements of a plan.
+    /// Returns the moduli of a plan.
     pub(super) fn of(plan: &Plan) -> Modulus {
         let kind = plan.fabric.light();
         Modulus {
@@ -36,28 +36,28 @@ impl Modulus {
     }
 }
 
-/// By how much each copy differs from the one before.
+/// Difference between each copy and the copy before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CopyShift {
     pub(super) chunk: u32,
     pub(super) source: u32,
     pub(super) destination: u32,
-    /// Of the copies of a pipelined plan: other copies are in one slot.
+    /// Shift in slots of the copies of a pipelined plan; 0 for other copies.
     pub(super) slot: u32,
-    /// Of the rotations of an all_to_all: by how many ranks the copies are turned, with their blocks.
+    /// Rotation in ranks, with their blocks, of the copies of an all_to_all.
     pub(super) turn: u32,
-    /// By how much each field of light counts on.
-    pub(super) light: [u32; MAX_FIELDS],
+    /// Shift of each field of light.
+    pub(super) light: [u32; MOST_FIELDS],
 }
 
-/// So many copies, the first included.
+/// Number of copies, including the first, and their shift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Repetition {
     pub(super) count: u32,
     pub(super) shift: CopyShift,
 }
 
-/// A lightpath with its repetitions, the innermost first.
+/// Lightpath with its repetitions, the innermost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RepeatedLightpath {
     pub(super) base: Lightpath,
@@ -65,18 +65,18 @@ pub(super) struct RepeatedLightpath {
 }
 
 impl RepeatedLightpath {
-    /// The number of lightpaths that it stands for.
+    /// Returns the number of lightpaths that the block stands for.
     pub(super) fn lightpaths(&self) -> u64 {
         let counts = self.repetitions.iter().map(|repetition| repetition.count);
         counts.map(u64::from).product()
     }
 }
 
-/// The shortest runs worth a repetition, first and then: with two, any pair would do and spoil
-/// longer runs.
-const SHORTEST_RUNS: [usize; 2] = [8, 3];
+/// Minimum length of a run, in the first and in the second pass. With 2 any pair would be a run and
+/// spoil longer runs.
+const MIN_RUN_LENGTHS: [usize; 2] = [8, 3];
 
-/// The orders in which runs are looked for.
+/// Order in which runs are searched.
 #[derive(Clone, Copy)]
 enum RunOrder {
     Light,
@@ -93,6 +93,7 @@ impl RunOrder {
         RunOrder::Hops,
     ];
 
+    /// Returns the sort key of a lightpath.
     fn key(self, lightpath: &Lightpath, modulus: &Modulus) -> [u32; 6] {
         let Lightpath {
             light, transfer, ..
@@ -111,7 +112,7 @@ impl RunOrder {
     }
 }
 
-/// The lightpaths of one slot as blocks, in a canonical order.
+/// Returns the lightpaths of one slot as blocks, in a canonical order.
 pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<RepeatedLightpath> {
     lightpaths.sort_unstable();
     let mut blocks: Vec<RepeatedLightpath> = lightpaths
@@ -121,7 +122,7 @@ pub(super) fn compress(mut lightpaths: Vec<Lightpath>, modulus: Modulus) -> Vec<
             repetitions: Vec::new(),
         })
         .collect();
-    for shortest in SHORTEST_RUNS {
+    for shortest in MIN_RUN_LENGTHS {
         loop {
             let before = blocks.len();
             for order in RunOrder::ALL {
@@ -148,6 +149,7 @@ fn sort(blocks: &mut [RepeatedLightpath], order: RunOrder, modulus: &Modulus) {
     });
 }
 
+/// Merges runs of at least `shortest` blocks, which follow one another in `blocks`.
 fn merge_runs(
     blocks: Vec<RepeatedLightpath>,
     shortest: usize,
@@ -173,7 +175,7 @@ fn merge_runs(
     merged
 }
 
-/// How many blocks from the first on follow one another by the same shift.
+/// Returns the length and shift of the run that starts with the first block.
 fn run_length(blocks: &[RepeatedLightpath], modulus: Modulus) -> Option<(usize, CopyShift)> {
     let shift = shift(blocks.first()?, blocks.get(1)?, modulus)?;
     let same = blocks
@@ -183,7 +185,7 @@ fn run_length(blocks: &[RepeatedLightpath], modulus: Modulus) -> Option<(usize, 
     Some((same + 1, shift))
 }
 
-/// The shift that makes `one` into `other`, if there is one.
+/// Returns the shift from `one` to `other`, if there is one.
 fn shift(
     one: &RepeatedLightpath,
     other: &RepeatedLightpath,

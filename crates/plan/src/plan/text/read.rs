@@ -1,4 +1,4 @@
-//! Reading a plan file, with the line and column of whatever is wrong in it.
+//! Reader of plan files, which reports errors with line and column.
 
 use std::ops::Range;
 
@@ -14,13 +14,13 @@ use opticoll_base::memory;
 use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::Fabric;
 
-/// Reads a plan file, every lightpath of it.
+/// Reads a plan file and expands every lightpath.
 ///
 /// # Errors
-/// Whatever is not of the documented form, with its line, column and a hint. Whether the
-/// lightpaths make sense together is the verifier's business.
+/// Text that is not of the documented form, with its line, column and a hint. The verifier checks
+/// whether the lightpaths are valid together.
 pub fn read(text: &str) -> Result<Plan, PlanTextError> {
-    let (plan, mut lines, most) = open(text, MOST_LIGHTPATHS)?;
+    let (plan, mut lines, most) = open(text, MAX_LIGHTPATHS)?;
     let mut gathering = PlanReader {
         plan,
         is_over_slots: false,
@@ -29,16 +29,16 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
     Ok(gathering.finish())
 }
 
-/// Reads a plan file: as rows that repeat where its statements are those of such rows, as
-/// [`write`](super::write) writes them, and none of them is expanded then.
+/// Reads a plan file. If its statements are those of rows that repeat, as [`write`](super::write)
+/// writes them, the rows are returned without expansion.
 ///
 /// # Errors
 /// As for [`read`].
 pub fn read_any(text: &str) -> Result<Plan, PlanTextError> {
     let (head, lines, most) = open(text, u64::MAX)?;
     let readers = [
-        RowReader::of_rotations(head.clone()),
-        RowReader::of_pieces(head),
+        RowReader::for_rotations(head.clone()),
+        RowReader::for_pieces(head),
     ];
     for mut gathering in readers.into_iter().flatten() {
         if read_slots(&mut lines.clone(), most, &mut gathering)?
@@ -50,30 +50,30 @@ pub fn read_any(text: &str) -> Result<Plan, PlanTextError> {
     read(text)
 }
 
-/// What takes the statements of a file.
+/// Receiver of the statements of a file.
 trait Sink {
-    /// The rows that are kept, with the head of the file.
+    /// Returns the plan that receives the rows, with the head of the file.
     fn rows(&mut self) -> &mut Plan;
 
-    /// Takes a statement; false where the file is of no use here.
+    /// Takes a statement. Returns false if the file does not suit this receiver.
     fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError>;
 
-    /// Whether the slot may end here.
-    fn end_slot(&self) -> bool;
+    /// Returns whether the slot may end here.
+    fn may_end_slot(&self) -> bool;
 
-    /// The lightpaths taken.
+    /// Returns the number of lightpaths taken.
     fn lightpaths(&self) -> u64;
 }
 
-/// Every lightpath of a file.
+/// Receiver of every lightpath of a file.
 struct PlanReader {
     plan: Plan,
-    /// Whether copies are in other slots than that in which they are written.
+    /// True if some copies are in other slots than the slot in which they are written.
     is_over_slots: bool,
 }
 
 impl PlanReader {
-    /// The plan, with every lightpath in its slot.
+    /// Returns the plan, with every lightpath in its slot.
     fn finish(self) -> Plan {
         let PlanReader {
             mut plan,
@@ -113,7 +113,7 @@ impl Sink for PlanReader {
         Ok(true)
     }
 
-    fn end_slot(&self) -> bool {
+    fn may_end_slot(&self) -> bool {
         true
     }
 
@@ -131,7 +131,7 @@ impl Sink for RowReader {
         Ok(self.gather(&statement.block))
     }
 
-    fn end_slot(&self) -> bool {
+    fn may_end_slot(&self) -> bool {
         self.is_complete()
     }
 
@@ -140,7 +140,7 @@ impl Sink for RowReader {
     }
 }
 
-/// Reads the head; also the lines after it and the number on the `end` line.
+/// Reads the head. Returns the plan, the lines after the head and the number on the `end` line.
 fn open(text: &str, most: u64) -> Result<(Plan, TextLines<'_>, u64), PlanTextError> {
     check_characters(text)?;
     let mut lines = TextLines::new(text);
@@ -149,7 +149,7 @@ fn open(text: &str, most: u64) -> Result<(Plan, TextLines<'_>, u64), PlanTextErr
     Ok((plan, lines, declared))
 }
 
-/// Reads everything after the head; false where the sink has no use for the file.
+/// Reads everything after the head. Returns false if the file does not suit the receiver.
 fn read_slots(
     lines: &mut TextLines<'_>,
     most: u64,
@@ -164,7 +164,7 @@ fn read_slots(
         };
         let mut words = Words::new(line);
         let first = words.next("slot, copy, reduce or end")?;
-        if matches!(first.text, "slot" | "end") && !sink.end_slot() {
+        if matches!(first.text, "slot" | "end") && !sink.may_end_slot() {
             return Ok(false);
         }
         match first {
@@ -221,17 +221,17 @@ fn read_slots(
     Ok(true)
 }
 
-/// What a lightpath takes while its file is read, in bytes: 29 in columns that double as they grow.
+/// Memory of a lightpath while its file is read, in bytes: 29 in columns that double as they grow.
 const BYTES_PER_LIGHTPATH: u64 = 58;
 
-/// The most lightpaths that a plan file may hold: some 7 GB.
-const MOST_LIGHTPATHS: u64 = 1 << 27;
+/// Maximum number of lightpaths of a plan file, about 7 GB.
+const MAX_LIGHTPATHS: u64 = 1 << 27;
 
-/// The most time slots of a plan: simulations keep columns of them.
-const MOST_SLOTS: u32 = 1 << 24;
+/// Maximum number of time slots of a plan; simulations keep columns of slots.
+const MAX_SLOTS: u32 = 1 << 24;
 
-/// The number on the `end` line, looked up beforehand: repetitions that stand for more are refused
-/// before they fill the memory.
+/// Returns the number on the `end` line, which is read first: repetitions that stand for more
+/// lightpaths are refused before they fill the memory.
 fn declared_lightpaths(text: &str, lines: &TextLines<'_>, most: u64) -> Result<u64, PlanTextError> {
     let end = lines
         .clone()
@@ -252,14 +252,14 @@ fn declared_lightpaths(text: &str, lines: &TextLines<'_>, most: u64) -> Result<u
     let count: u64 = word.number()?;
     if count > most {
         return Err(word.wrong(format!(
-            "a plan file holds at most {most} lightpaths, unless all are orbits of a folded plan, or copies in a pipelined \
-             plan"
+            "a plan file holds at most {most} lightpaths, unless all are orbits of a folded plan, \
+             or copies in a pipelined plan"
         )));
     }
     Ok(count)
 }
 
-/// Everything up to and including `steps`, with step 0 open.
+/// Reads everything up to and including `steps`, with step 0 open.
 fn read_head(lines: &mut TextLines<'_>) -> Result<Plan, PlanTextError> {
     let magic = lines.line(MAGIC)?;
     if magic.text.trim_end() != MAGIC {
@@ -350,7 +350,7 @@ fn read_collective(line: Line<'_>) -> Result<Collective, PlanTextError> {
         .map_err(|error| pieces.1.wrong(error))
 }
 
-/// The collective with the demand of the lines that follow, if there are any, and the line after them.
+/// Reads the demand, if any. Returns the collective with the demand, and the line after the demand.
 fn read_demand<'a>(
     collective: Collective,
     lines: &mut TextLines<'a>,
@@ -407,7 +407,7 @@ fn read_demand<'a>(
     }
 }
 
-/// Reads a claim into `claims`; returns its name.
+/// Reads a claim into `claims` and returns its name.
 fn read_claim<'a>(words: &mut Words<'a>, claims: &mut Claims) -> Result<Word<'a>, PlanTextError> {
     const KNOWN: &str = "paper_steps, neighbours_only, schedule_steps or chunks_sent_per_rank";
     let name = words.next(KNOWN)?;
@@ -432,8 +432,8 @@ fn read_steps(words: &mut Words<'_>) -> Result<Vec<Range<u32>>, PlanTextError> {
         let slots: u32 = word.number()?;
         let end = next
             .checked_add(slots)
-            .filter(|end| *end <= MOST_SLOTS)
-            .ok_or_else(|| word.wrong(format!("a plan has at most {MOST_SLOTS} slots")))?;
+            .filter(|end| *end <= MAX_SLOTS)
+            .ok_or_else(|| word.wrong(format!("a plan has at most {MAX_SLOTS} slots")))?;
         steps.push(next..end);
         next = end;
     }

@@ -1,4 +1,4 @@
-//! Rows that repeat as statements, and back.
+//! Conversion between rows that repeat and statements of a file.
 
 use super::compress::{CopyShift, RepeatedLightpath, Repetition};
 use crate::collective::CollectiveKind;
@@ -17,7 +17,7 @@ const NO_SHIFT: CopyShift = CopyShift {
     light: [0; MAX_FIELDS],
 };
 
-/// The statements that stand for a row with all copies.
+/// Returns the statements that stand for a row with all copies.
 pub(super) fn statements(plan: &Plan, row: usize) -> Vec<RepeatedLightpath> {
     let mut statements = match plan.repetition.is_folded() {
         true => rotations(plan, row),
@@ -31,11 +31,11 @@ pub(super) fn statements(plan: &Plan, row: usize) -> Vec<RepeatedLightpath> {
     statements
 }
 
-/// The statements that stand for a row with all rotations.
+/// Returns the statements that stand for a row with all rotations.
 ///
-/// Those on one channel leave every l-th rank; the ranks in between are on the channels beside it, as
-/// far as these are one further in the last field of light that counts on: on one fibre. A row that does not close, for l does not
-/// divide N, is written out.
+/// The copies on one channel leave every l-th rank. The ranks in between are on the next channels,
+/// as long as the next channel is one further in the last field of light that shifts: on one fibre.
+/// If l does not divide N, the rotations do not close, and each has a statement of its own.
 fn rotations(plan: &Plan, row: usize) -> Vec<RepeatedLightpath> {
     let ranks = plan.fabric.ranks();
     let span = plan.span(row);
@@ -72,12 +72,12 @@ fn rotations(plan: &Plan, row: usize) -> Vec<RepeatedLightpath> {
     blocks
 }
 
-/// The last field of light that counts on.
+/// Returns the last field of light that shifts.
 fn last_shift(kind: &LightKind) -> Option<usize> {
     kind.fields.iter().rposition(|field| field.shifts)
 }
 
-/// So many rotations, each by so many ranks and channels.
+/// Returns a repetition of `count` rotations, each by `ranks` ranks and `channels` channels.
 fn turns(plan: &Plan, count: u32, ranks: u32, channels: u32) -> Repetition {
     let collective = plan.schedule.collective;
     let mut shift = match collective.kind() {
@@ -99,7 +99,8 @@ fn turns(plan: &Plan, count: u32, ranks: u32, channels: u32) -> Repetition {
     Repetition { count, shift }
 }
 
-/// The statement that stands for all stripes and pieces of a row: over the channels of a fibre, the fibres, and then the slots.
+/// Returns the statement that stands for all stripes and pieces of a row: over the channels of a
+/// fibre, the fibres, and then the slots.
 fn pieces(plan: &Plan, row: usize) -> RepeatedLightpath {
     let base = plan.lightpath(row);
     let mut repetitions = Vec::new();
@@ -124,8 +125,8 @@ fn pieces(plan: &Plan, row: usize) -> RepeatedLightpath {
     RepeatedLightpath { base, repetitions }
 }
 
-/// The fields of light over which stripes go, the innermost first, with how many values of each. A fibre is full before the
-/// next one begins.
+/// Returns the fields of light over which stripes extend, the innermost first, with the number of
+/// values of each. A fibre is full before the next one begins.
 fn stripes_by_field(plan: &Plan, light: Light) -> Vec<(usize, u32)> {
     let Some(kind) = plan.fabric.light() else {
         return Vec::new();
@@ -148,14 +149,14 @@ fn stripes_by_field(plan: &Plan, light: Light) -> Vec<(usize, u32)> {
     fields.map(|(field, _)| field).zip(counts).collect()
 }
 
-/// Rows as they are found among the statements of a file, all with the same repetition.
+/// Reader of rows from the statements of a file, all with the same repetition.
 ///
-/// The first statement of a row says what the row is; the file holds the row if this and the statements that follow are those that
-/// are written for it.
+/// The first statement of a row defines the row. The file holds the row if this statement and the
+/// next ones are those that are written for it.
 pub(super) struct RowReader {
     pub(super) plan: Plan,
     pub(super) lightpaths: u64,
-    /// What has to follow for the last row to be complete, in reverse order.
+    /// Statements that must follow to complete the last row, in reverse order.
     awaited: Vec<RepeatedLightpath>,
 }
 
@@ -168,32 +169,34 @@ impl RowReader {
         }
     }
 
-    /// Rows in all rotations, if the fabric and the collective look the same from every rank.
-    pub(super) fn of_rotations(head: Plan) -> Option<RowReader> {
+    /// Returns a reader of rows in all rotations; `None` if the fabric or the collective does not
+    /// look the same from every rank.
+    pub(super) fn for_rotations(head: Plan) -> Option<RowReader> {
         head.fabric.rotation()?;
         chunks_per_rank(&head.schedule.collective)?;
-        Some(RowReader::new(head.in_all_rotations()))
+        Some(RowReader::new(head.with_all_rotations()))
     }
 
-    /// Rows in stripes and pieces, if the fabric has channels side by side. How many there are, the first statement says.
-    pub(super) fn of_pieces(head: Plan) -> Option<RowReader> {
+    /// Returns a reader of rows in stripes and pieces, whose numbers the first statement defines;
+    /// `None` if the fabric has no adjacent channels.
+    pub(super) fn for_pieces(head: Plan) -> Option<RowReader> {
         head.fabric.numbered_channels()?;
         Some(RowReader::new(head))
     }
 
-    /// Whether the last row is complete.
+    /// Returns whether the last row is complete.
     pub(super) fn is_complete(&self) -> bool {
         self.awaited.is_empty()
     }
 
-    /// Takes a statement; false where it does not belong to a row.
+    /// Takes a statement. Returns false if it does not belong to a row.
     pub(super) fn gather(&mut self, block: &RepeatedLightpath) -> bool {
         if self.awaited.is_empty() {
             let row = self.plan.len();
             self.plan.push(block.base);
             let may_begin = match self.plan.repetition.is_folded() {
                 true => self.leaves_rank_0(row),
-                false => self.is_in_pieces(row, block),
+                false => self.has_pieces(row, block),
             };
             if !may_begin {
                 return false;
@@ -205,15 +208,16 @@ impl RowReader {
         self.awaited.pop().as_ref() == Some(block)
     }
 
-    /// Whether a row leaves rank 0 for another, and its rotations close.
+    /// Returns whether a row leaves rank 0 for another rank and its rotations close.
     fn leaves_rank_0(&self, row: usize) -> bool {
         let transfer = self.plan.schedule.transfer(row);
         let closes = self.plan.fabric.ranks() % self.plan.span(row) == 0;
         transfer.source == 0 && transfer.destination != 0 && closes
     }
 
-    /// Whether a row goes over slots; the first one says in how many pieces, and on how many stripes.
-    fn is_in_pieces(&mut self, row: usize, block: &RepeatedLightpath) -> bool {
+    /// Returns whether a row extends over slots. The first row defines the numbers of pieces and
+    /// stripes.
+    fn has_pieces(&mut self, row: usize, block: &RepeatedLightpath) -> bool {
         let Some((pieces, stripes)) = block.repetitions.split_last() else {
             return false;
         };
@@ -226,8 +230,8 @@ impl RowReader {
         pieces.shift.slot == 1
     }
 
-    /// The plan, where there is any row. Of rows in pieces the verifier knows the form only if each step is a slot, and if all rows
-    /// have chunks and circuits of their own.
+    /// Returns the plan if it has a row. Rows in pieces need one slot per step, and chunks and
+    /// circuits of their own, because the verifier proves only this form; otherwise `None`.
     pub(super) fn finish(self) -> Option<Plan> {
         let plan = &self.plan;
         let last = u64::from(*plan.slot.last()?);
@@ -239,7 +243,7 @@ impl RowReader {
         let channels = plan.fabric.numbered_channels()?;
         let is_first = |row: usize| {
             let transfer = plan.schedule.transfer(row);
-            // Light on no channel has no channels beside it.
+            // Light without a channel has no adjacent channels.
             let has_stripes =
                 plan.repetition.stripes == 1 || channels.channel_number(plan.light[row]).is_some();
             u64::from(transfer.chunk) % copies == 0 && transfer.count == 1 && has_stripes
@@ -251,7 +255,8 @@ impl RowReader {
     }
 }
 
-/// Whether two rows are on one circuit, or could be branches of one light tree, on any of their stripes.
+/// Returns whether two rows are on one circuit, or could be branches of one light tree, on any of
+/// their stripes.
 fn shares_circuits(plan: &Plan) -> bool {
     let sharing = plan.fabric.circuits().map(|circuits| circuits.sharing());
     let has_trees = matches!(sharing, Some(LightSharing::Tree { .. }));

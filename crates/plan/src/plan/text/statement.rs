@@ -1,7 +1,7 @@
-//! One statement of a plan file: `copy|reduce CHUNKS SOURCE>DESTINATION LIGHT`, with repetitions; on an
-//! electrical fabric without light, but with `via LINK.LINK` where the plan names a route. How light is written, its kind says
-//! ([`LightKind::form`](opticoll_fabric::fabric::LightKind)). Where transfers may be relayed:
-//! `SOURCE>RELAY>DESTINATION`, with a second light `LIGHT@SLOT`, and so on.
+//! Statement of a plan file: `copy|reduce CHUNKS SOURCE>DESTINATION LIGHT`, with repetitions. On an
+//! electrical fabric there is no light, but `via LINK.LINK` if the plan names a route. The kind of
+//! light defines its text ([`LightKind::form`](opticoll_fabric::fabric::LightKind)). If transfers
+//! may be relayed: `SOURCE>RELAY>DESTINATION`, with a second light `LIGHT@SLOT`, and so on.
 
 use std::fmt;
 
@@ -9,33 +9,33 @@ use super::PlanTextError;
 use super::compress::{CopyShift, RepeatedLightpath, Repetition};
 use super::words::{Word, Words};
 use crate::collective::Collective;
-use crate::plan::repetition::turned_chunk;
+use crate::plan::repetition::rotated_chunk;
 use crate::plan::{Lightpath, Plan, Relay};
 use crate::schedule::{Action, Transfer};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::light::{Light, LightField, LightKind, MAX_FIELDS};
 
-/// The most repetitions of a lightpath: more than 2^27 lightpaths can use.
-const MOST_REPETITIONS: usize = 32;
+/// Maximum number of repetitions of a lightpath: more than 2^27 lightpaths can use.
+const MAX_REPETITIONS: usize = 32;
 
-/// What a repetition may shift beside fields of light; `rank` is both ends.
+/// Shifts of a repetition other than fields of light; `rank` shifts both ends.
 const SHIFTED: [&str; 6] = ["chunk", "rank", "source", "destination", "slot", "turn"];
 
-/// A statement that was read.
+/// Statement of a file.
 pub(super) struct Statement<'a> {
-    /// What it stands for.
+    /// Lightpath with its repetitions.
     pub(super) block: RepeatedLightpath,
-    /// The last word of its light; on an electrical fabric, its ranks.
+    /// Last word of the light; on an electrical fabric the word with the ranks.
     light: Word<'a>,
-    /// Ranks that relay it; their transfer is this one.
+    /// Relays of the transfer.
     relays: Vec<Relay>,
-    /// The links that it names.
+    /// Links of the named route.
     route: Option<Vec<u32>>,
 }
 
 impl<'a> Statement<'a> {
-    /// Reads a statement of a plan that begins with `action`. It may stand for `room` lightpaths more, of
-    /// the `most` that the file declares.
+    /// Reads a statement that begins with `action`. It may stand for at most `room` lightpaths, of
+    /// the `most` lightpaths that the file declares.
     pub(super) fn read(
         plan: &Plan,
         slot: u32,
@@ -61,7 +61,7 @@ impl<'a> Statement<'a> {
         })
     }
 
-    /// Whether its copies are in several slots.
+    /// Returns whether the copies are in several slots.
     pub(super) fn is_over_slots(&self) -> bool {
         let shifts = self.block.repetitions.iter();
         shifts
@@ -86,7 +86,7 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// The lightpath of a statement, the last word of its light, and its relays.
+/// Reads the lightpath of a statement, the last word of its light, and its relays.
 fn read_lightpath<'a>(
     plan: &Plan,
     slot: u32,
@@ -149,7 +149,7 @@ fn read_lightpath<'a>(
     Ok((base, word, relays))
 }
 
-/// The links of `via 3.7.12`, where that comes next.
+/// Reads the links of `via 3.7.12`, if that comes next.
 fn read_route(words: &mut Words<'_>) -> Result<Option<Vec<u32>>, PlanTextError> {
     if words.optional_if(|text| text == "via").is_none() {
         return Ok(None);
@@ -159,7 +159,8 @@ fn read_route(words: &mut Words<'_>) -> Result<Option<Vec<u32>>, PlanTextError> 
     links.collect::<Result<_, _>>().map(Some)
 }
 
-/// Light as its kind writes it, of a relay with `@SLOT` behind; also its last word.
+/// Reads light as its kind writes it, with `@SLOT` if it is the light of a relay. Returns also its
+/// last word.
 fn read_light<'a>(
     kind: &'static LightKind,
     words: &mut Words<'a>,
@@ -200,13 +201,13 @@ fn read_light<'a>(
     }
 }
 
-/// A word of light that is expected, such as `FIBRE.WAVELENGTH, such as 0.12`.
+/// Expected word of light, printed such as `FIBRE.WAVELENGTH, such as 0.12`.
 struct ExpectedLight {
     form: &'static str,
     example: &'static str,
-    /// The names of its first field.
+    /// Names of the values of its first field.
     names: &'static [&'static str],
-    /// Whether a slot stands behind it.
+    /// True if a slot follows.
     slot: bool,
 }
 
@@ -227,7 +228,7 @@ impl fmt::Display for ExpectedLight {
     }
 }
 
-/// The value of a field; `None` where it is none of its names.
+/// Returns the value of a field; `None` if the text is not one of its names.
 fn read_field(
     field: &LightField,
     text: &str,
@@ -248,7 +249,7 @@ fn read_field(
     Ok(Some(value))
 }
 
-/// The repetitions of a lightpath in a slot.
+/// Reads the repetitions of a lightpath in a slot.
 fn read_repetitions(
     plan: &Plan,
     slot: u32,
@@ -272,9 +273,9 @@ fn read_repetitions(
                 "the `end` line says {most} transfers, this makes more"
             )));
         }
-        if repetitions.len() == MOST_REPETITIONS {
+        if repetitions.len() == MAX_REPETITIONS {
             return Err(word.wrong(format!(
-                "at most {MOST_REPETITIONS} repetitions to a lightpath"
+                "at most {MAX_REPETITIONS} repetitions to a lightpath"
             )));
         }
         let (shift, over_slots) = read_shift(plan, words)?;
@@ -286,7 +287,8 @@ fn read_repetitions(
     Ok(repetitions)
 }
 
-/// The slot of the last of `count` copies, each `by` slots after the one before, the first of which is in slot `first` at the latest.
+/// Returns the slot of the last of `count` copies, each `by` slots after the one before, if the
+/// first copy is at most in slot `first`.
 fn last_slot(
     plan: &Plan,
     first: u64,
@@ -301,12 +303,12 @@ fn last_slot(
     let most = (slots - 1 - first) / u64::from(by) + 1;
     let greatest = slots - 1;
     Err(word.wrong(format!(
-        "the last of {count} copies would be in slot {last}, but the slots of the plan are 0 to {greatest}: x{most} at most in place \
-         of x{count}, or more slots in the line `steps`"
+        "the last of {count} copies would be in slot {last}, but the slots of the plan are 0 to \
+         {greatest}: x{most} at most in place of x{count}, or more slots in the line `steps`"
     )))
 }
 
-/// What a repetition shifts, and the word `slot+T` where it has one.
+/// Reads the shift of a repetition, and returns it with the word `slot+T` if there is one.
 fn read_shift<'a>(
     plan: &Plan,
     words: &mut Words<'a>,
@@ -344,7 +346,7 @@ fn read_shift<'a>(
         }
     }
     let [chunk, rank, source, destination, slot, turn] = data;
-    let both = |own: u32| turned(rank, 1, own, collective.ranks());
+    let both = |own: u32| add_modulo(rank, 1, own, collective.ranks());
     let shift = CopyShift {
         chunk: chunk % collective.chunks(),
         source: both(source),
@@ -356,7 +358,7 @@ fn read_shift<'a>(
     Ok((shift, over_slots))
 }
 
-/// Refuses a turn by as many ranks as there are, or more.
+/// Returns the error of a turn by as many ranks as there are, or more.
 fn whole_turn(turn: u32, collective: &Collective, word: &Word<'_>) -> PlanTextError {
     let ranks = collective.ranks();
     let same = turn % ranks;
@@ -366,12 +368,12 @@ fn whole_turn(turn: u32, collective: &Collective, word: &Word<'_>) -> PlanTextEr
     ))
 }
 
-/// `number + copies * by` modulo another.
-fn turned(number: u32, copies: u32, by: u32, modulus: u32) -> u32 {
+/// Returns (number + copies * by) mod modulus.
+fn add_modulo(number: u32, copies: u32, by: u32, modulus: u32) -> u32 {
     ((u64::from(number) + u64::from(copies) * u64::from(by)) % u64::from(modulus)) as u32
 }
 
-/// Refuses numbers that a rotation could not be counted modulo.
+/// Refuses ranks and chunks out of range, for which shifts modulo their number have no meaning.
 fn check_range(
     base: &Lightpath,
     collective: Collective,
@@ -413,20 +415,20 @@ fn expand(
     for copy in 0..outermost.count {
         interrupt::check();
         let mut shifted = base;
-        // Its slots were looked at as it was read.
+        // The slots were checked when the statement was read.
         shifted.slot = base.slot + copy * shift.slot;
         let transfer = &mut shifted.transfer;
-        let turns = turned(0, copy, shift.turn, collective.ranks());
+        let turns = add_modulo(0, copy, shift.turn, collective.ranks());
         if turns > 0 {
-            transfer.chunk = turned_chunk(&collective, transfer.chunk, turns);
+            transfer.chunk = rotated_chunk(&collective, transfer.chunk, turns);
         }
-        transfer.chunk = turned(transfer.chunk, copy, shift.chunk, collective.chunks());
+        transfer.chunk = add_modulo(transfer.chunk, copy, shift.chunk, collective.chunks());
         for (rank, by) in [
             (&mut transfer.source, shift.source),
             (&mut transfer.destination, shift.destination),
         ] {
-            *rank = turned(*rank, copy, by, collective.ranks());
-            *rank = turned(*rank, 1, turns, collective.ranks());
+            *rank = add_modulo(*rank, copy, by, collective.ranks());
+            *rank = add_modulo(*rank, 1, turns, collective.ranks());
         }
         if let Some(kind) = plan.fabric.light() {
             for (index, field) in kind

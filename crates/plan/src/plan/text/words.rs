@@ -5,15 +5,15 @@ use std::fmt;
 use super::PlanTextError;
 use opticoll_base::names::shown;
 
-/// A line that says something: comments and surrounding blanks removed.
+/// Line without comments and trailing blanks; empty lines are left out.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
     pub(super) number: usize,
     pub(super) text: &'a str,
 }
 
-/// Refuses characters that do not print and are not those that part words and lines: to one reader or
-/// another they could be the end of a line.
+/// Refuses characters that do not print, other than blanks, tabs and line ends: some readers could
+/// take them for the end of a line.
 pub(super) fn check_characters(text: &str) -> Result<(), PlanTextError> {
     let odd = |letter: &char| {
         !matches!(letter, ' ' | '\t') && (letter.is_control() || letter.is_whitespace())
@@ -38,7 +38,7 @@ pub(super) fn check_characters(text: &str) -> Result<(), PlanTextError> {
     Ok(())
 }
 
-/// The lines that say something.
+/// Iterator over the lines that are not empty.
 #[derive(Clone)]
 pub(super) struct TextLines<'a> {
     lines: std::iter::Enumerate<std::str::Lines<'a>>,
@@ -85,7 +85,7 @@ impl<'a> TextLines<'a> {
     }
 }
 
-/// A word of a line, with its place.
+/// Word of a line, with its place.
 #[derive(Clone, Copy)]
 pub(super) struct Word<'a> {
     pub(super) line: Line<'a>,
@@ -108,17 +108,17 @@ impl Word<'_> {
     }
 
     pub(super) fn part<N: std::str::FromStr>(&self, text: &str) -> Result<N, PlanTextError> {
-        // A sign would be taken by the parser of integers, but is not part of the form.
+        // The parser of integers accepts a sign, which is not part of the form.
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|_| digits);
         number.ok_or_else(|| self.wrong(format!("`{}` is no number that fits here", shown(text))))
     }
 }
 
-/// The words of a line.
+/// Words of a line.
 pub(super) struct Words<'a> {
     pub(super) line: Line<'a>,
-    /// Bytes passed.
+    /// Bytes that were read.
     at: usize,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Words<'a> {
         self.optional_if(|_| true)
     }
 
-    /// The next word, if there is one and it fits.
+    /// Returns the next word, if there is one and it fits.
     pub(super) fn optional_if(&mut self, fits: impl Fn(&str) -> bool) -> Option<Word<'a>> {
         let rest = &self.line.text[self.at..];
         let start = self.at + (rest.len() - rest.trim_start().len());
@@ -164,7 +164,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The number in `name=number`.
+    /// Reads the number in `name=number`.
     pub(super) fn assigned(&mut self, name: &str) -> Result<(u32, Word<'a>), PlanTextError> {
         let word = self.next(name)?;
         let value = word

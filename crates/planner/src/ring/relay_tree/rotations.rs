@@ -388,8 +388,8 @@ impl Packed {
                 plan.push(lightpath(ring, collective, edge, origin, slot, channel));
             }
         }
-        if is_symmetric {
-            plan.in_all_rotations()
+        if folded {
+            plan.with_all_rotations()
         } else {
             plan
         }

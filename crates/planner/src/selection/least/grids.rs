@@ -93,7 +93,7 @@ pub(super) fn of_schedule(
     let ranks = question.fabric.ranks();
     let switches = slot.switches;
     let is_whole = switches.is_some_and(WssGrid::is_whole);
-    let smallest = schedule.collective.least_chunk_bytes(question.size).get();
+    let smallest = schedule.collective.min_chunk_bytes(question.size).get();
     let mut time = Time::ZERO;
     let mut pairs = FxHashSet::default();
     for step in 0..schedule.steps() {
@@ -142,7 +142,7 @@ pub(crate) struct Tuning {
 /// The time that the busiest transmitter of a placed plan takes at least: it is tuned for every burst to another rank than the one in the slot
 /// before.
 pub(super) fn of_bursts(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Time, PlannerError> {
-    let smallest = plan.schedule.collective.least_chunk_bytes(size).get();
+    let smallest = plan.schedule.collective.min_chunk_bytes(size).get();
     // By transmitter, in the order of slots: receiver and chunks.
     let mut bursts: Vec<(u32, u32, u32, u32)> = Vec::with_capacity(plan.len());
     for step in 0..plan.schedule.steps() {
@@ -190,12 +190,7 @@ pub(super) fn of_tuned(
     grid: &WssGrid,
     size: Bytes,
 ) -> Result<Tuning, PlannerError> {
-    of_tuned_again(
-        schedule,
-        grid,
-        schedule.collective.least_chunk_bytes(size),
-        1,
-    )
+    of_tuned_again(schedule, grid, schedule.collective.min_chunk_bytes(size), 1)
 }
 
 /// The same of a schedule so many times over, with chunks of `smallest` bytes at least.

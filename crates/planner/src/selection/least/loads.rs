@@ -111,7 +111,7 @@ fn mean_distances(step: StepColumns<'_>, ring: &WdmRing) -> u64 {
 
 /// The bytes of the smallest chunk of a schedule.
 fn smallest_chunk(schedule: &Schedule, question: &Question<'_>) -> u64 {
-    let smallest = schedule.collective.least_chunk_bytes(question.size);
+    let smallest = schedule.collective.min_chunk_bytes(question.size);
     smallest.get()
 }
 
