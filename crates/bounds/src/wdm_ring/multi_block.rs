@@ -75,7 +75,7 @@ pub struct PricedLength {
 }
 
 /// Returns the terms of the greatest G(q) - 2c sum of max(0, q_s - free) n_s found for S slots,
-/// which may replace C_S(N) in the bound on time; `None` if N S exceeds [`MAX_WORK`] or prices grow
+/// which may replace C_S(N) in the bound on time; `None` if N S exceeds `MAX_WORK` or prices grow
 /// too high.
 pub fn length(
     ranks: u32,
