@@ -7,27 +7,27 @@
 /// Returns the least sum of hops from a rank to `ranks` other ranks, of which at most `routes(h)`
 /// are h hops away.
 pub fn least_hops(ranks: u128, routes: impl Fn(u64) -> u128) -> u128 {
-    let (mut left, mut all, mut far) = (ranks, 0, 0);
-    while left > 0 {
-        far += 1;
-        let here = routes(far).clamp(1, left);
-        all += here * u128::from(far);
-        left -= here;
+    let (mut remaining, mut total, mut hops) = (ranks, 0, 0);
+    while remaining > 0 {
+        hops += 1;
+        let here = routes(hops).clamp(1, remaining);
+        total += here * u128::from(hops);
+        remaining -= here;
     }
-    all
+    total
 }
 
 /// Returns C(h + p - 1, h), the number of ways to assign `hops` hops in order to `settings`
 /// settings in order; `u128::MAX` if the number exceeds 128 bits.
 pub fn hop_orders(hops: u64, settings: u64) -> u128 {
     let fewer = hops.min(settings - 1);
-    let all = u128::from(hops) + u128::from(settings) - 1;
+    let total = u128::from(hops) + u128::from(settings) - 1;
     let mut routes = 1u128;
-    for one in 1..=u128::from(fewer) {
-        let Some(product) = routes.checked_mul(all - u128::from(fewer) + one) else {
+    for factor in 1..=u128::from(fewer) {
+        let Some(product) = routes.checked_mul(total - u128::from(fewer) + factor) else {
             return u128::MAX;
         };
-        routes = product / one;
+        routes = product / factor;
     }
     routes
 }
@@ -39,19 +39,19 @@ pub fn fewest_hops(ranks: u64, ports: u64, settings: u64, slots: u64) -> Option<
     let (each, longer) = (slots / settings, slots % settings);
     let mut short = Power::new(each, settings - longer);
     let mut long = Power::new(each + 1, longer);
-    let (mut left, mut all) = (u128::from(ranks), 0);
-    for far in 1..=slots {
-        if left == 0 {
+    let (mut remaining, mut total) = (u128::from(ranks), 0);
+    for hops in 1..=slots {
+        if remaining == 0 {
             break;
         }
-        let routes = (0..=far).fold(0u128, |routes, here| {
-            routes.saturating_add(short.coefficient(here) * long.coefficient(far - here))
+        let routes = (0..=hops).fold(0u128, |routes, here| {
+            routes.saturating_add(short.coefficient(here) * long.coefficient(hops - here))
         });
-        let here = routes.saturating_mul(power(ports, far)).min(left);
-        all += here * u128::from(far);
-        left -= here;
+        let here = routes.saturating_mul(power(ports, hops)).min(remaining);
+        total += here * u128::from(hops);
+        remaining -= here;
     }
-    (left == 0).then_some(all)
+    (remaining == 0).then_some(total)
 }
 
 /// Coefficients of (1 + x + ... + x^k)^a with k = `highest` and a = `exponent`, from the lowest on.
@@ -97,6 +97,7 @@ impl Power {
 }
 
 /// Returns base^exponent, or `u128::MAX` if the power exceeds 128 bits.
-pub(crate) fn power(base: u64, exponent: u64) -> u128 {
-    u128::from(base).saturating_pow(u32::try_from(exponent).unwrap_or(u32::MAX))
+pub(crate) fn power(base: impl Into<u128>, exponent: u64) -> u128 {
+    base.into()
+        .saturating_pow(u32::try_from(exponent).unwrap_or(u32::MAX))
 }

@@ -5,6 +5,8 @@
 //! most at n(s_1) ... n(s_P) ranks. If n(s + 1) / n(s) falls with s, this product is greatest if
 //! the s_i differ by at most 1 (theorem A3).
 
+use crate::hop_counts::power;
+
 /// Returns the least number of slots, in `phases` phases of at least one slot, after which all
 /// ranks may have something of one rank; `within` is n. `None` if no number of slots is enough, as
 /// with n = 2 and few phases.
@@ -28,8 +30,4 @@ pub(crate) fn least_slots(ranks: u64, phases: u64, within: impl Fn(u64) -> u128)
         }
     }
     Some(enough)
-}
-
-fn power(base: u128, exponent: u64) -> u128 {
-    base.saturating_pow(u32::try_from(exponent).unwrap_or(u32::MAX))
 }

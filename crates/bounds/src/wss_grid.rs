@@ -301,7 +301,7 @@ fn fewest_hops(others: u128, on_switches: [u128; 2], slots: u64) -> u128 {
     let beyond = others - on_switches[0] - on_switches[1];
     // The function counts hops from one on; these ranks are at least two hops away.
     let far = hop_counts::least_hops(beyond, |far| {
-        let turns = hop_counts::power(2, far + 1).saturating_sub(2);
+        let turns = hop_counts::power(2u64, far + 1).saturating_sub(2);
         routes(far + 1).saturating_mul(turns)
     });
     along[0] + along[1] + beyond + far

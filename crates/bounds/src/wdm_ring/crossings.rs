@@ -33,6 +33,7 @@
 mod multiplicative_weights;
 
 use super::memo::Memo;
+use super::multi_block;
 
 /// Maximum N times S for the search for weights.
 pub const MAX_WORK: u64 = 150_000;
@@ -79,13 +80,7 @@ pub fn links(ranks: u32, intake: u64, steps: u64) -> u64 {
 
 /// Returns k_s for all slots.
 fn reached(ranks: usize, steps: usize, intake: u64) -> Vec<usize> {
-    let grow = |held: &u64| {
-        Some(
-            held.saturating_mul(intake.saturating_add(1))
-                .min(ranks as u64),
-        )
-    };
-    let held = std::iter::successors(Some(1), grow).take(steps);
+    let held = multi_block::held(ranks as u32, intake).take(steps);
     let held: Vec<usize> = held.map(|held| held as usize).collect();
     let both = held.iter().zip(held.iter().rev());
     both.map(|(&before, &after)| before.min(after)).collect()

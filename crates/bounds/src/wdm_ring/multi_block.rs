@@ -28,7 +28,7 @@ pub const PART: u64 = 16;
 
 /// Returns n_1, n_2, ...: the maximum number of ranks of which a rank has something before each
 /// slot.
-fn held(ranks: u32, intake: u64) -> impl Iterator<Item = u64> {
+pub(super) fn held(ranks: u32, intake: u64) -> impl Iterator<Item = u64> {
     let ranks = u64::from(ranks);
     let grow = move |held: &u64| Some(held.saturating_mul(1 + intake).min(ranks));
     std::iter::successors(Some(1), grow)

@@ -160,10 +160,7 @@ pub(super) fn over(
     let parts = u128::from(parts) * u128::from(channels);
     let least = ring.transmission().least(bytes, parts);
     let time = least.and_then(|least| u64::try_from(least).ok());
-    time.map(Time::from_ps).ok_or_else(|| UnitError::Overflow {
-        what: "a bound on the time".into(),
-        smallest: "picoseconds",
-    })
+    time.map(Time::from_ps).ok_or_else(crate::too_long)
 }
 
 /// Returns m / (r B), or the cut of an all_to_all if it is greater.
