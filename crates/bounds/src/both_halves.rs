@@ -24,23 +24,23 @@ const MAX_PORTS: u64 = 16;
 /// A time beyond 64 bits.
 pub(crate) fn time(vector: &VectorInSlots) -> Result<Option<Time>, UnitError> {
     let (ranks, ports) = (vector.ranks, vector.ports);
-    let both = 2.0 * (ranks - 1) as f64 / ranks as f64;
+    let both_halves = 2.0 * (ranks - 1) as f64 / ranks as f64;
     let growth = super::growth(ranks, ports);
-    vector.least(vector.stretched(both), |slots| {
+    vector.least(vector.stretched(both_halves), |slots| {
         if slots < growth {
             return None;
         }
         // A plan of twice the least number of slots may gather first and spread afterwards.
         Some(match ports > MAX_PORTS || slots >= 2 * growth {
-            true => both,
-            false => both.max(passing(ranks, ports, slots)),
+            true => both_halves,
+            false => both_halves.max(passing(ranks, ports, slots)),
         })
     })
 }
 
 /// Returns the greatest bound "passing" on A / N over all cuts.
 fn passing(ranks: u64, ports: u64, slots: u64) -> f64 {
-    let all = ranks as f64;
+    let rank_count = ranks as f64;
     let cuts = (0..=slots).map(|cut| {
         let (before, after) = (
             reached(ranks, ports, cut),
@@ -52,7 +52,7 @@ fn passing(ranks: u64, ports: u64, slots: u64) -> f64 {
                 gains[received + sent] = f64::max(gains[received + sent], heard * told);
             }
         }
-        least_mean(&gains, all)
+        least_mean(&gains, rank_count)
     });
     cuts.fold(0.0, f64::max)
 }
@@ -61,16 +61,16 @@ fn passing(ranks: u64, ports: u64, slots: u64) -> f64 {
 /// number of ranks whose contributions it then has. The list ends with the first e that reaches all
 /// ranks.
 fn reached(ranks: u64, ports: u64, slots: u64) -> Vec<f64> {
-    let all = ranks as f64;
+    let rank_count = ranks as f64;
     let mut reached = vec![1.0];
     let mut most = 1.0;
     for slot in (0..slots).rev() {
-        let each = f64::min(all, ((1 + ports) as f64).powi(slot as i32));
+        let each = f64::min(rank_count, ((1 + ports) as f64).powi(slot as i32));
         for _ in 0..ports {
-            if most >= all {
+            if most >= rank_count {
                 return reached;
             }
-            most = f64::min(all, most + each);
+            most = f64::min(rank_count, most + each);
             reached.push(most);
         }
     }

@@ -160,8 +160,8 @@ impl Problem<'_> {
                 Ok((paid, paid.plus(time)?))
             }
             Charge::Never => {
-                let all = |_| u128::from(self.ranks);
-                Ok((Time::ZERO, self.cut_through(1, growth, all)?))
+                let any = |_| u128::from(self.ranks);
+                Ok((Time::ZERO, self.cut_through(1, growth, any)?))
             }
             Charge::EverySlot => {
                 let paid = change.times(fewest)?;
@@ -281,9 +281,9 @@ impl Problem<'_> {
             return self.sending_over(least_hops(u128::from(self.ranks) - 1, routes));
         };
         let beside = self.switch.bits_beside();
-        let all = self.rates.all + u128::from(self.ranks) * beside;
+        let total_rate = self.rates.total_rate + u128::from(self.ranks) * beside;
         let of_rank = demanded.slowest(self.switch)?;
-        Ok(of_rank.max(over(demanded.hops(&routes), all)?))
+        Ok(of_rank.max(over(demanded.hops(&routes), total_rate)?))
     }
 
     /// Returns the same for equal blocks; the blocks of a rank make `hops` hops in an all_to_all.
@@ -291,20 +291,22 @@ impl Problem<'_> {
         let (collective, size) = (self.collective, self.size);
         let ranks = u128::from(self.ranks);
         let beside = self.switch.bits_beside();
-        let all = self.rates.all + ranks * beside;
+        let total_rate = self.rates.total_rate + ranks * beside;
         let together = match collective.kind() {
             CollectiveKind::AllToAll => {
                 let block = u128::from(size.get()) / ranks;
-                over(ranks * block * hops, all)?
+                over(ranks * block * hops, total_rate)?
             }
-            CollectiveKind::AllReduce => over(2 * (ranks - 1) * u128::from(size.get()), all)?,
+            CollectiveKind::AllReduce => {
+                over(2 * (ranks - 1) * u128::from(size.get()), total_rate)?
+            }
             _ => Time::ZERO,
         };
         let of_rank = |is_root: bool| {
-            let own = self.rates.of_rank[usize::from(is_root)];
+            let rate = self.rates.of_rank[usize::from(is_root)];
             over(
                 crossing_bytes(collective, size, 1, is_root),
-                own.saturating_add(beside),
+                rate.saturating_add(beside),
             )
         };
         Ok(together.max(of_rank(true)?).max(of_rank(false)?))
@@ -314,7 +316,7 @@ impl Problem<'_> {
 /// Rates of the working ports in bit/s.
 struct PortRates {
     /// Rate of all ranks together.
-    all: u128,
+    total_rate: u128,
     /// Least rate of a rank other than the root, and rate of the root.
     of_rank: [u128; 2],
 }
@@ -322,15 +324,18 @@ struct PortRates {
 impl PortRates {
     fn new(switch: &CircuitSwitch, collective: &Collective) -> PortRates {
         let root = collective.root();
-        let mut all = 0;
+        let mut total_rate = 0;
         let mut of_rank = [u128::MAX; 2];
         for rank in 0..collective.ranks() {
-            let own = switch.bits_of_ports(rank);
-            all += own;
+            let rate = switch.bits_of_ports(rank);
+            total_rate += rate;
             let least = &mut of_rank[usize::from(rank == root)];
-            *least = own.min(*least);
+            *least = rate.min(*least);
         }
-        PortRates { all, of_rank }
+        PortRates {
+            total_rate,
+            of_rank,
+        }
     }
 }
 
@@ -339,12 +344,12 @@ fn within(ports: u64, circuits: u64) -> u128 {
     if ports == 1 {
         return 1 + u128::from(circuits);
     }
-    let (mut all, mut outermost) = (1u128, 1u128);
+    let (mut reached, mut outermost) = (1u128, 1u128);
     for _ in 0..circuits.min(128) {
         outermost = outermost.saturating_mul(ports.into());
-        all = all.saturating_add(outermost);
+        reached = reached.saturating_add(outermost);
     }
-    all
+    reached
 }
 
 /// Returns the last number of the run that begins after `number`. A bound for a run has the cost of

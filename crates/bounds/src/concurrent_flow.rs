@@ -285,8 +285,8 @@ impl<'a> ConcurrentFlow<'a> {
         most_work: u64,
     ) -> Option<ChunkRoutes> {
         let mut packing = Packing::new(self, pairs, chunks, least)?;
-        let all = (packing.routes.len() as u64).saturating_mul(self.rates.len() as u64);
-        let batch = (all / (most_work / MIN_PASSES).max(1)).max(1) as usize;
+        let work_per_pass = (packing.routes.len() as u64).saturating_mul(self.rates.len() as u64);
+        let batch = (work_per_pass / (most_work / MIN_PASSES).max(1)).max(1) as usize;
         let mut search = Search::new(self.away.len());
         for (squarings, passes, full) in POTENTIALS {
             packing.set_power(squarings);
@@ -312,21 +312,22 @@ impl<'a> ConcurrentFlow<'a> {
 
     /// Returns the use of each link relative to the greatest use.
     pub fn uses(&self, routes: &ChunkRoutes) -> Vec<f64> {
-        let own = routes.loads.iter().zip(&self.rates);
-        let own = own.map(|(&load, &rate)| BlockTime {
+        let times = routes.loads.iter().zip(&self.rates);
+        let times = times.map(|(&load, &rate)| BlockTime {
             blocks: load.into(),
             rate: u128::from(rate) * u128::from(routes.chunks),
         });
-        own.map(|own| own.seconds() / routes.time.seconds())
+        times
+            .map(|times| times.seconds() / routes.time.seconds())
             .collect()
     }
 
     /// Returns the vertex at the other end of a link; `None` if `from` is no end of it.
     fn other_end(&self, link: u32, from: u32) -> Option<u32> {
-        let (one, other) = self.network.ends(link)?;
-        match from == one {
-            true => Some(other),
-            false => (from == other).then_some(one),
+        let (first, second) = self.network.ends(link)?;
+        match from == first {
+            true => Some(second),
+            false => (from == second).then_some(first),
         }
     }
 

@@ -122,9 +122,9 @@ pub fn bounds(
         return Ok(Vec::new());
     };
     let ranks = collective.ranks();
-    let of_rank = |vertex: usize| vertex < ranks as usize;
+    let is_rank = |vertex: usize| vertex < ranks as usize;
     let mut cables = links.edges.iter();
-    if cables.any(|edge| edge.rate == UNBOUNDED && (of_rank(edge.from) || of_rank(edge.to))) {
+    if cables.any(|edge| edge.rate == UNBOUNDED && (is_rank(edge.from) || is_rank(edge.to))) {
         return Ok(Vec::new());
     }
     let bare = |bound| WitnessedBound {
@@ -134,11 +134,11 @@ pub fn bounds(
     if ranks < 2 {
         return Ok(vec![bare(TimeBound::SINGLE_RANK)]);
     }
-    let own = |vertex: usize| match of_rank(vertex) {
+    let rank_of = |vertex: usize| match is_rank(vertex) {
         true => vertex as u32,
         false => NONE,
     };
-    let alone = cuts::parts(&links, own, collective.root());
+    let alone = cuts::parts(&links, rank_of, collective.root());
     let firsts = alone.iter().filter_map(|rank| rank.inwards.first());
     let least = Time::from_ps(firsts.min().unwrap_or(0));
     if collective.demand().is_some() {
@@ -155,7 +155,7 @@ pub fn bounds(
                 name: "bandwidth",
                 assumption: "no rank sends or receives faster than its cables",
             },
-            side.map(|side| cuts::witness(&links, own, side)),
+            side.map(|side| cuts::witness(&links, rank_of, side)),
         ),
         (
             TimeBound {
@@ -174,11 +174,11 @@ pub fn bounds(
                              it has not received",
             },
             bottleneck.map(|(without_root, side)| {
-                let of = |vertex| match without_root && vertex == collective.root() as usize {
+                let part_of = |vertex| match without_root && vertex == collective.root() as usize {
                     true => NONE,
-                    false => own(vertex),
+                    false => rank_of(vertex),
                 };
-                cuts::witness(&links, of, side)
+                cuts::witness(&links, part_of, side)
             }),
         ),
         (
@@ -274,7 +274,7 @@ fn rounds(
     let bytes = (ranks.len() as u128 - 1) * u128::from(size.get());
     let root = &ranks[collective.root() as usize];
     let sum = |rate: fn(&CutPart) -> u128| ranks.iter().map(rate).sum::<u128>();
-    let (all, side) = exchange_rate(ranks);
+    let (total_rate, side) = exchange_rate(ranks);
     let [inwards, outwards, _] = Side::all(None);
     let (root_rate, others, others_side) = match collective.kind() {
         CollectiveKind::Broadcast => {
@@ -291,8 +291,8 @@ fn rounds(
         }
         _ => return Ok((Time::ZERO, None)),
     };
-    let time = one_or_two(root_rate, all.min(others), bytes, latency)?;
-    let bottleneck = match others <= all {
+    let time = one_or_two(root_rate, total_rate.min(others), bytes, latency)?;
+    let bottleneck = match others <= total_rate {
         true => (true, others_side),
         false => (false, side),
     };
@@ -306,25 +306,29 @@ fn rounds(
 /// the other ranks at rate `others` in two rounds.
 fn one_or_two(root: u128, others: u128, bytes: u128, latency: Time) -> Result<Time, UnitError> {
     // A time of two rounds may fit into 64 bits even if the time of one round does not.
-    let one = over(bytes, root).and_then(|one| one.plus(latency));
-    let two = latency.times(2)?;
-    if one.as_ref().is_ok_and(|one| *one <= two) {
-        return one;
+    let one_round = over(bytes, root).and_then(|one_round| one_round.plus(latency));
+    let two_rounds = latency.times(2)?;
+    if one_round
+        .as_ref()
+        .is_ok_and(|one_round| *one_round <= two_rounds)
+    {
+        return one_round;
     }
     let first = root.checked_mul(u128::from(latency.ps()));
-    let left = bits_ps(bytes)?.saturating_sub(first.ok_or_else(too_long)?);
-    two.plus(quotient(left, others)?)
+    let rest = bits_ps(bytes)?.saturating_sub(first.ok_or_else(too_long)?);
+    two_rounds.plus(quotient(rest, others)?)
 }
 
 /// Returns the bound of an all_reduce by theorem E5.
 fn all_reduce_rounds(cables: &[CutPart], size: Bytes, latency: Time) -> Result<Time, UnitError> {
     let (ranks, size) = (cables.len() as u128, u128::from(size.get()));
-    let (all, _) = exchange_rate(cables);
-    let direct = over(ranks * (ranks - 1) * size, all).and_then(|direct| direct.plus(latency));
-    let least = over(2 * (ranks - 1) * size, all)?.plus(latency)?;
+    let (total_rate, _) = exchange_rate(cables);
+    let direct =
+        over(ranks * (ranks - 1) * size, total_rate).and_then(|direct| direct.plus(latency));
+    let least = over(2 * (ranks - 1) * size, total_rate)?.plus(latency)?;
     // Rounded up, since it is subtracted.
     let earlier = Time::from_ps(latency.ps().div_ceil(cables.len() as u64 - 1));
-    let meet = over(ranks * size, all)?.plus(latency.times(2)?)?;
+    let meet = over(ranks * size, total_rate)?.plus(latency.times(2)?)?;
     let meet = Time::from_ps(meet.ps().saturating_sub(earlier.ps()));
     // The time of both ways may fit into 64 bits even if the time of direct sending does not.
     Ok(direct.map_or(meet.max(least), |direct| direct.min(meet.max(least))))

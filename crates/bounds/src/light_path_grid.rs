@@ -119,12 +119,12 @@ struct Problem<'a> {
 impl Problem<'_> {
     /// Returns the cost c(P) of P phases.
     fn paid(&self, phases: u64) -> Result<Time, UnitError> {
-        let both = self.grid.establish.plus(self.grid.release)?;
+        let set_up_and_release = self.grid.establish.plus(self.grid.release)?;
         match self.set_ups {
-            SetUps::Released | SetUps::EverySlot => both.times(phases),
+            SetUps::Released | SetUps::EverySlot => set_up_and_release.times(phases),
             SetUps::Kept => self.grid.establish.times(phases),
             SetUps::Warm => self.grid.establish.times(phases - 1),
-            SetUps::Predicted => both.times(phases - 1),
+            SetUps::Predicted => set_up_and_release.times(phases - 1),
             SetUps::PerPort | SetUps::Never => Ok(Time::ZERO),
         }
     }

@@ -18,15 +18,15 @@ pub(crate) fn least_slots(ranks: u64, phases: u64, within: impl Fn(u64) -> u128)
         longer.saturating_mul(power(within(each), phases - more))
     };
     // A phase with as many slots as ranks reaches as many ranks as any longer phase.
-    let (mut few, mut enough) = (phases - 1, phases.max(ranks));
+    let (mut too_few, mut enough) = (phases - 1, phases.max(ranks));
     if reached(enough) < u128::from(ranks) {
         return None;
     }
-    while enough - few > 1 {
-        let middle = few + (enough - few) / 2;
+    while enough - too_few > 1 {
+        let middle = too_few + (enough - too_few) / 2;
         match reached(middle) >= u128::from(ranks) {
             true => enough = middle,
-            false => few = middle,
+            false => too_few = middle,
         }
     }
     Some(enough)

@@ -77,10 +77,13 @@ struct Prices {
 
 impl Prices {
     fn new(ranks: u64, ports: u64, growth: u64, slots: u64) -> Prices {
-        let (all, factor) = (ranks as f64, (1 + ports) as f64);
-        let shares: Vec<f64> = (0..=growth).map(|i| all / power(factor, i)).collect();
+        let (rank_count, factor) = (ranks as f64, (1 + ports) as f64);
+        let shares: Vec<f64> = (0..=growth)
+            .map(|i| rank_count / power(factor, i))
+            .collect();
         let (most, least) = (shares[growth as usize - 1], shares[growth as usize]);
-        let senders = (0..slots).map(|slot| f64::min(all - 1.0, power(factor, slot.min(growth))));
+        let senders =
+            (0..slots).map(|slot| f64::min(rank_count - 1.0, power(factor, slot.min(growth))));
         Prices {
             ports: ports as f64,
             senders: senders.collect(),

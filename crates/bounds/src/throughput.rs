@@ -143,9 +143,9 @@ impl Graph<'_> {
         vertices
             .iter()
             .for_each(|vertex| inside[*vertex as usize] = true);
-        let own = vertices.partition_point(|vertex| *vertex < self.ranks);
+        let ranks_inside = vertices.partition_point(|vertex| *vertex < self.ranks);
         TightestCut {
-            blocks: u128::from(self.ranks) - own as u128,
+            blocks: u128::from(self.ranks) - ranks_inside as u128,
             rate: self.rate_into(|vertex| inside[vertex as usize]),
             vertices,
             is_tightest: true,
@@ -210,8 +210,8 @@ impl Graph<'_> {
     /// Returns the tightest cut of a broadcast.
     fn broadcast_cut(&self, root: u32) -> Option<TightestCut> {
         let order = self.order(root);
-        let one = |cut| TightestCut { blocks: 1, ..cut };
-        let mut best = one(self.single_vertex_cut(&order, Some(root))?);
+        let with_one_block = |cut| TightestCut { blocks: 1, ..cut };
+        let mut best = with_one_block(self.single_vertex_cut(&order, Some(root))?);
         let mut flow = Flow::new(self.vertices, self.links);
         flow.set_supply(root, UNLIMITED);
         for &sink in &order[1..] {
@@ -221,7 +221,7 @@ impl Graph<'_> {
             }
             let sent = flow.send(sink, best.rate);
             if sent < best.rate {
-                best = one(self.cut(flow.cut().to_vec()));
+                best = with_one_block(self.cut(flow.cut().to_vec()));
             }
             flow.clear();
             flow.set_supply(sink, UNLIMITED);

@@ -280,9 +280,9 @@ fn slots_to_inform(mut widths: Vec<u64>, first: Option<usize>) -> u64 {
         return 0;
     };
     let ranks = widths.len() as u64;
-    let own = widths.swap_remove(first);
+    let first_width = widths.swap_remove(first);
     widths.sort_unstable_by(|one, other| other.cmp(one));
-    let (mut slots, mut informed, mut told) = (0, 1u64, own);
+    let (mut slots, mut informed, mut told) = (0, 1u64, first_width);
     while informed < ranks {
         if told == 0 {
             return 0;

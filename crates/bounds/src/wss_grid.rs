@@ -201,9 +201,9 @@ impl UsableTransceivers {
         let block = u128::from(size.get()) / ranks;
         let shortest = 2 * ranks * (ranks - 1) - self.direct;
         least_over_slots(fewest, |slots| {
-            let of_ranks = self.partners.iter();
-            let hops =
-                of_ranks.map(|(others, count)| count * fewest_hops(ranks - 1, *others, slots));
+            let partner_counts = self.partners.iter();
+            let hops = partner_counts
+                .map(|(others, count)| count * fewest_hops(ranks - 1, *others, slots));
             let paid = per_slot.times(slots)?;
             let sending = over(hops.sum::<u128>() * block, everywhere)?;
             let at_least = over(shortest * block, everywhere)?;

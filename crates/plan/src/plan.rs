@@ -161,18 +161,18 @@ impl Plan {
 
     /// Returns whether two transfers of a slot have the same ends and light.
     fn shares_lightpaths(&self) -> bool {
-        let mut of_step = Vec::new();
+        let mut lightpaths = Vec::new();
         (0..self.schedule.steps()).any(|step| {
-            of_step.clear();
-            of_step.extend(self.schedule.step(step).map(|index| {
+            lightpaths.clear();
+            lightpaths.extend(self.schedule.step(step).map(|index| {
                 (
                     self.slot[index],
                     self.schedule.ends(index),
                     self.light_of(index),
                 )
             }));
-            of_step.sort_unstable();
-            of_step.windows(2).any(|pair| pair[0] == pair[1])
+            lightpaths.sort_unstable();
+            lightpaths.windows(2).any(|pair| pair[0] == pair[1])
         })
     }
 

@@ -214,15 +214,17 @@ impl Schedule {
         let Some(step) = self.steps().checked_sub(1) else {
             return;
         };
-        let own = self.stored_range(step);
-        if own.len() < MIN_REPEATED {
+        let last_range = self.stored_range(step);
+        if last_range.len() < MIN_REPEATED {
             return;
         }
         let found = self.patterns.iter().rev().find_map(|&pattern| {
-            let of = self.stored_range(pattern);
-            let shift = self.stored.shift(of.clone(), own.clone(), self.chunks)?;
+            let pattern_range = self.stored_range(pattern);
+            let shift =
+                self.stored
+                    .shift(pattern_range.clone(), last_range.clone(), self.chunks)?;
             Some(StoredStep {
-                start: of.start,
+                start: pattern_range.start,
                 shift,
             })
         });
@@ -240,8 +242,8 @@ impl Schedule {
                 .collect();
         }
         self.places[step] = place;
-        self.repeated += own.len();
-        self.stored.truncate(own);
+        self.repeated += last_range.len();
+        self.stored.truncate(last_range);
     }
 
     /// Adds a transfer to the open step; the first transfer opens step 0.
@@ -294,9 +296,12 @@ impl Schedule {
 
     /// Returns the range in which the transfers of a step are stored.
     fn stored_range(&self, step: usize) -> Range<usize> {
-        let own = self.step(step);
-        let start = self.places.get(step).map_or(own.start, |place| place.start);
-        start..start + own.len()
+        let indices = self.step(step);
+        let start = self
+            .places
+            .get(step)
+            .map_or(indices.start, |place| place.start);
+        start..start + indices.len()
     }
 
     /// Returns the step of the transfer with an index; the last step for an index beyond the last.

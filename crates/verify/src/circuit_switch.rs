@@ -87,16 +87,16 @@ impl Switches<'_> {
         let ports_per_plane = switch.ports / switch.planes;
         let joined = u64::from(switch.switch_ports / ports_per_plane);
         let mut digits = 0;
-        let mut left = u64::from(switch.ranks.saturating_sub(1));
-        while left > 0 && joined > 1 {
+        let mut rest = u64::from(switch.ranks.saturating_sub(1));
+        while rest > 0 && joined > 1 {
             digits += 1;
-            left /= joined;
+            rest /= joined;
         }
-        let all = u64::from(switch.ranks);
+        let ranks = u64::from(switch.ranks);
         Switches {
             switch,
             ports_per_plane,
-            base: (joined < all).then_some((joined, digits.max(1))),
+            base: (joined < ranks).then_some((joined, digits.max(1))),
         }
     }
 

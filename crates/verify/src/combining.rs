@@ -284,30 +284,30 @@ impl<'a> Combining<'a> {
             step: delivery.step,
             position: position as u32,
         };
-        let mine = self.held[rank];
+        let current = self.held[rank];
         match delivery.action {
             Action::Reduce => {
                 let overlaps = self.plan.schedule.collective.overlaps();
-                let twice = self.rows.common(set, mine).filter(|_| !overlaps);
+                let twice = self.rows.common(set, current).filter(|_| !overlaps);
                 if let Some(twice) = twice {
                     report.add(ViolationKind::DoubleReduction, || {
                         self.double_reduction(chunk, delivery, twice)
                     });
                 }
-                let row = self.rows.own_row(mine);
+                let row = self.rows.own_row(current);
                 self.rows.unite(row, set);
                 self.held[rank] = Set::Row(row);
             }
             Action::Copy => {
-                if let Some(missing_rank) = self.rows.missing_rank(mine, set) {
+                if let Some(missing_rank) = self.rows.missing_rank(current, set) {
                     report.add(ViolationKind::LostContribution, || {
                         self.lost_contribution(chunk, delivery, missing_rank)
                     });
-                } else if self.rows.missing_rank(set, mine).is_none() {
+                } else if self.rows.missing_rank(set, current).is_none() {
                     report.add(ViolationKind::Duplicate, || self.duplicate(chunk, delivery));
                 }
                 self.rows.hold(set);
-                self.rows.release(mine);
+                self.rows.release(current);
                 self.held[rank] = set;
             }
         }

@@ -70,12 +70,12 @@ impl Counting {
 
     /// Counts a step. Returns whether all of its deliveries are allowed.
     fn counts(&mut self, step: &[Delivery]) -> bool {
-        let all = self.collective.ranks();
+        let ranks = self.collective.ranks();
         for delivery in step {
             let source = &mut self.of_rank[delivery.source as usize];
             let is_right = match delivery.action {
                 Action::Reduce => source.is_open && source.gave != delivery.step,
-                Action::Copy => source.contributions == all,
+                Action::Copy => source.contributions == ranks,
             };
             if !is_right {
                 return false;
@@ -89,7 +89,7 @@ impl Counting {
             let taker = &mut self.of_rank[delivery.destination as usize];
             let is_right = match delivery.action {
                 Action::Reduce => taker.is_open,
-                Action::Copy => taker.contributions < all && taker.took != delivery.step,
+                Action::Copy => taker.contributions < ranks && taker.took != delivery.step,
             };
             if !is_right || taker.gave == delivery.step {
                 return false;
@@ -97,7 +97,7 @@ impl Counting {
             taker.took = delivery.step;
             taker.contributions = match delivery.action {
                 Action::Reduce => taker.contributions + given,
-                Action::Copy => all,
+                Action::Copy => ranks,
             };
             taker.is_open &= delivery.action == Action::Reduce;
         }

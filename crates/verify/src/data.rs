@@ -170,10 +170,10 @@ impl Moves<'_> {
         let mut change = vec![0i64; stretches.len() + 1];
         for step in 0..self.plan.schedule.steps() {
             for (_, moved) in self.transfers_in_step(step) {
-                let own = within(&moved, &stretches);
-                if !own.is_empty() {
-                    change[own.start as usize] += 1;
-                    change[own.end as usize] -= 1;
+                let sent = within(&moved, &stretches);
+                if !sent.is_empty() {
+                    change[sent.start as usize] += 1;
+                    change[sent.end as usize] -= 1;
                 }
             }
         }
@@ -202,9 +202,9 @@ impl Stretches {
         let mut tidy_at = 1 << 16;
         for step in 0..plan.schedule.steps() {
             for (_, moved) in admitted.moved(plan, step) {
-                let own = within(&moved, chunks);
+                let sent = within(&moved, chunks);
                 starts.extend(
-                    [own.start, own.end]
+                    [sent.start, sent.end]
                         .iter()
                         .filter(|start| **start < chunks.end),
                 );
@@ -292,11 +292,11 @@ fn loads(moves: &Moves<'_>, chunks: &Range<u32>, part: u32) -> Vec<u64> {
     let mut covered = vec![0i64; parts + 1];
     let steps = 0..moves.plan.schedule.steps();
     for (_, moved) in steps.flat_map(|step| moves.transfers_in_step(step)) {
-        let own = within(&moved, chunks);
-        if own.is_empty() {
+        let sent = within(&moved, chunks);
+        if sent.is_empty() {
             continue;
         }
-        let (start, last) = (own.start - chunks.start, own.end - 1 - chunks.start);
+        let (start, last) = (sent.start - chunks.start, sent.end - 1 - chunks.start);
         let (first_part, last_part) = (start / part, last / part);
         if first_part == last_part {
             load[first_part as usize] += u64::from(last - start + 1);

@@ -303,8 +303,8 @@ fn light(
     converted.sort_unstable();
     for same in converted.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
         let (direction, fibre, ..) = same[0];
-        let own = groups.iter().filter(|group| group.direction == direction);
-        let fixed: u64 = own
+        let same_direction = groups.iter().filter(|group| group.direction == direction);
+        let fixed: u64 = same_direction
             .map(|group| group.count_on_fibre(fibre, wavelengths))
             .sum();
         let load = fixed + same.iter().map(|(_, _, links, _)| links).sum::<u64>();

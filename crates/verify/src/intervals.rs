@@ -111,12 +111,12 @@ impl HeldBits {
 
     /// Returns the words of a range of a rank's chunks, each with a mask of the chunks.
     fn masks(&self, rank: u32, start: u32, end: u32) -> impl Iterator<Item = (usize, u64)> + use<> {
-        let of_rank = rank as usize * self.words_per_rank;
+        let first_word = rank as usize * self.words_per_rank;
         (start / 64..end.div_ceil(64)).map(move |word| {
             let first = start.saturating_sub(word * 64);
             let behind = (end - word * 64).min(64);
             let mask = u64::MAX << first & u64::MAX >> (64 - behind);
-            (of_rank + word as usize, mask)
+            (first_word + word as usize, mask)
         })
     }
 

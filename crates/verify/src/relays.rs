@@ -48,9 +48,9 @@ pub(super) fn fault(
         let text = format!("is sent on by rank {} before it arrived there", hop.from);
         return Some((ViolationKind::Relays, text));
     }
-    let own = plan.step_slots.get(step);
-    let is_own = own.is_some_and(|own| own.contains(&hop.slot));
-    (!is_own).then(|| {
+    let slots = plan.step_slots.get(step);
+    let is_in_step = slots.is_some_and(|slots| slots.contains(&hop.slot));
+    (!is_in_step).then(|| {
         let text = format!("is sent on by rank {} after its step {step}", hop.from);
         (ViolationKind::StepOrder, text)
     })

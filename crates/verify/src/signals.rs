@@ -40,8 +40,8 @@ pub(super) fn prove(ranks: u32, deliveries: &[Delivery]) -> bool {
             replay(step, &mut heard, &mut is_useful[place..][..step.len()]);
             place += step.len();
         }
-        let of_all = bits(columns.len());
-        if heard.iter().any(|one| *one != of_all) {
+        let full = bits(columns.len());
+        if heard.iter().any(|one| *one != full) {
             return false;
         }
     }
@@ -66,11 +66,11 @@ fn initial_state(ranks: usize, columns: Range<usize>) -> Vec<Heard> {
 
 /// Returns the first `columns` bits.
 fn bits(columns: usize) -> Heard {
-    let mut all = [0; WORDS];
+    let mut mask = [0; WORDS];
     for column in 0..columns {
-        all[column / 64] |= 1u64 << (column % 64);
+        mask[column / 64] |= 1u64 << (column % 64);
     }
-    all
+    mask
 }
 
 /// Replays a step, and marks the signals that tell their receivers something new.

@@ -152,12 +152,12 @@ fn line_time(
 /// Returns the least bytes of all hops from a rank to others that get the bytes of `line`, given in
 /// falling order.
 fn line_hops(line: &[u128], routes: impl Fn(u64) -> u128) -> u128 {
-    let (mut left, mut all, mut far) = (line, 0, 0);
-    while !left.is_empty() {
-        far += 1;
-        let here = routes(far).clamp(1, left.len() as u128) as usize;
-        all += left[..here].iter().sum::<u128>() * u128::from(far);
-        left = &left[here..];
+    let (mut remaining, mut total, mut hops) = (line, 0, 0);
+    while !remaining.is_empty() {
+        hops += 1;
+        let here = routes(hops).clamp(1, remaining.len() as u128) as usize;
+        total += remaining[..here].iter().sum::<u128>() * u128::from(hops);
+        remaining = &remaining[here..];
     }
-    all
+    total
 }

@@ -158,12 +158,12 @@ impl<'a> Packing<'a> {
         let loads = self.loads.iter().zip(&self.flow.rates);
         let mut time = BlockTime { blocks: 0, rate: 1 };
         for (&load, &rate) in loads {
-            let own = BlockTime {
+            let link_time = BlockTime {
                 blocks: load.into(),
                 rate: u128::from(rate) * u128::from(self.chunks),
             };
-            if time.is_below(own) {
-                time = own;
+            if time.is_below(link_time) {
+                time = link_time;
             }
         }
         time

@@ -167,7 +167,7 @@ pub(super) fn optimum(network: &dyn Network, collective: &Collective) -> Option<
     let links = Links::of(network)?;
     let found = search(&flow, &pairs, cut_bound(&flow, &pairs, &links, collective))?;
     let ranks = u128::from(collective.ranks());
-    let of = |time: BlockTime| {
+    let ratio = |time: BlockTime| {
         Ratio {
             bytes: time.blocks,
             rate: time.rate,
@@ -175,8 +175,8 @@ pub(super) fn optimum(network: &dyn Network, collective: &Collective) -> Option<
         .over(ranks)
     };
     Some(Optimum {
-        least: of(found.bound)?,
-        most: of(found.most),
+        least: ratio(found.bound)?,
+        most: ratio(found.most),
         witness: witness(&found.lengths),
     })
 }

@@ -190,28 +190,28 @@ impl CutPart {
 /// Returns the ranks and crossing links of each part; the parts are numbered from 0. Returns an
 /// empty list if there is only one part.
 pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) -> Vec<CutPart> {
-    let of_ranks = || (0..links.ranks as usize).map(&part_of);
-    let count = of_ranks().max().map_or(0, |greatest| greatest + 1);
+    let rank_parts = || (0..links.ranks as usize).map(&part_of);
+    let count = rank_parts().max().map_or(0, |greatest| greatest + 1);
     if count < 2 {
         return Vec::new();
     }
     let mut parts = vec![CutPart::default(); count as usize];
-    for part in of_ranks() {
+    for part in rank_parts() {
         parts[part as usize].ranks += 1;
     }
     parts[part_of(root as usize) as usize].root = true;
     let half_duplex = links.edges.iter().any(|edge| edge.both_ways);
     let late = links.have_latency();
-    let ways = late.then(|| [false, true].map(|towards| links.nearest(of_ranks(), towards)));
+    let ways = late.then(|| [false, true].map(|towards| links.nearest(rank_parts(), towards)));
     let window = |near: usize, far: usize, part: u32, incoming: bool| -> Option<(u64, u64)> {
         let Some([from, towards]) = &ways else {
             return Some((0, 0));
         };
-        let own = |nearest: &[Nearest]| latency_of(&nearest[near], part);
-        let others = |nearest: &[Nearest]| latency_of_others(&nearest[far], part);
+        let latency_inside = |nearest: &[Nearest]| latency_of(&nearest[near], part);
+        let latency_outside = |nearest: &[Nearest]| latency_of_others(&nearest[far], part);
         match incoming {
-            true => Some((others(from)?, own(towards)?)),
-            false => Some((own(from)?, others(towards)?)),
+            true => Some((latency_outside(from)?, latency_inside(towards)?)),
+            false => Some((latency_inside(from)?, latency_outside(towards)?)),
         }
     };
     for edge in &links.edges {
@@ -298,7 +298,7 @@ fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Ve
         _ => 0,
     };
     if times > 0 && parts.len() > 1 {
-        let all = times * (parts.len() as u128 - 1) * u128::from(size.get());
+        let total_bytes = times * (parts.len() as u128 - 1) * u128::from(size.get());
         let mut together = CutPart::default();
         for part in parts {
             together.inwards.extend(&part.inwards);
@@ -306,9 +306,9 @@ fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Ve
             together.both.extend(&part.both);
         }
         let crossing = [
-            (together.inwards, all),
-            (together.outwards, all),
-            (together.both, 2 * all),
+            (together.inwards, total_bytes),
+            (together.outwards, total_bytes),
+            (together.both, 2 * total_bytes),
         ];
         let crossing = crossing.into_iter().zip(Side::all(None));
         demands.extend(crossing.map(|((windows, bytes), side)| Demand {

@@ -94,8 +94,8 @@ impl Links {
 
     /// Returns the vertices next to a vertex, over links in either direction.
     pub(super) fn neighbours(&self, vertex: usize) -> impl Iterator<Item = usize> + '_ {
-        let both = self.away[vertex].iter().chain(&self.towards[vertex]);
-        both.map(|(other, _)| *other as usize)
+        let adjacent = self.away[vertex].iter().chain(&self.towards[vertex]);
+        adjacent.map(|(other, _)| *other as usize)
     }
 
     /// Returns the least latencies from `rank` to each rank, or with `towards` from each rank to
@@ -162,9 +162,9 @@ fn record_route(nearest: &mut Nearest, latency: u64, part: u32) -> bool {
 /// Returns the least latency between a vertex and a rank of `part`, or a lower bound of it if two
 /// other parts are nearer; `None` if no rank is near.
 pub(super) fn latency_of(nearest: &Nearest, part: u32) -> Option<u64> {
-    let own = nearest.iter().flatten().find(|(_, of)| *of == part);
+    let in_part = nearest.iter().flatten().find(|(_, of)| *of == part);
     let [_, farther] = nearest;
-    own.or(farther.as_ref()).map(|(latency, _)| *latency)
+    in_part.or(farther.as_ref()).map(|(latency, _)| *latency)
 }
 
 /// Returns the least latency between a vertex and a rank of any other part.

@@ -50,10 +50,10 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
         return None;
     }
     let mut best: Option<(Ratio, Witness)> = None;
-    let of_cuts = cuts.iter().map(|(cut, _)| tightest::labels_of(&links, cut));
+    let cut_labels = cuts.iter().map(|(cut, _)| tightest::labels_of(&links, cut));
     let partition = tightest::partition_of(&links, collective, MAX_STEPS);
-    let of_partition = partition.iter().map(|partition| partition.parts.clone());
-    for labels in of_cuts.chain(of_partition) {
+    let partition_labels = partition.iter().map(|partition| partition.parts.clone());
+    for labels in cut_labels.chain(partition_labels) {
         let parts = cuts::parts(&links, |vertex| labels[vertex], collective.root());
         let Some((ratio, side)) = cuts::partition_ratio(&parts, collective)? else {
             continue;

@@ -44,18 +44,18 @@ impl Ratio {
 
     /// Returns whether this ratio is less than `other`; `None` if a product exceeds 128 bits.
     pub(super) fn is_below(self, other: Ratio) -> Option<bool> {
-        let own = self.bytes.checked_mul(other.rate)?;
-        Some(own < other.bytes.checked_mul(self.rate)?)
+        let product = self.bytes.checked_mul(other.rate)?;
+        Some(product < other.bytes.checked_mul(self.rate)?)
     }
 
     /// Returns the reduced sum; `None` if a number exceeds 128 bits.
     pub(super) fn plus(self, other: Ratio) -> Option<Ratio> {
-        let (one, two) = (
+        let (first, second) = (
             self.bytes.checked_mul(other.rate)?,
             other.bytes.checked_mul(self.rate)?,
         );
         let sum = Ratio {
-            bytes: one.checked_add(two)?,
+            bytes: first.checked_add(second)?,
             rate: self.rate.checked_mul(other.rate)?,
         };
         Some(sum.reduced())

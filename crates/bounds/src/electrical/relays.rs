@@ -49,22 +49,22 @@ pub(super) fn best(
     }
     // Latencies to each rank if data flow to the centre, otherwise from it.
     let towards = collective.kind() != CollectiveKind::Broadcast;
-    let all: Vec<Vec<u64>> = (0..collective.ranks())
+    let latencies: Vec<Vec<u64>> = (0..collective.ranks())
         .map(|rank| links.latencies(rank, towards))
         .collect();
     let mut time = Time::ZERO;
     for centre in centres.step_by((stride(ranks, sums)).max(1)) {
         interrupt::check();
-        let own = &all[centre];
+        let from_centre = &latencies[centre];
         let others = || (0..ranks).filter(move |&other| other != centre);
         let relayed = |far: usize| {
             let by = others().filter(|&by| by != far);
-            let sums = by.map(|by| own[by].saturating_add(all[by][far]));
+            let sums = by.map(|by| from_centre[by].saturating_add(latencies[by][far]));
             sums.min().unwrap_or(u64::MAX)
         };
         let mut relayed: Vec<u64> = others().map(relayed).collect();
         relayed.sort_unstable_by_key(|latency| Reverse(*latency));
-        let least = others().map(|other| own[other]).min().unwrap_or(0);
+        let least = others().map(|other| from_centre[other]).min().unwrap_or(0);
         let cables = match towards {
             true => &cables[centre].inwards,
             false => &cables[centre].outwards,

@@ -43,20 +43,20 @@ pub(super) fn cuts_of(
         AllToAll | Barrier => &[],
     };
     let rated = |reversed: bool| -> Vec<RatedLink> {
-        let mut all = Vec::with_capacity(2 * links.edges.len());
+        let mut rated_links = Vec::with_capacity(2 * links.edges.len());
         for edge in &links.edges {
             let (from, to) = (edge.from as u32, edge.to as u32);
             let rate = (edge.rate != UNBOUNDED).then_some(edge.rate as u64);
             if !reversed || edge.both_ways {
-                all.push((from, to, rate));
+                rated_links.push((from, to, rate));
             }
             if reversed || edge.both_ways {
-                all.push((to, from, rate));
+                rated_links.push((to, from, rate));
             }
         }
-        all
+        rated_links
     };
-    let one = |&(which, reversed): &(Cuts, bool)| {
+    let find = |&(which, reversed): &(Cuts, bool)| {
         let cut = tightest(
             links.ranks,
             links.vertices(),
@@ -66,7 +66,7 @@ pub(super) fn cuts_of(
         );
         Some((cut?, reversed))
     };
-    wanted.iter().filter_map(one).collect()
+    wanted.iter().filter_map(find).collect()
 }
 
 /// Returns the greatest bound of the tightest cuts and of the tightest partition.

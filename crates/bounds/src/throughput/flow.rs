@@ -280,8 +280,8 @@ impl Flow {
             let mut arc = self.next[vertex as usize];
             let begin = arc;
             while arc < end {
-                let one = &self.arcs[arc as usize];
-                if one.room > 0 && self.level[one.from as usize] == level + 1 {
+                let candidate = &self.arcs[arc as usize];
+                if candidate.room > 0 && self.level[candidate.from as usize] == level + 1 {
                     break;
                 }
                 arc += 1;

@@ -102,14 +102,14 @@ impl Search<'_> {
     /// Returns the links in `slots` slots by the bounds that are quick to compute.
     fn quick(&self, slots: u64) -> u64 {
         let ranks = self.problem.ranks;
-        let both = cost(ranks, slots) + u64::from(ranks - 1);
-        both.max(crossings::closed_form(ranks, slots))
+        let along_trees = cost(ranks, slots) + u64::from(ranks - 1);
+        along_trees.max(crossings::closed_form(ranks, slots))
     }
 
     /// Returns the greatest known lower bound on the links in `slots` slots.
     fn known(&self, slots: u64) -> u64 {
-        let of_more = self.crossed.range(slots..).map(|(_, &links)| links);
-        of_more.max().unwrap_or(0).max(self.quick(slots))
+        let links_of_more = self.crossed.range(slots..).map(|(_, &links)| links);
+        links_of_more.max().unwrap_or(0).max(self.quick(slots))
     }
 
     /// Returns the known or guessed number of links in `slots` slots.

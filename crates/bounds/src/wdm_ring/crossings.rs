@@ -82,8 +82,8 @@ pub fn links(ranks: u32, intake: u64, steps: u64) -> u64 {
 fn reached(ranks: usize, steps: usize, intake: u64) -> Vec<usize> {
     let held = multi_block::held(ranks as u32, intake).take(steps);
     let held: Vec<usize> = held.map(|held| held as usize).collect();
-    let both = held.iter().zip(held.iter().rev());
-    both.map(|(&before, &after)| before.min(after)).collect()
+    let pairs = held.iter().zip(held.iter().rev());
+    pairs.map(|(&before, &after)| before.min(after)).collect()
 }
 
 /// Number of ranks N, and k_s for all slots.
@@ -189,12 +189,12 @@ impl<'a> Proved<'a> {
                 }
             }
         }
-        let all = 2 * u128::from(ranks) * u128::from(self.weight) * beyond;
+        let numerator = 2 * u128::from(ranks) * u128::from(self.weight) * beyond;
         // Without weights only the lightpaths themselves count.
         let longer = if counted == 0 {
             0
         } else {
-            all.div_ceil(counted)
+            numerator.div_ceil(counted)
         };
         2 * (ranks - 1) + longer as u64
     }

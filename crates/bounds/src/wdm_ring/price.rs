@@ -87,28 +87,28 @@ impl StepGain {
     fn load(&self, uses: &mut [u64]) -> u64 {
         interrupt::check();
         let count = uses.len();
-        let mut of_one_end = vec![0; count];
-        let mut of_with_one_end = vec![0; count];
+        let mut one_end_uses = vec![0; count];
+        let mut with_one_end_uses = vec![0; count];
         for (uses, from) in uses.iter_mut().zip(&self.filled) {
             match *from {
-                Origin::One(at) => of_one_end[at as usize] += *uses,
-                Origin::Other(at) => of_with_one_end[at as usize] += *uses,
+                Origin::One(at) => one_end_uses[at as usize] += *uses,
+                Origin::Other(at) => with_one_end_uses[at as usize] += *uses,
             }
             *uses = 0;
         }
-        for (times, from) in of_with_one_end.iter().zip(&self.with_one_end) {
+        for (times, from) in with_one_end_uses.iter().zip(&self.with_one_end) {
             match *from {
-                Origin::One(at) => of_one_end[at as usize] += times,
+                Origin::One(at) => one_end_uses[at as usize] += times,
                 Origin::Other(at) => uses[at as usize] += times,
             }
         }
         let mut load = 0;
         for x in (0..count).rev() {
-            let times = of_one_end[x];
+            let times = one_end_uses[x];
             load += times;
             match self.one_end[x] {
                 _ if x == 0 => {}
-                Origin::One(at) => of_one_end[at as usize] += times,
+                Origin::One(at) => one_end_uses[at as usize] += times,
                 Origin::Other(at) => uses[at as usize] += times,
             }
         }

@@ -83,9 +83,9 @@ impl RootBound {
 
     /// Returns V_s + (1 - p_s) 2cN / r, given the differences of V_(s+1) in `later`.
     fn term(&self, later: &[u64], price: u64) -> u64 {
-        let mut own = later.to_vec();
-        backwards::step(price, &mut own);
-        backwards::cost(&own).saturating_add((UNIT_PRICE - price) * self.each)
+        let mut differences = later.to_vec();
+        backwards::step(price, &mut differences);
+        backwards::cost(&differences).saturating_add((UNIT_PRICE - price) * self.each)
     }
 
     /// Returns the highest price with which the term reaches `length`; the term is concave in the

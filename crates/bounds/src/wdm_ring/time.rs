@@ -218,8 +218,8 @@ fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, 
             (Followed::Blocks, cost, block * u128::from(ranks))
         }
         CollectiveKind::AllReduce => {
-            let both = cost + u64::from(ranks - 1);
-            (Followed::Contributions, both, bytes)
+            let halves = cost + u64::from(ranks - 1);
+            (Followed::Contributions, halves, bytes)
         }
         _ => {
             let leaving = root_bound::length(ranks, channels, intake(ring), slots, cost);

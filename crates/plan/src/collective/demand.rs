@@ -102,7 +102,7 @@ impl DemandMatrix {
         if u64::from(ranks).pow(2) > u64::from(u32::MAX) {
             return Err(DemandError::TooLarge);
         }
-        let mut of_source = (0, 0u64);
+        let mut source_sum = (0, 0u64);
         for (source_rank, destination, amount) in chunks {
             if source_rank.max(destination) >= ranks {
                 return Err(DemandError::Rank {
@@ -129,11 +129,11 @@ impl DemandMatrix {
             if demand.blocks.len() == u32::MAX as usize {
                 return Err(DemandError::TooLarge);
             }
-            if of_source.0 != source_rank {
-                of_source = (source_rank, 0);
+            if source_sum.0 != source_rank {
+                source_sum = (source_rank, 0);
             }
-            of_source.1 += amount;
-            demand.largest = demand.largest.max(of_source.1);
+            source_sum.1 += amount;
+            demand.largest = demand.largest.max(source_sum.1);
             demand.least = demand.least.min(amount);
             demand.blocks.push(block);
             demand.ends.push(end);
@@ -219,8 +219,8 @@ impl DemandMatrix {
             }
             others += 1;
         }
-        let all = u64::from(self.ranks) * u64::from(self.ranks - 1);
-        block.filter(|_| others == all)
+        let pair_count = u64::from(self.ranks) * u64::from(self.ranks - 1);
+        block.filter(|_| others == pair_count)
     }
 
     /// Returns the number of chunks of each block if all blocks (a rank's own included) and all

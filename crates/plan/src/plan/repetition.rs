@@ -369,8 +369,8 @@ pub fn fold(plan: &Plan) -> Option<Plan> {
     let mut rows = plan.without_lightpaths();
     for step in 0..plan.schedule.steps() {
         rows.schedule.begin_step();
-        let own = sent[0].iter().filter(|(at, _)| *at == step);
-        own.for_each(|(_, lightpath)| rows.push(*lightpath));
+        let step_rows = sent[0].iter().filter(|(at, _)| *at == step);
+        step_rows.for_each(|(_, lightpath)| rows.push(*lightpath));
     }
     sent.iter_mut().for_each(|sent| sent.sort_unstable());
     let same = sent.windows(2).all(|pair| pair[0] == pair[1]);

@@ -58,9 +58,9 @@ impl Contents {
         if let Some(&sum) = self.sums.get(&key) {
             return sum;
         }
-        let mut all = [self.get(one), self.get(other)].concat();
-        all.sort_unstable();
-        let sum = self.number(all);
+        let mut members = [self.get(one), self.get(other)].concat();
+        members.sort_unstable();
+        let sum = self.number(members);
         self.sums.insert(key, sum);
         sum
     }

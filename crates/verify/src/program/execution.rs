@@ -244,60 +244,62 @@ impl Execution<'_> {
     /// and the connection from which it receives.
     #[allow(clippy::type_complexity)]
     fn next(&self, block: usize) -> Option<(Site, Option<(usize, u32)>, Option<usize>)> {
-        let own = &self.blocks[block];
-        if own.next == own.length {
+        let progress = &self.blocks[block];
+        if progress.next == progress.length {
             return None;
         }
         let site = Site {
-            rank: own.rank,
-            thread_block: own.thread_block,
-            step: own.next,
+            rank: progress.rank,
+            thread_block: progress.thread_block,
+            step: progress.next,
         };
-        let one = instruction(self.program, site);
-        let first = self.first_block[own.rank as usize];
-        let dependency = one.waits_for;
+        let current = instruction(self.program, site);
+        let first = self.first_block[progress.rank as usize];
+        let dependency = current.waits_for;
         let dependency = dependency.map(|on| (first + on.thread_block as usize, on.step));
-        let receives = own.receives.filter(|_| effects(one.operation).receives);
+        let receives = progress
+            .receives
+            .filter(|_| effects(current.operation).receives);
         Some((site, dependency, receives))
     }
 
     /// Executes an instruction and returns the contents that it sends.
     fn execute(&mut self, site: Site, message: Option<(u32, Vec<Held>)>) -> Option<Vec<Held>> {
-        let one = *instruction(self.program, site);
-        let effects = effects(one.operation);
+        let current = *instruction(self.program, site);
+        let effects = effects(current.operation);
         self.run.order.push(site);
         self.run.received.push(message.as_ref().map(|(by, _)| *by));
-        if one.operation == Operation::Nop {
+        if current.operation == Operation::Nop {
             return None;
         }
         let incoming = message.map_or_else(Vec::new, |(_, chunks)| chunks);
         let cells = |operand: Operand| {
             let start = self.layout.start(site.rank, operand.buffer) + operand.offset as usize;
-            start..start + one.count as usize
+            start..start + current.count as usize
         };
         let memory = &self.cells[site.rank as usize];
-        let source = effects.reads_source.then(|| cells(one.source));
+        let source = effects.reads_source.then(|| cells(current.source));
         let destination =
-            (effects.writes || effects.reads_destination).then(|| cells(one.destination));
+            (effects.writes || effects.reads_destination).then(|| cells(current.destination));
         let read = source.map_or_else(Vec::new, |cells| memory[cells].to_vec());
-        let there = destination
+        let present = destination
             .clone()
             .map_or_else(Vec::new, |cells| memory[cells].to_vec());
-        self.unwritten(site, &one, &effects, &read, &there);
-        let mut values = Vec::with_capacity(one.count as usize);
-        for chunk in 0..one.count as usize {
+        self.unwritten(site, &current, &effects, &read, &present);
+        let mut values = Vec::with_capacity(current.count as usize);
+        for chunk in 0..current.count as usize {
             let at = |list: &[Held]| list.get(chunk).copied().unwrap_or(0);
-            let (incoming, read, there) = (at(&incoming), at(&read), at(&there));
-            let parts = match one.operation {
+            let (incoming, read, present) = (at(&incoming), at(&read), at(&present));
+            let parts = match current.operation {
                 Operation::Send | Operation::Copy => (read, 0),
                 Operation::Receive | Operation::ReceiveCopySend => (incoming, 0),
-                Operation::Reduce => (read, there),
+                Operation::Reduce => (read, present),
                 _ => (incoming, read),
             };
             values.push(self.combine(site, parts));
         }
         if let Some(cells) = destination.filter(|_| effects.writes) {
-            self.remarks(site, &one, &effects, &values, &there);
+            self.remarks(site, &current, &effects, &values, &present);
             self.written_by[site.rank as usize][cells.clone()].fill(Some(site));
             self.cells[site.rank as usize][cells].copy_from_slice(&values);
         }
@@ -349,11 +351,11 @@ impl Execution<'_> {
         one: &Instruction,
         effects: &Effects,
         values: &[Held],
-        there: &[Held],
+        present: &[Held],
     ) {
         let buffer = one.destination.buffer;
-        let brought = values.iter().zip(there);
-        let again = brought.filter(|(value, there)| value == there && **value != 0);
+        let brought = values.iter().zip(present);
+        let again = brought.filter(|(value, present)| value == present && **value != 0);
         let again = again.count();
         if effects.receives && again > 0 {
             let name = buffer.name();
@@ -473,14 +475,14 @@ impl Execution<'_> {
 fn demanded(collective: &Collective, rank: u32, chunk: u32) -> Vec<Contribution> {
     let piece = collective.pieces();
     let (block, part) = (chunk / piece, chunk % piece);
-    let of_all = |chunk: u32| (0..collective.ranks()).map(|rank| (rank, chunk)).collect();
+    let from_all_ranks = |chunk: u32| (0..collective.ranks()).map(|rank| (rank, chunk)).collect();
     match collective.kind() {
         CollectiveKind::AllGather | CollectiveKind::Gather => vec![(block, part)],
         CollectiveKind::AllToAll => vec![(block, rank * piece + part)],
         CollectiveKind::Scatter => vec![(collective.root(), rank * piece + chunk)],
         CollectiveKind::Broadcast => vec![(collective.root(), chunk)],
-        CollectiveKind::ReduceScatter => of_all(rank * piece + chunk),
-        CollectiveKind::AllReduce | CollectiveKind::Reduce => of_all(chunk),
+        CollectiveKind::ReduceScatter => from_all_ranks(rank * piece + chunk),
+        CollectiveKind::AllReduce | CollectiveKind::Reduce => from_all_ranks(chunk),
         CollectiveKind::Barrier => Vec::new(),
     }
 }
@@ -488,7 +490,7 @@ fn demanded(collective: &Collective, rank: u32, chunk: u32) -> Vec<Contribution>
 /// Returns a description of the difference between the contents of a chunk and the demanded
 /// contents.
 fn difference(held: &[Contribution], wanted: &[Contribution]) -> String {
-    let one = |list: &[Contribution]| match list {
+    let describe = |list: &[Contribution]| match list {
         [] => "nothing".to_owned(),
         [(rank, chunk)] => format!("chunk {chunk} of rank {rank}"),
         [(_, chunk), ..] if list.iter().all(|other| other.1 == *chunk) => {
@@ -498,7 +500,11 @@ fn difference(held: &[Contribution], wanted: &[Contribution]) -> String {
     };
     let (lacking, more) = (without(wanted, held), without(held, wanted));
     if held.is_empty() || (wanted.len() == 1 && held.len() == 1) {
-        return format!("holds {} at the end, not {}", one(held), one(wanted));
+        return format!(
+            "holds {} at the end, not {}",
+            describe(held),
+            describe(wanted)
+        );
     }
     let first = |list: &[Contribution], rest: &str| {
         let some = match list.len() {
@@ -516,14 +522,14 @@ fn difference(held: &[Contribution], wanted: &[Contribution]) -> String {
 /// Returns a sorted multiset without the members of another.
 fn without(from: &[Contribution], other: &[Contribution]) -> Vec<Contribution> {
     let mut rest = other.iter().peekable();
-    let mut left = Vec::new();
-    for one in from {
-        while rest.next_if(|other| *other < one).is_some() {}
-        if rest.next_if(|other| *other == one).is_none() {
-            left.push(*one);
+    let mut difference = Vec::new();
+    for item in from {
+        while rest.next_if(|other| *other < item).is_some() {}
+        if rest.next_if(|other| *other == item).is_none() {
+            difference.push(*item);
         }
     }
-    left
+    difference
 }
 
 /// Returns the rank to which the thread block of an instruction sends, the rank from which it

@@ -90,10 +90,10 @@ fn violations(findings: &Findings) -> usize {
 
 /// Reports buffer sizes that differ from the sizes of the collective.
 fn declared(program: &CollectiveProgram, layout: &Layout, rank: u32, findings: &mut Findings) {
-    let own = &program.ranks[rank as usize];
+    let declared_sizes = &program.ranks[rank as usize];
     let stated = [
-        (ChunkBuffer::Input, own.input),
-        (ChunkBuffer::Output, own.output),
+        (ChunkBuffer::Input, declared_sizes.input),
+        (ChunkBuffer::Output, declared_sizes.output),
     ];
     for (buffer, stated) in stated {
         let size = layout.size(rank, buffer);
@@ -112,8 +112,8 @@ fn connections(program: &CollectiveProgram, rank: u32, findings: &mut Findings) 
     let blocks = program.ranks[rank as usize].thread_blocks.iter();
     for (index, block) in blocks.enumerate() {
         let uses = |wanted: fn(&Effects) -> bool| {
-            let mut all = block.instructions.iter();
-            all.position(|one| wanted(&effects(one.operation)))
+            let mut instructions = block.instructions.iter();
+            instructions.position(|one| wanted(&effects(one.operation)))
         };
         let ends = [
             (true, block.sends_to, uses(|one| one.sends)),

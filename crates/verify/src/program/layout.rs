@@ -77,12 +77,16 @@ impl Layout {
 /// Returns the numbers of chunks of input and output of a rank.
 fn sizes(collective: &Collective, rank: u32) -> (u32, u32) {
     let piece = collective.pieces();
-    let all = collective.ranks() * piece;
-    let at_root = if rank == collective.root() { all } else { 0 };
+    let all_blocks = collective.ranks() * piece;
+    let at_root = if rank == collective.root() {
+        all_blocks
+    } else {
+        0
+    };
     match collective.kind() {
-        CollectiveKind::AllGather => (piece, all),
-        CollectiveKind::ReduceScatter => (all, piece),
-        CollectiveKind::AllToAll => (all, all),
+        CollectiveKind::AllGather => (piece, all_blocks),
+        CollectiveKind::ReduceScatter => (all_blocks, piece),
+        CollectiveKind::AllToAll => (all_blocks, all_blocks),
         CollectiveKind::Gather => (piece, at_root),
         CollectiveKind::Scatter => (at_root, piece),
         CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => {
@@ -94,13 +98,13 @@ fn sizes(collective: &Collective, rank: u32) -> (u32, u32) {
 
 /// Returns the starts of input and output in the memory that they share if the program is in place.
 fn shared(collective: &Collective, rank: u32) -> (u32, u32) {
-    let own = rank * collective.pieces();
+    let own_start = rank * collective.pieces();
     let at_root = rank == collective.root();
     match collective.kind() {
-        CollectiveKind::AllGather => (own, 0),
-        CollectiveKind::ReduceScatter => (0, own),
-        CollectiveKind::Gather if at_root => (own, 0),
-        CollectiveKind::Scatter if at_root => (0, own),
+        CollectiveKind::AllGather => (own_start, 0),
+        CollectiveKind::ReduceScatter => (0, own_start),
+        CollectiveKind::Gather if at_root => (own_start, 0),
+        CollectiveKind::Scatter if at_root => (0, own_start),
         _ => (0, 0),
     }
 }

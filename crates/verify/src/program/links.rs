@@ -19,8 +19,8 @@ pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &m
         // First instruction that sends to each peer.
         let mut peers: BTreeMap<u32, Site> = BTreeMap::new();
         for (thread_block, block) in own.thread_blocks.iter().enumerate() {
-            let mut all = block.instructions.iter();
-            let first = all.position(|one| effects(one.operation).sends);
+            let mut instructions = block.instructions.iter();
+            let first = instructions.position(|one| effects(one.operation).sends);
             if let (Some(peer), Some(step)) = (block.sends_to, first) {
                 peers.entry(peer).or_insert(Site {
                     rank: rank as u32,

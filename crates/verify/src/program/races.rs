@@ -75,13 +75,16 @@ fn check_rank(
     let mut cells = vec![Accesses::default(); layout.cells(rank)];
     for (place, &site) in run.order.iter().enumerate() {
         interrupt::check();
-        let (before, own) = clocks.split_at_mut(place * width);
-        let own = &mut own[..width];
-        let one = instruction(program, site);
+        let (before, own_clock) = clocks.split_at_mut(place * width);
+        let own_clock = &mut own_clock[..width];
+        let current = instruction(program, site);
         let first = first_block[site.rank as usize];
-        let mine = &places[first + site.thread_block as usize];
-        let previous = site.step.checked_sub(1).map(|step| mine[step as usize]);
-        let waited = one
+        let block_places = &places[first + site.thread_block as usize];
+        let previous = site
+            .step
+            .checked_sub(1)
+            .map(|step| block_places[step as usize]);
+        let waited = current
             .waits_for
             .map(|on| places[first + on.thread_block as usize][on.step as usize]);
         for earlier in [previous, waited, run.received[place]]
@@ -89,32 +92,34 @@ fn check_rank(
             .flatten()
         {
             let start = earlier as usize * width;
-            for (clock, other) in own.iter_mut().zip(&before[start..start + width]) {
+            for (clock, other) in own_clock.iter_mut().zip(&before[start..start + width]) {
                 *clock = (*clock).max(*other);
             }
         }
         if site.rank != rank {
             continue;
         }
-        own[site.thread_block as usize] = site.step + 1;
+        own_clock[site.thread_block as usize] = site.step + 1;
         let happened = |other: u32| {
             let other = run.order[other as usize];
-            own[other.thread_block as usize] > other.step
+            own_clock[other.thread_block as usize] > other.step
         };
-        let mut effects = effects(one.operation);
+        let mut effects = effects(current.operation);
         let range = |operand: Operand| {
             let start = layout.start(rank, operand.buffer);
             let start = start.saturating_add(operand.offset as usize);
-            start..start.saturating_add(one.count as usize)
+            start..start.saturating_add(current.count as usize)
         };
         // In place, a copy of the input onto itself changes nothing.
-        if one.operation == Operation::Copy && range(one.source) == range(one.destination) {
+        if current.operation == Operation::Copy
+            && range(current.source) == range(current.destination)
+        {
             effects = form::effects(Operation::Nop);
         }
         let mut conflict: Option<(u32, Operand, usize, bool)> = None;
         let reads = [
-            (effects.reads_source, one.source),
-            (effects.reads_destination, one.destination),
+            (effects.reads_source, current.source),
+            (effects.reads_destination, current.destination),
         ];
         for (_, operand) in reads.into_iter().filter(|(used, _)| *used) {
             for (chunk, cell) in range(operand).enumerate() {
@@ -126,17 +131,17 @@ fn check_rank(
             }
         }
         if effects.writes {
-            for (chunk, cell) in range(one.destination).enumerate() {
+            for (chunk, cell) in range(current.destination).enumerate() {
                 let accesses = &mut cells[cell];
                 let others = accesses.write.iter().map(|&write| (write, true));
                 let mut others = others.chain(accesses.reads.iter().map(|&read| (read, false)));
                 if let Some((other, wrote)) = others.find(|(other, _)| !happened(*other)) {
-                    conflict.get_or_insert((other, one.destination, chunk, wrote));
+                    conflict.get_or_insert((other, current.destination, chunk, wrote));
                 }
                 accesses.write = Some(place as u32);
                 accesses.reads.clear();
             }
-            let (from, to) = (range(one.source), range(one.destination));
+            let (from, to) = (range(current.source), range(current.destination));
             if effects.reads_source && from != to && from.start < to.end && to.start < from.end {
                 findings.add_at(program, ProgramFault::Race, site, || {
                     "reads and writes chunks that overlap".to_owned()

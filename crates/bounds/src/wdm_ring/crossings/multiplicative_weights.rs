@@ -80,9 +80,9 @@ fn sizes(ranks: usize, steps: usize) -> Vec<usize> {
         sizes.push(last);
     }
     let mirrored = sizes.iter().rev().map(|size| ranks - size);
-    let mut all: Vec<usize> = sizes.iter().copied().chain(mirrored).collect();
-    all.dedup();
-    all
+    let mut all_sizes: Vec<usize> = sizes.iter().copied().chain(mirrored).collect();
+    all_sizes.dedup();
+    all_sizes
 }
 
 /// Returns the lengths to count, from 2 to `farthest`.

@@ -113,8 +113,12 @@ fn off_diagonal(ranks: u32, mut amount: impl FnMut(u32, u32) -> u64) -> Vec<u64>
     let mut amounts = Vec::with_capacity(squared(ranks));
     for source in 0..ranks {
         for destination in 0..ranks {
-            let own = source == destination;
-            amounts.push(if own { 0 } else { amount(source, destination) });
+            let is_own = source == destination;
+            amounts.push(if is_own {
+                0
+            } else {
+                amount(source, destination)
+            });
         }
     }
     amounts

@@ -346,11 +346,11 @@ fn read_shift<'a>(
         }
     }
     let [chunk, rank, source, destination, slot, turn] = data;
-    let both = |own: u32| add_modulo(rank, 1, own, collective.ranks());
+    let with_rank = |own: u32| add_modulo(rank, 1, own, collective.ranks());
     let shift = CopyShift {
         chunk: chunk % collective.chunks(),
-        source: both(source),
-        destination: both(destination),
+        source: with_rank(source),
+        destination: with_rank(destination),
         slot,
         turn,
         light,
