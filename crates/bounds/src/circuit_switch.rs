@@ -9,8 +9,8 @@
 //! - **settings** (theorem C1). If the whole switch changes at once, T >= min over P of c(P) +
 //!   alpha + S(P) delta + m / (d B). P settings cost c(P) = (P - 1) R, or P R if the first setting
 //!   is charged, and need S(P) slots (`phases`). With cut-through alpha + max(S(P) delta, P delta +
-//!   m / (d B)) follows c(P). In an all_to_all m counts every hop of the blocks (`hop_counts`), and the
-//!   bound is the minimum over P and the number of slots.
+//!   m / (d B)) follows c(P). In an all_to_all m counts every hop of the blocks (`hop_counts`), and
+//!   the bound is the minimum over P and the number of slots.
 //! - **Ports, or planes, that change one by one** (theorem C2): T >= min over P of max(c(P),
 //!   alpha + D(P) delta, alpha + delta + m / (d B)), with D(P) the least h with 1 + P d + ... + (P
 //!   d)^h >= n.

@@ -26,7 +26,6 @@
 //!
 //! **Rounding.** Bounds are rounded down to picoseconds. Times of the flow simulator may be below
 //! the exact times by a relative 1e-12 (its `ROUNDING`), and so below a bound that a plan meets.
-//! the exact ones by some 1e-12 of them (its `ROUNDING`), and so below a bound that a plan meets.
 
 mod concurrent;
 mod cuts;

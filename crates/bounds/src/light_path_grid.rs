@@ -21,7 +21,8 @@
 //!
 //! - **per_port** (theorem L2). T >= E + max(a + (S - 1) (a + \[k = 1\] (R + E)), a + m / (k B)),
 //!   with (1 + k)^S >= N.
-//! - **hops** (theorem L3). In an all_to_all m counts every hop of the blocks ([`crate::hop_counts`]).
+//! - **hops** (theorem L3). In an all_to_all m counts every hop of the blocks
+//!   ([`crate::hop_counts`]).
 //! - **both_halves**, **pieces** (theorem L3). In few slots an all_reduce sends more bytes
 //!   (`crate::both_halves`), and the vector of one rank waits longer (`crate::pieces`).
 

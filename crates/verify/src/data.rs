@@ -34,8 +34,9 @@ const MAX_WORK_NS: u64 = 1 << 36;
 /// ranks adds 1 ns.
 const DELIVERY_WORK_NS: u64 = 8;
 
-/// Mean number of chunks per transfer, or of deliveries per chunk, above which chunks are first
-/// followed as ranges. If that fails, it has cost little compared with the replay.
+/// Mean number of chunks per transfer, or of deliveries per chunk, above which chunks are followed
+/// as ranges: as a whole by `intervals`, and otherwise in stretches. An attempt that fails costs
+/// little compared with the replay.
 const MIN_MEAN_FOR_RANGES: u64 = 4;
 
 /// Replays the chunks of a range and reports the rules that they break.

@@ -1,8 +1,8 @@
 //! Lower bound on the time of an all_reduce: the minimum over all numbers of slots S. Links are
 //! counted closely only for those S that can be the minimum.
 //!
-//! In S slots a byte takes at least E_S links: the maximum of C_S(N) + N - 1 and the bound by
-//! prices of scarce slots (both in [`super::multi_block`]) and of [`super::crossings`]. T >= min
+//! In S slots a byte takes at least E_S links: the maximum of C_S(N) + N - 1, the bound by prices
+//! of scarce slots (both in [`super::multi_block`]) and the bound of [`super::crossings`]. T >= min
 //! over S of S (R + a + delta) + max(bandwidth, E_S M / (2 c B N)).
 //!
 //! C_S(N) + N - 1 and the closed form of [`super::crossings`] are quick to compute, the other
@@ -11,7 +11,7 @@
 //! a bound for S holds for fewer slots, too, so that one S is computed for several: the greatest S
 //! that a guess (both halves of an all_reduce along trees, C_t(N) + C_(S+1-t)(N) links) says is
 //! enough. From 16 slots on only some S are computed in this way. Then the S with the least time
-//! are computed for themselves, up to [`MAX_CROSSED`] computations in all.
+//! are computed for themselves, while there were fewer than [`MAX_CROSSED`] computations.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

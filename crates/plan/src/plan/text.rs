@@ -56,8 +56,8 @@ pub struct PlanTextError {
 const MAGIC: &str = "opticoll plan 1";
 
 /// Returns a plan as text. Lightpaths that are shifted copies of one another are written once, with
-/// their repetition. The rotations of a row take as many statements as they use fibres; the stripes and
-/// pieces of a row take one.
+/// their repetition. The rotations of a row take as many statements as they use fibres; the stripes
+/// and pieces of a row take one.
 pub fn write(plan: &Plan) -> String {
     let mut text = String::new();
     write_head(plan, &mut text);
