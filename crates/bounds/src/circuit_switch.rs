@@ -99,7 +99,8 @@ pub fn best(
         most = settings[1];
         let (charged, time) = problem.with_settings(settings, charge)?;
         least = Some(least.map_or(time, |least| least.min(time)));
-        // Plans with more settings cost more than the best bound.
+        // The search ends if the number of settings does not matter, or if more settings cost more
+        // than the best bound.
         let is_all = match charge {
             Charge::Never => true,
             Charge::EverySlot => {

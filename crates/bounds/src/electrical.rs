@@ -6,7 +6,7 @@
 //!
 //! | name | what bounds the time | theorem | module |
 //! |---|---|---|---|
-//! | `bandwidth` | bytes that a rank must take in, or send, over its cables | E2 | `links`, `cuts` |
+//! | `bandwidth` | bytes that a rank takes in, or sends, over its cables | E2 | `links`, `cuts` |
 //! | `latency` | data of another rank take the latencies of a shortest route | E4 | `distances` |
 //! | `relays` | data that do not come from their owner take two messages | E6 | `relays` |
 //! | `rounds` | broadcast, reduce, all_reduce: a rank forwards only received data | E5 | here |
@@ -54,7 +54,7 @@ const MAX_SEARCH_STEPS: u64 = 1 << 24;
 
 /// Maximum number of steps over links in the search for the tightest cut when a user asks for the
 /// bound.
-pub const THOROUGH_WORK: u64 = 1 << 28;
+pub const MAX_THOROUGH_STEPS: u64 = 1 << 28;
 
 /// Lower bound with a witness.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +107,8 @@ pub fn greatest(bounds: Vec<WitnessedBound>) -> Option<TimeBound> {
 
 /// Returns all lower bounds on the time of any plan, those that assume least first. The list is
 /// empty if a cable of a rank is not shared, or the network does not know where its links lead. The
-/// search for the tightest cut ends without a bound after `max_steps` steps over links.
+/// search for the tightest cut ends with the best cut so far, and the search for the tightest
+/// partition without a bound, after `max_steps` steps over links.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.

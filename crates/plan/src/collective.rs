@@ -264,7 +264,7 @@ impl Collective {
         }
     }
 
-    /// Returns the demand of an all_to_all whose blocks differ.
+    /// Returns the demand of an all_to_all whose blocks differ; `None` if its blocks are equal.
     pub fn demand(&self) -> Option<&'static DemandMatrix> {
         self.demand.map(demand::StoredDemand::get)
     }

@@ -168,7 +168,7 @@ struct StoredStep {
 /// schedule that is cut into single chunks or reversed, and its light.
 const BYTES_PER_TRANSFER: u64 = 44;
 
-/// Number of steps among which a step is searched that the last step repeats.
+/// Maximum number of stored steps that are compared with the last step.
 const MAX_PATTERNS: usize = 8;
 
 /// Minimum number of transfers of a step that is stored as a repetition, so that the entry takes

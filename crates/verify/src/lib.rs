@@ -247,7 +247,7 @@ impl fmt::Display for Violation {
 ///
 /// A rotation-symmetric plan is proved by its symmetry: each transfer stands for its rotations, and
 /// each violation for all rotations. In a pipelined plan each violation of the first chunks stands
-/// for all copies, and has the numbers of the plan written out.
+/// for all copies, and has the numbers of the expanded plan.
 ///
 /// The list holds at most 100 000 violations of each kind, and one more that counts the rest.
 pub fn verify(plan: &Plan) -> Vec<Violation> {

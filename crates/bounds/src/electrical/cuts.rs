@@ -201,7 +201,7 @@ pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) ->
     }
     parts[part_of(root as usize) as usize].root = true;
     let half_duplex = links.edges.iter().any(|edge| edge.both_ways);
-    let late = links.have_latency();
+    let late = links.has_latency();
     let ways = late.then(|| [false, true].map(|towards| links.nearest(rank_parts(), towards)));
     let window = |near: usize, far: usize, part: u32, incoming: bool| -> Option<(u64, u64)> {
         let Some([from, towards]) = &ways else {

@@ -39,7 +39,7 @@ pub(super) fn best(
         AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
     };
     let mut time = Time::ZERO;
-    if !links.have_latency() {
+    if !links.has_latency() {
         return Ok(time);
     }
     let root = collective.root();

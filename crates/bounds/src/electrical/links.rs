@@ -88,7 +88,7 @@ impl Links {
     }
 
     /// Returns whether any link has a latency.
-    pub(super) fn have_latency(&self) -> bool {
+    pub(super) fn has_latency(&self) -> bool {
         self.edges.iter().any(|edge| edge.latency > 0)
     }
 

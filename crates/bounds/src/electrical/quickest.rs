@@ -38,7 +38,7 @@ pub(super) fn best(
         CollectiveKind::Reduce => others.map(|rank| (rank, root)).collect(),
         _ => return Ok(None),
     };
-    if !links.have_latency() || size.get() == 0 {
+    if !links.has_latency() || size.get() == 0 {
         return Ok(None);
     }
     let least = |part: &dyn Fn(u32) -> u32, towards: bool| -> Vec<Option<u64>> {

@@ -44,7 +44,7 @@ pub(super) fn best(
         CollectiveKind::AllReduce => 0..ranks,
         _ => return Ok(Time::ZERO),
     };
-    if is_large || !links.have_latency() {
+    if is_large || !links.has_latency() {
         return Ok(Time::ZERO);
     }
     // Latencies to each rank if data flow to the centre, otherwise from it.

@@ -71,7 +71,7 @@ pub fn tightest_partition(
 }
 
 /// Packs `trees` trees that lead away from `root`, and returns the rate that they use from each
-/// rank to each other rank. `Some(None)` if so few cables cannot hold the trees, `None` after
+/// rank to each other rank. `Some(None)` if the cables cannot hold the trees, `None` after
 /// `max_steps` steps over cables. The far ends of cables fill their slots first, so that the trees
 /// are shallow.
 pub fn away_from(

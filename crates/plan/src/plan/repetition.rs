@@ -146,14 +146,14 @@ impl Plan {
         self.len() as u64 * self.repetition.copies()
     }
 
-    /// Returns a copy of a row: `copies_in_slot` is the number of the rotation or stripe, `piece`
+    /// Returns a copy of a row: `beside` is the number of the rotation or stripe, `piece`
     /// that of the piece.
-    pub fn copy(&self, row: usize, copies_in_slot: u32, piece: u32) -> Lightpath {
+    pub fn copy(&self, row: usize, beside: u32, piece: u32) -> Lightpath {
         let lightpath = self.lightpath(row);
         match self.repetition.is_folded() {
-            true => self.rotate(lightpath, copies_in_slot),
-            false if (copies_in_slot, piece) == (0, 0) => lightpath,
-            false => self.shift(lightpath, copies_in_slot, piece),
+            true => self.rotate(lightpath, beside),
+            false if (beside, piece) == (0, 0) => lightpath,
+            false => self.shift(lightpath, beside, piece),
         }
     }
 
@@ -225,13 +225,13 @@ impl Plan {
     }
 
     /// Returns the number of a copy in the expanded plan.
-    pub fn number(&self, row: usize, copies_in_slot: u32, piece: u32) -> u64 {
+    pub fn number(&self, row: usize, beside: u32, piece: u32) -> u64 {
         if !self.repetition.is_pipelined() {
-            return row as u64 * self.repetition.copies_in_slot() + u64::from(copies_in_slot);
+            return row as u64 * self.repetition.copies_in_slot() + u64::from(beside);
         }
         let slot = self.slot[row] + piece;
         let place = (row - self.under_way(slot).start) as u64;
-        self.before(slot) + place * self.repetition.copies_in_slot() + u64::from(copies_in_slot)
+        self.before(slot) + place * self.repetition.copies_in_slot() + u64::from(beside)
     }
 
     /// Returns the lightpath with a number in the expanded plan; `None` beyond the last lightpath.

@@ -6,7 +6,7 @@ use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_bounds::CircuitProblem;
 use opticoll_bounds::TimeBound;
 use opticoll_bounds::electrical;
-use opticoll_bounds::electrical::{THOROUGH_WORK, WitnessedBound};
+use opticoll_bounds::electrical::{MAX_THOROUGH_STEPS, WitnessedBound};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::Network;
 use opticoll_plan::collective::Collective;
@@ -96,7 +96,7 @@ pub fn time_bounds(
         return Ok(best.into_iter().chain(direct).map(bare).collect());
     }
     match on_links(fabric, collective, method) {
-        Some((network, placed)) => electrical::bounds(network, &placed, size, THOROUGH_WORK),
+        Some((network, placed)) => electrical::bounds(network, &placed, size, MAX_THOROUGH_STEPS),
         None => Ok(Vec::new()),
     }
 }
