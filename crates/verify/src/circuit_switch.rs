@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use super::form::Admitted;
 use super::order::AdmittedOrder;
 use super::relays;
-use super::report::{Fault, Report, each, named, up_to};
+use super::report::{Fault, Report, each, pair_violation, transfer_violation, up_to};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
@@ -176,7 +176,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
                 if let Some((kind, text)) = fault {
                     report.add(kind, || Violation {
                         rank: Some(hop.from),
-                        ..relays::hop_violation(plan, kind, transfer, hop, &text)
+                        ..transfer_violation(plan, kind, hop.slot, transfer, &text)
                     });
                     break;
                 }
@@ -225,28 +225,21 @@ fn both_ways(hop: Hop) -> [[SwitchPort; 2]; 2] {
 /// Reports a port that two circuits use in a slot.
 fn two_circuits(
     plan: &Plan,
-    [first, transfer]: [usize; 2],
+    transfers: [usize; 2],
     slot: u32,
     (way, rank, port): SwitchPort,
     [held, other]: [SwitchPort; 2],
     report: &mut Report,
 ) {
-    report.add(KIND, || Violation {
-        transfers: vec![first, transfer],
-        slot: Some(slot),
-        rank: Some(rank),
-        ..Violation::new(
-            KIND,
-            format!(
-                "slot {slot}: transfers {} and {} need port {port} {way} of rank {rank} for two \
-                 circuits, with port {} of rank {} and with port {} of rank {}",
-                named(plan, first),
-                named(plan, transfer),
-                held.2,
-                held.1,
-                other.2,
-                other.1
-            ),
-        )
+    report.add(KIND, || {
+        let problem = format!(
+            "need port {port} {way} of rank {rank} for two circuits, with port {} of rank {} and \
+             with port {} of rank {}",
+            held.2, held.1, other.2, other.1
+        );
+        Violation {
+            rank: Some(rank),
+            ..pair_violation(plan, KIND, slot, transfers, &problem)
+        }
     });
 }

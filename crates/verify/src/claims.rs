@@ -2,7 +2,7 @@
 //! not enforced.)
 
 use super::form::Admitted;
-use super::report::{Report, counted, named};
+use super::report::{Report, counted, transfer_violation};
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
 use opticoll_plan::plan::Plan;
@@ -38,18 +38,10 @@ fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
         interrupt::check();
         let apart = moved.source.abs_diff(moved.destination);
         if apart != 1 && apart != last {
+            let problem = "goes to no neighbour, against the claim that all do";
             report.add(KIND, || Violation {
-                transfers: vec![index],
-                slot: Some(plan.slot[index]),
                 rank: Some(moved.source),
-                ..Violation::new(
-                    KIND,
-                    format!(
-                        "slot {}: transfer {} goes to no neighbour, against the claim that all do",
-                        plan.slot[index],
-                        named(plan, index)
-                    ),
-                )
+                ..transfer_violation(plan, KIND, plan.slot[index], index, problem)
             });
         }
     }

@@ -26,7 +26,7 @@
 
 use super::form::{self, Admitted};
 use super::order::AdmittedOrder;
-use super::report::{Report, each, named};
+use super::report::{Report, each, pair_violation, transfer_violation};
 use super::wdm_ring;
 use super::{RingLink, Violation, ViolationKind, claims, data};
 use opticoll_base::interrupt;
@@ -346,25 +346,17 @@ fn collisions(
                 break;
             }
             let slot = representatives.slot[group.representative];
-            let (one, two) = (
-                named(representatives, group.representative),
-                named(representatives, other.representative),
-            );
+            let pair = [group.representative, other.representative];
             let (fibre, wavelength) = (other.first / wavelengths, other.first % wavelengths);
-            let sentence = format!(
-                "slot {slot}: transfers {one} and {two} share wavelength {wavelength} of fibre \
-                 {fibre} on every link"
-            );
+            let problem = format!("share wavelength {wavelength} of fibre {fibre} on every link");
             report.add(kind, || Violation {
-                transfers: vec![group.representative, other.representative],
                 link: Some(RingLink {
                     rank: 0,
                     direction: group.direction,
                     fibre: fibre as u8,
                 }),
                 wavelength: Some(wavelength as u16),
-                slot: Some(slot),
-                ..Violation::new(kind, sentence)
+                ..pair_violation(representatives, kind, slot, pair, &problem)
             });
         }
     }
@@ -380,14 +372,9 @@ fn fault(
 ) {
     let representative = transfers[0];
     let slot = representatives.slot[representative];
-    let sentence = format!(
-        "slot {slot}: transfer {} {problem}",
-        named(representatives, representative)
-    );
     report.add(kind, || Violation {
         transfers,
-        slot: Some(slot),
-        ..Violation::new(kind, sentence)
+        ..transfer_violation(representatives, kind, slot, representative, problem)
     });
 }
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::report::{Fault, Report, WrongLight, named, up_to};
+use super::report::{Fault, Report, WrongLight, transfer_violation, up_to};
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Light;
@@ -260,15 +260,12 @@ impl Ranges<'_> {
         mark(!unlit.is_empty(), index, &mut admitted.dark, length);
         let others = [self.wrong_step(slot, step), self.wrong_action(transfer)];
         for (kind, problem) in [unusable, unlit, others.concat()].concat() {
-            let name = named(self.plan, index);
             report.add(kind, || Violation {
-                transfers: vec![index],
-                slot: Some(slot),
                 wavelength: (kind == ViolationKind::WavelengthRange)
                     .then(|| wavelength(self.plan, light))
                     .flatten(),
                 chunk: (kind == ViolationKind::ChunkRange).then_some(transfer.chunk),
-                ..Violation::new(kind, format!("slot {slot}: transfer {name} {problem}"))
+                ..transfer_violation(self.plan, kind, slot, index, &problem)
             });
         }
     }

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::form::Admitted;
 use super::order::AdmittedOrder;
-use super::report::{Report, each, named};
+use super::report::{Report, each, pair_violation, transfer_violation};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
@@ -76,46 +76,34 @@ fn no_such_port(
     report: &mut Report,
 ) {
     let slot = plan.slot[transfer];
-    report.add(KIND, || Violation {
-        transfers: vec![transfer],
-        slot: Some(slot),
-        rank: Some(rank),
-        ..Violation::new(
-            KIND,
-            format!(
-                "slot {slot}: transfer {} uses port {port} of rank {rank}, but a rank has {ports}, \
-                 counted from 0",
-                named(plan, transfer)
-            ),
-        )
+    report.add(KIND, || {
+        let problem =
+            format!("uses port {port} of rank {rank}, but a rank has {ports}, counted from 0");
+        Violation {
+            rank: Some(rank),
+            ..transfer_violation(plan, KIND, slot, transfer, &problem)
+        }
     });
 }
 
 /// Reports a port that two paths use in a slot.
 fn two_paths(
     plan: &Plan,
-    [before, transfer]: [usize; 2],
+    transfers: [usize; 2],
     (rank, port): RankPort,
     [held, other]: [RankPort; 2],
     report: &mut Report,
 ) {
-    let slot = plan.slot[transfer];
-    report.add(KIND, || Violation {
-        transfers: vec![before, transfer],
-        slot: Some(slot),
-        rank: Some(rank),
-        ..Violation::new(
-            KIND,
-            format!(
-                "slot {slot}: transfers {} and {} need port {port} of rank {rank} for two paths, \
-                 to port {} of rank {} and to port {} of rank {}",
-                named(plan, before),
-                named(plan, transfer),
-                held.1,
-                held.0,
-                other.1,
-                other.0
-            ),
-        )
+    let slot = plan.slot[transfers[1]];
+    report.add(KIND, || {
+        let problem = format!(
+            "need port {port} of rank {rank} for two paths, to port {} of rank {} and to port {} \
+             of rank {}",
+            held.1, held.0, other.1, other.0
+        );
+        Violation {
+            rank: Some(rank),
+            ..pair_violation(plan, KIND, slot, transfers, &problem)
+        }
     });
 }

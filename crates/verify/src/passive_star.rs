@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::form::Admitted;
 use super::order::AdmittedOrder;
-use super::report::{Fault, Report, counted, each, named, up_to};
+use super::report::{Fault, Report, counted, each, pair_violation, up_to};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
@@ -105,19 +105,14 @@ fn is_one_light(plan: &Plan, one: usize, other: usize) -> bool {
 fn collision(plan: &Plan, transfers: [usize; 2], wavelength: u16, report: &mut Report) {
     let kind = ViolationKind::Collision;
     let slot = plan.slot[transfers[0]];
-    report.add(kind, || Violation {
-        transfers: transfers.to_vec(),
-        slot: Some(slot),
-        wavelength: Some(wavelength),
-        ..Violation::new(
-            kind,
-            format!(
-                "slot {slot}: transfers {} and {} are both on wavelength {wavelength}, and are \
-                 not the same chunks from one rank",
-                named(plan, transfers[0]),
-                named(plan, transfers[1]),
-            ),
-        )
+    report.add(kind, || {
+        let problem = format!(
+            "are both on wavelength {wavelength}, and are not the same chunks from one rank"
+        );
+        Violation {
+            wavelength: Some(wavelength),
+            ..pair_violation(plan, kind, slot, transfers, &problem)
+        }
     });
 }
 

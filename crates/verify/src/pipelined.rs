@@ -26,7 +26,7 @@
 
 use super::form;
 use super::order::AdmittedOrder;
-use super::report::{Report, each, named, renumbered, up_to};
+use super::report::{Report, each, named, renumbered, transfer_violation, up_to};
 use super::wdm_ring;
 use super::{Violation, ViolationKind, claims, data, full};
 use opticoll_base::interrupt;
@@ -320,11 +320,8 @@ fn check_copies(plan: &Plan, copies: u64, report: &mut Report) -> bool {
 /// Reports a problem of a first lightpath.
 fn fault(first: &Plan, kind: ViolationKind, index: usize, problem: &str, report: &mut Report) {
     let slot = first.slot[index];
-    let sentence = format!("slot {slot}: transfer {} {problem}", named(first, index));
-    report.add(kind, || Violation {
-        transfers: vec![index],
-        slot: Some(slot),
-        ..Violation::new(kind, sentence)
+    report.add(kind, || {
+        transfer_violation(first, kind, slot, index, problem)
     });
 }
 

@@ -167,14 +167,6 @@ pub fn verify_program(
     findings.finish(proof)
 }
 
-/// Returns a number of chunks in words.
-fn chunks(count: u32) -> String {
-    match count {
-        1 => "1 chunk".into(),
-        _ => format!("{count} chunks"),
-    }
-}
-
 /// Place of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Site {

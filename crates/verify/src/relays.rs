@@ -1,7 +1,7 @@
 //! Rules of relays: ranks that store the data of a transfer and send them on in a later slot of its
 //! step.
 
-use super::report::{Fault, Report, named};
+use super::report::{Fault, Report};
 use super::{Violation, ViolationKind};
 use opticoll_fabric::fabric::Hop;
 use opticoll_plan::plan::Plan;
@@ -54,24 +54,4 @@ pub(super) fn fault(
         let text = format!("is sent on by rank {} after its step {step}", hop.from);
         (ViolationKind::StepOrder, text)
     })
-}
-
-/// Returns a violation by one hop of a transfer.
-pub(super) fn hop_violation(
-    plan: &Plan,
-    kind: ViolationKind,
-    transfer: usize,
-    hop: Hop,
-    text: &str,
-) -> Violation {
-    let sentence = format!(
-        "slot {}: transfer {} {text}",
-        hop.slot,
-        named(plan, transfer)
-    );
-    Violation {
-        transfers: vec![transfer],
-        slot: Some(hop.slot),
-        ..Violation::new(kind, sentence)
-    }
 }

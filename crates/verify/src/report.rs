@@ -123,6 +123,39 @@ pub(super) fn named(plan: &Plan, transfer: usize) -> String {
     format!("{transfer} (rank {source} to {destination})")
 }
 
+/// Returns a violation by one transfer in a slot: `problem` follows the name of the transfer.
+pub(super) fn transfer_violation(
+    plan: &Plan,
+    kind: ViolationKind,
+    slot: u32,
+    transfer: usize,
+    problem: &str,
+) -> Violation {
+    let sentence = format!("slot {slot}: transfer {} {problem}", named(plan, transfer));
+    Violation {
+        transfers: vec![transfer],
+        slot: Some(slot),
+        ..Violation::new(kind, sentence)
+    }
+}
+
+/// Returns a violation by two transfers in a slot: `problem` follows the names of the transfers.
+pub(super) fn pair_violation(
+    plan: &Plan,
+    kind: ViolationKind,
+    slot: u32,
+    [first, second]: [usize; 2],
+    problem: &str,
+) -> Violation {
+    let names = [first, second].map(|transfer| named(plan, transfer));
+    let sentence = format!("slot {slot}: transfers {} {problem}", names.join(" and "));
+    Violation {
+        transfers: vec![first, second],
+        slot: Some(slot),
+        ..Violation::new(kind, sentence)
+    }
+}
+
 /// Returns a sentence with other numbers of transfers (see [`named`]) and chunks.
 pub(super) fn renumbered(
     sentence: &str,

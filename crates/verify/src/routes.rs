@@ -3,7 +3,7 @@
 //! half-duplex link may be used in either direction.
 
 use super::form::Admitted;
-use super::report::{Fault, Report, named};
+use super::report::{Fault, Report, transfer_violation};
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
@@ -30,11 +30,9 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
         };
         let ends = plan.schedule.ends(transfer);
         if let Some((kind, problem)) = route_fault(network, ends, links) {
-            let (slot, name) = (plan.slot[transfer], named(plan, transfer));
-            report.add(kind, || Violation {
-                transfers: vec![transfer],
-                slot: Some(slot),
-                ..Violation::new(kind, format!("slot {slot}: transfer {name} {problem}"))
+            let slot = plan.slot[transfer];
+            report.add(kind, || {
+                transfer_violation(plan, kind, slot, transfer, &problem)
             });
         }
     }

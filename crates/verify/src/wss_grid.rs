@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 use super::form::Admitted;
 use super::order::AdmittedOrder;
 use super::relays;
-use super::report::{Fault, Report, each, named, up_to};
+use super::report::{Fault, Report, each, pair_violation, transfer_violation, up_to};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
@@ -124,7 +124,7 @@ fn grid_violation(
 ) -> Violation {
     Violation {
         wavelength: Some(TunedLight::from(hop.light).wavelength),
-        ..relays::hop_violation(plan, kind, transfer, hop, text)
+        ..transfer_violation(plan, kind, hop.slot, transfer, text)
     }
 }
 
@@ -254,16 +254,10 @@ impl HopUse {
         let (switch, input) = port_of(grid, from, number);
         let (_, output) = port_of(grid, to, number);
         let mut against = |kind, other: usize, what: &dyn Fn() -> String| {
-            report.add(kind, || {
-                let (one, two) = (named(plan, other), named(plan, transfer));
-                let sentence = format!("slot {slot}: transfers {one} and {two} {}", what());
-                Violation {
-                    transfers: vec![other, transfer],
-                    slot: Some(slot),
-                    wavelength: Some(wavelength),
-                    rank: Some(to),
-                    ..Violation::new(kind, sentence)
-                }
+            report.add(kind, || Violation {
+                wavelength: Some(wavelength),
+                rank: Some(to),
+                ..pair_violation(plan, kind, slot, [other, transfer], &what())
             });
         };
         let channel = (number, switch, input, wavelength);

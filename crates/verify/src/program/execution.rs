@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 use super::contents::{Contents, Contribution, Held};
 use super::form::{Effects, effects};
 use super::layout::Layout;
-use super::{Findings, ProgramFault, Site, chunks, instruction};
+use super::{Findings, ProgramFault, Site, instruction};
+use crate::report::counted;
 use opticoll_base::interrupt;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_program::program::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation};
@@ -170,7 +171,7 @@ impl Execution<'_> {
                 let received = instruction(self.program, receive).count;
                 if sent != received {
                     let says = || {
-                        let received = chunks(received);
+                        let received = counted(received.into(), "chunk");
                         format!("receives {received} of the {sent} that {send} sends")
                     };
                     self.findings

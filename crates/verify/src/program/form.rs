@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::layout::Layout;
-use super::{Findings, ProgramFault, Site, chunks};
+use super::{Findings, ProgramFault, Site};
+use crate::report::counted;
 use opticoll_base::interrupt;
 use opticoll_program::program::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation};
 
@@ -170,7 +171,7 @@ fn operands(
                     true => format!("chunk {first}"),
                     false => format!("chunks {first} to {last}"),
                 };
-                let size = chunks(size);
+                let size = counted(size.into(), "chunk");
                 format!("{does} {which} of {name}, which has {size}")
             });
         }

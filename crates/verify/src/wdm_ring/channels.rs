@@ -13,7 +13,7 @@
 
 use super::super::form::Admitted;
 use super::super::order::AdmittedOrder;
-use super::super::report::{Report, named};
+use super::super::report::{Report, pair_violation};
 use super::super::{Violation, ViolationKind};
 use super::light::Riders;
 use super::{LitLinks, link_at, link_name};
@@ -246,18 +246,12 @@ fn pairs<'a>(
             let link = link_at(plan, two, shared);
             let slot = plan.slot[two];
             let wavelength = WdmLight::from(plan.light[two]).wavelength;
-            let sentence = format!(
-                "slot {slot}: transfers {} and {} share wavelength {wavelength} on the {}",
-                named(plan, one),
-                named(plan, two),
-                link_name(link, ring)
-            );
+            let name = link_name(link, ring);
+            let problem = format!("share wavelength {wavelength} on the {name}");
             Violation {
-                transfers: vec![one, two],
                 link: Some(link),
                 wavelength: Some(wavelength),
-                slot: Some(slot),
-                ..Violation::new(kind, sentence)
+                ..pair_violation(plan, kind, slot, [one, two], &problem)
             }
         });
     }

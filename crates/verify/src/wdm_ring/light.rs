@@ -9,7 +9,7 @@
 
 use super::super::form::Admitted;
 use super::super::order::AdmittedOrder;
-use super::super::report::{Report, named};
+use super::super::report::{Report, transfer_violation};
 use super::super::{Violation, ViolationKind};
 use super::{LitLinks, link_at, link_name};
 use opticoll_base::interrupt;
@@ -94,16 +94,10 @@ fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
     report.add(kind, || {
         let link = link_at(plan, transfer, start);
         let slot = plan.slot[transfer];
-        let sentence = format!(
-            "slot {slot}: transfer {} crosses the {}, which is broken",
-            named(plan, transfer),
-            link_name(link, ring)
-        );
+        let problem = format!("crosses the {}, which is broken", link_name(link, ring));
         Violation {
-            transfers: vec![transfer],
             link: Some(link),
-            slot: Some(slot),
-            ..Violation::new(kind, sentence)
+            ..transfer_violation(plan, kind, slot, transfer, &problem)
         }
     });
 }
@@ -123,16 +117,10 @@ fn dead(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
     let kind = ViolationKind::DeadWavelength;
     report.add(kind, || {
         let slot = plan.slot[transfer];
-        let sentence = format!(
-            "slot {slot}: transfer {} is on wavelength {wavelength} of fibre {fibre}, which is \
-             dead",
-            named(plan, transfer)
-        );
+        let problem = format!("is on wavelength {wavelength} of fibre {fibre}, which is dead");
         Violation {
-            transfers: vec![transfer],
             wavelength: Some(wavelength),
-            slot: Some(slot),
-            ..Violation::new(kind, sentence)
+            ..transfer_violation(plan, kind, slot, transfer, &problem)
         }
     });
 }
@@ -180,14 +168,9 @@ fn received(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &m
         return;
     };
     let kind = ViolationKind::Reach;
+    let slot = plan.slot[transfer];
     report.add(kind, || {
-        let slot = plan.slot[transfer];
-        let sentence = format!("slot {slot}: transfer {} {problem}", named(plan, transfer));
-        Violation {
-            transfers: vec![transfer],
-            slot: Some(slot),
-            ..Violation::new(kind, sentence)
-        }
+        transfer_violation(plan, kind, slot, transfer, &problem)
     });
 }
 
