@@ -91,7 +91,7 @@ pub fn best(
         ports: u64::from(grid.ports).clamp(1, ranks - 1),
     };
     // Several paths between two ranks add bandwidth, but no partners.
-    let sending = sending(grid, collective, size, grid.ports.into())?;
+    let sending = sending(grid, collective, size)?;
     if set_ups == SetUps::PerPort {
         return problem.per_port(sending);
     }
@@ -268,19 +268,14 @@ fn within(ports: u64, edges: u64) -> u128 {
 }
 
 /// Returns m / (k B), the time of the bytes of a rank; in an all_reduce at least that of all ranks.
-fn sending(
-    grid: &LightPathGrid,
-    collective: &Collective,
-    size: Bytes,
-    ports: u64,
-) -> Result<Time, UnitError> {
-    let total = u128::from(grid.rate.bits_per_second()) * u128::from(ports);
-    let rank_time = |is_root| over(crossing_bytes(collective, size, 1, is_root), total);
+fn sending(grid: &LightPathGrid, collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
+    let rank_rate = u128::from(grid.rate.bits_per_second()) * u128::from(grid.ports);
+    let rank_time = |is_root| over(crossing_bytes(collective, size, 1, is_root), rank_rate);
     let time = rank_time(true)?.max(rank_time(false)?);
     if collective.kind() != CollectiveKind::AllReduce {
         return Ok(time);
     }
     let ranks = u128::from(collective.ranks());
-    let together = over(2 * (ranks - 1) * u128::from(size.get()), total * ranks)?;
+    let together = over(2 * (ranks - 1) * u128::from(size.get()), rank_rate * ranks)?;
     Ok(time.max(together))
 }

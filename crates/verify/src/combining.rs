@@ -18,7 +18,7 @@ use std::ops::Range;
 
 use super::counting::Counting;
 use super::delivery::{Delivery, DeliveryRule, report_idle};
-use super::report::{Report, counted, named};
+use super::report::{Report, counted, named, transfer_violation};
 use super::signals;
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
@@ -370,17 +370,13 @@ impl<'a> Combining<'a> {
             Action::Copy => "copies",
             Action::Reduce => "reduces",
         };
-        let slot = self.plan.slot[delivery.transfer as usize];
-        let sentence = format!(
-            "slot {slot}: transfer {} {verb} chunk {chunk} {ending}",
-            named(self.plan, delivery.transfer as usize),
-        );
+        let transfer = delivery.transfer as usize;
+        let slot = self.plan.slot[transfer];
+        let problem = format!("{verb} chunk {chunk} {ending}");
         Violation {
-            transfers: vec![delivery.transfer as usize],
-            slot: Some(slot),
             rank: Some(delivery.destination),
             chunk: Some(chunk),
-            ..Violation::new(kind, sentence)
+            ..transfer_violation(self.plan, kind, slot, transfer, &problem)
         }
     }
 

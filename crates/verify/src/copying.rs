@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::delivery::{Delivery, DeliveryRule, report_idle};
-use super::report::{Report, named};
+use super::report::{Report, named, transfer_violation};
 use super::{Violation, ViolationKind};
 use opticoll_base::interrupt;
 use opticoll_plan::collective::Holders;
@@ -72,79 +72,59 @@ impl<'a> Copying<'a> {
     /// receives the chunk in the same step, later, or never.
     fn unfounded(&self, chunk: u32, deliveries: &[Delivery], sent: &Delivery) -> Violation {
         let Delivery { step, source, .. } = *sent;
-        let slot = self.slot(sent);
-        let transfer = named(self.plan, sent.transfer as usize);
         let arrival = deliveries
             .iter()
             .find(|other| other.destination == source && other.step >= step);
-        let (kind, sentence) = match arrival {
+        let (kind, reason) = match arrival {
             Some(arrival) if arrival.step == step => (
                 ViolationKind::SameStepForward,
                 format!(
-                    "slot {slot}: transfer {transfer} sends chunk {chunk}, which rank {source} \
-                     receives in the same step, by transfer {}",
+                    "receives in the same step, by transfer {}",
                     named(self.plan, arrival.transfer as usize)
                 ),
             ),
             Some(arrival) => (
                 ViolationKind::NotHeld,
-                format!(
-                    "slot {slot}: transfer {transfer} sends chunk {chunk}, which rank {source} \
-                     receives only in slot {}",
-                    self.slot(arrival)
-                ),
+                format!("receives only in slot {}", self.slot(arrival)),
             ),
-            None => (
-                ViolationKind::NotHeld,
-                format!(
-                    "slot {slot}: transfer {transfer} sends chunk {chunk}, which rank {source} \
-                     does not hold"
-                ),
-            ),
+            None => (ViolationKind::NotHeld, "does not hold".into()),
         };
-        let mut transfers = vec![sent.transfer as usize];
-        transfers.extend(arrival.map(|arrival| arrival.transfer as usize));
+        let problem = format!("sends chunk {chunk}, which rank {source} {reason}");
+        let (slot, transfer) = (self.slot(sent), sent.transfer as usize);
+        let mut violation = transfer_violation(self.plan, kind, slot, transfer, &problem);
+        let arrival = arrival.map(|arrival| arrival.transfer as usize);
+        violation.transfers.extend(arrival);
         Violation {
-            transfers,
-            slot: Some(slot),
             rank: Some(source),
             chunk: Some(chunk),
-            ..Violation::new(kind, sentence)
+            ..violation
         }
     }
 
     /// Returns the violation of a delivery to a rank that holds the chunk.
     fn duplicate(&self, chunk: u32, deliveries: &[Delivery], again: &Delivery) -> Violation {
         let (destination, slot) = (again.destination, self.slot(again));
-        let mut transfers = vec![again.transfer as usize];
-        let earlier = if self.starts_with(destination, chunk) {
-            "which has held it from the start".into()
-        } else {
-            let first = deliveries
-                .iter()
-                .find(|other| other.destination == destination);
-            transfers.extend(first.map(|first| first.transfer as usize));
-            first.map_or_else(
-                || "which holds it already".into(),
-                |first| {
-                    format!(
-                        "which gets it in slot {} by transfer {}",
-                        self.slot(first),
-                        named(self.plan, first.transfer as usize)
-                    )
-                },
-            )
+        let mut received = deliveries.iter();
+        let first = received
+            .find(|other| other.destination == destination)
+            .filter(|_| !self.starts_with(destination, chunk));
+        let earlier = match first {
+            None => "has held it from the start".into(),
+            Some(first) => format!(
+                "gets it in slot {} by transfer {}",
+                self.slot(first),
+                named(self.plan, first.transfer as usize)
+            ),
         };
-        let sentence = format!(
-            "slot {slot}: transfer {} brings chunk {chunk} to rank {destination}, {earlier}",
-            named(self.plan, again.transfer as usize)
-        );
+        let problem = format!("brings chunk {chunk} to rank {destination}, which {earlier}");
+        let (kind, transfer) = (ViolationKind::Duplicate, again.transfer as usize);
+        let mut violation = transfer_violation(self.plan, kind, slot, transfer, &problem);
+        let first = first.map(|first| first.transfer as usize);
+        violation.transfers.extend(first);
         Violation {
-            transfers,
-            slot: Some(slot),
             rank: Some(destination),
             chunk: Some(chunk),
-            ..Violation::new(ViolationKind::Duplicate, sentence)
+            ..violation
         }
     }
 }

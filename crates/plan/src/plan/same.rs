@@ -41,13 +41,8 @@ fn sorted(plan: &Plan, step: usize) -> Vec<Routed<'_>> {
     interrupt::check();
     let routed = |transfer: usize| {
         let relays = plan.relays_of(transfer).iter();
-        let lightpath = Lightpath {
-            slot: plan.slot[transfer],
-            light: plan.light_of(transfer),
-            transfer: plan.schedule.transfer(transfer),
-        };
         (
-            lightpath,
+            plan.lightpath(transfer),
             relays.map(|one| (one.rank, one.light, one.slot)).collect(),
             plan.routes.of(transfer),
         )
