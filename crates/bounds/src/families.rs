@@ -46,14 +46,14 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
 /// A time beyond 64 bits.
 pub fn direct_bound(
     fabric: &Fabric,
-    asked: &CircuitProblem<'_>,
+    problem: &CircuitProblem<'_>,
 ) -> Result<Option<TimeBound>, UnitError> {
     let CircuitProblem {
         collective,
         size,
         charge,
         ..
-    } = *asked;
+    } = *problem;
     match fabric.circuit_machine() {
         Some(CircuitSwitch(switch)) if collective.demand().is_some() => {
             circuit_switch::demanded::direct(switch, collective, size, charge)
@@ -69,14 +69,14 @@ pub fn direct_bound(
 /// A time beyond 64 bits.
 pub fn time_bound(
     fabric: &Fabric,
-    asked: &CircuitProblem<'_>,
+    problem: &CircuitProblem<'_>,
 ) -> Result<Option<TimeBound>, UnitError> {
     let CircuitProblem {
         collective,
         size,
         charge,
         paths,
-    } = *asked;
+    } = *problem;
     let (least, has_demand) = (charge.into(), collective.demand().is_some());
     let Some(machine) = fabric.circuit_machine() else {
         return Ok(None);

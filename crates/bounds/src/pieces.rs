@@ -46,10 +46,10 @@ fn least(ranks: u64, ports: u64, slots: u64) -> Option<f64> {
 /// Returns the bound "waiting" on T / m.
 fn waiting(ranks: u64, ports: u64, growth: u64, slots: u64) -> f64 {
     let others = (ranks - 1) as f64;
-    let mut told = 1.0;
+    let mut informed = 1.0;
     let waits = (0..growth).map(|_| {
-        told *= (1 + ports) as f64;
-        1.0 - f64::min(1.0, (told - 1.0) / others)
+        informed *= (1 + ports) as f64;
+        1.0 - f64::min(1.0, (informed - 1.0) / others)
     });
     let waits: Vec<f64> = waits.collect();
     let windows = (1..growth).map(|left_out| {

@@ -317,7 +317,7 @@ fn farthest(ring: &WdmRing, collective: &Collective) -> u64 {
         return u64::from(ranks / 2);
     }
     let root = collective.root();
-    let way = |source: u32, destination: u32| {
+    let distance = |source: u32, destination: u32| {
         let whole = Direction::BOTH
             .into_iter()
             .filter(|&direction| ring.is_whole(source, destination, direction));
@@ -327,10 +327,10 @@ fn farthest(ring: &WdmRing, collective: &Collective) -> u64 {
     };
     let links = match collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Scatter => {
-            (0..ranks).filter_map(|rank| way(root, rank)).max()
+            (0..ranks).filter_map(|rank| distance(root, rank)).max()
         }
         CollectiveKind::Reduce | CollectiveKind::Gather => {
-            (0..ranks).filter_map(|rank| way(rank, root)).max()
+            (0..ranks).filter_map(|rank| distance(rank, root)).max()
         }
         _ => Some(ranks - 1),
     };

@@ -227,13 +227,13 @@ fn two_circuits(
     plan: &Plan,
     transfers: [usize; 2],
     slot: u32,
-    (way, rank, port): SwitchPort,
+    (direction, rank, port): SwitchPort,
     [held, other]: [SwitchPort; 2],
     report: &mut Report,
 ) {
     report.add(KIND, || {
         let problem = format!(
-            "need port {port} {way} of rank {rank} for two circuits, with port {} of rank {} and \
+            "need port {port} {direction} of rank {rank} for two circuits, with port {} of rank {} and \
              with port {} of rank {}",
             held.2, held.1, other.2, other.1
         );

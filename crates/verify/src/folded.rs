@@ -52,9 +52,12 @@ fn check(representatives: &Plan, report: &mut Report) {
             Violation::new(ViolationKind::Symmetry, sentence.into())
         });
     };
-    let (turned, ranks) = (representatives.repetition.rotations, ring.ranks);
-    if turned != ranks {
-        let sentence = format!("a folded plan has rows in all {ranks} rotations, not in {turned}");
+    let (rotations_found, ranks) = (representatives.repetition.rotations, ring.ranks);
+    if rotations_found != ranks {
+        let sentence = format!(
+            "a folded plan has rows in all {ranks} rotations, not in \
+                                {rotations_found}"
+        );
         return report.add(ViolationKind::Symmetry, || {
             Violation::new(ViolationKind::Symmetry, sentence)
         });
@@ -97,12 +100,12 @@ fn check(representatives: &Plan, report: &mut Report) {
     }
     let complete = admitted.transfers == representatives.len();
     if check_representatives(representatives, &admitted, block, report) && complete {
-        let turned = copies_in_first_block(representatives, &admitted, block);
-        let of_rank_0 = match collective.kind() {
+        let block_copies = copies_in_first_block(representatives, &admitted, block);
+        let chunks = match collective.kind() {
             CollectiveKind::AllToAll => collective.ranks() * block,
             _ => block,
         };
-        data::check(&turned, &admitted, 0..of_rank_0, report);
+        data::check(&block_copies, &admitted, 0..chunks, report);
     }
     claims::check(representatives, &admitted, 1, report);
 }
@@ -171,10 +174,10 @@ fn check_representatives(
 fn copies_in_first_block(representatives: &Plan, admitted: &Admitted, block: u32) -> Plan {
     let ranks = representatives.schedule.collective.ranks();
     let is_all_to_all = representatives.schedule.collective.kind() == CollectiveKind::AllToAll;
-    let mut turned = representatives.without_lightpaths();
+    let mut copies = representatives.without_lightpaths();
     let mut admitted = admitted.transfers().peekable();
     for step in 0..representatives.schedule.steps() {
-        turned.schedule.begin_step();
+        copies.schedule.begin_step();
         for representative in representatives.schedule.step(step) {
             interrupt::check();
             let mut lightpath = representatives.lightpath(representative);
@@ -194,10 +197,10 @@ fn copies_in_first_block(representatives: &Plan, admitted: &Admitted, block: u32
                     *rank = ((u64::from(*rank) + u64::from(back)) % u64::from(ranks)) as u32;
                 }
             }
-            turned.push(lightpath);
+            copies.push(lightpath);
         }
     }
-    turned
+    copies
 }
 
 /// Channels `first .. first + links` of a direction, which a representative holds on every link.

@@ -202,9 +202,10 @@ pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) ->
     parts[part_of(root as usize) as usize].root = true;
     let half_duplex = links.edges.iter().any(|edge| edge.both_ways);
     let late = links.has_latency();
-    let ways = late.then(|| [false, true].map(|towards| links.nearest(rank_parts(), towards)));
+    let nearest_ranks =
+        late.then(|| [false, true].map(|towards| links.nearest(rank_parts(), towards)));
     let window = |near: usize, far: usize, part: u32, incoming: bool| -> Option<(u64, u64)> {
-        let Some([from, towards]) = &ways else {
+        let Some([from, towards]) = &nearest_ranks else {
             return Some((0, 0));
         };
         let latency_inside = |nearest: &[Nearest]| latency_of(&nearest[near], part);
@@ -227,8 +228,8 @@ pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) ->
             let leads_out = edge.both_ways || near == edge.from;
             let into = window(near, far, number, true).filter(|_| leads_in);
             let out = window(near, far, number, false).filter(|_| leads_out);
-            let ways = [into, out].into_iter().flatten();
-            let either = ways.reduce(|one, other| (one.0.min(other.0), one.1.min(other.1)));
+            let both_windows = [into, out].into_iter().flatten();
+            let either = both_windows.reduce(|one, other| (one.0.min(other.0), one.1.min(other.1)));
             for (windows, window) in [
                 (&mut part.inwards, into),
                 (&mut part.outwards, out),

@@ -68,8 +68,8 @@ impl Links {
         let vertices = last.unwrap_or(0).max(ranks as usize);
         let (mut away, mut towards) = (vec![Vec::new(); vertices], vec![Vec::new(); vertices]);
         for edge in &edges {
-            let ways = [(edge.from, edge.to), (edge.to, edge.from)];
-            for (from, to) in &ways[..1 + usize::from(edge.both_ways)] {
+            let directions = [(edge.from, edge.to), (edge.to, edge.from)];
+            for (from, to) in &directions[..1 + usize::from(edge.both_ways)] {
                 away[*from].push((*to as u32, edge.latency));
                 towards[*to].push((*from as u32, edge.latency));
             }
@@ -137,23 +137,23 @@ impl Links {
 /// Records a route from a part if it is the shortest from this part and one of the two shortest
 /// from all parts. Returns whether it was recorded.
 fn record_route(nearest: &mut Nearest, latency: u64, part: u32) -> bool {
-    let way = Some((latency, part));
+    let route = Some((latency, part));
     match *nearest {
         [Some((least, first)), _] if first == part => {
             if latency < least {
-                nearest[0] = way;
+                nearest[0] = route;
             }
             latency < least
         }
         [Some((least, _)), second] if latency >= least => {
             let nearer = second.is_none_or(|(known, _)| latency < known);
             if nearer {
-                nearest[1] = way;
+                nearest[1] = route;
             }
             nearer
         }
         [first, _] => {
-            *nearest = [way, first];
+            *nearest = [route, first];
             true
         }
     }

@@ -43,8 +43,10 @@ pub(super) fn best(
     }
     let least = |part: &dyn Fn(u32) -> u32, towards: bool| -> Vec<Option<u64>> {
         let nearest = links.nearest((0..links.ranks).map(part), towards);
-        let arcs = nearest.iter().map(|[first, _]| first.map(|way| way.0));
-        arcs.collect()
+        let latencies = nearest
+            .iter()
+            .map(|[first, _]| first.map(|(latency, _)| latency));
+        latencies.collect()
     };
     let only = |rank: u32| move |other: u32| if other == rank { 0 } else { NONE };
     let (from_root, to_root) = (least(&only(root), false), least(&only(root), true));

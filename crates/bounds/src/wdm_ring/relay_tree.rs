@@ -126,8 +126,8 @@ thread_local! {
 pub fn cost(ranks: u32, steps: u64) -> u64 {
     KNOWN.with_borrow_mut(|known| {
         if !known.contains_key(&ranks) {
-            let kept: u64 = known.keys().map(|&ranks| u64::from(ranks)).sum();
-            if kept + u64::from(ranks) > MAX_STORED_RANKS {
+            let stored_ranks: u64 = known.keys().map(|&ranks| u64::from(ranks)).sum();
+            if stored_ranks + u64::from(ranks) > MAX_STORED_RANKS {
                 known.clear();
             }
         }
