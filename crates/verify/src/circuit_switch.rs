@@ -233,8 +233,8 @@ fn two_circuits(
 ) {
     report.add(KIND, || {
         let problem = format!(
-            "need port {port} {direction} of rank {rank} for two circuits, with port {} of rank {} and \
-             with port {} of rank {}",
+            "need port {port} {direction} of rank {rank} for two circuits, with port {} of rank \
+             {} and with port {} of rank {}",
             held.2, held.1, other.2, other.1
         );
         Violation {
