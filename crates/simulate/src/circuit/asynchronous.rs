@@ -555,8 +555,8 @@ impl<'a> TransferTimeline<'a> {
             if has_pairs && rotation > 0 {
                 // The block of a pair rotates with both of its ranks: chunks do not stay adjacent.
                 next = start + 1;
-                let back = rotated_chunk(&collective, start, ranks - turns);
-                return Some(TurnedChunks {
+                let rotated = rotated_chunk(&collective, start, ranks - rotation);
+                return Some(RotatedChunks {
                     ranks,
                     rotation,
                     range: rotated..rotated + 1,

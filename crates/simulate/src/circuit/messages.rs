@@ -242,8 +242,8 @@ impl<'a> SlotMessages<'a> {
         let collective = &self.plan.schedule.collective;
         match (self.uniform, self.sizes) {
             (Some(bytes), _) if count == 1 => Ok(bytes),
-            (_, Sizes::Own) => collective.range_bytes(self.size, chunk, count),
-            (_, Sizes::MostOfRotations(step)) => {
+            (_, Sizes::Exact) => collective.range_bytes(self.size, chunk, count),
+            (_, Sizes::MaxOfRotations(step)) => {
                 collective.max_range_bytes(self.size, chunk, count, step)
             }
         }

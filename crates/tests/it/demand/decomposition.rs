@@ -67,7 +67,8 @@ fn equal_blocks_take_the_least_time_without_relays_where_planes_divide_them() {
 
 #[test]
 fn bounds_by_hand() {
-    // Rank 0 sends 3 and 1 bytes, rank 1 sends 2: 4 bytes and 2 pairs of rank 0; receivers have 1, 3 and 1 + 1.
+    // Rank 0 sends 3 and 1 bytes, rank 1 sends 2: 4 bytes and 2 pairs of rank 0; receivers have 1,
+    // 3 and 1 + 1.
     let matrix = DemandMatrix::from_matrix(3, &[0, 3, 1, 0, 0, 2, 0, 0, 0]).unwrap();
     let bounds = |fabric: &str, policy: Policy| -> Vec<(&'static str, u64)> {
         let fabric = Fabric::parse(&format!("circuit_switch:ranks=3,{fabric}")).unwrap();

@@ -47,7 +47,7 @@ pub(super) struct CopyShift {
     /// Rotation in ranks, with their blocks, of the copies of an all_to_all.
     pub(super) turn: u32,
     /// Shift of each field of light.
-    pub(super) light: [u32; MOST_FIELDS],
+    pub(super) light: [u32; MAX_FIELDS],
 }
 
 /// Number of copies, including the first, and their shift.

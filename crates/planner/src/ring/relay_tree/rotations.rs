@@ -388,7 +388,7 @@ impl Packed {
                 plan.push(lightpath(ring, collective, edge, origin, slot, channel));
             }
         }
-        if folded {
+        if is_symmetric {
             plan.with_all_rotations()
         } else {
             plan
