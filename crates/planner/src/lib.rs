@@ -18,17 +18,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod assembly;
+mod building;
 mod combined;
 mod error;
 mod graph;
 mod grid;
 mod ring;
 mod selection;
-mod striped;
 mod switch;
-mod time_reversal;
 
+pub use building::time_reversal::{all_reduce, reduce_scatter};
 pub use error::PlannerError;
 pub use graph::rank_mapping;
 use opticoll_algorithms::AlgorithmError;
@@ -52,7 +51,6 @@ use selection::contest::Contender;
 pub use selection::contest::{Candidate, LeftOut};
 pub use selection::named::options;
 pub use selection::replan;
-pub use time_reversal::{all_reduce, reduce_scatter};
 
 /// The declaration of a planner.
 pub struct Planner {

@@ -3,13 +3,12 @@
 //!
 //! Each half is named as `NAME/OPTION=VALUE/OPTION=VALUE`, or is the fastest found for its own size.
 
-use crate::assembly::Assembly;
+use crate::building::assembly::Assembly;
+use crate::building::time_reversal;
 use crate::selection::auto::LATER_NAMED;
 use crate::selection::contest::{Contender, Made, is_of_one};
 use crate::selection::named::{flat, nested};
-use crate::{
-    Planned, Planner, PlannerError, Question, Scope, ring::tree as rooted, ring_of, time_reversal,
-};
+use crate::{Planned, Planner, PlannerError, Question, Scope, ring::tree as rooted, ring_of};
 use opticoll_algorithms::scatter_all_gather;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time};

@@ -44,7 +44,8 @@ mod tree;
 
 use std::ops::Range;
 
-use crate::assembly::{Assembly, SharedMove};
+use crate::building::assembly::{Assembly, SharedMove};
+use crate::building::time_reversal;
 use crate::ring::collectors::Collectors;
 use crate::ring::grouped::GroupedLayout;
 use crate::ring::recipe::{self, Estimate, Recipe};

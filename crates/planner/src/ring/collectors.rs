@@ -36,7 +36,7 @@ use crate::assembly::{Assembly, SharedMove, most_ends};
 use crate::ring::grouped::{GroupLevel, Grouping, groups, load};
 use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::slot_cost::{SlotCost, spread};
-use crate::{Planner, PlannerError, Question, time_reversal};
+use crate::{Planner, PlannerError, Question};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Bytes;

@@ -31,7 +31,6 @@ use crate::ring::relay_tree::lightpath_requests::{
 };
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
 use crate::selection::named::{flat, nested};
-use crate::time_reversal::{self, copying};
 use crate::{
     OnMachine, Planned, Planner, PlannerError, Question, Scope, ring::relay_tree::faulty_ring,
 };

@@ -44,7 +44,6 @@ use self::sides::RootSides;
 use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::slot_cost::SlotCost;
 use crate::selection::contest::Contender;
-use crate::time_reversal::{self, copying};
 use crate::{PlannerError, Question, empty_plan};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;

@@ -16,10 +16,11 @@ pub(crate) mod small_rings;
 pub(crate) mod tree;
 
 use self::rotations::{NAME, on_ring};
+use crate::building::time_reversal;
 use crate::selection::contest::{Contender, Made};
 use crate::{
     GATHERED, MOST_TRANSFERS, OnMachine, Planned, Planner, PlannerError, Question, Scope,
-    selection::least, time_reversal,
+    selection::least,
 };
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Time;

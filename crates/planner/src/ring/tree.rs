@@ -32,7 +32,6 @@ use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::relay_tree::light_trees;
 use crate::ring::slot_cost::{SlotCost, spread};
 use crate::selection::contest::Contender;
-use crate::time_reversal::{self, copying};
 use crate::{OnMachine, Planned, Planner, PlannerError, Question, Scope};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};

@@ -5,11 +5,11 @@
 //! [`crate::selection::contest`] finds the fastest of them. What a named algorithm cannot go below follows from the formulas of its record before it is made, and
 //! from the loads of its schedule before it is placed and timed (`least`).
 
+use crate::building::striping::Striping;
 use crate::selection::bounds::time_bound;
 use crate::selection::contest::{
     Candidate, Contender, Contest, ContestOutcome, LARGE, LeftOut, Made, is_of_one,
 };
-use crate::striped::Striping;
 use crate::{Effort, Planned, Planner, PlannerError, Question, Scope, ring_of, selection::least};
 use opticoll_algorithms::{Algorithm, AlgorithmError};
 use opticoll_base::interrupt;

@@ -6,12 +6,12 @@
 //! a simulation that passes that time is given up; so neither changes the winner. What is made is counted in
 //! work, transfers made or timed, at a pace that is the same on every machine: where the budget is spent, what
 //! is left is left out, and said to be. So is one of many transfers that could save little of the time, unless full effort is asked for. A contender may also say of itself that it is not worth its making. A plan of stripes is timed by one of them, and cut when
-//! nothing else can be faster (see [`crate::striped`]). Of plans
+//! nothing else can be faster (see [`crate::building::striping`]). Of plans
 //! made that take the same time the one of fewer slots wins, then the one that was given first.
 
 use thiserror::Error;
 
-use crate::striped::Striping;
+use crate::building::striping::Striping;
 use crate::{Effort, PlannerError, Question};
 use opticoll_base::memory;
 use opticoll_base::units::{Bytes, Time};

@@ -1,6 +1,6 @@
 //! The named all_gather algorithms, as what a planner must not fall behind.
 
-use crate::striped::{self, STRIPES};
+use crate::building::striping::{self, STRIPES};
 use crate::{PlannerError, ring_of};
 use opticoll_algorithms::Algorithm;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -67,7 +67,7 @@ pub(crate) fn plan(
         Some("all") => None,
         _ => Some(spec.count(STRIPES.name, 1, u32::MAX)?.unwrap_or(1)),
     };
-    striped::plan(plan, stripes)
+    striping::plan(plan, stripes)
 }
 
 /// `ring:order=natural,seed=1` as `ring/order=natural/seed=1`, and back; a stroke that is there already is doubled.

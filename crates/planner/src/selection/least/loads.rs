@@ -8,8 +8,9 @@
 //! - An all-to-all among a single set of ranks may go in circles. There, distances are counted, in the mean over all links.
 
 use super::{of_slots, ring_of};
+use crate::building::striping;
 use crate::selection::contest::LARGE;
-use crate::{PlannerError, Question, striped};
+use crate::{PlannerError, Question};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
@@ -285,7 +286,7 @@ pub(super) fn of_striped_slots(
     if lightpaths <= LARGE {
         return Ok(by_room);
     }
-    let allowed = striped::most_by_transfers(lightpaths, question);
+    let allowed = striping::most_by_transfers(lightpaths, question);
     Ok(by_room.max(shortly_before(in_stripes(room.min(allowed))?)))
 }
 

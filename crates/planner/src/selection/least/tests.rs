@@ -1,6 +1,6 @@
 use super::{before_it_is_made, by_formulas, of_ranges, of_schedule};
 use crate::Question;
-use crate::striped::Striping;
+use crate::building::striping::Striping;
 use opticoll_algorithms::Algorithm;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Fabric;

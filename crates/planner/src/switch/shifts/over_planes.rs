@@ -16,7 +16,7 @@
 use super::group::{Group, Sequence};
 use super::spread::{SlotHops, Spread};
 use super::ways::{Price, Ways};
-use crate::time_reversal::copying;
+use crate::building::time_reversal::copying;
 use crate::{PlannerError, Question};
 use opticoll_base::interrupt;
 use opticoll_plan::collective::{Collective, CollectiveKind};
