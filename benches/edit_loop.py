@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-EDITED = ROOT / "crates/planner/src/switch/shifts.rs"
+EDITED = ROOT / "crates/planner/src/combined/shifts.rs"
 
 
 class Loop(NamedTuple):

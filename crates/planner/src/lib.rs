@@ -218,7 +218,7 @@ pub const PLANNERS: &[Planner] = &[
     combined::two_phases::PLANNER,
     graph::concurrent_flow::PLANNER,
     switch::settings::PLANNER,
-    switch::shifts::PLANNER,
+    combined::shifts::PLANNER,
     switch::decomposition::PLANNER,
     switch::kept_setting::PLANNER,
     selection::auto::PLANNER,

@@ -1,6 +1,5 @@
-//! Planners for circuit switches, and of shifts on grids of switches.
+//! Planners for circuit switches.
 
 pub(super) mod decomposition;
 pub(super) mod kept_setting;
 pub(super) mod settings;
-pub(super) mod shifts;

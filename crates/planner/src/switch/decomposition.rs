@@ -17,7 +17,7 @@ mod list;
 mod matchings;
 
 use crate::selection::contest::{Contender, Contest, LARGE, Made};
-use crate::{Planned, Planner, PlannerError, Question, Scope, empty_plan, switch::shifts};
+use crate::{Planned, Planner, PlannerError, Question, Scope, combined::shifts, empty_plan};
 use matchings::Matching;
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;

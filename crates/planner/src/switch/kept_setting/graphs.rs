@@ -13,7 +13,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::switch::shifts;
+use crate::combined::shifts;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
@@ -133,7 +133,7 @@ impl Graph {
                 shifted(shifts)
             }
             Topology::Shifts(None) => {
-                let shifts = shifts::fewest_hops(switch)
+                let shifts = shifts::kept_setting_shifts(switch)
                     .ok_or_else(|| format!("no shifts for {ranks} ranks were found"))?;
                 let next = shifted(&shifts);
                 topology = Topology::Shifts(Some(shifts));

@@ -1,41 +1,43 @@
-//! Plans in which every rank does the same: each sends to the ranks some shifts after it, slot by
-//! slot.
+//! Plans in which every rank sends by the same shifts, slot by slot.
 //!
-//! The ranks are a group, Z_N on a circuit switch and Z_n x Z_m on a grid of n rows and m columns.
-//! A *setting* has a shift for each port that no rank has dead, or for both planes of the grid: its
-//! port joins every rank u to u + s.
+//! The ranks form a group: Z_N on a circuit switch of N ranks, Z_n x Z_m on a grid of n rows and m
+//! columns. A *setting* assigns a shift to each port that works at every rank, or to each of the
+//! two planes of a grid. A port with shift s connects every rank u to rank u + s.
 //!
-//! **All_to_all.** The block for the rank o places on goes over circuits of setting 1, then of
-//! setting 2, and so on, so that their shifts add up to o: the same way from every rank. What
-//! counts is the sum of hops over all o, for the bytes, the number of slots, for the latencies, and
-//! that of settings, for the reconfigurations; no plan with so many of each takes less than the
-//! bound of the family says. In a setting all blocks make their hops from its first slot on. With
-//! one port slot t so carries the blocks that make t hops or more in the setting. With cut-through
-//! all hops of a setting are in one slot. On a grid each setting has one slot.
+//! **All_to_all.** The block for rank u + o travels over circuits of setting 1, then of setting 2,
+//! and so on; their shifts add up to o. The route is the same from every rank u. The sum of hops
+//! over all offsets o determines the time for the bytes, the number of slots the latencies, and the
+//! number of settings the reconfigurations. The lower bound of the family ([`opticoll_bounds`]) has
+//! these three numbers, too. Within a setting every block makes its hops from the first slot on:
+//! with one port, slot t carries the blocks that make at least t hops in the setting. With
+//! cut-through all hops of a setting share a slot. On a grid each setting has one slot.
 //!
 //! **Rotors.** `shifts=all` goes through the shifts 1, 2, ..., N - 1 in turn, whatever is sent: S =
-//! ceil((N - 1) / d) settings of d ports are a *cycle*, in which each block waits for the circuit
-//! to its rank. In k cycles each carries a k-th of it. With `relays=all` (Valiant) the N-th part of
-//! a block that belongs to rank w goes to w in the first cycle, and on from there in the second;
-//! the part of the sender itself goes in the second cycle. So the circuits out of one rank carry
-//! the same in the first cycle, and those into one rank in the second, whatever the demand.
+//! ceil((N - 1) / d) settings of d ports form a *cycle*, in which each block waits for the circuit
+//! to its rank. With k cycles, each cycle carries a k-th of every block. With `relays=all`
+//! (Valiant) a block has N parts: part w goes to rank w in the first cycle and from there to the
+//! destination in the second; the part of the sender itself goes in the second cycle. All circuits
+//! out of a rank carry the same number of bytes in the first cycle, and all circuits into a rank in
+//! the second, whatever the demand.
 //!
-//! **Other collectives** run on grids alone ([`over_planes`]). Where only circuits that change are
-//! charged and ranks do not wait for the end of a slot, all slots may have the same shifts, by one
-//! column and by one row: after n + m - 2 slots all have heard of all, over circuits that are tuned
-//! once.
+//! **Other collectives** run on grids only ([`over_planes`]). If only circuits that change are
+//! charged and ranks do not wait for the end of a slot, all slots may use the same shifts, one
+//! column and one row: after n + m - 2 slots every block has reached every rank, over circuits that
+//! were tuned once.
 //!
-//! More slots cost more charges, fewer of them more hops. Which sequences are tried: `search`.
+//! More slots cost more charges, fewer slots more hops. [`search`] chooses the sequences to try.
 
 mod group;
+mod model;
 mod over_planes;
+mod routes;
 mod search;
 mod spread;
-mod ways;
 
 use crate::selection::contest::{Contender, Contest, ContestOutcome};
 use crate::{Planned, Planner, PlannerError, Question, Scope, ensure};
 use group::{MAX_RANKS, Sequence};
+use model::ShiftModel;
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -48,9 +50,9 @@ use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::{Plan, Relay};
 use opticoll_plan::schedule::{Schedule, Transfer};
 use opticoll_simulate::Policy;
+use routes::Routes;
 use search::Search;
 use spread::Spread;
-use ways::{Price, Ways};
 
 /// The planner of shifts.
 pub(crate) const PLANNER: Planner = Planner {
@@ -107,9 +109,10 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "shifts";
 
+/// Maximum number of cycles of a rotor; a plan stores every cycle.
 const MAX_CYCLES: u32 = 1024;
 
-/// A machine that shifts are planned on.
+/// Machines with plans of shifts.
 #[derive(Clone, Copy)]
 enum ShiftMachine<'a> {
     Switch(&'a CircuitSwitch),
@@ -117,9 +120,11 @@ enum ShiftMachine<'a> {
 }
 
 impl<'a> ShiftMachine<'a> {
-    /// Returns the machine of a question; refuses one on which it cannot join all ranks by the same
-    /// shifts.
-    fn of(question: &Question<'a>) -> Result<ShiftMachine<'a>, AlgorithmError> {
+    /// Returns the machine of a question.
+    ///
+    /// # Errors
+    /// A machine that cannot connect all ranks by the same shifts, and too many ranks.
+    fn new(question: &Question<'a>) -> Result<ShiftMachine<'a>, AlgorithmError> {
         let ranks = question.collective.ranks();
         let reason = format!("its search is for {MAX_RANKS} ranks at most");
         ensure(ranks <= MAX_RANKS, NAME, ranks, reason)?;
@@ -148,7 +153,8 @@ impl<'a> ShiftMachine<'a> {
     }
 }
 
-/// Refuses, for a planner `name`, a switch that cannot join all ranks to any others at once.
+/// Refuses, in the name of a planner, a switch on which some shift cannot connect all ranks at
+/// once.
 pub(crate) fn check_joins_all(
     switch: &CircuitSwitch,
     name: &'static str,
@@ -160,27 +166,27 @@ pub(crate) fn check_joins_all(
     ensure(!ports_of_all(switch).is_empty(), name, switch.ranks, reason)
 }
 
-/// Returns the ports that no rank has dead.
+/// Returns the ports that work at every rank.
 pub(crate) fn ports_of_all(switch: &CircuitSwitch) -> Vec<u8> {
     let is_dead = |port: u32| switch.dead_ports.iter().any(|dead| dead.port == port);
     let ports = (0..switch.ports).filter(|port| !is_dead(*port));
     ports.map(|port| port as u8).collect()
 }
 
-/// Returns the shifts of one setting with the fewest hops found; `None` where the ranks are too
-/// many for the search.
-pub(crate) fn fewest_hops(switch: &CircuitSwitch) -> Option<Vec<u32>> {
+/// Returns the shifts of one setting, kept for the whole plan, with the fewest hops found. `None`
+/// if there are too many ranks for the search.
+pub(crate) fn kept_setting_shifts(switch: &CircuitSwitch) -> Option<Vec<u32>> {
     if !(2..=MAX_RANKS).contains(&switch.ranks) {
         return None;
     }
-    Search::new(&Price::of_hops(switch), u64::MAX).fewest_hops()
+    Search::new(&ShiftModel::hops_only(switch), u64::MAX).best_single_setting()
 }
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     if question.collective.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let machine = ShiftMachine::of(question)?;
+    let machine = ShiftMachine::new(question)?;
     let refuse_of_switch = |rule: &str| {
         let mut keys = ["cycles", "relays"].into_iter();
         let given = keys.find(|key| spec.option(key).is_some());
@@ -200,15 +206,15 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             ..fastest?.0.into()
         });
     };
-    let mut price = Price::new(question, machine)?;
+    let mut model = ShiftModel::new(question, machine)?;
     let sequence = match (text, machine) {
         ("all", ShiftMachine::Switch(switch)) => {
-            price.most_slots = 1;
+            model.max_slots = 1;
             let shifts: Vec<u32> = (1..switch.ranks).collect();
-            let settings = shifts.chunks(price.ports.len());
+            let settings = shifts.chunks(model.ports.len());
             Some(Sequence(settings.map(<[u32]>::to_vec).collect()))
         }
-        _ => Sequence::parse(text, &price.ports),
+        _ => Sequence::parse(text, &model.ports),
     };
     let rule = "must be a shift of each port or plane in each setting, joined by + and x: numbers \
                 below the ranks of the switch, or the columns and the rows of the grid";
@@ -229,10 +235,10 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             "must be left out with relays=all: one cycle leads to the relays, and one from them";
         return Err(spec.refuse("cycles", rule).into());
     }
-    let plan = built(
+    let plan = build(
         question,
         machine,
-        &price,
+        &model,
         &sequence,
         rotor,
         spec.to_string(),
@@ -241,26 +247,26 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     Ok(plan.into())
 }
 
-/// Builds the plan of a sequence; `None` where it does not lead to all ranks.
+/// Builds the plan of a sequence; `None` if the sequence does not reach all ranks.
 ///
 /// # Errors
-/// More hops than are allowed.
-fn built(
+/// More hops than allowed.
+fn build(
     question: &Question<'_>,
     machine: ShiftMachine<'_>,
-    price: &Price,
+    model: &ShiftModel,
     sequence: &Sequence,
     rotor: Rotor,
     name: String,
 ) -> Result<Option<Plan>, PlannerError> {
     match machine {
         ShiftMachine::Switch(switch) => {
-            let ways = Ways::of(sequence, price);
-            let plan = ways.map(|ways| over_circuits(question, switch, &ways, rotor, name));
+            let routes = Routes::of(sequence, model);
+            let plan = routes.map(|routes| over_circuits(question, switch, &routes, rotor, name));
             plan.transpose()
         }
         ShiftMachine::Grid(_) => {
-            let schedule = over_planes::scheduled(question, price, sequence)?;
+            let schedule = over_planes::build_schedule(question, model, sequence)?;
             let plan = schedule.map(|schedule| {
                 opticoll_placement::place_by_default(schedule, question.fabric, name)
             });
@@ -269,7 +275,8 @@ fn built(
     }
 }
 
-/// Returns the best sequence that the search comes to; on a grid also that whose circuits stay.
+/// Returns the best sequence that the search finds; on a grid also the best sequence whose circuits
+/// never change.
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
     let ranks = u64::from(question.collective.ranks());
     let kind = question.collective.kind();
@@ -277,29 +284,30 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         CollectiveKind::Scatter | CollectiveKind::Gather => 8 * ranks,
         _ => ranks * ranks,
     };
-    let machine = match ShiftMachine::of(question) {
+    let machine = match ShiftMachine::new(question) {
         Ok(machine) if ranks > 1 && blocks <= question.most_transfers => machine,
         _ => return Ok(Vec::new()),
     };
-    let price = Price::new(question, machine)?;
-    let search = Search::new(&price, question.most_transfers);
-    // Sequences, with their times and the hops of their blocks.
-    let mut found = Vec::new();
+    let model = ShiftModel::new(question, machine)?;
+    let search = Search::new(&model, question.most_transfers);
+    // Sequences with their times in picoseconds and the hops of all blocks.
+    let mut sequences = Vec::new();
     if kind == CollectiveKind::AllToAll {
         let best = search.best();
-        found.extend(best.map(|(sequence, ways)| (sequence, ways.time(&price), ways.count())));
+        sequences
+            .extend(best.map(|(sequence, routes)| (sequence, routes.time(&model), routes.count())));
     } else {
-        // Circuits that do not change may save time: those of a scatter are asked for one after the
-        // other, as its blocks come.
+        // Circuits that do not change may save time. This does not hold for a scatter: the blocks
+        // request its circuits one after the other as they arrive.
         let keeps = question.policy() == Policy::TwoTier && kind != CollectiveKind::Scatter;
-        let kept = keeps.then(|| steady(&price, kind)).flatten();
-        let spread = search.best_spread().into_iter().chain(kept);
-        found.extend(spread.map(|(sequence, time)| (sequence, time, blocks)));
+        let kept = keeps.then(|| repeated_setting(&model, kind)).flatten();
+        let spread = search.fastest_spread().into_iter().chain(kept);
+        sequences.extend(spread.map(|(sequence, time)| (sequence, time, blocks)));
     }
     let question = *question;
-    let contenders = found.into_iter().map(|(sequence, time, hops)| {
-        let price = price.clone();
-        let spec = Spec::new(NAME).with("shifts", sequence.text(&price.ports));
+    let contenders = sequences.into_iter().map(|(sequence, time, hops)| {
+        let model = model.clone();
+        let spec = Spec::new(NAME).with("shifts", sequence.text(&model.ports));
         Contender {
             name: spec.to_string(),
             slots: sequence.0.len() as u64,
@@ -312,7 +320,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             },
             make: Box::new(move |_| {
                 let (rotor, name) = (Rotor::default(), spec.to_string());
-                let plan = built(&question, machine, &price, &sequence, rotor, name)?;
+                let plan = build(&question, machine, &model, &sequence, rotor, name)?;
                 Ok(plan.ok_or(PlannerError::NotFound { pieces: 1 })?.into())
             }),
         }
@@ -320,26 +328,26 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     Ok(contenders.collect())
 }
 
-/// Returns the sequence of the same shifts in all slots, by one rank, and the time that it takes
-/// where only the first slot is charged. A reduce_scatter goes backwards: its circuits are then
-/// those of an all_gather that follows.
-fn steady(price: &Price, kind: CollectiveKind) -> Option<(Sequence, u64)> {
-    let shifts = price.ports.iter().map(|port| match kind {
+/// Returns the sequence with the same shifts by one rank in all slots, and its time in picoseconds
+/// if only the first slot is charged. A reduce_scatter uses the opposite shifts, so that its
+/// circuits, reversed, are those of an all_gather that follows.
+fn repeated_setting(model: &ShiftModel, kind: CollectiveKind) -> Option<(Sequence, u64)> {
+    let shifts = model.ports.iter().map(|port| match kind {
         CollectiveKind::ReduceScatter => port.most * port.unit,
         _ => port.most.min(1) * port.unit,
     });
-    let slots = price.ports.iter().map(|port| port.most).sum::<u32>();
+    let slots = model.ports.iter().map(|port| port.most).sum::<u32>();
     let sequence = Sequence(vec![shifts.collect(); slots as usize]);
-    let load = Spread::of(price.group, &sequence)?.load();
-    let time = price.time(1, 1, load);
+    let load = Spread::of(model.group, &sequence)?.load();
+    let time = model.time(1, 1, load);
     Some((sequence, time))
 }
 
-/// The pieces of blocks, and the relays that they take.
+/// Number of pieces of a block and the choice of its relays.
 #[derive(Clone, Copy)]
 struct Rotor {
     cycles: u32,
-    /// Whether all ranks relay a part of each block.
+    /// True if every rank relays a part of each block.
     is_relayed: bool,
 }
 
@@ -353,18 +361,18 @@ impl Default for Rotor {
 }
 
 impl Rotor {
-    /// Returns, for each piece of the block for the rank `after` places on, the cycles in which it
-    /// goes how many places on.
+    /// Returns the legs of each piece of the block for the rank `after` ranks after the source. A
+    /// leg is a cycle and the number of ranks that the piece advances in the cycle.
     fn legs(self, ranks: u32, source: u32, after: u32) -> Vec<Vec<(u32, u32)>> {
         if !self.is_relayed {
             return (0..self.cycles).map(|cycle| vec![(cycle, after)]).collect();
         }
-        let by_way_of = |between: u32| {
-            let first = (between + ranks - source) % ranks;
+        let legs_through = |relay: u32| {
+            let first = (relay + ranks - source) % ranks;
             let legs = [(0, first), (1, (after + ranks - first) % ranks)];
             legs.into_iter().filter(|(_, places)| *places > 0).collect()
         };
-        (0..ranks).map(by_way_of).collect()
+        (0..ranks).map(legs_through).collect()
     }
 }
 
@@ -375,7 +383,7 @@ impl Rotor {
 fn over_circuits(
     question: &Question<'_>,
     switch: &CircuitSwitch,
-    ways: &Ways,
+    routes: &Routes,
     rotor: Rotor,
     name: String,
 ) -> Result<Plan, PlannerError> {
@@ -384,7 +392,7 @@ fn over_circuits(
         true => (ranks, 2, u64::from(ranks)),
         false => (rotor.cycles, rotor.cycles, u64::from(rotor.cycles)),
     };
-    question.fits(ways.count().saturating_mul(legs))?;
+    question.fits(routes.count().saturating_mul(legs))?;
     let mut schedule = Schedule::new(question.collective.with_pieces(pieces)?);
     schedule.begin_step();
     let ports = ports_of_all(switch);
@@ -398,8 +406,8 @@ fn over_circuits(
                 let transfer = schedule.len() as u32;
                 schedule.push(Transfer::copy(block * pieces + piece, source, destination));
                 let hops = legs.into_iter().flat_map(|(cycle, places)| {
-                    let hops = ways.hops[places as usize].iter();
-                    hops.map(move |hop| (cycle * ways.slots + hop.slot, hop))
+                    let hops = routes.hops[places as usize].iter();
+                    hops.map(move |hop| (cycle * routes.slots + hop.slot, hop))
                 });
                 let mut rank = source;
                 for (place, (slot, hop)) in hops.enumerate() {
@@ -428,6 +436,6 @@ fn over_circuits(
     plan.light = lights;
     plan.slot = slots;
     plan.relays = relays;
-    plan.step_slots[0] = 0..cycles * ways.slots;
+    plan.step_slots[0] = 0..cycles * routes.slots;
     Ok(plan)
 }

@@ -1,21 +1,22 @@
 //! Schedules on a grid of rows and columns in which every rank sends by the same shifts.
 //!
-//! In slot s every rank sends to the rank x_s columns on in its row and to the rank y_s rows on in
-//! its column, at once. Each rank then receives once in each plane, so that both transceivers are
-//! busy. A slot takes as long as the greater of its two numbers of blocks.
+//! In slot s every rank sends to the rank x_s columns further in its row and, at the same time, to
+//! the rank y_s rows further in its column. Each rank then receives once in each plane, so both
+//! transceivers are busy. The plane that carries more blocks determines the length of the slot.
 //!
-//! * **all_gather.** The block of every rank spreads by the same tree ([`Spread`]), rotated to its
-//!   rank. If rows and columns both have several ranks, (N - 1) / 2 blocks, rounded up, are the
-//!   least in all. reduce_scatter is the same backwards.
-//! * **gather.** Of all hops of an all_gather those on the way to the root, which receives in each
-//!   slot what it receives in the all_gather, while others send no more. scatter is the same
-//!   backwards.
-//! * **all_to_all.** The block for the rank (i, j) places on takes the same hops from every rank
-//!   ([`Ways`]).
+//! * **all_gather.** The block of every rank spreads along the same tree ([`Spread`]), rotated to
+//!   the rank. If rows and columns both have several ranks, the slots together are at least as long
+//!   as ceil((N - 1) / 2) blocks. A reduce_scatter is the reverse.
+//! * **gather.** The hops of an all_gather that lie on the way to the root. The root receives in
+//!   each slot what it receives in the all_gather, and other ranks send no more. A scatter is the
+//!   reverse.
+//! * **all_to_all.** The block for the rank (i, j) further takes the same hops from every rank
+//!   ([`Routes`]).
 
 use super::group::{Group, Sequence};
+use super::model::ShiftModel;
+use super::routes::Routes;
 use super::spread::{SlotHops, Spread};
-use super::ways::{Price, Ways};
 use crate::building::time_reversal::copying;
 use crate::{PlannerError, Question};
 use opticoll_base::interrupt;
@@ -25,24 +26,27 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 /// A hop: the rank that sends, the first chunk, and the rank that receives.
 type Hop = (u32, u32, u32);
 
-/// Returns the schedule of a sequence; `None` where it does not lead to all ranks.
+/// Builds the schedule of a sequence; `None` if the sequence does not reach all ranks.
 ///
 /// # Errors
-/// More transfers than are allowed.
-pub(super) fn scheduled(
+/// More transfers than allowed.
+pub(super) fn build_schedule(
     question: &Question<'_>,
-    price: &Price,
+    model: &ShiftModel,
     sequence: &Sequence,
 ) -> Result<Option<Schedule>, PlannerError> {
-    let (collective, group) = (question.collective, price.group);
+    let (collective, group) = (question.collective, model.group);
     let kind = collective.kind();
     let ranks = u64::from(group.ranks());
     if kind == CollectiveKind::AllToAll {
-        let Some(ways) = Ways::of(sequence, price) else {
+        let Some(routes) = Routes::of(sequence, model) else {
             return Ok(None);
         };
-        question.fits(ways.count())?;
-        return Ok(Some(in_slots(collective, exchanged(group, &ways))));
+        question.fits(routes.count())?;
+        return Ok(Some(schedule_of_slots(
+            collective,
+            all_to_all_hops(group, &routes),
+        )));
     }
     let Some(spread) = Spread::of(group, sequence) else {
         return Ok(None);
@@ -54,11 +58,11 @@ pub(super) fn scheduled(
     let copies = Collective::new(outwards, group.ranks())?.with_root(collective.root())?;
     let schedule = match kind {
         CollectiveKind::Scatter | CollectiveKind::Gather => {
-            in_slots(copies, gathered(group, collective.root(), &spread))
+            schedule_of_slots(copies, gather_hops(group, collective.root(), &spread))
         }
         _ => {
             question.fits(ranks * (ranks - 1))?;
-            in_slots(copies, all_gathered(group, &spread))
+            schedule_of_slots(copies, all_gather_hops(group, &spread))
         }
     };
     Ok(Some(match kind == schedule.collective.kind() {
@@ -67,9 +71,9 @@ pub(super) fn scheduled(
     }))
 }
 
-/// Builds a schedule of a step for each slot. Hops of consecutive chunks between two ranks are one
-/// transfer.
-fn in_slots(collective: Collective, slots: impl Iterator<Item = Vec<Hop>>) -> Schedule {
+/// Builds a schedule with a step for each slot. Hops of consecutive chunks between two ranks become
+/// one transfer.
+fn schedule_of_slots(collective: Collective, slots: impl Iterator<Item = Vec<Hop>>) -> Schedule {
     let mut schedule = Schedule::new(collective);
     for mut hops in slots {
         schedule.begin_step();
@@ -89,8 +93,8 @@ fn in_slots(collective: Collective, slots: impl Iterator<Item = Vec<Hop>>) -> Sc
     schedule
 }
 
-/// Returns the hops of an all_gather by a tree.
-fn all_gathered(group: Group, spread: &Spread) -> impl Iterator<Item = Vec<Hop>> {
+/// Returns the hops of an all_gather along a tree, slot by slot.
+fn all_gather_hops(group: Group, spread: &Spread) -> impl Iterator<Item = Vec<Hop>> {
     spread.slots.iter().map(move |planes| {
         interrupt::check();
         let mut hops = Vec::new();
@@ -105,9 +109,10 @@ fn all_gathered(group: Group, spread: &Spread) -> impl Iterator<Item = Vec<Hop>>
     })
 }
 
-/// Returns the hops of a gather by a tree: for each block those on its way to the root.
-fn gathered(group: Group, root: u32, spread: &Spread) -> impl Iterator<Item = Vec<Hop>> {
-    // By rank: the slot and the sender of the hop that comes to it.
+/// Returns the hops of a gather along a tree, slot by slot: for each block the hops on its way to
+/// the root.
+fn gather_hops(group: Group, root: u32, spread: &Spread) -> impl Iterator<Item = Vec<Hop>> {
+    // Slot and sender of the hop that reaches each rank.
     let mut arrivals = vec![None; group.ranks() as usize];
     for (slot, planes) in spread.slots.iter().enumerate() {
         for SlotHops { shift, senders } in planes {
@@ -129,19 +134,19 @@ fn gathered(group: Group, root: u32, spread: &Spread) -> impl Iterator<Item = Ve
     sent.into_iter()
 }
 
-/// Returns the hops of an all_to_all by ways.
-fn exchanged(group: Group, ways: &Ways) -> impl Iterator<Item = Vec<Hop>> {
-    let mut sent = vec![Vec::new(); ways.slots as usize];
-    for (block, hops) in (0..).zip(&ways.hops) {
+/// Returns the hops of an all_to_all along routes, slot by slot.
+fn all_to_all_hops(group: Group, routes: &Routes) -> impl Iterator<Item = Vec<Hop>> {
+    let mut sent = vec![Vec::new(); routes.slots as usize];
+    for (block, hops) in (0..).zip(&routes.hops) {
         interrupt::check();
         let mut at = 0;
         for hop in hops {
             let next = group.plus(at, hop.shift);
-            let of_source = |source| {
+            let from_source = |source| {
                 let chunk = source * group.ranks() + group.plus(source, block);
                 (group.plus(source, at), chunk, group.plus(source, next))
             };
-            sent[hop.slot as usize].extend((0..group.ranks()).map(of_source));
+            sent[hop.slot as usize].extend((0..group.ranks()).map(from_source));
             at = next;
         }
     }

@@ -1,13 +1,13 @@
-//! The tree by which something of every rank of a grid spreads, the same from each but for
-//! rotation.
+//! The tree along which the block of every rank of a grid spreads; all ranks use the same tree,
+//! rotated.
 //!
-//! In a slot it comes to all ranks that are a shift away from those that have it. A rank that both
-//! planes reach is told by the one that carries less.
+//! In each slot the block reaches all ranks that are a shift away from a rank that holds it. If
+//! both planes reach a rank, the plane that carries fewer blocks delivers the block.
 
 use super::group::{Group, Sequence};
 
-/// The hops of a slot along one plane: by which shift, and from which ranks, counted from where
-/// it began.
+/// Hops of a slot along one plane: their shift, and the ranks that send, counted from the origin of
+/// the block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SlotHops {
     pub(super) shift: u32,
@@ -21,10 +21,10 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Returns the tree of a sequence; `None` where it does not come to all ranks. Slots that carry
-    /// nothing are left out.
+    /// Returns the tree of a sequence without slots that carry nothing; `None` if the sequence does
+    /// not reach all ranks.
     pub(super) fn of(group: Group, sequence: &Sequence) -> Option<Spread> {
-        let mut reach = Told::new(group);
+        let mut reach = Reached::new(group);
         let mut slots = Vec::new();
         for shifts in &sequence.0 {
             let hops = reach.slot(
@@ -41,21 +41,23 @@ impl Spread {
                 spread.keep_both_planes_busy(group);
             }
         }
-        (reach.told.len() == reach.marks.len()).then_some(spread)
+        (reach.reached.len() == reach.marks.len()).then_some(spread)
     }
 
-    /// Returns the sum over slots of the greater of the numbers of blocks along rows and along
-    /// columns.
+    /// Returns the sum over slots of the numbers of blocks on the busier plane.
     pub(super) fn load(&self) -> u64 {
         let slots = self.slots.iter();
         let greatest = slots.map(|[row, column]| row.senders.len().max(column.senders.len()));
         greatest.sum::<usize>() as u64
     }
 
-    /// Where all slots have the same shifts, their circuits should be up from the first slot to the
-    /// last, and backwards nothing should be waited for in the first. But the last slot tells one
-    /// rank alone. So of the last 3 + 2 + 1 ranks, by how many shifts along rows and columns they
-    /// are on, each of the last three slots tells two, one by each plane:
+    /// Evens out the last three slots of a sequence whose slots all have the same shifts.
+    ///
+    /// The circuits of such a sequence should stay up from the first slot to the last, and in the
+    /// reverse direction no rank should wait in the first slot. Without this change the last slot
+    /// reaches one rank only. The last three slots reach 3 + 2 + 1 ranks; afterwards each of them
+    /// reaches two ranks, one along each plane. A rank is given by its number of shifts along the
+    /// row and along the column, on a grid of n rows and m columns:
     ///
     /// | slot | along a row | along a column |
     /// |---|---|---|
@@ -68,14 +70,14 @@ impl Spread {
         if across.min(down) < 3 || count != (across + down) as usize {
             return;
         }
-        let told = [
+        let reached = [
             [[across - 2, down], [across, down - 2]],
             [[across - 1, down], [across - 1, down - 1]],
             [[across, down], [across, down - 1]],
         ];
-        for (hops, told) in self.slots[count - 3..].iter_mut().zip(told) {
+        for (hops, reached) in self.slots[count - 3..].iter_mut().zip(reached) {
             let [along_row, along_column] = [hops[0].shift, hops[1].shift / group.columns];
-            for ((plane, of_plane), mut before) in hops.iter_mut().enumerate().zip(told) {
+            for ((plane, of_plane), mut before) in hops.iter_mut().enumerate().zip(reached) {
                 before[plane] -= 1;
                 let column = before[0] * along_row % group.columns;
                 let row = before[1] * along_column % group.rows;
@@ -85,56 +87,56 @@ impl Spread {
     }
 }
 
-/// The ranks that a sequence has come to so far.
-struct Told {
-    told: Vec<u32>,
-    /// By rank: whether it is told (4), or could be along a row (1) or a column (2).
+/// Ranks that a sequence has reached.
+struct Reached {
+    reached: Vec<u32>,
+    /// Mark of each rank: 4 if reached, else 1 if reachable along a row plus 2 if reachable along a
+    /// column.
     marks: Vec<u8>,
 }
 
-const TOLD: u8 = 4;
+const REACHED: u8 = 4;
 
-impl Told {
-    fn new(group: Group) -> Told {
+impl Reached {
+    fn new(group: Group) -> Reached {
         let mut marks = vec![0; group.ranks() as usize];
-        marks[0] = TOLD;
-        Told {
-            told: vec![0],
+        marks[0] = REACHED;
+        Reached {
+            reached: vec![0],
             marks,
         }
     }
 
-    /// Tells all ranks that a slot comes to.
+    /// Adds the ranks that a slot reaches and returns the hops.
     fn slot(&mut self, group: Group, shifts: [u32; 2]) -> [SlotHops; 2] {
-        let before = self.told.len();
+        let before = self.reached.len();
         let mut only = [0usize; 2];
         for index in 0..before {
             for (plane, &shift) in shifts.iter().enumerate().filter(|(_, shift)| **shift > 0) {
-                let rank = group.plus(self.told[index], shift);
+                let rank = group.plus(self.reached[index], shift);
                 let mark = &mut self.marks[rank as usize];
                 match *mark {
-                    TOLD => continue,
+                    REACHED => continue,
                     0 => {
-                        self.told.push(rank);
+                        self.reached.push(rank);
                         only[plane] += 1;
                     }
-                    // The other plane reaches it already.
+                    // The other plane reaches this rank, too.
                     other => only[usize::from(other) - 1] -= 1,
                 }
                 *mark |= 1 << plane;
             }
         }
-        let all = self.told.len() - before;
-        // Ranks that only rows reach, those that only columns reach, and the others as even as can
-        // be.
+        let all = self.reached.len() - before;
+        // Ranks that both planes reach are divided as evenly as possible.
         let along_rows = (all / 2).clamp(only[0], all - only[1]);
         let mut free = along_rows - only[0];
         let mut hops = shifts.map(|shift| SlotHops {
             shift,
             senders: Vec::new(),
         });
-        for &rank in &self.told[before..] {
-            let plane = match std::mem::replace(&mut self.marks[rank as usize], TOLD) {
+        for &rank in &self.reached[before..] {
+            let plane = match std::mem::replace(&mut self.marks[rank as usize], REACHED) {
                 1 => 0,
                 2 => 1,
                 _ if free > 0 => {

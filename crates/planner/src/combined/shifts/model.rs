@@ -1,0 +1,140 @@
+//! Cost model of shifts on a circuit switch and on a grid.
+
+use super::ShiftMachine;
+use super::group::{Group, PortShifts};
+use crate::{PlannerError, Question, switch::settings};
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Transmission;
+use opticoll_fabric::fabric::circuits::Circuits;
+use opticoll_fabric::family::circuit_switch::CircuitSwitch;
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_simulate::Policy;
+
+/// Shifts that a machine allows, and the time of slots, settings and hops in picoseconds.
+#[derive(Clone)]
+pub(super) struct ShiftModel {
+    pub(super) group: Group,
+    /// Shifts of each port, or of each plane of a grid.
+    pub(super) ports: Vec<PortShifts>,
+    /// True for a grid, false for a circuit switch.
+    pub(super) is_grid: bool,
+    /// Maximum number of slots of a setting.
+    pub(super) max_slots: u32,
+    /// True if all hops of a setting share a slot.
+    pub(super) cuts_through: bool,
+    pub(super) block: Bytes,
+    pub(super) transmission: Transmission,
+    pub(super) startup: u64,
+    /// Cost of each hop that a block makes after another in a setting: the latency, and what the
+    /// policy charges for a slot.
+    pub(super) slot: u64,
+    /// Cost of each setting after the first.
+    pub(super) change: u64,
+}
+
+impl ShiftModel {
+    pub(super) fn new(
+        question: &Question<'_>,
+        machine: ShiftMachine<'_>,
+    ) -> Result<ShiftModel, PlannerError> {
+        let ranks = u64::from(question.collective.ranks());
+        let block = match question.collective.kind() {
+            CollectiveKind::AllGather | CollectiveKind::Scatter | CollectiveKind::Gather => {
+                question.size
+            }
+            _ => Bytes::new(question.size.get().div_ceil(ranks)),
+        };
+        let grid = match machine {
+            ShiftMachine::Switch(switch) => {
+                let (charged, change) = settings::prices(question, switch)?;
+                let latency = switch.latency.ps();
+                // A setting has one slot with cut-through.
+                let (slot, change) = match switch.cuts_through() {
+                    true => (latency, change.saturating_add(charged)),
+                    false => (latency.saturating_add(charged), change),
+                };
+                return Ok(ShiftModel {
+                    block,
+                    slot,
+                    change,
+                    ..ShiftModel::hops_only(switch)
+                });
+            }
+            ShiftMachine::Grid(grid) => grid,
+        };
+        let set_up = match question.policy() {
+            Policy::Free => Time::ZERO,
+            _ => grid.change()?.set_up,
+        };
+        let port = |unit: u32, ranks: u32| PortShifts {
+            unit,
+            most: ranks - 1,
+        };
+        Ok(ShiftModel {
+            group: Group {
+                rows: grid.rows,
+                columns: grid.columns,
+            },
+            ports: vec![port(1, grid.columns), port(grid.columns, grid.rows)],
+            is_grid: true,
+            max_slots: 1,
+            cuts_through: false,
+            block,
+            transmission: grid.transmission(),
+            startup: 0,
+            slot: set_up.plus(grid.latency)?.ps(),
+            change: 0,
+        })
+    }
+
+    /// Returns a model for a circuit switch in which only bytes cost time, with blocks of one byte.
+    pub(super) fn hops_only(switch: &CircuitSwitch) -> ShiftModel {
+        let port = PortShifts {
+            unit: 1,
+            most: switch.ranks - 1,
+        };
+        let ports = super::ports_of_all(switch).len();
+        ShiftModel {
+            group: Group {
+                rows: 1,
+                columns: switch.ranks,
+            },
+            ports: vec![port; ports],
+            is_grid: false,
+            max_slots: switch.ranks,
+            cuts_through: switch.cuts_through(),
+            block: Bytes::new(1),
+            transmission: switch.transmission(),
+            startup: switch.startup.ps(),
+            slot: 0,
+            change: 0,
+        }
+    }
+
+    /// Returns the number of ports that have any shift.
+    pub(super) fn lanes(&self) -> u64 {
+        self.ports.iter().filter(|port| port.most > 0).count() as u64
+    }
+
+    /// Returns the time of `blocks` blocks in sequence over one port.
+    pub(super) fn sending(&self, blocks: u64) -> u64 {
+        let bytes = Bytes::new(self.block.get().saturating_mul(blocks));
+        u64::try_from(self.transmission.ps(bytes)).unwrap_or(u64::MAX)
+    }
+
+    /// Estimates the time of a number of settings and slots, assuming that all ports of a rank are
+    /// equally busy and that a message begins in each setting.
+    pub(super) fn estimate(&self, settings: u64, slots: u64, hops: u64) -> u64 {
+        self.time(settings, slots, hops.div_ceil(self.lanes().max(1)))
+    }
+
+    /// Returns the time of `settings` settings with `slots` slots, if the busiest ports of all
+    /// slots together send `blocks` blocks.
+    pub(super) fn time(&self, settings: u64, slots: u64, blocks: u64) -> u64 {
+        let begun = self.startup.saturating_mul(settings);
+        let changes = self.change.saturating_mul(settings - 1);
+        let latencies = self.slot.saturating_mul(slots);
+        let parts = [begun, changes, latencies, self.sending(blocks)];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+}
