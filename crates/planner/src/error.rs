@@ -1,4 +1,4 @@
-//! Why no plan was made.
+//! Errors of planning.
 
 use thiserror::Error;
 
@@ -11,15 +11,15 @@ use opticoll_placement::PlacementError;
 use opticoll_plan::collective::{CollectiveError, CollectiveKind};
 use opticoll_simulate::SimulationError;
 
-/// Why no plan was made.
+/// Reason why no plan was made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlannerError {
-    /// The planner does not know this collective.
+    /// The planner does not support this collective.
     #[error("relay trees carry out all_gather, not {kind}; {hint}")]
     Collective {
-        /// The collective.
+        /// Requested collective.
         kind: CollectiveKind,
-        /// What would do.
+        /// Supported collective or other remedy.
         hint: &'static str,
     },
     /// The fabric and the collective differ in their number of ranks.
@@ -30,75 +30,76 @@ pub enum PlannerError {
         /// Ranks of the fabric.
         fabric: u32,
     },
-    /// The plan would not fit into memory.
+    /// The plan does not fit into memory.
     #[error("a plan of {transfers} transfers is too large: {most} at most; fewer ranks or pieces")]
     TooLarge {
-        /// The transfers that it would have.
+        /// Number of transfers of the plan.
         transfers: u64,
-        /// The most allowed.
+        /// Maximum number of transfers.
         most: u64,
     },
-    /// Some rank cannot reach some other.
+    /// Some rank cannot reach another rank.
     #[error(
-        "the ring falls apart: cuts, or links to the next rank that are longer than light reaches, leave ranks that \
-         cannot reach others; a ring can lose links of one direction in any places, such as 3-4cw+9-10cw, or both directions between one \
-         pair of neighbours, such as 3-4"
+        "the ring falls apart: cuts, or links to the next rank that are longer than light \
+         reaches, leave ranks that cannot reach others; a ring can lose links of one \
+         direction in any places, such as 3-4cw+9-10cw, or both directions between one pair \
+         of neighbours, such as 3-4"
     )]
     CutOff,
-    /// No trees were found.
+    /// The search found no trees.
     #[error("no relay trees found for blocks of {pieces} pieces; whole blocks (1 piece) will do")]
     NotFound {
-        /// The pieces of a block.
+        /// Number of pieces of a block.
         pieces: u32,
     },
-    /// No plan is small enough.
+    /// Every plan exceeds the maximum number of transfers.
     #[error("every plan has more than {most} transfers")]
     NothingFits {
-        /// The most transfers allowed.
+        /// Maximum number of transfers.
         most: u64,
     },
-    /// The root of a collective is no longer part of it.
+    /// The root of a collective is no longer part of the fabric.
     #[error("the root, node {node}, has left; plan a collective with another root")]
     RootLeft {
-        /// Its node.
+        /// Node of the root.
         node: u32,
     },
     /// A plan could not be simulated.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
-    /// A time left 64 bits.
+    /// A time exceeds 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// The fabric is no ring of light.
+    /// The fabric is not a WDM ring.
     #[error(transparent)]
     WrongFamily(#[from] WrongFamily),
-    /// The collective could not be made.
+    /// The collective is not valid.
     #[error(transparent)]
     CollectiveSize(#[from] CollectiveError),
-    /// An option is unknown or does not fit.
+    /// An option is unknown or its value does not fit.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A named algorithm failed.
+    /// An algorithm failed.
     #[error(transparent)]
     Algorithm(#[from] AlgorithmError),
-    /// A schedule has no place on the fabric.
+    /// A schedule cannot be placed on the fabric.
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    /// A wavelength assignment that was asked for does not fit.
+    /// The requested wavelength assignment does not fit.
     #[error(transparent)]
     Assignment(PlacementError),
-    /// A wavelength assignment for a planner that has its own.
+    /// The request assigns wavelengths, but the planner assigns its own.
     #[error(
         "`{planner}` assigns wavelengths by itself: leave the assignment `{assignment}` out, or name \
          another algorithm"
     )]
     OwnWavelengths {
-        /// The planner.
+        /// Name of the planner.
         planner: String,
-        /// The assignment.
+        /// Requested assignment.
         assignment: String,
     },
-    /// More memory than the limit.
+    /// The plan exceeds the memory limit.
     #[error(transparent)]
     Memory(#[from] MemoryLimitExceeded),
 }

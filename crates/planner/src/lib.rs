@@ -1,8 +1,9 @@
-//! Searches for plans that come near the lower bounds of [`opticoll_bounds`], and the choice among all plans known.
+//! Searches for plans that come near the lower bounds of [`opticoll_bounds`], and the choice among
+//! all plans.
 //!
-//! Every way to plan is one [`Planner`] in [`PLANNERS`]; whatever no planner is named like is an algorithm of
-//! [`opticoll_algorithms`], with the default routes and wavelengths. One planner, `auto`, chooses among the
-//! candidates of all others and the algorithms.
+//! [`PLANNERS`] lists all planners. A name that no planner has is an algorithm of
+//! [`opticoll_algorithms`], with the default routes and wavelengths. The planner `auto` chooses
+//! among the candidates of all other planners and the algorithms.
 //!
 //! ```
 //! use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -47,63 +48,64 @@ use opticoll_simulate::outcome::Outcome;
 use opticoll_simulate::{Method, Policy, default_policy};
 pub use ring::relay_tree::rotations::relay_tree;
 pub use selection::bounds::{NoBound, StatedBound, stated_bound, time_bound, time_bounds};
-use selection::contest::Contender;
-pub use selection::contest::{Candidate, LeftOut};
+use selection::evaluation::Candidate;
+pub use selection::evaluation::{CandidateResult, LeftOut};
 pub use selection::named::options;
 pub use selection::replan;
 
-/// The declaration of a planner.
+/// Declaration of a planner.
 pub struct Planner {
-    /// As typed.
+    /// Name as typed.
     pub name: &'static str,
-    /// As printed in figures.
+    /// Name in figures.
     pub label: &'static str,
-    /// What it carries out.
+    /// Collectives that it plans.
     pub collectives: &'static [CollectiveKind],
-    /// One sentence.
+    /// Summary in one sentence.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// Publication that describes the method, or `opticoll`.
     pub citation: &'static str,
-    /// Its options.
+    /// Options.
     pub options: &'static [OptionRecord],
-    /// Whether its plans depend on the size and the policy.
+    /// True if its plans depend on the size and the policy.
     pub by_size: bool,
-    /// Whether it chooses among all others.
+    /// True if it chooses among all other planners and algorithms.
     pub chooses: bool,
-    /// Whether it plans an all_to_all with a demand.
+    /// True if it plans an all_to_all with a demand.
     takes_demands: bool,
-    /// The machines that it is for, with its functions.
+    /// Machines with plans of this planner, and the functions that make them.
     scope: Scope,
 }
 
-/// The machines that a planner is for, with the functions that get them.
+/// Machines with plans of a planner, and the functions of the planner.
 enum Scope {
-    /// Any fabric, which is asked for what it can do; the functions are those of [`OnMachine`].
+    /// Any fabric for which the first function returns true; the others are those of [`OnMachine`].
     Any(
         fn(&Fabric) -> bool,
-        fn(&Spec, &Question<'_>) -> Result<Planned, PlannerError>,
-        for<'a> fn(&Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError>,
+        fn(&Spec, &PlanningProblem<'_>) -> Result<Planned, PlannerError>,
+        for<'a> fn(&PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError>,
     ),
     Rings(OnMachine<WdmRing>),
     Switches(OnMachine<CircuitSwitch>),
 }
 
-/// Makes the plan that a spec names, whose options are known.
-type PlanOn<M> = fn(&Spec, &Question<'_>, &M) -> Result<Planned, PlannerError>;
+/// Function that makes the plan of a specification; the options are declared.
+type PlanOn<M> = fn(&Spec, &PlanningProblem<'_>, &M) -> Result<Planned, PlannerError>;
 
-/// Returns what a planner has to offer for the choice.
-type CandidatesOn<M> = for<'a> fn(&Question<'a>, &'a M) -> Result<Vec<Contender<'a>>, PlannerError>;
+/// Function that returns the candidates of a planner for the choice.
+type CandidatesOn<M> =
+    for<'a> fn(&PlanningProblem<'a>, &'a M) -> Result<Vec<Candidate<'a>>, PlannerError>;
 
-/// The functions of a planner of one family.
+/// Functions of a planner for one family.
 struct OnMachine<M> {
-    /// Returns whether it plans on a machine.
+    /// Returns whether the planner plans on a machine.
     applies: fn(&M) -> bool,
     plan: PlanOn<M>,
     candidates: CandidatesOn<M>,
 }
 
 impl<M> OnMachine<M> {
-    /// Creates the functions of a planner of all machines of a family.
+    /// Creates the functions of a planner for all machines of a family.
     const fn new(plan: PlanOn<M>, candidates: CandidatesOn<M>) -> OnMachine<M> {
         OnMachine {
             applies: |_| true,
@@ -137,7 +139,7 @@ impl Planner {
         }
     }
 
-    /// Returns whether it plans on a fabric.
+    /// Returns whether the planner plans on a fabric.
     pub fn applies(&self, fabric: &Fabric) -> bool {
         match &self.scope {
             Scope::Any(applies, ..) => applies(fabric),
@@ -146,37 +148,40 @@ impl Planner {
         }
     }
 
-    /// Makes the plan that a spec names, whose options are known.
-    fn plan(&self, spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-        let fabric = question.fabric;
+    /// Makes the plan of a specification; the options are declared.
+    fn plan(&self, spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
+        let fabric = problem.fabric;
         let refused = |reason: &str| AlgorithmError::Refused {
             name: self.name,
-            ranks: question.collective.ranks(),
+            ranks: problem.collective.ranks(),
             reason: reason.into(),
         };
         match &self.scope {
-            Scope::Any(_, plan, _) => plan(spec, question),
-            Scope::Rings(on) => (on.plan)(spec, question, fabric.needed(self.name)?),
+            Scope::Any(_, plan, _) => plan(spec, problem),
+            Scope::Rings(on) => (on.plan)(spec, problem, fabric.needed(self.name)?),
             Scope::Switches(on) => {
                 let switch = fabric.needed(self.name);
                 let reason = "it sets the ports of a circuit_switch";
-                (on.plan)(spec, question, switch.map_err(|_| refused(reason))?)
+                (on.plan)(spec, problem, switch.map_err(|_| refused(reason))?)
             }
         }
     }
 
-    /// Returns what it has to offer for the choice on a fabric to which it applies.
-    fn candidates<'a>(&self, question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-        let fabric = question.fabric;
+    /// Returns the candidates of the planner on a fabric to which it applies.
+    fn candidates<'a>(
+        &self,
+        problem: &PlanningProblem<'a>,
+    ) -> Result<Vec<Candidate<'a>>, PlannerError> {
+        let fabric = problem.fabric;
         match &self.scope {
-            Scope::Any(.., candidates) => candidates(question),
-            Scope::Rings(on) => (on.candidates)(question, fabric.needed(self.name)?),
-            Scope::Switches(on) => (on.candidates)(question, fabric.needed(self.name)?),
+            Scope::Any(.., candidates) => candidates(problem),
+            Scope::Rings(on) => (on.candidates)(problem, fabric.needed(self.name)?),
+            Scope::Switches(on) => (on.candidates)(problem, fabric.needed(self.name)?),
         }
     }
 }
 
-/// Refuses what a planner is asked for, unless a condition holds.
+/// Returns an error with a reason unless a condition holds.
 fn ensure(
     holds: bool,
     name: &'static str,
@@ -194,7 +199,7 @@ fn ensure(
     }
 }
 
-/// Returns the ring of wavelengths that a fabric is.
+/// Returns the WDM ring of a fabric; `None` for other families.
 fn ring_of(fabric: &Fabric) -> Option<&WdmRing> {
     match fabric.circuit_machine() {
         Some(CircuitMachine::WdmRing(ring)) => Some(ring),
@@ -224,24 +229,25 @@ pub const PLANNERS: &[Planner] = &[
     selection::auto::PLANNER,
 ];
 
-/// The collectives that are an all_gather, one backwards, or both.
+/// Collectives that consist of an all_gather, of its reverse, or of both.
 const GATHERED: &[CollectiveKind] = &[
     CollectiveKind::AllGather,
     CollectiveKind::ReduceScatter,
     CollectiveKind::AllReduce,
 ];
 
-/// The planner with a name, if there is one for the collective.
+/// Returns the planner with a name; `None` if there is none for the collective.
 pub fn find(kind: CollectiveKind, name: &str) -> Option<&'static Planner> {
     PLANNERS
         .iter()
         .find(|planner| same_name(planner.name, name) && planner.collectives.contains(&kind))
 }
 
-/// Refuses a name that neither an algorithm nor a planner of the collective has.
+/// Checks that an algorithm or a planner of the collective has a name.
 ///
 /// # Errors
-/// [`AlgorithmError::Unknown`], which names the nearest of all, or all of them.
+/// [`AlgorithmError::Unknown`] with the nearest name or all names, or
+/// [`AlgorithmError::OtherCollective`] with the collectives that the name is for.
 pub fn check_name(kind: CollectiveKind, name: &str) -> Result<(), AlgorithmError> {
     if find(kind, name).is_some() || opticoll_algorithms::find(kind, name).is_ok() {
         return Ok(());
@@ -251,8 +257,8 @@ pub fn check_name(kind: CollectiveKind, name: &str) -> Result<(), AlgorithmError
         let algorithms = algorithms.filter(move |record| record.collective == kind);
         let planners = PLANNERS.iter();
         let planners = planners.filter(move |planner| planner.collectives.contains(&kind));
-        let of_algorithms = algorithms.map(|record| record.name);
-        of_algorithms.chain(planners.map(|planner| planner.name))
+        let algorithm_names = algorithms.map(|record| record.name);
+        algorithm_names.chain(planners.map(|planner| planner.name))
     };
     let others = CollectiveKind::ALL.iter().filter(|&&other| {
         let mut known = names(other);
@@ -274,15 +280,16 @@ pub fn check_name(kind: CollectiveKind, name: &str) -> Result<(), AlgorithmError
     })
 }
 
-/// A plan, and why it was chosen where there was a choice.
+/// A plan and the reasons for its choice.
 pub struct Planned {
     /// The plan.
     pub plan: Plan,
-    /// What was compared, the chosen one first; empty where nothing was.
-    pub candidates: Vec<Candidate>,
-    /// Why this one, in sentences; empty where nothing was compared.
+    /// Plans compared, the chosen plan first; empty without a comparison.
+    pub candidates: Vec<CandidateResult>,
+    /// Reasons for the choice in sentences; empty without a comparison.
     pub reasons: Vec<String>,
-    /// What the simulator of circuits said of it, for the size and the method that were asked for, where it was simulated.
+    /// Outcome of the simulation on circuits, for the size and the method of the request; `None` if
+    /// the plan was not simulated on circuits.
     pub outcome: Option<Box<Outcome>>,
 }
 
@@ -297,40 +304,45 @@ impl From<Plan> for Planned {
     }
 }
 
-/// For what a plan is made where a size or a way to time it matters.
+/// A request to plan a collective, for a size and a timing method.
 #[derive(Clone, Copy)]
 pub struct PlanningTask<'a> {
-    /// The fabric.
+    /// Fabric.
     pub fabric: &'a Fabric,
-    /// The collective.
+    /// Collective.
     pub collective: Collective,
-    /// The size; `None` for [`DEFAULT_SIZE`], which the plan of an algorithm does not keep.
+    /// Size; `None` for [`DEFAULT_SIZE`], which the plan of an algorithm does not record.
     pub size: Option<Bytes>,
-    /// How plans are timed.
+    /// Timing method.
     pub method: &'a Method,
-    /// The wavelength assignment of an algorithm's schedule.
+    /// Wavelength assignment of an algorithm's schedule.
     pub assignment: &'a str,
-    /// Told the name of each candidate before it is made.
+    /// Function that receives the name of each candidate before it is made.
     pub watch: &'a dyn Fn(&str),
 }
 
-/// What is planned for where no size is given: 4 MiB.
+/// Size without a request for one: 4 MiB. Latency and bandwidth both matter at this size.
 pub const DEFAULT_SIZE: Bytes = Bytes::new(4 << 20);
 
-/// The most transfers of a plan that is chosen, where nothing else is said.
-const DEFAULT_TRANSFERS: u64 = 1 << 24;
+/// Default of the maximum number of transfers of a plan: about 400 MB at 25 bytes for each
+/// transfer.
+const DEFAULT_MAX_TRANSFERS: u64 = 1 << 24;
 
-/// The transfers made and timed for a choice, where nothing else is said: a minute's.
+/// Default of the maximum number of transfers built and timed for a choice: about one minute at
+/// 1,000,000 transfers per second.
 pub const DEFAULT_WORK: u64 = 60_000_000;
 
-/// The same for one of the groups of a program, which plans on a part of the fabric: a second's.
+/// Maximum number of transfers built and timed for the plan of one group of a program, on a part of
+/// the fabric: about one second at 1,000,000 transfers per second.
 pub const PART_WORK: u64 = 1_000_000;
 
-/// Makes the plan that `spec` names, by a planner or else by an algorithm with the default routes and
-/// wavelengths, for a size and a way to time it. Of the method a ring minds the policy alone.
+/// Makes the plan that `spec` names, for a size and a timing method. A planner of this name comes
+/// first; otherwise an algorithm with the default routes and wavelengths. Of the method, plans on a
+/// ring depend on the policy only.
 ///
 /// # Errors
-/// An unknown name or option, a collective that it does not carry out, or no plan that fits.
+/// An unknown name or option, a collective that the planner does not carry out, or no plan that
+/// fits.
 pub fn plan(
     spec: &Spec,
     fabric: &Fabric,
@@ -338,17 +350,18 @@ pub fn plan(
     size: Bytes,
     method: &Method,
 ) -> Result<Planned, PlannerError> {
-    let question = Question::new(fabric, collective, size, method, &|_| {})?;
-    let mut planned = question.answer(&spec.at(size))?;
+    let problem = PlanningProblem::new(fabric, collective, size, method, &|_| {})?;
+    let mut planned = problem.answer(&spec.at(size))?;
     planned.plan.size = Some(size);
     Ok(planned)
 }
 
-/// As [`plan`], for one of the groups of a program, which others of as many ranks share: by the
-/// routes of the fabric alone, and found in [`PART_WORK`].
+/// Makes a plan as [`plan`] does for one group of a program. Groups with the same number of ranks
+/// share the plan, so the plan uses the routes of the fabric only. The search takes at most
+/// [`PART_WORK`].
 ///
 /// # Errors
-/// Those of [`plan`].
+/// The errors of [`plan`].
 pub fn plan_of_group(
     spec: &Spec,
     fabric: &Fabric,
@@ -356,25 +369,25 @@ pub fn plan_of_group(
     size: Bytes,
     method: &Method,
 ) -> Result<Planned, PlannerError> {
-    let question = Question {
-        names_routes: false,
+    let problem = PlanningProblem {
+        may_name_routes: false,
         most_work: PART_WORK,
-        ..Question::new(fabric, collective, size, method, &|_| {})?
+        ..PlanningProblem::new(fabric, collective, size, method, &|_| {})?
     };
-    question.answer(&spec.at(size))
+    problem.answer(&spec.at(size))
 }
 
-/// Makes the plan that `spec` names for a task, for its size.
+/// Makes the plan that `spec` names for a task and its size.
 ///
 /// # Errors
-/// Those of [`plan`], and an assignment that does not fit.
+/// The errors of [`plan`], and an assignment that does not fit.
 pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, PlannerError> {
     let (fabric, collective, assignment) = (task.fabric, task.collective, task.assignment);
     let spec = &spec.at(task.size.unwrap_or(DEFAULT_SIZE));
     check_name(collective.kind(), spec.name())?;
     let planner = find(collective.kind(), spec.name());
-    let own = Assignment::parse(assignment).map_err(PlannerError::Assignment);
-    let mut planned = match (planner, own? == Assignment::AUTO) {
+    let assigned = Assignment::parse(assignment).map_err(PlannerError::Assignment);
+    let mut planned = match (planner, assigned? == Assignment::AUTO) {
         (Some(_), false) => {
             return Err(PlannerError::OwnWavelengths {
                 planner: spec.name().into(),
@@ -384,8 +397,8 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
         (None, false) => selection::named::plan(spec, fabric, collective, assignment)?.into(),
         (_, true) => {
             let size = task.size.unwrap_or(DEFAULT_SIZE);
-            let question = Question::new(fabric, collective, size, task.method, task.watch)?;
-            question.answer(spec)?
+            let problem = PlanningProblem::new(fabric, collective, size, task.method, task.watch)?;
+            problem.answer(spec)?
         }
     };
     let planned_for = planner.map(|_| DEFAULT_SIZE);
@@ -393,12 +406,12 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
     Ok(planned)
 }
 
-/// Which plans are tried in search of a faster one.
+/// Plans that a search tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effort {
-    /// Those that could save enough of the time for their number of transfers.
+    /// Plans that could save enough time for their number of transfers.
     Enough,
-    /// All that could be faster.
+    /// All plans that could be faster.
     Full,
 }
 
@@ -406,58 +419,62 @@ impl Effort {
     const ALL: [(&'static str, Effort); 2] = [("enough", Effort::Enough), ("full", Effort::Full)];
 }
 
-/// What is to be planned, and how much may be spent on it.
+/// Name of the ring planners for a planning problem.
+type Question<'a> = PlanningProblem<'a>;
+
+/// A collective to plan on a fabric, and limits of the search.
 #[derive(Clone, Copy)]
-struct Question<'a> {
+struct PlanningProblem<'a> {
     fabric: &'a Fabric,
     collective: Collective,
     size: Bytes,
     method: &'a Method,
-    /// The most transfers of a plan, or orbits where it is folded: what fits into memory. Each takes about 25
-    /// bytes.
+    /// Maximum number of transfers of a plan, or of representatives if the plan is
+    /// rotation-symmetric. Each takes about 25 bytes.
     most_transfers: u64,
-    /// Whether a folded plan stays folded: not where it is joined with another one that is not.
+    /// True if a rotation-symmetric plan keeps representatives only; false if it will be joined
+    /// with a plan that has no symmetry.
     keeps_folds: bool,
-    /// The most transfers made and timed in all.
+    /// Maximum number of transfers built and timed in the whole search.
     most_work: u64,
     effort: Effort,
-    /// Whether a plan may name routes that are not the fabric's.
-    names_routes: bool,
-    /// Plans that take as long or longer are of no use.
+    /// True if a plan may name routes other than the fabric's.
+    may_name_routes: bool,
+    /// Time at which a plan is no longer of use.
     limit: Option<Time>,
-    /// The same where the plan is to be joined with another one.
+    /// Limit on a plan that will be joined with another plan.
     joined: Option<combined::two_phases::JoinedLimit>,
-    /// How many of the fastest plans are wanted.
+    /// Number of fastest plans to return.
     wanted: usize,
-    /// Told what is made next.
+    /// Function that receives the name of each candidate before it is made.
     watch: &'a dyn Fn(&str),
 }
 
-impl<'a> Question<'a> {
-    /// The question with the default limits.
+impl<'a> PlanningProblem<'a> {
+    /// Creates a problem with the default limits.
     ///
     /// # Errors
-    /// Ranks that nothing joins.
+    /// Ranks that cannot reach each other.
     fn new(
         fabric: &'a Fabric,
         collective: Collective,
         size: Bytes,
         method: &'a Method,
         watch: &'a dyn Fn(&str),
-    ) -> Result<Question<'a>, PlannerError> {
+    ) -> Result<PlanningProblem<'a>, PlannerError> {
         if ring_of(fabric).is_some_and(|ring| !ring.is_connected()) {
             return Err(PlannerError::CutOff);
         }
-        Ok(Question {
+        Ok(PlanningProblem {
             fabric,
             collective,
             size,
             method,
-            most_transfers: DEFAULT_TRANSFERS,
+            most_transfers: DEFAULT_MAX_TRANSFERS,
             keeps_folds: true,
             most_work: DEFAULT_WORK,
             effort: Effort::Enough,
-            names_routes: true,
+            may_name_routes: true,
             limit: None,
             joined: None,
             wanted: 1,
@@ -465,17 +482,17 @@ impl<'a> Question<'a> {
         })
     }
 
-    /// The plan that a spec names.
+    /// Makes the plan that a specification names.
     fn answer(&self, spec: &Spec) -> Result<Planned, PlannerError> {
         let undegraded = self.fabric.undegraded();
         if !undegraded.is_empty() {
             return selection::degraded::plan(self, spec, undegraded);
         }
-        self.answer_on_whole(spec)
+        self.solve_undegraded(spec)
     }
 
-    /// The same, with no regard to parts that are slower.
-    fn answer_on_whole(&self, spec: &Spec) -> Result<Planned, PlannerError> {
+    /// Makes the plan that a specification names, as if all parts of the fabric had the same rates.
+    fn solve_undegraded(&self, spec: &Spec) -> Result<Planned, PlannerError> {
         let Some(planner) = find(self.collective.kind(), spec.name()) else {
             return selection::named::plan(spec, self.fabric, self.collective, AUTO)
                 .map(Planned::from);
@@ -485,25 +502,30 @@ impl<'a> Question<'a> {
             return Err(PlannerError::Algorithm(AlgorithmError::Refused {
                 name: planner.name,
                 ranks: self.collective.ranks(),
-                reason: "its blocks are all alike: plan a demand with `decomposition` on a circuit_switch, or with \
-                         an algorithm such as `direct`"
+                reason: "its blocks are all alike: plan a demand with `decomposition` on a \
+                         circuit_switch, or with an algorithm such as `direct`"
                     .into(),
             }));
         }
         planner.plan(spec, self)
     }
 
-    /// A time that no plan goes below.
+    /// Returns a lower bound on the time of all plans.
     fn least(&self) -> Result<Time, PlannerError> {
-        selection::least::of_collective(self.fabric, &self.collective, self.size, self.method)
+        selection::lower_bound::collective_bound(
+            self.fabric,
+            &self.collective,
+            self.size,
+            self.method,
+        )
     }
 
-    /// The fastest plan found.
+    /// Returns the fastest plan found.
     fn fastest(&self) -> Result<Planned, PlannerError> {
         selection::auto::choose(self)
     }
 
-    /// The planners that may have candidates.
+    /// Returns the planners that may have candidates.
     fn planners(&self) -> impl Iterator<Item = &'static Planner> {
         let (fabric, kind) = (self.fabric, self.collective.kind());
         let has_demand = self.collective.demand().is_some();
@@ -521,8 +543,9 @@ impl<'a> Question<'a> {
         ring::slot_cost::SlotCost::new(ring, self.policy())
     }
 
-    /// The work of making and timing so many transfers: on a grid of tunable circuits each is a chain of events where ranks do not wait
-    /// for the end of a slot.
+    /// Returns the work of building and timing a number of transfers, in transfers of a fabric
+    /// without tunable circuits. On a grid of tunable circuits a transfer counts as 8, and as 32 if
+    /// ranks do not wait for the end of a slot, because each transfer is then a chain of events.
     fn work(&self, transfers: u64) -> u64 {
         match self.fabric.planes() {
             Some(_) if self.policy() == Policy::TwoTier => transfers.saturating_mul(32),
@@ -531,7 +554,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Refuses a plan of too many transfers.
+    /// Refuses a plan with too many transfers.
     fn fits(&self, transfers: u64) -> Result<(), PlannerError> {
         let most = self.most_transfers;
         match transfers > most {
@@ -540,26 +563,26 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// The plan for a single rank.
+    /// Returns the plan of a single rank.
     fn nothing_to_do(&self, spec: &Spec) -> Planned {
         empty_plan(self.fabric.clone(), self.collective, spec.to_string(), 0).into()
     }
 }
 
-/// The most transfers or orbits of a plan: what fits into 16 GiB, with some 25 bytes for each.
+/// Maximum number of transfers or representatives of any plan: 16 GiB at about 25 bytes for each.
 const MOST_TRANSFERS: u64 = 1 << 29;
 
-/// In what form a plan is written down.
+/// Forms in which a plan may be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Folded only.
+    /// Representatives under rotation only.
     Folded,
-    /// Folded or not.
+    /// Representatives, or all transfers.
     Any,
 }
 
 impl Form {
-    /// The forms that a plan of so many transfers can have.
+    /// Returns the forms possible for a plan of `transfers` transfers, of which at most `most` fit.
     fn of(transfers: u64, most: u64) -> Form {
         if transfers > most {
             Form::Folded
@@ -569,7 +592,7 @@ impl Form {
     }
 }
 
-/// A plan of so many steps of one slot each, without lightpaths yet.
+/// Returns a plan of `steps` steps of one slot each, without lightpaths.
 fn empty_plan(fabric: Fabric, collective: Collective, algorithm: String, steps: u32) -> Plan {
     let mut schedule = Schedule::new(collective);
     schedule.claims = Claims {

@@ -2,8 +2,11 @@
 
 pub(super) mod auto;
 pub(super) mod bounds;
-pub(super) mod contest;
 pub(super) mod degraded;
-pub(super) mod least;
+pub(super) mod evaluation;
+pub(super) mod lower_bound;
 pub(super) mod named;
 pub mod replan;
+
+pub(super) use evaluation as contest;
+pub(super) use lower_bound as least;

@@ -1,10 +1,10 @@
-//! Plans put together from parts: steps that are given wavelengths one by one, and plans for smaller
-//! rings laid over some of the ranks.
+//! Plans assembled from parts: steps with wavelengths assigned step by step, and plans for smaller
+//! rings embedded in some of the ranks.
 //!
-//! Ranks r_0 < r_1 < ... < r_(n-1) of a ring form a ring of n themselves: its link i consists of the
-//! links from r_i to r_(i+1), and these stretches share no link. So lightpaths that do not collide
-//! on the ring of n do not collide when each runs from r_a to r_b the same way around. Several
-//! such plans run side by side on channels of their own.
+//! Ranks r_0 < r_1 < ... < r_(n-1) of a ring form a ring of n ranks: its link i consists of the
+//! links from r_i to r_(i+1), and these stretches share no link. Lightpaths that do not collide on
+//! the ring of n ranks therefore do not collide when each runs from r_a to r_b in the same
+//! direction. Several such plans run at the same time on disjoint channels.
 
 use std::ops::Range;
 
@@ -18,10 +18,10 @@ use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};
 use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
 use rustc_hash::FxHashMap;
 
-/// A transfer with its way around.
+/// A transfer and its direction on the ring.
 pub(crate) type Move = (Transfer, Direction);
 
-/// What goes over one lightpath: ranges of chunks, one after the other.
+/// Ranges of chunks that share a lightpath, in order.
 pub(crate) struct SharedMove {
     pub(crate) source: u32,
     pub(crate) destination: u32,
@@ -29,8 +29,8 @@ pub(crate) struct SharedMove {
 }
 
 impl SharedMove {
-    /// Ranges of chunks over `stripes` lightpaths, nearly as many chunks over each; over fewer where there are
-    /// fewer chunks.
+    /// Divides ranges of chunks evenly among `stripes` lightpaths, or among as many lightpaths as
+    /// there are chunks if these are fewer.
     pub(crate) fn cut(
         source: u32,
         destination: u32,
@@ -40,16 +40,16 @@ impl SharedMove {
         let count = chunks.iter().map(|range| range.end - range.start).sum();
         let mut ranges = chunks.into_iter();
         let mut rest = 0..0;
-        let mut of_part = |part: Range<u32>| {
-            let mut left = part.end - part.start;
+        let mut take_part = |part: Range<u32>| {
+            let mut remaining = part.end - part.start;
             let mut chunks = Vec::new();
-            while left > 0 {
+            while remaining > 0 {
                 if rest.is_empty() {
                     let Some(next) = ranges.next() else { break };
                     rest = next;
                 }
-                let end = rest.end.min(rest.start + left);
-                left -= end - rest.start;
+                let end = rest.end.min(rest.start + remaining);
+                remaining -= end - rest.start;
                 chunks.extend((end > rest.start).then_some(rest.start..end));
                 rest.start = end;
             }
@@ -59,10 +59,10 @@ impl SharedMove {
                 chunks,
             }
         };
-        cut(0..count, stripes).map(&mut of_part).collect()
+        cut(0..count, stripes).map(&mut take_part).collect()
     }
 
-    /// Its transfers.
+    /// Returns one transfer for each range.
     pub(crate) fn transfers(&self) -> impl Iterator<Item = Transfer> + '_ {
         self.chunks.iter().map(|chunks| Transfer {
             chunk: chunks.start,
@@ -77,33 +77,34 @@ impl SharedMove {
 /// A lightpath with its light and its slot.
 pub(crate) type Placed<'a> = (&'a SharedMove, Light, u32);
 
-/// Returns the number of slots up to the last in use.
+/// Returns the number of slots up to the last slot in use.
 fn slots(placed: &[Placed<'_>]) -> u32 {
     placed.iter().map(|(.., slot)| slot + 1).max().unwrap_or(0)
 }
 
-/// Returns the greatest number of lightpaths that a rank sends, or receives, in one slot.
+/// Returns the largest number of lightpaths that a rank sends or receives in a slot.
 pub(crate) fn most_ends<'a>(moves: impl Iterator<Item = (&'a SharedMove, u32)>) -> u32 {
     let mut counts: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
-    for (own, slot) in moves {
+    for (moved, slot) in moves {
         interrupt::check();
-        *counts.entry((own.source, slot, true)).or_default() += 1;
-        *counts.entry((own.destination, slot, false)).or_default() += 1;
+        *counts.entry((moved.source, slot, true)).or_default() += 1;
+        *counts.entry((moved.destination, slot, false)).or_default() += 1;
     }
     counts.into_values().max().unwrap_or(0)
 }
 
-/// Where a plan for a smaller ring goes.
+/// Ranks, channels and chunks for a plan of a smaller ring.
 pub(crate) struct Embedding {
-    /// The rank for each of its ranks, in ascending order.
+    /// Rank in the large ring for each rank of the smaller ring, in ascending order.
     pub(crate) members: Vec<u32>,
-    /// The channel that its channel 0 becomes.
+    /// Channel in the large ring for channel 0 of the smaller ring.
     pub(crate) first_channel: u32,
-    /// Its chunk i stands for the chunks `edges[i]..edges[i + 1]`.
+    /// Edges of chunk ranges: chunk i of the smaller plan stands for the chunks `edges[i]..edges[i
+    /// + 1]`.
     pub(crate) edges: Vec<u32>,
 }
 
-/// What is left of a transfer.
+/// Part of a transfer that a plan keeps.
 pub(crate) enum PartOf {
     Nothing,
     /// One range of its chunks.
@@ -118,7 +119,7 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    /// A plan without steps.
+    /// Creates a plan without steps.
     pub(crate) fn new(ring: &WdmRing, collective: Collective) -> Assembly {
         Assembly {
             ring: ring.clone(),
@@ -137,8 +138,8 @@ impl Assembly {
         }
     }
 
-    /// Adds a step of transfers, with the wavelengths and slots that it needs; nothing where there
-    /// are none.
+    /// Adds a step of transfers and assigns the wavelengths and slots; adds nothing if there are no
+    /// transfers.
     pub(crate) fn step(&mut self, moves: &[Move]) -> Result<(), PlannerError> {
         if moves.is_empty() {
             return Ok(());
@@ -159,37 +160,40 @@ impl Assembly {
         Ok(())
     }
 
-    /// Adds a step of lightpaths along the line from rank 0 to the last. Where a rank has too few
-    /// ports for its own, they are also tried in shares, by the sum of their ends modulo the number
-    /// of shares: in each, every rank and every link has about as many.
+    /// Adds a step of lightpaths along the line from rank 0 to the last rank. If some rank has more
+    /// lightpaths than ports, a second assignment is tried: lightpaths are divided into shares by
+    /// the sum of their ends modulo the number of shares, and the shares follow one another. Every
+    /// rank and every link has nearly the same number of lightpaths in each share. The assignment
+    /// with fewer slots is added.
     pub(crate) fn shared_line(&mut self, moves: &[SharedMove]) -> Result<(), PlannerError> {
-        let towards = |own: &SharedMove| match own.destination > own.source {
+        let towards = |moved: &SharedMove| match moved.destination > moved.source {
             true => Direction::Clockwise,
             false => Direction::CounterClockwise,
         };
-        let directed: Vec<_> = moves.iter().map(|own| (own, towards(own))).collect();
+        let directed: Vec<_> = moves.iter().map(|moved| (moved, towards(moved))).collect();
         let placed = self.placed(&directed)?;
         let ports = self.ring.ports.unwrap_or(u32::MAX);
-        let shares = most_ends(moves.iter().map(|own| (own, 0))).div_ceil(ports);
+        let shares = most_ends(moves.iter().map(|moved| (moved, 0))).div_ceil(ports);
         if shares <= 1 {
             self.shared_slots(placed.into_iter());
             return Ok(());
         }
         let mut shared: Vec<Placed<'_>> = Vec::with_capacity(moves.len());
         for share in 0..shares {
-            let is_own =
-                |(own, _): &&(&SharedMove, _)| (own.source + own.destination) % shares == share;
-            let own: Vec<_> = directed.iter().filter(is_own).copied().collect();
+            let in_share = |(moved, _): &&(&SharedMove, _)| {
+                (moved.source + moved.destination) % shares == share
+            };
+            let moved: Vec<_> = directed.iter().filter(in_share).copied().collect();
             let before = slots(&shared);
-            let own = self.placed(&own)?.into_iter();
-            shared.extend(own.map(|(own, light, slot)| (own, light, before + slot)));
+            let moved = self.placed(&moved)?.into_iter();
+            shared.extend(moved.map(|(moved, light, slot)| (moved, light, before + slot)));
         }
         let is_shorter = slots(&shared) < slots(&placed);
         self.shared_slots(if is_shorter { shared } else { placed }.into_iter());
         Ok(())
     }
 
-    /// Returns lightpaths with the wavelengths and slots that they need.
+    /// Assigns wavelengths and slots to lightpaths.
     pub(crate) fn placed<'a>(
         &self,
         moves: &[(&'a SharedMove, Direction)],
@@ -198,11 +202,11 @@ impl Assembly {
         schedule.begin_step();
         let mut lit = Vec::with_capacity(moves.len());
         let mut light = Vec::with_capacity(moves.len());
-        // The first transfer stands for all of its lightpath.
-        for &(own, direction) in moves {
-            if let Some(first) = own.transfers().next() {
+        // The first transfer stands for all transfers of its lightpath.
+        for &(moved, direction) in moves {
+            if let Some(first) = moved.transfers().next() {
                 schedule.push(first);
-                lit.push(own);
+                lit.push(moved);
                 light.push(WdmLight::towards(direction));
             }
         }
@@ -210,21 +214,23 @@ impl Assembly {
         let placed = assign(schedule, light, &self.plan.fabric, auto, String::new())?;
         let light = placed.light.into_iter().zip(placed.slot);
         let lit = lit.into_iter().zip(light);
-        Ok(lit.map(|(own, (light, slot))| (own, light, slot)).collect())
+        Ok(lit
+            .map(|(moved, (light, slot))| (moved, light, slot))
+            .collect())
     }
 
-    /// Adds a step of lightpaths with their light and their slots, which count from 0; nothing where there are
-    /// none.
+    /// Adds a step of lightpaths with their light and their slots, which count from 0; adds nothing
+    /// if there are no lightpaths.
     pub(crate) fn shared_slots<'a>(&mut self, moves: impl Iterator<Item = Placed<'a>>) {
         let before = self.plan.slots();
         let mut slots = 0;
-        for (own, light, slot) in moves {
+        for (moved, light, slot) in moves {
             interrupt::check();
             if slots == 0 {
                 self.plan.schedule.begin_step();
             }
             slots = slots.max(slot + 1);
-            for transfer in own.transfers() {
+            for transfer in moved.transfers() {
                 self.plan.schedule.push(transfer);
                 self.plan.light.push(light);
                 self.plan.slot.push(before + slot);
@@ -235,12 +241,12 @@ impl Assembly {
         }
     }
 
-    /// Adds the steps of a plan for the same fabric, whose chunks have the same numbers.
+    /// Adds the steps of a plan for the same fabric with the same chunks.
     fn append(&mut self, part: &Plan) {
         self.append_refined(part, 1);
     }
 
-    /// Adds the steps of a plan for the same fabric, each of whose chunks is `factor` chunks here.
+    /// Adds the steps of a plan for the same fabric; each of its chunks becomes `factor` chunks.
     pub(crate) fn append_refined(&mut self, part: &Plan, factor: u32) {
         let before = self.plan.slots();
         let plan = &mut self.plan;
@@ -262,8 +268,9 @@ impl Assembly {
             .extend(ranges.map(|range| before + range.start..before + range.end));
     }
 
-    /// Adds the steps of a plan for the same fabric with what `part_of` says of each transfer; returns false, with only some
-    /// steps added, where that is in several ranges of chunks.
+    /// Adds the steps of a plan for the same fabric, with the part of each transfer that `part_of`
+    /// returns. Returns false, with only some steps added, if such a part has several ranges of
+    /// chunks.
     pub(crate) fn append_parts(
         &mut self,
         whole: &Plan,
@@ -293,7 +300,7 @@ impl Assembly {
         true
     }
 
-    /// Adds the steps of a plan for a smaller ring, at all places side by side.
+    /// Adds the steps of a plan for a smaller ring in several places at the same time.
     pub(crate) fn embed(&mut self, inner: &Plan, places: &[Embedding]) {
         let before = self.plan.slots();
         for (step, slots) in inner.step_slots.iter().enumerate() {
@@ -304,13 +311,13 @@ impl Assembly {
             for place in places {
                 for index in inner.schedule.step(step) {
                     interrupt::check();
-                    self.lay(inner, index, place, before);
+                    self.embed_transfer(inner, index, place, before);
                 }
             }
         }
     }
 
-    fn lay(&mut self, inner: &Plan, index: usize, place: &Embedding, before: u32) {
+    fn embed_transfer(&mut self, inner: &Plan, index: usize, place: &Embedding, before: u32) {
         let transfer = inner.schedule.transfer(index);
         let light = WdmLight::from(inner.light[index]);
         // A smaller ring has one fibre.
@@ -330,7 +337,7 @@ impl Assembly {
         self.plan.slot.push(before + inner.slot[index]);
     }
 
-    /// The plan so far.
+    /// Returns the assembled plan under the name `algorithm`.
     pub(crate) fn finish(mut self, algorithm: String) -> Plan {
         self.plan.algorithm = algorithm;
         self.plan.schedule.claims = Claims {
@@ -341,8 +348,8 @@ impl Assembly {
     }
 }
 
-/// The ring that every k-th part of a ring's channels is for `ranks` of its ranks. Without
-/// converters, so that its plans fit anywhere: what has wavelengths without them has them with.
+/// Returns the ring that `ranks` ranks of a ring form on `channels` of its channels. The smaller
+/// ring has no converters: a plan with fixed wavelengths is also valid on a ring with converters.
 pub(crate) fn smaller(ring: &WdmRing, ranks: u32, channels: u32) -> WdmRing {
     WdmRing {
         ranks,
@@ -356,7 +363,8 @@ pub(crate) fn smaller(ring: &WdmRing, ranks: u32, channels: u32) -> WdmRing {
     }
 }
 
-/// `parts` ranges of nearly equal length that make up a range, in order; fewer where it is too short.
+/// Divides a range into `parts` ranges of nearly equal length, in order; into fewer if the range is
+/// shorter.
 pub(crate) fn cut(range: Range<u32>, parts: u32) -> impl Iterator<Item = Range<u32>> {
     let length = u64::from(range.end - range.start);
     let parts = u64::from(parts).min(length);

@@ -1,15 +1,17 @@
-//! Plans whose lightpaths are cut into stripes over wavelengths side by side.
+//! Plans whose chunks are divided into stripes that travel on several wavelengths at the same time.
 //!
-//! Let a plan use the channels 0..u of each direction, of c that can be used. Cut each of its chunks into k <= c / u
-//! parts, and let part i travel where the chunk did, on the channel i u further on. Two lightpaths that shared neither a
-//! link nor a channel in a slot do not now either: the parts with one i are a copy of the plan on channels of
-//! their own. So there are as many slots, and transmission takes a k-th of the time in each. Cuts, limits of reach and
-//! light trees are the same for every copy. Where ranks have p ports and at most s lightpaths at a time, k <= p / s. With
-//! converters the plan is placed on wavelengths that it keeps, if it takes no more slots so.
+//! Let a plan use the channels 0..u of each direction, of c usable channels. Divide each of its
+//! chunks into k <= c / u stripes; stripe i travels where the chunk did, i u channels further. Two
+//! lightpaths that shared no link and channel in a slot do not share any now: the stripes with the
+//! same i are a copy of the plan on channels of their own. The number of slots is the same, and
+//! transmission in each slot takes a k-th of the time. Cuts, limits of reach and light trees are
+//! the same for every copy. If ranks have p ports and at most s lightpaths in a slot, k <= p / s.
+//! On rings with converters, the plan is first placed on fixed wavelengths if this takes no more
+//! slots.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::{PlannerError, Question, ensure, ring_of};
+use crate::{PlannerError, PlanningProblem, ensure, ring_of};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Bytes;
@@ -18,7 +20,7 @@ use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_plan::plan::{Lightpath, Plan, fold};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The option of every named algorithm on a ring of wavelengths: the plan below.
+/// Option of every algorithm on a WDM ring: number of stripes.
 pub(crate) const STRIPES: OptionRecord = OptionRecord::new(
     "stripes",
     "on a wdm_ring, wavelengths that carry the parts of each chunk side by side",
@@ -26,24 +28,26 @@ pub(crate) const STRIPES: OptionRecord = OptionRecord::new(
 .range("1 to as many as the plan leaves free, all")
 .default("1");
 
-/// The most lightpaths that are written out one by one.
-const MOST_FULL: u64 = 1 << 27;
+/// Maximum number of lightpaths of a striped plan that has no rotation symmetry: 3.4 GB at about 25
+/// bytes for each.
+const MAX_LIGHTPATHS: u64 = 1 << 27;
 
-/// The channels 0..u of a direction that a plan uses, as u; none where its light cannot be striped.
-fn used(plan: &Plan) -> Option<u32> {
+/// Returns the number u of channels 0..u that a plan uses in each direction; `None` if its light
+/// cannot be striped.
+fn used_channels(plan: &Plan) -> Option<u32> {
     let ring = ring_of(&plan.fabric)?;
     if !plan.schedule.has_single_chunks() {
         return None;
     }
     let mut lights = plan.light.iter();
-    let used = lights.try_fold(0, |used, light| {
-        Some(ring.usable_channel(*light)?.max(used))
+    let used_channels = lights.try_fold(0, |used_channels, light| {
+        Some(ring.usable_channel(*light)?.max(used_channels))
     })?;
-    (!plan.is_empty()).then_some(used + 1)
+    (!plan.is_empty()).then_some(used_channels + 1)
 }
 
-/// The most lightpaths that a rank sends, or receives, in a slot.
-fn at_once(plan: &Plan) -> u32 {
+/// Returns the largest number of lightpaths that a rank sends or receives in a slot.
+fn max_lightpaths_of_rank(plan: &Plan) -> u32 {
     let mut lightpaths = FxHashSet::default();
     let mut ends: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
     for index in 0..plan.len() {
@@ -57,20 +61,20 @@ fn at_once(plan: &Plan) -> u32 {
     ends.into_values().max().unwrap_or(1)
 }
 
-/// The most stripes that a plan leaves room for, at least 1.
-fn most(plan: &Plan) -> u32 {
-    let (Some(ring), Some(used)) = (ring_of(&plan.fabric), used(plan)) else {
+/// Returns the maximum number of stripes of a plan, at least 1.
+fn max_stripes(plan: &Plan) -> u32 {
+    let (Some(ring), Some(used_channels)) = (ring_of(&plan.fabric), used_channels(plan)) else {
         return 1;
     };
-    let room = ring.channels() / used;
+    let room = ring.channels() / used_channels;
     match ring.ports {
-        Some(ports) => room.min(ports / at_once(plan)).max(1),
+        Some(ports) => room.min(ports / max_lightpaths_of_rank(plan)).max(1),
         None => room,
     }
 }
 
-/// The plan on wavelengths that its light keeps, where it takes no more slots so.
-fn unconverted(plan: Plan) -> Plan {
+/// Returns the plan with fixed wavelengths if this takes no more slots, else the plan unchanged.
+fn with_fixed_wavelengths(plan: Plan) -> Plan {
     let Some(ring) = ring_of(&plan.fabric).filter(|ring| ring.converters) else {
         return plan;
     };
@@ -88,43 +92,50 @@ fn unconverted(plan: Plan) -> Plan {
     }
 }
 
-/// The most stripes into which [`Striping::widest`] can cut a plan of at least so many lightpaths, by the transfers that the question
-/// allows.
-pub(crate) fn most_by_transfers(lightpaths: u64, question: &Question<'_>) -> u64 {
-    let written = match question.keeps_folds {
-        true => lightpaths / u64::from(question.fabric.ranks()).max(1),
+/// Returns an upper bound on the number of stripes that [`Striping::widest`] chooses for a plan of
+/// at least `lightpaths` lightpaths, due to the maximum number of transfers.
+pub(crate) fn max_by_transfers(lightpaths: u64, problem: &PlanningProblem<'_>) -> u64 {
+    let written = match problem.keeps_folds {
+        true => lightpaths / u64::from(problem.fabric.ranks()).max(1),
         false => lightpaths,
     };
-    (question.most_transfers.min(MOST_FULL) / written.max(1)).max(1)
+    (problem.most_transfers.min(MAX_LIGHTPATHS) / written.max(1)).max(1)
 }
 
-/// A plan whose chunks are to be cut into so many stripes.
+/// A plan and the number of stripes of its chunks.
 pub(crate) struct Striping {
-    /// The plan of whole chunks.
+    /// Plan of whole chunks.
     pub(crate) whole: Plan,
-    /// What leaves rank 0, where the plan looks the same from every rank.
+    /// Lightpaths of rank 0 if the plan is rotation-symmetric.
     folded: Option<Plan>,
     stripes: u32,
 }
 
 impl Striping {
-    /// In as many stripes as there is room for, if that is more than one and the striped plan has no more transfers than the question
-    /// allows; otherwise the plan as it is. Where ports are limited, stripes share them, and one stripe does not tell the time of all.
-    pub(crate) fn widest(whole: Plan, question: &Question<'_>) -> Result<Striping, Box<Plan>> {
+    /// Chooses the maximum number of stripes.
+    ///
+    /// # Errors
+    /// The plan, unchanged, if there is no room for two stripes, if the striped plan would have too
+    /// many transfers, or if ports are limited: stripes then share the ports, and the time of one
+    /// stripe is not the time of the striped plan.
+    pub(crate) fn widest(
+        whole: Plan,
+        problem: &PlanningProblem<'_>,
+    ) -> Result<Striping, Box<Plan>> {
         if ring_of(&whole.fabric).is_some_and(|ring| ring.ports.is_some()) {
             return Err(whole.into());
         }
-        let whole = unconverted(whole);
-        let stripes = self::most(&whole);
+        let whole = with_fixed_wavelengths(whole);
+        let stripes = self::max_stripes(&whole);
         let collective = &whole.schedule.collective;
         let pieces = collective.pieces().saturating_mul(stripes);
         if stripes == 1 || collective.with_pieces(pieces).is_err() {
             return Err(whole.into());
         }
         let folded = fold(&whole);
-        let written = folded.as_ref().filter(|_| question.keeps_folds);
+        let written = folded.as_ref().filter(|_| problem.keeps_folds);
         let transfers = written.map_or(whole.len(), Plan::len) as u64;
-        if transfers * u64::from(stripes) > question.most_transfers.min(MOST_FULL) {
+        if transfers * u64::from(stripes) > problem.most_transfers.min(MAX_LIGHTPATHS) {
             return Err(whole.into());
         }
         Ok(Striping {
@@ -134,20 +145,21 @@ impl Striping {
         })
     }
 
-    /// The slots of the striped plan.
+    /// Returns the number of slots of the striped plan.
     pub(crate) fn slots(&self) -> u32 {
         self.whole.slots()
     }
 
-    /// Sizes with which the plan of whole chunks takes no longer, and no less time, than the striped one with `size`.
-    /// They are equal where the stripes are alike; where slots last as long as their longest stripe; and where one
-    /// stripe has the longest part of every chunk.
+    /// Returns two sizes whose times with the plan of whole chunks are a lower and an upper bound
+    /// on the time of the striped plan with `size`. The two sizes are equal if all stripes have the
+    /// same bytes, if slots last as long as their longest stripe, or if one stripe has the longest
+    /// part of every chunk.
     pub(crate) fn sizes(&self, size: Bytes, has_barriers: bool) -> [Bytes; 2] {
         let collective = &self.whole.schedule.collective;
         let stripes = u64::from(self.stripes);
         let (parts, bytes) = (collective.parts(), collective.payload(size).get());
         let (shortest, longer) = (bytes / (parts * stripes), bytes % (parts * stripes));
-        // The longest part of chunk k has what chunk k of this size has.
+        // Chunk k of this size has as many bytes as the longest part of chunk k.
         let most = parts * shortest + longer.min(parts);
         let has_longest_parts = |stripe: u64| {
             let edge =
@@ -160,70 +172,70 @@ impl Striping {
             })
         };
         let lasts_as_the_longest = has_barriers && self.whole.has_one_chunk_per_lightpath();
-        let alike = longer == 0 || lasts_as_the_longest || (0..stripes).any(has_longest_parts);
-        let least = if alike { most } else { parts * shortest };
+        let is_exact = longer == 0 || lasts_as_the_longest || (0..stripes).any(has_longest_parts);
+        let least = if is_exact { most } else { parts * shortest };
         [Bytes::new(least), Bytes::new(most)]
     }
 
-    /// The striped plan.
+    /// Builds the striped plan.
     ///
     /// # Errors
-    /// More chunks than 32 bits count.
+    /// More than 2^32 chunks.
     pub(crate) fn plan(&self) -> Result<Plan, PlannerError> {
         let stripes = self.stripes;
-        let used = used(&self.whole).unwrap_or(1);
+        let used_channels = used_channels(&self.whole).unwrap_or(1);
         let mut plan = match &self.folded {
-            Some(rows) => cut(rows, stripes, used)?,
-            None => cut(&self.whole, stripes, used)?,
+            Some(rows) => cut(rows, stripes, used_channels)?,
+            None => cut(&self.whole, stripes, used_channels)?,
         };
         plan.algorithm = self.name()?;
         Ok(plan)
     }
 
-    /// The name of the striped plan.
+    /// Returns the name of the striped plan.
     ///
     /// # Errors
-    /// A plan whose algorithm is no specification.
+    /// A plan whose algorithm is not a specification.
     pub(crate) fn name(&self) -> Result<String, PlannerError> {
         let spec: Spec = self.whole.algorithm.parse()?;
         Ok(spec.with(STRIPES.name, self.stripes).to_string())
     }
 }
 
-/// The plan with each chunk in so many stripes, or as many as there is room for; folded where it looks the same from
-/// every rank.
+/// Divides each chunk of a plan into `stripes` stripes, or into the maximum number if `None`. The
+/// result of a rotation-symmetric plan keeps its representatives only.
 ///
 /// # Errors
-/// More stripes than there is room for, or more lightpaths than fit into memory.
+/// More stripes than the channels allow, or more lightpaths than fit into memory.
 pub(crate) fn plan(plan: Plan, stripes: Option<u32>) -> Result<Plan, PlannerError> {
     if stripes == Some(1) {
         return Ok(plan);
     }
-    let plan = unconverted(plan);
-    let most = most(&plan);
+    let plan = with_fixed_wavelengths(plan);
+    let most = max_stripes(&plan);
     let stripes = stripes.unwrap_or(most);
     let ranks = plan.schedule.collective.ranks();
     let reason =
         format!("its lightpaths leave room for {most} on these wavelengths, not for {stripes}");
     ensure(stripes <= most, "stripes", ranks, reason)?;
-    let Some(used) = used(&plan).filter(|_| stripes > 1) else {
+    let Some(used_channels) = used_channels(&plan).filter(|_| stripes > 1) else {
         return Ok(plan);
     };
     if let Some(folded) = fold(&plan) {
-        let rows = cut(&folded, stripes, used)?;
+        let rows = cut(&folded, stripes, used_channels)?;
         return Ok(rows);
     }
     let transfers = plan.len() as u64 * u64::from(stripes);
-    if transfers > MOST_FULL {
+    if transfers > MAX_LIGHTPATHS {
         return Err(PlannerError::TooLarge {
             transfers,
-            most: MOST_FULL,
+            most: MAX_LIGHTPATHS,
         });
     }
-    cut(&plan, stripes, used)
+    cut(&plan, stripes, used_channels)
 }
 
-fn cut(plan: &Plan, stripes: u32, used: u32) -> Result<Plan, PlannerError> {
+fn cut(plan: &Plan, stripes: u32, used_channels: u32) -> Result<Plan, PlannerError> {
     let collective = plan.schedule.collective;
     let pieces = collective.pieces().saturating_mul(stripes);
     let mut striped = plan.without_lightpaths();
@@ -247,7 +259,7 @@ fn cut(plan: &Plan, stripes: u32, used: u32) -> Result<Plan, PlannerError> {
             let whole = plan.lightpath(index);
             for stripe in 0..stripes {
                 striped.push(Lightpath {
-                    light: ring.shift_usable_channel(whole.light, stripe * used),
+                    light: ring.further_usable(whole.light, stripe * used_channels),
                     transfer: Transfer {
                         chunk: whole.transfer.chunk * stripes + stripe,
                         ..whole.transfer
@@ -265,7 +277,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::Striping;
-    use crate::Question;
+    use crate::PlanningProblem;
 
     use opticoll_base::units::{Bytes, Time};
     use opticoll_fabric::fabric::Fabric;
@@ -306,13 +318,13 @@ mod tests {
                 };
                 for bytes in [1, 5, 31, 32, 33, 100, 1000, 1024, 4097, 12345, 65536] {
                     let size = Bytes::new(bytes);
-                    let question = Question::new(&fabric, collective, size, &method, &|_| {});
-                    let question = question.expect("a connected ring");
+                    let problem = PlanningProblem::new(&fabric, collective, size, &method, &|_| {});
+                    let problem = problem.expect("a connected ring");
                     let spec = name.parse().expect("a specification");
                     let schedule =
                         opticoll_algorithms::build(&spec, collective, &fabric).expect(name);
                     let plan = opticoll_placement::place_by_default(schedule, &fabric, name.into());
-                    let Ok(striping) = Striping::widest(plan.expect(name), &question) else {
+                    let Ok(striping) = Striping::widest(plan.expect(name), &problem) else {
                         panic!("{name} has room for stripes");
                     };
                     let has_barriers = policy != Policy::PerPort;
@@ -327,7 +339,7 @@ mod tests {
                 }
             }
         }
-        // Only ports that do not wait for one another leave a doubt.
+        // The bounds differ only under policies in which ports do not wait for each other.
         let doubts: Vec<_> = seen.keys().filter(|(_, exact)| !exact).collect();
         assert_eq!(doubts, [&(false, false)]);
         assert!(seen[&(false, true)] > seen[&(false, false)], "{seen:?}");

@@ -1,10 +1,10 @@
-//! An all_gather run backwards, and there and back.
+//! Reversal in time: an all_gather plan as a reduce_scatter, and both as an all_reduce.
 //!
-//! Every lightpath is turned round: from its end to its start, in the other direction, on the same
-//! links, fibre and wavelength, in the mirrored slot. Lightpaths that did not collide do not collide
-//! then. The tree along which a block spread now gathers every rank's contribution to it, each
-//! exactly once: a reduce_scatter. Followed by the all_gather it is an all_reduce of the vector cut
-//! into a chunk for every chunk of the all_gather (Rabenseifner's composition).
+//! Every lightpath is reversed: from its destination to its source, in the opposite direction, on
+//! the same links, fibre and wavelength, in the mirrored slot. Lightpaths that did not collide do
+//! not collide afterwards. The tree along which a block spread gathers every rank's contribution to
+//! the block, each exactly once: a reduce_scatter. The reduce_scatter followed by the all_gather is
+//! an all_reduce of a vector with one chunk for every chunk of the all_gather (Rabenseifner 2004).
 
 use crate::PlannerError;
 use opticoll_fabric::fabric::Light;
@@ -13,38 +13,40 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The reduce_scatter that is an all_gather plan run backwards: as many slots, the same lengths.
+/// Returns the reduce_scatter that reverses an all_gather plan; it has the same number of slots, of
+/// the same lengths.
 ///
 /// # Errors
-/// Another collective than an all_gather.
+/// A plan of another collective.
 pub fn reduce_scatter(gather: &Plan) -> Result<Plan, PlannerError> {
-    let collective = of_gather(gather, "reduce_scatter is an all_gather reversed")?;
+    let collective = check_all_gather(gather, "reduce_scatter is an all_gather reversed")?;
     let reversed = Collective::new(CollectiveKind::ReduceScatter, collective.ranks())?
         .with_pieces(collective.pieces())?;
     if !gather.repetition.is_folded() {
         return Ok(backwards(&gather.written_out(), reversed));
     }
     let mut rows = backwards(gather, reversed);
-    leave_rank_0(&mut rows);
-    Ok(rows.with_all_rotations())
+    rotate_to_rank_0(&mut rows);
+    Ok(rows.in_all_rotations())
 }
 
-/// The all_reduce that runs an all_gather plan backwards and then forwards: twice the slots, chunks
-/// of an N P-th of the vector, P the all_gather's pieces of a block.
+/// Returns the all_reduce that runs an all_gather plan in reverse and then forwards, in twice the
+/// slots. A chunk is 1 / (N P) of the vector, for N ranks and P pieces of a block in the
+/// all_gather.
 ///
 /// # Errors
-/// Another collective than an all_gather, or one of more than 2^32 chunks.
+/// A plan of another collective, or more than 2^32 chunks.
 pub fn all_reduce(gather: &Plan) -> Result<Plan, PlannerError> {
     joined(reduce_scatter(gather)?, gather.clone())
 }
 
-/// The all_reduce of a reduce_scatter and an all_gather of as many pieces, one after the other.
+/// Joins a reduce_scatter and an all_gather with the same number of pieces to an all_reduce.
 pub(crate) fn joined(scatter: Plan, gather: Plan) -> Result<Plan, PlannerError> {
     let hint = "an all_reduce is a reduce_scatter and an all_gather";
-    let collective = of_gather(&gather, hint)?;
+    let collective = check_all_gather(&gather, hint)?;
     let whole = Collective::new(CollectiveKind::AllReduce, collective.ranks())?
         .with_pieces(collective.chunks())?;
-    // Both halves number the chunks in one way, and turn them by as many.
+    // Both halves number the chunks in the same way, and rotate them by the same number of ranks.
     Ok(
         match [&scatter, &gather].map(|half| half.repetition.is_folded()) {
             [true, true] => appended(scatter, &gather, whole),
@@ -53,29 +55,31 @@ pub(crate) fn joined(scatter: Plan, gather: Plan) -> Result<Plan, PlannerError> 
     )
 }
 
-/// The rows of one plan and then those of another, for a collective.
-fn appended(mut there: Plan, back: &Plan, whole: Collective) -> Plan {
-    let turn = there.slots();
+/// Appends the rows of one plan to the rows of another, for a given collective.
+fn appended(mut first: Plan, second: &Plan, whole: Collective) -> Plan {
+    let first_slots = first.slots();
     let mut schedule = Schedule::new(whole);
-    schedule.reserve(there.len() + back.len());
-    schedule.append(&there.schedule, 1);
-    schedule.append(&back.schedule, 1);
+    schedule.reserve(first.len() + second.len());
+    schedule.append(&first.schedule, 1);
+    schedule.append(&second.schedule, 1);
     schedule.claims = Claims {
         schedule_steps: Some(schedule.steps() as u32),
         ..Claims::default()
     };
-    there.schedule = schedule;
-    there.light.extend_from_slice(&back.light);
-    there.slot.extend(back.slot.iter().map(|slot| turn + slot));
-    let slots = back.step_slots.iter();
-    there
+    first.schedule = schedule;
+    first.light.extend_from_slice(&second.light);
+    first
+        .slot
+        .extend(second.slot.iter().map(|slot| first_slots + slot));
+    let slots = second.step_slots.iter();
+    first
         .step_slots
-        .extend(slots.map(|range| turn + range.start..turn + range.end));
-    there
+        .extend(slots.map(|range| first_slots + range.start..first_slots + range.end));
+    first
 }
 
-/// Returns the collective that copies from a rank what another one combines or collects there;
-/// others themselves.
+/// Returns the collective that copies data along the reverse of the transfers that combine or
+/// collect them; other collectives unchanged.
 pub(crate) fn copying(kind: CollectiveKind) -> CollectiveKind {
     match kind {
         CollectiveKind::ReduceScatter => CollectiveKind::AllGather,
@@ -85,11 +89,11 @@ pub(crate) fn copying(kind: CollectiveKind) -> CollectiveKind {
     }
 }
 
-/// Returns a plan of the copying collective as one of a collective, in as many pieces: backwards if
-/// that combines.
+/// Converts a plan of the copying collective to a plan of `collective` with the same number of
+/// pieces; reverses the plan if the collective combines or collects.
 ///
 /// # Errors
-/// Chunks beyond 32 bits.
+/// More than 2^32 chunks.
 pub(crate) fn towards(copying: Plan, collective: Collective) -> Result<Plan, PlannerError> {
     if copying.schedule.collective.kind() == collective.kind() {
         return Ok(copying);
@@ -98,11 +102,11 @@ pub(crate) fn towards(copying: Plan, collective: Collective) -> Result<Plan, Pla
     Ok(backwards(&copying, collective.with_pieces(pieces)?))
 }
 
-/// A plan run backwards, every lightpath turned round, in the mirrored slot, for the collective that
-/// this makes it carry out: every rank of the one must get every chunk once at most.
+/// Reverses a plan: every lightpath is reversed, in the mirrored slot. The plan must deliver every
+/// chunk at most once to each rank; `reversed` is the collective that the result carries out.
 pub(crate) fn backwards(forward: &Plan, reversed: Collective) -> Plan {
     let slots = forward.slots();
-    // `reversed` takes the steps from the last to the first, each in its own order.
+    // `Schedule::reversed` takes the steps from the last to the first, each in its own order.
     let order: Vec<usize> = (0..forward.schedule.steps())
         .rev()
         .flat_map(|step| forward.schedule.step(step))
@@ -132,12 +136,12 @@ pub(crate) fn backwards(forward: &Plan, reversed: Collective) -> Plan {
     }
 }
 
-/// Turns lightpaths to rank 0 as their new source. That is l ranks away from the old one, so that
-/// each stays on the channel of its orbit that it is on.
-fn leave_rank_0(orbits: &mut Plan) {
-    let collective = orbits.schedule.collective;
+/// Rotates lightpaths so that each starts at rank 0. The rotation advances a lightpath by its
+/// length, so its channel among the representatives stays the same.
+fn rotate_to_rank_0(representatives: &mut Plan) {
+    let collective = representatives.schedule.collective;
     let (ranks, pieces) = (collective.ranks(), collective.pieces());
-    let turned = |transfer: Transfer| {
+    let rotated = |transfer: Transfer| {
         let block = (transfer.chunk / pieces + ranks - transfer.source) % ranks;
         Transfer {
             chunk: block * pieces + transfer.chunk % pieces,
@@ -147,17 +151,18 @@ fn leave_rank_0(orbits: &mut Plan) {
         }
     };
     let mut schedule = Schedule::new(collective);
-    schedule.claims = orbits.schedule.claims.clone();
-    schedule.reserve(orbits.len());
-    for step in 0..orbits.schedule.steps() {
+    schedule.claims = representatives.schedule.claims.clone();
+    schedule.reserve(representatives.len());
+    for step in 0..representatives.schedule.steps() {
         schedule.begin_step();
-        let transfers = orbits.schedule.step(step);
-        transfers.for_each(|index| schedule.push(turned(orbits.schedule.transfer(index))));
+        let transfers = representatives.schedule.step(step);
+        transfers
+            .for_each(|index| schedule.push(rotated(representatives.schedule.transfer(index))));
     }
-    orbits.schedule = schedule;
+    representatives.schedule = schedule;
 }
 
-fn of_gather(plan: &Plan, hint: &'static str) -> Result<Collective, PlannerError> {
+fn check_all_gather(plan: &Plan, hint: &'static str) -> Result<Collective, PlannerError> {
     let collective = plan.schedule.collective;
     if collective.kind() == CollectiveKind::AllGather {
         return Ok(collective);

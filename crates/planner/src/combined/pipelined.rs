@@ -2,9 +2,9 @@
 //! ([`crate::ring::pipelined`]), on grids of switches or of lightpaths ([`crate::grid::pipelined`]).
 
 use crate::grid::pipelined::{self as on_grids, NAME, SHAPE};
-use crate::ring::{pipelined, recipe};
-use crate::selection::contest::Contender;
-use crate::{Planned, Planner, PlannerError, Question, Scope, ring_of};
+use crate::ring::{few_slots, pipelined};
+use crate::selection::evaluation::Candidate;
+use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, ring_of};
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_fabric::families::CircuitMachine::{LightPathGrid, WdmRing, WssGrid};
 use opticoll_plan::collective::CollectiveKind;
@@ -48,24 +48,24 @@ pub(crate) const PLANNER: Planner = Planner {
                 matches!(machine, Some(WdmRing(_) | WssGrid(_) | LightPathGrid(_)))
             },
             plan,
-            contenders,
+            candidates,
         ),
     )
 };
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    match ring_of(question.fabric) {
+fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
+    match ring_of(problem.fabric) {
         Some(_) if spec.option(SHAPE).is_some() => {
             Err(spec.refuse(SHAPE, "is for grids alone").into())
         }
-        Some(ring) => recipe::plan::<pipelined::RingPipeline>(spec, question, ring),
-        None => on_grids::plan(spec, question),
+        Some(ring) => few_slots::plan::<pipelined::RingPipeline>(spec, problem, ring),
+        None => on_grids::plan(spec, problem),
     }
 }
 
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    match ring_of(question.fabric) {
-        Some(ring) => pipelined::contenders(question, ring),
-        None => on_grids::contenders(question),
+fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    match ring_of(problem.fabric) {
+        Some(ring) => pipelined::contenders(problem, ring),
+        None => on_grids::candidates(problem),
     }
 }

@@ -34,8 +34,8 @@ mod routes;
 mod search;
 mod spread;
 
-use crate::selection::contest::{Contender, Contest, ContestOutcome};
-use crate::{Planned, Planner, PlannerError, Question, Scope, ensure};
+use crate::selection::evaluation::{Candidate, Evaluation, EvaluationOutcome};
+use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, ensure};
 use group::{MAX_RANKS, Sequence};
 use model::ShiftModel;
 use opticoll_algorithms::AlgorithmError;
@@ -102,7 +102,7 @@ pub(crate) const PLANNER: Planner = Planner {
                 matches!(machine, Some(CircuitSwitch(_) | WssGrid(_)))
             },
             plan,
-            contenders,
+            candidates,
         ),
     )
 };
@@ -124,14 +124,14 @@ impl<'a> ShiftMachine<'a> {
     ///
     /// # Errors
     /// A machine that cannot connect all ranks by the same shifts, and too many ranks.
-    fn new(question: &Question<'a>) -> Result<ShiftMachine<'a>, AlgorithmError> {
-        let ranks = question.collective.ranks();
+    fn new(problem: &PlanningProblem<'a>) -> Result<ShiftMachine<'a>, AlgorithmError> {
+        let ranks = problem.collective.ranks();
         let reason = format!("its search is for {MAX_RANKS} ranks at most");
         ensure(ranks <= MAX_RANKS, NAME, ranks, reason)?;
-        match question.fabric.circuit_machine() {
+        match problem.fabric.circuit_machine() {
             Some(CircuitMachine::CircuitSwitch(switch)) => {
                 check_joins_all(switch, NAME)?;
-                let is_all_to_all = question.collective.kind() == CollectiveKind::AllToAll;
+                let is_all_to_all = problem.collective.kind() == CollectiveKind::AllToAll;
                 let reason = "on a circuit_switch it plans an all_to_all alone";
                 ensure(is_all_to_all, NAME, ranks, reason)?;
                 Ok(ShiftMachine::Switch(switch))
@@ -182,11 +182,11 @@ pub(crate) fn kept_setting_shifts(switch: &CircuitSwitch) -> Option<Vec<u32>> {
     Search::new(&ShiftModel::hops_only(switch), u64::MAX).best_single_setting()
 }
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    if question.collective.ranks() < 2 {
-        return Ok(question.nothing_to_do(spec));
+fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
+    if problem.collective.ranks() < 2 {
+        return Ok(problem.nothing_to_do(spec));
     }
-    let machine = ShiftMachine::new(question)?;
+    let machine = ShiftMachine::new(problem)?;
     let refuse_of_switch = |rule: &str| {
         let mut keys = ["cycles", "relays"].into_iter();
         let given = keys.find(|key| spec.option(key).is_some());
@@ -194,19 +194,19 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     };
     let Some(text) = spec.option("shifts") else {
         refuse_of_switch("needs shifts=all, or other shifts")?;
-        let contest = Contest::new(question)?;
-        let contenders = contenders(question)?;
-        let ContestOutcome {
+        let evaluation = Evaluation::new(problem)?;
+        let candidates = candidates(problem)?;
+        let EvaluationOutcome {
             fastest,
             candidates,
             ..
-        } = contest.run(contenders, Vec::new())?;
+        } = evaluation.run(candidates, Vec::new())?;
         return Ok(Planned {
             candidates,
             ..fastest?.0.into()
         });
     };
-    let mut model = ShiftModel::new(question, machine)?;
+    let mut model = ShiftModel::new(problem, machine)?;
     let sequence = match (text, machine) {
         ("all", ShiftMachine::Switch(switch)) => {
             model.max_slots = 1;
@@ -235,14 +235,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             "must be left out with relays=all: one cycle leads to the relays, and one from them";
         return Err(spec.refuse("cycles", rule).into());
     }
-    let plan = build(
-        question,
-        machine,
-        &model,
-        &sequence,
-        rotor,
-        spec.to_string(),
-    )?;
+    let plan = build(problem, machine, &model, &sequence, rotor, spec.to_string())?;
     let plan = plan.ok_or_else(|| spec.refuse("shifts", "does not lead to all ranks"))?;
     Ok(plan.into())
 }
@@ -252,7 +245,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
 /// # Errors
 /// More hops than allowed.
 fn build(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     machine: ShiftMachine<'_>,
     model: &ShiftModel,
     sequence: &Sequence,
@@ -262,13 +255,13 @@ fn build(
     match machine {
         ShiftMachine::Switch(switch) => {
             let routes = Routes::of(sequence, model);
-            let plan = routes.map(|routes| over_circuits(question, switch, &routes, rotor, name));
+            let plan = routes.map(|routes| over_circuits(problem, switch, &routes, rotor, name));
             plan.transpose()
         }
         ShiftMachine::Grid(_) => {
-            let schedule = over_planes::build_schedule(question, model, sequence)?;
+            let schedule = over_planes::build_schedule(problem, model, sequence)?;
             let plan = schedule.map(|schedule| {
-                opticoll_placement::place_by_default(schedule, question.fabric, name)
+                opticoll_placement::place_by_default(schedule, problem.fabric, name)
             });
             Ok(plan.transpose()?)
         }
@@ -277,19 +270,19 @@ fn build(
 
 /// Returns the best sequence that the search finds; on a grid also the best sequence whose circuits
 /// never change.
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let ranks = u64::from(question.collective.ranks());
-    let kind = question.collective.kind();
+fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    let ranks = u64::from(problem.collective.ranks());
+    let kind = problem.collective.kind();
     let blocks = match kind {
         CollectiveKind::Scatter | CollectiveKind::Gather => 8 * ranks,
         _ => ranks * ranks,
     };
-    let machine = match ShiftMachine::new(question) {
-        Ok(machine) if ranks > 1 && blocks <= question.most_transfers => machine,
+    let machine = match ShiftMachine::new(problem) {
+        Ok(machine) if ranks > 1 && blocks <= problem.most_transfers => machine,
         _ => return Ok(Vec::new()),
     };
-    let model = ShiftModel::new(question, machine)?;
-    let search = Search::new(&model, question.most_transfers);
+    let model = ShiftModel::new(problem, machine)?;
+    let search = Search::new(&model, problem.most_transfers);
     // Sequences with their times in picoseconds and the hops of all blocks.
     let mut sequences = Vec::new();
     if kind == CollectiveKind::AllToAll {
@@ -299,16 +292,16 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     } else {
         // Circuits that do not change may save time. This does not hold for a scatter: the blocks
         // request its circuits one after the other as they arrive.
-        let keeps = question.policy() == Policy::TwoTier && kind != CollectiveKind::Scatter;
+        let keeps = problem.policy() == Policy::TwoTier && kind != CollectiveKind::Scatter;
         let kept = keeps.then(|| repeated_setting(&model, kind)).flatten();
         let spread = search.fastest_spread().into_iter().chain(kept);
         sequences.extend(spread.map(|(sequence, time)| (sequence, time, blocks)));
     }
-    let question = *question;
-    let contenders = sequences.into_iter().map(|(sequence, time, hops)| {
+    let problem = *problem;
+    let candidates = sequences.into_iter().map(|(sequence, time, hops)| {
         let model = model.clone();
         let spec = Spec::new(NAME).with("shifts", sequence.text(&model.ports));
-        Contender {
+        Candidate {
             name: spec.to_string(),
             slots: sequence.0.len() as u64,
             least: Time::ZERO,
@@ -316,16 +309,16 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             transfers: match machine {
                 ShiftMachine::Switch(_) => hops,
                 // Blocks next to one another are one transfer.
-                ShiftMachine::Grid(_) => question.work(hops) / 8,
+                ShiftMachine::Grid(_) => problem.work(hops) / 8,
             },
             make: Box::new(move |_| {
                 let (rotor, name) = (Rotor::default(), spec.to_string());
-                let plan = build(&question, machine, &model, &sequence, rotor, name)?;
+                let plan = build(&problem, machine, &model, &sequence, rotor, name)?;
                 Ok(plan.ok_or(PlannerError::NotFound { pieces: 1 })?.into())
             }),
         }
     });
-    Ok(contenders.collect())
+    Ok(candidates.collect())
 }
 
 /// Returns the sequence with the same shifts by one rank in all slots, and its time in picoseconds
@@ -381,7 +374,7 @@ impl Rotor {
 /// # Errors
 /// More hops than are allowed.
 fn over_circuits(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     routes: &Routes,
     rotor: Rotor,
@@ -392,8 +385,8 @@ fn over_circuits(
         true => (ranks, 2, u64::from(ranks)),
         false => (rotor.cycles, rotor.cycles, u64::from(rotor.cycles)),
     };
-    question.fits(routes.count().saturating_mul(legs))?;
-    let mut schedule = Schedule::new(question.collective.with_pieces(pieces)?);
+    problem.fits(routes.count().saturating_mul(legs))?;
+    let mut schedule = Schedule::new(problem.collective.with_pieces(pieces)?);
     schedule.begin_step();
     let ports = ports_of_all(switch);
     let (mut slots, mut lights, mut relays) = (Vec::new(), Vec::new(), Vec::new());
@@ -432,7 +425,7 @@ fn over_circuits(
             }
         }
     }
-    let mut plan = Plan::without_light(question.fabric, schedule, name);
+    let mut plan = Plan::without_light(problem.fabric, schedule, name);
     plan.light = lights;
     plan.slot = slots;
     plan.relays = relays;

@@ -6,9 +6,9 @@
 //! the end: a barrier. Two lightpaths of a step between the same ranks are one signal. Signals that tell their
 //! receivers nothing new are left out.
 
-use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
+use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
 use crate::selection::named::{flat, nested};
-use crate::{Planned, Planner, PlannerError, Question, Scope};
+use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -45,7 +45,7 @@ pub(crate) const PLANNER: Planner = Planner {
         &[CollectiveKind::Barrier],
         "The lightpaths of the fastest all_reduce, all_gather, or reduce and broadcast, with signals in place of bytes",
         "opticoll",
-        Scope::Any(|fabric| fabric.has_light(), plan, contenders),
+        Scope::Any(|fabric| fabric.has_light(), plan, candidates),
     )
 };
 
@@ -63,20 +63,20 @@ const WORK: u64 = 1 << 21;
 const WORK_OF_A_RANK: u64 = 1 << 6;
 
 /// The fastest plans of no bytes, made when the small named algorithms are timed.
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let ranks = u64::from(question.fabric.ranks());
+fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    let ranks = u64::from(problem.fabric.ranks());
     if ranks < 2 {
         return Ok(Vec::new());
     }
-    let contender = |kind: CollectiveKind| {
+    let candidate = |kind: CollectiveKind| {
         let spec = Spec::new(NAME).with("of", kind);
-        let question = Question {
-            most_work: question
+        let problem = PlanningProblem {
+            most_work: problem
                 .most_work
-                .min(question.work(WORK.max(WORK_OF_A_RANK * ranks))),
-            ..*question
+                .min(problem.work(WORK.max(WORK_OF_A_RANK * ranks))),
+            ..*problem
         };
-        Contender {
+        Candidate {
             name: spec.to_string(),
             slots: 0,
             least: Time::ZERO,
@@ -85,26 +85,26 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
                 CollectiveKind::AllGather => ranks * ranks,
                 _ => 2 * ranks,
             },
-            make: Box::new(move |_| Ok(Made::from(along(&spec, kind, &question)?))),
+            make: Box::new(move |_| Ok(Built::from(along(&spec, kind, &problem)?))),
         }
     };
     // The switches of a grid have one setting for both plans that a broadcast joins.
-    let is_joined = question.fabric.planes().is_none();
+    let is_joined = problem.fabric.planes().is_none();
     let carriers = CARRIERS
         .into_iter()
         .filter(|kind| is_joined || *kind != CollectiveKind::Broadcast);
-    Ok(carriers.map(contender).collect())
+    Ok(carriers.map(candidate).collect())
 }
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    if question.fabric.ranks() < 2 {
-        return Ok(question.nothing_to_do(spec));
+fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
+    if problem.fabric.ranks() < 2 {
+        return Ok(problem.nothing_to_do(spec));
     }
     if spec.options().next().is_none() {
-        let contenders = contenders(question)?;
+        let candidates = candidates(problem)?;
         let least = Time::ZERO;
-        let contest = Contest { question, least };
-        let ContestOutcome { fastest, .. } = contest.run(contenders, Vec::new())?;
+        let evaluation = Evaluation { problem, least };
+        let EvaluationOutcome { fastest, .. } = evaluation.run(candidates, Vec::new())?;
         return Ok(fastest?.0.into());
     }
     let of = spec.option("of").unwrap_or("all_reduce");
@@ -114,20 +114,24 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             .into());
     };
     if kind != CollectiveKind::Broadcast && spec.option("first").is_some() {
-        let problem = "comes before a broadcast only: say of=broadcast";
-        return Err(spec.refuse("first", problem).into());
+        let rule = "comes before a broadcast only: say of=broadcast";
+        return Err(spec.refuse("first", rule).into());
     }
-    along(spec, kind, question).map(Planned::from)
+    along(spec, kind, problem).map(Planned::from)
 }
 
 /// The barrier along the plans that a spec names, or else along the fastest found.
-fn along(spec: &Spec, kind: CollectiveKind, question: &Question<'_>) -> Result<Plan, PlannerError> {
+fn along(
+    spec: &Spec,
+    kind: CollectiveKind,
+    problem: &PlanningProblem<'_>,
+) -> Result<Plan, PlannerError> {
     let carrier = |kind: CollectiveKind, key: &str| -> Result<Plan, PlannerError> {
-        let inner = Question {
-            collective: Collective::new(kind, question.collective.ranks())?,
+        let inner = PlanningProblem {
+            collective: Collective::new(kind, problem.collective.ranks())?,
             size: Bytes::new(0),
-            names_routes: false,
-            ..*question
+            may_name_routes: false,
+            ..*problem
         };
         let planned = match spec.option(key) {
             Some(text) => inner.answer(&nested(text)?)?,
@@ -135,14 +139,14 @@ fn along(spec: &Spec, kind: CollectiveKind, question: &Question<'_>) -> Result<P
         };
         Ok(planned.plan.into_written_out())
     };
-    let ranks = question.collective.ranks();
+    let ranks = problem.collective.ranks();
     let mut named = Spec::new(NAME).with("of", kind);
     let mut carriers = Vec::new();
     if kind == CollectiveKind::AllGather {
-        question.fits(u64::from(ranks).pow(2))?;
+        problem.fits(u64::from(ranks).pow(2))?;
     }
     if kind == CollectiveKind::Broadcast {
-        if question.fabric.planes().is_some() {
+        if problem.fabric.planes().is_some() {
             return Err(AlgorithmError::Refused {
                 name: NAME,
                 ranks,
@@ -155,20 +159,20 @@ fn along(spec: &Spec, kind: CollectiveKind, question: &Question<'_>) -> Result<P
     }
     carriers.push(carrier(kind, "plan")?);
     named = named.with("plan", flat(&carriers[carriers.len() - 1].algorithm));
-    signalled(question, &carriers, named.to_string())
+    signalled(problem, &carriers, named.to_string())
 }
 
 /// The barrier along the lightpaths of plans, one after the other.
 fn signalled(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     carriers: &[Plan],
     algorithm: String,
 ) -> Result<Plan, PlannerError> {
-    let ranks = question.collective.ranks();
-    question.fits(carriers.iter().map(|plan| plan.len() as u64).sum())?;
+    let ranks = problem.collective.ranks();
+    problem.fits(carriers.iter().map(|plan| plan.len() as u64).sum())?;
     let mut barrier = Plan {
-        fabric: question.fabric.clone(),
-        schedule: Schedule::new(question.collective),
+        fabric: problem.fabric.clone(),
+        schedule: Schedule::new(problem.collective),
         algorithm,
         step_slots: Vec::new(),
         ..carriers[0].without_lightpaths()

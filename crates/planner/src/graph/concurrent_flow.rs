@@ -8,8 +8,8 @@
 
 use std::rc::Rc;
 
-use crate::selection::contest::{Contender, Contest, ContestOutcome};
-use crate::{Planned, Planner, PlannerError, Question, Scope};
+use crate::selection::evaluation::{Candidate, Evaluation, EvaluationOutcome};
+use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -41,7 +41,7 @@ pub(crate) const PLANNER: Planner = Planner {
         Scope::Any(
             |fabric| fabric.network().and_then(ConcurrentFlow::of).is_some(),
             plan,
-            contenders,
+            candidates,
         ),
     )
 };
@@ -84,9 +84,9 @@ struct Demands<'a> {
 impl<'a> Demands<'a> {
     /// # Errors
     /// Links that lead nobody knows where, or that flows do not share; ranks that cannot be reached.
-    fn of(question: &Question<'a>) -> Result<Demands<'a>, PlannerError> {
-        let collective = question.collective;
-        let flow = question.fabric.network().and_then(ConcurrentFlow::of);
+    fn of(problem: &PlanningProblem<'a>) -> Result<Demands<'a>, PlannerError> {
+        let collective = problem.collective;
+        let flow = problem.fabric.network().and_then(ConcurrentFlow::of);
         let flow = flow.ok_or_else(|| AlgorithmError::Refused {
             name: NAME,
             ranks: collective.ranks(),
@@ -95,7 +95,7 @@ impl<'a> Demands<'a> {
         let pairs = pairs(&collective).unwrap_or_default();
         let each = vec![
             1;
-            question
+            problem
                 .fabric
                 .network()
                 .map_or(0, |network| network.links().len())
@@ -117,11 +117,11 @@ impl<'a> Demands<'a> {
         &self,
         chunks: u32,
         most_work: u64,
-        question: &Question<'_>,
+        problem: &PlanningProblem<'_>,
     ) -> Result<Plan, PlannerError> {
         let found = self.flow.routes(&self.pairs, chunks, self.bound, most_work);
         let found = found.ok_or_else(unreachable_ranks)?;
-        let collective = question.collective.with_pieces(chunks)?;
+        let collective = problem.collective.with_pieces(chunks)?;
         let mut schedule = Schedule::new(collective);
         schedule.begin_step();
         // The chunks of a block on one way are one transfer.
@@ -132,7 +132,7 @@ impl<'a> Demands<'a> {
             let (source, destination) = pair;
             let mut ways = ways.to_vec();
             ways.sort_unstable();
-            let mut chunk = block(&question.collective, pair) * chunks;
+            let mut chunk = block(&problem.collective, pair) * chunks;
             for alike in ways.chunk_by(|one, other| one == other) {
                 let count = alike.len() as u32;
                 schedule.push(Transfer {
@@ -148,8 +148,8 @@ impl<'a> Demands<'a> {
             ..Claims::default()
         };
         let name = Spec::new(NAME).with("chunks", chunks).to_string();
-        let mut plan = Plan::without_light(question.fabric, schedule, name);
-        if let Some(network) = question.fabric.network() {
+        let mut plan = Plan::without_light(problem.fabric, schedule, name);
+        if let Some(network) = problem.fabric.network() {
             let mut route = Vec::new();
             for (transfer, way) in taken.iter().enumerate() {
                 interrupt::check();
@@ -179,25 +179,25 @@ fn block(collective: &Collective, (source, destination): Pair) -> u32 {
     }
 }
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    if question.collective.ranks() < 2 {
-        return Ok(question.nothing_to_do(spec));
+fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
+    if problem.collective.ranks() < 2 {
+        return Ok(problem.nothing_to_do(spec));
     }
-    refuse_other_routes(question)?;
-    let demands = Rc::new(Demands::of(question)?);
+    refuse_other_routes(problem)?;
+    let demands = Rc::new(Demands::of(problem)?);
     if let Some(chunks) = spec.count("chunks", 1, MOST_CHUNKS)? {
-        question.fits(demands.pairs.len() as u64 * u64::from(chunks))?;
-        return Ok(demands.plan(chunks, MOST_SEARCH_NAMED, question)?.into());
+        problem.fits(demands.pairs.len() as u64 * u64::from(chunks))?;
+        return Ok(demands.plan(chunks, MOST_SEARCH_NAMED, problem)?.into());
     }
-    let contest = Contest::new(question)?;
-    let contenders = with(&demands, question)?;
-    let ContestOutcome { fastest, .. } = contest.run(contenders, Vec::new())?;
+    let evaluation = Evaluation::new(problem)?;
+    let candidates = with(&demands, problem)?;
+    let EvaluationOutcome { fastest, .. } = evaluation.run(candidates, Vec::new())?;
     Ok(fastest?.0.into())
 }
 
 /// Where a plan cannot name routes, it has no ways of its own.
-fn refuse_other_routes(question: &Question<'_>) -> Result<(), PlannerError> {
-    if question.names_routes {
+fn refuse_other_routes(problem: &PlanningProblem<'_>) -> Result<(), PlannerError> {
+    if problem.may_name_routes {
         return Ok(());
     }
     let sentence = "it names routes, and here messages go by those of the fabric";
@@ -205,18 +205,18 @@ fn refuse_other_routes(question: &Question<'_>) -> Result<(), PlannerError> {
 }
 
 /// The same plans as contenders of a choice.
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let ranks = u64::from(question.collective.ranks());
-    let links = question
+fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    let ranks = u64::from(problem.collective.ranks());
+    let links = problem
         .fabric
         .network()
         .map_or(0, |network| network.links().len() as u64);
-    let is_large = question.fits(ranks * ranks).is_err() || ranks * links > MOST_LENGTHS;
-    if ranks < 2 || is_large || !question.names_routes {
+    let is_large = problem.fits(ranks * ranks).is_err() || ranks * links > MOST_LENGTHS;
+    if ranks < 2 || is_large || !problem.may_name_routes {
         return Ok(Vec::new());
     }
-    match Demands::of(question) {
-        Ok(demands) => with(&Rc::new(demands), question),
+    match Demands::of(problem) {
+        Ok(demands) => with(&Rc::new(demands), problem),
         Err(PlannerError::Placement(_)) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
@@ -224,33 +224,33 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
 
 fn with<'a>(
     demands: &Rc<Demands<'a>>,
-    question: &Question<'a>,
-) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let least = question.least()?;
-    let mut contenders = Vec::new();
-    let blocks = question.collective.blocks();
+    problem: &PlanningProblem<'a>,
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    let least = problem.least()?;
+    let mut candidates = Vec::new();
+    let blocks = problem.collective.blocks();
     for chunks in CHOSEN {
         let transfers = demands.pairs.len() as u64 * u64::from(chunks);
         let pieces = u64::from(chunks);
         if pieces > 1
-            && (pieces.saturating_mul(blocks) > question.size.get() || transfers > MOST_CUT)
-            || question.fits(transfers).is_err()
+            && (pieces.saturating_mul(blocks) > problem.size.get() || transfers > MOST_CUT)
+            || problem.fits(transfers).is_err()
         {
             continue;
         }
         let work = (demands.hops * pieces).saturating_mul(WORK_PER_LINK);
-        let (demands, question) = (Rc::clone(demands), *question);
-        contenders.push(Contender {
+        let (demands, problem) = (Rc::clone(demands), *problem);
+        candidates.push(Candidate {
             name: Spec::new(NAME).with("chunks", chunks).to_string(),
             slots: 1,
             least,
             estimate: least.plus(Time::from_ps(pieces))?,
             transfers: work,
             make: Box::new(move |_| {
-                let plan = demands.plan(chunks, MOST_SEARCH, &question)?;
+                let plan = demands.plan(chunks, MOST_SEARCH, &problem)?;
                 Ok(plan.into())
             }),
         });
     }
-    Ok(contenders)
+    Ok(candidates)
 }

@@ -22,8 +22,8 @@ mod search;
 use std::rc::Rc;
 
 use crate::graph::logical_links::Channels;
-use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
-use crate::{Planned, Planner, PlannerError, Question, Scope, selection::least};
+use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
+use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, selection::lower_bound};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -75,7 +75,7 @@ pub(crate) const PLANNER: Planner = Planner {
         Scope::Any(
             |fabric| Channels::of(fabric, false).is_some(),
             plan,
-            contenders,
+            candidates,
         ),
     )
 };
@@ -321,17 +321,17 @@ fn best(part: &Part, spread: Spread, pace: Pace, variant: Variant) -> Option<Fou
 
 /// The plan of a variant.
 fn matched(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     parts: &[Part],
     variant: Variant,
 ) -> Result<Plan, PlannerError> {
-    let (spread, collective) = cut(question.collective, variant.chunks)?;
-    question.fits(transfers(question, variant.chunks))?;
-    let pace = match question.method.start {
+    let (spread, collective) = cut(problem.collective, variant.chunks)?;
+    problem.fits(transfers(problem, variant.chunks))?;
+    let pace = match problem.method.start {
         Some(StartRule::Link) => {
-            let bytes = collective.range_bytes(question.size, 0, 1)?;
+            let bytes = collective.range_bytes(problem.size, 0, 1)?;
             let bytes =
-                bytes.get() + u64::from(collective.uniform_chunk_bytes(question.size).is_none());
+                bytes.get() + u64::from(collective.uniform_chunk_bytes(problem.size).is_none());
             Pace::Clock { bytes }
         }
         _ => Pace::Steps { within: None },
@@ -346,7 +346,7 @@ fn matched(
         PlacementError::new(PlacementProblem::Unfit, &sentence)
     })?;
     Ok(assembled(
-        question.fabric,
+        problem.fabric,
         collective,
         &spread,
         parts,
@@ -356,8 +356,8 @@ fn matched(
 }
 
 /// The hops between the farthest ranks that anything spreads between.
-fn hops_apart(question: &Question<'_>, parts: &[Part]) -> u32 {
-    let root = cut(question.collective, 1).ok().and_then(|cut| cut.0.root);
+fn hops_apart(problem: &PlanningProblem<'_>, parts: &[Part]) -> u32 {
+    let root = cut(problem.collective, 1).ok().and_then(|cut| cut.0.root);
     let far = parts.iter().filter_map(|part| {
         let ranks = part.channels.ranks as usize;
         let distances = match root {
@@ -370,9 +370,9 @@ fn hops_apart(question: &Question<'_>, parts: &[Part]) -> u32 {
 }
 
 /// The transfers of a plan.
-fn transfers(question: &Question<'_>, chunks: u32) -> u64 {
-    let ranks = u64::from(question.collective.ranks());
-    let blocks = match question.collective.kind() {
+fn transfers(problem: &PlanningProblem<'_>, chunks: u32) -> u64 {
+    let ranks = u64::from(problem.collective.ranks());
+    let blocks = match problem.collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
         CollectiveKind::AllReduce => 2 * ranks,
         _ => ranks,
@@ -383,17 +383,17 @@ fn transfers(question: &Question<'_>, chunks: u32) -> u64 {
 }
 
 /// The numbers of chunks that are worth trying, the most promising first, each with what it may take.
-fn promising(question: &Question<'_>, parts: &[Part]) -> Vec<(u32, Time)> {
+fn promising(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Time)> {
     let mut numbers = Vec::new();
     for chunks in CHUNKS {
-        let Ok((spread, collective)) = cut(question.collective, chunks) else {
+        let Ok((spread, collective)) = cut(problem.collective, chunks) else {
             continue;
         };
-        let Ok(bytes) = collective.range_bytes(question.size, 0, 1) else {
+        let Ok(bytes) = collective.range_bytes(problem.size, 0, 1) else {
             continue;
         };
-        let too_small = chunks > 1 && collective.min_chunk_bytes(question.size).get() == 0;
-        let too_many = transfers(question, chunks) > question.most_transfers;
+        let too_small = chunks > 1 && collective.least_chunk_bytes(problem.size).get() == 0;
+        let too_many = transfers(problem, chunks) > problem.most_transfers;
         let too_long = parts.iter().any(|part| is_large(part, &spread));
         if too_small || too_many || too_long {
             continue;
@@ -428,15 +428,15 @@ fn promising(question: &Question<'_>, parts: &[Part]) -> Vec<(u32, Time)> {
 
 /// Plans of a few numbers of chunks; where no switches join ranks, also of a few numbers of steps, since through switches one
 /// step reaches all ranks.
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    if question.fabric.ranks() < 2 {
+fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    if problem.fabric.ranks() < 2 {
         return Ok(Vec::new());
     }
-    let Ok(parts) = parts(question.fabric, question.collective.kind()) else {
+    let Ok(parts) = parts(problem.fabric, problem.collective.kind()) else {
         return Ok(Vec::new());
     };
-    let least = question.least()?;
-    let of_chunks = promising(question, &parts).into_iter();
+    let least = problem.least()?;
+    let of_chunks = promising(problem, &parts).into_iter();
     let mut variants: Vec<(Variant, Time)> = of_chunks
         .map(|(chunks, estimate)| {
             let (seed, steps) = (None, None);
@@ -448,10 +448,10 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             (variant, estimate)
         })
         .collect();
-    let (spread, _) = cut(question.collective, 1)?;
+    let (spread, _) = cut(problem.collective, 1)?;
     let is_apart = |part: &Part| !part.channels.has_switches && !is_large(part, &spread);
-    if parts.iter().all(is_apart) && transfers(question, 1) <= question.most_transfers {
-        let far = hops_apart(question, &parts);
+    if parts.iter().all(is_apart) && transfers(problem, 1) <= problem.most_transfers {
+        let far = hops_apart(problem, &parts);
         let busy = parts.iter().map(|part| least_steps(part, &spread)).max();
         let mut numbers = vec![far, far + far.div_ceil(4), far + far.div_ceil(2)];
         numbers.dedup();
@@ -464,50 +464,50 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
                 steps: Some(steps),
             };
             let all_steps = u128::from(steps) * parts.len() as u128;
-            let estimate = least::of_question(question, all_steps).max(least);
+            let estimate = lower_bound::estimate_steps(problem, all_steps).max(least);
             variants.push((variant, estimate.plus(Time::from_ps(place))?));
         }
     }
     let parts = Rc::new(parts);
-    let contender = |(variant, estimate): (Variant, Time)| {
-        let (parts, question) = (Rc::clone(&parts), *question);
-        Contender {
+    let candidate = |(variant, estimate): (Variant, Time)| {
+        let (parts, problem) = (Rc::clone(&parts), *problem);
+        Candidate {
             name: variant.spec().to_string(),
             slots: 1,
             least,
             estimate: estimate.max(least),
-            transfers: transfers(&question, variant.chunks),
-            make: Box::new(move |_| Ok(Made::from(matched(&question, &parts, variant)?))),
+            transfers: transfers(&problem, variant.chunks),
+            make: Box::new(move |_| Ok(Built::from(matched(&problem, &parts, variant)?))),
         }
     };
-    Ok(variants.into_iter().map(contender).collect())
+    Ok(variants.into_iter().map(candidate).collect())
 }
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    if question.fabric.ranks() < 2 {
-        return Ok(question.nothing_to_do(spec));
+fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
+    if problem.fabric.ranks() < 2 {
+        return Ok(problem.nothing_to_do(spec));
     }
     if spec.options().next().is_none() {
-        let contest = Contest::new(question)?;
-        let contenders = contenders(question)?;
-        if !contenders.is_empty() {
-            let ContestOutcome { fastest, .. } = contest.run(contenders, Vec::new())?;
+        let evaluation = Evaluation::new(problem)?;
+        let candidates = candidates(problem)?;
+        if !candidates.is_empty() {
+            let EvaluationOutcome { fastest, .. } = evaluation.run(candidates, Vec::new())?;
             return Ok(fastest?.0.into());
         }
     }
-    let parts = parts(question.fabric, question.collective.kind())?;
+    let parts = parts(problem.fabric, problem.collective.kind())?;
     let steps = match spec.option("steps") {
-        Some("fewest") => Some(hops_apart(question, &parts)),
+        Some("fewest") => Some(hops_apart(problem, &parts)),
         _ => spec.count("steps", 1, u32::MAX)?,
     };
     let chosen = match steps {
         Some(_) => 1,
-        None => promising(question, &parts).first().map_or(1, |one| one.0),
+        None => promising(problem, &parts).first().map_or(1, |one| one.0),
     };
     let variant = Variant {
         chunks: spec.count("chunks", 1, MOST_CHUNKS)?.unwrap_or(chosen),
         seed: spec.count("seed", 0, u32::MAX)?,
         steps,
     };
-    Ok(matched(question, &parts, variant)?.into())
+    Ok(matched(problem, &parts, variant)?.into())
 }

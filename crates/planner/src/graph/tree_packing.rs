@@ -35,8 +35,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
-use crate::{Effort, Planned, Planner, PlannerError, Question, Scope, selection::least};
+use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
+use crate::{
+    Effort, Planned, Planner, PlannerError, PlanningProblem, Scope, selection::lower_bound,
+};
 use chunks::Chunks;
 use ground::{Forest, Ground, Links, gcd, unfit};
 use opticoll_algorithms::AlgorithmError;
@@ -86,7 +88,7 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "Spanning trees packed into the links of any graph, as many as the throughput optimum has",
         "Edmonds, Edge-disjoint branchings, 1973; Zhao et al., ForestColl, arXiv 2402.06787",
-        Scope::Any(|fabric| Links::of(fabric).is_some(), plan, contenders),
+        Scope::Any(|fabric| Links::of(fabric).is_some(), plan, candidates),
     )
 };
 
@@ -137,7 +139,7 @@ struct Grounds<'a> {
     parts: Vec<Ground<'a>>,
     roots: Roots,
     /// Whether messages may take other routes than the fabric's.
-    names_routes: bool,
+    may_name_routes: bool,
     /// By the number of trees of a root.
     grown: RefCell<BTreeMap<u32, Grown<'a>>>,
     /// What plans take at least, by the numbers of trees and chunks.
@@ -163,11 +165,11 @@ type Grown<'a> = Result<Rc<Vec<Forest<'a>>>, PlannerError>;
 impl<'a> Grounds<'a> {
     fn new(
         links: Links<'a>,
-        question: &Question<'_>,
+        problem: &PlanningProblem<'_>,
         roots: Roots,
         most_search: u64,
     ) -> Result<Grounds<'a>, PlannerError> {
-        let collective = &question.collective;
+        let collective = &problem.collective;
         let root = match collective.kind() {
             CollectiveKind::Broadcast | CollectiveKind::Reduce => Some(collective.root()),
             _ => None,
@@ -190,7 +192,7 @@ impl<'a> Grounds<'a> {
             parts,
             roots,
             links,
-            names_routes: question.names_routes,
+            may_name_routes: problem.may_name_routes,
             grown: RefCell::default(),
             least: RefCell::default(),
         })
@@ -223,7 +225,7 @@ impl<'a> Grounds<'a> {
             return failed.clone();
         }
         let forests = grown.entry(count).or_insert_with(|| {
-            let forests = self.parts.iter().map(|part| part.forest(count, self.names_routes, most_work));
+            let forests = self.parts.iter().map(|part| part.forest(count, self.may_name_routes, most_work));
             let forests: Option<_> = forests.collect();
             forests.map(Rc::new).ok_or_else(|| {
                 let sentence = format!(
@@ -267,73 +269,73 @@ impl<'a> Grounds<'a> {
     }
 }
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    if question.collective.ranks() < 2 {
-        return Ok(question.nothing_to_do(spec));
+fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
+    if problem.collective.ranks() < 2 {
+        return Ok(problem.nothing_to_do(spec));
     }
-    let Some(links) = Links::of(question.fabric) else {
+    let Some(links) = Links::of(problem.fabric) else {
         return Err(AlgorithmError::Refused {
             name: NAME,
-            ranks: question.collective.ranks(),
+            ranks: problem.collective.ranks(),
             reason: "it needs links between known ends that flows share".into(),
         }
         .into());
     };
     let roots = opticoll_algorithms::choice(spec, "roots", &Roots::ALL)?;
-    if roots == Roots::One && question.collective.kind() != CollectiveKind::AllReduce {
-        let problem = "one is chosen for an all_reduce only";
-        return Err(AlgorithmError::from(spec.refuse("roots", problem)).into());
+    if roots == Roots::One && problem.collective.kind() != CollectiveKind::AllReduce {
+        let rule = "one is chosen for an all_reduce only";
+        return Err(AlgorithmError::from(spec.refuse("roots", rule)).into());
     }
-    let grounds = Rc::new(Grounds::new(links.clone(), question, roots, u64::MAX)?);
+    let grounds = Rc::new(Grounds::new(links.clone(), problem, roots, u64::MAX)?);
     let trees = spec.count("trees", 1, MOST)?;
     let chunks: Option<Chunks> = spec.value("chunks")?;
     if chunks.as_ref().is_some_and(|own| own.count().is_none()) && !grounds.has_one_root() {
-        let problem = "must be a whole number: only trees of one root take chunks of several sizes";
-        return Err(AlgorithmError::from(spec.refuse("chunks", problem)).into());
+        let rule = "must be a whole number: only trees of one root take chunks of several sizes";
+        return Err(AlgorithmError::from(spec.refuse("chunks", rule)).into());
     }
     if let (Some(trees), Some(chunks)) = (trees, &chunks) {
         let forests = grounds.forests(trees, u64::MAX)?;
-        return Ok(scheduled(&grounds, &forests, chunks, question)?.into());
+        return Ok(scheduled(&grounds, &forests, chunks, problem)?.into());
     }
-    let mut contenders = with(&grounds, trees, chunks.as_ref(), question)?;
+    let mut candidates = with(&grounds, trees, chunks.as_ref(), problem)?;
     let is_open = ["roots", "trees", "chunks"]
         .iter()
         .all(|name| spec.option(name).is_none());
-    if is_open && question.collective.kind() == CollectiveKind::AllReduce {
-        match Grounds::new(links, question, Roots::One, MOST_SEARCH) {
-            Ok(grounds) => contenders.extend(with(&Rc::new(grounds), None, None, question)?),
+    if is_open && problem.collective.kind() == CollectiveKind::AllReduce {
+        match Grounds::new(links, problem, Roots::One, MOST_SEARCH) {
+            Ok(grounds) => candidates.extend(with(&Rc::new(grounds), None, None, problem)?),
             Err(PlannerError::Placement(_)) => {}
             Err(error) => return Err(error),
         }
     }
-    if contenders.is_empty() {
+    if candidates.is_empty() {
         let pieces = chunks.as_ref().map_or(1, Chunks::pieces);
-        question.fits(grounds.transfers(trees.unwrap_or(1), pieces))?;
+        problem.fits(grounds.transfers(trees.unwrap_or(1), pieces))?;
     }
-    let contest = Contest::new(question)?;
-    let ContestOutcome { fastest, .. } = contest.run(contenders, Vec::new())?;
+    let evaluation = Evaluation::new(problem)?;
+    let EvaluationOutcome { fastest, .. } = evaluation.run(candidates, Vec::new())?;
     Ok(fastest?.0.into())
 }
 
 /// The same plans as contenders of a choice, on graphs that are not too large.
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let Some(links) = Links::of(question.fabric).filter(|links| links.ranks > 1) else {
+fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    let Some(links) = Links::of(problem.fabric).filter(|links| links.ranks > 1) else {
         return Ok(Vec::new());
     };
-    let is_all_reduce = question.collective.kind() == CollectiveKind::AllReduce;
-    let mut contenders = Vec::new();
+    let is_all_reduce = problem.collective.kind() == CollectiveKind::AllReduce;
+    let mut candidates = Vec::new();
     for (_, roots) in Roots::ALL {
         if roots == Roots::One && !is_all_reduce {
             continue;
         }
-        match Grounds::new(links.clone(), question, roots, MOST_SEARCH) {
-            Ok(grounds) => contenders.extend(with(&Rc::new(grounds), None, None, question)?),
+        match Grounds::new(links.clone(), problem, roots, MOST_SEARCH) {
+            Ok(grounds) => candidates.extend(with(&Rc::new(grounds), None, None, problem)?),
             Err(PlannerError::Placement(_)) => {}
             Err(error) => return Err(error),
         }
     }
-    contenders.retain(|one| one.transfers <= question.most_work);
-    Ok(contenders)
+    candidates.retain(|one| one.transfers <= problem.most_work);
+    Ok(candidates)
 }
 
 /// Plans with a number of trees and of chunks; with a few numbers where none is given.
@@ -341,8 +343,8 @@ fn with<'a>(
     grounds: &Rc<Grounds<'a>>,
     trees: Option<u32>,
     chunks: Option<&Chunks>,
-    question: &Question<'a>,
-) -> Result<Vec<Contender<'a>>, PlannerError> {
+    problem: &PlanningProblem<'a>,
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let exact = u32::try_from(grounds.trees()).ok();
     let exact = exact.filter(|exact| *exact <= MOST_CHOSEN);
     let has_one_root = grounds.has_one_root();
@@ -350,7 +352,7 @@ fn with<'a>(
     let mut counts: Vec<u32> = match (trees, exact) {
         (Some(trees), _) => vec![trees],
         // They need no switches removed, which takes long.
-        (None, _) if !relayed.is_empty() && question.effort == Effort::Enough => relayed.clone(),
+        (None, _) if !relayed.is_empty() && problem.effort == Effort::Enough => relayed.clone(),
         (None, None) => vec![1, 2, 4, 8],
         // More trees of one root are lower.
         (None, Some(exact)) if has_one_root => {
@@ -376,14 +378,14 @@ fn with<'a>(
         None => CHUNKS.map(Chunks::equal).map(Some).to_vec(),
     };
     // The parts of a vector are cut, or those of each block.
-    let blocks = match question.collective.kind() {
+    let blocks = match problem.collective.kind() {
         CollectiveKind::ReduceScatter | CollectiveKind::AllReduce if !has_one_root => {
             grounds.links.ranks.into()
         }
         _ => 1,
     };
-    let least = question.least()?;
-    let mut contenders = Vec::new();
+    let least = problem.least()?;
+    let mut candidates = Vec::new();
     let most_work = match trees {
         Some(_) => u64::MAX,
         None if has_one_root => MOST_GROWING,
@@ -395,15 +397,15 @@ fn with<'a>(
             let pieces = u64::from(count) * u64::from(cut.unwrap_or(1));
             let transfers = grounds.transfers(count, cut.unwrap_or(FEW_CHUNKS));
             let is_least = Some(&count) == counts.first() && Some(chunks) == cuts.first();
-            if !is_least && pieces.saturating_mul(blocks) > question.size.get()
-                || question.fits(transfers).is_err()
+            if !is_least && pieces.saturating_mul(blocks) > problem.size.get()
+                || problem.fits(transfers).is_err()
                 || cut.is_some_and(|own| own > 8 && cuts.len() > 1 && transfers > MOST_FINE)
             {
                 continue;
             }
-            let (grounds, question, chunks) = (Rc::clone(grounds), *question, chunks.clone());
+            let (grounds, problem, chunks) = (Rc::clone(grounds), *problem, chunks.clone());
             let pieces_of_tree = cut.unwrap_or(1);
-            let bits = u128::from(question.size.get()) * 8 / u128::from(blocks);
+            let bits = u128::from(problem.size.get()) * 8 / u128::from(blocks);
             let parts = grounds.parts.iter();
             let expected = parts.map(|part| part.expected(count, pieces_of_tree, bits));
             let expected = expected.into_iter().try_fold(Time::ZERO, Time::plus)?;
@@ -414,7 +416,7 @@ fn with<'a>(
                 (true, Some(1) | None) => 1,
                 _ => pieces,
             };
-            contenders.push(Contender {
+            candidates.push(Candidate {
                 name: named(grounds.roots, count, chunks.as_ref()).to_string(),
                 slots: 1,
                 least,
@@ -422,43 +424,43 @@ fn with<'a>(
                 transfers,
                 make: Box::new(move |limit| {
                     // Full effort tries what only seems to be slower.
-                    let limit_of_guesses = limit.filter(|_| question.effort == Effort::Enough);
+                    let limit_of_guesses = limit.filter(|_| problem.effort == Effort::Enough);
                     let enough = Time::from_ps(least.ps().saturating_add(least.ps() / ENOUGH));
                     if limit_of_guesses.is_some_and(|limit| limit <= enough) {
-                        return Ok(Made::NotExpected("the plan chosen is near the bound"));
+                        return Ok(Built::NotExpected("the plan chosen is near the bound"));
                     }
                     if limit_of_guesses.is_some_and(|limit| expected >= limit) {
-                        return Ok(Made::NotExpected("its steps are longer"));
+                        return Ok(Built::NotExpected("its steps are longer"));
                     }
                     let more_than = exact.filter(|exact| *exact < count && cut != Some(1));
                     if limit_of_guesses.is_some()
                         && more_than.is_some_and(|exact| grounds.is_as_even(exact, count))
                     {
-                        return Ok(Made::NotExpected("more trees do not even out the steps"));
+                        return Ok(Built::NotExpected("more trees do not even out the steps"));
                     }
                     let forests = grounds.forests(count, most_work)?;
                     let known = forests.iter();
                     let expected = known.map(|forest| forest.expected(pieces_of_tree));
                     let expected = expected.into_iter().try_fold(Time::ZERO, Time::plus)?;
                     if limit_of_guesses.is_some_and(|limit| expected >= limit) {
-                        return Ok(Made::NotExpected("its steps are longer"));
+                        return Ok(Built::NotExpected("its steps are longer"));
                     }
                     let (plan, least) = match &chunks {
-                        Some(chunks) => of_chunks(&grounds, &forests, chunks, &question)?,
-                        None => pipelined(&grounds, &forests, &question)?,
+                        Some(chunks) => of_chunks(&grounds, &forests, chunks, &problem)?,
+                        None => pipelined(&grounds, &forests, &problem)?,
                     };
                     if let Some(cut) = cut {
                         grounds.least.borrow_mut().insert((count, cut), least);
                     }
                     Ok(match limit {
-                        Some(limit) if least >= limit => Made::AtLeast(least),
+                        Some(limit) if least >= limit => Built::AtLeast(least),
                         _ => plan.into(),
                     })
                 }),
             });
         }
     }
-    Ok(contenders)
+    Ok(candidates)
 }
 
 /// A plan with a number of chunks, and a time that it cannot go below.
@@ -466,10 +468,10 @@ fn of_chunks(
     grounds: &Grounds<'_>,
     forests: &[Forest<'_>],
     chunks: &Chunks,
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
 ) -> Result<(Plan, Time), PlannerError> {
-    let plan = scheduled(grounds, forests, chunks, question)?;
-    let least = least::of_plan(&plan, question)?;
+    let plan = scheduled(grounds, forests, chunks, problem)?;
+    let least = lower_bound::plan_bound(&plan, problem)?;
     Ok((plan, least))
 }
 
@@ -477,12 +479,12 @@ fn of_chunks(
 fn pipelined(
     grounds: &Grounds<'_>,
     forests: &[Forest<'_>],
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
 ) -> Result<(Plan, Time), PlannerError> {
     let forest = forests.first();
     let count = forest.map_or(1, |forest| u64::from(forest.count));
-    let most = u32::try_from(question.size.get() / count).unwrap_or(u32::MAX);
-    let most = match question.effort {
+    let most = u32::try_from(problem.size.get() / count).unwrap_or(u32::MAX);
+    let most = match problem.effort {
         Effort::Full => most,
         Effort::Enough => {
             let cut = 2 * MANY_TRANSFERS / grounds.transfers(count as u32, 1).max(1);
@@ -491,17 +493,17 @@ fn pipelined(
     };
     let too_many = |pieces| grounds.transfers(count as u32, pieces) > MANY_TRANSFERS;
     let cuts = forest.map_or(vec![Chunks::equal(1)], |forest| {
-        forest.fastest_chunks(question.size, most, too_many)
+        forest.fastest_chunks(problem.size, most, too_many)
     });
-    let contest = Contest {
-        question,
+    let evaluation = Evaluation {
+        problem,
         least: Time::ZERO,
     };
     let only = cuts.len() == 1;
     let mut fastest: Option<(Plan, Time)> = None;
     let mut limit: Option<Time> = None;
     for chunks in cuts {
-        let (plan, least) = of_chunks(grounds, forests, &chunks, question)?;
+        let (plan, least) = of_chunks(grounds, forests, &chunks, problem)?;
         if only {
             return Ok((plan, least));
         }
@@ -511,7 +513,7 @@ fn pipelined(
         let is_long = plan.schedule.len() as u64 > MOST_FINE;
         let time = match is_long {
             true => Some(least),
-            false => contest.time(&plan, question.size, limit)?,
+            false => evaluation.time(&plan, problem.size, limit)?,
         };
         if let Some(time) = time {
             // Few chunks are easier to send, where they take little longer.
@@ -544,16 +546,16 @@ fn scheduled(
     grounds: &Grounds<'_>,
     forests: &[Forest<'_>],
     chunks: &Chunks,
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
 ) -> Result<Plan, PlannerError> {
-    let (links, collective) = (&grounds.links, question.collective);
+    let (links, collective) = (&grounds.links, problem.collective);
     let count = forests.first().map_or(1, |forest| forest.count);
     let pieces = count.saturating_mul(chunks.pieces());
     let blocks = match collective.kind() {
         CollectiveKind::AllReduce if !grounds.has_one_root() => links.ranks,
         _ => 1,
     };
-    question.fits(grounds.transfers(count, chunks.pieces()))?;
+    problem.fits(grounds.transfers(count, chunks.pieces()))?;
     let collective = collective.with_pieces(pieces.saturating_mul(blocks))?;
     let mut schedule = Schedule::new(collective);
     let mut routes = NamedRoutes::default();
@@ -570,6 +572,6 @@ fn scheduled(
     let name = named(grounds.roots, count, Some(chunks)).to_string();
     Ok(Plan {
         routes,
-        ..Plan::without_light(question.fabric, schedule, name)
+        ..Plan::without_light(problem.fabric, schedule, name)
     })
 }

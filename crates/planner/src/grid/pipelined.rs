@@ -17,8 +17,8 @@
 
 mod line;
 
-use crate::selection::contest::{Contender, Made};
-use crate::{Planned, PlannerError, Question};
+use crate::selection::evaluation::{Built, Candidate};
+use crate::{Planned, PlannerError, PlanningProblem};
 use line::{Line, Shape};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
@@ -48,8 +48,8 @@ const MOST_TRANSFERS: u64 = 1 << 18;
 /// The same as long as the slots before the last rank has its first piece are more than a 64th of all.
 const MOST_FOR_REST: u64 = 1 << 20;
 
-fn is_planned(question: &Question<'_>) -> bool {
-    let kind = question.collective.kind();
+fn is_planned(problem: &PlanningProblem<'_>) -> bool {
+    let kind = problem.collective.kind();
     matches!(kind, CollectiveKind::Broadcast | CollectiveKind::Reduce)
 }
 
@@ -65,18 +65,18 @@ enum Course {
 }
 
 impl Course {
-    fn of(question: &Question<'_>, shape: Shape) -> Result<Course, AlgorithmError> {
-        let ranks = question.collective.ranks();
-        let root = question.collective.root();
+    fn of(problem: &PlanningProblem<'_>, shape: Shape) -> Result<Course, AlgorithmError> {
+        let ranks = problem.collective.ranks();
+        let root = problem.collective.root();
         let refused = |reason: &str| AlgorithmError::Refused {
             name: NAME,
             ranks,
             reason: reason.into(),
         };
-        if !is_planned(question) {
+        if !is_planned(problem) {
             return Err(refused("on a grid it plans a broadcast or a reduce"));
         }
-        let grid = match question.fabric.circuit_machine() {
+        let grid = match problem.fabric.circuit_machine() {
             Some(LightPathGrid(grid)) => grid,
             Some(WssGrid(grid)) => {
                 let rule = "every place of the grid must have a rank whose two transceivers work";
@@ -191,9 +191,9 @@ fn planes(row: Line, column: Line, slot: u32, send: &mut impl FnMut(u32, i64, u3
     }
 }
 
-pub(crate) fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    if question.collective.ranks() < 2 {
-        return Ok(question.nothing_to_do(spec));
+pub(crate) fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
+    if problem.collective.ranks() < 2 {
+        return Ok(problem.nothing_to_do(spec));
     }
     let shapes = match spec.option(SHAPE) {
         Some(_) => vec![opticoll_algorithms::choice(spec, SHAPE, &SHAPES)?],
@@ -203,68 +203,68 @@ pub(crate) fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, Plan
     let mut best: Option<(u64, Course, Shape, u32)> = None;
     let mut refused = None;
     for shape in shapes {
-        let course = match Course::of(question, shape) {
+        let course = match Course::of(problem, shape) {
             Ok(course) => course,
             Err(error) => {
                 refused = Some(error);
                 continue;
             }
         };
-        let (pieces, time) = fewest(question, course, given)?;
+        let (pieces, time) = fewest(problem, course, given)?;
         if best.as_ref().is_none_or(|(least, ..)| time < *least) {
             best = Some((time, course, shape, pieces));
         }
     }
     match (best, refused) {
-        (Some((_, course, shape, pieces)), _) => {
-            Ok(placed(question, course, shape, pieces)?.into())
-        }
+        (Some((_, course, shape, pieces)), _) => Ok(placed(problem, course, shape, pieces)?.into()),
         (None, Some(error)) => Err(error.into()),
         (None, None) => Err(PlannerError::NotFound { pieces: 1 }),
     }
 }
 
 /// A plan of each shape.
-pub(crate) fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let ranks = question.collective.ranks();
-    if ranks < 2 || !is_planned(question) {
+pub(crate) fn candidates<'a>(
+    problem: &PlanningProblem<'a>,
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    let ranks = problem.collective.ranks();
+    if ranks < 2 || !is_planned(problem) {
         return Ok(Vec::new());
     }
-    let mut contenders = Vec::new();
+    let mut candidates = Vec::new();
     for (_, shape) in SHAPES {
-        let Ok(course) = Course::of(question, shape) else {
+        let Ok(course) = Course::of(problem, shape) else {
             continue;
         };
-        let (pieces, time) = fewest(question, course, None)?;
+        let (pieces, time) = fewest(problem, course, None)?;
         let (parts, after) = course.parts();
         let transfers = u64::from(parts) * u64::from(pieces) * u64::from(ranks - 1);
-        if transfers > question.most_transfers {
+        if transfers > problem.most_transfers {
             continue;
         }
         // Leaves have all pieces of a reduce at the start, and ask for their circuits ahead of others: where changed circuits are charged, a hypercube is
         // expected to take twice the time.
-        let runs_ahead = question.collective.kind() == CollectiveKind::Reduce
-            && question.policy() == Policy::TwoTier
+        let runs_ahead = problem.collective.kind() == CollectiveKind::Reduce
+            && problem.policy() == Policy::TwoTier
             && shape == Shape::Hypercube;
         let time = if runs_ahead {
             time.saturating_mul(2)
         } else {
             time
         };
-        let question = *question;
-        contenders.push(Contender {
+        let problem = *problem;
+        candidates.push(Candidate {
             name: named(shape, pieces).to_string(),
             slots: u64::from(pieces) + u64::from(after),
             least: Time::ZERO,
             estimate: Time::from_ps(time),
-            transfers: question.work(transfers),
+            transfers: problem.work(transfers),
             make: Box::new(move |_| {
-                let plan = placed(&question, course, shape, pieces)?;
-                Ok(Made::from(plan))
+                let plan = placed(&problem, course, shape, pieces)?;
+                Ok(Built::from(plan))
             }),
         });
     }
-    Ok(contenders)
+    Ok(candidates)
 }
 
 fn named(shape: Shape, pieces: u32) -> Spec {
@@ -276,16 +276,16 @@ fn named(shape: Shape, pieces: u32) -> Spec {
 
 /// The number of pieces that takes the least time, and that time in picoseconds, as the simulator `circuit` has it.
 fn fewest(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     course: Course,
     given: Option<u32>,
 ) -> Result<(u32, u64), PlannerError> {
     let (parts, after) = course.parts();
-    let SlotPrice { per_slot, once } = slot_price(question, course)?;
-    let Some(circuits) = question.fabric.circuits() else {
+    let SlotPrice { per_slot, once } = slot_price(problem, course)?;
+    let Some(circuits) = problem.fabric.circuits() else {
         return Ok((1, 0));
     };
-    let size = question.size.get();
+    let size = problem.size.get();
     let sending = |pieces: u32| {
         let bytes = Bytes::new(size.div_ceil(u64::from(parts) * u64::from(pieces)));
         u64::try_from(circuits.transmission().ps(bytes)).unwrap_or(u64::MAX)
@@ -295,7 +295,7 @@ fn fewest(
         let all = slots.saturating_mul(per_slot.saturating_add(sending(pieces)));
         all.saturating_add(once)
     };
-    let each = u64::from(parts) * u64::from(question.collective.ranks() - 1);
+    let each = u64::from(parts) * u64::from(problem.collective.ranks() - 1);
     let enough = u64::from(after)
         .saturating_mul(64)
         .min(MOST_FOR_REST / each);
@@ -323,8 +323,8 @@ struct SlotPrice {
 
 /// A ring of lightpaths stays up. Where circuits are asked for when there is something to send, those that the first piece takes are set
 /// up one after the other.
-fn slot_price(question: &Question<'_>, course: Course) -> Result<SlotPrice, PlannerError> {
-    let (fabric, policy) = (question.fabric, question.policy());
+fn slot_price(problem: &PlanningProblem<'_>, course: Course) -> Result<SlotPrice, PlannerError> {
+    let (fabric, policy) = (problem.fabric, problem.policy());
     let Some(circuits) = fabric.circuits() else {
         return Ok(SlotPrice::default());
     };
@@ -356,15 +356,15 @@ fn slot_price(question: &Question<'_>, course: Course) -> Result<SlotPrice, Plan
 /// # Errors
 /// More transfers than are allowed.
 fn placed(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     course: Course,
     shape: Shape,
     pieces: u32,
 ) -> Result<opticoll_plan::plan::Plan, PlannerError> {
-    let collective = question.collective;
+    let collective = problem.collective;
     let ranks = collective.ranks();
     let (parts, after) = course.parts();
-    question.fits(u64::from(parts) * u64::from(pieces) * u64::from(ranks - 1))?;
+    problem.fits(u64::from(parts) * u64::from(pieces) * u64::from(ranks - 1))?;
     let whole = Collective::new(CollectiveKind::Broadcast, ranks)?
         .with_root(collective.root())?
         .with_pieces(parts * pieces)?;
@@ -399,7 +399,7 @@ fn placed(
     let name = named(shape, pieces).to_string();
     Ok(opticoll_placement::place_by_default(
         schedule,
-        question.fabric,
+        problem.fabric,
         name,
     )?)
 }

@@ -1,16 +1,20 @@
-//! The plan that takes the least time, of all that are known here.
+//! The planner `auto`: the fastest plan among all algorithms and planners.
 //!
-//! Contenders are the named algorithms with every value that their options have to be tried, on rings of
-//! wavelengths in as many stripes as there is room for; and the candidates of all other planners.
-//! [`crate::selection::contest`] finds the fastest of them. What a named algorithm cannot go below follows from the formulas of its record before it is made, and
-//! from the loads of its schedule before it is placed and timed (`least`).
+//! Candidates are the algorithms, with every value that their options should be tried with (on WDM
+//! rings with the maximum number of stripes), and the candidates of all other planners.
+//! [`crate::selection::evaluation`] finds the fastest of them. Lower bounds on the time of an
+//! algorithm follow from the formulas of its record before the schedule is built, and from the
+//! loads of the schedule before it is placed and timed ([`crate::selection::lower_bound`]).
 
 use crate::building::striping::Striping;
 use crate::selection::bounds::time_bound;
-use crate::selection::contest::{
-    Candidate, Contender, Contest, ContestOutcome, LARGE, LeftOut, Made, is_of_one,
+use crate::selection::evaluation::{
+    Built, Candidate, CandidateResult, Evaluation, EvaluationOutcome, LeftOut, QUICK_TRANSFERS,
+    concerns_one_candidate,
 };
-use crate::{Effort, Planned, Planner, PlannerError, Question, Scope, ring_of, selection::least};
+use crate::{
+    Effort, Planned, Planner, PlannerError, PlanningProblem, Scope, ring_of, selection::lower_bound,
+};
 use opticoll_algorithms::{Algorithm, AlgorithmError};
 use opticoll_base::interrupt;
 use opticoll_base::memory;
@@ -20,7 +24,7 @@ use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_simulate::Simulator;
 
-/// The planner that chooses.
+/// Declaration of `auto`.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
@@ -59,161 +63,173 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-/// The transfers that are taken to be made and timed in a second, on whatever machine.
+/// Number of transfers that count as one second of `budget`, on any machine, so that the choice does
+/// not depend on the machine.
 const WORK_PER_SECOND: u64 = 1_000_000;
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let mut question = *question;
+fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
+    let mut problem = *problem;
     if let Some(most) = spec.count("transfers", 1, u32::MAX)? {
-        question.most_transfers = most.into();
+        problem.most_transfers = most.into();
     }
     if let Some(text) = spec.option("budget") {
-        let budget: Time = text
-            .parse()
-            .map_err(|problem| spec.refuse("budget", problem))?;
+        let budget: Time = text.parse().map_err(|error| spec.refuse("budget", error))?;
         let work = u128::from(budget.ps()) * u128::from(WORK_PER_SECOND) / 1_000_000_000_000;
-        question.most_work = u64::try_from(work).unwrap_or(u64::MAX);
+        problem.most_work = u64::try_from(work).unwrap_or(u64::MAX);
     }
-    question.effort = opticoll_algorithms::choice(spec, "effort", &Effort::ALL)?;
-    choose(&question)
+    problem.effort = opticoll_algorithms::choice(spec, "effort", &Effort::ALL)?;
+    choose(&problem)
 }
 
-/// The fastest of all plans known for a collective.
+/// Chooses the fastest plan for a collective.
 ///
 /// # Errors
-/// Settings that no simulator knows, ranks that nothing joins, or no plan at all.
-pub(crate) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let (fabric, collective) = (question.fabric, &question.collective);
-    let (size, method) = (question.size, question.method);
-    let (contenders, least) = interrupt::join(
-        || contenders(question),
-        || least::of_collective(fabric, collective, size, method),
+/// Settings unknown to the simulator, ranks that cannot reach each other, or no plan at all.
+pub(crate) fn choose(problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
+    let (fabric, collective) = (problem.fabric, &problem.collective);
+    let (size, method) = (problem.size, problem.method);
+    let (candidates, least) = interrupt::join(
+        || candidates(problem),
+        || lower_bound::collective_bound(fabric, collective, size, method),
     );
-    let (contenders, refused) = contenders?;
-    let contest = Contest {
-        question,
+    let (candidates, refused) = candidates?;
+    let evaluation = Evaluation {
+        problem,
         least: least?,
     };
-    let ContestOutcome {
+    let EvaluationOutcome {
         fastest,
         outcome,
         candidates,
-    } = contest.run(contenders, refused)?;
+    } = evaluation.run(candidates, refused)?;
     let (mut plan, _) = fastest?;
-    plan.size = Some(question.size);
+    plan.size = Some(problem.size);
     Ok(Planned {
-        reasons: reasons(&candidates, question)?,
+        reasons: reasons(&candidates, problem)?,
         candidates,
         outcome,
         ..plan.into()
     })
 }
 
-/// All contenders, and what was refused.
-fn contenders<'a>(question: &Question<'a>) -> Result<(Vec<Contender<'a>>, Refused), PlannerError> {
-    // Named algorithms come first: of plans alike the simpler one is taken.
-    let (mut contenders, mut refused) = named_contenders(question)?;
-    for planner in question.planners() {
-        let own = memory::attempt(|| planner.candidates(question));
+/// Returns all candidates and the refused ones.
+fn candidates<'a>(
+    problem: &PlanningProblem<'a>,
+) -> Result<(Vec<Candidate<'a>>, Refused), PlannerError> {
+    // Algorithms come first: among equal plans the simpler plan wins.
+    let (mut candidates, mut refused) = named_candidates(problem)?;
+    for planner in problem.planners() {
+        let own = memory::attempt(|| planner.candidates(problem));
         match own.unwrap_or_else(|much| Err(much.into())) {
-            Ok(own) => contenders.extend(own),
+            Ok(own) => candidates.extend(own),
             Err(error) => refused.push(left_out(&Spec::new(planner.name), Time::ZERO, error)?),
         }
     }
-    Ok((contenders, refused))
+    Ok((candidates, refused))
 }
 
-/// Schedules of no more transfers are made at once, to see what they cannot go below.
-const QUICKLY_MADE: u64 = 1 << 20;
+/// Maximum number of transfers of a schedule that is built at once to obtain a lower bound: about
+/// one second of work.
+const QUICK_SCHEDULE_TRANSFERS: u64 = 1 << 20;
 
-/// On rings, named algorithms of more transfers are tried after the planners' plans.
-const LATER: u64 = 1 << 12;
+/// Number of transfers on rings from which algorithms are tried after the plans of planners.
+const LATE_TRANSFERS: u64 = 1 << 12;
 
-/// The estimate of named algorithms that come when a good time is known.
-pub(crate) const LATER_NAMED: Time = Time::from_ps(u64::MAX - 1);
+/// Estimate of algorithms that are tried once a good time is known: the largest time but one.
+pub(crate) const LATE_ESTIMATE: Time = Time::from_ps(u64::MAX - 1);
 
-/// The most messages that start at once on links that they share: some 4 GB while they are simulated.
-const MOST_AT_ONCE: u64 = 1 << 22;
+/// Maximum number of messages that start at the same time on shared links: about 4 GB during the
+/// simulation.
+const MAX_CONCURRENT_MESSAGES: u64 = 1 << 22;
 
-type Refused = Vec<Candidate>;
+type Refused = Vec<CandidateResult>;
 
-/// All named algorithms of the collective, with what their options have to be tried; and those that do not run
-/// here.
-fn named_contenders<'a>(
-    question: &Question<'a>,
-) -> Result<(Vec<Contender<'a>>, Refused), PlannerError> {
-    let (mut contenders, mut refused): (Vec<Contender<'a>>, Refused) = (Vec::new(), Vec::new());
-    let (kind, ranks) = (question.collective.kind(), question.fabric.ranks());
+/// Returns all algorithms of the collective with all values of their options to try, and the
+/// refused ones.
+fn named_candidates<'a>(
+    problem: &PlanningProblem<'a>,
+) -> Result<(Vec<Candidate<'a>>, Refused), PlannerError> {
+    let (mut candidates, mut refused): (Vec<Candidate<'a>>, Refused) = (Vec::new(), Vec::new());
+    let (kind, ranks) = (problem.collective.kind(), problem.fabric.ranks());
     for record in
-        opticoll_algorithms::records_for(question.fabric).filter(|one| one.collective == kind)
+        opticoll_algorithms::records_for(problem.fabric).filter(|one| one.collective == kind)
     {
         if (record.accepts)(ranks).is_err() {
             continue;
         }
-        let mut finer = Finer::default();
-        for spec in record.variants(question.fabric) {
+        let mut piece_bounds = PieceBounds::default();
+        for spec in record.variants(problem.fabric) {
             let mut least = Time::ZERO;
             if record.pieces(&spec).is_none() {
-                finer = Finer::default();
+                piece_bounds = PieceBounds::default();
             }
-            match named_contender(record, &spec, &mut finer, question, &mut least) {
-                Ok(one) => contenders.extend(one),
+            match named_candidate(record, &spec, &mut piece_bounds, problem, &mut least) {
+                Ok(one) => candidates.extend(one),
                 Err(error) => refused.push(left_out(&spec, least, error)?),
             }
         }
     }
-    Ok((contenders, refused))
+    Ok((candidates, refused))
 }
 
-/// Pipelines of one algorithm that are cut into more and more pieces: once their times at least rise, they rise on.
+/// Lower bounds of pipelines of one algorithm with growing numbers of pieces. Once the bound rises,
+/// it rises for all larger numbers.
 #[derive(Default)]
-struct Finer {
+struct PieceBounds {
     least: Option<Time>,
     rises: bool,
 }
 
-impl Finer {
+impl PieceBounds {
     fn note(&mut self, least: Time) {
         self.rises = self.least.is_some_and(|coarser| least > coarser);
         self.least = Some(least);
     }
 }
 
-/// A named algorithm with values of its options; `None` where it has nothing to offer. `least` becomes what it cannot go
-/// below, as far as that is known.
-fn named_contender<'a>(
+/// Returns an algorithm with given values of its options as a candidate; `None` if it has no plan
+/// to try. Writes the best lower bound known to `least`, also for an error.
+fn named_candidate<'a>(
     record: &'static Algorithm,
     spec: &Spec,
-    finer: &mut Finer,
-    question: &Question<'a>,
+    piece_bounds: &mut PieceBounds,
+    problem: &PlanningProblem<'a>,
     least: &mut Time,
-) -> Result<Option<Contender<'a>>, PlannerError> {
-    let ranks = question.fabric.ranks();
-    let about = (record.transfers)(ranks);
-    let on_ring = ring_of(question.fabric).is_some();
-    // The formulas of records say enough there, until a good time is known.
-    let on_grid = least::has_grid_slots(question)?;
+) -> Result<Option<Candidate<'a>>, PlannerError> {
+    let ranks = problem.fabric.ranks();
+    let typical_transfers = (record.transfers)(ranks);
+    let on_ring = ring_of(problem.fabric).is_some();
+    // The formulas of records are tight enough there until a good time is known.
+    let has_grid_slots = lower_bound::has_grid_slots(problem)?;
     let pieces = record.pieces(spec);
-    // Half as many pieces would do.
-    if pieces.is_some_and(|pieces| pieces / 2 >= question.size.get().max(1)) {
+    // Half as many pieces already have at most one byte.
+    if pieces.is_some_and(|pieces| pieces / 2 >= problem.size.get().max(1)) {
         return Ok(None);
     }
-    // Every rank sends every piece; of a vector once.
-    let of_a_piece = match record.collective {
-        CollectiveKind::AllGather | CollectiveKind::ReduceScatter => about,
+    // Every rank sends every piece; of a vector each piece once.
+    let transfers_of_piece = match record.collective {
+        CollectiveKind::AllGather | CollectiveKind::ReduceScatter => typical_transfers,
         _ => ranks.into(),
     };
-    let mut transfers = pieces.map_or(about, |pieces| pieces.saturating_mul(of_a_piece));
-    question.fits(transfers)?;
+    let mut transfers = pieces.map_or(typical_transfers, |pieces| {
+        pieces.saturating_mul(transfers_of_piece)
+    });
+    problem.fits(transfers)?;
     let slots;
-    (*least, slots) = least::by_formulas(record, spec, question)?;
+    (*least, slots) = lower_bound::formula_bound(record, spec, problem)?;
     let mut expected = Time::ZERO;
-    let quickly =
-        !on_ring && !finer.rises && transfers <= if on_grid { LARGE } else { QUICKLY_MADE };
-    let is_known = quickly || on_ring;
-    if quickly {
-        let known = match least::of_spec(spec, question) {
-            // It is not for fabrics of this family.
+    let is_quick = !on_ring
+        && !piece_bounds.rises
+        && transfers
+            <= if has_grid_slots {
+                QUICK_TRANSFERS
+            } else {
+                QUICK_SCHEDULE_TRANSFERS
+            };
+    let is_known = is_quick || on_ring;
+    if is_quick {
+        let known = match lower_bound::spec_bound(spec, problem) {
+            // The algorithm is not for fabrics of this family.
             Err(PlannerError::Algorithm(AlgorithmError::WrongFamily(_))) => return Ok(None),
             known => known?,
         };
@@ -221,50 +237,54 @@ fn named_contender<'a>(
         expected = expected.max(known.expected);
         transfers = known.transfers;
         if pieces.is_some() {
-            finer.note(*least);
+            piece_bounds.note(*least);
         }
     }
-    // Large ones come when a good time is known, which most of them cannot reach by their loads; on grids those of
-    // few transfers come first.
-    let is_large = on_ring && transfers > LATER;
-    let estimate = match (is_known, question.fabric.network()) {
-        _ if is_large => LATER_NAMED,
+    // Large algorithms are tried once a good time is known, which most of them cannot reach due to
+    // their loads; on grids, algorithms with few transfers come first.
+    let is_large = on_ring && transfers > LATE_TRANSFERS;
+    let estimate = match (is_known, problem.fabric.network()) {
+        _ if is_large => LATE_ESTIMATE,
         (true, Some(_)) => *least,
         (true, None) => {
             let order = Time::from_ps(if on_ring { slots } else { transfers });
             order.max(*least).max(expected)
         }
-        (false, _) => LATER_NAMED,
+        (false, _) => LATE_ESTIMATE,
     };
-    if question.fabric.network().is_some() {
-        expected = least::of_question(question, slots.into());
+    if problem.fabric.network().is_some() {
+        expected = lower_bound::estimate_steps(problem, slots.into());
     }
-    if let (true, Some(coarser)) = (finer.rises && !quickly, finer.least) {
+    if let (true, Some(coarser)) = (piece_bounds.rises && !is_quick, piece_bounds.least) {
         expected = expected.max(coarser);
     }
-    let (question, spec) = (*question, spec.clone());
-    Ok(Some(Contender {
+    let (problem, spec) = (*problem, spec.clone());
+    Ok(Some(Candidate {
         name: spec.to_string(),
         slots,
         least: *least,
         estimate,
-        transfers: question.work(transfers),
+        transfers: problem.work(transfers),
         make: Box::new(move |limit| {
             let is_slow = limit.is_some_and(|limit| expected >= limit);
-            match is_slow && !is_known && question.effort == Effort::Enough {
-                true => Ok(Made::NotExpected("its steps are longer")),
-                false => make_named(record, &spec, &question, limit),
+            match is_slow && !is_known && problem.effort == Effort::Enough {
+                true => Ok(Built::NotExpected("its steps are longer")),
+                false => build_named(record, &spec, &problem, limit),
             }
         }),
     }))
 }
 
-/// What an error leaves out, where it says nothing of the others.
-fn left_out(spec: &Spec, least: Time, error: PlannerError) -> Result<Candidate, PlannerError> {
-    if !is_of_one(&error) {
+/// Returns the result of a refused candidate, or the error if it concerns all candidates.
+fn left_out(
+    spec: &Spec,
+    least: Time,
+    error: PlannerError,
+) -> Result<CandidateResult, PlannerError> {
+    if !concerns_one_candidate(&error) {
         return Err(error);
     }
-    Ok(Candidate {
+    Ok(CandidateResult {
         name: spec.to_string(),
         slots: 0,
         time: least,
@@ -272,71 +292,74 @@ fn left_out(spec: &Spec, least: Time, error: PlannerError) -> Result<Candidate, 
     })
 }
 
-/// The plan of a named algorithm, or a time that it cannot go below where that is past the limit. On a ring
-/// of wavelengths it is striped as far as there is room.
-fn make_named(
+/// Builds the plan of an algorithm, or returns a lower bound on its time if this exceeds the limit.
+/// On WDM rings the plan has the maximum number of stripes.
+fn build_named(
     record: &Algorithm,
     spec: &Spec,
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     limit: Option<Time>,
-) -> Result<Made, PlannerError> {
+) -> Result<Built, PlannerError> {
     let is_slower = |least: Time| limit.is_some_and(|limit| least >= limit);
     if limit.is_some() {
-        let least = least::before_it_is_made(record, spec, question)?;
+        let least = lower_bound::record_bound(record, spec, problem)?;
         if is_slower(least) {
-            return Ok(Made::AtLeast(least));
+            return Ok(Built::AtLeast(least));
         }
     }
-    let ranges = opticoll_algorithms::build_ranges(spec, question.collective, question.fabric)?;
-    // A schedule of ranges has few transfers: it soon tells what cannot be fast enough.
-    if limit.is_some() && !ranges.has_single_chunks() {
-        let least = least::of_ranges(&ranges, question)?;
+    let ranges = opticoll_algorithms::build_ranges(spec, problem.collective, problem.fabric)?;
+    // A schedule of ranges has few transfers, so its bound is quick.
+    if limit.is_some() && !ranges.is_in_single_chunks() {
+        let least = lower_bound::ranges_bound(&ranges, problem)?;
         if is_slower(least) {
-            return Ok(Made::AtLeast(least));
+            return Ok(Built::AtLeast(least));
         }
     }
-    let schedule = opticoll_algorithms::carried(ranges, question.fabric)?;
+    let schedule = opticoll_algorithms::carried(ranges, problem.fabric)?;
     if limit.is_some() {
-        let least = least::of_schedule(&schedule, question)?;
+        let least = lower_bound::schedule_bound(&schedule, problem)?;
         if is_slower(least) {
-            return Ok(Made::AtLeast(least));
+            return Ok(Built::AtLeast(least));
         }
     }
-    if question.fabric.network().is_some() {
+    if problem.fabric.network().is_some() {
         let at_once = (0..schedule.steps()).map(|step| schedule.step(step).len() as u64);
         let transfers = at_once.max().unwrap_or(0);
-        if transfers > MOST_AT_ONCE {
-            let most = MOST_AT_ONCE;
+        if transfers > MAX_CONCURRENT_MESSAGES {
+            let most = MAX_CONCURRENT_MESSAGES;
             return Err(PlannerError::TooLarge { transfers, most });
         }
     }
-    let plan = opticoll_placement::place_by_default(schedule, question.fabric, spec.to_string())?;
+    let plan = opticoll_placement::place_by_default(schedule, problem.fabric, spec.to_string())?;
     if let Some(limit) = limit {
-        let least = least::of_placed(&plan, question)?;
+        let least = lower_bound::placed_bound(&plan, problem)?;
         if least >= limit {
-            return Ok(Made::AtLeast(least));
+            return Ok(Built::AtLeast(least));
         }
     }
-    Ok(match Striping::widest(plan, question) {
-        Ok(striping) => Made::Striped(striping.into()),
+    Ok(match Striping::widest(plan, problem) {
+        Ok(striping) => Built::Striped(striping.into()),
         Err(plan) => (*plan).into(),
     })
 }
 
-/// Why the first candidate was taken.
-fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<String>, PlannerError> {
+/// Returns the reasons for the choice of the first candidate, in sentences.
+fn reasons(
+    candidates: &[CandidateResult],
+    problem: &PlanningProblem<'_>,
+) -> Result<Vec<String>, PlannerError> {
     let Some(best) = candidates.first() else {
         return Ok(Vec::new());
     };
-    let (fabric, method) = (question.fabric, question.method);
+    let (fabric, method) = (problem.fabric, problem.method);
     let step = if fabric.has_light() { "slot" } else { "step" };
     let rule = (Simulator::chosen(fabric, method).rule)(fabric, method);
     let bound = match fabric.has_light() {
-        true => time_bound(fabric, &question.collective, question.size, method)?,
+        true => time_bound(fabric, &problem.collective, problem.size, method)?,
         false => None,
     };
     let gap = bound.map_or(String::new(), |bound| {
-        above(best.time, bound.time, bound.name)
+        gap_text(best.time, bound.time, bound.name)
     });
     let made = candidates.iter().filter(|one| one.left_out.is_none());
     let timed = made.clone().count();
@@ -392,20 +415,20 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
     if !others.is_empty() {
         reasons.push(format!("not simulated to the end: {}", others.join(", ")));
     }
-    let over = candidates
+    let over_budget = candidates
         .iter()
         .filter(|one| matches!(one.left_out, Some(LeftOut::Budget { .. })));
-    let over: Vec<&str> = over.map(|one| one.name.as_str()).collect();
-    if !over.is_empty() {
+    let over_budget: Vec<&str> = over_budget.map(|one| one.name.as_str()).collect();
+    if !over_budget.is_empty() {
         reasons.push(format!(
             "the budget left out {}; a larger one (auto:budget=10min) tries them",
-            over.join(", ")
+            over_budget.join(", ")
         ));
     }
     Ok(reasons)
 }
 
-fn above(time: Time, bound: Time, name: &str) -> String {
+fn gap_text(time: Time, bound: Time, name: &str) -> String {
     if bound == Time::ZERO {
         return String::new();
     }

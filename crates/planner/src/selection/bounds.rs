@@ -1,4 +1,4 @@
-//! The lower bound that stands beside the time of a plan, for whatever a fabric and a method are.
+//! Lower bounds stated beside the time of a plan, for any fabric and method.
 
 use thiserror::Error;
 
@@ -12,36 +12,36 @@ use opticoll_fabric::network::Network;
 use opticoll_plan::collective::Collective;
 use opticoll_simulate::{Method, default_policy};
 
-/// A time that no plan goes below, in words.
+/// A lower bound on the time of all plans, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatedBound {
     /// The time.
     pub time: Time,
-    /// Which bound, such as `bandwidth`.
+    /// Name of the bound, such as `bandwidth`.
     pub name: &'static str,
-    /// Under which conditions it holds.
+    /// Conditions under which the bound holds.
     pub assumption: String,
 }
 
-/// Why there is no bound beside a time.
+/// Reason why a time has no bound beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoBound {
-    /// Cables that nothing shares.
+    /// The cables are not shared.
     #[error("none: a cable of a rank gives each message its whole rate, however many there are")]
     Unshared,
-    /// No argument is known.
+    /// No bound is known.
     #[error("none is known for this fabric")]
     Unknown,
-    /// A time left 64 bits.
+    /// A time exceeds 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),
 }
 
-/// The bound on the time of any plan of a collective that is soon known, for planners; `None` where none is. What stands beside
-/// a time is [`stated_bound`].
+/// Returns a quickly computed lower bound on the time of all plans of a collective, for planners;
+/// `None` if none is known. [`stated_bound`] returns the bound to print.
 ///
 /// # Errors
-/// A time that leaves 64 bits.
+/// A time that exceeds 64 bits.
 pub fn time_bound(
     fabric: &Fabric,
     collective: &Collective,
@@ -49,7 +49,7 @@ pub fn time_bound(
     method: &Method,
 ) -> Result<Option<TimeBound>, UnitError> {
     if fabric.circuits().is_some() {
-        return of_circuits(
+        return circuit_bound(
             fabric,
             collective,
             size,
@@ -57,17 +57,17 @@ pub fn time_bound(
             opticoll_bounds::time_bound,
         );
     }
-    match on_links(fabric, collective, method) {
+    match placed_on_links(fabric, collective, method) {
         Some((network, placed)) => electrical::best(network, &placed, size),
         None => Ok(None),
     }
 }
 
-/// Every bound on the time of any plan of a collective that is known, with what shows it; of an all_to_all with a demand over
-/// circuits also that of plans in which no rank relays.
+/// Returns every known lower bound on the time of all plans of a collective, with its witness; for
+/// an all_to_all with a demand over circuits also the bound on plans in which no rank relays.
 ///
 /// # Errors
-/// A time that leaves 64 bits.
+/// A time that exceeds 64 bits.
 pub fn time_bounds(
     fabric: &Fabric,
     collective: &Collective,
@@ -75,14 +75,14 @@ pub fn time_bounds(
     method: &Method,
 ) -> Result<Vec<WitnessedBound>, UnitError> {
     if fabric.circuits().is_some() {
-        let best = of_circuits(
+        let best = circuit_bound(
             fabric,
             collective,
             size,
             method,
             opticoll_bounds::time_bound,
         )?;
-        let direct = of_circuits(
+        let direct = circuit_bound(
             fabric,
             collective,
             size,
@@ -95,14 +95,15 @@ pub fn time_bounds(
         };
         return Ok(best.into_iter().chain(direct).map(bare).collect());
     }
-    match on_links(fabric, collective, method) {
-        Some((network, placed)) => electrical::bounds(network, &placed, size, MAX_THOROUGH_STEPS),
+    match placed_on_links(fabric, collective, method) {
+        Some((network, placed)) => electrical::bounds(network, &placed, size, THOROUGH_WORK),
         None => Ok(Vec::new()),
     }
 }
 
-/// The links of a fabric, and the collective as its ranks are placed there.
-fn on_links<'a>(
+/// Returns the network of a fabric, and the collective with its ranks at their places in the
+/// network.
+fn placed_on_links<'a>(
     fabric: &'a Fabric,
     collective: &Collective,
     method: &Method,
@@ -115,7 +116,7 @@ fn on_links<'a>(
 /// A bound of a family with circuits.
 type CircuitBound = fn(&Fabric, &CircuitProblem<'_>) -> Result<Option<TimeBound>, UnitError>;
 
-fn of_circuits(
+fn circuit_bound(
     fabric: &Fabric,
     collective: &Collective,
     size: Bytes,
@@ -124,23 +125,24 @@ fn of_circuits(
 ) -> Result<Option<TimeBound>, UnitError> {
     let policy = method.policy.unwrap_or(default_policy(fabric));
     let circuits = fabric.circuits();
-    // Under a policy that the fabric does not know nothing runs.
+    // Nothing runs under a policy that the fabric does not know.
     let Some(Ok(charge)) = circuits.map(|circuits| circuits.charge(policy.name())) else {
         return Ok(None);
     };
-    let asked = CircuitProblem {
+    let charged = Charged {
         collective,
         size,
         charge,
         paths: method.paths.unwrap_or_default(),
     };
-    bound(fabric, &asked)
+    bound(fabric, &charged)
 }
 
-/// The bound that stands beside the times of a method: the greatest of [`time_bounds`] that holds for any plan.
+/// Returns the bound to print beside the times of a method: the greatest of [`time_bounds`] that
+/// holds for all plans.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is none.
 pub fn stated_bound(
     fabric: &Fabric,
     collective: &Collective,

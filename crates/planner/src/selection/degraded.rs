@@ -1,13 +1,15 @@
-//! Plans for machines of which parts are slower: plans made as if these were not slower, and plans that leave them out. Where a
-//! cable is broken in one direction, also plans that leave the other one out.
+//! Plans for machines with slower parts: plans made as if all parts had full rates, and plans that
+//! leave the slower parts out. If a cable is broken in one direction, also plans that leave the
+//! other direction out.
 //!
-//! Planners of rings know one rate, and some of graphs want the machine whole. A plan for the whole
-//! machine stays correct where a part is slower; its slots last as long as their slowest transfer.
-//! A plan that leaves the part out has fewer resources, at their full rate. Both are timed on the
-//! machine as it is, with links beside the plan for it, and the fastest one is taken.
+//! Planners of rings know one rate only, and some planners of graphs need the whole machine. A plan
+//! for the whole machine remains correct if a part is slower; the slowest transfer determines the
+//! length of a slot. A plan that leaves the part out has fewer resources, at their full rate. Both
+//! are timed on the machine as it is, on electrical fabrics together with the plan for the machine
+//! as it is, and the fastest plan is returned.
 
-use crate::selection::contest::Candidate;
-use crate::{Planned, PlannerError, Question, find};
+use crate::selection::evaluation::CandidateResult;
+use crate::{Planned, PlannerError, PlanningProblem, find};
 use opticoll_base::interrupt;
 use opticoll_base::names::plural;
 use opticoll_fabric::fabric::Fabric;
@@ -15,61 +17,58 @@ use opticoll_plan::plan::{NamedRoutes, Plan};
 
 use opticoll_base::spec::Spec;
 
-/// The fastest plan by a spec on machines without degraded parts ([`opticoll_fabric::fabric::Machine::undegraded`]), timed on the one of
-/// a question.
+/// Returns the fastest plan of a specification on machines without degraded parts
+/// ([`opticoll_fabric::fabric::Machine::undegraded`]), timed on the machine of the problem.
 ///
 /// # Errors
-/// What the first of them refuses, where all do.
+/// The first error, if all machines refuse.
 pub(crate) fn plan(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     spec: &Spec,
     mut undegraded: Vec<Fabric>,
 ) -> Result<Planned, PlannerError> {
-    // Planners of links know different rates, too.
-    if question.fabric.network().is_some() {
-        undegraded.push(question.fabric.clone());
+    // Planners of electrical fabrics know different rates.
+    if problem.fabric.network().is_some() {
+        undegraded.push(problem.fabric.clone());
     }
-    let mut made: Vec<(Candidate, Plan)> = Vec::new();
+    let mut built: Vec<(CandidateResult, Plan)> = Vec::new();
     let mut refused = None;
     for fabric in &undegraded {
-        let planned = match (Question {
-            fabric,
-            ..*question
-        })
-        .answer_on_whole(spec)
-        {
+        let planned = match (PlanningProblem { fabric, ..*problem }).solve_undegraded(spec) {
             Ok(planned) => planned,
-            Err(problem) => {
-                refused.get_or_insert(problem);
+            Err(error) => {
+                refused.get_or_insert(error);
                 continue;
             }
         };
         let mut plan = planned.plan.into_written_out();
-        let routes = routes_on(question.fabric, &plan);
-        plan.fabric = question.fabric.clone();
-        plan.routes = routes.filter(|_| question.names_routes).unwrap_or_default();
-        let mut outcome = opticoll_simulate::run(&plan, question.size, question.method);
+        let routes = routes_on(problem.fabric, &plan);
+        plan.fabric = problem.fabric.clone();
+        plan.routes = routes
+            .filter(|_| problem.may_name_routes)
+            .unwrap_or_default();
+        let mut outcome = opticoll_simulate::run(&plan, problem.size, problem.method);
         if outcome.is_err() && !plan.routes.is_empty() {
-            // Some simulators know the routes of the fabric alone.
+            // Some simulators only know the routes of the fabric.
             plan.routes = NamedRoutes::default();
-            outcome = opticoll_simulate::run(&plan, question.size, question.method);
+            outcome = opticoll_simulate::run(&plan, problem.size, problem.method);
         }
         let outcome = outcome?;
-        let candidate = Candidate {
+        let candidate = CandidateResult {
             name: plan.algorithm.clone(),
             slots: plan.slots().into(),
             time: outcome.time,
             left_out: None,
         };
-        made.push((candidate, plan));
+        built.push((candidate, plan));
     }
-    made.sort_by_key(|(candidate, _)| candidate.time);
-    let (candidates, mut plans): (Vec<Candidate>, Vec<Plan>) = made.into_iter().unzip();
+    built.sort_by_key(|(candidate, _)| candidate.time);
+    let (candidates, mut plans): (Vec<CandidateResult>, Vec<Plan>) = built.into_iter().unzip();
     if plans.is_empty() {
         return Err(refused.unwrap_or(PlannerError::CutOff));
     }
     let planned = Planned::from(plans.swap_remove(0));
-    let chooses = find(question.collective.kind(), spec.name()).is_some_and(|one| one.chooses);
+    let chooses = find(problem.collective.kind(), spec.name()).is_some_and(|one| one.chooses);
     Ok(match chooses {
         false => planned,
         true => Planned {
@@ -85,27 +84,28 @@ pub(crate) fn plan(
     })
 }
 
-/// The routes of a plan on a part of its fabric: named where those of the part are others. None
-/// without links, and where a route uses a link that the part has lost.
+/// Returns the routes of a plan on a part of its fabric; a route is named if it differs from the
+/// route of the part. `None` on fabrics without links, and if a route uses a link that the part has
+/// lost.
 fn routes_on(part: &Fabric, plan: &Plan) -> Option<NamedRoutes> {
-    let (own, network) = (part.network()?, plan.fabric.network()?);
+    let (part_network, network) = (part.network()?, plan.fabric.network()?);
     let mut routes = NamedRoutes::default();
-    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+    let (mut wanted_route, mut default_route) = (Vec::new(), Vec::new());
     for (number, transfer) in plan.schedule.transfers().enumerate() {
         interrupt::check();
         let (source, destination) = (transfer.source, transfer.destination);
-        theirs.clear();
+        wanted_route.clear();
         match plan.routes.of(number) {
-            Some(links) => theirs.extend_from_slice(links),
-            None => network.route(source, destination, &mut theirs),
+            Some(links) => wanted_route.extend_from_slice(links),
+            None => network.route(source, destination, &mut wanted_route),
         }
-        for link in &mut theirs {
-            *link = part.link_in_part(plan.fabric.link_of_whole(*link))?;
+        for link in &mut wanted_route {
+            *link = part.own_link(plan.fabric.link_of_whole(*link))?;
         }
-        ours.clear();
-        own.route(source, destination, &mut ours);
-        if ours != theirs {
-            routes.assign(number, &theirs);
+        default_route.clear();
+        part_network.route(source, destination, &mut default_route);
+        if default_route != wanted_route {
+            routes.assign(number, &wanted_route);
         }
     }
     Some(routes)

@@ -1,4 +1,4 @@
-//! The named all_gather algorithms, as what a planner must not fall behind.
+//! Plans of algorithms by name, and the text of a specification inside another specification.
 
 use crate::building::striping::{self, STRIPES};
 use crate::{PlannerError, ring_of};
@@ -10,10 +10,12 @@ use opticoll_placement::AUTO;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 
-/// The all_gather algorithm of the fewest slots by its loads, and the slots that it is not below.
+/// Returns the all_gather algorithm with the fewest slots according to its link loads, and a lower
+/// bound on its number of slots.
 ///
-/// Bruck's and recursive doubling's lightpaths are at least as long as those of one stage, and WRHT's
-/// all_gather sends every block to half of a group over single channels; none is ever the first.
+/// The lightpaths of Bruck's algorithm and of recursive doubling are at least as long as those of a
+/// single stage, and WRHT's all_gather sends every block to half of a group over single channels;
+/// none of them is ever the first.
 pub(crate) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
     let gathering = opticoll_algorithms::records()
         .iter()
@@ -27,17 +29,19 @@ pub(crate) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
     Some((record.name, u32::try_from(slots).unwrap_or(u32::MAX)))
 }
 
-/// The options of an algorithm where its plan is asked for: its own, and `stripes` where rings run it.
+/// Returns the options of an algorithm in a request for a plan: the options of its record, and
+/// `stripes` if WDM rings run the algorithm.
 pub fn options(record: &Algorithm) -> Vec<OptionRecord> {
     let stripes = record.families.is_empty().then_some(STRIPES);
     record.options.iter().copied().chain(stripes).collect()
 }
 
-/// The plan of a named algorithm, with a named assignment of wavelengths; on an electrical fabric
-/// without light. On a ring its option `stripes` cuts what each lightpath carries over several wavelengths.
+/// Returns the plan of an algorithm with an assignment of wavelengths; on an electrical fabric the
+/// plan has no light. On a WDM ring the option `stripes` divides each chunk over several
+/// wavelengths.
 ///
 /// # Errors
-/// What the algorithm refuses, and as [`PlannerError::Assignment`] what the assignment does.
+/// The errors of the algorithm, and [`PlannerError::Assignment`] if the assignment does not fit.
 pub(crate) fn plan(
     spec: &Spec,
     fabric: &Fabric,
@@ -49,19 +53,19 @@ pub(crate) fn plan(
         spec.name(),
     )?))?;
     if ring_of(fabric).is_none() && spec.option(STRIPES.name).is_some() {
-        let problem = format!(
+        let reason = format!(
             "stripes are wavelengths of a wdm_ring, and {} is {}; leave the option out",
             fabric.family(),
             fabric.nature()
         );
-        return Err(spec.refuse(STRIPES.name, problem).into());
+        return Err(spec.refuse(STRIPES.name, reason).into());
     }
     let whole = spec.without(STRIPES.name);
     let schedule = opticoll_algorithms::build(&whole, collective, fabric)?;
     let plan = opticoll_placement::place(schedule, fabric, assignment, spec.to_string());
-    let plan = plan.map_err(|problem| match assignment {
-        AUTO => PlannerError::Placement(problem),
-        _ => PlannerError::Assignment(problem),
+    let plan = plan.map_err(|error| match assignment {
+        AUTO => PlannerError::Placement(error),
+        _ => PlannerError::Assignment(error),
     })?;
     let stripes = match spec.option(STRIPES.name) {
         Some("all") => None,
@@ -70,12 +74,13 @@ pub(crate) fn plan(
     striping::plan(plan, stripes)
 }
 
-/// `ring:order=natural,seed=1` as `ring/order=natural/seed=1`, and back; a stroke that is there already is doubled.
+/// Returns a specification as the value of an option: `ring:order=natural,seed=1` becomes
+/// `ring/order=natural/seed=1`. A stroke in the specification is doubled.
 pub(crate) fn flat(spec: &str) -> String {
     spec.replace('/', "//").replace([':', ','], "/")
 }
 
-/// The spec that such a text names.
+/// Parses a specification that is the value of an option; the inverse of [`flat`].
 pub(crate) fn nested(text: &str) -> Result<Spec, PlannerError> {
     let levels = text.split("//").map(|level| level.replace('/', ","));
     let spec: Vec<String> = levels.collect();

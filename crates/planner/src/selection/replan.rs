@@ -1,4 +1,4 @@
-//! What becomes of a plan when a part of its fabric fails.
+//! Plans after the failure of a part of the fabric.
 
 use crate::{Planned, PlannerError};
 use opticoll_base::spec::Spec;
@@ -17,54 +17,55 @@ fn has_root(kind: CollectiveKind) -> bool {
     matches!(kind, Broadcast | Reduce | Gather | Scatter)
 }
 
-/// A plan anew on what is left of its fabric.
+/// A new plan on the rest of the fabric.
 pub struct Replanned {
-    /// The plan, and of `auto` what it was chosen from. Its fabric names the wavelength plan that was taken.
+    /// The plan, and the candidates if `auto` chose it. Its fabric names the wavelength plan in
+    /// use.
     pub planned: Planned,
-    /// What the verifier says: nothing.
+    /// Findings of the verifier; empty for a correct plan.
     pub violations: Vec<Violation>,
-    /// The time on the fabric as it was.
+    /// Time on the fabric before the failure.
     pub before: Time,
-    /// The time on what is left.
+    /// Time on the rest of the fabric.
     pub after: Time,
 }
 
 impl Replanned {
-    /// By which factor the collective takes longer.
+    /// Returns the ratio of the time after the failure to the time before.
     pub fn slowdown(&self) -> f64 {
         self.after.seconds() / self.before.seconds()
     }
 }
 
-/// Plans anew on what failures leave of the fabric of a plan: by `algorithm`. On
-/// a grid of tunable circuits with the grid's wavelength plan, or else with one that joins any two ports. Ranks keep
-/// what they had: the root is the same.
+/// Makes a plan by `algorithm` on the rest of a fabric after failures. A grid of tunable circuits
+/// keeps its wavelength plan if it can, else it gets a wavelength plan that connects any two ports.
+/// Ranks keep their data, so the root stays the same.
 ///
 /// # Errors
-/// A root that has left, ranks that nothing joins any more, wavelengths that the lasers lack, or what a
-/// simulation refuses.
+/// A root that has left, ranks that cannot reach each other, wavelengths that the lasers lack, or
+/// the errors of a simulation.
 pub fn replan(
     before: &Plan,
-    left: &Fabric,
+    rest: &Fabric,
     algorithm: &Spec,
     size: Bytes,
     method: &Method,
 ) -> Result<Replanned, PlannerError> {
     let collective = before.schedule.collective;
     let node = before.fabric.node(collective.root());
-    let mut ranks = 0..left.ranks();
-    let root = match ranks.find(|rank| left.node(*rank) == node) {
+    let mut ranks = 0..rest.ranks();
+    let root = match ranks.find(|rank| rest.node(*rank) == node) {
         Some(root) => root,
         None if has_root(collective.kind()) => return Err(PlannerError::RootLeft { node }),
         None => 0,
     };
-    let mut collective = Collective::new(collective.kind(), left.ranks())?.with_root(root)?;
+    let mut collective = Collective::new(collective.kind(), rest.ranks())?.with_root(root)?;
     if let Some(demand) = before.schedule.collective.demand() {
         collective = collective.with_demand(demand.whole_blocks())?;
     }
     let on = |fabric: &Fabric| crate::plan(algorithm, fabric, collective, size, method);
-    let mut made = on(left);
-    if let Some(CircuitMachine::WssGrid(grid)) = left.circuit_machine() {
+    let mut made = on(rest);
+    if let Some(CircuitMachine::WssGrid(grid)) = rest.circuit_machine() {
         for wavelengths in [WavelengthPlan::EdgeColouring, WavelengthPlan::Cyclic] {
             if matches!(&made, Err(PlannerError::Placement(error)) if error.problem == PlacementProblem::Unfit)
                 && wavelengths != grid.plan

@@ -16,8 +16,8 @@
 mod list;
 mod matchings;
 
-use crate::selection::contest::{Contender, Contest, LARGE, Made};
-use crate::{Planned, Planner, PlannerError, Question, Scope, combined::shifts, empty_plan};
+use crate::selection::evaluation::{Built, Candidate, Evaluation, QUICK_TRANSFERS};
+use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, combined::shifts, empty_plan};
 use matchings::Matching;
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
@@ -55,7 +55,7 @@ pub(crate) const PLANNER: Planner = Planner {
                 matches!(machine, Some(CircuitSwitch(_) | WdmRing(_)))
             },
             plan,
-            contenders,
+            candidates,
         ),
     )
 };
@@ -95,12 +95,12 @@ struct Terms {
 
 impl Terms {
     fn of(
-        question: &Question<'_>,
+        problem: &PlanningProblem<'_>,
         switch: &CircuitSwitch,
         largest: u64,
     ) -> Result<Terms, PlannerError> {
         let ports = shifts::ports_of_all(switch);
-        let charge = switch.charge(question.policy().name());
+        let charge = switch.charge(problem.policy().name());
         let change = switch.reconfiguration.time()?.ps() as f64;
         let delays = switch.startup.plus(switch.latency)?.ps() as f64;
         let ps_per_byte = 8e12 / switch.rate.bits_per_second() as f64;
@@ -120,7 +120,7 @@ impl Terms {
                 }
                 _ => vec![ports],
             },
-            per_amount: question.size.get() as f64 / largest.max(1) as f64 * ps_per_byte,
+            per_amount: problem.size.get() as f64 / largest.max(1) as f64 * ps_per_byte,
             per_slot: per_slot + delays,
             change,
             one_by_one: charge == Ok(Charge::ChangedPort),
@@ -143,64 +143,71 @@ struct Decomposed {
     time: f64,
 }
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let amounts = Amounts::of(question);
-    if let Some(CircuitMachine::WdmRing(_)) = question.fabric.circuit_machine() {
-        let plan = match amounts.longest(spec, question.size)? {
-            None => on_ring_fastest(question, &amounts)?,
-            Some(longest) => on_ring(question, &amounts, longest)?,
+fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
+    let amounts = Amounts::of(problem);
+    if let Some(CircuitMachine::WdmRing(_)) = problem.fabric.circuit_machine() {
+        let plan = match amounts.longest(spec, problem.size)? {
+            None => on_ring_fastest(problem, &amounts)?,
+            Some(longest) => on_ring(problem, &amounts, longest)?,
         };
         return Ok(plan.into());
     }
-    let Some(CircuitMachine::CircuitSwitch(switch)) = question.fabric.circuit_machine() else {
+    let Some(CircuitMachine::CircuitSwitch(switch)) = problem.fabric.circuit_machine() else {
         return Err(PlannerError::Algorithm(AlgorithmError::Refused {
             name: NAME,
-            ranks: question.collective.ranks(),
+            ranks: problem.collective.ranks(),
             reason: "it sets the ports of a circuit_switch".into(),
         }));
     };
     shifts::check_joins_all(switch, NAME)?;
-    let terms = Terms::of(question, switch, amounts.largest)?;
+    let terms = Terms::of(problem, switch, amounts.largest)?;
     let mut work = matchings::MOST_WORK;
-    let decomposed = match amounts.longest(spec, question.size)? {
+    let decomposed = match amounts.longest(spec, problem.size)? {
         None => amounts.fastest(&terms),
         Some(longest) => amounts.decomposed(&terms, longest, &mut work),
     };
-    question.fits(decomposed.chunks.len() as u64)?;
-    Ok(placed(question, decomposed.chunks, spec.to_string())?.into())
+    problem.fits(decomposed.chunks.len() as u64)?;
+    Ok(placed(problem, decomposed.chunks, spec.to_string())?.into())
 }
 
 /// The plan on a ring whose chunks are at most so long.
-fn on_ring(question: &Question<'_>, amounts: &Amounts, longest: u64) -> Result<Plan, PlannerError> {
+fn on_ring(
+    problem: &PlanningProblem<'_>,
+    amounts: &Amounts,
+    longest: u64,
+) -> Result<Plan, PlannerError> {
     let chunks = amounts.chunks(longest);
-    question.fits(chunks.len() as u64)?;
-    let schedule = schedule(question, &chunks)?;
+    problem.fits(chunks.len() as u64)?;
+    let schedule = schedule(problem, &chunks)?;
     Ok(opticoll_placement::place_by_default(
         schedule,
-        question.fabric,
+        problem.fabric,
         NAME.into(),
     )?)
 }
 
 /// The fastest plan on a ring of a few lengths of chunks.
-fn on_ring_fastest(question: &Question<'_>, amounts: &Amounts) -> Result<Plan, PlannerError> {
-    let contest = Contest {
-        question,
+fn on_ring_fastest(problem: &PlanningProblem<'_>, amounts: &Amounts) -> Result<Plan, PlannerError> {
+    let evaluation = Evaluation {
+        problem,
         least: Time::ZERO,
     };
     let most = amounts.matrix.iter().max().copied().unwrap_or(0);
-    let mut fastest = on_ring(question, amounts, most)?;
-    let mut least = contest.time(&fastest, question.size, None)?;
+    let mut fastest = on_ring(problem, amounts, most)?;
+    let mut least = evaluation.time(&fastest, problem.size, None)?;
     let mut since = 0;
     for halvings in 1..=MOST_HALVINGS {
         interrupt::check();
         let longest = most.div_ceil(1 << halvings);
-        if longest < 2 || since == PATIENCE || amounts.chunks(longest).len() as u64 > LARGE {
+        if longest < 2
+            || since == PATIENCE
+            || amounts.chunks(longest).len() as u64 > QUICK_TRANSFERS
+        {
             break;
         }
-        let plan = on_ring(question, amounts, longest)?;
+        let plan = on_ring(problem, amounts, longest)?;
         let enough = least.map(|time| Time::from_ps((time.ps() as f64 * WORTH) as u64));
-        let time = contest.time(&plan, question.size, enough)?;
+        let time = evaluation.time(&plan, problem.size, enough)?;
         if time < enough && time.is_some() {
             (fastest, least, since) = (plan, time, 0);
         } else {
@@ -210,9 +217,9 @@ fn on_ring_fastest(question: &Question<'_>, amounts: &Amounts) -> Result<Plan, P
     Ok(fastest.into_written_out())
 }
 
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let collective = &question.collective;
-    let switch = match question.fabric.circuit_machine() {
+fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    let collective = &problem.collective;
+    let switch = match problem.fabric.circuit_machine() {
         Some(CircuitMachine::WdmRing(_)) => None,
         Some(CircuitMachine::CircuitSwitch(switch))
             if shifts::check_joins_all(switch, NAME).is_ok() =>
@@ -229,29 +236,29 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             idle * 300 < u64::from(others)
         }
         // Many equal blocks fill the channels of a ring, as `direct` sends them.
-        None => u64::from(collective.chunks()) > LARGE,
+        None => u64::from(collective.chunks()) > QUICK_TRANSFERS,
     };
     if collective.demand().is_none() && alike_fill {
         return Ok(Vec::new());
     }
-    let least = question.least()?;
-    let question = *question;
-    Ok(vec![Contender {
+    let least = problem.least()?;
+    let problem = *problem;
+    Ok(vec![Candidate {
         name: NAME.into(),
         slots: 1,
         least,
         estimate: least,
-        transfers: question.collective.chunks().into(),
+        transfers: problem.collective.chunks().into(),
         make: Box::new(move |limit| {
             if let Some(switch) = switch {
-                let amounts = Amounts::of(&question);
-                let terms = Terms::of(&question, switch, amounts.largest)?;
+                let amounts = Amounts::of(&problem);
+                let terms = Terms::of(&problem, switch, amounts.largest)?;
                 let least = amounts.least(&amounts.lines(), &terms, u64::MAX);
                 if limit.is_some_and(|limit| !terms.one_by_one && least >= limit.ps() as f64) {
-                    return Ok(Made::NotExpected("its fewest settings take longer"));
+                    return Ok(Built::NotExpected("its fewest settings take longer"));
                 }
             }
-            Ok(Made::from(plan(&Spec::new(NAME), &question)?.plan))
+            Ok(Built::from(plan(&Spec::new(NAME), &problem)?.plan))
         }),
     }])
 }
@@ -266,13 +273,13 @@ struct Amounts {
 
 impl Amounts {
     /// Without a demand blocks of bytes, all alike.
-    fn of(question: &Question<'_>) -> Amounts {
-        let collective = &question.collective;
+    fn of(problem: &PlanningProblem<'_>) -> Amounts {
+        let collective = &problem.collective;
         let ranks = collective.ranks();
         let (largest, mut matrix) = match collective.demand() {
             Some(demand) => (demand.largest(), demand.matrix()),
             None => {
-                let block = (question.size.get() / u64::from(ranks)).max(1);
+                let block = (problem.size.get() / u64::from(ranks)).max(1);
                 let matrix = vec![block; collective.blocks() as usize];
                 (block * u64::from(ranks), matrix)
             }
@@ -431,7 +438,7 @@ fn in_lanes(terms: &Terms, mut matchings: Vec<Matching>) -> Decomposed {
 
 /// The plan of chunks in slots.
 fn placed(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     mut chunks: Vec<PlacedChunk>,
     name: String,
 ) -> Result<Plan, PlannerError> {
@@ -440,12 +447,12 @@ fn placed(
         .iter()
         .map(|one| (one.source, one.destination, one.amount))
         .collect();
-    let schedule = schedule(question, &amounts)?;
+    let schedule = schedule(problem, &amounts)?;
     if chunks.is_empty() {
-        let fabric = question.fabric.clone();
+        let fabric = problem.fabric.clone();
         return Ok(empty_plan(fabric, schedule.collective, name, 0));
     }
-    let mut plan = Plan::without_light(question.fabric, schedule, name);
+    let mut plan = Plan::without_light(problem.fabric, schedule, name);
     plan.light = vec![Light::NONE; plan.len()];
     for (transfer, chunk) in chunks.iter().enumerate() {
         plan.slot[transfer] = chunk.slot;
@@ -460,8 +467,11 @@ fn placed(
 }
 
 /// All chunks in one step: source, destination and amount of each, in the order of pairs.
-fn schedule(question: &Question<'_>, chunks: &[(u32, u32, u64)]) -> Result<Schedule, PlannerError> {
-    let asked = question.collective;
+fn schedule(
+    problem: &PlanningProblem<'_>,
+    chunks: &[(u32, u32, u64)],
+) -> Result<Schedule, PlannerError> {
+    let asked = problem.collective;
     let collective = match asked.demand() {
         Some(demand) => asked.without_demand().with_demand(cut(demand, chunks)?)?,
         // All blocks are cut alike.

@@ -10,9 +10,10 @@ mod ways;
 
 use std::collections::BTreeMap;
 
-use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
+use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
 use crate::{
-    OnMachine, PLANNERS, Planned, Planner, PlannerError, Question, Scope, ensure, selection::least,
+    OnMachine, PLANNERS, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
+    selection::lower_bound,
 };
 use graphs::{Graph, Topology};
 use opticoll_algorithms::AlgorithmError;
@@ -57,7 +58,7 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "One setting of circuits for the whole collective: rings of shifts, Kautz graphs, hypercubes, tori",
         "Imase and Itoh, A Design for Directed Graphs with Minimum Diameter, IEEE Transactions on Computers 1983; planners of any graph",
-        Scope::Switches(OnMachine::new(plan, contenders)),
+        Scope::Switches(OnMachine::new(plan, candidates)),
     )
 };
 
@@ -77,15 +78,15 @@ const MOST_RANKS_OF_WAYS: u32 = 512;
 
 fn plan(
     spec: &Spec,
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
 ) -> Result<Planned, PlannerError> {
-    if question.collective.ranks() < 2 {
-        return Ok(question.nothing_to_do(spec));
+    if problem.collective.ranks() < 2 {
+        return Ok(problem.nothing_to_do(spec));
     }
     check(switch)?;
     let on_links = match spec.option("on_links") {
-        Some(_) if takes_shortest_ways(question) => {
+        Some(_) if takes_shortest_ways(problem) => {
             let rule = "all_to_all, scatter and gather take shortest ways and no planner of links; leave the option out";
             return Err(spec.refuse("on_links", rule).into());
         }
@@ -97,7 +98,7 @@ fn plan(
         ),
         None => None,
     };
-    let demand = question.collective.demand();
+    let demand = problem.collective.demand();
     let graphs = match Topology::named(spec)? {
         Some(topology) => {
             let graph = Graph::new(&topology, switch, demand).map_err(|rule| {
@@ -114,14 +115,14 @@ fn plan(
     };
     let offers = graphs
         .into_iter()
-        .map(|graph| offer(question, switch, graph, on_links));
-    let contest = Contest::new(question)?;
+        .map(|graph| offer(problem, switch, graph, on_links));
+    let evaluation = Evaluation::new(problem)?;
     let offers = offers.collect::<Result<_, PlannerError>>()?;
-    let ContestOutcome {
+    let EvaluationOutcome {
         fastest,
         candidates,
         ..
-    } = contest.run(offers, Vec::new())?;
+    } = evaluation.run(offers, Vec::new())?;
     Ok(Planned {
         plan: fastest?.0,
         candidates,
@@ -130,9 +131,9 @@ fn plan(
     })
 }
 
-fn takes_shortest_ways(question: &Question<'_>) -> bool {
+fn takes_shortest_ways(problem: &PlanningProblem<'_>) -> bool {
     use CollectiveKind::{AllToAll, Gather, Scatter};
-    matches!(question.collective.kind(), AllToAll | Scatter | Gather)
+    matches!(problem.collective.kind(), AllToAll | Scatter | Gather)
 }
 
 /// Refuses a switch of several planes or with dead ports.
@@ -143,11 +144,11 @@ fn check(switch: &CircuitSwitch) -> Result<(), AlgorithmError> {
 }
 
 /// The graphs that the ports allow, as contenders of a choice. With one port there is a ring alone, which others plan.
-fn contenders<'a>(
-    question: &Question<'a>,
+fn candidates<'a>(
+    problem: &PlanningProblem<'a>,
     switch: &'a CircuitSwitch,
-) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let most = match question.collective.kind() {
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    let most = match problem.collective.kind() {
         CollectiveKind::AllToAll => MOST_RANKS_OF_WAYS,
         _ => u32::MAX,
     };
@@ -156,24 +157,24 @@ fn contenders<'a>(
         || switch.ranks < 3
         || switch.ports < 2
         || switch.ranks > most
-        || transfers > question.most_transfers
+        || transfers > problem.most_transfers
     {
         return Ok(Vec::new());
     }
-    let graphs = Graph::all(switch, question.collective.demand()).into_iter();
-    let offers = graphs.map(|graph| offer(question, switch, graph, None));
+    let graphs = Graph::all(switch, problem.collective.demand()).into_iter();
+    let offers = graphs.map(|graph| offer(problem, switch, graph, None));
     Ok(offers.flatten().collect())
 }
 
 /// The fastest plan on a graph.
 fn offer<'a>(
-    question: &Question<'a>,
+    problem: &PlanningProblem<'a>,
     switch: &'a CircuitSwitch,
     graph: Graph,
     on_links: Option<&'static str>,
-) -> Result<Contender<'a>, PlannerError> {
-    let question = *question;
-    let is_all_to_all = question.collective.kind() == CollectiveKind::AllToAll;
+) -> Result<Candidate<'a>, PlannerError> {
+    let problem = *problem;
+    let is_all_to_all = problem.collective.kind() == CollectiveKind::AllToAll;
     let links = match is_all_to_all {
         true => None,
         false => Some(graph.links(switch)?),
@@ -181,11 +182,11 @@ fn offer<'a>(
     let least = match &links {
         None => Time::ZERO,
         Some(links) => {
-            let (collective, method) = (&question.collective, Method::default());
-            least::of_collective(links, collective, question.size, &method)?
+            let (collective, method) = (&problem.collective, Method::default());
+            lower_bound::collective_bound(links, collective, problem.size, &method)?
         }
     };
-    Ok(Contender {
+    Ok(Candidate {
         name: graph.spec().to_string(),
         slots: 1,
         least,
@@ -196,19 +197,19 @@ fn offer<'a>(
         },
         transfers: u64::from(switch.ranks).pow(2),
         make: Box::new(move |limit| {
-            let Some(links) = links.filter(|_| !takes_shortest_ways(&question)) else {
-                let plan = ways::plan(&question, switch, &graph)?;
-                return Ok(Made::from(plan));
+            let Some(links) = links.filter(|_| !takes_shortest_ways(&problem)) else {
+                let plan = ways::plan(&problem, switch, &graph)?;
+                return Ok(Built::from(plan));
             };
-            let question = Question { limit, ..question };
+            let problem = PlanningProblem { limit, ..problem };
             match (
-                fastest_on_links(&question, switch, &graph, &links, on_links),
+                fastest_on_links(&problem, switch, &graph, &links, on_links),
                 limit,
             ) {
-                (Err(PlannerError::NothingFits { .. }), Some(_)) => Ok(Made::NotExpected(
+                (Err(PlannerError::NothingFits { .. }), Some(_)) => Ok(Built::NotExpected(
                     "no plan on this graph is faster than the one chosen",
                 )),
-                (plan, _) => Ok(Made::from(plan?)),
+                (plan, _) => Ok(Built::from(plan?)),
             }
         }),
     })
@@ -216,24 +217,24 @@ fn offer<'a>(
 
 /// The plan of the links of a graph that takes the least time over circuits.
 fn fastest_on_links(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     graph: &Graph,
     links: &Fabric,
     on_links: Option<&'static str>,
 ) -> Result<Plan, PlannerError> {
     let method = Method::default();
-    let of_links = Question {
+    let of_links = PlanningProblem {
         fabric: links,
         method: &method,
-        names_routes: false,
-        ..*question
+        may_name_routes: false,
+        ..*problem
     };
     let asked = PLANNERS.iter().filter(|planner| match on_links {
         Some(name) => planner.name == name,
         None => ON_LINKS.contains(&planner.name),
     });
-    let mut contenders = Vec::new();
+    let mut candidates = Vec::new();
     for planner in asked {
         let mut offers = planner.candidates(&of_links)?;
         offers.sort_by_key(|one| (one.estimate, one.transfers));
@@ -247,12 +248,12 @@ fn fastest_on_links(
             offers.filter(|(place, one)| *place == first || one.transfers <= MOST_TRANSFERS);
         for (_, one) in offers.take(TRIED) {
             let name = graph.spec().with("on_links", planner.name);
-            contenders.push(Contender {
+            candidates.push(Candidate {
                 make: Box::new(move |_| match (one.make)(None)? {
-                    Made::Plan(plan) => {
+                    Built::Plan(plan) => {
                         let plan =
-                            over_circuits(plan.into_written_out(), question, switch, graph, &name)?;
-                        Ok(Made::from(plan))
+                            over_circuits(plan.into_written_out(), problem, switch, graph, &name)?;
+                        Ok(Built::from(plan))
                     }
                     other => Ok(other),
                 }),
@@ -260,22 +261,22 @@ fn fastest_on_links(
             });
         }
     }
-    let contest = Contest::new(question)?;
-    let (plan, _) = contest.run(contenders, Vec::new())?.fastest?;
+    let evaluation = Evaluation::new(problem)?;
+    let (plan, _) = evaluation.run(candidates, Vec::new())?.fastest?;
     Ok(plan.into_written_out())
 }
 
 /// The plan of links with the circuits of the graph in their place: a slot for each step.
 fn over_circuits(
     of_links: Plan,
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     graph: &Graph,
     name: &Spec,
 ) -> Result<Plan, PlannerError> {
     let lights = lights(switch, graph);
     let name = name.to_string();
-    let mut plan = Plan::without_light(question.fabric, of_links.schedule, name);
+    let mut plan = Plan::without_light(problem.fabric, of_links.schedule, name);
     plan.light = Vec::with_capacity(plan.len());
     for transfer in 0..plan.schedule.len() {
         interrupt::check();

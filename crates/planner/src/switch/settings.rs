@@ -23,8 +23,11 @@ mod steps;
 
 use std::collections::BTreeMap;
 
-use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
-use crate::{OnMachine, Planned, Planner, PlannerError, Question, Scope, ensure, selection::least};
+use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
+use crate::{
+    OnMachine, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
+    selection::lower_bound,
+};
 use graphs::Setting;
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
@@ -66,7 +69,7 @@ pub(crate) const PLANNER: Planner = Planner {
         "opticoll; for halving and doubling as in Short-circuiting Rings, arXiv 2510.03491",
         Scope::Switches(OnMachine {
             applies: |switch| switch.planes == 1 || switch.beside_rate.is_some(),
-            ..OnMachine::new(plan, contenders)
+            ..OnMachine::new(plan, candidates)
         }),
     )
 };
@@ -93,26 +96,26 @@ impl Choice {
 
 fn plan(
     spec: &Spec,
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
 ) -> Result<Planned, PlannerError> {
-    if question.collective.ranks() < 2 {
-        return Ok(question.nothing_to_do(spec));
+    if problem.collective.ranks() < 2 {
+        return Ok(problem.nothing_to_do(spec));
     }
     let choice = opticoll_algorithms::choice(spec, "settings", &Choice::ALL)?;
-    let kind = question.collective.kind();
+    let kind = problem.collective.kind();
     if let Some(name) = spec.option("algorithm") {
         let record = opticoll_algorithms::find(kind, name)
             .map_err(|error| spec.refuse("algorithm", error))?;
-        let plan = carry_out(question, switch, record.name, choice)?;
+        let plan = carry_out(problem, switch, record.name, choice)?;
         return Ok(plan.into());
     }
-    let contest = Contest::new(question)?;
-    let ContestOutcome {
+    let evaluation = Evaluation::new(problem)?;
+    let EvaluationOutcome {
         fastest,
         candidates,
         ..
-    } = contest.run(offers(question, switch, choice)?, Vec::new())?;
+    } = evaluation.run(offers(problem, switch, choice)?, Vec::new())?;
     let (plan, _) = fastest?;
     Ok(Planned {
         plan,
@@ -122,10 +125,10 @@ fn plan(
     })
 }
 
-fn contenders<'a>(
-    question: &Question<'a>,
+fn candidates<'a>(
+    problem: &PlanningProblem<'a>,
     switch: &'a CircuitSwitch,
-) -> Result<Vec<Contender<'a>>, PlannerError> {
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let is_charged = switch.planes > 1 || switch.first_setting == FirstSetting::Charged;
     let mut all = Vec::new();
     for choice in [Choice::Best, Choice::Beside] {
@@ -135,7 +138,7 @@ fn contenders<'a>(
             _ => switch.beside_rate.is_some() && is_charged,
         };
         if is_new {
-            all.extend(offers(question, switch, choice)?);
+            all.extend(offers(problem, switch, choice)?);
         }
     }
     Ok(all)
@@ -143,23 +146,24 @@ fn contenders<'a>(
 
 /// The plans of all algorithms.
 fn offers<'a>(
-    question: &Question<'a>,
+    problem: &PlanningProblem<'a>,
     switch: &'a CircuitSwitch,
     choice: Choice,
-) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let least = question.least()?;
-    let (kind, ranks) = (question.collective.kind(), question.collective.ranks());
-    let known = opticoll_algorithms::records_for(question.fabric).filter(|record| {
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    let least = problem.least()?;
+    let (kind, ranks) = (problem.collective.kind(), problem.collective.ranks());
+    let known = opticoll_algorithms::records_for(problem.fabric).filter(|record| {
         record.collective == kind
             && (record.accepts)(ranks).is_ok()
-            && (record.transfers)(ranks) <= question.most_transfers
+            && (record.transfers)(ranks) <= problem.most_transfers
     });
     let offers = known.map(|record| {
-        let question = *question;
+        let problem = *problem;
         let transfers = (record.transfers)(ranks);
-        let (of_steps, slots) = least::by_formulas(record, &Spec::new(record.name), &question)?;
+        let (of_steps, slots) =
+            lower_bound::formula_bound(record, &Spec::new(record.name), &problem)?;
         let least = least.max(of_steps);
-        Ok(Contender {
+        Ok(Candidate {
             name: named(record.name, choice).to_string(),
             slots: slots.max(1),
             least,
@@ -167,8 +171,8 @@ fn offers<'a>(
             estimate: least.plus(Time::from_ps(transfers))?,
             transfers,
             make: Box::new(move |_| {
-                let plan = carry_out(&question, switch, record.name, choice)?;
-                Ok(Made::Plan(Box::new(plan)))
+                let plan = carry_out(&problem, switch, record.name, choice)?;
+                Ok(Built::Plan(Box::new(plan)))
             }),
         })
     });
@@ -200,21 +204,21 @@ fn check(switch: &CircuitSwitch, choice: Choice) -> Result<(), AlgorithmError> {
 
 /// The plan of an algorithm's steps.
 fn carry_out(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     name: &'static str,
     choice: Choice,
 ) -> Result<Plan, PlannerError> {
     check(switch, choice)?;
     let schedule =
-        opticoll_algorithms::build(&Spec::new(name), question.collective, question.fabric)?;
-    question.fits(schedule.len() as u64)?;
+        opticoll_algorithms::build(&Spec::new(name), problem.collective, problem.fabric)?;
+    problem.fits(schedule.len() as u64)?;
     let steps: Vec<Step> = (0..schedule.steps())
-        .map(|step| Step::of(&schedule, step, question.size, switch.ranks))
+        .map(|step| Step::of(&schedule, step, problem.size, switch.ranks))
         .collect::<Result<_, _>>()?;
-    let routed = routed(question, switch, &steps, name, choice)?;
+    let routed = routed(problem, switch, &steps, name, choice)?;
     Ok(placed(
-        question,
+        problem,
         switch,
         schedule,
         &steps,
@@ -232,7 +236,7 @@ struct RoutedStep {
 
 /// The routes of all steps.
 fn routed(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     steps: &[Step],
     name: &str,
@@ -247,8 +251,8 @@ fn routed(
     }
     let unfit = |sentence: String| PlacementError::new(PlacementProblem::Unfit, sentence);
     let settings = graphs::settings(switch, steps);
-    let taken = cheapest(question, switch, steps, &settings, choice)?.ok_or_else(|| {
-        let spec = question.fabric.spec();
+    let taken = cheapest(problem, switch, steps, &settings, choice)?.ok_or_else(|| {
+        let spec = problem.fabric.spec();
         unfit(format!("no setting of {spec} carries out a step of {name}"))
     })?;
     let one = |(step, setting): (&Step, Option<usize>)| {
@@ -266,12 +270,12 @@ fn routed(
 
 /// Picoseconds that each slot costs, and each change of the setting.
 pub(crate) fn prices(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
 ) -> Result<(u64, u64), PlannerError> {
     let set_up = switch.reconfiguration.time()?.ps();
-    let policy = question.method.policy;
-    let policy = policy.unwrap_or(default_policy(question.fabric));
+    let policy = problem.method.policy;
+    let policy = policy.unwrap_or(default_policy(problem.fabric));
     Ok(match switch.charge(policy.name()) {
         Ok(Charge::EverySlot) => (set_up, 0),
         Ok(Charge::Never) => (0, 0),
@@ -281,13 +285,13 @@ pub(crate) fn prices(
 
 /// The settings of all steps that take the least time together, none for steps beside the switch; `None` where a step has neither.
 fn cheapest(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     steps: &[Step],
     settings: &[Setting],
     choice: Choice,
 ) -> Result<Option<Vec<Option<usize>>>, PlannerError> {
-    let (per_slot, change) = prices(question, switch)?;
+    let (per_slot, change) = prices(problem, switch)?;
     let first = match switch.first_setting {
         FirstSetting::Free => 0,
         FirstSetting::Charged => change,
@@ -349,14 +353,14 @@ fn cheapest(
 
 /// The plan of steps whose messages have their routes.
 fn placed(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     schedule: Schedule,
     steps: &[Step],
     routed: &[RoutedStep],
     name: String,
 ) -> Plan {
-    let mut plan = Plan::without_light(question.fabric, schedule, name);
+    let mut plan = Plan::without_light(problem.fabric, schedule, name);
     plan.light = vec![Light::NONE; plan.len()];
     let mut circuits = HeldCircuits::new(switch);
     let mut start = 0;

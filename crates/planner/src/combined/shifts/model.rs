@@ -2,7 +2,7 @@
 
 use super::ShiftMachine;
 use super::group::{Group, PortShifts};
-use crate::{PlannerError, Question, switch::settings};
+use crate::{PlannerError, PlanningProblem, switch::settings};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Transmission;
 use opticoll_fabric::fabric::circuits::Circuits;
@@ -34,19 +34,19 @@ pub(super) struct ShiftModel {
 
 impl ShiftModel {
     pub(super) fn new(
-        question: &Question<'_>,
+        problem: &PlanningProblem<'_>,
         machine: ShiftMachine<'_>,
     ) -> Result<ShiftModel, PlannerError> {
-        let ranks = u64::from(question.collective.ranks());
-        let block = match question.collective.kind() {
+        let ranks = u64::from(problem.collective.ranks());
+        let block = match problem.collective.kind() {
             CollectiveKind::AllGather | CollectiveKind::Scatter | CollectiveKind::Gather => {
-                question.size
+                problem.size
             }
-            _ => Bytes::new(question.size.get().div_ceil(ranks)),
+            _ => Bytes::new(problem.size.get().div_ceil(ranks)),
         };
         let grid = match machine {
             ShiftMachine::Switch(switch) => {
-                let (charged, change) = settings::prices(question, switch)?;
+                let (charged, change) = settings::prices(problem, switch)?;
                 let latency = switch.latency.ps();
                 // A setting has one slot with cut-through.
                 let (slot, change) = match switch.cuts_through() {
@@ -62,7 +62,7 @@ impl ShiftModel {
             }
             ShiftMachine::Grid(grid) => grid,
         };
-        let set_up = match question.policy() {
+        let set_up = match problem.policy() {
             Policy::Free => Time::ZERO,
             _ => grid.change()?.set_up,
         };

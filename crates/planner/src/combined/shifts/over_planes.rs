@@ -18,7 +18,7 @@ use super::model::ShiftModel;
 use super::routes::Routes;
 use super::spread::{SlotHops, Spread};
 use crate::building::time_reversal::copying;
-use crate::{PlannerError, Question};
+use crate::{PlannerError, PlanningProblem};
 use opticoll_base::interrupt;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
@@ -31,18 +31,18 @@ type Hop = (u32, u32, u32);
 /// # Errors
 /// More transfers than allowed.
 pub(super) fn build_schedule(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     model: &ShiftModel,
     sequence: &Sequence,
 ) -> Result<Option<Schedule>, PlannerError> {
-    let (collective, group) = (question.collective, model.group);
+    let (collective, group) = (problem.collective, model.group);
     let kind = collective.kind();
     let ranks = u64::from(group.ranks());
     if kind == CollectiveKind::AllToAll {
         let Some(routes) = Routes::of(sequence, model) else {
             return Ok(None);
         };
-        question.fits(routes.count())?;
+        problem.fits(routes.count())?;
         return Ok(Some(schedule_of_slots(
             collective,
             all_to_all_hops(group, &routes),
@@ -61,7 +61,7 @@ pub(super) fn build_schedule(
             schedule_of_slots(copies, gather_hops(group, collective.root(), &spread))
         }
         _ => {
-            question.fits(ranks * (ranks - 1))?;
+            problem.fits(ranks * (ranks - 1))?;
             schedule_of_slots(copies, all_gather_hops(group, &spread))
         }
     };

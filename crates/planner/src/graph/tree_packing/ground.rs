@@ -10,7 +10,7 @@ use super::pack::{Packing, Tree};
 use super::split::{self, Capacities, Paths};
 use super::timetable::{LONGEST_STEP, Timed, Timetable};
 use super::{pipeline, relays};
-use crate::{PlannerError, selection::least};
+use crate::{PlannerError, selection::lower_bound};
 use opticoll_base::interrupt;
 use opticoll_base::names::plural;
 use opticoll_base::units::{Bytes, Time};
@@ -370,7 +370,7 @@ impl<'a> Ground<'a> {
         let others = u128::from(self.links.ranks - 1);
         let pieces = others * u128::from(trees) * u128::from(chunks);
         let in_step = (longest * into / u128::from(slowest)).max(1);
-        least::of_steps(
+        lower_bound::estimate_transmission(
             self.links.network,
             pieces.div_ceil(in_step),
             others * bits,
@@ -383,7 +383,7 @@ impl<'a> Ground<'a> {
     pub(super) fn forest(
         &self,
         count: u32,
-        names_routes: bool,
+        may_name_routes: bool,
         most_work: u64,
     ) -> Option<Forest<'a>> {
         let of = |trees| Forest {
@@ -396,7 +396,7 @@ impl<'a> Ground<'a> {
             return Some(of(self.along(
                 cables,
                 (root, count),
-                names_routes,
+                may_name_routes,
                 most_work,
             )?));
         }
@@ -430,7 +430,7 @@ impl<'a> Ground<'a> {
         let least = least_step(|step| split::has_room(vertices, &at(step)?, &wanted, &mut work))?;
         let capacities = at(least)?;
         let is_route = |from: u32, switch: u32, to: u32| {
-            if names_routes {
+            if may_name_routes {
                 return true;
             }
             let network = self.links.network;
@@ -451,7 +451,7 @@ impl<'a> Ground<'a> {
             .map(|((from, to), capacity)| (from, to, capacity))
             .collect();
         links.sort_unstable();
-        let paths = names_routes.then_some(paths);
+        let paths = may_name_routes.then_some(paths);
         let channels = |trees: &[Tree]| {
             Channels::new(
                 self.links.network,
@@ -490,7 +490,7 @@ impl<'a> Ground<'a> {
         &self,
         cables: &[Cable],
         (root, count): (u32, u32),
-        names_routes: bool,
+        may_name_routes: bool,
         most_work: u64,
     ) -> Option<Trees> {
         let (ranks, network) = (self.links.ranks, self.links.network);
@@ -511,7 +511,7 @@ impl<'a> Ground<'a> {
         let paths = links
             .iter()
             .map(|&(from, to, capacity)| ((from, to), vec![(Vec::new(), capacity)]));
-        let paths: Option<Paths> = names_routes.then(|| paths.collect());
+        let paths: Option<Paths> = may_name_routes.then(|| paths.collect());
         // Several cables between two ranks share the work up and down.
         let mut load = Vec::new();
         let down = Channels::new(network, &trees, false, paths.clone(), &mut load);

@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 
 use super::graphs::Graph;
 use super::lights;
-use crate::{PlannerError, Question};
+use crate::{PlannerError, PlanningProblem};
 use opticoll_base::interrupt;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 use opticoll_plan::collective::CollectiveKind;
@@ -23,16 +23,16 @@ use opticoll_plan::schedule::{Schedule, Transfer};
 const ROUNDS: usize = 8;
 
 pub(super) fn plan(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     graph: &Graph,
 ) -> Result<Plan, PlannerError> {
     let ranks = graph.ranks();
-    let kind = question.collective.kind();
+    let kind = problem.collective.kind();
     let backwards = kind == CollectiveKind::Gather;
     let sources = match kind {
         CollectiveKind::AllToAll => (0..ranks).collect(),
-        _ => vec![question.collective.root()],
+        _ => vec![problem.collective.root()],
     };
     let reversed = backwards.then(|| graph.reversed());
     let leading = reversed.as_ref().unwrap_or(graph);
@@ -44,9 +44,9 @@ pub(super) fn plan(
         })
         .collect();
     let all: u64 = hops.iter().flatten().map(|hops| u64::from(*hops)).sum();
-    question.fits(all)?;
+    problem.fits(all)?;
     let diameter = hops.iter().flatten().copied().max().unwrap_or(1);
-    let collective = question.collective;
+    let collective = problem.collective;
     let amounts = match collective.demand() {
         Some(demand) => demand.matrix(),
         None => vec![1; hops.len() * ranks as usize],
@@ -100,7 +100,7 @@ pub(super) fn plan(
             }
         }
     }
-    let mut plan = Plan::without_light(question.fabric, schedule, graph.spec().to_string());
+    let mut plan = Plan::without_light(problem.fabric, schedule, graph.spec().to_string());
     plan.step_slots[0] = 0..diameter;
     plan.light = light;
     plan.slot = slots;

@@ -1,5 +1,5 @@
-use super::{before_it_is_made, by_formulas, of_ranges, of_schedule};
-use crate::Question;
+use super::{formula_bound, ranges_bound, record_bound, schedule_bound};
+use crate::PlanningProblem;
 use crate::building::striping::Striping;
 use opticoll_algorithms::Algorithm;
 use opticoll_base::units::{Bytes, Time};
@@ -13,22 +13,23 @@ fn time(plan: &Plan, size: Bytes, method: &Method) -> Time {
     outcome.expect("the plan fits the fabric").time
 }
 
-/// Pipelines of more pieces are the same, only longer.
-const MOST_PIECES: u64 = 4;
+/// Maximum number of pieces; pipelines with more pieces are similar, but slow to test.
+const MAX_PIECES: u64 = 4;
 
-/// Every named algorithm on small rings: how many bounds of formulas, and of ranges, there are beside zero. Where plans are written out,
-/// they have so many transfers at most.
+/// Checks every algorithm on small rings. Returns the numbers of bounds above zero, from formulas
+/// and from ranges. If plans are stored without representatives, `written_out` is their maximum
+/// number of transfers.
 fn check(ring: &str, policy: Policy, size: Bytes, written_out: Option<u64>) -> [usize; 2] {
-    check_those(ring, policy, size, written_out, |_| true)
+    check_some(ring, policy, size, written_out, |_| true)
 }
 
-/// The same of some algorithms.
-fn check_those(
+/// Checks the algorithms for which `is_included` returns true.
+fn check_some(
     ring: &str,
     policy: Policy,
     size: Bytes,
     written_out: Option<u64>,
-    is_one: impl Fn(&Algorithm) -> bool,
+    is_included: impl Fn(&Algorithm) -> bool,
 ) -> [usize; 2] {
     let fabric = Fabric::parse(ring).expect("a ring");
     let method = Method {
@@ -38,39 +39,39 @@ fn check_those(
     let mut known = [0; 2];
     for record in opticoll_algorithms::records_for(&fabric) {
         let collective = Collective::new(record.collective, fabric.ranks()).expect("ranks");
-        let question = Question::new(&fabric, collective, size, &method, &|_| {});
-        let question = question.expect("a connected ring");
-        let question = Question {
-            most_transfers: written_out.unwrap_or(question.most_transfers),
+        let problem = PlanningProblem::new(&fabric, collective, size, &method, &|_| {});
+        let problem = problem.expect("a connected ring");
+        let problem = PlanningProblem {
+            most_transfers: written_out.unwrap_or(problem.most_transfers),
             keeps_folds: written_out.is_none(),
-            ..question
+            ..problem
         };
-        if (record.accepts)(fabric.ranks()).is_err() || !is_one(record) {
+        if (record.accepts)(fabric.ranks()).is_err() || !is_included(record) {
             continue;
         }
         for spec in record.variants(&fabric) {
             if record
                 .pieces(&spec)
-                .is_some_and(|pieces| pieces > MOST_PIECES)
+                .is_some_and(|pieces| pieces > MAX_PIECES)
             {
                 continue;
             }
             let Ok(ranges) = opticoll_algorithms::build_ranges(&spec, collective, &fabric) else {
                 continue;
             };
-            let Ok((by_formulas, slots)) = by_formulas(record, &spec, &question) else {
+            let Ok((formula_bound, slots)) = formula_bound(record, &spec, &problem) else {
                 continue;
             };
-            let before = before_it_is_made(record, &spec, &question).expect("a time");
-            let by_ranges = of_ranges(&ranges, &question).expect("a time");
+            let before = record_bound(record, &spec, &problem).expect("a time");
+            let by_ranges = ranges_bound(&ranges, &problem).expect("a time");
             let schedule = opticoll_algorithms::carried(ranges, &fabric).expect("few transfers");
-            let by_loads = of_schedule(&schedule, &question).expect("a time");
+            let by_loads = schedule_bound(&schedule, &problem).expect("a time");
             let Ok(plan) =
                 opticoll_placement::place_by_default(schedule, &fabric, spec.to_string())
             else {
                 continue;
             };
-            let (took, used) = match Striping::widest(plan, &question) {
+            let (took, used) = match Striping::widest(plan, &problem) {
                 Ok(striping) => {
                     let striped = striping.plan().expect("stripes");
                     let whole = time(&striping.whole, size, &method);
@@ -79,12 +80,12 @@ fn check_those(
                 Err(plan) => (time(&plan, size, &method), plan.slots()),
             };
             let case = format!("{} {spec} on {ring}, {policy:?}", record.collective);
-            assert!(by_formulas <= took, "{case}: {by_formulas} and {took}");
+            assert!(formula_bound <= took, "{case}: {formula_bound} and {took}");
             assert!(slots <= used.into(), "{case}: {slots} and {used} slots");
             assert!(by_ranges <= by_loads, "{case}: {by_ranges} and {by_loads}");
             assert!(before <= by_loads, "{case}: {before} and {by_loads}");
             assert!(by_loads <= took, "{case}: {by_loads} and {took}");
-            known[0] += usize::from(by_formulas > Time::ZERO);
+            known[0] += usize::from(formula_bound > Time::ZERO);
             known[1] += usize::from(by_ranges > Time::ZERO);
         }
     }
@@ -128,7 +129,7 @@ fn no_large_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
                 && ["ring", "ring_bidirectional", "neighbour_exchange"].contains(&record.name)
         };
         let size = Bytes::new(bytes);
-        let known = check_those(ring, Policy::Free, size, Some(most), around);
+        let known = check_some(ring, Policy::Free, size, Some(most), around);
         assert!(known[1] > 2, "{known:?}");
     }
 }
@@ -152,13 +153,13 @@ fn ranges_tell_nearly_what_single_chunks_do() {
         let kind = kind.parse().expect("a kind");
         let collective = Collective::new(kind, 64).expect("ranks");
         let size = Bytes::new(1 << 20);
-        let question = Question::new(&fabric, collective, size, &method, &|_| {});
-        let question = question.expect("a connected ring");
+        let problem = PlanningProblem::new(&fabric, collective, size, &method, &|_| {});
+        let problem = problem.expect("a connected ring");
         let spec = name.parse().expect("a specification");
         let ranges = opticoll_algorithms::build_ranges(&spec, collective, &fabric).expect(name);
-        let by_ranges = of_ranges(&ranges, &question).expect("a time");
+        let by_ranges = ranges_bound(&ranges, &problem).expect("a time");
         let schedule = opticoll_algorithms::carried(ranges, &fabric).expect(name);
-        let by_chunks = of_schedule(&schedule, &question).expect("a time");
+        let by_chunks = schedule_bound(&schedule, &problem).expect("a time");
         assert!(
             by_ranges.ps() > by_chunks.ps() / 3,
             "{name}: {by_ranges} and {by_chunks}"

@@ -1,17 +1,20 @@
-//! On grids whose slots follow one another: each slot takes a latency, with what is charged for it, and what a rank sends, or
-//! receives, goes over its ports.
+//! Lower bounds on grids whose slots follow one another. Each slot costs a latency and what the
+//! policy charges for it, and the bytes that a rank sends or receives pass over its ports.
 //!
-//! A step takes as many slots at least as a rank has partners for each of its ports: on a grid of lightpaths a path serves both
-//! ways; on a grid of switches a transceiver sends to one rank of its row or column at a time. Hops of relays are not counted.
+//! A step takes at least as many slots as a rank has partners for each of its ports: on a grid of
+//! lightpaths a path serves both directions; on a grid of switches a transceiver sends to one rank
+//! of its row or column at a time. Hops of relays are not counted.
 //!
-//! Where circuits that change are charged, a transmitter is tuned once at least for every rank of its row or column that it sends to, and sends
-//! one burst after the other; all transmitters of a plane send what is relayed, once each.
+//! If circuits are charged when they change, a transmitter is tuned at least once for every rank of
+//! its row or column to which it sends, and its bursts follow one another; all transmitters of a
+//! plane together send the relayed data once.
 //!
-//! Where parts of a grid of switches are dead, hops are led around them, and partners say nothing.
+//! If parts of a grid of switches are dead, hops are routed around them, and the number of partners
+//! gives no bound.
 
 use rustc_hash::FxHashSet;
 
-use super::{PlannerError, Question};
+use super::{PlannerError, PlanningProblem};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::fabric::circuits::Charge;
@@ -21,20 +24,20 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Schedule, Transfer};
 use opticoll_simulate::Simulator;
 
-/// What a slot takes at least, and the ports of a rank.
+/// Least time of a slot, and the ports of a rank.
 pub(super) struct GridSlot<'a> {
     delay: Time,
     ports: u32,
-    /// The grid, where it is one of switches.
+    /// The grid if it is a grid of switches.
     switches: Option<&'a WssGrid>,
     circuits: &'a dyn Circuits,
 }
 
 impl<'a> GridSlot<'a> {
-    /// `None` on other fabrics, and where slots overlap.
-    pub(super) fn of(question: &Question<'a>) -> Result<Option<GridSlot<'a>>, PlannerError> {
-        let fabric = question.fabric;
-        let is_bounded = Simulator::chosen(fabric, question.method).bounded_by_loads;
+    /// Returns `None` on other fabrics, and if slots overlap.
+    pub(super) fn of(problem: &PlanningProblem<'a>) -> Result<Option<GridSlot<'a>>, PlannerError> {
+        let fabric = problem.fabric;
+        let is_bounded = Simulator::chosen(fabric, problem.method).bounded_by_loads;
         let Some(circuits) = fabric.circuits().filter(|_| is_bounded) else {
             return Ok(None);
         };
@@ -43,7 +46,7 @@ impl<'a> GridSlot<'a> {
             Some(CircuitMachine::WssGrid(grid)) => (grid.latency, 2, Some(grid)),
             _ => return Ok(None),
         };
-        let Ok(charge) = circuits.charge(question.policy().name()) else {
+        let Ok(charge) = circuits.charge(problem.policy().name()) else {
             return Ok(None);
         };
         let change = circuits.change()?;
@@ -63,7 +66,7 @@ impl<'a> GridSlot<'a> {
         }))
     }
 
-    /// The time of so many slots in which a rank receives so many bytes.
+    /// Returns the least time of `slots` slots in which a rank receives `bytes` bytes.
     pub(super) fn time(&self, slots: u64, bytes: f64) -> Result<Time, PlannerError> {
         let bytes = Bytes::new((bytes / f64::from(self.ports)) as u64);
         let sending = u64::try_from(self.circuits.transmission().ps(bytes)).unwrap_or(u64::MAX);
@@ -71,7 +74,7 @@ impl<'a> GridSlot<'a> {
     }
 }
 
-/// The transfers of a step; none in place of one with a rank that does not exist.
+/// Returns the transfers of a step; `None` in place of a transfer with a rank that does not exist.
 fn transfers(
     schedule: &Schedule,
     step: usize,
@@ -84,21 +87,22 @@ fn transfers(
     })
 }
 
-/// The time that the slots of all steps take at least.
-pub(super) fn of_schedule(
+/// Returns the least time of the slots of all steps.
+pub(super) fn slots_bound(
     schedule: &Schedule,
     slot: &GridSlot<'_>,
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
 ) -> Result<Time, PlannerError> {
-    let ranks = question.fabric.ranks();
+    let ranks = problem.fabric.ranks();
     let switches = slot.switches;
     let is_whole = switches.is_some_and(WssGrid::is_whole);
-    let smallest = schedule.collective.min_chunk_bytes(question.size).get();
+    let smallest = schedule.collective.least_chunk_bytes(problem.size).get();
     let mut time = Time::ZERO;
     let mut pairs = FxHashSet::default();
     for step in 0..schedule.steps() {
         pairs.clear();
-        // Chunks that ranks send, and receive; partners by rank, on a grid of switches by plane.
+        // Chunks that each rank sends and receives; partners of each rank, on a grid of switches by
+        // plane.
         let mut chunks = vec![[0u64; 2]; ranks as usize];
         let mut partners = vec![[0u32; 2]; ranks as usize];
         for transfer in transfers(schedule, step, ranks) {
@@ -131,19 +135,19 @@ pub(super) fn of_schedule(
     Ok(time)
 }
 
-/// What the transmitters take that are tuned for a schedule.
+/// Times of the transmitters that are tuned for a schedule.
 pub(crate) struct Tuning {
-    /// No plan takes less.
+    /// Lower bound on the time of a plan.
     pub(crate) least: Time,
-    /// About what a plan takes.
+    /// Expected time of a plan.
     pub(crate) expected: Time,
 }
 
-/// The time that the busiest transmitter of a placed plan takes at least: it is tuned for every burst to another rank than the one in the slot
-/// before.
-pub(super) fn of_bursts(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Time, PlannerError> {
-    let smallest = plan.schedule.collective.min_chunk_bytes(size).get();
-    // By transmitter, in the order of slots: receiver and chunks.
+/// Returns the least time of the busiest transmitter of a placed plan: the transmitter is tuned for
+/// every burst to a rank other than the rank of its burst in the previous slot.
+pub(super) fn burst_bound(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Time, PlannerError> {
+    let smallest = plan.schedule.collective.least_chunk_bytes(size).get();
+    // Transmitter, slot, receiver and number of chunks of each burst.
     let mut bursts: Vec<(u32, u32, u32, u32)> = Vec::with_capacity(plan.len());
     for step in 0..plan.schedule.steps() {
         let indices = plan.schedule.step(step);
@@ -170,35 +174,28 @@ pub(super) fn of_bursts(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Time
     Ok(longest)
 }
 
-/// What a transmitter sends, or all of a plane.
+/// Traffic of a transmitter, or of a whole plane.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
-    /// Ranks sent to.
+    /// Number of ranks that receive.
     partners: u64,
-    /// Messages to another rank than the one before: what a rank sends to another in a step is one message.
+    /// Number of messages to a rank other than the rank of the message before. All transfers
+    /// between two ranks in a step are one message.
     changes: u64,
     chunks: u64,
 }
 
-/// The time that the transmitters take at least: each is tuned once for every rank of its row or column that it sends to. A transfer to a
-/// rank that shares no switch is sent once in each plane, by transmitters that the schedule does not tell: the busiest of a plane sends
-/// no less than all of them on average.
+/// Returns the least and the expected time of the transmitters. Each is tuned at least once for
+/// every rank of its row or column to which it sends. A transfer to a rank that shares no switch is
+/// sent once in each plane, by transmitters that the schedule does not determine: the busiest
+/// transmitter of a plane sends at least the mean over all of them.
 ///
-/// A plan is expected to tune once more for every relayed message, and for every other one that goes to another rank than the message before.
-pub(super) fn of_tuned(
+/// A plan is expected to tune once more for every relayed message, and for every other message to a
+/// rank other than the rank of the message before.
+pub(super) fn tuning_bound(
     schedule: &Schedule,
     grid: &WssGrid,
     size: Bytes,
-) -> Result<Tuning, PlannerError> {
-    of_tuned_again(schedule, grid, schedule.collective.min_chunk_bytes(size), 1)
-}
-
-/// The same of a schedule so many times over, with chunks of `smallest` bytes at least.
-fn of_tuned_again(
-    schedule: &Schedule,
-    grid: &WssGrid,
-    smallest: Bytes,
-    times: u64,
 ) -> Result<Tuning, PlannerError> {
     let unknown = Tuning {
         least: Time::ZERO,
@@ -207,9 +204,9 @@ fn of_tuned_again(
     if !grid.is_whole() {
         return Ok(unknown);
     }
-    let bytes_of_chunk = smallest.get().saturating_mul(times);
+    let smallest = schedule.collective.least_chunk_bytes(size).get();
     let ranks = grid.ranks() as usize;
-    // By rank and plane: what goes to ranks of its switch. Of a whole plane: what goes by way of relays.
+    // Traffic to ranks of the same switch, by rank and plane; and relayed traffic of a whole plane.
     let mut sent = vec![[Sent::default(); 2]; ranks];
     let mut relayed = Sent::default();
     let mut last = vec![[u32::MAX; 2]; ranks];
@@ -239,24 +236,25 @@ fn of_tuned_again(
     }
     let tuned = grid.change()?.set_up;
     let time = |changes: u64, chunks: u64| {
-        let bytes = Bytes::new(bytes_of_chunk.saturating_mul(chunks));
+        let bytes = Bytes::new(smallest.saturating_mul(chunks));
         let sending = u64::try_from(grid.transmission().ps(bytes)).unwrap_or(u64::MAX);
         Ok::<_, PlannerError>(tuned.times(changes)?.plus(Time::from_ps(sending))?)
     };
     let mut longest = unknown;
     for plane in [0, 1] {
-        let mut all = relayed;
+        let mut plane_total = relayed;
         for own in &sent {
             let own = own[plane];
-            all.chunks += own.chunks;
-            all.changes += own.changes;
+            plane_total.chunks += own.chunks;
+            plane_total.changes += own.changes;
             longest.least = longest.least.max(time(own.partners, own.chunks)?);
-            let changes = own.changes.saturating_mul(times);
-            longest.expected = longest.expected.max(time(changes, own.chunks)?);
+            longest.expected = longest.expected.max(time(own.changes, own.chunks)?);
         }
-        let [changes, chunks] = [all.changes, all.chunks].map(|sum| sum / ranks as u64);
-        longest.least = longest.least.max(time(u64::from(all.chunks > 0), chunks)?);
-        let changes = changes.saturating_mul(times);
+        let [changes, chunks] =
+            [plane_total.changes, plane_total.chunks].map(|sum| sum / ranks as u64);
+        longest.least = longest
+            .least
+            .max(time(u64::from(plane_total.chunks > 0), chunks)?);
         longest.expected = longest.expected.max(time(changes, chunks)?);
     }
     longest.expected = longest.expected.max(longest.least);

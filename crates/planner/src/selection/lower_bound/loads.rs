@@ -1,16 +1,19 @@
-//! Times that a schedule cannot go below on a ring of wavelengths, by what it loads the links with: see [`super`].
+//! Lower bounds from the link loads of a schedule on a WDM ring: see [`super`].
 //!
-//! **Ranges.** On a ring a lightpath carries a single chunk. Algorithms make schedules whose transfers are ranges of chunks, which are
-//! cut into single chunks afterwards. The loads of the few ranges tell nearly the same as those of the many chunks, and sooner. The chunks of each range
-//! are counted, and its bytes where some chunks are empty. Two things depend on how many transfers a step has:
+//! **Ranges.** On a ring a lightpath carries a single chunk. Algorithms build schedules whose
+//! transfers are ranges of chunks, which are divided into single chunks afterwards. The loads of
+//! the few ranges give nearly the same bound as the loads of the many chunks, and faster. The
+//! chunks of each range are counted, and its bytes if some chunks are empty. Two decisions depend
+//! on the number of transfers of a step:
 //!
-//! - What goes half around the ring goes either way. It is not counted.
-//! - An all-to-all among a single set of ranks may go in circles. There, distances are counted, in the mean over all links.
+//! - A transfer half around the ring may use either direction. It is not counted.
+//! - The lightpaths of an all-to-all among a single set of ranks may go either way around. For
+//!   these, the bound uses the mean of distances over all links.
 
-use super::{of_slots, ring_of};
+use super::{ring_of, slots_time};
 use crate::building::striping;
-use crate::selection::contest::LARGE;
-use crate::{PlannerError, Question};
+use crate::selection::evaluation::QUICK_TRANSFERS;
+use crate::{PlannerError, PlanningProblem};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
@@ -19,35 +22,36 @@ use opticoll_placement::wdm_ring::route::all_to_all;
 use opticoll_plan::schedule::{Schedule, StepColumns, Transfer};
 use opticoll_simulate::{Policy, Simulator};
 
-/// Named algorithms of more ranks have too many transfers.
-pub(super) const MOST_RANKS: u32 = 1 << 13;
+/// Maximum number of ranks for which a bit for each pair of ranks is stored (8 MiB) and for which
+/// [`super`] searches the number of slots.
+pub(super) const MAX_RANKS: u32 = 1 << 13;
 
-/// A time that the plan of a schedule of single chunks cannot go below whose lightpaths are routed as its transfers are; zero where
-/// nothing is known.
-pub(super) fn by_loads(
+/// Returns a lower bound on the time of the plan of a schedule of single chunks, whose lightpaths
+/// take the same routes as its transfers; zero if nothing is known.
+pub(super) fn load_bound(
     schedule: &Schedule,
     ring: &WdmRing,
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
 ) -> Result<Time, PlannerError> {
     if !has_loads(ring) {
         return Ok(Time::ZERO);
     }
     let light = route::shortest_arcs(schedule, ring);
-    let policy = question.policy();
+    let policy = problem.policy();
     let mut loads = StepLoads::new(ring);
     let mut new_pairs = NewPairs::of(schedule, policy);
-    let smallest = smallest_chunk(schedule, question);
-    let mut bytes = ByteLoads::of(schedule, ring, question, smallest);
+    let smallest = smallest_chunk(schedule, problem);
+    let mut bytes = ByteLoads::of(schedule, ring, problem, smallest);
     for step in 0..schedule.steps() {
         for index in schedule.step(step) {
             let (source, destination) = schedule.ends(index);
             let direction = WdmLight::from(light[index]).direction;
-            loads.lay(source, destination, direction, 1);
+            loads.add_lightpaths(source, destination, direction, 1);
             if let Some(bytes) = &mut bytes {
-                bytes.lay(schedule.transfer(index), direction)?;
+                bytes.add_lightpaths(schedule.transfer(index), direction)?;
             }
-            if new_pairs.take(source, destination) {
-                lay(&mut new_pairs.changes, source, destination, direction, 1);
+            if new_pairs.insert(source, destination) {
+                add_lightpaths(&mut new_pairs.changes, source, destination, direction, 1);
             }
         }
         loads.end_step();
@@ -58,22 +62,26 @@ pub(super) fn by_loads(
         let by_pairs = new_pairs.busiest(&loads.carried, smallest, ring);
         return Ok(by_links.max(by_pairs));
     }
-    let by_chunks = loads.time_of_single_chunks(ring, question, schedule.len() as u64, smallest)?;
+    let by_chunks = loads.single_chunks_time(ring, problem, schedule.len() as u64, smallest)?;
     let by_bytes = bytes.map(|bytes| bytes.time(ring, loads.slots));
     Ok(by_chunks.max(by_bytes.transpose()?.unwrap_or_default()))
 }
 
-/// A time that the plan of a schedule of ranges cannot go below once these are cut into single chunks; zero where nothing is known.
-pub(crate) fn of_ranges(ranges: &Schedule, question: &Question<'_>) -> Result<Time, PlannerError> {
-    let Some(ring) = ring_of(question.fabric).filter(|ring| has_loads(ring)) else {
+/// Returns a lower bound on the time of the plan of a schedule of ranges, once these are divided
+/// into single chunks; zero if nothing is known.
+pub(crate) fn ranges_bound(
+    ranges: &Schedule,
+    problem: &PlanningProblem<'_>,
+) -> Result<Time, PlannerError> {
+    let Some(ring) = ring_of(problem.fabric).filter(|ring| has_loads(ring)) else {
         return Ok(Time::ZERO);
     };
-    let bounded = Simulator::chosen(question.fabric, question.method).bounded_by_loads;
-    if !bounded || question.policy() == Policy::PerPort {
+    let bounded = Simulator::chosen(problem.fabric, problem.method).bounded_by_loads;
+    if !bounded || problem.policy() == Policy::PerPort {
         return Ok(Time::ZERO);
     }
-    let smallest = smallest_chunk(ranges, question);
-    let mut bytes = ByteLoads::of(ranges, ring, question, smallest);
+    let smallest = smallest_chunk(ranges, problem);
+    let mut bytes = ByteLoads::of(ranges, ring, problem, smallest);
     let mut loads = StepLoads::new(ring);
     for step in 0..ranges.steps() {
         let columns = ranges.columns(step);
@@ -87,20 +95,21 @@ pub(crate) fn of_ranges(ranges: &Schedule, question: &Question<'_>) -> Result<Ti
             let Some(direction) = route::shorter_way(source, destination, ring.ranks) else {
                 continue;
             };
-            loads.lay(source, destination, direction, transfer.count.into());
+            loads.add_lightpaths(source, destination, direction, transfer.count.into());
             if let Some(bytes) = &mut bytes {
-                bytes.lay(transfer, direction)?;
+                bytes.add_lightpaths(transfer, direction)?;
             }
         }
         loads.end_step();
         bytes.iter_mut().for_each(ByteLoads::end_step);
     }
-    let by_chunks = loads.time_of_single_chunks(ring, question, ranges.deliveries(), smallest)?;
+    let by_chunks = loads.single_chunks_time(ring, problem, ranges.deliveries(), smallest)?;
     let by_bytes = bytes.map(|bytes| bytes.time(ring, loads.slots));
     Ok(by_chunks.max(by_bytes.transpose()?.unwrap_or_default()))
 }
 
-/// The distances that all chunks of a step go, in the mean over the links of both directions, rounded up.
+/// Returns the mean number of chunks on a link of both directions in a step, rounded up, if every
+/// chunk takes the shorter way.
 fn mean_distances(step: StepColumns<'_>, ring: &WdmRing) -> u64 {
     let distances = step.transfers().map(|transfer| {
         let hops = ring.hops(transfer.source, transfer.destination, Direction::Clockwise);
@@ -110,24 +119,26 @@ fn mean_distances(step: StepColumns<'_>, ring: &WdmRing) -> u64 {
     distances.sum::<u64>().div_ceil(links)
 }
 
-/// The bytes of the smallest chunk of a schedule.
-fn smallest_chunk(schedule: &Schedule, question: &Question<'_>) -> u64 {
-    let smallest = schedule.collective.min_chunk_bytes(question.size);
+/// Returns the bytes of the smallest chunk of a schedule.
+fn smallest_chunk(schedule: &Schedule, problem: &PlanningProblem<'_>) -> u64 {
+    let smallest = schedule.collective.least_chunk_bytes(problem.size);
     smallest.get()
 }
 
-/// Whether the loads of links tell times on a ring.
+/// Returns whether link loads determine times on a ring.
 pub(super) fn has_loads(ring: &WdmRing) -> bool {
     !ring.multicast && ring.broken.is_empty()
 }
 
-/// What the steps of a schedule load the links of a ring with.
+/// Loads of the links of a ring in the steps of a schedule.
 struct StepLoads {
     channels: u64,
-    /// By direction and link: what begins there less what ends there in this step, and what was carried in all steps before.
+    /// Lightpaths that begin at each link less those that end there, in this step; and chunks
+    /// carried in all previous steps. Indexed by direction, then link.
     changes: Vec<i64>,
     carried: Vec<u64>,
-    /// Of all steps before: slots, and the loads of their busiest links, added up and the greatest.
+    /// Sums over all previous steps: least number of slots, and loads of the busiest links; and the
+    /// largest of these loads.
     slots: u64,
     chunks: u64,
     most: u64,
@@ -146,9 +157,9 @@ impl StepLoads {
         }
     }
 
-    /// Lays so many lightpaths over the links from one rank to another in this step.
-    fn lay(&mut self, source: u32, destination: u32, direction: Direction, count: i64) {
-        lay(&mut self.changes, source, destination, direction, count);
+    /// Adds `count` lightpaths from one rank to another to the step.
+    fn add_lightpaths(&mut self, source: u32, destination: u32, direction: Direction, count: i64) {
+        add_lightpaths(&mut self.changes, source, destination, direction, count);
     }
 
     /// Ends a step.
@@ -168,19 +179,19 @@ impl StepLoads {
         self.add(greatest as u64);
     }
 
-    /// Adds a step whose busiest link has such a load at least.
+    /// Adds a step whose busiest link has at least a given load.
     fn add(&mut self, load: u64) {
         self.slots += load.div_ceil(self.channels);
         self.chunks += load;
         self.most = self.most.max(load);
     }
 
-    /// What the link carries that is the busiest one over all steps.
+    /// Returns the chunks carried by the busiest link over all steps.
     fn busiest(&self) -> u64 {
         self.carried.iter().copied().max().unwrap_or(0)
     }
 
-    /// The time of all slots in which so many chunks of so many bytes go over a link.
+    /// Returns the least time of all slots, if `chunks` chunks of `bytes` bytes each cross a link.
     fn time(
         &self,
         ring: &WdmRing,
@@ -189,26 +200,27 @@ impl StepLoads {
         chunks: u64,
     ) -> Result<Time, PlannerError> {
         let bytes = bytes.saturating_mul(chunks);
-        of_slots(ring, policy, self.slots, bytes, self.channels)
+        slots_time(ring, policy, self.slots, bytes, self.channels)
     }
 
-    /// The same where slots follow one another and so many lightpaths carry single chunks of so many bytes, which may be cut into
-    /// stripes.
-    fn time_of_single_chunks(
+    /// Returns the least time of all slots, if they follow one another and `lightpaths` lightpaths
+    /// carry single chunks of `bytes` bytes each, which may be divided into stripes.
+    fn single_chunks_time(
         &self,
         ring: &WdmRing,
-        question: &Question<'_>,
+        problem: &PlanningProblem<'_>,
         lightpaths: u64,
         bytes: u64,
     ) -> Result<Time, PlannerError> {
-        let by_links = self.time(ring, question.policy(), bytes, self.chunks)?;
+        let by_links = self.time(ring, problem.policy(), bytes, self.chunks)?;
         let room = self.channels / self.most.max(1);
-        let by_slots = of_striped_slots(ring, question, [self.slots, room, lightpaths], bytes)?;
+        let by_slots = striped_slots_time(ring, problem, [self.slots, room, lightpaths], bytes)?;
         Ok(by_slots.max(by_links))
     }
 }
 
-/// The bytes that the steps of a large schedule load the links with, where some chunks have none: there they tell more than the chunks.
+/// Bytes on the links in the steps of a large schedule. If some chunks are empty, bytes give a
+/// better bound than chunks.
 struct ByteLoads<'a> {
     schedule: &'a Schedule,
     policy: Policy,
@@ -220,21 +232,25 @@ impl<'a> ByteLoads<'a> {
     fn of(
         schedule: &'a Schedule,
         ring: &WdmRing,
-        question: &Question<'_>,
+        problem: &PlanningProblem<'_>,
         smallest: u64,
     ) -> Option<ByteLoads<'a>> {
-        let policy = question.policy();
+        let policy = problem.policy();
         let is_known = smallest == 0 && policy != Policy::PerPort;
-        (is_known && schedule.deliveries() > LARGE).then(|| ByteLoads {
+        (is_known && schedule.deliveries() > QUICK_TRANSFERS).then(|| ByteLoads {
             schedule,
             policy,
-            size: question.size,
+            size: problem.size,
             loads: StepLoads::new(ring),
         })
     }
 
-    /// Lays what a transfer carries over its links.
-    fn lay(&mut self, transfer: Transfer, direction: Direction) -> Result<(), PlannerError> {
+    /// Adds the bytes of a transfer to its links.
+    fn add_lightpaths(
+        &mut self,
+        transfer: Transfer,
+        direction: Direction,
+    ) -> Result<(), PlannerError> {
         let Transfer {
             chunk,
             count,
@@ -247,7 +263,8 @@ impl<'a> ByteLoads<'a> {
             .collective
             .range_bytes(self.size, chunk, count)?;
         let bytes = i64::try_from(bytes.get()).unwrap_or(0);
-        self.loads.lay(source, destination, direction, bytes);
+        self.loads
+            .add_lightpaths(source, destination, direction, bytes);
         Ok(())
     }
 
@@ -255,12 +272,12 @@ impl<'a> ByteLoads<'a> {
         self.loads.end_step();
     }
 
-    /// The time of so many slots.
+    /// Returns the least time of `slots` slots.
     fn time(&self, ring: &WdmRing, slots: u64) -> Result<Time, PlannerError> {
         let StepLoads {
             chunks, channels, ..
         } = self.loads;
-        Ok(shortly_before(of_slots(
+        Ok(just_below(slots_time(
             ring,
             self.policy,
             slots,
@@ -270,35 +287,43 @@ impl<'a> ByteLoads<'a> {
     }
 }
 
-/// The time that so many slots take at least, one after the other, where each of at least so many lightpaths is cut into as many stripes as
-/// there is room for.
-pub(super) fn of_striped_slots(
+/// Returns the least time of `slots` slots in sequence, if each of at least `lightpaths` lightpaths
+/// is divided into the maximum number of stripes.
+pub(super) fn striped_slots_time(
     ring: &WdmRing,
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     [slots, room, lightpaths]: [u64; 3],
     bytes: u64,
 ) -> Result<Time, PlannerError> {
-    let in_stripes = |stripes: u64| {
+    let striped_time = |stripes: u64| {
         let sent = bytes.div_ceil(stripes.max(1)).saturating_mul(slots);
-        of_slots(ring, question.policy(), slots, sent, 1)
+        slots_time(ring, problem.policy(), slots, sent, 1)
     };
-    let by_room = in_stripes(room)?;
-    if lightpaths <= LARGE {
+    let by_room = striped_time(room)?;
+    if lightpaths <= QUICK_TRANSFERS {
         return Ok(by_room);
     }
-    let allowed = striping::most_by_transfers(lightpaths, question);
-    Ok(by_room.max(shortly_before(in_stripes(room.min(allowed))?)))
+    let allowed = striping::max_by_transfers(lightpaths, problem);
+    Ok(by_room.max(just_below(striped_time(room.min(allowed))?)))
 }
 
-/// A picosecond less: a plan that takes just as long as the fastest is still timed, and may be the simpler one.
-fn shortly_before(time: Time) -> Time {
+/// Returns a time one picosecond less: a plan that takes exactly as long as the fastest plan is
+/// still timed, and may be the simpler plan.
+fn just_below(time: Time) -> Time {
     Time::from_ps(time.ps().saturating_sub(1))
 }
 
-/// Lays so many lightpaths over the links from one rank to another: what begins at each link less what ends there, by direction.
-fn lay(changes: &mut [i64], source: u32, destination: u32, direction: Direction, count: i64) {
+/// Adds `count` lightpaths from one rank to another to `changes`: lightpaths that begin at each
+/// link less those that end there, by direction.
+fn add_lightpaths(
+    changes: &mut [i64],
+    source: u32,
+    destination: u32,
+    direction: Direction,
+    count: i64,
+) {
     let ranks = changes.len() / 2;
-    // The links that light passes clockwise from `from` to `to`, or the other way around.
+    // Light passes the links clockwise from `from` to `to`, or in the other direction.
     let (changes, from, to) = match direction {
         Direction::Clockwise => (&mut changes[..ranks], source, destination),
         Direction::CounterClockwise => (&mut changes[ranks..], destination, source),
@@ -310,8 +335,9 @@ fn lay(changes: &mut [i64], source: u32, destination: u32, direction: Direction,
     }
 }
 
-/// The time that a link takes at least, where circuits of so many pairs of ranks pass it, and so many bytes.
-pub(super) fn time_of_pairs(ring: &WdmRing, pairs: u64, bytes: u64) -> Time {
+/// Returns the least time of a link that circuits of `pairs` pairs of ranks pass, with `bytes`
+/// bytes.
+pub(super) fn pairs_time(ring: &WdmRing, pairs: u64, bytes: u64) -> Time {
     let channels = u128::from(ring.channels().max(1));
     let sending = ring.transmission().least(bytes.into(), channels);
     let set_up = u128::from(pairs) * u128::from(ring.reconfiguration.ps());
@@ -319,20 +345,20 @@ pub(super) fn time_of_pairs(ring: &WdmRing, pairs: u64, bytes: u64) -> Time {
     Time::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
 }
 
-/// The ranks between which there is a circuit, each pair by its first one.
+/// Pairs of ranks with a circuit, and the loads of the links by the first circuit of each pair.
 struct NewPairs {
     ranks: usize,
-    /// A bit for each pair; none where they are not looked at.
+    /// One bit for each pair; empty if pairs are not recorded.
     seen: Vec<u64>,
-    /// By direction and link: what begins there less what ends there.
+    /// Circuits that begin at each link less those that end there, by direction and link.
     changes: Vec<i64>,
 }
 
 impl NewPairs {
     fn of(schedule: &Schedule, policy: Policy) -> NewPairs {
         let ranks = schedule.collective.ranks() as usize;
-        let is_looked_at = policy == Policy::PerPort && ranks <= MOST_RANKS as usize;
-        let pairs = if is_looked_at { ranks * ranks } else { 0 };
+        let is_recorded = policy == Policy::PerPort && ranks <= MAX_RANKS as usize;
+        let pairs = if is_recorded { ranks * ranks } else { 0 };
         NewPairs {
             ranks,
             seen: vec![0; pairs.div_ceil(64)],
@@ -340,8 +366,8 @@ impl NewPairs {
         }
     }
 
-    /// Whether a circuit is the first between two ranks.
-    fn take(&mut self, source: u32, destination: u32) -> bool {
+    /// Records a circuit; returns whether it is the first between two ranks.
+    fn insert(&mut self, source: u32, destination: u32) -> bool {
         let pair = source as usize * self.ranks + destination as usize;
         let Some(word) = self.seen.get_mut(pair / 64) else {
             return false;
@@ -352,16 +378,17 @@ impl NewPairs {
         is_new
     }
 
-    /// The time that the busiest link takes at least, of those that carry so many chunks of at least so many bytes.
+    /// Returns the least time of the busiest link, given the chunks that each link carries and the
+    /// least bytes of a chunk.
     fn busiest(&self, carried: &[u64], chunk: u64, ring: &WdmRing) -> Time {
         let times = self
             .loads()
             .zip(carried)
-            .map(|(circuits, &chunks)| time_of_pairs(ring, circuits, chunks.saturating_mul(chunk)));
+            .map(|(circuits, &chunks)| pairs_time(ring, circuits, chunks.saturating_mul(chunk)));
         times.max().unwrap_or_default()
     }
 
-    /// By direction and link, how many pass it.
+    /// Returns the number of circuits that pass each link, by direction and link.
     fn loads(&self) -> impl Iterator<Item = u64> {
         self.changes.chunks(self.ranks).flat_map(|own| {
             own.iter().scan(0, |load, change| {

@@ -1,0 +1,539 @@
+//! Search for the fastest of many candidates without timing all of them.
+//!
+//! Every candidate has a lower bound on its time and an estimate of its time. The candidate with
+//! the least estimate is built and timed first. A candidate whose bound reaches the limit (the time
+//! of the fastest plan so far, or of the slowest of the plans requested) is left out, and a
+//! simulation that passes the limit is stopped; neither changes the result.
+//!
+//! Work is counted in transfers built or timed, at the same rate on every machine. When the budget
+//! is spent, the remaining candidates are left out and reported. A candidate with many transfers
+//! that could save little time is left out, too, unless full effort is requested, and a candidate
+//! may report that it is not expected to be faster. A striped plan is timed by one of its stripes,
+//! and built only if it may be the fastest ([`crate::building::striping`]).
+//!
+//! Of plans with the same time the plan with fewer slots wins, then the plan that was given first.
+
+use thiserror::Error;
+
+use crate::building::striping::Striping;
+use crate::{Effort, PlannerError, PlanningProblem};
+use opticoll_base::memory;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_plan::plan::Plan;
+use opticoll_simulate::outcome::Outcome;
+use opticoll_simulate::{Policy, SimulationError, Simulator};
+
+/// A plan considered and its time, or the reason why it was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CandidateResult {
+    /// Specification, such as `relay_tree:pieces=2`.
+    pub name: String,
+    /// Number of slots; a lower bound, or 0, if no plan was built.
+    pub slots: u64,
+    /// Simulated time; a lower bound if the plan was left out.
+    pub time: Time,
+    /// Reason for leaving the plan out; `None` if it was built and timed.
+    pub left_out: Option<LeftOut>,
+}
+
+/// Reason why a candidate was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LeftOut {
+    /// Its lower bound is at least the time of the plan chosen.
+    #[error("cannot be faster than the plan chosen")]
+    Slower,
+    /// Even its lower bound would save next to no time.
+    #[error("could save next to nothing of the time (auto:effort=full tries it)")]
+    LittleGain,
+    /// Its simulation was stopped at the time of the plan chosen.
+    #[error("takes longer than the plan chosen")]
+    Longer,
+    /// Its work exceeds the budget.
+    #[error("its {transfers} transfers are more than the budget allows")]
+    Budget {
+        /// Number of transfers built and timed.
+        transfers: u64,
+    },
+    /// It is not expected to be faster.
+    #[error("{0}")]
+    NotExpected(&'static str),
+    /// It is impossible for this collective on this fabric.
+    #[error(transparent)]
+    Refused(PlannerError),
+}
+
+/// A plan that has not been built yet.
+pub(crate) struct Candidate<'a> {
+    pub(crate) name: String,
+    /// Lower bound on the number of slots; 0 if unknown.
+    pub(crate) slots: u64,
+    /// Lower bound on the time, by an argument for this candidate; zero if there is none. The
+    /// evaluation adds the bound of the collective.
+    pub(crate) least: Time,
+    /// Estimate of the time; candidates with small estimates are built first. An estimate below the
+    /// lower bound is only a rank in this order.
+    pub(crate) estimate: Time,
+    /// Approximate number of transfers to build and time.
+    pub(crate) transfers: u64,
+    /// Builds the plan. Given the time of the fastest plan so far, the function may report instead
+    /// that the plan cannot be faster.
+    pub(crate) make: Box<dyn FnOnce(Option<Time>) -> Result<Built, PlannerError> + 'a>,
+}
+
+// Names of the ring planners for these types.
+pub(crate) type Contender<'a> = Candidate<'a>;
+pub(crate) type Contest<'a> = Evaluation<'a>;
+pub(crate) type ContestOutcome = EvaluationOutcome;
+pub(crate) type Made = Built;
+pub(crate) const LARGE: u64 = QUICK_TRANSFERS;
+
+/// Result of building a candidate.
+pub(crate) enum Built {
+    Plan(Box<Plan>),
+    /// A striped plan, to be timed by one of its stripes. Only the winner is built.
+    Striped(Box<Striping>),
+    /// No plan: it cannot be faster than this time.
+    AtLeast(Time),
+    /// No plan, for this reason.
+    NotExpected(&'static str),
+}
+
+impl From<Plan> for Built {
+    fn from(plan: Plan) -> Built {
+        Built::Plan(Box::new(plan))
+    }
+}
+
+/// Result of building and timing a candidate.
+enum Timed {
+    Plan(Box<Plan>, Box<Outcome>),
+    /// A striped plan with a lower and an upper bound on its time.
+    Striped(Box<Striping>, [Time; 2]),
+    /// A plan, with this number of slots, that takes longer than the limit.
+    Longer(u32),
+    AtLeast(Time),
+    NotExpected(&'static str),
+}
+
+/// Fastest plan so far.
+struct Best {
+    plan: Plan,
+    time: Time,
+    /// Outcome, if all stripes of the plan were simulated.
+    outcome: Option<Box<Outcome>>,
+    place: usize,
+}
+
+/// A striped plan that may be the fastest, to be built when all candidates are timed.
+struct TimedStripes {
+    /// Index of its result.
+    result: usize,
+    place: usize,
+    striping: Box<Striping>,
+    times: [Time; 2],
+}
+
+impl TimedStripes {
+    fn order(&self) -> (Time, u32, usize) {
+        (self.times[0], self.striping.slots(), self.place)
+    }
+}
+
+impl Best {
+    fn order(&self) -> (Time, u32, usize) {
+        (self.time, self.plan.slots(), self.place)
+    }
+
+    /// Returns the faster plan; of plans with the same time the plan with fewer slots, then the
+    /// plan given first.
+    fn or(self, before: Option<Best>) -> Best {
+        match before {
+            Some(before) if before.order() < self.order() => before,
+            _ => self,
+        }
+    }
+}
+
+/// The evaluation of candidates for a problem.
+pub(crate) struct Evaluation<'a> {
+    pub(crate) problem: &'a PlanningProblem<'a>,
+    /// Lower bound on the time of all plans of the collective.
+    pub(crate) least: Time,
+}
+
+/// The fastest plan with its time, and the results of all candidates, the fastest first.
+pub(crate) struct EvaluationOutcome {
+    pub(crate) fastest: Result<(Plan, Time), PlannerError>,
+    /// Outcome of the simulation on circuits, or of flows on them, if the whole plan was simulated.
+    pub(crate) outcome: Option<Box<Outcome>>,
+    pub(crate) candidates: Vec<CandidateResult>,
+}
+
+/// Number of transfers up to which building and timing a plan is quick: 65,536, or 0.07 s at
+/// 1,000,000 transfers per second.
+pub(crate) const QUICK_TRANSFERS: u64 = 1 << 16;
+
+/// Number of transfers from which a plan must save at least 1 % of the time to be built: 4,096, or
+/// 4 ms at 1,000,000 transfers per second. Full effort sets no such condition.
+const TRANSFERS_FOR_1_PERCENT: u64 = 1 << 12;
+/// Number of transfers from which a plan must save at least 5 % of the time to be built: 1,048,576,
+/// or about one second at 1,000,000 transfers per second.
+const TRANSFERS_FOR_5_PERCENT: u64 = 1 << 20;
+
+/// Ratio of the limit to the expected time from which a simulation has no limit, because checking
+/// the limit costs more than it saves.
+const UNLIMITED_RATIO: u64 = 4;
+
+impl<'a> Evaluation<'a> {
+    /// Creates the evaluation of a problem; computes the lower bound of the collective.
+    ///
+    /// # Errors
+    /// A time that exceeds 64 bits.
+    pub(crate) fn new(problem: &'a PlanningProblem<'a>) -> Result<Evaluation<'a>, PlannerError> {
+        Ok(Evaluation {
+            problem,
+            least: problem.least()?,
+        })
+    }
+
+    /// Returns the time of the slowest of the plans requested, once all of them exist, or the limit
+    /// of the problem if this is less. Sorts and truncates `fastest`, the times of plans built.
+    fn limit(&self, fastest: &mut Vec<Time>) -> Option<Time> {
+        let wanted = self.problem.wanted.max(1);
+        fastest.sort_unstable();
+        fastest.truncate(wanted);
+        let slowest = fastest.get(wanted - 1).copied();
+        slowest.into_iter().chain(self.problem.limit).min()
+    }
+
+    /// Returns whether a candidate can save next to none of a time.
+    fn gains_little(&self, least: Time, transfers: u64, limit: Time) -> bool {
+        // A rotation-symmetric plan has the same lightpaths at every rank.
+        let ranks = u64::from(self.problem.fabric.ranks());
+        let min_gain = match transfers {
+            _ if self.problem.effort == Effort::Full => return false,
+            TRANSFERS_FOR_5_PERCENT.. => limit.ps() / 20,
+            transfers if transfers.max(ranks * ranks) >= TRANSFERS_FOR_1_PERCENT => {
+                limit.ps() / 100
+            }
+            _ => return false,
+        };
+        limit.ps().saturating_sub(least.ps()) <= min_gain
+    }
+
+    /// Returns the fastest of the candidates; `refused` are results of candidates that were left
+    /// out before.
+    ///
+    /// # Errors
+    /// Errors that do not concern one candidate only, such as an unknown setting.
+    pub(crate) fn run(
+        &self,
+        candidates: Vec<Candidate<'_>>,
+        refused: Vec<CandidateResult>,
+    ) -> Result<EvaluationOutcome, PlannerError> {
+        let mut numbered: Vec<(usize, Candidate<'_>)> =
+            candidates.into_iter().enumerate().collect();
+        // On links, estimates are lower bounds or expected sums of steps. Of large plans that may
+        // all be close to the bound, the plan with the fewest transfers comes first. Candidates
+        // that exceed the budget alone come last.
+        let has_links = self.problem.fabric.network().is_some();
+        let enough = Time::from_ps(self.least.ps().saturating_add(self.least.ps() / 100));
+        numbered.sort_by_key(|(_, one)| {
+            let promise = (one.estimate, one.least.max(self.least));
+            let is_too_large = one.transfers > self.problem.most_work;
+            match has_links && one.transfers >= TRANSFERS_FOR_1_PERCENT {
+                true => (
+                    is_too_large,
+                    one.estimate.max(enough),
+                    one.transfers,
+                    promise,
+                ),
+                false if has_links => (is_too_large, one.estimate.max(enough), 0, promise),
+                false => (is_too_large, one.estimate, 0, promise),
+            }
+        });
+        let mut best: Option<Best> = None;
+        let mut striped: Vec<TimedStripes> = Vec::new();
+        let mut first_refusal = None;
+        let mut results = Vec::with_capacity(numbered.len() + refused.len());
+        for result in refused {
+            if let Some(LeftOut::Refused(error)) = &result.left_out {
+                first_refusal.get_or_insert(error.clone());
+            }
+            results.push((0, result));
+        }
+        let mut fastest = Vec::new();
+        let mut work = 0u64;
+        for (place, candidate) in numbered {
+            let limit = self.limit(&mut fastest);
+            let least = candidate.least.max(self.least);
+            let mut result = CandidateResult {
+                name: candidate.name,
+                slots: candidate.slots,
+                time: least,
+                left_out: None,
+            };
+            match limit {
+                Some(limit) if least >= limit => {
+                    result.left_out = Some(LeftOut::Slower);
+                }
+                Some(limit) if self.gains_little(least, candidate.transfers, limit) => {
+                    result.left_out = Some(LeftOut::LittleGain);
+                }
+                Some(_) if work.saturating_add(candidate.transfers) > self.problem.most_work => {
+                    let transfers = candidate.transfers;
+                    result.left_out = Some(LeftOut::Budget { transfers });
+                }
+                _ => {
+                    (self.problem.watch)(&result.name);
+                    let transfers = candidate.transfers;
+                    let expected = candidate.estimate;
+                    let timed = memory::attempt(|| {
+                        self.time_built((candidate.make)(limit)?, expected, limit)
+                    });
+                    // A refused or unexpected candidate is rarely built.
+                    if !matches!(timed, Err(_) | Ok(Err(_) | Ok(Timed::NotExpected(_)))) {
+                        work = work.saturating_add(transfers);
+                    }
+                    match timed.unwrap_or_else(|much| Err(much.into())) {
+                        Ok(Timed::AtLeast(least)) => {
+                            result.time = least;
+                            result.left_out = Some(LeftOut::Slower);
+                        }
+                        Ok(Timed::NotExpected(reason)) => {
+                            result.left_out = Some(LeftOut::NotExpected(reason));
+                        }
+                        Ok(Timed::Plan(plan, outcome)) => {
+                            let time = outcome.time;
+                            fastest.push(time);
+                            result.time = time;
+                            result.slots = plan.slots().into();
+                            result.name.clone_from(&plan.algorithm);
+                            let one = Best {
+                                plan: *plan,
+                                time,
+                                outcome: Some(outcome),
+                                place,
+                            };
+                            best = Some(one.or(best));
+                        }
+                        Ok(Timed::Striped(striping, times)) => {
+                            let [least, most] = times;
+                            fastest.push(most);
+                            result.time = least;
+                            result.slots = striping.slots().into();
+                            result.name = striping.name()?;
+                            striped.push(TimedStripes {
+                                result: results.len(),
+                                place,
+                                striping,
+                                times,
+                            });
+                        }
+                        Ok(Timed::Longer(slots)) => {
+                            result.slots = slots.into();
+                            result.time = limit.unwrap_or_default();
+                            result.left_out = Some(LeftOut::Longer);
+                        }
+                        Err(error) if concerns_one_candidate(&error) => {
+                            first_refusal.get_or_insert(error.clone());
+                            result.left_out = Some(LeftOut::Refused(error));
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            results.push((place, result));
+        }
+        striped.sort_by_key(TimedStripes::order);
+        for stripes in striped {
+            let (_, result) = &mut results[stripes.result];
+            match self.build_stripes(stripes, best.as_ref(), result) {
+                Ok(built) => best = built.map(|built| built.or(best.take())).or(best),
+                Err(error) if concerns_one_candidate(&error) => {
+                    first_refusal.get_or_insert(error.clone());
+                    result.left_out = Some(LeftOut::Refused(error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        results.sort_by_key(|(place, one)| {
+            let place = one.left_out.is_none().then_some(*place);
+            (one.left_out.is_some(), one.time, one.slots, place)
+        });
+        let candidates = results.into_iter().map(|(_, one)| one).collect();
+        let (best, outcome) = match best {
+            Some(best) => (Some((best.plan, best.time)), best.outcome),
+            None => (None, None),
+        };
+        let fastest = best.ok_or_else(|| match first_refusal {
+            Some(PlannerError::Memory(much)) => memory::refuse(much),
+            Some(other)
+                if self.problem.limit.is_none()
+                    && !matches!(other, PlannerError::TooLarge { .. }) =>
+            {
+                other
+            }
+            _ => PlannerError::NothingFits {
+                most: self.problem.most_transfers,
+            },
+        });
+        Ok(EvaluationOutcome {
+            fastest,
+            outcome: outcome.filter(|_| self.has_circuits()),
+            candidates,
+        })
+    }
+
+    /// Times a plan built.
+    fn time_built(
+        &self,
+        built: Built,
+        expected: Time,
+        limit: Option<Time>,
+    ) -> Result<Timed, PlannerError> {
+        let plan = match built {
+            Built::AtLeast(least) => return Ok(Timed::AtLeast(least)),
+            Built::NotExpected(reason) => return Ok(Timed::NotExpected(reason)),
+            Built::Plan(plan) => plan,
+            Built::Striped(striping) => {
+                let sizes = striping.sizes(self.problem.size, self.has_barriers());
+                let single = sizes[0] == sizes[1] || self.problem.wanted <= 1;
+                match self.is_timed_by_circuits() && single {
+                    true => return self.time_stripe(striping, sizes, limit),
+                    false => striping.plan()?.into(),
+                }
+            }
+        };
+        // Without barriers, the simulator scans all messages before it can stop a plan early. This
+        // is too slow if the plan is expected to take a small part of the limit. (An estimate below
+        // the bound only gives an order.)
+        let has_no_limit =
+            |limit: Time| expected >= self.least && expected.ps() <= limit.ps() / UNLIMITED_RATIO;
+        let has_no_limit =
+            self.is_timed_by_circuits() && !self.has_barriers() && limit.is_some_and(has_no_limit);
+        let stop_at = limit.filter(|_| !has_no_limit);
+        let outcome = self.outcome(&plan, self.problem.size, stop_at)?;
+        let in_time =
+            |outcome: &Outcome| !has_no_limit || limit.is_none_or(|limit| outcome.time <= limit);
+        Ok(match outcome.filter(in_time) {
+            Some(outcome) => Timed::Plan(plan, outcome.into()),
+            None => Timed::Longer(plan.slots()),
+        })
+    }
+
+    /// Times one stripe, for two sizes that give a lower and an upper bound on the time of the
+    /// striped plan.
+    fn time_stripe(
+        &self,
+        striping: Box<Striping>,
+        [smaller, larger]: [Bytes; 2],
+        limit: Option<Time>,
+    ) -> Result<Timed, PlannerError> {
+        let Some(least) = self.time(&striping.whole, smaller, limit)? else {
+            return Ok(Timed::Longer(striping.slots()));
+        };
+        if smaller == larger {
+            return Ok(Timed::Striped(striping, [least, least]));
+        }
+        if limit.is_some_and(|limit| least > limit) {
+            return Ok(Timed::AtLeast(least));
+        }
+        let most = self.time(&striping.whole, larger, None)?;
+        Ok(Timed::Striped(striping, [least, most.unwrap_or(least)]))
+    }
+
+    /// Builds a striped plan if it may be faster than the fastest of the others.
+    fn build_stripes(
+        &self,
+        stripes: TimedStripes,
+        best: Option<&Best>,
+        result: &mut CandidateResult,
+    ) -> Result<Option<Best>, PlannerError> {
+        let (place, [least, most]) = (stripes.place, stripes.times);
+        let is_exact = least == most;
+        if best.is_some_and(|best| best.order() < stripes.order()) {
+            result.left_out = (!is_exact).then_some(LeftOut::Slower);
+            return Ok(None);
+        }
+        let built = memory::attempt(|| {
+            let plan = stripes.striping.plan()?;
+            let outcome = match is_exact {
+                true => None,
+                false => self.outcome(&plan, self.problem.size, None)?,
+            };
+            Ok::<_, PlannerError>(Best {
+                plan,
+                time: outcome.as_ref().map_or(least, |outcome| outcome.time),
+                outcome: outcome.map(Box::new),
+                place,
+            })
+        });
+        let built = built.unwrap_or_else(|much| Err(much.into()))?;
+        result.time = built.time;
+        Ok(Some(built))
+    }
+
+    /// Returns whether plans are timed on circuits, slot by slot or flow by flow. Such an outcome
+    /// is the same whenever the plan is simulated.
+    fn has_circuits(&self) -> bool {
+        let fabric = self.problem.fabric;
+        self.is_timed_by_circuits() || (fabric.has_light() && fabric.network().is_none())
+    }
+
+    /// Returns whether the loads of circuits determine the time of a slot.
+    fn is_timed_by_circuits(&self) -> bool {
+        let (fabric, method) = (self.problem.fabric, self.problem.method);
+        fabric.has_light() && Simulator::chosen(fabric, method).bounded_by_loads
+    }
+
+    /// Returns whether slots follow one another.
+    fn has_barriers(&self) -> bool {
+        !matches!(self.problem.policy(), Policy::PerPort | Policy::Planes)
+    }
+
+    /// Returns the time of a plan; `None` if it exceeds the limit.
+    pub(crate) fn time(
+        &self,
+        plan: &Plan,
+        size: Bytes,
+        limit: Option<Time>,
+    ) -> Result<Option<Time>, PlannerError> {
+        let outcome = self.outcome(plan, size, limit)?;
+        Ok(outcome.map(|outcome| outcome.time))
+    }
+
+    /// Simulates a plan; returns `None` if its time exceeds the limit.
+    fn outcome(
+        &self,
+        plan: &Plan,
+        size: Bytes,
+        limit: Option<Time>,
+    ) -> Result<Option<Outcome>, PlannerError> {
+        let mut method = self.problem.method.clone();
+        method.fluid.record_flows = false;
+        // The exact times of small plans that are not the fastest are of interest if they are
+        // quick.
+        let is_small = plan.len() as u64 <= QUICK_TRANSFERS;
+        let is_quick = self.is_timed_by_circuits() && self.has_barriers() && is_small;
+        method.limit = limit.filter(|_| !is_quick);
+        let in_time = |time_ps: u64| limit.is_none_or(|limit| time_ps <= limit.ps());
+        let outcome = opticoll_simulate::run_watched(plan, size, &method, &mut |progress| {
+            in_time(progress.time_ps)
+        });
+        match outcome {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(SimulationError::Stopped(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Returns whether an error concerns one candidate only. Errors of settings concern all candidates.
+pub(crate) fn concerns_one_candidate(error: &PlannerError) -> bool {
+    use SimulationError::{Fabric, Setting, Unknown};
+    !matches!(
+        error,
+        PlannerError::Simulation(Unknown { .. } | Fabric { .. } | Setting { .. })
+    )
+}

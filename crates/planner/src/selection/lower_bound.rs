@@ -1,0 +1,519 @@
+//! Lower bounds on the time of the plan of a schedule, computed before the schedule is placed and
+//! timed.
+//!
+//! **On WDM rings.** Let the lightpaths of a step, routed as they will be, load some link with L
+//! chunks of b bytes each, in a direction with c channels of rate B. The step takes at least ceil(L
+//! / c) slots. Each slot costs its reconfiguration R, if charged, and a + delta (a and 1 / B as in
+//! [`opticoll_fabric::fabric::transmission`]; delta is the propagation delay). With or without
+//! stripes, L b bytes cross the link over c channels. If slots follow one another,
+//!
+//! ```text
+//! T >= sum over steps of ceil(L / c) (R + a + delta) + L b / (c B)
+//! ```
+//!
+//! R counts once under `on_change` and not at all under `free`. If lightpaths carry single chunks
+//! and no step loads a link with more than m chunks, a chunk is divided into at most floor(c / m)
+//! stripes, and in large schedules into no more stripes than the maximum number of transfers
+//! allows; each slot takes at least the time of a stripe over one channel. Under `per_port` slots
+//! may overlap. Then T >= R + a + delta, and T >= (D R + X / B) / c for every link with D circuits
+//! between different pairs of ranks and X bytes over all steps: a port is set to each circuit at
+//! least once while its channel is idle, and then bytes are sent.
+//!
+//! Algorithms send single chunks on a ring. An all_gather or reduce_scatter of whole blocks, in k
+//! stripes, therefore takes S slots with C_S(N) <= 2 floor(c / k) S (see [`relay_tree`]), and in
+//! each slot a k-th of a block is sent: T >= S (R + a + delta + d / (k B)) for a block of d bytes
+//! and the k that minimizes this. In an all_to_all the blocks of a rank take floor(N^2 / 4) links
+//! in place of C_S(N), whatever ranks relay them.
+//!
+//! **On electrical fabrics.** See [`fluid::least_schedule`].
+//!
+//! **From the formulas of a record.** A schedule of S steps takes at least S slots, and the V bytes
+//! that a rank receives arrive over its 2 c channels, or over its cables. On a circuit switch with
+//! d ports whose slots follow one another, T >= S (alpha + delta) + V / (d B); grids are similar
+//! ([`grids`]).
+
+mod grids;
+mod loads;
+
+pub(crate) use loads::ranges_bound;
+
+use loads::{MAX_RANKS, has_loads, load_bound, pairs_time, striped_slots_time};
+
+use crate::{PlannerError, PlanningProblem, ring_of, time_bound};
+use opticoll_algorithms::{Algorithm, LeastLoads, formula};
+use opticoll_base::interrupt;
+use opticoll_base::spec::Spec;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_bounds::wdm_ring::relay_tree;
+use opticoll_fabric::fabric::{Circuits, Fabric};
+use opticoll_fabric::families::CircuitMachine;
+use opticoll_fabric::family::circuit_switch::CircuitSwitch;
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_fabric::family::wss_grid::WssGrid;
+use opticoll_fabric::network::Network;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::{NamedRoutes, Plan};
+use opticoll_plan::schedule::Schedule;
+use opticoll_simulate::packet::RankPlacement;
+use opticoll_simulate::{Method, Policy, SimulationError, Simulator, fluid};
+
+pub(crate) use slots_time as of_slots;
+
+/// Returns the least time of `slots` slots of a ring, each with something to send, and of `bytes`
+/// bytes over `channels` channels.
+pub(crate) fn slots_time(
+    ring: &WdmRing,
+    policy: Policy,
+    slots: u64,
+    bytes: u64,
+    channels: u64,
+) -> Result<Time, PlannerError> {
+    let transmission = ring.transmission();
+    let hop = transmission.latency().plus(ring.least_propagation()?)?;
+    let sending = transmission.least((bytes / channels.max(1)).into(), 1);
+    let sending = sending.and_then(|sending| u64::try_from(sending).ok());
+    let sending = Time::from_ps(sending.unwrap_or(u64::MAX));
+    let once = match policy {
+        _ if slots == 0 => Time::ZERO,
+        Policy::Free | Policy::TwoTier | Policy::EstablishRelease => Time::ZERO,
+        _ => ring.reconfiguration,
+    };
+    let setting_up = match policy {
+        Policy::EveryStep => once.times(slots)?,
+        _ => once,
+    };
+    let hops = match policy {
+        Policy::PerPort => slots.min(1),
+        _ => slots,
+    };
+    Ok(setting_up.plus(hop.times(hops)?)?.plus(sending)?)
+}
+
+/// Returns a lower bound on the time of the plan of an algorithm, and on its number of slots, from
+/// the formulas of the algorithm's record; zero if the record has none.
+pub(crate) fn formula_bound(
+    record: &Algorithm,
+    spec: &Spec,
+    problem: &PlanningProblem<'_>,
+) -> Result<(Time, u64), PlannerError> {
+    let unknown = (Time::ZERO, 0);
+    let ranks = problem.fabric.ranks();
+    let has_demand = problem.collective.demand().is_some();
+    // A piece has at least one byte; slots of empty pieces send nothing.
+    let most = problem.size.get().max(1);
+    let pieces = record.pieces(spec).map(|pieces| pieces.min(most));
+    if ranks < 2 || has_demand {
+        return Ok(unknown);
+    }
+    let single_chunk_bound = match pieces {
+        None | Some(1) => single_chunk_bound(problem)?,
+        Some(_) => unknown,
+    };
+    let load_bound = load_formula_bound(record, spec, problem)?;
+    let known = (
+        single_chunk_bound.0.max(load_bound.0),
+        single_chunk_bound.1.max(load_bound.1),
+    );
+    let is_plain = spec.options().count() == usize::from(pieces.is_some());
+    if !is_plain {
+        return Ok(known);
+    }
+    let mut values = formula::of_ranks(ranks);
+    values.extend(pieces.map(|pieces| ('K', pieces as f64)));
+    let exactly = |text: Option<&str>| text.and_then(|text| formula::value(text, &values));
+    let slots = exactly(record.costs.steps).map_or(0, |steps| steps.round() as u64);
+    // Pieces that follow one another take a step each; along two trees the last two may arrive
+    // together.
+    let slots = slots.max(pieces.unwrap_or(1) - 1);
+    let blocks = exactly(record.costs.received).unwrap_or(0.0);
+    let bytes =
+        blocks * formula_unit_bytes(record.collective, problem.size, ranks) as f64 * (1.0 - 1e-9);
+    if let Some(CircuitMachine::CircuitSwitch(switch)) = problem.fabric.circuit_machine() {
+        // A network beside the switch carries bytes, too.
+        if switch.beside_rate.is_some() {
+            return Ok((Time::ZERO, slots));
+        }
+        return Ok((port_time(switch, problem.policy(), slots, bytes)?, slots));
+    }
+    let Some(ring) = ring_of(problem.fabric) else {
+        // On a grid of switches some schedules differ from the schedules of the formulas.
+        let slot = match problem.fabric.planes() {
+            None => grids::GridSlot::of(problem)?,
+            Some(_) => None,
+        };
+        let least = slot.map(|slot| slot.time(slots, bytes)).transpose()?;
+        return Ok((least.unwrap_or(Time::ZERO), slots));
+    };
+    let channels = 2 * u64::from(ring.channels());
+    let least = slots_time(ring, problem.policy(), slots, bytes as u64, channels)?;
+    Ok((least.max(known.0), slots.max(known.1)))
+}
+
+/// Returns the least time and number of slots of an algorithm on a ring from the link loads of its
+/// record; zero if the record has none.
+fn load_formula_bound(
+    record: &Algorithm,
+    spec: &Spec,
+    problem: &PlanningProblem<'_>,
+) -> Result<(Time, u64), PlannerError> {
+    let ring = ring_of(problem.fabric).filter(|ring| !ring.multicast);
+    let shape = ring.and_then(WdmRing::ring_shape);
+    let loads = match shape {
+        Some(shape) => (record.least_loads)(spec, shape)?,
+        None => None,
+    };
+    let (Some(ring), Some(loads)) = (ring, loads) else {
+        return Ok((Time::ZERO, 0));
+    };
+    let bytes = chunk_bytes(record, problem).saturating_mul(counted_load(loads, problem));
+    let channels = ring.channels().into();
+    let time = slots_time(ring, problem.policy(), loads.slots, bytes, channels)?;
+    Ok((time, loads.slots))
+}
+
+/// Returns the bytes of a chunk of an algorithm: a block, or a part of the vector.
+fn chunk_bytes(record: &Algorithm, problem: &PlanningProblem<'_>) -> u64 {
+    let ranks = problem.fabric.ranks();
+    match record.collective {
+        CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => {
+            problem.size.get() / u64::from(ranks)
+        }
+        kind => formula_unit_bytes(kind, problem.size, ranks),
+    }
+}
+
+/// Returns the chunks over the busiest link that count. If slots overlap, steps with different
+/// busiest links may overlap.
+fn counted_load(loads: LeastLoads, problem: &PlanningProblem<'_>) -> u64 {
+    match problem.policy() {
+        Policy::PerPort => loads.busiest,
+        _ => loads.by_step,
+    }
+}
+
+/// Returns a lower bound on [`schedule_bound`] of a schedule that has not been built; zero if
+/// nothing is known.
+pub(crate) fn record_bound(
+    record: &Algorithm,
+    spec: &Spec,
+    problem: &PlanningProblem<'_>,
+) -> Result<Time, PlannerError> {
+    let ranks = problem.fabric.ranks();
+    let Some(ring) = ring_of(problem.fabric).filter(|ring| has_loads(ring)) else {
+        return Ok(Time::ZERO);
+    };
+    let bounded = Simulator::chosen(problem.fabric, problem.method).bounded_by_loads;
+    if !bounded || ranks < 2 || problem.collective.demand().is_some() {
+        return Ok(Time::ZERO);
+    }
+    let Some(shape) = ring.ring_shape() else {
+        return Ok(Time::ZERO);
+    };
+    let Some(loads) = (record.least_loads)(spec, shape)? else {
+        return Ok(Time::ZERO);
+    };
+    let chunk_bytes = chunk_bytes(record, problem);
+    let bytes = chunk_bytes.saturating_mul(counted_load(loads, problem));
+    let channels = u64::from(ring.channels());
+    let by_links = slots_time(ring, problem.policy(), loads.slots, bytes, channels)?;
+    if problem.policy() == Policy::PerPort {
+        return Ok(by_links.max(pairs_time(ring, loads.pairs, bytes)));
+    }
+    // Every rank receives at least one chunk from every other rank.
+    let lightpaths = u64::from(ranks) * u64::from(ranks - 1);
+    let room = channels / loads.most.max(1);
+    let by_slots = striped_slots_time(ring, problem, [loads.slots, room, lightpaths], chunk_bytes)?;
+    Ok(by_links.max(by_slots))
+}
+
+/// Returns the least time and number of slots of whole blocks in single chunks on a ring, in any
+/// number of stripes; zero if nothing is known.
+fn single_chunk_bound(problem: &PlanningProblem<'_>) -> Result<(Time, u64), PlannerError> {
+    let unknown = (Time::ZERO, 0);
+    let (kind, policy) = (problem.collective.kind(), problem.policy());
+    let is_simple = |ring: &&WdmRing| !ring.multicast && ring.ranks > 1;
+    let Some(ring) = ring_of(problem.fabric).filter(is_simple) else {
+        return Ok(unknown);
+    };
+    // Least number of links that the blocks of a rank take in a number of slots.
+    let links = |slots: u64| match kind {
+        CollectiveKind::AllToAll => u64::from(ring.ranks).pow(2) / 4,
+        _ => relay_tree::cost(ring.ranks, slots),
+    };
+    let is_known = matches!(
+        kind,
+        CollectiveKind::AllGather | CollectiveKind::ReduceScatter | CollectiveKind::AllToAll
+    );
+    if !is_known {
+        return Ok(unknown);
+    }
+    if policy == Policy::PerPort || ring.ranks > MAX_RANKS {
+        return Ok(unknown);
+    }
+    let (channels, block) = (
+        ring.channels(),
+        formula_unit_bytes(kind, problem.size, ring.ranks),
+    );
+    let mut least: Option<Time> = None;
+    let mut slots = 1;
+    for stripes in 1..=channels {
+        let room = 2 * u64::from(channels / stripes);
+        while links(slots) > room.saturating_mul(slots) {
+            interrupt::check();
+            slots += 1;
+        }
+        let sent = block.div_ceil(stripes.into()).saturating_mul(slots);
+        let time = slots_time(ring, policy, slots, sent, 1)?;
+        least = Some(least.map_or(time, |least| least.min(time)));
+    }
+    let mut whole = 1..;
+    let room = 2 * u64::from(channels);
+    let fewest = whole.find(|&slots| links(slots) <= room * slots);
+    Ok((least.unwrap_or_default(), fewest.unwrap_or(0)))
+}
+
+/// Returns the least time of `steps` steps over the ports of a switch, in which a rank receives
+/// `bytes` bytes.
+fn port_time(
+    switch: &CircuitSwitch,
+    policy: Policy,
+    steps: u64,
+    bytes: f64,
+) -> Result<Time, PlannerError> {
+    let bytes = Bytes::new((bytes / f64::from(switch.ports)) as u64);
+    let sending = u64::try_from(switch.transmission().ps(bytes)).unwrap_or(u64::MAX);
+    let delays = switch.startup.plus(switch.latency)?.times(steps)?;
+    Ok(match policy {
+        // Steps overlap without barriers.
+        Policy::Planes | Policy::PerPort => Time::from_ps(sending),
+        _ => delays.plus(Time::from_ps(sending))?,
+    })
+}
+
+/// Returns the bytes of the unit of the formulas of records: a block, or the vector.
+fn formula_unit_bytes(kind: CollectiveKind, size: Bytes, ranks: u32) -> u64 {
+    match kind {
+        CollectiveKind::ReduceScatter | CollectiveKind::AllToAll => size.get() / u64::from(ranks),
+        CollectiveKind::Barrier => 0,
+        _ => size.get(),
+    }
+}
+
+/// Returns whether slots follow one another on a grid, where the formulas of records give their
+/// times.
+pub(crate) fn has_grid_slots(problem: &PlanningProblem<'_>) -> Result<bool, PlannerError> {
+    Ok(grids::GridSlot::of(problem)?.is_some())
+}
+
+/// Bounds of the schedule of a specification.
+pub(crate) struct SpecBound {
+    /// Lower bound on the time of its plan.
+    pub(crate) least: Time,
+    /// Expected time of its plan.
+    pub(crate) expected: Time,
+    pub(crate) transfers: u64,
+}
+
+/// Builds the schedule of a specification and returns its bounds.
+pub(crate) fn spec_bound(
+    spec: &Spec,
+    problem: &PlanningProblem<'_>,
+) -> Result<SpecBound, PlannerError> {
+    let schedule = opticoll_algorithms::build(spec, problem.collective, problem.fabric)?;
+    let (least, expected) = match tuned_grid(problem) {
+        Some(grid) => {
+            let tuning = grids::tuning_bound(&schedule, grid, problem.size)?;
+            (tuning.least, tuning.expected)
+        }
+        None => {
+            let least = schedule_bound(&schedule, problem)?;
+            (least, least)
+        }
+    };
+    Ok(SpecBound {
+        least,
+        expected,
+        transfers: schedule.len() as u64,
+    })
+}
+
+/// Returns the grid of a problem if circuits are charged when they change.
+fn tuned_grid<'a>(problem: &PlanningProblem<'a>) -> Option<&'a WssGrid> {
+    let is_tuned = problem.policy() == Policy::TwoTier && problem.collective.demand().is_none();
+    match problem.fabric.circuit_machine() {
+        Some(CircuitMachine::WssGrid(grid)) if is_tuned => Some(grid),
+        _ => None,
+    }
+}
+
+/// Returns a lower bound on the time of the plan of a schedule; zero if nothing is known.
+pub(crate) fn schedule_bound(
+    schedule: &Schedule,
+    problem: &PlanningProblem<'_>,
+) -> Result<Time, PlannerError> {
+    routed_bound(schedule, &NamedRoutes::default(), problem)
+}
+
+/// Returns a lower bound on the time of a plan, which may name routes.
+pub(crate) fn plan_bound(plan: &Plan, problem: &PlanningProblem<'_>) -> Result<Time, PlannerError> {
+    routed_bound(&plan.schedule, &plan.routes, problem)
+}
+
+/// Returns a lower bound on the time of a placed plan without routes of its own, if its bursts give
+/// a better bound than its schedule; zero otherwise.
+pub(crate) fn placed_bound(
+    plan: &Plan,
+    problem: &PlanningProblem<'_>,
+) -> Result<Time, PlannerError> {
+    match tuned_grid(problem) {
+        Some(grid) => grids::burst_bound(plan, grid, problem.size),
+        None => Ok(Time::ZERO),
+    }
+}
+
+fn routed_bound(
+    schedule: &Schedule,
+    routes: &NamedRoutes,
+    problem: &PlanningProblem<'_>,
+) -> Result<Time, PlannerError> {
+    let has_demand = problem.collective.demand().is_some();
+    if let Some(grid) = tuned_grid(problem) {
+        return Ok(grids::tuning_bound(schedule, grid, problem.size)?.least);
+    }
+    if !Simulator::chosen(problem.fabric, problem.method).bounded_by_loads {
+        return Ok(Time::ZERO);
+    }
+    match problem.fabric.circuit_machine() {
+        Some(CircuitMachine::WdmRing(ring)) => return load_bound(schedule, ring, problem),
+        Some(CircuitMachine::CircuitSwitch(switch)) => {
+            return port_bound(schedule, switch, problem);
+        }
+        _ => {}
+    }
+    if let Some(slot) = grids::GridSlot::of(problem)?.filter(|_| !has_demand) {
+        return grids::slots_bound(schedule, &slot, problem);
+    }
+    let Some(network) = problem.fabric.network() else {
+        return Ok(Time::ZERO);
+    };
+    let rule = problem.method.start.unwrap_or_default();
+    let options = &problem.method.fluid;
+    fluid::least_schedule(network, schedule, routes, problem.size, rule, options)
+        .map_err(|error| SimulationError::from(error).into())
+}
+
+/// Returns a lower bound for a switch whose slots follow one another. A step takes a slot for every
+/// d ranks to which a rank sends, with d ports, and the bytes of the rank pass over d ports.
+fn port_bound(
+    schedule: &Schedule,
+    switch: &CircuitSwitch,
+    problem: &PlanningProblem<'_>,
+) -> Result<Time, PlannerError> {
+    let has_barriers = !matches!(problem.policy(), Policy::Planes | Policy::PerPort);
+    let has_more = switch.beside_rate.is_some() || problem.collective.demand().is_some();
+    if !has_barriers || has_more {
+        return Ok(Time::ZERO);
+    }
+    let smallest = schedule.collective.least_chunk_bytes(problem.size).get();
+    let mut time = Time::ZERO;
+    let mut pairs = Vec::new();
+    for step in 0..schedule.steps() {
+        interrupt::check();
+        pairs.clear();
+        let mut chunks = vec![0u64; switch.ranks as usize];
+        for index in schedule.step(step) {
+            let transfer = schedule.transfer(index);
+            chunks[transfer.source as usize] += u64::from(transfer.count);
+            pairs.push((transfer.source, transfer.destination));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        let partners = pairs
+            .chunk_by(|one, other| one.0 == other.0)
+            .map(<[_]>::len);
+        let slots = (partners.max().unwrap_or(0) as u64).div_ceil(switch.ports.into());
+        let most = chunks.into_iter().max().unwrap_or(0) / u64::from(switch.ports);
+        let bytes = Bytes::new(smallest.saturating_mul(most));
+        let sending = u64::try_from(switch.transmission().ps(bytes)).unwrap_or(u64::MAX);
+        let startup = switch.startup.times(slots.min(1))?;
+        let delays = startup.plus(switch.latency.times(slots)?)?;
+        time = time.plus(delays)?.plus(Time::from_ps(sending))?;
+    }
+    Ok(time)
+}
+
+/// Returns a lower bound on the time of all plans of a collective; zero if nothing is known. Ranks
+/// have their default places.
+pub(crate) fn collective_bound(
+    fabric: &Fabric,
+    collective: &Collective,
+    size: Bytes,
+    method: &Method,
+) -> Result<Time, PlannerError> {
+    let links = fabric.network().is_some();
+    if links && method.packet.placement != RankPlacement::default() {
+        return Ok(Time::ZERO);
+    }
+    let best = time_bound(fabric, collective, size, method)?;
+    let time = best.map_or(Time::ZERO, |best| best.time);
+    // The simulator rounds times on links.
+    let rounded =
+        |time: Time| Time::from_ps((time.ps() as f64 * (1.0 - 1e-9) - 1.0).max(0.0) as u64);
+    Ok(if links { rounded(time) } else { time })
+}
+
+#[cfg(test)]
+mod tests;
+
+/// Estimates the time of `steps` steps in sequence: the least latency of a link for each, and
+/// `bits` at `rate` bits per second. Plans whose steps overlap may take less.
+pub(crate) fn estimate_transmission(
+    network: &dyn Network,
+    steps: u128,
+    bits: u128,
+    rate: u128,
+) -> Time {
+    let latency = network.links().iter().map(|link| link.latency.ps()).min();
+    let ps = steps * u128::from(latency.unwrap_or(0)) + bits * 1_000_000_000_000 / rate.max(1);
+    Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
+/// Estimates the time of a problem: `steps` latencies, and the bits that all ranks receive at the
+/// sum of their rates. Zero without links.
+pub(crate) fn estimate_steps(problem: &PlanningProblem<'_>, steps: u128) -> Time {
+    let Some(network) = problem.fabric.network() else {
+        return Time::ZERO;
+    };
+    let ranks = u128::from(network.ranks());
+    let bits = 8 * u128::from(problem.size.get());
+    let into_all = match problem.collective.kind() {
+        CollectiveKind::AllGather | CollectiveKind::AllToAll => ranks * (ranks - 1) * bits,
+        CollectiveKind::AllReduce => 2 * (ranks - 1) * bits,
+        CollectiveKind::Barrier => 0,
+        _ => (ranks - 1) * bits,
+    };
+    estimate_transmission(
+        network,
+        steps,
+        into_all,
+        rates_into(network).into_iter().sum(),
+    )
+}
+
+/// Returns the bits per second of the links to each rank.
+fn rates_into(network: &dyn Network) -> Vec<u128> {
+    let mut into = vec![0u128; network.ranks() as usize];
+    for (number, link) in (0u32..).zip(network.links()) {
+        let Some((from, to)) = network.ends(number) else {
+            continue;
+        };
+        let rate = u128::from(link.rate.bits_per_second());
+        let ends = [Some(to), network.leads_both_ways(number).then_some(from)];
+        for end in ends.into_iter().flatten() {
+            if let Some(own) = into.get_mut(end as usize) {
+                *own += rate;
+            }
+        }
+    }
+    into
+}
