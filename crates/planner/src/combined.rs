@@ -1,4 +1,4 @@
-//! Planners that put plans of others together, or ask those of a family.
+//! Planners that combine the plans of other planners, or serve several families.
 
 pub(super) mod pipelined;
 pub(super) mod shifts;

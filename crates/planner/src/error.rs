@@ -90,8 +90,8 @@ pub enum PlannerError {
     Assignment(PlacementError),
     /// The request assigns wavelengths, but the planner assigns its own.
     #[error(
-        "`{planner}` assigns wavelengths by itself: leave the assignment `{assignment}` out, or name \
-         another algorithm"
+        "`{planner}` assigns wavelengths by itself: leave the assignment `{assignment}` out, or \
+         name another algorithm"
     )]
     OwnWavelengths {
         /// Name of the planner.

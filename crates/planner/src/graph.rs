@@ -1,4 +1,4 @@
-//! Planners for links of any graph, and the places of ranks on one.
+//! Planners for the links of any graph, and the mapping of ranks to sites.
 
 pub(super) mod concurrent_flow;
 pub(super) mod logical_links;

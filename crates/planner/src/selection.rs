@@ -1,4 +1,5 @@
-//! The choice among plans: candidates, lower bounds, the fastest; plans after a failure.
+//! The choice among plans: candidates, lower bounds, and the fastest plan; new plans after a
+//! failure.
 
 pub(super) mod auto;
 pub(super) mod bounds;

@@ -1,5 +1,5 @@
-//! Collectives in pieces that follow one another over circuits that stay up: on rings
-//! ([`crate::ring::pipelined`]), on grids of switches or of lightpaths ([`crate::grid::pipelined`]).
+//! Pipelines of pieces over circuits that stay up: on rings ([`crate::ring::pipelined`]), and on
+//! grids of switches or of lightpaths ([`crate::grid::pipelined`]).
 
 use crate::grid::pipelined::{self as on_grids, NAME, SHAPE};
 use crate::ring::{few_slots, pipelined};
@@ -9,7 +9,7 @@ use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_fabric::families::CircuitMachine::{LightPathGrid, WdmRing, WssGrid};
 use opticoll_plan::collective::CollectiveKind;
 
-/// The planner of pieces that follow one another.
+/// Declaration of the planner of pipelines.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
@@ -21,8 +21,8 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("the number that takes the least time"),
         OptionRecord::new(
             SHAPE,
-            "how pieces go along a line of ranks of a grid; lines of other lengths than powers of two \
-             are rings",
+            "how pieces go along a line of ranks of a grid; lines of other lengths than powers of \
+             two are rings",
         )
         .range("hypercube, ring")
         .default("the faster one"),

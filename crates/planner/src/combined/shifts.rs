@@ -145,8 +145,8 @@ impl<'a> ShiftMachine<'a> {
                 name: NAME,
                 ranks,
                 reason:
-                    "it sets the ports of a circuit_switch, or sends along rows and columns of \
-                         a wss_grid"
+                    "it sets the ports of a circuit_switch, or sends along rows and columns of a \
+                     wss_grid"
                         .into(),
             }),
         }

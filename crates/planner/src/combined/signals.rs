@@ -1,10 +1,11 @@
-//! Barriers from plans of other collectives, whose lightpaths carry signals in place of bytes.
+//! Barriers along plans of other collectives, whose lightpaths carry signals in place of bytes.
 //!
-//! After an all_reduce every rank has learned something of all, after an all_gather too; after a reduce the root has,
-//! and a broadcast passes it on. With a signal in place of whatever a lightpath carries, united with what its receiver
-//! has heard, a rank has heard at least of whom it would hold a contribution to one chunk. So all have heard of all at
-//! the end: a barrier. Two lightpaths of a step between the same ranks are one signal. Signals that tell their
-//! receivers nothing new are left out.
+//! After an all_reduce or an all_gather every rank has data from all ranks; after a reduce the root
+//! has, and a broadcast distributes them. Let each lightpath carry a signal that states from which
+//! ranks its sender has heard. A rank then has heard at least from all ranks whose contribution it
+//! would hold in one chunk, so at the end every rank has heard from all ranks: a barrier. Two
+//! lightpaths of a step between the same ranks are one signal. Signals that tell their receivers
+//! nothing new are left out.
 
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
 use crate::selection::named::{flat, nested};
@@ -19,7 +20,7 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
-/// The planner of barriers.
+/// Declaration of the planner of barriers.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
@@ -43,7 +44,8 @@ pub(crate) const PLANNER: Planner = Planner {
         NAME,
         "Signals",
         &[CollectiveKind::Barrier],
-        "The lightpaths of the fastest all_reduce, all_gather, or reduce and broadcast, with signals in place of bytes",
+        "The lightpaths of the fastest all_reduce, all_gather, or reduce and broadcast, with \
+         signals in place of bytes",
         "opticoll",
         Scope::Any(|fabric| fabric.has_light(), plan, candidates),
     )
@@ -51,18 +53,20 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "signals";
 
-/// The collectives whose plans carry signals.
+/// Collectives whose plans carry signals.
 const CARRIERS: [CollectiveKind; 3] = [
     CollectiveKind::Broadcast,
     CollectiveKind::AllReduce,
     CollectiveKind::AllGather,
 ];
 
-/// The transfers of plans that are timed to find one for its signals, and those for each rank.
-const WORK: u64 = 1 << 21;
-const WORK_OF_A_RANK: u64 = 1 << 6;
+/// Maximum number of transfers timed to find a plan for its signals (2,097,152: two seconds at
+/// 1,000,000 transfers per second), or of transfers for each rank if this is more.
+const MAX_TRANSFERS: u64 = 1 << 21;
+const MAX_TRANSFERS_PER_RANK: u64 = 1 << 6;
 
-/// The fastest plans of no bytes, made when the small named algorithms are timed.
+/// Returns the fastest plans without bytes as candidates. They are built after the small
+/// algorithms.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let ranks = u64::from(problem.fabric.ranks());
     if ranks < 2 {
@@ -73,7 +77,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         let problem = PlanningProblem {
             most_work: problem
                 .most_work
-                .min(problem.work(WORK.max(WORK_OF_A_RANK * ranks))),
+                .min(problem.work(MAX_TRANSFERS.max(MAX_TRANSFERS_PER_RANK * ranks))),
             ..*problem
         };
         Candidate {
@@ -85,14 +89,14 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
                 CollectiveKind::AllGather => ranks * ranks,
                 _ => 2 * ranks,
             },
-            make: Box::new(move |_| Ok(Built::from(along(&spec, kind, &problem)?))),
+            make: Box::new(move |_| Ok(Built::from(barrier_along(&spec, kind, &problem)?))),
         }
     };
-    // The switches of a grid have one setting for both plans that a broadcast joins.
-    let is_joined = problem.fabric.planes().is_none();
+    // The switches of a grid have one setting, which would have to serve both plans of a broadcast.
+    let joins_plans = problem.fabric.planes().is_none();
     let carriers = CARRIERS
         .into_iter()
-        .filter(|kind| is_joined || *kind != CollectiveKind::Broadcast);
+        .filter(|kind| joins_plans || *kind != CollectiveKind::Broadcast);
     Ok(carriers.map(candidate).collect())
 }
 
@@ -117,11 +121,11 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         let rule = "comes before a broadcast only: say of=broadcast";
         return Err(spec.refuse("first", rule).into());
     }
-    along(spec, kind, problem).map(Planned::from)
+    barrier_along(spec, kind, problem).map(Planned::from)
 }
 
-/// The barrier along the plans that a spec names, or else along the fastest found.
-fn along(
+/// Builds the barrier along the plans that a specification names, or along the fastest plans found.
+fn barrier_along(
     spec: &Spec,
     kind: CollectiveKind,
     problem: &PlanningProblem<'_>,
@@ -150,7 +154,9 @@ fn along(
             return Err(AlgorithmError::Refused {
                 name: NAME,
                 ranks,
-                reason: "of=broadcast joins two plans, and the switches of a wss_grid have one setting for all".into(),
+                reason: "of=broadcast joins two plans, and the switches of a wss_grid have one \
+                         setting for all"
+                    .into(),
             }
             .into());
         }
@@ -159,11 +165,11 @@ fn along(
     }
     carriers.push(carrier(kind, "plan")?);
     named = named.with("plan", flat(&carriers[carriers.len() - 1].algorithm));
-    signalled(problem, &carriers, named.to_string())
+    build_barrier(problem, &carriers, named.to_string())
 }
 
-/// The barrier along the lightpaths of plans, one after the other.
-fn signalled(
+/// Builds the barrier along the lightpaths of plans that follow one another.
+fn build_barrier(
     problem: &PlanningProblem<'_>,
     carriers: &[Plan],
     algorithm: String,
@@ -186,14 +192,14 @@ fn signalled(
         let ends = signals.iter().map(|&index| plan.schedule.ends(index));
         ends.collect()
     };
-    let of_use = of_use(ranks, &first.iter().map(ends).collect::<Vec<_>>());
-    for ((plan, signals), of_use) in first.iter().zip(of_use) {
-        let told = signals.iter().zip(of_use);
-        let told: Vec<usize> = told
-            .filter(|(_, of_use)| *of_use)
+    let informative = informative(ranks, &first.iter().map(ends).collect::<Vec<_>>());
+    for ((plan, signals), informative) in first.iter().zip(informative) {
+        let informed = signals.iter().zip(informative);
+        let informed: Vec<usize> = informed
+            .filter(|(_, informative)| *informative)
             .map(|(&index, _)| index)
             .collect();
-        add_step(&mut barrier, plan, &told);
+        add_step(&mut barrier, plan, &informed);
     }
     barrier.schedule.claims = Claims {
         schedule_steps: Some(barrier.schedule.steps() as u32),
@@ -202,18 +208,18 @@ fn signalled(
     Ok(barrier)
 }
 
-/// Adds a step of signals along transfers of a plan, without the slots in which there are none.
-fn add_step(barrier: &mut Plan, plan: &Plan, told: &[usize]) {
-    if told.is_empty() {
+/// Adds a step of signals along transfers of a plan, without the slots that have no signal.
+fn add_step(barrier: &mut Plan, plan: &Plan, informed: &[usize]) {
+    if informed.is_empty() {
         return;
     }
-    let hops = told.iter().flat_map(|&index| plan.hops_of(index));
-    let lit: BTreeSet<u32> = hops.map(|hop| hop.slot).collect();
-    let lit: Vec<u32> = lit.into_iter().collect();
+    let hops = informed.iter().flat_map(|&index| plan.hops_of(index));
+    let used_slots: BTreeSet<u32> = hops.map(|hop| hop.slot).collect();
+    let used_slots: Vec<u32> = used_slots.into_iter().collect();
     let start = barrier.slots();
-    let placed = |slot: u32| start + lit.partition_point(|&one| one < slot) as u32;
+    let placed = |slot: u32| start + used_slots.partition_point(|&one| one < slot) as u32;
     barrier.schedule.begin_step();
-    for &index in told {
+    for &index in informed {
         let (source, destination) = plan.schedule.ends(index);
         let transfer = barrier.len() as u32;
         barrier.push(Lightpath {
@@ -228,10 +234,12 @@ fn add_step(barrier: &mut Plan, plan: &Plan, told: &[usize]) {
         });
         barrier.relays.extend(relays);
     }
-    barrier.step_slots.push(start..start + lit.len() as u32);
+    barrier
+        .step_slots
+        .push(start..start + used_slots.len() as u32);
 }
 
-/// The first transfer of a step between each two ranks.
+/// Returns the first transfer of a step between each two ranks.
 fn first_signals(plan: &Plan, step: usize) -> Vec<usize> {
     let mut pairs = FxHashSet::default();
     let mut signals: Vec<usize> = plan.schedule.step(step).collect();
@@ -241,35 +249,42 @@ fn first_signals(plan: &Plan, step: usize) -> Vec<usize> {
     signals
 }
 
-/// The ranks heard of that are followed together, as bits of words.
+/// Number of 64-bit words for the ranks whose signals are followed at the same time: 1,024 ranks,
+/// 128 bytes for each rank.
 const WORDS: usize = 16;
-const COLUMNS: usize = 64 * WORDS;
+const GROUP_RANKS: usize = 64 * WORDS;
 
-/// Which of the signals tell their receivers something, each step a list of sources and destinations. Whether a
-/// signal tells of one rank has nothing to do with other ranks, so that some of them are followed at a time.
-pub(crate) fn of_use(ranks: u32, steps: &[Vec<(u32, u32)>]) -> Vec<Vec<bool>> {
+/// Returns which signals tell their receivers something new; each step is a list of sources and
+/// destinations. Signals about different ranks do not interact, so the ranks are followed in
+/// groups.
+pub(crate) fn informative(ranks: u32, steps: &[Vec<(u32, u32)>]) -> Vec<Vec<bool>> {
     let ranks = ranks as usize;
-    let mut of_use: Vec<Vec<bool>> = steps.iter().map(|step| vec![false; step.len()]).collect();
-    for first in (0..ranks).step_by(COLUMNS) {
+    let mut informative: Vec<Vec<bool>> =
+        steps.iter().map(|step| vec![false; step.len()]).collect();
+    for first in (0..ranks).step_by(GROUP_RANKS) {
         let mut heard = vec![[0u64; WORDS]; ranks];
-        for (column, rank) in (first..ranks.min(first + COLUMNS)).enumerate() {
+        for (column, rank) in (first..ranks.min(first + GROUP_RANKS)).enumerate() {
             heard[rank][column / 64] |= 1 << (column % 64);
         }
-        for (step, of_use) in steps.iter().zip(&mut of_use) {
+        for (step, informative) in steps.iter().zip(&mut informative) {
             interrupt::check();
             let before: Vec<_> = step.iter().map(|&(from, _)| heard[from as usize]).collect();
-            for ((&(_, to), told), of_use) in step.iter().zip(&before).zip(of_use.iter_mut()) {
+            for ((&(_, to), informed), informative) in
+                step.iter().zip(&before).zip(informative.iter_mut())
+            {
                 let known = heard[to as usize];
-                *of_use |= told
+                *informative |= informed
                     .iter()
                     .zip(known)
-                    .any(|(told, known)| told & !known != 0);
+                    .any(|(informed, known)| informed & !known != 0);
             }
-            for (&(_, to), told) in step.iter().zip(&before) {
+            for (&(_, to), informed) in step.iter().zip(&before) {
                 let known = heard[to as usize].iter_mut();
-                known.zip(told).for_each(|(known, told)| *known |= told);
+                known
+                    .zip(informed)
+                    .for_each(|(known, informed)| *known |= informed);
             }
         }
     }
-    of_use
+    informative
 }

@@ -1,7 +1,9 @@
-//! Two collectives one after the other that are a third: reduce_scatter and all_gather an all_reduce (Rabenseifner
-//! 2004), scatter and all_gather a broadcast, reduce_scatter and gather a reduce (van de Geijn 1994).
+//! Collectives as two phases, each with a plan of its own: an all_reduce as reduce_scatter and
+//! all_gather (Rabenseifner 2004), a broadcast as scatter and all_gather, a reduce as
+//! reduce_scatter and gather (van de Geijn 1994).
 //!
-//! Each half is named as `NAME/OPTION=VALUE/OPTION=VALUE`, or is the fastest found for its own size.
+//! An option names the plan of a half as `NAME/OPTION=VALUE/OPTION=VALUE`; without it, a half is
+//! the fastest plan found for its size.
 
 use crate::building::assembly::Assembly;
 use crate::building::time_reversal;
@@ -21,7 +23,7 @@ use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Claims, Schedule};
 use opticoll_simulate::Policy;
 
-/// The planner of two phases.
+/// Declaration of the planner of two phases.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
@@ -51,7 +53,7 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "two_phases";
 
-/// The halves of a collective; none where it is not made of two.
+/// Returns the halves of a collective; `None` if it does not consist of two.
 fn halves(kind: CollectiveKind) -> Option<(CollectiveKind, CollectiveKind)> {
     use CollectiveKind::{AllGather, AllReduce, Broadcast, Gather, Reduce, ReduceScatter, Scatter};
     match kind {
@@ -62,7 +64,8 @@ fn halves(kind: CollectiveKind) -> Option<(CollectiveKind, CollectiveKind)> {
     }
 }
 
-/// The question for one half: an N-th of the size, but for a reduce_scatter, which has all of it.
+/// Returns the problem of one half. Its size is an N-th of the whole size for N ranks; a
+/// reduce_scatter has the whole size.
 fn half<'a>(
     kind: CollectiveKind,
     problem: &PlanningProblem<'a>,
@@ -75,19 +78,21 @@ fn half<'a>(
             CollectiveKind::ReduceScatter => problem.size,
             _ => part,
         },
-        // What is run backwards, or by others than its own ranks, goes by the routes of the fabric.
+        // A half that runs in reverse, or on other ranks than its own, uses the routes of the
+        // fabric.
         may_name_routes: problem.may_name_routes && whole.kind() == CollectiveKind::AllReduce,
-        // A scatter and a gather have a root, and are never folded.
+        // A scatter and a gather have a root, so they have no rotation symmetry.
         keeps_folds: problem.keeps_folds && whole.kind() == CollectiveKind::AllReduce,
         ..*problem
     })
 }
 
-/// A plan of the fastest halves as a contender, made last of all; on rings before named algorithms of many transfers, most of which
-/// cannot reach its time; on grids, where halves come near to their bounds, in its turn.
+/// Returns the plan of the fastest halves as a candidate. It is built last; on rings before
+/// algorithms with many transfers, most of which cannot reach its time; on grids by its estimate,
+/// since halves come near their bounds there.
 ///
 /// # Errors
-/// A time beyond 64 bits.
+/// A time that exceeds 64 bits.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let Some((first, second)) = halves(problem.collective.kind()) else {
         return Ok(Vec::new());
@@ -95,24 +100,25 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     if problem.collective.ranks() < 2 {
         return Ok(Vec::new());
     }
-    // On links, and on tuned circuits, messages of the second phase may start while the first one ends, but most start
-    // afterwards: less than two thirds of both bounds together is not to be expected.
+    // On links, and on tuned circuits, messages of the second phase may start while the first phase
+    // ends, but most start later: a time below two thirds of the sum of both bounds is not
+    // expected.
     let mut expected = Time::ZERO;
-    let on_grid = problem.fabric.planes().is_some();
+    let is_grid = problem.fabric.planes().is_some();
     let mut estimate = match ring_of(problem.fabric) {
         Some(_) => LATE_ESTIMATE.ps() - 1,
         None => u64::MAX,
     };
-    if on_grid || problem.fabric.network().is_some() {
+    if is_grid || problem.fabric.network().is_some() {
         let (first, second) = (half(first, problem)?, half(second, problem)?);
-        let both = first.least()?.plus(second.least()?)?;
-        expected = Time::from_ps(both.ps() / 3 * 2);
-        if on_grid {
-            estimate = both.ps().saturating_add(both.ps() / ABOVE);
+        let sum = first.least()?.plus(second.least()?)?;
+        expected = Time::from_ps(sum.ps() / 3 * 2);
+        if is_grid {
+            estimate = sum.ps().saturating_add(sum.ps() / BOUND_EXCESS_DIVISOR);
         }
     }
     let ranks = u64::from(problem.collective.ranks());
-    // Along rows and columns blocks next to one another are one transfer.
+    // Blocks next to one another are one transfer along rows and columns.
     let transfers = problem.work(ranks * ranks)
         / if problem.fabric.planes().is_some() {
             8
@@ -130,7 +136,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         estimate: Time::from_ps(estimate),
         transfers,
         make: Box::new(move |limit| {
-            // Two searches are not worth a thousandth.
+            // Two searches are not worth a gain of a thousandth.
             let least = problem.least()?;
             let expected = expected.max(least.plus(Time::from_ps(least.ps() / 1000))?);
             if limit.is_some_and(|limit| limit <= expected) {
@@ -141,7 +147,8 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
             let problem = PlanningProblem { limit, ..problem };
             match plan(&Spec::new(NAME), &problem) {
                 Err(PlannerError::NothingFits { .. }) if limit.is_some() => Ok(Built::NotExpected(
-                    "its two phases take longer one after the other, or save too little for so many transfers",
+                    "its two phases take longer one after the other, or save too little for so \
+                     many transfers",
                 )),
                 planned => planned.map(|planned| Built::from(planned.plan)),
             }
@@ -149,27 +156,32 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     }])
 }
 
-/// On grids two phases are expected to take so small a part more than both bounds together.
-const ABOVE: u64 = 32;
+/// Inverse of the relative amount by which two phases on a grid are expected to exceed the sum of
+/// both bounds: 1 / 32.
+const BOUND_EXCESS_DIVISOR: u64 = 32;
 
-/// Joined plans of more transfers take seconds to join, time and prove: they are to save a tenth of the time.
+/// Number of transfers from which joining, timing and verifying a plan takes seconds (4,194,304
+/// transfers: about 4 s at 1,000,000 transfers per second). Larger plans must save a tenth of the
+/// time.
 const QUICK_TRANSFERS: u64 = 1 << 22;
 
-/// Over links, messages of unequal sizes are simulated one by one: more of them take minutes.
-const MOST_UNEVEN: u64 = 1 << 20;
+/// Maximum number of transfers over links if chunks have unequal sizes. The simulator then handles
+/// messages one by one, and more of them take minutes.
+const MAX_UNEVEN_TRANSFERS: u64 = 1 << 20;
 
-/// What a joined plan is made for: less time than a limit, of which one of its halves takes a part.
+/// Condition on the time of a joined plan, of which one half has a known time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JoinedLimit {
     limit: Time,
-    /// The time of the other half.
+    /// Time of the other half.
     beside: Time,
-    /// Whether the plan is not folded. With half of [`QUICK_TRANSFERS`] transfers it is to save a twentieth.
+    /// True if the plan has no rotation symmetry. Above half of [`QUICK_TRANSFERS`] transfers it
+    /// must then save a twentieth of the time.
     is_written_out: bool,
 }
 
 impl JoinedLimit {
-    /// Whether a half of so much time saves enough for as many transfers.
+    /// Returns whether a half with a given time saves enough for the transfers of the joined plan.
     pub(crate) fn is_worth(self, time: Time, transfers: u64) -> bool {
         let share = match transfers {
             transfers if transfers > QUICK_TRANSFERS => 10,
@@ -181,10 +193,10 @@ impl JoinedLimit {
     }
 }
 
-/// The plan that a spec names; a half that it leaves out is the fastest found.
+/// Builds the plan of a specification; a half without an option is the fastest plan found.
 ///
 /// # Errors
-/// A half that is unknown or does not run here, or halves that do not fit one another.
+/// A half that is unknown or impossible here, or halves that do not fit one another.
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
     let collective = problem.collective;
     let Some((first, second)) = halves(collective.kind()) else {
@@ -193,7 +205,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
             hint: "two phases are an all_reduce, a broadcast or a reduce",
         });
     };
-    if let Some(half) = mirrored(spec, problem)? {
+    if let Some(half) = shared_half(spec, problem)? {
         let gather = half.fastest()?.plan;
         let name = flat(&gather.algorithm);
         let mut joined = time_reversal::all_reduce(&gather)?;
@@ -219,30 +231,32 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
             Some(text) => half.answer(&nested(text)?)?,
             None => half.fastest()?,
         };
-        // The fastest, and the next ones, should it not fit the other half.
+        // The fastest plan of the half, and the next ones in case it does not fit the other half.
         let next = planned
             .candidates
             .iter()
             .filter(|one| one.left_out.is_none())
             .skip(1);
         let next: Vec<String> = next
-            .take(MOST_TRIED - 1)
+            .take(MAX_PLANS_OF_HALF - 1)
             .map(|one| one.name.clone())
             .collect();
         let time = planned.candidates.first().map(|one| one.time);
         Ok::<_, PlannerError>((half, planned.plan, next, time.unwrap_or_default()))
     };
     let least = half(second, problem)?.least()?;
-    let (of_first, fastest, firsts, time) = planned("first", first, least)?;
-    let (of_second, fastest_second, seconds, later) = planned("second", second, time)?;
+    let (first_problem, fastest, firsts, time) = planned("first", first, least)?;
+    let (second_problem, fastest_second, seconds, second_time) = planned("second", second, time)?;
     let transfers = fastest.transfers() + fastest_second.transfers();
-    let joined = of_second.joined;
-    // Of fewer bytes than ranks some messages are empty, and the others alike.
+    let joined = second_problem.joined;
+    // If a vector has fewer bytes than ranks, some messages are empty and the others have the same
+    // size.
     let (bytes, ranks) = (problem.size.get(), u64::from(collective.ranks()));
     let is_even = bytes % ranks == 0 || bytes < ranks;
-    let is_long = !is_even && transfers > MOST_UNEVEN && problem.fabric.network().is_some();
+    let is_long =
+        !is_even && transfers > MAX_UNEVEN_TRANSFERS && problem.fabric.network().is_some();
     if joined.is_some_and(|_| is_long)
-        || joined.is_some_and(|joined| !joined.is_worth(later, transfers))
+        || joined.is_some_and(|joined| !joined.is_worth(second_time, transfers))
     {
         let most = problem.most_transfers;
         return Err(PlannerError::NothingFits { most });
@@ -250,13 +264,13 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     let mut refused = None;
     for first in std::iter::once(None).chain(firsts.iter().map(Some)) {
         for second in std::iter::once(None).chain(seconds.iter().map(Some)) {
-            let made =
+            let build =
                 |name: Option<&String>, fastest: &Plan, half: &PlanningProblem<'_>| match name {
                     None => Ok(fastest.clone()),
                     Some(name) => half.answer(&name.parse()?).map(|planned| planned.plan),
                 };
-            let first = made(first, &fastest, &of_first)?;
-            let second = made(second, &fastest_second, &of_second)?;
+            let first = build(first, &fastest, &first_problem)?;
+            let second = build(second, &fastest_second, &second_problem)?;
             let name = Spec::new(NAME)
                 .with("first", flat(&first.algorithm))
                 .with("second", flat(&second.algorithm));
@@ -276,9 +290,10 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     }))
 }
 
-/// The all_gather that is both halves of an all_reduce on a ring whose slots follow one another: backwards it is a reduce_scatter that
-/// takes as long, and no half is faster.
-fn mirrored<'a>(
+/// Returns the problem of the all_gather that serves as both halves of an all_reduce on a ring
+/// whose slots follow one another: its reverse is a reduce_scatter with the same time, and no half
+/// is faster. `None` if halves may differ.
+fn shared_half<'a>(
     spec: &Spec,
     problem: &PlanningProblem<'a>,
 ) -> Result<Option<PlanningProblem<'a>>, PlannerError> {
@@ -304,9 +319,11 @@ fn mirrored<'a>(
     }))
 }
 
-/// The limit of one half on a ring, if the other takes as long as `beside`: with barriers the slots of both follow one another.
-/// One reconfiguration may do for both where both send from every rank to every other; the circuits of a root are its own.
-/// Ports do not wait for one another under `per_port`, but halves with a root are not expected to be faster there.
+/// Returns the limit on the time of one half on a ring, if the other half takes `beside`: with
+/// barriers, the slots of both halves follow one another. The halves may share one reconfiguration
+/// if each sends from every rank to every other rank; the circuits of a root are not shared. Ports
+/// do not wait for one another under `per_port`, but halves with a root are not expected to be
+/// faster there.
 fn limit_beside(problem: &PlanningProblem<'_>, beside: Time) -> Result<Option<Time>, PlannerError> {
     let Some(ring) = ring_of(problem.fabric) else {
         return Ok(None);
@@ -322,8 +339,9 @@ fn limit_beside(problem: &PlanningProblem<'_>, beside: Time) -> Result<Option<Ti
     Ok(longest.map(|longest| Time::from_ps((longest.ps() + 1).saturating_sub(beside.ps()))))
 }
 
-/// How many of the fastest plans of a half are tried, since not all fit one another.
-const MOST_TRIED: usize = 4;
+/// Maximum number of plans of each half to combine, because not all fit one another. Four plans of
+/// each half give 16 pairs.
+const MAX_PLANS_OF_HALF: usize = 4;
 
 fn join(problem: &PlanningProblem<'_>, first: Plan, second: Plan) -> Result<Plan, PlannerError> {
     let collective = problem.collective;
@@ -342,21 +360,21 @@ fn join(problem: &PlanningProblem<'_>, first: Plan, second: Plan) -> Result<Plan
     let (first, second) = (first_plan.schedule, second_plan.schedule);
     let mut schedule = match collective.kind() {
         CollectiveKind::AllReduce => {
-            let (whole, by_first, by_second) = refined(collective, &first, &second)?;
+            let (whole, first_factor, second_factor) = common_pieces(collective, &first, &second)?;
             let mut schedule = Schedule::new(whole);
-            schedule.append(&first, by_first);
-            schedule.append(&second, by_second);
+            schedule.append(&first, first_factor);
+            schedule.append(&second, second_factor);
             schedule
         }
         CollectiveKind::Broadcast => {
-            whole_parts(&first)?;
-            whole_parts(&second)?;
+            check_whole_blocks(&first)?;
+            check_whole_blocks(&second)?;
             scatter_all_gather::composed(collective, &first, &second)?
         }
         _ => {
-            whole_parts(&first)?;
-            whole_parts(&second)?;
-            // A reduce is a broadcast backwards.
+            check_whole_blocks(&first)?;
+            check_whole_blocks(&second)?;
+            // A reduce is the reverse of a broadcast.
             let ranks = collective.ranks();
             let of = |kind| Collective::new(kind, ranks)?.with_root(collective.root());
             let scattering = second.reversed(of(CollectiveKind::Scatter)?);
@@ -376,8 +394,9 @@ fn join(problem: &PlanningProblem<'_>, first: Plan, second: Plan) -> Result<Plan
     Ok(plan)
 }
 
-/// The collective in as many chunks as both halves need, and how many of them a chunk of each is.
-fn refined(
+/// Returns the collective with as many chunks as both halves need, and the number of these chunks
+/// in a chunk of each half.
+fn common_pieces(
     collective: Collective,
     first: &Schedule,
     second: &Schedule,
@@ -391,13 +410,14 @@ fn refined(
     ))
 }
 
-/// Refuses blocks in pieces, which the parts of a vector are already.
-fn whole_parts(half: &Schedule) -> Result<(), PlannerError> {
+/// Checks that a half has whole blocks: these are pieces of the vector already.
+fn check_whole_blocks(half: &Schedule) -> Result<(), PlannerError> {
     match half.collective.pieces() {
         1 => Ok(()),
         pieces => {
             let sentence = format!(
-                "a half that cuts blocks into {pieces} pieces does not compose; name a half of whole blocks"
+                "a half that cuts blocks into {pieces} pieces does not compose; name a half of \
+                 whole blocks"
             );
             Err(PlacementError::new(PlacementProblem::Unfit, &sentence).into())
         }
@@ -416,11 +436,11 @@ fn all_reduce_on_ring(
     }
     problem.fits(first.transfers().saturating_add(second.transfers()))?;
     let (first, second) = (first.into_written_out(), second.into_written_out());
-    let (whole, by_first, by_second) =
-        refined(problem.collective, &first.schedule, &second.schedule)?;
+    let (whole, first_factor, second_factor) =
+        common_pieces(problem.collective, &first.schedule, &second.schedule)?;
     let mut assembly = Assembly::new(ring, whole);
-    assembly.append_refined(&first, by_first);
-    assembly.append_refined(&second, by_second);
+    assembly.append_refined(&first, first_factor);
+    assembly.append_refined(&second, second_factor);
     Ok(assembly.finish(String::new()))
 }
 

@@ -1,10 +1,11 @@
 //! Plans of an all_to_all, scatter or gather near the maximum concurrent flow of any graph.
 //!
-//! Each block is cut into chunks, and each chunk goes end to end over a way of its own, which the plan names as its
-//! route ([`concurrent_flow`](opticoll_bounds::concurrent_flow)). All chunks start in one step: nothing is stored and
-//! forwarded. Let T be the load of the busiest link over its rate. Under max-min fair sharing of messages of one size it is
-//! full from the first of its messages to the last, unless other links hold all of them up; so the plan takes T, and the
-//! latency of a way.
+//! Each block is divided into chunks, and each chunk travels end to end along a route of its own,
+//! which the plan names ([`concurrent_flow`](opticoll_bounds::concurrent_flow)). All chunks start
+//! in one step; no rank stores and forwards. Let T be the load of the busiest link divided by its
+//! rate. Under max-min fair sharing of messages of one size, this link is full from the first of
+//! its messages to the last, unless other links delay all of them; the plan then takes T and the
+//! latency of a route.
 
 use std::rc::Rc;
 
@@ -20,7 +21,7 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// The planner of concurrent flows.
+/// Declaration of the planner of concurrent flows.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("chunks", "chunks that each block is cut into")
@@ -48,42 +49,46 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "concurrent_flow";
 
-/// The most chunks of a block.
-const MOST_CHUNKS: u32 = 64;
+/// Maximum number of chunks of a block.
+const MAX_CHUNKS: u32 = 64;
 
-/// The numbers of chunks of which the fastest is taken.
-const CHOSEN: [u32; 5] = [1, 2, 3, 4, 8];
+/// Numbers of chunks to try without the option `chunks`.
+const CHUNK_NUMBERS: [u32; 5] = [1, 2, 3, 4, 8];
 
-/// The most chunks in all where their number is chosen and blocks are cut: where there are many blocks, each is little
-/// beside what a link carries.
-const MOST_CUT: u64 = 1 << 13;
+/// Maximum number of transfers for plans of divided blocks without the option `chunks`. With many
+/// blocks, each block is small compared with the load of a link, so dividing blocks saves little.
+const MAX_DIVIDED_TRANSFERS: u64 = 1 << 13;
 
-/// The work of making and timing a way, by its links: rates of flows are found link by link, many times.
+/// Work of building and timing a link of a route, in transfers: the simulator computes the rates of
+/// flows link by link, many times.
 const WORK_PER_LINK: u64 = 16;
 
-/// The search for ways is given up after so many steps over links, where it is one of a choice; what is found so far
-/// is taken.
-const MOST_SEARCH: u64 = 50_000_000;
+/// Maximum number of steps over links in the search for routes of a candidate; the search returns
+/// the best routes found until then.
+const MAX_SEARCH: u64 = 50_000_000;
 
-/// The same where they are asked for.
-const MOST_SEARCH_NAMED: u64 = 1_000_000_000;
+/// Maximum number of steps over links in the search for routes of a plan requested by name.
+const MAX_SEARCH_NAMED: u64 = 1_000_000_000;
 
-/// Most steps over links in search of shortest ways, where the plan is one of a choice.
-const MOST_LENGTHS: u64 = 1 << 26;
+/// Maximum number of ranks times links for candidates: the search for shortest routes takes this
+/// number of steps.
+const MAX_SHORTEST_PATHS: u64 = 1 << 26;
 
-/// What ways are searched for.
+/// Pairs of ranks that need routes.
 struct Demands<'a> {
     flow: ConcurrentFlow<'a>,
     pairs: Vec<Pair>,
-    /// No ways take less.
+    /// Lower bound on the time of all routes.
     bound: BlockTime,
-    /// The links of the shortest ways of all pairs.
+    /// Number of links of the shortest routes of all pairs.
     hops: u64,
 }
 
 impl<'a> Demands<'a> {
+    /// Collects the pairs of a problem.
+    ///
     /// # Errors
-    /// Links that lead nobody knows where, or that flows do not share; ranks that cannot be reached.
+    /// Links with unknown ends or links that flows do not share; ranks that cannot be reached.
     fn of(problem: &PlanningProblem<'a>) -> Result<Demands<'a>, PlannerError> {
         let collective = problem.collective;
         let flow = problem.fabric.network().and_then(ConcurrentFlow::of);
@@ -93,14 +98,16 @@ impl<'a> Demands<'a> {
             reason: "it needs links between known ends that flows share".into(),
         })?;
         let pairs = pairs(&collective).unwrap_or_default();
-        let each = vec![
+        let unit_lengths = vec![
             1;
             problem
                 .fabric
                 .network()
                 .map_or(0, |network| network.links().len())
         ];
-        let hops = flow.bound(&pairs, &each).map_or(0, |all| all.blocks as u64);
+        let hops = flow
+            .bound(&pairs, &unit_lengths)
+            .map_or(0, |all| all.blocks as u64);
         let (bound, _) = flow
             .best_bound(&pairs, None)
             .ok_or_else(unreachable_ranks)?;
@@ -112,22 +119,22 @@ impl<'a> Demands<'a> {
         })
     }
 
-    /// The plan with blocks in so many chunks.
+    /// Builds the plan with `chunks` chunks of each block.
     fn plan(
         &self,
         chunks: u32,
         most_work: u64,
         problem: &PlanningProblem<'_>,
     ) -> Result<Plan, PlannerError> {
-        let found = self.flow.routes(&self.pairs, chunks, self.bound, most_work);
-        let found = found.ok_or_else(unreachable_ranks)?;
+        let flow_routes = self.flow.ways(&self.pairs, chunks, self.bound, most_work);
+        let flow_routes = flow_routes.ok_or_else(unreachable_ranks)?;
         let collective = problem.collective.with_pieces(chunks)?;
         let mut schedule = Schedule::new(collective);
         schedule.begin_step();
-        // The chunks of a block on one way are one transfer.
-        let mut taken: Vec<Box<[u32]>> = Vec::new();
-        let of_pairs = found.routes.chunks(chunks as usize);
-        for (&pair, ways) in self.pairs.iter().zip(of_pairs) {
+        // The chunks of a block on the same route are one transfer.
+        let mut routes: Vec<Box<[u32]>> = Vec::new();
+        let pair_routes = flow_routes.ways.chunks(chunks as usize);
+        for (&pair, ways) in self.pairs.iter().zip(pair_routes) {
             interrupt::check();
             let (source, destination) = pair;
             let mut ways = ways.to_vec();
@@ -140,7 +147,7 @@ impl<'a> Demands<'a> {
                     ..Transfer::copy(chunk, source, destination)
                 });
                 chunk += count;
-                taken.push(alike[0].clone());
+                routes.push(alike[0].clone());
             }
         }
         schedule.claims = Claims {
@@ -151,7 +158,7 @@ impl<'a> Demands<'a> {
         let mut plan = Plan::without_light(problem.fabric, schedule, name);
         if let Some(network) = problem.fabric.network() {
             let mut route = Vec::new();
-            for (transfer, way) in taken.iter().enumerate() {
+            for (transfer, way) in routes.iter().enumerate() {
                 interrupt::check();
                 let (source, destination) = plan.schedule.ends(transfer);
                 route.clear();
@@ -170,7 +177,7 @@ fn unreachable_ranks() -> PlannerError {
     PlacementError::new(PlacementProblem::Unfit, sentence).into()
 }
 
-/// The number of the block that a pair exchanges.
+/// Returns the number of the block that a pair exchanges.
 fn block(collective: &Collective, (source, destination): Pair) -> u32 {
     match collective.kind() {
         CollectiveKind::AllToAll => source * collective.ranks() + destination,
@@ -183,20 +190,20 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     if problem.collective.ranks() < 2 {
         return Ok(problem.nothing_to_do(spec));
     }
-    refuse_other_routes(problem)?;
+    check_may_name_routes(problem)?;
     let demands = Rc::new(Demands::of(problem)?);
-    if let Some(chunks) = spec.count("chunks", 1, MOST_CHUNKS)? {
+    if let Some(chunks) = spec.count("chunks", 1, MAX_CHUNKS)? {
         problem.fits(demands.pairs.len() as u64 * u64::from(chunks))?;
-        return Ok(demands.plan(chunks, MOST_SEARCH_NAMED, problem)?.into());
+        return Ok(demands.plan(chunks, MAX_SEARCH_NAMED, problem)?.into());
     }
     let evaluation = Evaluation::new(problem)?;
-    let candidates = with(&demands, problem)?;
+    let candidates = candidates_of(&demands, problem)?;
     let EvaluationOutcome { fastest, .. } = evaluation.run(candidates, Vec::new())?;
     Ok(fastest?.0.into())
 }
 
-/// Where a plan cannot name routes, it has no ways of its own.
-fn refuse_other_routes(problem: &PlanningProblem<'_>) -> Result<(), PlannerError> {
+/// Refuses a plan that may not name routes.
+fn check_may_name_routes(problem: &PlanningProblem<'_>) -> Result<(), PlannerError> {
     if problem.may_name_routes {
         return Ok(());
     }
@@ -204,36 +211,37 @@ fn refuse_other_routes(problem: &PlanningProblem<'_>) -> Result<(), PlannerError
     Err(PlacementError::new(PlacementProblem::Unfit, sentence).into())
 }
 
-/// The same plans as contenders of a choice.
+/// Returns the plans as candidates of a choice.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let ranks = u64::from(problem.collective.ranks());
     let links = problem
         .fabric
         .network()
         .map_or(0, |network| network.links().len() as u64);
-    let is_large = problem.fits(ranks * ranks).is_err() || ranks * links > MOST_LENGTHS;
+    let is_large = problem.fits(ranks * ranks).is_err() || ranks * links > MAX_SHORTEST_PATHS;
     if ranks < 2 || is_large || !problem.may_name_routes {
         return Ok(Vec::new());
     }
     match Demands::of(problem) {
-        Ok(demands) => with(&Rc::new(demands), problem),
+        Ok(demands) => candidates_of(&Rc::new(demands), problem),
         Err(PlannerError::Placement(_)) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
-fn with<'a>(
+fn candidates_of<'a>(
     demands: &Rc<Demands<'a>>,
     problem: &PlanningProblem<'a>,
 ) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let least = problem.least()?;
     let mut candidates = Vec::new();
     let blocks = problem.collective.blocks();
-    for chunks in CHOSEN {
+    for chunks in CHUNK_NUMBERS {
         let transfers = demands.pairs.len() as u64 * u64::from(chunks);
         let pieces = u64::from(chunks);
         if pieces > 1
-            && (pieces.saturating_mul(blocks) > problem.size.get() || transfers > MOST_CUT)
+            && (pieces.saturating_mul(blocks) > problem.size.get()
+                || transfers > MAX_DIVIDED_TRANSFERS)
             || problem.fits(transfers).is_err()
         {
             continue;
@@ -247,7 +255,7 @@ fn with<'a>(
             estimate: least.plus(Time::from_ps(pieces))?,
             transfers: work,
             make: Box::new(move |_| {
-                let plan = demands.plan(chunks, MOST_SEARCH, &problem)?;
+                let plan = demands.plan(chunks, MAX_SEARCH, &problem)?;
                 Ok(plan.into())
             }),
         });

@@ -1,7 +1,8 @@
-//! Which ranks send to which without another rank on the way, and over which links.
+//! Logical links: pairs of ranks that exchange messages without another rank on the route.
 //!
-//! A *channel* leads from a rank to another whose route in the fabric passes switches only. Where no switches are, these
-//! are neighbours. Channels whose routes have a link in common share it.
+//! A *channel* leads from a rank to another rank; its route in the fabric passes switches only.
+//! Without switches, channels join neighbours. Channels whose routes have a link in common share
+//! the link.
 
 use std::collections::VecDeque;
 
@@ -11,48 +12,49 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::translations::Translations;
 use opticoll_fabric::network::{Network, Sharing};
 
-/// More channels into a rank are left out, those with the longest routes first: a rank needs few sources.
-const MOST_INTO: usize = 64;
+/// Maximum number of channels into a rank; channels with the longest routes are left out, because a
+/// rank needs few sources. 64 channels keep the search of a rank's matching quick.
+const MAX_CHANNELS_INTO_RANK: usize = 64;
 
-/// The way from a rank to another.
+/// A route from a rank to another rank.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Channel {
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// Of its links together (ps).
+    /// Sum of the latencies of its links, in picoseconds.
     pub(crate) latency: u64,
-    /// Of its slowest link (b/s).
+    /// Rate of its slowest link, in bits per second.
     pub(crate) rate: u64,
     first_link: u32,
     links: u32,
 }
 
-/// All channels of a fabric, those to one rank side by side.
+/// All channels of a fabric, grouped by destination.
 pub(crate) struct Channels {
     pub(crate) ranks: u32,
-    /// Whether links lead to anything but ranks.
+    /// True if some link leads to a switch.
     pub(crate) has_switches: bool,
     pub(crate) all: Vec<Channel>,
-    /// By rank: its first channel; and their number.
+    /// Index of the first channel of each rank, then the number of channels.
     starts: Vec<u32>,
     routes: Vec<u32>,
-    /// By link (b/s).
+    /// Rate of each link, in bits per second.
     pub(crate) rates: Vec<u64>,
-    /// Translations that move every channel onto another.
+    /// Translations that map every channel to a channel.
     pub(crate) translations: Option<Translations>,
 }
 
 impl Channels {
-    /// `None` where it is not known where links lead, or flows do not share them. `backwards`: as they lead when
-    /// time runs backwards.
+    /// Returns the channels; `None` if the ends of links are unknown or flows do not share the
+    /// links. `backwards` reverses all links, for plans that are reversed in time.
     pub(crate) fn of(fabric: &Fabric, backwards: bool) -> Option<Channels> {
         let network = fabric.network()?;
         let ranks = network.ranks();
-        let known = (0u32..).zip(network.links());
+        let numbered = (0u32..).zip(network.links());
         let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); ranks as usize];
         let mut has_switches = false;
         let mut two_way = false;
-        for (number, link) in known {
+        for (number, link) in numbered {
             let (from, to) = network.ends(number)?;
             if link.sharing != Sharing::Shared {
                 return None;
@@ -87,15 +89,16 @@ impl Channels {
                     sources.dedup();
                 }
             }
-            let mut own: Vec<Channel> = sources
+            let mut into_rank: Vec<Channel> = sources
                 .into_iter()
                 .filter(|&from| from != to)
                 .filter_map(|from| channels.channel(network, from, to, backwards))
                 .collect();
-            // From the next rank on, so that those left out differ.
-            own.sort_by_key(|one| (one.latency, one.links, (one.from + ranks - to) % ranks));
-            own.truncate(MOST_INTO);
-            channels.all.append(&mut own);
+            // The order starts with the next rank, so that different ranks leave out different
+            // channels.
+            into_rank.sort_by_key(|one| (one.latency, one.links, (one.from + ranks - to) % ranks));
+            into_rank.truncate(MAX_CHANNELS_INTO_RANK);
+            channels.all.append(&mut into_rank);
             channels.starts.push(channels.all.len() as u32);
         }
         Some(channels)
@@ -115,10 +118,10 @@ impl Channels {
         }
         let route = &self.routes[first..];
         let ends = [from, to];
-        let is_passed = |vertex: u32| vertex < self.ranks && !ends.contains(&vertex);
+        let is_relay = |vertex: u32| vertex < self.ranks && !ends.contains(&vertex);
         let passes = route.iter().any(|&link| {
             let ends = network.ends(link);
-            ends.is_none_or(|(one, other)| is_passed(one) || is_passed(other))
+            ends.is_none_or(|(one, other)| is_relay(one) || is_relay(other))
         });
         if passes || route.is_empty() {
             self.routes.truncate(first);
@@ -135,12 +138,12 @@ impl Channels {
         })
     }
 
-    /// The numbers of the channels to a rank.
+    /// Returns the numbers of the channels to a rank.
     pub(crate) fn into(&self, rank: u32) -> std::ops::Range<u32> {
         self.starts[rank as usize]..self.starts[rank as usize + 1]
     }
 
-    /// The links of a channel.
+    /// Returns the links of a channel.
     pub(crate) fn route(&self, channel: u32) -> &[u32] {
         let Channel {
             first_link, links, ..
@@ -148,8 +151,8 @@ impl Channels {
         &self.routes[first_link as usize..(first_link + links) as usize]
     }
 
-    /// How many channels a message passes at least from each rank to all ranks, row by row; `None` where some
-    /// rank cannot be reached.
+    /// Returns the least number of channels on a route from each rank to all ranks, row by row;
+    /// `None` if some rank cannot be reached.
     pub(crate) fn distances(&self) -> Option<Vec<u16>> {
         let ranks = self.ranks as usize;
         let mut next: Vec<Vec<u32>> = vec![Vec::new(); ranks];

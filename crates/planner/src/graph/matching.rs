@@ -1,21 +1,24 @@
 //! Greedy matching of links and chunks on the time-expanded graph.
 //!
-//! Data spreads from rank to rank; `search` matches, instant by instant, free links with chunks that the ranks at their
-//! ends have and have not. What each link carries is decided once, so the work grows with what is delivered times the
-//! channels into a rank. (TACOS, Won et al., MICRO 2024, made all_gathers so first; here a rank's channels are matched
-//! by augmenting paths, and a torus is looked at from rank 0 alone.)
+//! Data spread from rank to rank. At each instant [`search`] matches free links with chunks that
+//! the rank at one end has and the rank at the other end lacks. The chunk of each link is decided
+//! once, so the work grows with the number of deliveries times the channels into a rank. (TACOS,
+//! Won et al., MICRO 2024, introduced the method for all_gathers; here the channels of a rank are
+//! matched by augmenting paths, and on a torus rank 0 represents all ranks.)
 //!
-//! An all_gather spreads all blocks, a broadcast that of the root. reduce_scatter and reduce run such a spread backwards
-//! that was found with all links reversed; an all_reduce is both, one after the other.
+//! An all_gather spreads all blocks, a broadcast the block of the root. A reduce_scatter or a
+//! reduce is the reverse of such a spread with all links reversed; an all_reduce is both in
+//! sequence.
 //!
-//! **Time.** Under the start rule `link` the matching follows the clock: a link is busy for its latency and a chunk's
-//! bytes. Under the other rules ranks go step by step, and a link that is n times as fast as the slowest carries
-//! n chunks in a step.
+//! **Time.** Under the start rule `link` the matching follows the clock: a link is busy for its
+//! latency and the bytes of a chunk. Under the other rules ranks proceed in steps, and a link that
+//! is n times as fast as the slowest link carries n chunks in a step.
 //!
-//! **Few steps**, for sizes at which latencies count most. A spread takes as many steps as the farthest two ranks are apart,
-//! and no fewer. A step costs its latency and the chunks of its busiest link. So where the number of steps is given, links carry
-//! in each step only as many chunks as would be needed if what is left came evenly in the steps to come, those that have
-//! come farthest first. Where that leaves some rank behind, links carry more in each step.
+//! **Few steps**, for sizes at which latencies dominate. A spread takes at least as many steps as
+//! the largest distance between two ranks. A step costs its latency and the chunks of its busiest
+//! link. If the number of steps is given, links carry in each step only as many chunks as needed if
+//! the remaining chunks arrive evenly in the remaining steps; chunks that have come farthest go
+//! first. If some rank does not receive all chunks in time, links carry more in each step.
 
 mod search;
 
@@ -34,9 +37,9 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 use opticoll_simulate::fluid::StartRule;
-use search::{First, Found, Pace, Spread, search, slots_into, translations};
+use search::{ChunkOrder, Matching, Spread, Timing, search, slots_into, translations};
 
-/// The planner that matches links and chunks.
+/// Declaration of the planner that matches links and chunks.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
@@ -53,10 +56,14 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("the best of a few"),
         OptionRecord::new(
             "steps",
-            "steps of each spread, with few chunks on each link: a number, or the hops between the farthest ranks (fewest)",
+            "steps of each spread, with few chunks on each link: a number, or the hops between the \
+             farthest ranks (fewest)",
         )
         .range("1 to 4294967295, fewest")
-        .default("as many as keep links busy; the faster of these and the fewest where no option is given"),
+        .default(
+            "as many as keep links busy; the faster of these and the fewest where no option is \
+             given",
+        ),
     ],
     by_size: true,
     ..Planner::new(
@@ -82,30 +89,33 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "matching";
 
-/// The most chunks of a block.
-const MOST_CHUNKS: u32 = 4096;
+/// Maximum number of chunks of a block.
+const MAX_CHUNKS: u32 = 4096;
 
-/// Numbers of chunks that are tried.
-const CHUNKS: [u32; 16] = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024];
+/// Numbers of chunks to try without the option `chunks`.
+const CHUNK_NUMBERS: [u32; 16] = [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024];
 
-/// The part of the time that more chunks must save.
-const WORTH: f64 = 0.03;
+/// Minimum part of the time that a larger number of chunks must save.
+const MIN_RELATIVE_GAIN: f64 = 0.03;
 
-/// How many of them are made.
-const TRIED: usize = 3;
+/// Maximum number of plans with different numbers of chunks.
+const MAX_CHUNK_NUMBERS: usize = 3;
 
-/// Deliveries times channels that are looked at for a plan without options, and in all searches for one plan.
-const MOST_WORK: u64 = 1 << 29;
-const WORK: u64 = 1 << 20;
+/// Maximum work of a search without options, in deliveries times channels times channels into a
+/// rank; takes seconds.
+const MAX_WORK: u64 = 1 << 29;
+/// Maximum work of all searches for one plan, in deliveries times channels.
+const SEARCHES_WORK: u64 = 1 << 20;
 
-/// The most searches for one plan.
-const SEARCHES: u64 = 24;
+/// Maximum number of searches with different seeds for one plan.
+const MAX_SEARCHES: u64 = 24;
 
-/// How many times the chunks that are needed on average links may carry in a step, where the number of steps is given: the
-/// first factor with which all ranks get all chunks is taken.
-const MORE: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 1e9];
+/// Factors on the number of chunks that links carry in a step if the number of steps is given,
+/// relative to the number needed on average. The first factor with which all ranks receive all
+/// chunks is taken.
+const LOAD_FACTORS: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 1e9];
 
-/// What is searched for: the values of the options.
+/// Options of a search.
 #[derive(Debug, Clone, Copy)]
 struct Variant {
     chunks: u32,
@@ -125,17 +135,17 @@ impl Variant {
     }
 }
 
-/// A spread that a collective consists of.
+/// A spread that is a part of a collective.
 struct Part {
     channels: Channels,
     distances: Vec<u16>,
     backwards: bool,
 }
 
-/// The spreads of a collective, in the order in which they run.
+/// Returns the spreads of a collective, in the order in which they run.
 ///
 /// # Errors
-/// A fabric without links that flows share, or ranks that others cannot reach.
+/// A fabric without links that flows share, or ranks that cannot be reached.
 fn parts(fabric: &Fabric, kind: CollectiveKind) -> Result<Vec<Part>, PlannerError> {
     let directions: &[bool] = match kind {
         CollectiveKind::AllReduce => &[true, false],
@@ -164,11 +174,12 @@ fn parts(fabric: &Fabric, kind: CollectiveKind) -> Result<Vec<Part>, PlannerErro
     directions.iter().map(part).collect()
 }
 
-/// What spreads in the parts of a collective whose blocks are cut into so many chunks, and the collective itself.
+/// Returns the spread of each part of a collective whose blocks are divided into `chunks` chunks,
+/// and the collective with these chunks.
 ///
 /// # Errors
 /// Too many chunks.
-fn cut(collective: Collective, chunks: u32) -> Result<(Spread, Collective), PlannerError> {
+fn divide(collective: Collective, chunks: u32) -> Result<(Spread, Collective), PlannerError> {
     let (root, blocks) = match collective.kind() {
         CollectiveKind::Broadcast | CollectiveKind::Reduce => (Some(collective.root()), 1),
         CollectiveKind::AllReduce => (None, collective.ranks()),
@@ -182,19 +193,19 @@ fn cut(collective: Collective, chunks: u32) -> Result<(Spread, Collective), Plan
     Ok((spread, collective.with_pieces(pieces)?))
 }
 
-/// The plan that makes the deliveries found for each part.
-fn assembled(
+/// Builds the plan from the deliveries of each part.
+fn assemble(
     fabric: &Fabric,
     collective: Collective,
     spread: &Spread,
     parts: &[Part],
-    found: &[Found],
+    found: &[Matching],
     name: String,
 ) -> Plan {
     let mut schedule = Schedule::new(collective);
     for (part, found) in parts.iter().zip(found) {
         interrupt::check();
-        let forwards = written(collective, spread, part, found);
+        let forwards = write_schedule(collective, spread, part, found);
         match part.backwards {
             true => schedule.append(&forwards.reversed(collective), 1),
             false => schedule.append(&forwards, 1),
@@ -207,7 +218,12 @@ fn assembled(
     Plan::without_light(fabric, schedule, name)
 }
 
-fn written(collective: Collective, spread: &Spread, part: &Part, found: &Found) -> Schedule {
+fn write_schedule(
+    collective: Collective,
+    spread: &Spread,
+    part: &Part,
+    found: &Matching,
+) -> Schedule {
     let channels = &part.channels;
     let grid = translations(channels, spread);
     let mut schedule = Schedule::new(collective);
@@ -237,7 +253,7 @@ fn written(collective: Collective, spread: &Spread, part: &Part, found: &Found) 
     schedule
 }
 
-/// The fewest steps in which all chunks can come over the links into some rank.
+/// Returns the least number of steps in which all chunks can cross the links into each rank.
 fn least_steps(part: &Part, spread: &Spread) -> u64 {
     let channels = &part.channels;
     let slowest = channels
@@ -261,53 +277,57 @@ fn least_steps(part: &Part, spread: &Spread) -> u64 {
         };
         missing.div_ceil(slots_into(channels, &shares, rank).max(1))
     });
-    let far = u64::from(part.distances.iter().copied().max().unwrap_or(0));
-    let far = if spread.root.is_some() { far / 2 } else { far };
-    steps.max().unwrap_or(0).max(far)
+    let farthest = u64::from(part.distances.iter().copied().max().unwrap_or(0));
+    let farthest = if spread.root.is_some() {
+        farthest / 2
+    } else {
+        farthest
+    };
+    steps.max().unwrap_or(0).max(farthest)
 }
 
-/// How much is looked at in a search.
+/// Returns the work of a search, in deliveries times channels.
 fn work(part: &Part, spread: &Spread) -> u64 {
     let ranks = u64::from(part.channels.ranks);
     let blocks = if spread.root.is_some() { 1 } else { ranks };
-    let folded = translations(&part.channels, spread).is_some();
-    let channels = part.channels.all.len() as u64 / if folded { ranks } else { 1 };
+    let is_symmetric = translations(&part.channels, spread).is_some();
+    let channels = part.channels.all.len() as u64 / if is_symmetric { ranks } else { 1 };
     blocks * u64::from(spread.pieces) * channels
 }
 
-/// Whether a search takes too long. The time to assign chunks to the channels of a rank grows with
-/// the square of their number.
+/// Returns whether a search takes too long. The time to assign chunks to the channels of a rank
+/// grows with the square of their number.
 fn is_large(part: &Part, spread: &Spread) -> bool {
     let into = part.channels.all.len() as u64 / u64::from(part.channels.ranks);
-    work(part, spread).saturating_mul(into) > MOST_WORK
+    work(part, spread).saturating_mul(into) > MAX_WORK
 }
 
-/// The best of a few searches.
-fn best(part: &Part, spread: Spread, pace: Pace, variant: Variant) -> Option<Found> {
-    let searches = (WORK / work(part, &spread).max(1)).clamp(2, SEARCHES);
+/// Returns the best of a few searches; `None` if no search delivers all chunks.
+fn best(part: &Part, spread: Spread, timing: Timing, variant: Variant) -> Option<Matching> {
+    let searches = (SEARCHES_WORK / work(part, &spread).max(1)).clamp(2, MAX_SEARCHES);
     let seeds = match variant.seed {
         Some(seed) => u64::from(seed)..u64::from(seed) + 1,
         None => 0..searches,
     };
     let run =
-        |pace, first, seed| search(&part.channels, &part.distances, spread, pace, first, seed);
-    let order = |found: &Found| (found.cost, found.steps);
+        |timing, first, seed| search(&part.channels, &part.distances, spread, timing, first, seed);
+    let order = |found: &Matching| (found.cost, found.steps);
     if let Some(steps) = variant.steps {
-        return MORE.into_iter().find_map(|more| {
-            let within = Some((steps, more));
-            let pace = Pace::Steps { within };
+        return LOAD_FACTORS.into_iter().find_map(|factor| {
+            let limit = Some((steps, factor));
+            let timing = Timing::Steps { limit };
             let found = seeds.clone();
-            let found = found.filter_map(|seed| run(pace, First::Farthest, seed));
+            let found = found.filter_map(|seed| run(timing, ChunkOrder::Farthest, seed));
             found.min_by_key(order)
         });
     }
-    let enough = match pace {
-        Pace::Steps { .. } => least_steps(part, &spread),
-        Pace::Clock { .. } => 0,
+    let enough = match timing {
+        Timing::Steps { .. } => least_steps(part, &spread),
+        Timing::Clock { .. } => 0,
     };
-    let mut best: Option<Found> = None;
+    let mut best: Option<Matching> = None;
     for seed in seeds {
-        let found = run(pace, First::Rarest, seed)?;
+        let found = run(timing, ChunkOrder::Rarest, seed)?;
         let is_enough = u64::from(found.steps) <= enough;
         if best.as_ref().is_none_or(|best| order(&found) < order(best)) {
             best = Some(found);
@@ -319,25 +339,25 @@ fn best(part: &Part, spread: Spread, pace: Pace, variant: Variant) -> Option<Fou
     best
 }
 
-/// The plan of a variant.
-fn matched(
+/// Builds the plan of a variant.
+fn build(
     problem: &PlanningProblem<'_>,
     parts: &[Part],
     variant: Variant,
 ) -> Result<Plan, PlannerError> {
-    let (spread, collective) = cut(problem.collective, variant.chunks)?;
+    let (spread, collective) = divide(problem.collective, variant.chunks)?;
     problem.fits(transfers(problem, variant.chunks))?;
-    let pace = match problem.method.start {
+    let timing = match problem.method.start {
         Some(StartRule::Link) => {
             let bytes = collective.range_bytes(problem.size, 0, 1)?;
             let bytes =
                 bytes.get() + u64::from(collective.uniform_chunk_bytes(problem.size).is_none());
-            Pace::Clock { bytes }
+            Timing::Clock { bytes }
         }
-        _ => Pace::Steps { within: None },
+        _ => Timing::Steps { limit: None },
     };
-    let found = parts.iter().map(|part| best(part, spread, pace, variant));
-    let found: Option<Vec<Found>> = found.collect();
+    let found = parts.iter().map(|part| best(part, spread, timing, variant));
+    let found: Option<Vec<Matching>> = found.collect();
     let found = found.ok_or_else(|| {
         let sentence = match variant.steps {
             Some(steps) => format!("some ranks are more than {steps} steps apart"),
@@ -345,7 +365,7 @@ fn matched(
         };
         PlacementError::new(PlacementProblem::Unfit, &sentence)
     })?;
-    Ok(assembled(
+    Ok(assemble(
         problem.fabric,
         collective,
         &spread,
@@ -355,10 +375,12 @@ fn matched(
     ))
 }
 
-/// The hops between the farthest ranks that anything spreads between.
+/// Returns the largest number of hops between ranks of a spread.
 fn hops_apart(problem: &PlanningProblem<'_>, parts: &[Part]) -> u32 {
-    let root = cut(problem.collective, 1).ok().and_then(|cut| cut.0.root);
-    let far = parts.iter().filter_map(|part| {
+    let root = divide(problem.collective, 1)
+        .ok()
+        .and_then(|(spread, _)| spread.root);
+    let farthest = parts.iter().filter_map(|part| {
         let ranks = part.channels.ranks as usize;
         let distances = match root {
             Some(root) => &part.distances[root as usize * ranks..][..ranks],
@@ -366,10 +388,10 @@ fn hops_apart(problem: &PlanningProblem<'_>, parts: &[Part]) -> u32 {
         };
         distances.iter().max()
     });
-    far.max().copied().unwrap_or(0).into()
+    farthest.max().copied().unwrap_or(0).into()
 }
 
-/// The transfers of a plan.
+/// Returns the number of transfers of a plan.
 fn transfers(problem: &PlanningProblem<'_>, chunks: u32) -> u64 {
     let ranks = u64::from(problem.collective.ranks());
     let blocks = match problem.collective.kind() {
@@ -382,11 +404,11 @@ fn transfers(problem: &PlanningProblem<'_>, chunks: u32) -> u64 {
         .saturating_mul(chunks.into())
 }
 
-/// The numbers of chunks that are worth trying, the most promising first, each with what it may take.
-fn promising(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Time)> {
+/// Returns the numbers of chunks to try with their estimated times, the least time first.
+fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Time)> {
     let mut numbers = Vec::new();
-    for chunks in CHUNKS {
-        let Ok((spread, collective)) = cut(problem.collective, chunks) else {
+    for chunks in CHUNK_NUMBERS {
+        let Ok((spread, collective)) = divide(problem.collective, chunks) else {
             continue;
         };
         let Ok(bytes) = collective.range_bytes(problem.size, 0, 1) else {
@@ -416,18 +438,19 @@ fn promising(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Time)> 
             time += steps * step;
         }
         // More chunks make larger plans.
-        let enough = |&(_, before): &(u32, Time)| time >= before.ps() as f64 * (1.0 - WORTH);
-        if !numbers.iter().any(enough) {
+        let is_no_gain =
+            |&(_, before): &(u32, Time)| time >= before.ps() as f64 * (1.0 - MIN_RELATIVE_GAIN);
+        if !numbers.iter().any(is_no_gain) {
             numbers.push((chunks, Time::from_ps(time as u64)));
         }
     }
     numbers.sort_by_key(|&(_, time)| time);
-    numbers.truncate(TRIED);
+    numbers.truncate(MAX_CHUNK_NUMBERS);
     numbers
 }
 
-/// Plans of a few numbers of chunks; where no switches join ranks, also of a few numbers of steps, since through switches one
-/// step reaches all ranks.
+/// Returns plans of a few numbers of chunks; on fabrics without switches also of a few numbers of
+/// steps. Through switches one step reaches all ranks.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     if problem.fabric.ranks() < 2 {
         return Ok(Vec::new());
@@ -436,8 +459,8 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         return Ok(Vec::new());
     };
     let least = problem.least()?;
-    let of_chunks = promising(problem, &parts).into_iter();
-    let mut variants: Vec<(Variant, Time)> = of_chunks
+    let numbers = chunk_numbers(problem, &parts).into_iter();
+    let mut variants: Vec<(Variant, Time)> = numbers
         .map(|(chunks, estimate)| {
             let (seed, steps) = (None, None);
             let variant = Variant {
@@ -448,15 +471,21 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
             (variant, estimate)
         })
         .collect();
-    let (spread, _) = cut(problem.collective, 1)?;
-    let is_apart = |part: &Part| !part.channels.has_switches && !is_large(part, &spread);
-    if parts.iter().all(is_apart) && transfers(problem, 1) <= problem.most_transfers {
-        let far = hops_apart(problem, &parts);
+    let (spread, _) = divide(problem.collective, 1)?;
+    let has_steps = |part: &Part| !part.channels.has_switches && !is_large(part, &spread);
+    if parts.iter().all(has_steps) && transfers(problem, 1) <= problem.most_transfers {
+        let farthest = hops_apart(problem, &parts);
         let busy = parts.iter().map(|part| least_steps(part, &spread)).max();
-        let mut numbers = vec![far, far + far.div_ceil(4), far + far.div_ceil(2)];
+        let mut numbers = vec![
+            farthest,
+            farthest + farthest.div_ceil(4),
+            farthest + farthest.div_ceil(2),
+        ];
         numbers.dedup();
-        // In more steps links are as busy without a number.
-        numbers.retain(|steps| *steps == far || busy.is_some_and(|busy| u64::from(*steps) < busy));
+        // In more steps links are as busy as without a given number.
+        numbers.retain(|steps| {
+            *steps == farthest || busy.is_some_and(|busy| u64::from(*steps) < busy)
+        });
         for (place, steps) in (0..).zip(numbers) {
             let variant = Variant {
                 chunks: 1,
@@ -477,7 +506,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
             least,
             estimate: estimate.max(least),
             transfers: transfers(&problem, variant.chunks),
-            make: Box::new(move |_| Ok(Built::from(matched(&problem, &parts, variant)?))),
+            make: Box::new(move |_| Ok(Built::from(build(&problem, &parts, variant)?))),
         }
     };
     Ok(variants.into_iter().map(candidate).collect())
@@ -502,12 +531,14 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     };
     let chosen = match steps {
         Some(_) => 1,
-        None => promising(problem, &parts).first().map_or(1, |one| one.0),
+        None => chunk_numbers(problem, &parts)
+            .first()
+            .map_or(1, |one| one.0),
     };
     let variant = Variant {
-        chunks: spec.count("chunks", 1, MOST_CHUNKS)?.unwrap_or(chosen),
+        chunks: spec.count("chunks", 1, MAX_CHUNKS)?.unwrap_or(chosen),
         seed: spec.count("seed", 0, u32::MAX)?,
         steps,
     };
-    Ok(matched(problem, &parts, variant)?.into())
+    Ok(build(problem, &parts, variant)?.into())
 }

@@ -1,25 +1,29 @@
 //! Plans on any graph of links whose bandwidth term is the optimum: spanning trees, packed.
 //!
-//! The optimum is 1 / x* = p / q seconds for a block of one bit ([`throughput`](opticoll_bounds::throughput)). With g the
-//! greatest divisor of all rates, U = p / gcd(q, g) makes all capacities U b whole, and k = U x* is a whole number of trees
-//! for every root. `split` removes switches, `pack` finds the trees, and `timetable` sends pieces along them, one
-//! k-th of a block on each tree, so that links are busy and pieces with the longest way go first.
+//! The optimum is 1 / x* = p / q seconds for a block of one bit
+//! ([`throughput`](opticoll_bounds::throughput)). With g the greatest divisor of all rates, U = p /
+//! gcd(q, g) makes all capacities U b whole, and k = U x* is a whole number of trees for every
+//! root. `split` removes switches, `pack` finds the trees, and `timetable` sends pieces along them,
+//! one k-th of a block on each tree, so that links are busy and pieces with the longest way go
+//! first.
 //!
-//! With a given number k of trees the optimum is not reached in general: the least U is taken for which floor(U b) has
-//! room for k trees of every root. With b the rate of the slowest link, a block takes at most 1 / x* + 1 / (k b)
-//! (ForestColl, arXiv 2402.06787, section on fixed k), which is 1 + 1 / k of the optimum where 1 / x* >= 1 / b.
+//! With a given number k of trees the optimum is not reached in general: the least U is taken for
+//! which floor(U b) has room for k trees of every root. With b the rate of the slowest link, a
+//! block takes at most 1 / x* + 1 / (k b) (ForestColl, arXiv 2402.06787, section on fixed k), which
+//! is 1 + 1 / k of the optimum where 1 / x* >= 1 / b.
 //!
-//! An all_gather takes a forest of all roots; a broadcast takes low trees of one (`exchange`), along which chunks follow one
-//! another (`pipeline`). reduce_scatter and reduce run one backwards that was found with all links reversed, and an all_reduce is a
-//! reduce_scatter and then an all_gather.
+//! An all_gather takes a forest of all roots; a broadcast takes low trees of one (`exchange`),
+//! along which chunks follow one another (`pipeline`). reduce_scatter and reduce run one backwards
+//! that was found with all links reversed, and an all_reduce is a reduce_scatter and then an
+//! all_gather.
 //!
 //! Where ranks are joined directly, an all_reduce has trees of one root as well, along which pieces
 //! are summed up and spread at once: cables taken by x trees carry a vector in 1 / x, and there are
 //! such trees wherever each partition of the ranks has room for them
 //! ([`spanning`](opticoll_bounds::throughput::spanning)).
 //!
-//! An edge of a tree stands for a path over switches. Where that is not the route of the fabric, the plan names it
-//! (`channels`).
+//! An edge of a tree stands for a path over switches. Where that is not the route of the fabric,
+//! the plan names it (`channels`).
 
 mod channels;
 mod chunks;
@@ -56,8 +60,9 @@ pub(crate) const PLANNER: Planner = Planner {
         OptionRecord::new("trees", "number of trees of each root")
             .range("1 to 4096")
             .default(
-                "the fastest of 1, 2, 4, 8 and the number k of the optimum; of trees of one root (broadcast, reduce, \
-                 roots=one) of 1, 2, 4, of k, 2 k, 4 k, 8 k and 16 k up to 32, and of a tree over each other rank, or each of the root's group",
+                "the fastest of 1, 2, 4, 8 and the number k of the optimum; of trees of one root \
+                 (broadcast, reduce, roots=one) of 1, 2, 4, of k, 2 k, 4 k, 8 k and 16 k up to 32, \
+                 and of a tree over each other rank, or each of the root's group",
             ),
         OptionRecord::new(
             "chunks",
@@ -65,12 +70,13 @@ pub(crate) const PLANNER: Planner = Planner {
         )
         .range("1 to 4096; of trees of one root also sizes, such as 1+2+4+2+1")
         .default(
-            "the fastest of 1, 2, 4, 8, 16, 32 and 64; of trees of one root of four numbers and sizes that suit the latency",
+            "the fastest of 1, 2, 4, 8, 16, 32 and 64; of trees of one root of four numbers and \
+             sizes that suit the latency",
         ),
         OptionRecord::new(
             "roots",
-            "of an all_reduce: every rank, a reduce_scatter and then an all_gather; or one, along whose trees pieces are summed up \
-             and spread at once, where ranks are joined directly",
+            "of an all_reduce: every rank, a reduce_scatter and then an all_gather; or one, along \
+             whose trees pieces are summed up and spread at once, where ranks are joined directly",
         )
         .range("every, one")
         .default("every; the faster where trees and chunks are not given either"),
@@ -109,7 +115,8 @@ const MOST_EVEN: u32 = 16;
 /// The numbers of chunks that are tried with trees of every root.
 const CHUNKS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Above this many transfers only one pipeline is made; unless full effort is asked for, one of at most twice as many.
+/// Above this many transfers only one pipeline is made; unless full effort is asked for, one of at
+/// most twice as many.
 const MANY_TRANSFERS: u64 = 1 << 21;
 
 /// More chunks are worth this part of the time.
@@ -118,13 +125,15 @@ const NEAR: u64 = 100;
 /// How many chunks are counted on where their number is chosen later.
 const FEW_CHUNKS: u32 = 64;
 
-/// The most transfers of plans that are cut finely, and of pipelines that are simulated, where the number of chunks is chosen.
+/// The most transfers of plans that are cut finely, and of pipelines that are simulated, where the
+/// number of chunks is chosen.
 const MOST_FINE: u64 = 1 << 19;
 
 /// Trees are not searched for where a plan is above the bound by less than this part of it.
 const ENOUGH: u64 = 1000;
 
-/// The search for the tightest cut is given up after so many steps over links, where trees are candidates of a choice.
+/// The search for the tightest cut is given up after so many steps over links, where trees are
+/// candidates of a choice.
 const MOST_SEARCH: u64 = 50_000_000;
 
 /// The packing of a forest is given up after so many steps over links, where it is one of a choice.
@@ -208,7 +217,8 @@ impl<'a> Grounds<'a> {
         trees
     }
 
-    /// The numbers of trees with a relay each, where these nearly reach the optimum; none of several parts.
+    /// The numbers of trees with a relay each, where these nearly reach the optimum; none of
+    /// several parts.
     fn relayed(&self) -> Vec<u32> {
         let of_first = self.parts.first().map(Ground::relayed).unwrap_or_default();
         let counts = of_first.iter().map(|trees| trees.len() as u32);
@@ -225,11 +235,15 @@ impl<'a> Grounds<'a> {
             return failed.clone();
         }
         let forests = grown.entry(count).or_insert_with(|| {
-            let forests = self.parts.iter().map(|part| part.forest(count, self.may_name_routes, most_work));
+            let forests = self
+                .parts
+                .iter()
+                .map(|part| part.forest(count, self.may_name_routes, most_work));
             let forests: Option<_> = forests.collect();
             forests.map(Rc::new).ok_or_else(|| {
                 let sentence = format!(
-                    "no forest with {count} trees of each root was found; where links into a switch and out of it differ in rate there is none"
+                    "no forest with {count} trees of each root was found; where links into a \
+                     switch and out of it differ in rate there is none"
                 );
                 unfit(PlacementProblem::Unfit, &sentence)
             })
@@ -237,8 +251,8 @@ impl<'a> Grounds<'a> {
         forests.clone()
     }
 
-    /// Whether more trees than the optimum needs, in one chunk each, take as long as the trees of the optimum in about as
-    /// many pieces.
+    /// Whether more trees than the optimum needs, in one chunk each, take as long as the trees of
+    /// the optimum in about as many pieces.
     fn is_as_even(&self, exact: u32, count: u32) -> bool {
         let least = self.least.borrow();
         let times = (

@@ -1,19 +1,25 @@
-//! A broadcast in pieces that follow one another, every port busy in every slot; a reduce is the same backwards.
+//! Broadcasts as pipelines of pieces in which every port is busy in every slot; a reduce is the
+//! reverse.
 //!
-//! On a grid of n rows and m columns with both transceivers at work, the vector is cut into two parts of K pieces. Let the root be in
-//! row 0 and column 0. The pieces of the first part go along row 0 (`line`) and, D_m slots later, from there along all
-//! columns but column 0; those of the second part along column 0 and, D_n slots later, along all rows but row 0. What is missing then
-//! are pieces of the first part in column 0 and of the second part in row 0. In each slot one rank of a row would send to the one in
-//! column 0 by its row what that has: it sends a piece of the first part instead, which is everywhere in its row after
-//! D_m + D_n slots; so with columns. Every rank thus receives a piece by each plane in every slot, and K + D_m + D_n slots are enough.
+//! On a grid of n rows and m columns whose transceivers all work, the vector is divided into two
+//! parts of K pieces. Let the root be in row 0 and column 0. The pieces of the first part travel
+//! along row 0 (module [`line`]) and, D_m slots later, from there along all columns except column
+//! 0; the pieces of the second part travel along column 0 and, D_n slots later, along all rows
+//! except row 0. Pieces of the first part are then missing in column 0, pieces of the second part
+//! in row 0. In each slot one rank of a row would send to the rank in column 0 data that this rank
+//! has: the rank sends a piece of the first part instead, which is everywhere in its row after D_m
+//! + D_n slots. Columns do the same. Every rank therefore receives a piece from each plane in every
+//! slot, and K + D_m + D_n slots are enough.
 //!
-//! On a grid of lightpaths with k ports the vector is cut into as many parts, at most one for each dimension of the hypercube of
-//! the ranks; in slot t part i goes along dimension t + i. At the end the first rank sends the last piece again and again, as if it were the
-//! next ones, so that K + d - 1 slots are enough for d dimensions (`line`). With two ports or more two parts may go around a ring instead, one each way,
-//! over lightpaths that stay up.
+//! On a grid of lightpaths with k ports, the vector is divided into k parts, at most one for each
+//! dimension of the hypercube of the ranks; in slot t part i travels along dimension t + i. At the
+//! end the first rank repeats the last piece in place of the next ones, so K + d - 1 slots are
+//! enough for d dimensions (module [`line`]). With two or more ports, two parts may instead travel
+//! around a ring, one in each direction, over lightpaths that stay up.
 //!
-//! With M / B the time of the vector at all ports of a rank, S slots before the last piece and c for each slot,
-//! T = (K + S) (c + M / (K B)), which is least at K = sqrt(S M / (B c)).
+//! Let M / B be the time of the vector over all ports of a rank, S the number of slots before the
+//! last piece, and c the cost of each slot. Then T = (K + S) (c + M / (K B)), with its minimum at K
+//! = sqrt(S M / (B c)).
 
 mod line;
 
@@ -30,42 +36,45 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 use opticoll_simulate::Policy;
 
-/// The planner's name.
+/// Name of the planner.
 pub(crate) const NAME: &str = "pipelined";
 
-/// The option that names the shape of a line.
+/// Option for the shape of a line.
 pub(crate) const SHAPE: &str = "shape";
 
 const SHAPES: [(&str, Shape); 2] = [("hypercube", Shape::Hypercube), ("ring", Shape::Ring)];
 
-const NO_HYPERCUBE: &str = "shape=hypercube needs a power of two ranks in a row or a column, on a light_path_grid in all; shape=ring \
-     takes any number";
+const NO_HYPERCUBE: &str = "shape=hypercube needs a power of two ranks in a row or a column, on a \
+     light_path_grid in all; shape=ring takes any number";
 
-const MOST_PIECES: u32 = 1 << 20;
+/// Maximum number of pieces of a part; the option's range states it.
+const MAX_PIECES: u32 = 1 << 20;
 
-/// More transfers are not worth their making: the last piece is then a small part of all.
-const MOST_TRANSFERS: u64 = 1 << 18;
-/// The same as long as the slots before the last rank has its first piece are more than a 64th of all.
-const MOST_FOR_REST: u64 = 1 << 20;
+/// Maximum number of transfers of a plan: the time of the last piece is then a small part of the
+/// total time.
+const MAX_TRANSFERS: u64 = 1 << 18;
+/// Maximum number of transfers of a plan as long as the slots before the last rank has its first
+/// piece are more than a 64th of all slots.
+const MAX_TRANSFERS_OF_LONG_START: u64 = 1 << 20;
 
 fn is_planned(problem: &PlanningProblem<'_>) -> bool {
     let kind = problem.collective.kind();
     matches!(kind, CollectiveKind::Broadcast | CollectiveKind::Reduce)
 }
 
-/// Where pieces go.
+/// Routes of the pieces.
 #[derive(Debug, Clone, Copy)]
-enum Course {
-    /// Along a row and a column, at once.
+enum Routes {
+    /// A row and a column at the same time.
     Planes { row: Line, column: Line },
-    /// So many parts along one line of all ranks, each a slot ahead of the one before.
+    /// Several parts along one line of all ranks, each one slot ahead of the previous part.
     Parts { line: Line, parts: u32 },
-    /// Two parts around a ring, one each way.
+    /// Two parts around a ring, one in each direction.
     BothWays { line: Line },
 }
 
-impl Course {
-    fn of(problem: &PlanningProblem<'_>, shape: Shape) -> Result<Course, AlgorithmError> {
+impl Routes {
+    fn of(problem: &PlanningProblem<'_>, shape: Shape) -> Result<Routes, AlgorithmError> {
         let ranks = problem.collective.ranks();
         let root = problem.collective.root();
         let refused = |reason: &str| AlgorithmError::Refused {
@@ -85,7 +94,7 @@ impl Course {
                 let column = Line::new(shape, grid.rows, at_row);
                 let has_shape = |line: Line| line.ranks > 1 && line.shape == shape;
                 return match (grid.is_whole(), has_shape(row) || has_shape(column)) {
-                    (true, true) => Ok(Course::Planes { row, column }),
+                    (true, true) => Ok(Routes::Planes { row, column }),
                     (true, false) => Err(refused(NO_HYPERCUBE)),
                     (false, _) => Err(refused(rule)),
                 };
@@ -100,43 +109,45 @@ impl Course {
             return Err(refused(NO_HYPERCUBE));
         }
         match shape {
-            Shape::Hypercube => Ok(Course::Parts {
+            Shape::Hypercube => Ok(Routes::Parts {
                 line,
                 parts: grid.ports.min(ranks.ilog2()),
             }),
-            Shape::Ring if grid.ports > 1 => Ok(Course::BothWays { line }),
+            Shape::Ring if grid.ports > 1 => Ok(Routes::BothWays { line }),
             Shape::Ring => Err(refused(
-                "with one port a rank cannot send to the next and receive from the one before at once: give a power \
-                 of two ranks and shape=hypercube, or two ports",
+                "with one port a rank cannot send to the next and receive from the one before at \
+                 once: give a power of two ranks and shape=hypercube, or two ports",
             )),
         }
     }
 
-    /// The parts that follow their own courses, and the slots that a piece of any takes beyond its own.
+    /// Returns the number of parts with routes of their own, and the number of slots of a plan in
+    /// addition to the slot of each piece.
     fn parts(self) -> (u32, u32) {
         match self {
-            Course::Planes { row, column } if row.ranks.min(column.ranks) < 2 => {
+            Routes::Planes { row, column } if row.ranks.min(column.ranks) < 2 => {
                 (1, row.depth().max(column.depth()).saturating_sub(1))
             }
-            Course::Planes { row, column } => (2, row.depth() + column.depth()),
-            Course::Parts { line, parts } => (parts, line.ranks.ilog2().max(1) - 1),
-            Course::BothWays { line } => (2, line.depth() - 1),
+            Routes::Planes { row, column } => (2, row.depth() + column.depth()),
+            Routes::Parts { line, parts } => (parts, line.ranks.ilog2().max(1) - 1),
+            Routes::BothWays { line } => (2, line.depth() - 1),
         }
     }
 
-    /// Calls `send` for all hops of a slot with the part and the piece, which may not exist.
+    /// Calls `send` for all hops of a slot with the part, the piece, the sender and the receiver.
+    /// Callers must skip pieces that do not exist.
     fn slot(self, slot: u32, send: &mut impl FnMut(u32, i64, u32, u32)) {
         let at = i64::from(slot);
         match self {
-            Course::Planes { row, column } => planes(row, column, slot, send),
-            Course::Parts { line, parts } => {
+            Routes::Planes { row, column } => planes(row, column, slot, send),
+            Routes::Parts { line, parts } => {
                 for part in 0..parts {
                     for hop in line.hops(slot + part) {
                         send(part, at - i64::from(hop.lag), hop.from, hop.to);
                     }
                 }
             }
-            Course::BothWays { line } => {
+            Routes::BothWays { line } => {
                 let back = |place: u32| (2 * line.root + line.ranks - place) % line.ranks;
                 for hop in line.hops(slot) {
                     let piece = at - i64::from(hop.lag);
@@ -148,10 +159,10 @@ impl Course {
     }
 }
 
-/// The hops of a slot on a grid.
+/// Calls `send` for the hops of a slot on a grid of switches.
 fn planes(row: Line, column: Line, slot: u32, send: &mut impl FnMut(u32, i64, u32, u32)) {
     let at = i64::from(slot);
-    let all = i64::from(row.depth() + column.depth());
+    let full_depth = i64::from(row.depth() + column.depth());
     let rank = |at_row: u32, at_column: u32| at_row * row.ranks + at_column;
     let others = |line: Line| (0..line.ranks).filter(move |place| *place != line.root);
     let is_line = row.ranks.min(column.ranks) < 2;
@@ -170,23 +181,33 @@ fn planes(row: Line, column: Line, slot: u32, send: &mut impl FnMut(u32, i64, u3
             }
         }
         for at_row in others(column) {
-            let home = rank(at_row, row.root);
-            send(0, at - all, rank(at_row, row.spare(slot)), home);
+            let receiver = rank(at_row, row.root);
+            send(0, at - full_depth, rank(at_row, row.spare(slot)), receiver);
         }
     }
     if column.ranks > 1 {
-        let own = u32::from(!is_line);
+        let second_part = u32::from(!is_line);
         for hop in column.hops(slot) {
             let piece = at - i64::from(hop.lag);
-            send(own, piece, rank(hop.from, row.root), rank(hop.to, row.root));
+            send(
+                second_part,
+                piece,
+                rank(hop.from, row.root),
+                rank(hop.to, row.root),
+            );
             let later = piece - i64::from(row.depth());
             for at_column in others(row) {
                 send(0, later, rank(hop.from, at_column), rank(hop.to, at_column));
             }
         }
         for at_column in others(row) {
-            let home = rank(column.root, at_column);
-            send(1, at - all, rank(column.spare(slot), at_column), home);
+            let receiver = rank(column.root, at_column);
+            send(
+                1,
+                at - full_depth,
+                rank(column.spare(slot), at_column),
+                receiver,
+            );
         }
     }
 }
@@ -199,30 +220,30 @@ pub(crate) fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned
         Some(_) => vec![opticoll_algorithms::choice(spec, SHAPE, &SHAPES)?],
         None => SHAPES.map(|(_, shape)| shape).to_vec(),
     };
-    let given = spec.count("pieces", 1, MOST_PIECES)?;
-    let mut best: Option<(u64, Course, Shape, u32)> = None;
+    let given = spec.count("pieces", 1, MAX_PIECES)?;
+    let mut best: Option<(u64, Routes, Shape, u32)> = None;
     let mut refused = None;
     for shape in shapes {
-        let course = match Course::of(problem, shape) {
-            Ok(course) => course,
+        let routes = match Routes::of(problem, shape) {
+            Ok(routes) => routes,
             Err(error) => {
                 refused = Some(error);
                 continue;
             }
         };
-        let (pieces, time) = fewest(problem, course, given)?;
+        let (pieces, time) = best_pieces(problem, routes, given)?;
         if best.as_ref().is_none_or(|(least, ..)| time < *least) {
-            best = Some((time, course, shape, pieces));
+            best = Some((time, routes, shape, pieces));
         }
     }
     match (best, refused) {
-        (Some((_, course, shape, pieces)), _) => Ok(placed(problem, course, shape, pieces)?.into()),
+        (Some((_, routes, shape, pieces)), _) => Ok(build(problem, routes, shape, pieces)?.into()),
         (None, Some(error)) => Err(error.into()),
         (None, None) => Err(PlannerError::NotFound { pieces: 1 }),
     }
 }
 
-/// A plan of each shape.
+/// Returns a plan of each shape.
 pub(crate) fn candidates<'a>(
     problem: &PlanningProblem<'a>,
 ) -> Result<Vec<Candidate<'a>>, PlannerError> {
@@ -232,17 +253,17 @@ pub(crate) fn candidates<'a>(
     }
     let mut candidates = Vec::new();
     for (_, shape) in SHAPES {
-        let Ok(course) = Course::of(problem, shape) else {
+        let Ok(routes) = Routes::of(problem, shape) else {
             continue;
         };
-        let (pieces, time) = fewest(problem, course, None)?;
-        let (parts, after) = course.parts();
+        let (pieces, time) = best_pieces(problem, routes, None)?;
+        let (parts, start_slots) = routes.parts();
         let transfers = u64::from(parts) * u64::from(pieces) * u64::from(ranks - 1);
         if transfers > problem.most_transfers {
             continue;
         }
-        // Leaves have all pieces of a reduce at the start, and ask for their circuits ahead of others: where changed circuits are charged, a hypercube is
-        // expected to take twice the time.
+        // Leaf ranks have all pieces of a reduce at the start, and request their circuits ahead of
+        // others. If changed circuits are charged, a hypercube is expected to take twice the time.
         let runs_ahead = problem.collective.kind() == CollectiveKind::Reduce
             && problem.policy() == Policy::TwoTier
             && shape == Shape::Hypercube;
@@ -254,12 +275,12 @@ pub(crate) fn candidates<'a>(
         let problem = *problem;
         candidates.push(Candidate {
             name: named(shape, pieces).to_string(),
-            slots: u64::from(pieces) + u64::from(after),
+            slots: u64::from(pieces) + u64::from(start_slots),
             least: Time::ZERO,
             estimate: Time::from_ps(time),
             transfers: problem.work(transfers),
             make: Box::new(move |_| {
-                let plan = placed(&problem, course, shape, pieces)?;
+                let plan = build(&problem, routes, shape, pieces)?;
                 Ok(Built::from(plan))
             }),
         });
@@ -274,14 +295,15 @@ fn named(shape: Shape, pieces: u32) -> Spec {
         .with(SHAPE, shape.map_or("", |(name, _)| name))
 }
 
-/// The number of pieces that takes the least time, and that time in picoseconds, as the simulator `circuit` has it.
-fn fewest(
+/// Returns the number of pieces with the least time, and this time in picoseconds, as the simulator
+/// `circuit` computes it.
+fn best_pieces(
     problem: &PlanningProblem<'_>,
-    course: Course,
+    routes: Routes,
     given: Option<u32>,
 ) -> Result<(u32, u64), PlannerError> {
-    let (parts, after) = course.parts();
-    let SlotPrice { per_slot, once } = slot_price(problem, course)?;
+    let (parts, start_slots) = routes.parts();
+    let SlotCost { per_slot, once } = slot_cost(problem, routes)?;
     let Some(circuits) = problem.fabric.circuits() else {
         return Ok((1, 0));
     };
@@ -291,99 +313,100 @@ fn fewest(
         u64::try_from(circuits.transmission().ps(bytes)).unwrap_or(u64::MAX)
     };
     let time = |pieces: u32| {
-        let slots = u64::from(pieces) + u64::from(after);
-        let all = slots.saturating_mul(per_slot.saturating_add(sending(pieces)));
-        all.saturating_add(once)
+        let slots = u64::from(pieces) + u64::from(start_slots);
+        let all_slots = slots.saturating_mul(per_slot.saturating_add(sending(pieces)));
+        all_slots.saturating_add(once)
     };
     let each = u64::from(parts) * u64::from(problem.collective.ranks() - 1);
-    let enough = u64::from(after)
+    let max_pieces_of_start = u64::from(start_slots)
         .saturating_mul(64)
-        .min(MOST_FOR_REST / each);
-    let room = (MOST_TRANSFERS / each).max(enough);
-    let room = room.min(size / u64::from(parts)).max(1);
-    let best = (f64::from(after) * sending(1) as f64 / per_slot.max(1) as f64).sqrt();
-    let best = (best as u64).clamp(1, room);
-    // Pieces are whole bytes: as few as have no more bytes, or a byte more or less, waste the least.
+        .min(MAX_TRANSFERS_OF_LONG_START / each);
+    let max_pieces = (MAX_TRANSFERS / each).max(max_pieces_of_start);
+    let max_pieces = max_pieces.min(size / u64::from(parts)).max(1);
+    let best = (f64::from(start_slots) * sending(1) as f64 / per_slot.max(1) as f64).sqrt();
+    let best = (best as u64).clamp(1, max_pieces);
+    // Pieces consist of whole bytes. The least number of pieces with the same bytes, or one byte
+    // more or less, wastes the least.
     let bytes = |pieces: u64| size.div_ceil(u64::from(parts) * pieces).max(1);
-    let of_bytes = |bytes: u64| size.div_ceil(u64::from(parts) * bytes);
+    let pieces_of = |bytes: u64| size.div_ceil(u64::from(parts) * bytes);
     let near = bytes(best).saturating_sub(1).max(1)..=bytes(best) + 1;
-    let tried = near.map(of_bytes).chain([best, best + 1]);
-    let tried = tried.map(|pieces| pieces.clamp(1, room) as u32);
-    let least = tried.min_by_key(|&pieces| (time(pieces), pieces));
+    let candidates = near.map(pieces_of).chain([best, best + 1]);
+    let candidates = candidates.map(|pieces| pieces.clamp(1, max_pieces) as u32);
+    let least = candidates.min_by_key(|&pieces| (time(pieces), pieces));
     let pieces = given.or(least).unwrap_or(1);
     Ok((pieces, time(pieces)))
 }
 
-/// What slots take beside their bytes, in picoseconds.
+/// Costs of slots in addition to their bytes, in picoseconds: for each slot, and once.
 #[derive(Debug, Clone, Copy, Default)]
-struct SlotPrice {
+struct SlotCost {
     per_slot: u64,
     once: u64,
 }
 
-/// A ring of lightpaths stays up. Where circuits are asked for when there is something to send, those that the first piece takes are set
-/// up one after the other.
-fn slot_price(problem: &PlanningProblem<'_>, course: Course) -> Result<SlotPrice, PlannerError> {
+/// Returns the costs of slots. A ring of lightpaths stays up. If circuits are requested when there
+/// is something to send, the circuits of the first piece are set up one after another.
+fn slot_cost(problem: &PlanningProblem<'_>, routes: Routes) -> Result<SlotCost, PlannerError> {
     let (fabric, policy) = (problem.fabric, problem.policy());
     let Some(circuits) = fabric.circuits() else {
-        return Ok(SlotPrice::default());
+        return Ok(SlotCost::default());
     };
     let change = circuits.change()?;
     let goes_around = |line: Line| line.shape == Shape::Ring;
-    let stays_up = match course {
-        Course::Planes { row, column } => goes_around(row) && goes_around(column),
-        Course::Parts { .. } => false,
-        Course::BothWays { .. } => true,
+    let stays_up = match routes {
+        Routes::Planes { row, column } => goes_around(row) && goes_around(column),
+        Routes::Parts { .. } => false,
+        Routes::BothWays { .. } => true,
     };
     let set_up = change.set_up.plus(change.release)?;
     let (per_slot, once) = match circuits.charge(policy.name()) {
         Ok(Charge::Never) => (Time::ZERO, Time::ZERO),
         Ok(Charge::ChangedCircuit) if stays_up => {
-            let (_, after) = course.parts();
-            (Time::ZERO, set_up.times(u64::from(after) + 1)?)
+            let (_, start_slots) = routes.parts();
+            (Time::ZERO, set_up.times(u64::from(start_slots) + 1)?)
         }
         Ok(Charge::Groups { each_slot: false }) if stays_up => (Time::ZERO, Time::ZERO),
         _ => (set_up, Time::ZERO),
     };
-    Ok(SlotPrice {
+    Ok(SlotCost {
         per_slot: per_slot.plus(circuits.delay()?)?.ps(),
         once: once.ps(),
     })
 }
 
-/// The plan in so many pieces.
+/// Builds the plan with a number of pieces.
 ///
 /// # Errors
-/// More transfers than are allowed.
-fn placed(
+/// More transfers than allowed.
+fn build(
     problem: &PlanningProblem<'_>,
-    course: Course,
+    routes: Routes,
     shape: Shape,
     pieces: u32,
 ) -> Result<opticoll_plan::plan::Plan, PlannerError> {
     let collective = problem.collective;
     let ranks = collective.ranks();
-    let (parts, after) = course.parts();
+    let (parts, start_slots) = routes.parts();
     problem.fits(u64::from(parts) * u64::from(pieces) * u64::from(ranks - 1))?;
     let whole = Collective::new(CollectiveKind::Broadcast, ranks)?
         .with_root(collective.root())?
         .with_pieces(parts * pieces)?;
     let mut schedule = Schedule::new(whole);
     let last = i64::from(pieces) - 1;
-    // Where the last piece stands for those after it, by part and rank: whether it is there.
+    // Whether the last piece, which stands for later pieces, has arrived; by part and rank.
     let mut has_last = vec![false; (parts * ranks) as usize];
-    let goes_on = matches!(course, Course::Parts { .. });
-    for slot in 0..pieces + after {
+    let repeats_last = matches!(routes, Routes::Parts { .. });
+    for slot in 0..pieces + start_slots {
         interrupt::check();
         schedule.begin_step();
-        course.slot(slot, &mut |part, piece, from, to| {
-            let piece = if goes_on { piece.min(last) } else { piece };
+        routes.slot(slot, &mut |part, piece, from, to| {
+            let piece = if repeats_last { piece.min(last) } else { piece };
             if !(0..=last).contains(&piece) {
                 return;
             }
-            let is_there = piece == last
+            let has_piece = piece == last
                 && std::mem::replace(&mut has_last[(part * ranks + to) as usize], true);
-            if !is_there {
+            if !has_piece {
                 let chunk = part * pieces + piece as u32;
                 schedule.push(Transfer::copy(chunk, from, to));
             }

@@ -44,8 +44,9 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("1min"),
         OptionRecord::new(
             "effort",
-            "what to try: enough, plans that could save more than 1 % of the time if they have 4096 transfers, and more \
-         than 5 % if they have a million; full, all that could be faster",
+            "what to try: enough, plans that could save more than 1 % of the time if they have \
+             4096 transfers, and more than 5 % if they have a million; full, all that could be \
+             faster",
         )
         .range("enough, full")
         .default("enough"),
@@ -63,8 +64,8 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-/// Number of transfers that count as one second of `budget`, on any machine, so that the choice does
-/// not depend on the machine.
+/// Number of transfers that count as one second of `budget`, on any machine, so that the choice
+/// does not depend on the machine.
 const WORK_PER_SECOND: u64 = 1_000_000;
 
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {

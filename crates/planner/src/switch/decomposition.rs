@@ -1,17 +1,20 @@
-//! An all_to_all whose blocks differ, over a circuit switch without relays: the demand as a sum of settings, each for a time.
+//! An all_to_all whose blocks differ, over a circuit switch without relays: the demand as a sum of
+//! settings, each for a time.
 //!
-//! A *matching* is a set of pairs of ranks, each rank the source of one pair at most and the destination of one. Ports
-//! with one number join the pairs of one matching. Where all ports of a setting change together, a matching lasts as long as its
-//! largest chunk; [`matchings`] makes as few of them as the busiest rank has pairs and puts chunks of like size together. Blocks above
-//! a length are cut, so that they fill matchings of their own: more settings, and less idle time. A few lengths are tried, and the one with
-//! the least time is taken.
+//! A *matching* is a set of pairs of ranks, each rank the source of one pair at most and the
+//! destination of one. Ports with one number join the pairs of one matching. Where all ports of a
+//! setting change together, a matching lasts as long as its largest chunk; [`matchings`] makes as
+//! few of them as the busiest rank has pairs and puts chunks of like size together. Blocks above a
+//! length are cut, so that they fill matchings of their own: more settings, and less idle time. A
+//! few lengths are tried, and the one with the least time is taken.
 //!
-//! Where the whole switch changes at once (`all_stop`), the matchings of a slot are those of as many ports, of like length. Under `planes`
-//! they are shared out over planes, each to the plane that is done first. Under `per_port` no port need wait for another:
-//! pairs are also started one by one ([`list`]), and the faster of both is taken.
+//! Where the whole switch changes at once (`all_stop`), the matchings of a slot are those of as
+//! many ports, of like length. Under `planes` they are shared out over planes, each to the plane
+//! that is done first. Under `per_port` no port need wait for another: pairs are also started one
+//! by one ([`list`]), and the faster of both is taken.
 //!
-//! On a ring of wavelengths chunks are lightpaths from source to destination, so that a large block takes many channels, and the
-//! assignment of wavelengths gives them slots.
+//! On a ring of wavelengths chunks are lightpaths from source to destination, so that a large block
+//! takes many channels, and the assignment of wavelengths gives them slots.
 
 mod list;
 mod matchings;
@@ -46,7 +49,8 @@ pub(crate) const PLANNER: Planner = Planner {
         NAME,
         "Decomposition",
         &[CollectiveKind::AllToAll],
-        "Blocks that differ over circuits without relays: chunks of like size in one setting, on planes side by side",
+        "Blocks that differ over circuits without relays: chunks of like size in one setting, on \
+         planes side by side",
         "opticoll; decompositions of Birkhoff and von Neumann as in Spectra, arXiv 2603.07373",
         Scope::Any(
             |fabric| {
@@ -65,8 +69,8 @@ const NAME: &str = "decomposition";
 /// How often the length of chunks is halved at most.
 const MOST_HALVINGS: u32 = 12;
 
-/// Shorter chunks are tried while they take less than this part of the time, and given up after so many lengths that do not: without a
-/// cost of settings ever more of them would save ever less.
+/// Shorter chunks are tried while they take less than this part of the time, and given up after so
+/// many lengths that do not: without a cost of settings ever more of them would save ever less.
 const WORTH: f64 = 1.0 - 1.0 / 300.0;
 const PATIENCE: u32 = 5;
 
@@ -293,7 +297,8 @@ impl Amounts {
         }
     }
 
-    /// The largest chunk that is asked for, in the units of the demand; `None` where it is left open.
+    /// The largest chunk that is asked for, in the units of the demand; `None` where it is left
+    /// open.
     fn longest(&self, spec: &Spec, size: Bytes) -> Result<Option<u64>, PlannerError> {
         let text = match spec.option("longest") {
             None => return Ok(None),
@@ -309,7 +314,8 @@ impl Amounts {
         Ok(Some(longest))
     }
 
-    /// Bytes at a size as an amount; `None` where the largest block has more than 4,096 such chunks.
+    /// Bytes at a size as an amount; `None` where the largest block has more than 4,096 such
+    /// chunks.
     fn of_bytes(&self, bytes: Bytes, size: Bytes) -> Option<u64> {
         let amount =
             u128::from(bytes.get()) * u128::from(self.largest) / u128::from(size.get().max(1));
@@ -382,7 +388,8 @@ impl Amounts {
         lines.iter().map(of_line).fold(0.0, f64::max)
     }
 
-    /// The chunks of at most `longest` in slots; `work` is what may be spent on exchanges between matchings.
+    /// The chunks of at most `longest` in slots; `work` is what may be spent on exchanges between
+    /// matchings.
     fn decomposed(&self, terms: &Terms, longest: u64, work: &mut u64) -> Decomposed {
         let chunks = self.chunks(longest);
         let matchings = matchings::of_like_size(self.ranks, &chunks, work);
@@ -398,7 +405,8 @@ impl Amounts {
     }
 }
 
-/// Gives matchings their slots and ports: those of a slot of like length, each slot to the lane that is done first.
+/// Gives matchings their slots and ports: those of a slot of like length, each slot to the lane
+/// that is done first.
 fn in_lanes(terms: &Terms, mut matchings: Vec<Matching>) -> Decomposed {
     matchings.sort_by_key(|matching| std::cmp::Reverse(matching.longest()));
     let mut lanes: Vec<(f64, u32, &[u8])> = Vec::new();
@@ -496,7 +504,8 @@ fn schedule(
     Ok(schedule)
 }
 
-/// A demand with the chunks that are sent, which are in the order of pairs; what a rank keeps is one chunk.
+/// A demand with the chunks that are sent, which are in the order of pairs; what a rank keeps is
+/// one chunk.
 fn cut(demand: &DemandMatrix, chunks: &[(u32, u32, u64)]) -> Result<DemandMatrix, PlannerError> {
     let ranks = demand.ranks();
     let matrix = demand.matrix();

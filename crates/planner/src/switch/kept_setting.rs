@@ -1,9 +1,10 @@
 //! One setting of a circuit switch that is kept for the whole collective.
 //!
-//! Every rank has d circuits out and d in, and the setting is a graph of degree d (`graphs`). All_to_all, scatter and gather
-//! take shortest ways (`ways`). The others are planned on that graph as on a fabric of links of the ports' rate, each with the
-//! start-up and latency of a circuit, by the planners of any graph; a step of theirs is a slot here, in which each circuit carries
-//! what its link would. The simulator of circuits times what comes of it.
+//! Every rank has d circuits out and d in, and the setting is a graph of degree d (`graphs`).
+//! All_to_all, scatter and gather take shortest ways (`ways`). The others are planned on that graph
+//! as on a fabric of links of the ports' rate, each with the start-up and latency of a circuit, by
+//! the planners of any graph; a step of theirs is a slot here, in which each circuit carries what
+//! its link would. The simulator of circuits times what comes of it.
 
 mod graphs;
 mod ways;
@@ -56,8 +57,10 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Gather,
             CollectiveKind::AllToAll,
         ],
-        "One setting of circuits for the whole collective: rings of shifts, Kautz graphs, hypercubes, tori",
-        "Imase and Itoh, A Design for Directed Graphs with Minimum Diameter, IEEE Transactions on Computers 1983; planners of any graph",
+        "One setting of circuits for the whole collective: rings of shifts, Kautz graphs, \
+         hypercubes, tori",
+        "Imase and Itoh, A Design for Directed Graphs with Minimum Diameter, IEEE Transactions on \
+         Computers 1983; planners of any graph",
         Scope::Switches(OnMachine::new(plan, candidates)),
     )
 };
@@ -67,13 +70,15 @@ const NAME: &str = "static";
 /// The planners of links that are asked.
 const ON_LINKS: [&str; 2] = ["matching", "tree_packing"];
 
-/// Plans of a planner of links that are tried on a graph where none is named, those that promise most.
+/// Plans of a planner of links that are tried on a graph where none is named, those that promise
+/// most.
 const TRIED: usize = 3;
 
 /// The most transfers of each.
 const MOST_TRANSFERS: u64 = 1 << 17;
 
-/// With more ranks, no static topology is offered to the choice of an all_to_all: its ways take too long.
+/// With more ranks, no static topology is offered to the choice of an all_to_all: its ways take too
+/// long.
 const MOST_RANKS_OF_WAYS: u32 = 512;
 
 fn plan(
@@ -87,7 +92,8 @@ fn plan(
     check(switch)?;
     let on_links = match spec.option("on_links") {
         Some(_) if takes_shortest_ways(problem) => {
-            let rule = "all_to_all, scatter and gather take shortest ways and no planner of links; leave the option out";
+            let rule = "all_to_all, scatter and gather take shortest ways and no planner of links; \
+                        leave the option out";
             return Err(spec.refuse("on_links", rule).into());
         }
         Some(name) => Some(
@@ -143,7 +149,8 @@ fn check(switch: &CircuitSwitch) -> Result<(), AlgorithmError> {
     ensure(fits, NAME, switch.ranks, reason)
 }
 
-/// The graphs that the ports allow, as contenders of a choice. With one port there is a ring alone, which others plan.
+/// The graphs that the ports allow, as contenders of a choice. With one port there is a ring alone,
+/// which others plan.
 fn candidates<'a>(
     problem: &PlanningProblem<'a>,
     switch: &'a CircuitSwitch,

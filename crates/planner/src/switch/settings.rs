@@ -1,21 +1,25 @@
 //! The steps of an algorithm over a circuit switch, its setting changed where that pays.
 //!
-//! A message of a step goes over one circuit where the setting in force joins its ranks, and over several where it does not;
-//! or the setting is changed first. What is cheaper depends on all steps: with T(i, g) the time of step i on setting g,
-//! R that of a change, the least time C(i, g) up to step i with setting g at its end is
+//! A message of a step goes over one circuit where the setting in force joins its ranks, and over
+//! several where it does not; or the setting is changed first. What is cheaper depends on all
+//! steps: with T(i, g) the time of step i on setting g, R that of a change, the least time C(i, g)
+//! up to step i with setting g at its end is
 //!
 //! C(i, g) = T(i, g) + min(C(i - 1, g), R + min over h of C(i - 1, h)),
 //!
-//! a shortest path over steps and settings. The settings tried (`graphs`) are what runs of steps need as long as ports last, and a
-//! cycle through all ranks. What a step takes on a setting, and over which circuits its messages go: `routes`.
+//! a shortest path over steps and settings. The settings tried (`graphs`) are what runs of steps
+//! need as long as ports last, and a cycle through all ranks. What a step takes on a setting, and
+//! over which circuits its messages go: `routes`.
 //!
-//! Where there is a network beside the switch, a step may go over that instead, while the setting stays: T(i, g) is then the lesser of
-//! both times.
+//! Where there is a network beside the switch, a step may go over that instead, while the setting
+//! stays: T(i, g) is then the lesser of both times.
 //!
-//! Where a rank sends on what still arrives, all messages of a step go in one slot and share circuits.
+//! Where a rank sends on what still arrives, all messages of a step go in one slot and share
+//! circuits.
 //!
-//! Halving and doubling along a cycle is `cyclic_doubling`; on 64 ranks with one port of 800 Gb/s, alpha = delta = 100 ns and
-//! R = 1 us it changes the setting six times for 1 MiB, and takes 31,082.24 ns.
+//! Halving and doubling along a cycle is `cyclic_doubling`; on 64 ranks with one port of 800 Gb/s,
+//! alpha = delta = 100 ns and R = 1 us it changes the setting six times for 1 MiB, and takes
+//! 31,082.24 ns.
 
 mod graphs;
 mod routes;
@@ -53,8 +57,9 @@ pub(crate) const PLANNER: Planner = Planner {
             .default("the fastest"),
         OptionRecord::new(
             "settings",
-            "setting of each step: best, as cheap as all steps together can be; one, the same for all; each, \
-             circuits for all messages of the step; beside, no circuits, but the network beside the switch",
+            "setting of each step: best, as cheap as all steps together can be; one, the same for \
+             all; each, circuits for all messages of the step; beside, no circuits, but the \
+             network beside the switch",
         )
         .range("best, one, each, beside")
         .default("best"),
@@ -65,7 +70,8 @@ pub(crate) const PLANNER: Planner = Planner {
         NAME,
         "Settings",
         &CollectiveKind::ALL,
-        "Steps of an algorithm over a circuit switch, the setting changed where that pays and shared by several hops where not",
+        "Steps of an algorithm over a circuit switch, the setting changed where that pays and \
+         shared by several hops where not",
         "opticoll; for halving and doubling as in Short-circuiting Rings, arXiv 2510.03491",
         Scope::Switches(OnMachine {
             applies: |switch| switch.planes == 1 || switch.beside_rate.is_some(),
@@ -132,7 +138,8 @@ fn candidates<'a>(
     let is_charged = switch.planes > 1 || switch.first_setting == FirstSetting::Charged;
     let mut all = Vec::new();
     for choice in [Choice::Best, Choice::Beside] {
-        // The best steps are beside the switch where those are cheaper, but where its first setting costs, too.
+        // The best steps are beside the switch where those are cheaper, but where its first setting
+        // costs, too.
         let is_new = match choice {
             Choice::Best => switch.planes == 1,
             _ => switch.beside_rate.is_some() && is_charged,
@@ -283,7 +290,8 @@ pub(crate) fn prices(
     })
 }
 
-/// The settings of all steps that take the least time together, none for steps beside the switch; `None` where a step has neither.
+/// The settings of all steps that take the least time together, none for steps beside the switch;
+/// `None` where a step has neither.
 fn cheapest(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
@@ -314,7 +322,8 @@ fn cheapest(
         Choice::One => None,
         _ => Some(change),
     };
-    // By setting: the least time up to a step, and the setting of the step before, with whether the step is beside the switch.
+    // By setting: the least time up to a step, and the setting of the step before, with whether the
+    // step is beside the switch.
     let mut least: Vec<Option<u64>> = vec![Some(first); settings.len()];
     let mut before = Vec::with_capacity(steps.len());
     for step in steps {

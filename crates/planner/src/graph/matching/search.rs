@@ -1,12 +1,14 @@
-//! Chunks matched with channels, instant by instant.
+//! Matching of chunks with channels, instant by instant.
 //!
-//! Whenever links are free, every rank takes over the channels to it what their sources have and it has not, no chunk
-//! twice. For one rank that is a bipartite matching of channels and chunks, which is made as large as it can be by
-//! augmenting paths. Among the chunks that a channel could carry the one with the fewest copies is taken, or the one
-//! that has come farthest; where several are equal, a seed decides.
+//! Whenever links are free, every rank receives over its channels chunks that their sources have
+//! and that the rank lacks, no chunk twice. For one rank this is a bipartite matching of channels
+//! and chunks; augmenting paths make it as large as possible. Among the chunks that a channel could
+//! carry, the chunk with the fewest copies is taken, or the chunk that has come farthest; a seed
+//! breaks ties.
 //!
-//! *Folded:* where the translations of a grid move channels onto channels, the blocks that rank r has are those of
-//! rank 0, translated by r. Then rank 0 alone is looked at: a neighbour u has block b if rank 0 has b - u.
+//! *Symmetry:* if the translations of a grid map channels to channels, the blocks of rank r are the
+//! blocks of rank 0, translated by r. The search then handles rank 0 only: a neighbour u has block
+//! b if rank 0 has block b - u.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,33 +20,35 @@ use crate::graph::logical_links::Channels;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::translations::Translations;
 
-/// What is to be spread: so many pieces of a block of each rank, or of one.
+/// Blocks to spread: the blocks of all ranks or of one rank, each in a number of pieces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spread {
     pub(super) pieces: u32,
-    /// `None`: every rank has a block.
+    /// Rank whose block spreads; `None` if every rank has a block.
     pub(super) root: Option<u32>,
 }
 
-/// When channels carry chunks.
+/// Times at which channels carry chunks.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Pace {
-    /// All in steps. A link carries as many chunks in a step as its rate is times that of the slowest; where a
-    /// number of steps is given, as many times that as the chunks left need.
+pub(super) enum Timing {
+    /// Steps of all channels. A link carries in a step as many chunks as its rate is a multiple of
+    /// the slowest rate; if the number of steps is given, a multiple of this number, as the
+    /// remaining chunks require.
     Steps {
-        /// The number of steps, and how many times more than needed on average may go in each.
-        within: Option<(u32, f64)>,
+        /// Number of steps, and factor on the number of chunks needed on average in each step.
+        limit: Option<(u32, f64)>,
     },
-    /// Each when its links are free, for its latency and so many bytes.
+    /// A clock: each channel starts when its links are free, and is busy for its latency and the
+    /// bytes of a chunk.
     Clock {
-        /// Of a chunk.
+        /// Bytes of a chunk.
         bytes: u64,
     },
 }
 
-/// Which chunk goes first.
+/// Order in which chunks are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum First {
+pub(super) enum ChunkOrder {
     Rarest,
     Farthest,
 }
@@ -57,46 +61,49 @@ pub(super) struct Delivery {
     pub(super) chunk: u32,
 }
 
-/// What was found.
-pub(super) struct Found {
-    /// In the order of steps.
+/// Result of a search.
+pub(super) struct Matching {
+    /// Deliveries, sorted by step.
     pub(super) deliveries: Vec<Delivery>,
     pub(super) steps: u32,
-    /// Of steps the chunks that the slowest links carry in all; of a clock the time (ps).
+    /// With steps, the number of chunks that the slowest links carry in total; with a clock, the
+    /// time in picoseconds.
     pub(super) cost: u64,
 }
 
-/// Candidates that are compared for a channel.
+/// Maximum number of chunks to compare for a channel; more samples cost time, fewer spread rare
+/// chunks later.
 const SAMPLES: usize = 16;
 
 struct Search<'a> {
     channels: &'a Channels,
     distances: &'a [u16],
     spread: Spread,
-    first: First,
+    first: ChunkOrder,
     random: Pcg64Mcg,
-    /// Of ranks that are looked at.
+    /// Number of ranks that the search handles.
     rows: u32,
     words: usize,
-    /// By rank and chunk, a bit: has it; has it or gets it.
-    here: Vec<u64>,
+    /// One bit for each rank and chunk: the rank has the chunk; the rank has it or receives it.
+    present: Vec<u64>,
     coming: Vec<u64>,
-    /// By rank, chunks that it has, and those that it may not have yet.
+    /// Chunks that each rank has, and chunks that it may still lack.
     held: Vec<Vec<u32>>,
     missing: Vec<Vec<u32>>,
-    left: Vec<u32>,
+    lacking: Vec<u32>,
     copies: Vec<u32>,
-    /// By channel to rank 0 and block: the block as its source sees it, and back. Empty where nothing is folded.
-    seen: Vec<Vec<u32>>,
-    unseen: Vec<Vec<u32>>,
-    /// What this instant has assigned to the rank at hand: channel, chunk.
+    /// Block numbers from the point of view of the source of each channel to rank 0, and the
+    /// inverse; empty without symmetry.
+    source_blocks: Vec<Vec<u32>>,
+    own_blocks: Vec<Vec<u32>>,
+    /// Assignments of this instant to the current rank: channel and chunk.
     assigned: Vec<(u32, u32)>,
-    /// By channel: the last change of assignments for which it was tried, and how many there were.
+    /// Last change of assignments for which each channel was tried, and the number of changes.
     tried: Vec<u64>,
     changes: u64,
 }
 
-/// The blocks' translations, if a spread can be folded.
+/// Returns the translations of blocks if a spread is symmetric.
 pub(super) fn translations<'a>(
     channels: &'a Channels,
     spread: &Spread,
@@ -105,19 +112,20 @@ pub(super) fn translations<'a>(
     grid.filter(|_| spread.root.is_none())
 }
 
-/// Matches until every rank has every chunk; `None` where that cannot be, or not in the steps given.
+/// Matches until every rank has every chunk; `None` if this is impossible, or impossible in the
+/// steps given.
 pub(super) fn search(
     channels: &Channels,
     distances: &[u16],
     spread: Spread,
-    pace: Pace,
-    first: First,
+    timing: Timing,
+    first: ChunkOrder,
     seed: u64,
-) -> Option<Found> {
+) -> Option<Matching> {
     let mut search = Search::new(channels, distances, spread, first, seed);
-    match pace {
-        Pace::Steps { within } => search.in_steps(within),
-        Pace::Clock { bytes } => search.by_clock(bytes),
+    match timing {
+        Timing::Steps { limit } => search.match_in_steps(limit),
+        Timing::Clock { bytes } => search.match_on_clock(bytes),
     }
 }
 
@@ -134,27 +142,27 @@ impl<'a> Search<'a> {
         channels: &'a Channels,
         distances: &'a [u16],
         spread: Spread,
-        first: First,
+        first: ChunkOrder,
         seed: u64,
     ) -> Search<'a> {
         let ranks = channels.ranks;
         let blocks = if spread.root.is_some() { 1 } else { ranks };
         let chunks = blocks * spread.pieces;
         let words = (chunks as usize).div_ceil(64);
-        let folded = translations(channels, &spread);
-        let rows = if folded.is_some() { 1 } else { ranks };
+        let symmetry = translations(channels, &spread);
+        let rows = if symmetry.is_some() { 1 } else { ranks };
         let table = |back: bool| -> Vec<Vec<u32>> {
-            let Some(grid) = folded else {
+            let Some(grid) = symmetry else {
                 return Vec::new();
             };
-            let own = channels.into(0);
+            let into_rank = channels.into(0);
             let of = |channel: u32| {
                 let from = channels.all[channel as usize].from;
                 (0..ranks)
                     .map(|block| grid.moved(block, from, back))
                     .collect()
             };
-            own.map(of).collect()
+            into_rank.map(of).collect()
         };
         let mut search = Search {
             channels,
@@ -164,14 +172,14 @@ impl<'a> Search<'a> {
             random: Pcg64Mcg::seed_from_u64(seed),
             rows,
             words,
-            here: vec![0; rows as usize * words],
+            present: vec![0; rows as usize * words],
             coming: vec![0; rows as usize * words],
             held: vec![Vec::new(); rows as usize],
             missing: vec![Vec::new(); rows as usize],
-            left: vec![0; rows as usize],
+            lacking: vec![0; rows as usize],
             copies: vec![1; chunks as usize],
-            seen: table(true),
-            unseen: table(false),
+            source_blocks: table(true),
+            own_blocks: table(false),
             assigned: Vec::new(),
             tried: vec![0; channels.all.len()],
             changes: 0,
@@ -183,7 +191,7 @@ impl<'a> Search<'a> {
                     search.arrive(rank, chunk);
                 } else {
                     search.missing[rank as usize].push(chunk);
-                    search.left[rank as usize] += 1;
+                    search.lacking[rank as usize] += 1;
                 }
             }
         }
@@ -191,13 +199,13 @@ impl<'a> Search<'a> {
     }
 
     fn arrive(&mut self, rank: u32, chunk: u32) {
-        set(&mut self.here, self.words, rank, chunk);
+        set(&mut self.present, self.words, rank, chunk);
         self.held[rank as usize].push(chunk);
     }
 
-    /// The source of a channel among the rows, and a chunk as it sees it.
+    /// Returns the row of the source of a channel.
     fn source(&self, channel: u32) -> u32 {
-        match self.seen.is_empty() {
+        match self.source_blocks.is_empty() {
             true => self.channels.all[channel as usize].from,
             false => 0,
         }
@@ -212,15 +220,15 @@ impl<'a> Search<'a> {
     }
 
     fn source_has(&self, channel: u32, chunk: u32) -> bool {
-        let seen = self.moved(&self.seen, channel, chunk);
-        is_set(&self.here, self.words, self.source(channel), seen)
+        let chunk = self.moved(&self.source_blocks, channel, chunk);
+        is_set(&self.present, self.words, self.source(channel), chunk)
     }
 
-    /// The less, the sooner.
+    /// Returns the priority of a chunk for a rank; smaller numbers go first.
     fn key(&self, to: u32, chunk: u32) -> u32 {
         match self.first {
-            First::Rarest => self.copies[chunk as usize],
-            First::Farthest => {
+            ChunkOrder::Rarest => self.copies[chunk as usize],
+            ChunkOrder::Farthest => {
                 let origin = self.spread.root.unwrap_or(chunk / self.spread.pieces);
                 let at = origin as usize * self.channels.ranks as usize + to as usize;
                 u32::from(u16::MAX - self.distances[at])
@@ -228,7 +236,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A chunk for a channel that the rank at its end neither has nor gets.
+    /// Picks a chunk for a channel whose destination neither has nor receives it.
     fn pick(&mut self, channel: u32) -> Option<u32> {
         let to = self.channels.all[channel as usize].to;
         let source = self.source(channel) as usize;
@@ -248,7 +256,7 @@ impl<'a> Search<'a> {
             };
             for at in 0..held {
                 let chunk = self.held[source][(start + at) % held];
-                let chunk = self.moved(&self.unseen, channel, chunk);
+                let chunk = self.moved(&self.own_blocks, channel, chunk);
                 if !is_set(&self.coming, self.words, to, chunk) {
                     take(&mut best, self.key(to, chunk), chunk);
                     samples += 1;
@@ -288,13 +296,14 @@ impl<'a> Search<'a> {
         best.map(|(_, chunk)| chunk)
     }
 
-    /// Gives a channel a chunk, if need be one that another channel of this instant then gives up for another.
+    /// Assigns a chunk to a channel. If necessary, another channel of this instant gives up its
+    /// chunk and takes another one.
     fn assign(&mut self, channel: u32) -> bool {
         let to = self.channels.all[channel as usize].to;
         if let Some(chunk) = self.pick(channel) {
             set(&mut self.coming, self.words, to, chunk);
             self.copies[chunk as usize] += 1;
-            self.left[to as usize] -= 1;
+            self.lacking[to as usize] -= 1;
             self.assigned.push((channel, chunk));
             return true;
         }
@@ -315,7 +324,7 @@ impl<'a> Search<'a> {
                     let to = self.channels.all[channel as usize].to;
                     set(&mut self.coming, self.words, to, chunk);
                     self.copies[chunk as usize] += 1;
-                    self.left[to as usize] -= 1;
+                    self.lacking[to as usize] -= 1;
                     self.assigned.push((other, chunk));
                     true
                 }
@@ -329,15 +338,15 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Takes the ranks in a random order, each with its channels in a random order.
-    fn shuffled(&mut self, order: &mut [u32]) {
+    /// Shuffles an order at random.
+    fn shuffle(&mut self, order: &mut [u32]) {
         for at in (1..order.len()).rev() {
             let other = self.random.random_range(0..=at);
             order.swap(at, other);
         }
     }
 
-    fn in_steps(&mut self, within: Option<(u32, f64)>) -> Option<Found> {
+    fn match_in_steps(&mut self, limit: Option<(u32, f64)>) -> Option<Matching> {
         let channels = self.channels;
         let slowest = channels
             .all
@@ -354,29 +363,34 @@ impl<'a> Search<'a> {
         let mut order: Vec<u32> = (0..self.rows).collect();
         let (mut deliveries, mut arrived) = (Vec::new(), Vec::new());
         let (mut step, mut cost) = (0u32, 0u64);
-        while self.left.iter().any(|&left| left > 0) {
+        while self.lacking.iter().any(|&lacking| lacking > 0) {
             interrupt::check();
-            let mut turns = 1;
-            if let Some((steps, more)) = within {
-                let to_come = u64::from(steps.checked_sub(step).filter(|to_come| *to_come > 0)?);
-                let needed = self.left.iter().zip(&slots_into);
-                let needed =
-                    needed.map(|(&left, slots)| u64::from(left).div_ceil((slots * to_come).max(1)));
-                turns = (needed.max().unwrap_or(1) as f64 * more).ceil() as u64;
+            let mut multiple = 1;
+            if let Some((steps, factor)) = limit {
+                let steps_left = u64::from(
+                    steps
+                        .checked_sub(step)
+                        .filter(|steps_left| *steps_left > 0)?,
+                );
+                let needed = self.lacking.iter().zip(&slots_into);
+                let needed = needed.map(|(&lacking, slots)| {
+                    u64::from(lacking).div_ceil((slots * steps_left).max(1))
+                });
+                multiple = (needed.max().unwrap_or(1) as f64 * factor).ceil() as u64;
             }
             for (free, share) in free.iter_mut().zip(&shares) {
-                *free = share * turns;
+                *free = share * multiple;
             }
-            self.shuffled(&mut order);
+            self.shuffle(&mut order);
             let mut used = 0;
             for &to in &order {
                 interrupt::check();
-                let mut own: Vec<u32> = channels.into(to).collect();
+                let mut into_rank: Vec<u32> = channels.into(to).collect();
                 self.assigned.clear();
-                // Turn by turn, so that none takes what others need.
-                while self.left[to as usize] > 0 && !own.is_empty() {
-                    self.shuffled(&mut own);
-                    own.retain(|&channel| {
+                // Channels take turns, so that no channel takes the chunks that others need.
+                while self.lacking[to as usize] > 0 && !into_rank.is_empty() {
+                    self.shuffle(&mut into_rank);
+                    into_rank.retain(|&channel| {
                         let route = channels.route(channel);
                         let can = route.iter().all(|&link| free[link as usize] > 0)
                             && self.assign(channel);
@@ -397,7 +411,7 @@ impl<'a> Search<'a> {
                     arrived.push((to, chunk));
                     let slots = channels.route(channel).iter().map(|&link| {
                         let link = link as usize;
-                        (turns * shares[link] - free[link]).div_ceil(shares[link].max(1))
+                        (multiple * shares[link] - free[link]).div_ceil(shares[link].max(1))
                     });
                     used = used.max(slots.max().unwrap_or(0));
                 }
@@ -411,14 +425,14 @@ impl<'a> Search<'a> {
             cost += used;
             step += 1;
         }
-        Some(Found {
+        Some(Matching {
             deliveries,
             steps: step,
             cost,
         })
     }
 
-    fn by_clock(&mut self, bytes: u64) -> Option<Found> {
+    fn match_on_clock(&mut self, bytes: u64) -> Option<Matching> {
         let channels = self.channels;
         let duration = |channel: u32| {
             let channel = &channels.all[channel as usize];
@@ -429,7 +443,7 @@ impl<'a> Search<'a> {
         };
         let links = channels.rates.len();
         let mut free = vec![0u64; links];
-        // The step of the last flow of each link, from 1 on, and of each chunk that a rank has.
+        // Step of the last flow of each link, from 1 on, and of each chunk that a rank has.
         let mut link_steps = vec![0u32; links];
         let chunks = self.copies.len();
         let mut held_steps = vec![0u32; self.rows as usize * chunks];
@@ -446,18 +460,18 @@ impl<'a> Search<'a> {
                 held_steps[to as usize * chunks + chunk as usize] = step;
                 self.arrive(to, chunk);
             }
-            self.shuffled(&mut order);
+            self.shuffle(&mut order);
             for &to in &order {
                 interrupt::check();
-                if self.left[to as usize] == 0 {
+                if self.lacking[to as usize] == 0 {
                     continue;
                 }
-                let mut own: Vec<u32> = channels.into(to).collect();
-                self.shuffled(&mut own);
+                let mut into_rank: Vec<u32> = channels.into(to).collect();
+                self.shuffle(&mut into_rank);
                 self.assigned.clear();
-                // The fastest first, since what they carry others need not.
-                own.sort_by_key(|&channel| duration(channel));
-                for channel in own {
+                // The fastest channel goes first: slower channels then need not carry its chunks.
+                into_rank.sort_by_key(|&channel| duration(channel));
+                for channel in into_rank {
                     let route = channels.route(channel);
                     if route.iter().all(|&link| free[link as usize] <= now) && self.assign(channel)
                     {
@@ -469,8 +483,9 @@ impl<'a> Search<'a> {
                 }
                 for at in 0..self.assigned.len() {
                     let (channel, chunk) = self.assigned[at];
-                    let seen = self.moved(&self.seen, channel, chunk);
-                    let held = held_steps[self.source(channel) as usize * chunks + seen as usize];
+                    let source_chunk = self.moved(&self.source_blocks, channel, chunk);
+                    let held =
+                        held_steps[self.source(channel) as usize * chunks + source_chunk as usize];
                     let route = channels.route(channel);
                     let before = route.iter().map(|&link| link_steps[link as usize]).max();
                     let step = held.max(before.unwrap_or(0)) + 1;
@@ -492,11 +507,11 @@ impl<'a> Search<'a> {
                 None => break,
             }
         }
-        if self.left.iter().any(|&left| left > 0) {
+        if self.lacking.iter().any(|&lacking| lacking > 0) {
             return None;
         }
         deliveries.sort_by_key(|one| one.step);
-        Some(Found {
+        Some(Matching {
             deliveries,
             steps,
             cost: last,
@@ -504,10 +519,10 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The chunks that a rank can get in a step of one turn.
+/// Returns the number of chunks that a rank can receive in one step at the rates of its links.
 pub(super) fn slots_into(channels: &Channels, shares: &[u64], rank: u32) -> u64 {
-    let own = channels.into(rank);
-    let mut last: Vec<u32> = own
+    let into_rank = channels.into(rank);
+    let mut last: Vec<u32> = into_rank
         .filter_map(|channel| channels.route(channel).last().copied())
         .collect();
     last.sort_unstable();

@@ -1,17 +1,17 @@
-//! The linear assignment problem, and Gilmore and Lawler's bound by it.
+//! The linear assignment problem, and Gilmore and Lawler's bound derived from it.
 //!
-//! Rows are given columns one after the other, each by a shortest augmenting path under reduced costs
+//! Rows receive columns one after another, each by a shortest augmenting path under reduced costs
 //! c(i, j) - u(i) - v(j) >= 0, which are 0 along the assignment (Kuhn, The Hungarian Method for the
-//! Assignment Problem, 1955, in the form of Jonker and Volgenant, 1987). Potentials u and v are an optimal dual
-//! solution, so the assignment is optimal; the time is rows^2 columns.
+//! Assignment Problem, 1955, in the form of Jonker and Volgenant, 1987). The potentials u and v are
+//! an optimal dual solution, so the assignment is optimal; the time is O(rows^2 columns).
 
 use super::Problem;
 use opticoll_base::interrupt;
 
-/// The least sum of a cost for each row, in different columns; there are no fewer columns than rows.
-/// `costs` are given row by row.
+/// Returns the least sum of a cost for each row, in different columns; there are at least as many
+/// columns as rows. `costs` are given row by row.
 pub(super) fn least_sum(rows: usize, columns: usize, costs: &[i128]) -> i128 {
-    // Row and column 0 are none; `row_of[0]` is the row that is being given a column.
+    // Row and column 0 do not exist; `row_of[0]` is the row that receives a column next.
     let mut row_potential = vec![0i128; rows + 1];
     let mut column_potential = vec![0i128; columns + 1];
     let mut row_of = vec![0usize; columns + 1];
@@ -62,13 +62,13 @@ pub(super) fn least_sum(rows: usize, columns: usize, costs: &[i128]) -> i128 {
         .sum()
 }
 
-/// No placement of some ranks on some sites costs less, between themselves and with a cost of each rank at
-/// each site besides.
+/// Returns a lower bound on the cost of placing some ranks on some sites: the cost among the ranks,
+/// and a cost `linear_cost` of each rank at each site.
 pub(super) fn bound(
     problem: &Problem,
     ranks: &[usize],
     sites: &[u32],
-    besides: impl Fn(usize, u32) -> u128,
+    linear_cost: impl Fn(usize, u32) -> u128,
 ) -> u128 {
     let falling: Vec<Vec<u128>> = ranks
         .iter()
@@ -92,7 +92,7 @@ pub(super) fn bound(
     for (&rank, bytes) in ranks.iter().zip(&falling) {
         for (&site, hops) in sites.iter().zip(&rising) {
             let products = bytes.iter().zip(hops).map(|(bytes, hops)| bytes * hops);
-            costs.push((products.sum::<u128>() + besides(rank, site)) as i128);
+            costs.push((products.sum::<u128>() + linear_cost(rank, site)) as i128);
         }
     }
     least_sum(ranks.len(), sites.len(), &costs) as u128
@@ -102,7 +102,7 @@ pub(super) fn bound(
 mod tests {
     use super::*;
 
-    /// Every way to give rows different columns.
+    /// Returns the least sum over all assignments of different columns to rows.
     fn least_of_all(rows: usize, columns: usize, costs: &[i128], taken: &mut Vec<usize>) -> i128 {
         let row = taken.len();
         if row == rows {

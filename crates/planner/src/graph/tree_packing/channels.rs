@@ -1,8 +1,8 @@
 //! By which links the messages of a forest go.
 //!
-//! An edge of a tree stands for one unit of the capacity between two ranks, and so for a path over switches: one of those
-//! that edge splitting put together. Each edge takes a path of which most is left, and of several cables between
-//! two vertices the one that has least to do for its rate.
+//! An edge of a tree stands for one unit of the capacity between two ranks, and so for a path over
+//! switches: one of those that edge splitting put together. Each edge takes a path of which most is
+//! left, and of several cables between two vertices the one that has least to do for its rate.
 
 use rustc_hash::FxHashMap;
 

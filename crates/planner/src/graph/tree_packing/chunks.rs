@@ -62,7 +62,8 @@ impl FromStr for Chunks {
             Some([count]) => Ok(Chunks::equal(*count)),
             Some(sizes) => Ok(Chunks(sizes.to_vec())),
             None => Err(format!(
-                "must be a whole number from 1 to {MOST}, or sizes with a + between them, {MOST} together at most"
+                "must be a whole number from 1 to {MOST}, or sizes with a + between them, {MOST} \
+                 together at most"
             )),
         }
     }

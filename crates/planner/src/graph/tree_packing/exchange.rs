@@ -1,14 +1,16 @@
 //! Trees of one root, improved by exchanges of their edges.
 //!
-//! **Low.** Packed trees ([`Packing`]) of one root grow one after the other, so that the last ones take what edges are left and
-//! are higher than the first. An edge to a rank is therefore exchanged with one of another tree to the same rank, or with one
-//! that no tree has, as long as this makes the longest way over that rank shorter.
+//! **Low.** Packed trees ([`Packing`]) of one root grow one after the other, so that the last ones
+//! take what edges are left and are higher than the first. An edge to a rank is therefore exchanged
+//! with one of another tree to the same rank, or with one that no tree has, as long as this makes
+//! the longest way over that rank shorter.
 //!
-//! **Balanced.** Low trees take what links have. Where as low trees do with less on the busiest links before and after
-//! the bottleneck, chunks of unequal sizes (`chunks`) shorten the first and the last steps. So an edge to a rank is replaced by
-//! one from another rank if the busiest of the links that it gives up was busier than each of those that it takes will be,
-//! if no tree becomes higher than the highest was, and if the message takes no more latency. Each exchange makes the loads
-//! of links more even, so that the search ends.
+//! **Balanced.** Low trees take what links have. Where as low trees do with less on the busiest
+//! links before and after the bottleneck, chunks of unequal sizes (`chunks`) shorten the first and
+//! the last steps. So an edge to a rank is replaced by one from another rank if the busiest of the
+//! links that it gives up was busier than each of those that it takes will be, if no tree becomes
+//! higher than the highest was, and if the message takes no more latency. Each exchange makes the
+//! loads of links more even, so that the search ends.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +27,8 @@ const MOST_ROUNDS: usize = 20;
 /// The loads of so many edges at most are balanced: trees times the square of the number of ranks.
 const MOST_BALANCED: usize = 1 << 24;
 
-/// Returns so many trees of a root; `None` where the graph has no room for them, or packing takes more than `most_work`
-/// steps over links.
+/// Returns so many trees of a root; `None` where the graph has no room for them, or packing takes
+/// more than `most_work` steps over links.
 pub(super) fn low_trees(
     capacities: &[(u32, u32, u128)],
     (ranks, root, count): (u32, u32, u32),
@@ -51,7 +53,8 @@ pub(super) fn low_trees(
     Some(trees)
 }
 
-/// Moves edges of trees, which run backwards where they are `reversed`, with their channels, to links that have less to do.
+/// Moves edges of trees, which run backwards where they are `reversed`, with their channels, to
+/// links that have less to do.
 pub(super) fn balance_loads(
     network: &dyn Network,
     trees: &mut [Tree],
@@ -165,7 +168,8 @@ pub(super) fn balance_loads(
 /// Trees with what is looked up while their edges are exchanged.
 struct Rooted {
     root: u32,
-    /// By tree and rank: the rank before it, the edges from the root, and those of the longest way below.
+    /// By tree and rank: the rank before it, the edges from the root, and those of the longest way
+    /// below.
     before: Vec<Vec<u32>>,
     depth: Vec<Vec<u32>>,
     below: Vec<Vec<u32>>,
@@ -270,7 +274,8 @@ impl Rooted {
         true
     }
 
-    /// Gives a rank another one before it in a tree, and finds what is above and below all ranks anew.
+    /// Gives a rank another one before it in a tree, and finds what is above and below all ranks
+    /// anew.
     fn hang(&mut self, tree: usize, rank: u32, before: u32) {
         self.before[tree][rank as usize] = before;
         let ranks = self.before[tree].len() as u32;

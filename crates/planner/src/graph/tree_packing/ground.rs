@@ -137,8 +137,8 @@ enum Trees {
 }
 
 impl Forest<'_> {
-    /// The steps in which it carries its part of a collective out; chunks are those of each tree. Trees of every root take
-    /// chunks of one size.
+    /// The steps in which it carries its part of a collective out; chunks are those of each tree.
+    /// Trees of every root take chunks of one size.
     pub(super) fn timed(&self, collective: Collective, chunks: &Chunks) -> Timed {
         let count = chunks.pieces();
         let timed = match &self.trees {
@@ -173,7 +173,8 @@ impl Forest<'_> {
         }
     }
 
-    /// Chunks that seem fastest, `most` pieces together at most, where trees of one root are a pipeline.
+    /// Chunks that seem fastest, `most` pieces together at most, where trees of one root are a
+    /// pipeline.
     pub(super) fn fastest_chunks(
         &self,
         size: Bytes,
@@ -186,8 +187,8 @@ impl Forest<'_> {
         }
     }
 
-    /// Lets transfers take the links of their channels, where these are not the fabric's route; `before` of them come
-    /// earlier.
+    /// Lets transfers take the links of their channels, where these are not the fabric's route;
+    /// `before` of them come earlier.
     pub(super) fn assign(&self, timed: &Timed, before: usize, routes: &mut NamedRoutes) {
         let (down, up) = match &self.trees {
             Trees::OfAll(_, channels) | Trees::OfOne(_, channels) => (channels, None),
@@ -335,8 +336,8 @@ impl<'a> Ground<'a> {
         q / gcd(q, self.unit)
     }
 
-    /// Forests of trees with a relay each that nearly reach the optimum; of groups where packing takes too long, or where so
-    /// many packed trees do not reach it.
+    /// Forests of trees with a relay each that nearly reach the optimum; of groups where packing
+    /// takes too long, or where so many packed trees do not reach it.
     pub(super) fn relayed(&self) -> Vec<Vec<Tree>> {
         let Some(root) = self.root.filter(|_| self.cables.is_none()) else {
             return Vec::new();
@@ -378,8 +379,8 @@ impl<'a> Ground<'a> {
         )
     }
 
-    /// A forest with a number of trees for each root; `None` where its links do not balance, or packing takes more than
-    /// `most_work` steps over links.
+    /// A forest with a number of trees for each root; `None` where its links do not balance, or
+    /// packing takes more than `most_work` steps over links.
     pub(super) fn forest(
         &self,
         count: u32,

@@ -1,19 +1,22 @@
 //! Packs spanning trees into a graph of ranks so that every root has as many as it wants.
 //!
-//! Let c(x, y) be whole capacities, and let there be trees to be grown, each with the set R of the ranks that it holds;
-//! at first its root alone. All of them can be completed, no link lying in more trees than it has capacity, if and only
-//! if for each set X of ranks (Edmonds, Edge-disjoint branchings, 1973; Frank's form with sets of roots)
+//! Let c(x, y) be whole capacities, and let there be trees to be grown, each with the set R of the
+//! ranks that it holds; at first its root alone. All of them can be completed, no link lying in
+//! more trees than it has capacity, if and only if for each set X of ranks (Edmonds, Edge-disjoint
+//! branchings, 1973; Frank's form with sets of roots)
 //!
 //! ```text
 //! in(X) >= number of trees whose R and X have no rank in common
 //! ```
 //!
-//! So there is always an edge that a tree can take next. It is searched for breadth first, so that trees stay low. Many
-//! trees are first grown over the links with the most capacity left, and then looked at whether the condition holds for
-//! what is left: by one flow for each rank, most of them short (`lacking`). Where it does not, fewer trees are kept. Where
-//! not even one can be, it is grown once more, and each edge (x, y) is checked by one flow: with x as a source without limit, and a supply at
-//! every root of as many trees as it still wants, y must get one more than all these trees.
-//! (As in ForestColl, arXiv 2402.06787, whose flows carry several equal trees at once.)
+//! So there is always an edge that a tree can take next. It is searched for breadth first, so that
+//! trees stay low. Many trees are first grown over the links with the most capacity left, and then
+//! looked at whether the condition holds for what is left: by one flow for each rank, most of them
+//! short (`lacking`). Where it does not, fewer trees are kept. Where not even one can be, it is
+//! grown once more, and each edge (x, y) is checked by one flow: with x as a source without limit,
+//! and a supply at every root of as many trees as it still wants, y must get one more than all
+//! these trees. (As in ForestColl, arXiv 2402.06787, whose flows carry several equal trees at
+//! once.)
 
 use rustc_hash::FxHashMap;
 
@@ -96,8 +99,8 @@ impl Packing {
         }
     }
 
-    /// The trees, of all roots in turn; `None` where the graph has no room for them, or flows look at more links
-    /// than `most_work`.
+    /// The trees, of all roots in turn; `None` where the graph has no room for them, or flows look
+    /// at more links than `most_work`.
     pub(super) fn pack(mut self, most_work: u64) -> Option<Vec<Tree>> {
         let mut roots = Vec::new();
         let most = self.wanted.iter().copied().max().unwrap_or(0);

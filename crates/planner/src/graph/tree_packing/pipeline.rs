@@ -1,4 +1,5 @@
-//! Trees of one root as a pipeline: how many chunks there are, how large each is, and in which step each goes.
+//! Trees of one root as a pipeline: how many chunks there are, how large each is, and in which step
+//! each goes.
 //!
 //! Along trees of one root chunk k goes over the edges of depth d in step k + d. Where it is summed
 //! up before, along the same trees of height h, it goes up over them in step k + h - 1 - d, and
@@ -24,7 +25,8 @@ const MOST_EQUAL: u32 = 256;
 const MOST_UNEQUAL: usize = 24;
 const MOST_PIECES: f64 = 192.0;
 
-/// The most products of loads and sizes in the search for them; on long trees they would save little.
+/// The most products of loads and sizes in the search for them; on long trees they would save
+/// little.
 const MOST_WORK: usize = 1 << 27;
 
 /// From one chunk to the next, in a search.
@@ -173,8 +175,9 @@ impl Steps {
         (0..sizes.len() + height - 1).map(step).sum()
     }
 
-    /// The number of chunks of one size with which the steps take least. With trees of height h, a busiest link that needs
-    /// t for all and a message's latency a, n chunks take (n + h - 1)(a + t / n), least at n = sqrt((h - 1) t / a).
+    /// The number of chunks of one size with which the steps take least. With trees of height h, a
+    /// busiest link that needs t for all and a message's latency a, n chunks take (n + h - 1)(a + t
+    /// / n), least at n = sqrt((h - 1) t / a).
     fn equal(&self, most: u32) -> u32 {
         let loads = self.loads.iter().map(|load| load.iter().sum::<f64>());
         let latency = self.latency.iter().copied().fold(0.0, f64::max);
@@ -229,8 +232,9 @@ impl Steps {
     }
 }
 
-/// Chunks that seem fastest along trees of one root: of one size, half and twice as many, and of sizes of their own. Somewhat
-/// fewer of one size alone where so many pieces of all trees are `too_many`.
+/// Chunks that seem fastest along trees of one root: of one size, half and twice as many, and of
+/// sizes of their own. Somewhat fewer of one size alone where so many pieces of all trees are
+/// `too_many`.
 pub(super) fn fastest(
     timetable: &Timetable<'_>,
     size: Bytes,

@@ -1,15 +1,19 @@
 //! Trees of one root with a relay each, and low.
 //!
-//! The root sends a part of its vector to each of some ranks, and these pass it on to all: a scatter and an all_gather,
-//! chunk after chunk. With every other rank for a relay, either straight, two edges deep; or to the ranks that share its
-//! switch and to one behind each other switch, which passes it on to those that share it, three edges deep. Every rank then
-//! receives each part once and sends N - 2 or fewer, so that cables of equal rate to the ranks are used to the full.
+//! The root sends a part of its vector to each of some ranks, and these pass it on to all: a
+//! scatter and an all_gather, chunk after chunk. With every other rank for a relay, either
+//! straight, two edges deep; or to the ranks that share its switch and to one behind each other
+//! switch, which passes it on to those that share it, three edges deep. Every rank then receives
+//! each part once and sends N - 2 or fewer, so that cables of equal rate to the ranks are used to
+//! the full.
 //!
-//! Of many ranks these are too many messages. In groups of g ranks the g - 1 ranks beside the root are its relays. Each part
-//! travels from group to group along a tree of groups. It enters every group at one rank, a different one for each part, and
-//! that rank sends it to the rest of its group. A rank with d groups below it sends (g - 1 + d) / (g - 1) of the vector.
+//! Of many ranks these are too many messages. In groups of g ranks the g - 1 ranks beside the root
+//! are its relays. Each part travels from group to group along a tree of groups. It enters every
+//! group at one rank, a different one for each part, and that rank sends it to the rest of its
+//! group. A rank with d groups below it sends (g - 1 + d) / (g - 1) of the vector.
 //!
-//! Messages take the routes of the fabric; what these load the links with says whether the trees reach the optimum.
+//! Messages take the routes of the fabric; what these load the links with says whether the trees
+//! reach the optimum.
 
 use super::pack::Tree;
 use opticoll_base::interrupt;
@@ -30,8 +34,8 @@ const BELOW: [usize; 2] = [GROUPS - 1, 2];
 /// Trees in groups may load a link by one part in so many more than the optimum.
 const SLACK_OF_GROUPS: u128 = 12;
 
-/// The forests whose busiest link carries at most 1/100 more than in the optimum, `blocks` over `rate`, or in groups 1/12.
-/// Backwards if `reversed`.
+/// The forests whose busiest link carries at most 1/100 more than in the optimum, `blocks` over
+/// `rate`, or in groups 1/12. Backwards if `reversed`.
 pub(super) fn trees(
     network: &dyn Network,
     root: u32,
@@ -148,8 +152,8 @@ pub(super) fn trees(
     forests
 }
 
-/// A tree for each rank beside the root in its group, with at most `below` groups below each; `None` where groups differ in
-/// size.
+/// A tree for each rank beside the root in its group, with at most `below` groups below each;
+/// `None` where groups differ in size.
 fn of_groups(groups: &[Vec<u32>], root: u32, below: usize) -> Option<Vec<Tree>> {
     let own = groups.iter().position(|group| group.contains(&root))?;
     let count = groups.len();

@@ -1,18 +1,20 @@
 //! Removes switches from a graph, so that links lead from rank to rank.
 //!
-//! To *split off* a unit at switch w is to put a link u -> t in the place of a unit of u -> w and one of w -> t. Where as
-//! much capacity leads into w as out of it, units can be split off one after the other until w has no link left, so that
-//! the condition of the packing holds all along: every set X with a rank in it has
+//! To *split off* a unit at switch w is to put a link u -> t in the place of a unit of u -> w and
+//! one of w -> t. Where as much capacity leads into w as out of it, units can be split off one
+//! after the other until w has no link left, so that the condition of the packing holds all along:
+//! every set X with a rank in it has
 //!
 //! ```text
 //! in(X) + k (ranks in X) >= k N
 //! ```
 //!
-//! (Bang-Jensen, Frank and Jackson, Preserving and increasing local edge-connectivity in mixed graphs, SIAM Journal on
-//! Discrete Mathematics 8, 1995; Jackson, Journal of Graph Theory 12, 1988). Any pair (u, t) whose unit keeps the
-//! condition may be split off. So those are tried first that make low trees and whose path is as short as any from u to t
-//! and never leads down to the ranks and up again: each u spreads its units over as many t as it can, in an order in
-//! which the first few are spread over all ranks (van der Corput's).
+//! (Bang-Jensen, Frank and Jackson, Preserving and increasing local edge-connectivity in mixed
+//! graphs, SIAM Journal on Discrete Mathematics 8, 1995; Jackson, Journal of Graph Theory 12,
+//! 1988). Any pair (u, t) whose unit keeps the condition may be split off. So those are tried first
+//! that make low trees and whose path is as short as any from u to t and never leads down to the
+//! ranks and up again: each u spreads its units over as many t as it can, in an order in which the
+//! first few are spread over all ranks (van der Corput's).
 //!
 //! A switch may lead to another switch; what is split off there is split off once more.
 
@@ -116,7 +118,8 @@ impl Distances {
         self.all[from as usize][to as usize]
     }
 
-    /// Whether a switch is nearer to ranks than those beside it, so that a way over it goes down and up again.
+    /// Whether a switch is nearer to ranks than those beside it, so that a way over it goes down
+    /// and up again.
     fn is_valley(&self, from: u32, switch: u32, to: u32) -> bool {
         let own = self.to_rank[switch as usize];
         self.to_rank[from as usize] > own && self.to_rank[to as usize] > own
@@ -173,7 +176,8 @@ fn join(
     joined
 }
 
-/// Whether there is room for all trees: the condition holds. `None` where `work` has too few links left.
+/// Whether there is room for all trees: the condition holds. `None` where `work` has too few links
+/// left.
 pub(super) fn has_room(
     vertices: u32,
     capacities: &Capacities,
@@ -196,9 +200,9 @@ pub(super) fn has_room(
     (!flow.gave_up()).then_some(!is_lacking)
 }
 
-/// Splits off all that leads over a switch, in even shares. What direct ways leave, and leads to and fro, is dropped where
-/// that leaves room; where there is too little room each pair is checked. Returns what is put in the place of paths
-/// over the switch.
+/// Splits off all that leads over a switch, in even shares. What direct ways leave, and leads to
+/// and fro, is dropped where that leaves room; where there is too little room each pair is checked.
+/// Returns what is put in the place of paths over the switch.
 fn remove(
     switch: u32,
     vertices: u32,
@@ -268,7 +272,8 @@ struct Around {
 }
 
 impl Around {
-    /// Puts links in the place of paths over the switch, as long as `lacking` says that nothing is lacking.
+    /// Puts links in the place of paths over the switch, as long as `lacking` says that nothing is
+    /// lacking.
     fn split_off(
         &self,
         flow: &mut Flow,

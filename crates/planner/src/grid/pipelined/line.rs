@@ -1,33 +1,38 @@
-//! Broadcasts along a line of ranks in pieces, a piece behind the other: in each slot every rank but the first receives a piece and
-//! every rank but one sends one.
+//! Broadcasts along a line of ranks as pipelines of pieces: in each slot every rank except the
+//! first receives a piece, and every rank but one sends a piece.
 //!
 //! The first rank, 0, sends piece t in slot t.
 //!
-//! * **Ring.** Rank v sends the piece t - v to rank v + 1. After p - 1 slots a piece is everywhere.
-//! * **Hypercube** of p = 2^d ranks (Johnsson and Ho, IEEE Transactions on Computers 1989). In slot t all ranks exchange along
-//!   dimension j = t mod d. Piece t goes from 0 along j, then along j + 1, j + 2, ... from all that have it, so that after d slots the
-//!   ranks with bit j set have it; in slot t + d these send it along j to the others. A rank v other than 0 with bit j clear so sends the
-//!   piece t - i, where i is the greatest (j - b) mod d of its set bits b, and one with bit j set the piece t - d. After d + 1 slots a
-//!   piece is everywhere.
+//! * **Ring.** Rank v sends piece t - v to rank v + 1. After p - 1 slots a piece is everywhere.
+//! * **Hypercube** of p = 2^d ranks (Johnsson and Ho, IEEE Transactions on Computers 1989). In slot
+//!   t all ranks exchange along dimension j = t mod d. Piece t goes from rank 0 along j, then along
+//!   j + 1, j + 2, ... from all ranks that have the piece, so that after d slots the ranks with bit
+//!   j set have it; in slot t + d these send the piece along j to the other ranks. A rank v other
+//!   than 0 with bit j clear therefore sends piece t - i, where i is the greatest (j - b) mod d
+//!   over its set bits b; a rank with bit j set sends piece t - d. After d + 1 slots a piece is
+//!   everywhere.
 //!
-//!   With K pieces slot K + d - 2 can be the last one. Let the pieces from K on, which 0 would send next, be piece K - 1 once more. Let w be the
-//!   first of d slots that follow one another. A rank v receives in slot s of them the piece s - d where its bit is clear, and where its bit is set the
-//!   greatest piece behind, so that it receives all pieces s - d of these slots but one: the first slot at which a bit of v is set, say f. In the
-//!   last slot at which one is set it receives piece f. So piece f - d came in the d slots before, and after slot K + d - 2 all
-//!   pieces below K - 1 are there, and a piece from K - 1 on, too.
+//! With K pieces, slot K + d - 2 can be the last slot. Let the pieces from K on, which rank 0 would
+//! send next, be piece K - 1 again. Let w be the first of d consecutive slots. In these slots a
+//! rank v receives in slot s piece s - d if its bit is clear, and otherwise the greatest piece
+//! behind. It receives all pieces s - d of these slots but one: the piece of the first slot f in
+//! which a bit of v is set. In the last slot in which a bit is set, rank v receives piece f. Piece
+//! f - d therefore arrived in the d slots before, and after slot K + d - 2 all pieces below K - 1
+//! have arrived, and a piece from K - 1 on, too.
 //!
-//! In every slot one rank, the *spare* one, would send to 0, which has all pieces: it may send there what comes from elsewhere.
+//! In every slot one rank, the *spare* rank, would send to rank 0, which has all pieces: it may
+//! send rank 0 data from elsewhere.
 
-/// How pieces go along a line.
+/// Route of pieces along a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Each rank sends to the next.
+    /// Each rank sends to the next rank.
     Ring,
-    /// Along the dimensions of a hypercube in turn.
+    /// Ranks exchange along the dimensions of a hypercube in turn.
     Hypercube,
 }
 
-/// A line of ranks of which the one at `root` has the pieces.
+/// A line of ranks; the rank at position `root` has the pieces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
     pub(super) shape: Shape,
@@ -35,7 +40,8 @@ pub(super) struct Line {
     pub(super) root: u32,
 }
 
-/// What a rank receives in a slot: places on the line, and by how many slots the piece is behind that which the root sends.
+/// A piece that a rank receives in a slot: positions of sender and receiver on the line, and the
+/// number of slots by which the piece is behind the piece that the root sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PieceHop {
     pub(super) from: u32,
@@ -44,7 +50,8 @@ pub(super) struct PieceHop {
 }
 
 impl Line {
-    /// The line in a shape that its ranks can have: a ring where they are no power of two.
+    /// Returns the line in a shape that is possible for its ranks: a ring if the number of ranks is
+    /// not a power of two.
     pub(super) fn new(shape: Shape, ranks: u32, root: u32) -> Line {
         let shape = match ranks.is_power_of_two() {
             true => shape,
@@ -53,7 +60,8 @@ impl Line {
         Line { shape, ranks, root }
     }
 
-    /// The slots after which a piece is everywhere, counted from that in which the root sends it first.
+    /// Returns the number of slots after which a piece is everywhere, counted from the slot in
+    /// which the root first sends the piece.
     pub(super) fn depth(self) -> u32 {
         match (self.ranks, self.shape) {
             (..=1, _) => 0,
@@ -63,7 +71,7 @@ impl Line {
         }
     }
 
-    /// The place on the line of a number counted from the root.
+    /// Returns the position on the line of a number counted from the root.
     fn place(self, number: u32) -> u32 {
         match self.shape {
             Shape::Ring => (number + self.root) % self.ranks,
@@ -71,7 +79,7 @@ impl Line {
         }
     }
 
-    /// The hops of a slot to all but the root.
+    /// Returns the hops of a slot to all ranks except the root.
     pub(super) fn hops(self, slot: u32) -> impl Iterator<Item = PieceHop> {
         (1..self.ranks).map(move |to| {
             let (from, lag) = self.sender(slot, to);
@@ -83,7 +91,7 @@ impl Line {
         })
     }
 
-    /// Who sends to a number in a slot, and which piece.
+    /// Returns the sender to a number in a slot, and the lag of its piece.
     fn sender(self, slot: u32, to: u32) -> (u32, u32) {
         if self.shape == Shape::Ring {
             return (to - 1, to - 1);
@@ -99,7 +107,7 @@ impl Line {
         (from, lag.max().unwrap_or(0))
     }
 
-    /// The place that is free to send to the root in a slot.
+    /// Returns the position that is free to send to the root in a slot.
     pub(super) fn spare(self, slot: u32) -> u32 {
         self.place(match self.shape {
             Shape::Ring => self.ranks - 1,

@@ -1,7 +1,9 @@
-//! Chunks over ports that change one by one: started one after the other, none earlier than its two ports are free.
+//! Chunks over ports that change one by one: started one after the other, none earlier than its two
+//! ports are free.
 //!
-//! Each port out goes with the ports in of its number. When a port out and a port in of one number are free, the pair of ranks with the most left
-//! to send and to receive between them starts. Slots number the chunks of a port in their order.
+//! Each port out goes with the ports in of its number. When a port out and a port in of one number
+//! are free, the pair of ranks with the most left to send and to receive between them starts. Slots
+//! number the chunks of a port in their order.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

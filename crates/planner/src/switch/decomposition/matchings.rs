@@ -1,25 +1,31 @@
 //! Chunks in matchings: as few as there can be, with chunks of like size together.
 //!
-//! **As few as there can be.** The most chunks of a rank, sent or received, are D. D matchings are enough (König): the chunks, largest
-//! first, each go to the first matching in which both their ranks are free. If there is none below D, some matching a has the source free
-//! and some b the destination; along the path of chunks in a and b by turns that begins at the destination the two
-//! are exchanged, and then both ranks are free in a. The path does not come to the source, since it comes to sources over chunks of a only.
+//! **As few as there can be.** The most chunks of a rank, sent or received, are D. D matchings are
+//! enough (König): the chunks, largest first, each go to the first matching in which both their
+//! ranks are free. If there is none below D, some matching a has the source free and some b the
+//! destination; along the path of chunks in a and b by turns that begins at the destination the two
+//! are exchanged, and then both ranks are free in a. The path does not come to the source, since it
+//! comes to sources over chunks of a only.
 //!
-//! **Of like size.** A matching takes the time of its largest chunk. Chunks of two matchings form paths and cycles; of
-//! each the two halves may be exchanged. First the earlier of two matchings takes the halves whose third powers add up to more, so that large
-//! chunks come together. Then times are shortened: the largest chunk is in one of the two matchings in any case. The other takes, of each path or cycle,
-//! the half whose largest chunk is the smaller: no exchange leaves less time for the two. Both are done for pair after pair of
-//! matchings until nothing changes, or there was enough work.
+//! **Of like size.** A matching takes the time of its largest chunk. Chunks of two matchings form
+//! paths and cycles; of each the two halves may be exchanged. First the earlier of two matchings
+//! takes the halves whose third powers add up to more, so that large chunks come together. Then
+//! times are shortened: the largest chunk is in one of the two matchings in any case. The other
+//! takes, of each path or cycle, the half whose largest chunk is the smaller: no exchange leaves
+//! less time for the two. Both are done for pair after pair of matchings until nothing changes, or
+//! there was enough work.
 
 use opticoll_base::interrupt;
 
 /// No rank.
 const NONE: u32 = u32::MAX;
 
-/// Exchanges between two matchings at most, of all lengths of chunks that are tried: chunks looked at. Some seconds.
+/// Exchanges between two matchings at most, of all lengths of chunks that are tried: chunks looked
+/// at. Some seconds.
 pub(super) const MOST_WORK: u64 = 1 << 26;
 
-/// Pairs of ranks, each rank in one as source and in one as destination at most, with what they send.
+/// Pairs of ranks, each rank in one as source and in one as destination at most, with what they
+/// send.
 #[derive(Debug, Clone)]
 pub(super) struct Matching {
     /// By source: destination and amount.
@@ -105,7 +111,8 @@ pub(super) fn of_like_size(
     matchings
 }
 
-/// Exchanges for pair after pair of matchings, those of the most by `order` first, until nothing changes.
+/// Exchanges for pair after pair of matchings, those of the most by `order` first, until nothing
+/// changes.
 fn until_nothing_changes(
     matchings: &mut [Matching],
     ranks: u32,
@@ -131,7 +138,8 @@ fn until_nothing_changes(
     }
 }
 
-/// Gives the first of two matchings of each path and cycle the half of larger chunks; whether that changes anything.
+/// Gives the first of two matchings of each path and cycle the half of larger chunks; whether that
+/// changes anything.
 fn gather_large(large: &mut Matching, small: &mut Matching) -> bool {
     let mut exchanged = Vec::new();
     for part in alternating(large, small) {
@@ -233,7 +241,8 @@ fn fewest(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
         let mut both = matchings.iter();
         let place = both.position(|one| no_source(one) && no_destination(one));
         let place = place.unwrap_or_else(|| {
-            // There are as many matchings as a rank has chunks: one is free, for this one is not yet in any.
+            // There are as many matchings as a rank has chunks: one is free, for this one is not
+            // yet in any.
             let of_source = matchings.iter().position(no_source).unwrap_or(0);
             let of_destination = matchings.iter().position(no_destination).unwrap_or(0);
             free_destination(&mut matchings, [of_source, of_destination], destination);
@@ -244,7 +253,8 @@ fn fewest(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
     matchings
 }
 
-/// Exchanges two matchings along the path from a destination that has a chunk in the first and none in the second.
+/// Exchanges two matchings along the path from a destination that has a chunk in the first and none
+/// in the second.
 fn free_destination(matchings: &mut [Matching], [one, other]: [usize; 2], destination: u32) {
     let mut path = Vec::new();
     let (mut at, mut own) = (destination, one);

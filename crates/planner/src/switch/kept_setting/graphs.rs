@@ -147,7 +147,8 @@ impl Graph {
             Topology::Hypercube => {
                 if !ranks.is_power_of_two() || ranks.ilog2() > ports {
                     return Err(format!(
-                        "hypercube needs a power of two of ranks, and a port for each of its bits; there are {ranks} ranks and {ports} ports"
+                        "hypercube needs a power of two of ranks, and a port for each of its bits; \
+                         there are {ranks} ranks and {ports} ports"
                     ));
                 }
                 let bits = ranks.ilog2();
@@ -193,7 +194,8 @@ impl Graph {
 
     fn is_connected(&self) -> bool {
         let hops = self.hops(0);
-        // As many circuits lead to each set of ranks as from it, so what leads from rank 0 leads back.
+        // As many circuits lead to each set of ranks as from it, so what leads from rank 0 leads
+        // back.
         hops.iter().all(Option::is_some)
     }
 

@@ -2,11 +2,12 @@
 //!
 //! A gather is a scatter on the graph with all circuits reversed, carried out backwards.
 //!
-//! There are as many slots as the graph's diameter, so that a block of the farthest rank makes a hop in each; the others may
-//! wait. Where there are several shortest ways, a block goes as one of those to the ranks before its own, over the circuits with the
-//! fewest blocks in all, and all choose again until none changes: no block alone then lessens the sum of their squares. Then blocks take
-//! slots, those of the most hops first: of the slots in which a hop may be, the one whose busiest circuit stays as it is, or
-//! else gets busier by least.
+//! There are as many slots as the graph's diameter, so that a block of the farthest rank makes a
+//! hop in each; the others may wait. Where there are several shortest ways, a block goes as one of
+//! those to the ranks before its own, over the circuits with the fewest blocks in all, and all
+//! choose again until none changes: no block alone then lessens the sum of their squares. Then
+//! blocks take slots, those of the most hops first: of the slots in which a hop may be, the one
+//! whose busiest circuit stays as it is, or else gets busier by least.
 
 use std::cmp::Reverse;
 
@@ -116,7 +117,8 @@ struct Crossing {
     circuit: usize,
 }
 
-/// The circuits on the way of each block, by source and destination; `hops` are those from each source.
+/// The circuits on the way of each block, by source and destination; `hops` are those from each
+/// source.
 fn balanced(
     graph: &Graph,
     (sources, hops): (&[u32], &[Vec<u32>]),

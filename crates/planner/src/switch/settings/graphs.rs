@@ -94,8 +94,8 @@ impl PortsLeft {
     }
 }
 
-/// A cycle through all ranks, with several ports also back, and over chords of about a power of N from both; without the circuits
-/// of dead ports.
+/// A cycle through all ranks, with several ports also back, and over chords of about a power of N
+/// from both; without the circuits of dead ports.
 fn cycles(switch: &CircuitSwitch) -> BTreeSet<[u32; 2]> {
     let (ranks, ports) = (switch.ranks, switch.ports);
     let mut shifts: Vec<u32> = Vec::new();

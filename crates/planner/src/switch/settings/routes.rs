@@ -1,9 +1,10 @@
 //! Over which circuits of a setting the messages of a step go, and when.
 //!
-//! Each message takes a shortest way. With cut-through all go in one slot and share circuits: no slot after another would end
-//! earlier, for each takes the longest message, and the latency of a circuit. Otherwise a circuit carries one message in a slot, and those with the longest way before them go
-//! first. Where every rank sends as many bytes to the rank o after it, over
-//! circuits to the rank a after it, that is h slots for all, with h a = o modulo N.
+//! Each message takes a shortest way. With cut-through all go in one slot and share circuits: no
+//! slot after another would end earlier, for each takes the longest message, and the latency of a
+//! circuit. Otherwise a circuit carries one message in a slot, and those with the longest way
+//! before them go first. Where every rank sends as many bytes to the rank o after it, over circuits
+//! to the rank a after it, that is h slots for all, with h a = o modulo N.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -37,7 +38,8 @@ pub(super) struct RouteHop {
     pub(super) to: u32,
 }
 
-/// Picoseconds of a step on a setting, with so many more for each slot; `None` where its messages do not get there.
+/// Picoseconds of a step on a setting, with so many more for each slot; `None` where its messages
+/// do not get there.
 pub(super) fn time(
     step: &Step,
     setting: &Setting,
@@ -153,7 +155,8 @@ fn turns(after: u32, shift: u32, ranks: u32) -> Option<u32> {
     None
 }
 
-/// The routes of all messages of a step, in their order; `None` where one does not get there, or there are too many hops.
+/// The routes of all messages of a step, in their order; `None` where one does not get there, or
+/// there are too many hops.
 pub(super) fn routes(step: &Step, setting: &Setting, switch: &CircuitSwitch) -> Option<Vec<Route>> {
     let ways = ways(step, setting)?;
     Some(match switch.cuts_through() {
