@@ -1,38 +1,38 @@
-//! Plans on any graph of links whose bandwidth term is the optimum: spanning trees, packed.
+//! Plans on any graph of links with the optimum bandwidth term: packed spanning trees.
 //!
 //! The optimum is 1 / x* = p / q seconds for a block of one bit
-//! ([`throughput`](opticoll_bounds::throughput)). With g the greatest divisor of all rates, U = p /
-//! gcd(q, g) makes all capacities U b whole, and k = U x* is a whole number of trees for every
-//! root. `split` removes switches, `pack` finds the trees, and `timetable` sends pieces along them,
-//! one k-th of a block on each tree, so that links are busy and pieces with the longest way go
-//! first.
+//! ([`throughput`](opticoll_bounds::throughput)). With g the greatest common divisor of all rates,
+//! U = p / gcd(q, g) makes all capacities U b whole for the rates b, and k = U x* is a whole number
+//! of trees for every root. [`edge_splitting`] removes switches, [`packing`] finds the trees, and
+//! [`timetable`] sends pieces along them, one k-th of a block on each tree, so that links are busy
+//! and pieces with the longest way go first.
 //!
-//! With a given number k of trees the optimum is not reached in general: the least U is taken for
-//! which floor(U b) has room for k trees of every root. With b the rate of the slowest link, a
+//! A given number k of trees does not reach the optimum in general: the plan then uses the least U
+//! for which floor(U b) has room for k trees of every root. With b the rate of the slowest link, a
 //! block takes at most 1 / x* + 1 / (k b) (ForestColl, arXiv 2402.06787, section on fixed k), which
-//! is 1 + 1 / k of the optimum where 1 / x* >= 1 / b.
+//! is 1 + 1 / k of the optimum if 1 / x* >= 1 / b.
 //!
-//! An all_gather takes a forest of all roots; a broadcast takes low trees of one (`exchange`),
-//! along which chunks follow one another (`pipeline`). reduce_scatter and reduce run one backwards
-//! that was found with all links reversed, and an all_reduce is a reduce_scatter and then an
-//! all_gather.
+//! An all_gather uses a forest of all roots; a broadcast uses shallow trees of one root
+//! ([`edge_exchange`]), along which chunks follow one another ([`pipeline`]). A reduce_scatter or a
+//! reduce is the reverse of a plan found with all links reversed, and an all_reduce is a
+//! reduce_scatter and then an all_gather.
 //!
-//! Where ranks are joined directly, an all_reduce has trees of one root as well, along which pieces
-//! are summed up and spread at once: cables taken by x trees carry a vector in 1 / x, and there are
-//! such trees wherever each partition of the ranks has room for them
+//! If ranks are joined directly, an all_reduce may also use trees of one root, along which pieces
+//! are summed up and spread at the same time: cables used by x trees carry a vector in 1 / x, and
+//! there are such trees if each partition of the ranks has room for them
 //! ([`spanning`](opticoll_bounds::throughput::spanning)).
 //!
-//! An edge of a tree stands for a path over switches. Where that is not the route of the fabric,
-//! the plan names it (`channels`).
+//! An edge of a tree stands for a path over switches. If the path is not the route of the fabric,
+//! the plan names it ([`channels`]).
 
 mod channels;
 mod chunks;
-mod exchange;
-mod ground;
-mod pack;
+mod edge_exchange;
+mod edge_splitting;
+mod forest;
+mod packing;
 mod pipeline;
-mod relays;
-mod split;
+mod scatter_trees;
 mod timetable;
 
 use std::cell::RefCell;
@@ -44,7 +44,7 @@ use crate::{
     Effort, Planned, Planner, PlannerError, PlanningProblem, Scope, selection::lower_bound,
 };
 use chunks::Chunks;
-use ground::{Forest, Ground, Links, gcd, unfit};
+use forest::{Forest, Links, PackingGraph, gcd, unfit};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -54,7 +54,7 @@ use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_plan::schedule::{Claims, Schedule};
 
-/// The planner of packed trees.
+/// Declaration of the planner of packed trees.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("trees", "number of trees of each root")
@@ -100,67 +100,73 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "tree_packing";
 
-/// The most trees of a root.
-const MOST: u32 = 4096;
+/// Maximum number of trees of a root.
+const MAX_TREES: u32 = 4096;
 
-/// The most trees of a root where their number is chosen: more make small pieces.
-const MOST_CHOSEN: u32 = 256;
+/// Maximum number of trees of a root without the option `trees`: more trees make small pieces.
+const MAX_CHOSEN_TREES: u32 = 256;
 
-/// The most trees of one root where more than the optimum needs are tried.
-const MOST_LOW: u32 = 32;
+/// Maximum number of trees of one root to try beyond the number that the optimum needs.
+const MAX_TREES_OF_ONE_ROOT: u32 = 32;
 
-/// The most trees of every root where more than the optimum needs are tried.
-const MOST_EVEN: u32 = 16;
+/// Maximum number of trees of every root to try beyond the number that the optimum needs.
+const MAX_TREES_OF_EVERY_ROOT: u32 = 16;
 
-/// The numbers of chunks that are tried with trees of every root.
-const CHUNKS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// Numbers of chunks to try with trees of every root.
+const CHUNK_NUMBERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Above this many transfers only one pipeline is made; unless full effort is asked for, one of at
-/// most twice as many.
-const MANY_TRANSFERS: u64 = 1 << 21;
+/// Number of transfers from which only one pipeline is built (2,097,152: about two seconds at
+/// 1,000,000 transfers per second). Unless full effort is requested, the pipeline has at most twice
+/// as many transfers.
+const ONE_PIPELINE_TRANSFERS: u64 = 1 << 21;
 
-/// More chunks are worth this part of the time.
-const NEAR: u64 = 100;
+/// Inverse of the part of the time that a larger number of chunks must save: 1 / 100.
+const MIN_GAIN_DIVISOR: u64 = 100;
 
-/// How many chunks are counted on where their number is chosen later.
-const FEW_CHUNKS: u32 = 64;
+/// Number of chunks assumed in the count of transfers while the number of chunks is open.
+const ASSUMED_CHUNKS: u32 = 64;
 
-/// The most transfers of plans that are cut finely, and of pipelines that are simulated, where the
-/// number of chunks is chosen.
-const MOST_FINE: u64 = 1 << 19;
+/// Maximum number of transfers of plans with more than 8 chunks, and of pipelines that are
+/// simulated, while the number of chunks is open (524,288: half a second at 1,000,000 transfers per
+/// second).
+const MAX_FINE_TRANSFERS: u64 = 1 << 19;
 
-/// Trees are not searched for where a plan is above the bound by less than this part of it.
-const ENOUGH: u64 = 1000;
+/// Inverse of the relative distance from the bound below which no further trees are searched: 1 /
+/// 1000.
+const BOUND_GAP_DIVISOR: u64 = 1000;
 
-/// The search for the tightest cut is given up after so many steps over links, where trees are
-/// candidates of a choice.
-const MOST_SEARCH: u64 = 50_000_000;
+/// Maximum number of steps over links in the search for the tightest cut, for candidates of a
+/// choice.
+const MAX_SEARCH: u64 = 50_000_000;
 
-/// The packing of a forest is given up after so many steps over links, where it is one of a choice.
-const MOST_PACKING: u64 = 20_000_000;
+/// Maximum number of steps over links in the packing of a forest of every root, for candidates of a
+/// choice.
+const MAX_PACKING_WORK: u64 = 20_000_000;
 
-/// The same of trees of one root.
-const MOST_GROWING: u64 = 200_000_000;
+/// Maximum number of steps over links in the packing of trees of one root, for candidates of a
+/// choice.
+const MAX_PACKING_WORK_OF_ONE_ROOT: u64 = 200_000_000;
 
-/// What a collective takes: a forest backwards, one forwards, or both; with those that were grown.
-struct Grounds<'a> {
+/// Graphs to pack forests into, for the parts of a collective: the reversed one, the forward one,
+/// or both. Forests are stored.
+struct PackingGraphs<'a> {
     links: Rc<Links<'a>>,
-    parts: Vec<Ground<'a>>,
+    parts: Vec<PackingGraph<'a>>,
     roots: Roots,
-    /// Whether messages may take other routes than the fabric's.
+    /// True if messages may take routes other than the fabric's.
     may_name_routes: bool,
-    /// By the number of trees of a root.
-    grown: RefCell<BTreeMap<u32, Grown<'a>>>,
-    /// What plans take at least, by the numbers of trees and chunks.
+    /// Forests, by the number of trees of a root.
+    forests_by_count: RefCell<BTreeMap<u32, Grown<'a>>>,
+    /// Lower bounds on the times of plans, by the numbers of trees and chunks.
     least: RefCell<BTreeMap<(u32, u32), Time>>,
 }
 
-/// Which ranks trees begin at.
+/// Roots of the trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Roots {
-    /// Those of the collective: its root, or all.
+    /// Root of the collective, or all ranks.
     OfCollective,
-    /// One that an all_reduce chooses.
+    /// One root, which the planner of an all_reduce chooses.
     One,
 }
 
@@ -168,16 +174,16 @@ impl Roots {
     const ALL: [(&'static str, Roots); 2] = [("every", Roots::OfCollective), ("one", Roots::One)];
 }
 
-/// A forest for each part, or why there are none.
+/// A forest for each part, or the reason why there is none.
 type Grown<'a> = Result<Rc<Vec<Forest<'a>>>, PlannerError>;
 
-impl<'a> Grounds<'a> {
+impl<'a> PackingGraphs<'a> {
     fn new(
         links: Links<'a>,
         problem: &PlanningProblem<'_>,
         roots: Roots,
         most_search: u64,
-    ) -> Result<Grounds<'a>, PlannerError> {
+    ) -> Result<PackingGraphs<'a>, PlannerError> {
         let collective = &problem.collective;
         let root = match collective.kind() {
             CollectiveKind::Broadcast | CollectiveKind::Reduce => Some(collective.root()),
@@ -190,24 +196,25 @@ impl<'a> Grounds<'a> {
         };
         let links = Rc::new(links);
         let parts = match roots {
-            Roots::One => vec![Ground::up_and_down(&links, most_search)?],
+            Roots::One => vec![PackingGraph::up_and_down(&links, most_search)?],
             Roots::OfCollective => {
                 let parts = reversed.iter();
-                let parts = parts.map(|reversed| Ground::new(&links, root, *reversed, most_search));
+                let parts =
+                    parts.map(|reversed| PackingGraph::new(&links, root, *reversed, most_search));
                 parts.collect::<Result<_, _>>()?
             }
         };
-        Ok(Grounds {
+        Ok(PackingGraphs {
             parts,
             roots,
             links,
             may_name_routes: problem.may_name_routes,
-            grown: RefCell::default(),
+            forests_by_count: RefCell::default(),
             least: RefCell::default(),
         })
     }
 
-    /// The least number of trees of a root with which the optimum is reached.
+    /// Returns the least number of trees of a root that reaches the optimum.
     fn trees(&self) -> u128 {
         let mut trees = 1u128;
         for part in &self.parts {
@@ -217,24 +224,29 @@ impl<'a> Grounds<'a> {
         trees
     }
 
-    /// The numbers of trees with a relay each, where these nearly reach the optimum; none of
-    /// several parts.
-    fn relayed(&self) -> Vec<u32> {
-        let of_first = self.parts.first().map(Ground::relayed).unwrap_or_default();
-        let counts = of_first.iter().map(|trees| trees.len() as u32);
+    /// Returns the numbers of trees with a relay each, if these nearly reach the optimum; empty if
+    /// there are several parts.
+    fn relay_counts(&self) -> Vec<u32> {
+        let first_part = self
+            .parts
+            .first()
+            .map(PackingGraph::relay_trees)
+            .unwrap_or_default();
+        let counts = first_part.iter().map(|trees| trees.len() as u32);
         counts.filter(|_| self.parts.len() == 1).collect()
     }
 
     fn forests(&self, count: u32, most_work: u64) -> Grown<'a> {
-        let mut grown = self.grown.borrow_mut();
-        // Where it takes too much work to pack some trees, it does to pack more.
-        let failed = grown.range(..=count).map(|(_, forests)| forests);
+        let mut forests_by_count = self.forests_by_count.borrow_mut();
+        // If packing some trees takes too much work, packing more does, too.
+        let failed = forests_by_count.range(..=count).map(|(_, forests)| forests);
         let failed = failed.into_iter().find(|forests| forests.is_err());
-        let failed = failed.filter(|_| most_work < u64::MAX && !self.relayed().contains(&count));
+        let failed =
+            failed.filter(|_| most_work < u64::MAX && !self.relay_counts().contains(&count));
         if let Some(failed) = failed {
             return failed.clone();
         }
-        let forests = grown.entry(count).or_insert_with(|| {
+        let forests = forests_by_count.entry(count).or_insert_with(|| {
             let forests = self
                 .parts
                 .iter()
@@ -251,9 +263,9 @@ impl<'a> Grounds<'a> {
         forests.clone()
     }
 
-    /// Whether more trees than the optimum needs, in one chunk each, take as long as the trees of
-    /// the optimum in about as many pieces.
-    fn is_as_even(&self, exact: u32, count: u32) -> bool {
+    /// Returns whether `count` trees, in one chunk each, take at least as long as the `exact` trees
+    /// of the optimum in about the same number of pieces.
+    fn evens_out_no_more(&self, exact: u32, count: u32) -> bool {
         let least = self.least.borrow();
         let times = (
             least.get(&(exact, (count / exact).next_power_of_two())),
@@ -262,12 +274,12 @@ impl<'a> Grounds<'a> {
         matches!(times, (Some(exact), Some(more)) if more >= exact)
     }
 
-    /// Whether all trees have one root.
+    /// Returns whether all trees have one root.
     fn has_one_root(&self) -> bool {
         self.parts.iter().any(|part| part.root.is_some())
     }
 
-    /// The transfers of a plan, over all parts.
+    /// Returns the number of transfers of a plan, over all parts.
     fn transfers(&self, count: u32, chunks: u32) -> u64 {
         let roots = if self.has_one_root() {
             1
@@ -300,38 +312,38 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         let rule = "one is chosen for an all_reduce only";
         return Err(AlgorithmError::from(spec.refuse("roots", rule)).into());
     }
-    let grounds = Rc::new(Grounds::new(links.clone(), problem, roots, u64::MAX)?);
-    let trees = spec.count("trees", 1, MOST)?;
+    let graphs = Rc::new(PackingGraphs::new(links.clone(), problem, roots, u64::MAX)?);
+    let trees = spec.count("trees", 1, MAX_TREES)?;
     let chunks: Option<Chunks> = spec.value("chunks")?;
-    if chunks.as_ref().is_some_and(|own| own.count().is_none()) && !grounds.has_one_root() {
+    if chunks.as_ref().is_some_and(|own| own.count().is_none()) && !graphs.has_one_root() {
         let rule = "must be a whole number: only trees of one root take chunks of several sizes";
         return Err(AlgorithmError::from(spec.refuse("chunks", rule)).into());
     }
     if let (Some(trees), Some(chunks)) = (trees, &chunks) {
-        let forests = grounds.forests(trees, u64::MAX)?;
-        return Ok(scheduled(&grounds, &forests, chunks, problem)?.into());
+        let forests = graphs.forests(trees, u64::MAX)?;
+        return Ok(build(&graphs, &forests, chunks, problem)?.into());
     }
-    let mut candidates = with(&grounds, trees, chunks.as_ref(), problem)?;
-    let is_open = ["roots", "trees", "chunks"]
+    let mut candidates = candidates_of(&graphs, trees, chunks.as_ref(), problem)?;
+    let has_no_option = ["roots", "trees", "chunks"]
         .iter()
         .all(|name| spec.option(name).is_none());
-    if is_open && problem.collective.kind() == CollectiveKind::AllReduce {
-        match Grounds::new(links, problem, Roots::One, MOST_SEARCH) {
-            Ok(grounds) => candidates.extend(with(&Rc::new(grounds), None, None, problem)?),
+    if has_no_option && problem.collective.kind() == CollectiveKind::AllReduce {
+        match PackingGraphs::new(links, problem, Roots::One, MAX_SEARCH) {
+            Ok(graphs) => candidates.extend(candidates_of(&Rc::new(graphs), None, None, problem)?),
             Err(PlannerError::Placement(_)) => {}
             Err(error) => return Err(error),
         }
     }
     if candidates.is_empty() {
         let pieces = chunks.as_ref().map_or(1, Chunks::pieces);
-        problem.fits(grounds.transfers(trees.unwrap_or(1), pieces))?;
+        problem.fits(graphs.transfers(trees.unwrap_or(1), pieces))?;
     }
     let evaluation = Evaluation::new(problem)?;
     let EvaluationOutcome { fastest, .. } = evaluation.run(candidates, Vec::new())?;
     Ok(fastest?.0.into())
 }
 
-/// The same plans as contenders of a choice, on graphs that are not too large.
+/// Returns the plans as candidates of a choice, on graphs that are not too large.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let Some(links) = Links::of(problem.fabric).filter(|links| links.ranks > 1) else {
         return Ok(Vec::new());
@@ -342,8 +354,8 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         if roots == Roots::One && !is_all_reduce {
             continue;
         }
-        match Grounds::new(links.clone(), problem, roots, MOST_SEARCH) {
-            Ok(grounds) => candidates.extend(with(&Rc::new(grounds), None, None, problem)?),
+        match PackingGraphs::new(links.clone(), problem, roots, MAX_SEARCH) {
+            Ok(graphs) => candidates.extend(candidates_of(&Rc::new(graphs), None, None, problem)?),
             Err(PlannerError::Placement(_)) => {}
             Err(error) => return Err(error),
         }
@@ -352,49 +364,53 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     Ok(candidates)
 }
 
-/// Plans with a number of trees and of chunks; with a few numbers where none is given.
-fn with<'a>(
-    grounds: &Rc<Grounds<'a>>,
+/// Returns plans with a number of trees and of chunks; several plans if a number is open.
+fn candidates_of<'a>(
+    graphs: &Rc<PackingGraphs<'a>>,
     trees: Option<u32>,
     chunks: Option<&Chunks>,
     problem: &PlanningProblem<'a>,
 ) -> Result<Vec<Candidate<'a>>, PlannerError> {
-    let exact = u32::try_from(grounds.trees()).ok();
-    let exact = exact.filter(|exact| *exact <= MOST_CHOSEN);
-    let has_one_root = grounds.has_one_root();
-    let relayed = grounds.relayed();
+    let exact = u32::try_from(graphs.trees()).ok();
+    let exact = exact.filter(|exact| *exact <= MAX_CHOSEN_TREES);
+    let has_one_root = graphs.has_one_root();
+    let relay_counts = graphs.relay_counts();
     let mut counts: Vec<u32> = match (trees, exact) {
         (Some(trees), _) => vec![trees],
-        // They need no switches removed, which takes long.
-        (None, _) if !relayed.is_empty() && problem.effort == Effort::Enough => relayed.clone(),
+        // Such trees need no removal of switches, which takes long.
+        (None, _) if !relay_counts.is_empty() && problem.effort == Effort::Enough => {
+            relay_counts.clone()
+        }
         (None, None) => vec![1, 2, 4, 8],
-        // More trees of one root are lower.
+        // More trees of one root are shallower.
         (None, Some(exact)) if has_one_root => {
             let more = [1, 2, 4, 8, 16].map(|times| times * exact);
-            let more = more.into_iter().filter(|more| *more <= MOST_LOW.max(exact));
-            more.chain([1, 2, 4]).chain(relayed.clone()).collect()
+            let more = more
+                .into_iter()
+                .filter(|more| *more <= MAX_TREES_OF_ONE_ROOT.max(exact));
+            more.chain([1, 2, 4]).chain(relay_counts.clone()).collect()
         }
         // More trees than the optimum needs even out the steps.
         (None, Some(exact)) => {
             let more = [1, 2, 3, 4].map(|times| times * exact);
             let more = more
                 .into_iter()
-                .filter(|more| *more <= MOST_EVEN.max(exact));
+                .filter(|more| *more <= MAX_TREES_OF_EVERY_ROOT.max(exact));
             let fewer = [1, 2, 4, 8].into_iter().filter(|fewer| *fewer < exact);
             fewer.chain(more).collect()
         }
     };
     counts.sort_unstable();
     counts.dedup();
-    let cuts = match chunks {
+    let chunk_choices = match chunks {
         Some(chunks) => vec![Some(chunks.clone())],
         None if has_one_root => vec![None],
-        None => CHUNKS.map(Chunks::equal).map(Some).to_vec(),
+        None => CHUNK_NUMBERS.map(Chunks::equal).map(Some).to_vec(),
     };
-    // The parts of a vector are cut, or those of each block.
+    // Pieces divide the vector, or each block.
     let blocks = match problem.collective.kind() {
         CollectiveKind::ReduceScatter | CollectiveKind::AllReduce if !has_one_root => {
-            grounds.links.ranks.into()
+            graphs.links.ranks.into()
         }
         _ => 1,
     };
@@ -402,69 +418,76 @@ fn with<'a>(
     let mut candidates = Vec::new();
     let most_work = match trees {
         Some(_) => u64::MAX,
-        None if has_one_root => MOST_GROWING,
-        None => MOST_PACKING,
+        None if has_one_root => MAX_PACKING_WORK_OF_ONE_ROOT,
+        None => MAX_PACKING_WORK,
     };
     for &count in &counts {
-        for chunks in &cuts {
-            let cut = chunks.as_ref().map(Chunks::pieces);
-            let pieces = u64::from(count) * u64::from(cut.unwrap_or(1));
-            let transfers = grounds.transfers(count, cut.unwrap_or(FEW_CHUNKS));
-            let is_least = Some(&count) == counts.first() && Some(chunks) == cuts.first();
+        for chunks in &chunk_choices {
+            let pieces_of_part = chunks.as_ref().map(Chunks::pieces);
+            let pieces = u64::from(count) * u64::from(pieces_of_part.unwrap_or(1));
+            let transfers = graphs.transfers(count, pieces_of_part.unwrap_or(ASSUMED_CHUNKS));
+            let is_least = Some(&count) == counts.first() && Some(chunks) == chunk_choices.first();
             if !is_least && pieces.saturating_mul(blocks) > problem.size.get()
                 || problem.fits(transfers).is_err()
-                || cut.is_some_and(|own| own > 8 && cuts.len() > 1 && transfers > MOST_FINE)
+                || pieces_of_part.is_some_and(|own| {
+                    own > 8 && chunk_choices.len() > 1 && transfers > MAX_FINE_TRANSFERS
+                })
             {
                 continue;
             }
-            let (grounds, problem, chunks) = (Rc::clone(grounds), *problem, chunks.clone());
-            let pieces_of_tree = cut.unwrap_or(1);
+            let (graphs, problem, chunks) = (Rc::clone(graphs), *problem, chunks.clone());
+            let pieces_of_tree = pieces_of_part.unwrap_or(1);
             let bits = u128::from(problem.size.get()) * 8 / u128::from(blocks);
-            let parts = grounds.parts.iter();
+            let parts = graphs.parts.iter();
             let expected = parts.map(|part| part.expected(count, pieces_of_tree, bits));
             let expected = expected.into_iter().try_fold(Time::ZERO, Time::plus)?;
-            // Trees with a relay each come first, then the optimum with as few pieces as it takes,
-            // and then those of the fewest.
-            let order = match (exact == Some(count), cut) {
-                _ if relayed.contains(&count) => 0,
+            // Trees with a relay each come first, then the optimum with the fewest pieces, and then
+            // the plans with the fewest pieces.
+            let order = match (exact == Some(count), pieces_of_part) {
+                _ if relay_counts.contains(&count) => 0,
                 (true, Some(1) | None) => 1,
                 _ => pieces,
             };
             candidates.push(Candidate {
-                name: named(grounds.roots, count, chunks.as_ref()).to_string(),
+                name: spec_of(graphs.roots, count, chunks.as_ref()).to_string(),
                 slots: 1,
                 least,
                 estimate: least.max(expected).plus(Time::from_ps(order))?,
                 transfers,
                 make: Box::new(move |limit| {
-                    // Full effort tries what only seems to be slower.
-                    let limit_of_guesses = limit.filter(|_| problem.effort == Effort::Enough);
-                    let enough = Time::from_ps(least.ps().saturating_add(least.ps() / ENOUGH));
-                    if limit_of_guesses.is_some_and(|limit| limit <= enough) {
+                    // Full effort tries candidates that only seem to be slower.
+                    let guess_limit = limit.filter(|_| problem.effort == Effort::Enough);
+                    let enough =
+                        Time::from_ps(least.ps().saturating_add(least.ps() / BOUND_GAP_DIVISOR));
+                    if guess_limit.is_some_and(|limit| limit <= enough) {
                         return Ok(Built::NotExpected("the plan chosen is near the bound"));
                     }
-                    if limit_of_guesses.is_some_and(|limit| expected >= limit) {
+                    if guess_limit.is_some_and(|limit| expected >= limit) {
                         return Ok(Built::NotExpected("its steps are longer"));
                     }
-                    let more_than = exact.filter(|exact| *exact < count && cut != Some(1));
-                    if limit_of_guesses.is_some()
-                        && more_than.is_some_and(|exact| grounds.is_as_even(exact, count))
+                    let more_than =
+                        exact.filter(|exact| *exact < count && pieces_of_part != Some(1));
+                    if guess_limit.is_some()
+                        && more_than.is_some_and(|exact| graphs.evens_out_no_more(exact, count))
                     {
                         return Ok(Built::NotExpected("more trees do not even out the steps"));
                     }
-                    let forests = grounds.forests(count, most_work)?;
+                    let forests = graphs.forests(count, most_work)?;
                     let known = forests.iter();
                     let expected = known.map(|forest| forest.expected(pieces_of_tree));
                     let expected = expected.into_iter().try_fold(Time::ZERO, Time::plus)?;
-                    if limit_of_guesses.is_some_and(|limit| expected >= limit) {
+                    if guess_limit.is_some_and(|limit| expected >= limit) {
                         return Ok(Built::NotExpected("its steps are longer"));
                     }
                     let (plan, least) = match &chunks {
-                        Some(chunks) => of_chunks(&grounds, &forests, chunks, &problem)?,
-                        None => pipelined(&grounds, &forests, &problem)?,
+                        Some(chunks) => build_with_bound(&graphs, &forests, chunks, &problem)?,
+                        None => fastest_pipeline(&graphs, &forests, &problem)?,
                     };
-                    if let Some(cut) = cut {
-                        grounds.least.borrow_mut().insert((count, cut), least);
+                    if let Some(pieces_of_part) = pieces_of_part {
+                        graphs
+                            .least
+                            .borrow_mut()
+                            .insert((count, pieces_of_part), least);
                     }
                     Ok(match limit {
                         Some(limit) if least >= limit => Built::AtLeast(least),
@@ -477,21 +500,21 @@ fn with<'a>(
     Ok(candidates)
 }
 
-/// A plan with a number of chunks, and a time that it cannot go below.
-fn of_chunks(
-    grounds: &Grounds<'_>,
+/// Builds a plan with given chunks, and computes a lower bound on its time.
+fn build_with_bound(
+    graphs: &PackingGraphs<'_>,
     forests: &[Forest<'_>],
     chunks: &Chunks,
     problem: &PlanningProblem<'_>,
 ) -> Result<(Plan, Time), PlannerError> {
-    let plan = scheduled(grounds, forests, chunks, problem)?;
+    let plan = build(graphs, forests, chunks, problem)?;
     let least = lower_bound::plan_bound(&plan, problem)?;
     Ok((plan, least))
 }
 
-/// The plan of the chunks with which a pipeline of trees of one root is fastest.
-fn pipelined(
-    grounds: &Grounds<'_>,
+/// Builds the plan of the chunks with which a pipeline along trees of one root is fastest.
+fn fastest_pipeline(
+    graphs: &PackingGraphs<'_>,
     forests: &[Forest<'_>],
     problem: &PlanningProblem<'_>,
 ) -> Result<(Plan, Time), PlannerError> {
@@ -501,37 +524,37 @@ fn pipelined(
     let most = match problem.effort {
         Effort::Full => most,
         Effort::Enough => {
-            let cut = 2 * MANY_TRANSFERS / grounds.transfers(count as u32, 1).max(1);
-            most.min(cut.max(1) as u32)
+            let chunks = 2 * ONE_PIPELINE_TRANSFERS / graphs.transfers(count as u32, 1).max(1);
+            most.min(chunks.max(1) as u32)
         }
     };
-    let too_many = |pieces| grounds.transfers(count as u32, pieces) > MANY_TRANSFERS;
-    let cuts = forest.map_or(vec![Chunks::equal(1)], |forest| {
+    let too_many = |pieces| graphs.transfers(count as u32, pieces) > ONE_PIPELINE_TRANSFERS;
+    let chunk_choices = forest.map_or(vec![Chunks::equal(1)], |forest| {
         forest.fastest_chunks(problem.size, most, too_many)
     });
     let evaluation = Evaluation {
         problem,
         least: Time::ZERO,
     };
-    let only = cuts.len() == 1;
+    let only = chunk_choices.len() == 1;
     let mut fastest: Option<(Plan, Time)> = None;
     let mut limit: Option<Time> = None;
-    for chunks in cuts {
-        let (plan, least) = of_chunks(grounds, forests, &chunks, problem)?;
+    for chunks in chunk_choices {
+        let (plan, least) = build_with_bound(graphs, forests, &chunks, problem)?;
         if only {
             return Ok((plan, least));
         }
         if limit.is_some_and(|limit| least > limit) {
             continue;
         }
-        let is_long = plan.schedule.len() as u64 > MOST_FINE;
+        let is_long = plan.schedule.len() as u64 > MAX_FINE_TRANSFERS;
         let time = match is_long {
             true => Some(least),
             false => evaluation.time(&plan, problem.size, limit)?,
         };
         if let Some(time) = time {
-            // Few chunks are easier to send, where they take little longer.
-            limit = Some(Time::from_ps(time.ps() - time.ps() / NEAR));
+            // Few chunks are easier to send and preferred if they take little longer.
+            limit = Some(Time::from_ps(time.ps() - time.ps() / MIN_GAIN_DIVISOR));
             fastest = Some((plan, least));
         }
     }
@@ -543,7 +566,7 @@ fn pipelined(
     })
 }
 
-fn named(roots: Roots, trees: u32, chunks: Option<&Chunks>) -> Spec {
+fn spec_of(roots: Roots, trees: u32, chunks: Option<&Chunks>) -> Spec {
     let named = match roots {
         Roots::OfCollective => Spec::new(NAME),
         Roots::One => Spec::new(NAME).with("roots", "one"),
@@ -555,21 +578,21 @@ fn named(roots: Roots, trees: u32, chunks: Option<&Chunks>) -> Spec {
     }
 }
 
-/// The plan that sends along forests, one after the other.
-fn scheduled(
-    grounds: &Grounds<'_>,
+/// Builds the plan that sends along forests, one after the other.
+fn build(
+    graphs: &PackingGraphs<'_>,
     forests: &[Forest<'_>],
     chunks: &Chunks,
     problem: &PlanningProblem<'_>,
 ) -> Result<Plan, PlannerError> {
-    let (links, collective) = (&grounds.links, problem.collective);
+    let (links, collective) = (&graphs.links, problem.collective);
     let count = forests.first().map_or(1, |forest| forest.count);
     let pieces = count.saturating_mul(chunks.pieces());
     let blocks = match collective.kind() {
-        CollectiveKind::AllReduce if !grounds.has_one_root() => links.ranks,
+        CollectiveKind::AllReduce if !graphs.has_one_root() => links.ranks,
         _ => 1,
     };
-    problem.fits(grounds.transfers(count, chunks.pieces()))?;
+    problem.fits(graphs.transfers(count, chunks.pieces()))?;
     let collective = collective.with_pieces(pieces.saturating_mul(blocks))?;
     let mut schedule = Schedule::new(collective);
     let mut routes = NamedRoutes::default();
@@ -583,7 +606,7 @@ fn scheduled(
         schedule_steps: Some(schedule.steps() as u32),
         ..Claims::default()
     };
-    let name = named(grounds.roots, count, Some(chunks)).to_string();
+    let name = spec_of(graphs.roots, count, Some(chunks)).to_string();
     Ok(Plan {
         routes,
         ..Plan::without_light(problem.fabric, schedule, name)

@@ -1,36 +1,38 @@
-//! By which links the messages of a forest go.
+//! Links of the messages of a forest.
 //!
-//! An edge of a tree stands for one unit of the capacity between two ranks, and so for a path over
-//! switches: one of those that edge splitting put together. Each edge takes a path of which most is
-//! left, and of several cables between two vertices the one that has least to do for its rate.
+//! An edge of a tree stands for one unit of the capacity between two ranks, and therefore for a
+//! path over switches that edge splitting has joined. Each edge takes the path with the most
+//! capacity left, and of several cables between two vertices the cable with the least load relative
+//! to its rate.
 
 use rustc_hash::FxHashMap;
 
-use super::pack::Tree;
-use super::split::Paths;
+use super::edge_splitting::Paths;
+use super::packing::Tree;
 use opticoll_fabric::network::Network;
 
-/// A way from one rank to another.
+/// A route from one rank to another rank.
 pub(super) struct Channel {
-    /// The ends of the edge in its tree.
+    /// Ends of the edge in its tree.
     pub(super) ends: (u32, u32),
-    /// The links that a message takes, in its order.
+    /// Links of a message, in the order in which the message passes them.
     pub(super) route: Vec<u32>,
-    /// Whether that is not the route of the fabric.
+    /// True if the route is not the route of the fabric.
     pub(super) is_named: bool,
 }
 
-/// All ways that edges of a forest stand for.
+/// All routes of the edges of a forest.
 pub(super) struct Channels {
+    /// Routes, without duplicates.
     pub(super) all: Vec<Channel>,
-    /// By tree and edge.
+    /// Route of each edge, by tree and edge.
     pub(super) of: Vec<Vec<u32>>,
 }
 
 impl Channels {
-    /// The channels of trees, which run backwards where they are `reversed`. `None` as paths: all
-    /// go by the routes of the fabric. `load` is what each link has to do: at first of the channels
-    /// before, then of these, too.
+    /// Chooses the routes of trees; the messages run backwards if `reversed`. Without paths, all
+    /// messages use the routes of the fabric. `load` is the number of messages of each link; the
+    /// function adds the messages of these trees.
     pub(super) fn new(
         network: &dyn Network,
         trees: &[Tree],
@@ -57,30 +59,30 @@ impl Channels {
             of: Vec::with_capacity(trees.len()),
         };
         for tree in trees {
-            let mut own = Vec::with_capacity(tree.edges.len());
+            let mut numbers_of_tree = Vec::with_capacity(tree.edges.len());
             for &ends in &tree.edges {
                 let (from, to) = if reversed { (ends.1, ends.0) } else { ends };
-                let mut of_fabric = Vec::new();
-                network.route(from, to, &mut of_fabric);
-                let between = paths.as_mut().and_then(|paths| take(paths, ends));
-                let route = between.and_then(|mut between| {
+                let mut fabric_route = Vec::new();
+                network.route(from, to, &mut fabric_route);
+                let switches = paths.as_mut().and_then(|paths| take(paths, ends));
+                let route = switches.and_then(|mut switches| {
                     if reversed {
-                        between.reverse();
+                        switches.reverse();
                     }
-                    let hops = std::iter::once(from).chain(between.iter().copied());
-                    let hops = hops.zip(between.iter().copied().chain([to]));
+                    let hops = std::iter::once(from).chain(switches.iter().copied());
+                    let hops = hops.zip(switches.iter().copied().chain([to]));
                     hops.map(|hop| {
-                        let after = |link: &&u32| {
+                        let relative_load = |link: &&u32| {
                             let rate = network.links()[**link as usize].rate.bits_per_second();
                             (load[**link as usize] + 1) * (u64::MAX >> 24) / rate.max(1)
                         };
-                        cables.get(&hop)?.iter().min_by_key(after).copied()
+                        cables.get(&hop)?.iter().min_by_key(relative_load).copied()
                     })
                     .collect::<Option<Vec<u32>>>()
                 });
-                let route = route.unwrap_or_else(|| of_fabric.clone());
+                let route = route.unwrap_or_else(|| fabric_route.clone());
                 route.iter().for_each(|link| load[*link as usize] += 1);
-                let is_named = route != of_fabric;
+                let is_named = route != fabric_route;
                 let number = *numbers
                     .entry((ends, route))
                     .or_insert_with_key(|(ends, route)| {
@@ -91,18 +93,18 @@ impl Channels {
                         });
                         channels.all.len() as u32 - 1
                     });
-                own.push(number);
+                numbers_of_tree.push(number);
             }
-            channels.of.push(own);
+            channels.of.push(numbers_of_tree);
         }
         channels
     }
 }
 
-/// The switches on one unit of the paths between two ranks.
+/// Takes one unit of the paths between two ranks and returns its switches.
 fn take(paths: &mut Paths, ends: (u32, u32)) -> Option<Vec<u32>> {
-    let between = paths.get_mut(&ends)?.iter_mut();
-    let path = between.rev().max_by_key(|path| path.1)?;
+    let switches = paths.get_mut(&ends)?.iter_mut();
+    let path = switches.rev().max_by_key(|path| path.1)?;
     path.1 = path.1.checked_sub(1)?;
     Some(path.0.clone())
 }

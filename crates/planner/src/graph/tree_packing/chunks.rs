@@ -1,29 +1,29 @@
-//! The sizes of the chunks of a pipeline.
+//! Sizes of the chunks of a pipeline.
 
 use std::fmt;
 use std::str::FromStr;
 
 use opticoll_base::spec;
 
-/// The most chunks, and the most pieces of all.
-pub(super) const MOST: u32 = 4096;
+/// Maximum number of chunks, and of pieces of all chunks.
+pub(super) const MAX_PIECES: u32 = 4096;
 
-/// The sizes of chunks that follow one another, in pieces.
+/// Sizes of chunks that follow one another, in pieces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunks(Vec<u32>);
 
 impl Chunks {
-    /// Chunks of these sizes, in pieces.
-    pub(super) fn of_sizes(sizes: Vec<u32>) -> Chunks {
+    /// Creates chunks of given sizes, in pieces.
+    pub(super) fn with_sizes(sizes: Vec<u32>) -> Chunks {
         Chunks(sizes)
     }
 
-    /// A number of chunks of one piece each.
+    /// Creates `count` chunks of one piece each.
     pub(super) fn equal(count: u32) -> Chunks {
         Chunks(vec![1; count as usize])
     }
 
-    /// The number of chunks, where all are of one size.
+    /// Returns the number of chunks if all have the same size.
     pub(super) fn count(&self) -> Option<u32> {
         let equal = self.0.iter().all(|pieces| *pieces == 1);
         equal.then_some(self.0.len() as u32)
@@ -54,16 +54,16 @@ impl FromStr for Chunks {
     fn from_str(text: &str) -> Result<Chunks, String> {
         let sizes = text.split('+').map(spec::whole_number);
         let sizes: Option<Vec<u32>> = sizes.collect();
-        let sizes = sizes.filter(|sizes| sizes.iter().all(|size| (1..=MOST).contains(size)));
+        let sizes = sizes.filter(|sizes| sizes.iter().all(|size| (1..=MAX_PIECES).contains(size)));
         let fits = |sizes: &Vec<u32>| {
-            sizes.iter().map(|size| u64::from(*size)).sum::<u64>() <= MOST.into()
+            sizes.iter().map(|size| u64::from(*size)).sum::<u64>() <= MAX_PIECES.into()
         };
         match sizes.filter(fits).as_deref() {
             Some([count]) => Ok(Chunks::equal(*count)),
             Some(sizes) => Ok(Chunks(sizes.to_vec())),
             None => Err(format!(
-                "must be a whole number from 1 to {MOST}, or sizes with a + between them, {MOST} \
-                 together at most"
+                "must be a whole number from 1 to {MAX_PIECES}, or sizes with a + between them, \
+                 {MAX_PIECES} together at most"
             )),
         }
     }

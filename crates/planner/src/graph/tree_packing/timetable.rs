@@ -1,105 +1,114 @@
-//! Which piece goes over which edge of its tree in which step.
+//! Timetables: the step in which each piece passes each edge of its tree.
 //!
 //! A step is as long as the slowest link in use needs for m pieces. In each step every link may
-//! carry as many pieces as it has time for; m is the least number for which little is lost where a
-//! link has time for no whole number. A piece goes over an edge in a step after that in which it
-//! came to its start. First goes the piece with the longest way before it (Hu, Operations Research
-//! 9, 1961: highest level first), or over routes with the link that has the most work before it, so
-//! that links are not idle at the end; or the piece that is due first in a steady flow.
+//! carry as many pieces as it has time for; m is the least number with which rounding to whole
+//! pieces loses little. A piece passes an edge in a step after the step in which it reached the
+//! start of the edge. The piece with the longest way ahead goes first (Hu, Operations Research 9,
+//! 1961: highest level first), or the piece over the link with the most work ahead, so that links
+//! are not idle at the end; or the piece that is due first in a steady flow.
 //!
-//! In a step each link has no more pieces than it can carry in the step's time. So the step takes
-//! no longer if links share their rates among pieces. They share them among messages, and a message
-//! has all pieces that go from one rank to another in the step: where a full link carries messages
-//! of unequal numbers of pieces, the step may take some percent longer.
+//! In a step no link has more pieces than it can carry in the time of the step, so the step takes
+//! no longer if links share their rates among pieces. Links share their rates among messages, and a
+//! message has all pieces from one rank to another in the step: if a full link carries messages
+//! with different numbers of pieces, the step may take a few percent longer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::channels::Channels;
-use super::pack::Tree;
+use super::packing::Tree;
 use opticoll_base::interrupt;
 use opticoll_base::units::Time;
 use opticoll_fabric::network::Network;
 use opticoll_plan::collective::Collective;
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// The pieces that wait for a channel, the one with the longest way before it first.
+/// Pieces that wait for a channel, the piece with the longest way ahead first.
 type Waiting = BinaryHeap<(u32, Reverse<(u32, u32)>)>;
 
-/// What is known before the steps are made.
+/// Trees and channels of a timetable.
 pub(super) struct Timetable<'a> {
     pub(super) network: &'a dyn Network,
     pub(super) trees: &'a [Tree],
     pub(super) channels: &'a Channels,
-    /// Those back, towards the root, where pieces are first summed up along the same trees.
+    /// Channels back, towards the root, if pieces are first summed up along the same trees.
     pub(super) up: Option<&'a Channels>,
 }
 
 /// Steps, and the channel of each transfer.
-pub(super) struct Timed {
+pub(super) struct TimedSchedule {
     pub(super) schedule: Schedule,
     pub(super) channels: Vec<u32>,
 }
 
-/// Which of the pieces that wait goes first.
+/// Order of the waiting pieces.
 #[derive(Debug, Clone, Copy)]
 enum Order {
-    /// That whose route has the link with the most work before it, then that with the longest way.
+    /// The piece whose route has the link with the most work ahead, then the piece with the longest
+    /// way.
     MostWork,
-    /// That with the most edges before it.
+    /// The piece with the most edges ahead.
     LongestWay,
-    /// That which a steady flow of all trees would have sent first: if every link carries a piece
-    /// of each of its trees in a period, it carries all of them in the least time.
+    /// The piece that a steady flow of all trees would have sent first: if every link carries a
+    /// piece of each of its trees in a period, it carries all of them in the least time.
     Due,
 }
 
-/// The pieces that links have yet to carry.
+/// Pieces that links have yet to carry.
 struct Links {
-    /// Those in use, with the pieces that each may carry in a step.
+    /// Links in use, with the number of pieces that each may carry in a step.
     used: Vec<(u32, u128)>,
-    /// By link: what a piece takes, in thousandths of what it takes on the fastest link in use.
-    of_piece: Vec<u64>,
-    /// By link: pieces that it has yet to carry.
+    /// Time of a piece on each link, in thousandths of its time on the fastest link in use.
+    piece_time: Vec<u64>,
+    /// Number of pieces that each link has yet to carry.
     remaining: Vec<u128>,
-    /// By link: pieces that it may yet carry in this step.
+    /// Number of pieces that each link may yet carry in this step.
     room: Vec<u128>,
-    /// By link: the work before it when the step began.
+    /// Work ahead of each link at the beginning of the step.
     ahead: Vec<u64>,
 }
 
-/// A tree by its ranks.
-struct Below {
-    /// The ranks that are sent to, and by which channels; those of one sender stand together.
+/// A tree, indexed by rank.
+struct TreeIndex {
+    /// Ranks that are sent to, and the channels; grouped by sender.
     next: Vec<(u32, u32)>,
-    /// By rank: where its own begin in `next`, and one entry more.
+    /// Index in `next` of the first receiver of each rank, with one more entry.
     first: Vec<u32>,
-    /// By rank: edges below it, at most.
+    /// Maximum number of edges below each rank.
     height: Vec<u32>,
-    /// By rank: edges from the root to it.
+    /// Number of edges from the root to each rank.
     depth: Vec<u32>,
 }
 
 impl Timetable<'_> {
-    /// Steps in which links are busy; `first_chunk` says the first of the chunks of a tree. Of all
-    /// orders that which takes the fewest steps.
+    /// Returns steps in which links are busy, in the order with the fewest steps. `first_chunk`
+    /// returns the number of the first chunk of a tree.
     pub(super) fn schedule(
         &self,
         collective: Collective,
         chunks: u32,
         first_chunk: impl Fn(usize) -> u32,
-    ) -> Timed {
+    ) -> TimedSchedule {
         let ranks = self.network.ranks() as usize;
         let trees = self.trees.iter().zip(&self.channels.of);
-        let below: Vec<Below> = trees
-            .map(|(tree, channels)| Below::of(tree, channels, ranks))
+        let tree_indices: Vec<TreeIndex> = trees
+            .map(|(tree, channels)| TreeIndex::of(tree, channels, ranks))
             .collect();
-        let made =
-            |order, limit| self.in_order(order, &below, collective, chunks, &first_chunk, limit);
-        let mut best = made(Order::MostWork, usize::MAX);
+        let build = |order, limit| {
+            self.run_in_order(
+                order,
+                &tree_indices,
+                collective,
+                chunks,
+                &first_chunk,
+                limit,
+            )
+        };
+        let mut best = build(Order::MostWork, usize::MAX);
         for order in [Order::LongestWay, Order::Due] {
             let steps = best.schedule.steps();
             if chunks > 1 || matches!(order, Order::LongestWay) {
-                let other = made(order, steps);
+                let other = build(order, steps);
                 if other.schedule.steps() < steps {
                     best = other;
                 }
@@ -108,7 +117,7 @@ impl Timetable<'_> {
         best
     }
 
-    /// Each link in use, with the pieces that it carries in all, and its rate.
+    /// Returns each link in use with the number of pieces that it carries in total, and its rate.
     fn loads(&self, chunks: u32) -> Vec<(u32, (u128, u128))> {
         let links = self.network.links();
         let mut pieces: BTreeMap<u32, u128> = BTreeMap::new();
@@ -125,17 +134,18 @@ impl Timetable<'_> {
         loads.collect()
     }
 
-    /// What the steps take at least if each one takes as long as the message of the least latency.
+    /// Returns the least latency of all steps, if each takes as long as the message with the least
+    /// latency.
     pub(super) fn latency_of_steps(&self, chunks: u32) -> Time {
         let loads: Vec<(u128, u128)> = self
             .loads(chunks)
             .into_iter()
             .map(|(_, load)| load)
             .collect();
-        let in_step = pieces_in_step(&loads);
+        let pieces_per_step = pieces_in_step(&loads);
         let steps = loads
             .iter()
-            .zip(&in_step)
+            .zip(&pieces_per_step)
             .map(|(load, room)| load.0.div_ceil((*room).max(1)));
         let links = self.network.links();
         let latency = |route: &[u32]| -> u64 {
@@ -154,30 +164,29 @@ impl Timetable<'_> {
         Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 
-    /// The steps in that order, the first `limit` where it takes more.
-    fn in_order(
+    /// Returns the steps in a given order, or the first `limit` of them.
+    fn run_in_order(
         &self,
         order: Order,
-        below: &[Below],
+        tree_indices: &[TreeIndex],
         collective: Collective,
         chunks: u32,
         first_chunk: impl Fn(usize) -> u32,
         limit: usize,
-    ) -> Timed {
+    ) -> TimedSchedule {
         let ranks = self.network.ranks() as usize;
         let all = &self.channels.all;
         let loads = self.loads(chunks);
         let mut links = Links::new(&loads, self.network);
         let mut waiting: Vec<Waiting> = vec![Waiting::new(); all.len()];
-        // Channels on which pieces wait, each once.
+        // Channels with waiting pieces, each once.
         let mut busy: Vec<u32> = Vec::new();
         let send = |waiting: &mut [Waiting], busy: &mut Vec<u32>, tree: u32, chunk, from: u32| {
-            let own = &below[tree as usize];
+            let own = &tree_indices[tree as usize];
             for &(to, channel) in own.next(from) {
                 let first = match order {
                     Order::MostWork | Order::LongestWay => own.height[to as usize],
-                    // The first chunk comes to depth d in period d, the next ones a period later
-                    // each.
+                    // The first chunk reaches depth d in period d, each later chunk a period later.
                     Order::Due => u32::MAX - chunk - own.depth[to as usize],
                 };
                 let pieces = &mut waiting[channel as usize];
@@ -192,7 +201,7 @@ impl Timetable<'_> {
                 send(&mut waiting, &mut busy, number, chunk, tree.root);
             }
         }
-        let mut timed = Timed {
+        let mut timed = TimedSchedule {
             schedule: Schedule::new(collective),
             channels: Vec::new(),
         };
@@ -217,7 +226,7 @@ impl Timetable<'_> {
                 Some((key, u64::from(from) << 32 | u64::from(channel)))
             }));
             open.sort_unstable();
-            // One piece of each channel in turn, as long as links have time.
+            // Channels send one piece each in turn, as long as links have time.
             while !open.is_empty() {
                 open.retain(|&(_, channel)| {
                     let channel = channel as u32;
@@ -248,15 +257,16 @@ impl Timetable<'_> {
     }
 }
 
-/// The most pieces of the slowest link in a step.
-pub(super) const LONGEST_STEP: u128 = 16;
+/// Maximum number of pieces of the slowest link in a step.
+pub(super) const MAX_STEP_PIECES: u128 = 16;
 
-/// The pieces that links carry in a step at most, by the pieces that they have to carry and their
-/// rates.
+/// Returns the maximum number of pieces of each link in a step, given the number of pieces that it
+/// carries in total and its rate.
 ///
 /// In a step of m pieces of the slowest link, of rate s, a link of rate r carries floor(m r / s).
-/// If the busiest link needs the time t for all, a link with n pieces should carry n m / (s t) in a
-/// step. The least m is taken with which all do but for 2 %, or that comes nearest.
+/// If the busiest link needs the time t in total, a link with n pieces should carry n m / (s t) in
+/// a step. The function takes the least m with which all links reach 98 % of this number, or the m
+/// that comes nearest.
 fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
     let used = loads.iter().filter(|load| load.0 > 0);
     let slowest = used.map(|load| load.1).min().unwrap_or(1).max(1);
@@ -265,7 +275,7 @@ fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
         .copied()
         .max_by(|one, other| (one.0 * other.1).cmp(&(other.0 * one.1)));
     let (most, rate) = busiest.unwrap_or((1, 1));
-    // Of what is wanted in a step of m pieces, in thousandths.
+    // Pieces carried in a step of m pieces, in thousandths of the number wanted.
     let carried = |m: u128| {
         let shares = loads.iter().map(|&(pieces, own)| {
             let wanted = pieces * rate * m;
@@ -276,7 +286,7 @@ fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
         shares.min().unwrap_or(1000).min(1000)
     };
     let mut length = 1;
-    for m in 1..=LONGEST_STEP {
+    for m in 1..=MAX_STEP_PIECES {
         if carried(m) > carried(length) {
             length = m;
         }
@@ -287,23 +297,23 @@ fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
     loads.iter().map(|load| length * load.1 / slowest).collect()
 }
 
-impl Timed {
+impl TimedSchedule {
     pub(super) fn push(&mut self, chunk: u32, (from, to): (u32, u32), channel: u32) {
         self.schedule.push(Transfer::copy(chunk, from, to));
         self.channels.push(channel);
     }
 
-    /// Sums a piece up, against the direction of an edge.
+    /// Adds a piece that is summed up, against the direction of an edge.
     pub(super) fn push_up(&mut self, chunk: u32, (from, to): (u32, u32), channel: u32) {
         self.schedule.push(Transfer::reduce(chunk, to, from));
         self.channels.push(channel);
     }
 
-    /// The same backwards: steps in reverse order, source and destination exchanged.
-    pub(super) fn reversed(&self, collective: Collective) -> Timed {
+    /// Returns the steps in reverse, with source and destination exchanged.
+    pub(super) fn reversed(&self, collective: Collective) -> TimedSchedule {
         let steps = (0..self.schedule.steps()).rev();
         let channels = steps.flat_map(|step| &self.channels[self.schedule.step(step)]);
-        Timed {
+        TimedSchedule {
             schedule: self.schedule.reversed(collective),
             channels: channels.copied().collect(),
         }
@@ -313,17 +323,22 @@ impl Timed {
 impl Links {
     fn new(loads: &[(u32, (u128, u128))], network: &dyn Network) -> Links {
         let links = network.links();
-        let in_step = pieces_in_step(&loads.iter().map(|(_, load)| *load).collect::<Vec<_>>());
+        let pieces_per_step =
+            pieces_in_step(&loads.iter().map(|(_, load)| *load).collect::<Vec<_>>());
         let mut remaining = vec![0; links.len()];
-        let mut of_piece = vec![0; links.len()];
+        let mut piece_time = vec![0; links.len()];
         let fastest = loads.iter().map(|(_, (_, rate))| *rate).max().unwrap_or(1);
         for (link, (pieces, rate)) in loads {
             remaining[*link as usize] = *pieces;
-            of_piece[*link as usize] = (1000 * fastest / rate) as u64;
+            piece_time[*link as usize] = (1000 * fastest / rate) as u64;
         }
         Links {
-            used: loads.iter().map(|(link, _)| *link).zip(in_step).collect(),
-            of_piece,
+            used: loads
+                .iter()
+                .map(|(link, _)| *link)
+                .zip(pieces_per_step)
+                .collect(),
+            piece_time,
             remaining,
             room: vec![0; links.len()],
             ahead: vec![0; links.len()],
@@ -334,7 +349,7 @@ impl Links {
         for &(link, pieces) in &self.used {
             let link = link as usize;
             self.room[link] = pieces;
-            self.ahead[link] = self.remaining[link] as u64 * self.of_piece[link];
+            self.ahead[link] = self.remaining[link] as u64 * self.piece_time[link];
         }
     }
 
@@ -347,7 +362,7 @@ impl Links {
         route.iter().all(|link| self.room[*link as usize] > 0)
     }
 
-    /// Takes a piece along.
+    /// Counts a piece on a route.
     fn carry(&mut self, route: &[u32]) {
         for link in route {
             self.room[*link as usize] -= 1;
@@ -356,8 +371,8 @@ impl Links {
     }
 }
 
-impl Below {
-    fn of(tree: &Tree, channels: &[u32], ranks: usize) -> Below {
+impl TreeIndex {
+    fn of(tree: &Tree, channels: &[u32], ranks: usize) -> TreeIndex {
         let mut first = vec![0; ranks + 1];
         let mut depth = vec![0; ranks];
         let mut height = vec![0; ranks];
@@ -377,7 +392,7 @@ impl Below {
             next[*place as usize] = (to, channel);
             *place += 1;
         }
-        Below {
+        TreeIndex {
             next,
             first,
             height,
@@ -385,7 +400,7 @@ impl Below {
         }
     }
 
-    /// The ranks that one sends to, and by which channels.
+    /// Returns the ranks that a rank sends to, and the channels.
     fn next(&self, rank: u32) -> &[(u32, u32)] {
         let rank = rank as usize;
         &self.next[self.first[rank] as usize..self.first[rank + 1] as usize]

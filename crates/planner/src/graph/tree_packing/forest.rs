@@ -1,15 +1,15 @@
-//! The links of a fabric, and the forests that grow on them.
+//! Links of a fabric, and the forests packed into them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use super::channels::{Channel, Channels};
 use super::chunks::Chunks;
-use super::exchange::{balance_loads, low_trees};
-use super::pack::{Packing, Tree};
-use super::split::{self, Capacities, Paths};
-use super::timetable::{LONGEST_STEP, Timed, Timetable};
-use super::{pipeline, relays};
+use super::edge_exchange::{balance_loads, shallow_trees};
+use super::edge_splitting::{self, Capacities, Paths};
+use super::packing::{Packing, Tree};
+use super::timetable::{MAX_STEP_PIECES, TimedSchedule, Timetable};
+use super::{pipeline, scatter_trees};
 use crate::{PlannerError, selection::lower_bound};
 use opticoll_base::interrupt;
 use opticoll_base::names::plural;
@@ -22,16 +22,16 @@ use opticoll_placement::{PlacementError, PlacementProblem};
 use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::NamedRoutes;
 
-/// The most ranks that a sentence names.
-const MOST_NAMED: usize = 16;
+/// Maximum number of ranks that a sentence names.
+const MAX_NAMED_RANKS: usize = 16;
 
-/// The most ranks that are tried as the root of an all_reduce.
-const MOST_MIDDLES: u32 = 1024;
+/// Maximum number of ranks to try as the root of an all_reduce.
+const MAX_ROOTS: u32 = 1024;
 
-/// Into how many steps the least U is divided with which there could be room for one tree.
-const STEPS: u128 = 1024;
+/// Number of steps of the search for U, as parts of the least U that may have room for one tree.
+const SEARCH_STEPS: u128 = 1024;
 
-/// The links of a fabric, each way of a half-duplex cable with half its rate.
+/// Links of a fabric; each direction of a half-duplex cable has half its rate.
 #[derive(Clone)]
 pub(super) struct Links<'a> {
     pub(super) network: &'a dyn Network,
@@ -41,7 +41,7 @@ pub(super) struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    /// `None` where it is not known where links lead, or flows do not share them.
+    /// Returns the links; `None` if their ends are unknown, or if flows do not share them.
     pub(super) fn of(fabric: &'a Fabric) -> Option<Links<'a>> {
         let network = fabric.network()?;
         let mut rates = Vec::new();
@@ -67,23 +67,24 @@ impl<'a> Links<'a> {
         })
     }
 
-    /// The cables between ranks, each with the rate of its slower direction.
+    /// Returns the cables between ranks, each with the rate of its slower direction.
     fn cables(&self) -> Vec<Cable> {
-        let mut ways: BTreeMap<(u32, u32), [u128; 2]> = BTreeMap::new();
+        let mut directions: BTreeMap<(u32, u32), [u128; 2]> = BTreeMap::new();
         for &(from, to, rate) in &self.rates {
             let ends = (from.min(to), from.max(to));
-            ways.entry(ends).or_default()[usize::from(from > to)] += u128::from(rate);
+            directions.entry(ends).or_default()[usize::from(from > to)] += u128::from(rate);
         }
-        let both = ways
+        let two_way = directions
             .into_iter()
             .filter(|(_, rates)| rates[0].min(rates[1]) > 0);
-        both.map(|((one, other), rates)| (one, other, rates[0].min(rates[1])))
+        two_way
+            .map(|((one, other), rates)| (one, other, rates[0].min(rates[1])))
             .collect()
     }
 
-    /// The rank from which the fewest cables lead to the farthest one; looked for among some on
-    /// large graphs.
-    fn middle(&self, cables: &[Cable]) -> Option<u32> {
+    /// Returns the rank with the fewest cables to the farthest rank; on large graphs only some
+    /// ranks are tried.
+    fn central_rank(&self, cables: &[Cable]) -> Option<u32> {
         let mut beside = vec![Vec::new(); self.ranks as usize];
         for &(one, other, _) in cables {
             beside[one as usize].push(other);
@@ -108,9 +109,9 @@ impl<'a> Links<'a> {
             }
             farthest
         };
-        let apart = self.ranks.div_ceil(MOST_MIDDLES).max(1);
-        let tried = (0..self.ranks).step_by(apart as usize);
-        tried.min_by_key(|root| farthest(*root))
+        let stride = self.ranks.div_ceil(MAX_ROOTS).max(1);
+        let candidates = (0..self.ranks).step_by(stride as usize);
+        candidates.min_by_key(|root| farthest(*root))
     }
 
     fn reversed(&self) -> Vec<(u32, u32, u64)> {
@@ -119,36 +120,36 @@ impl<'a> Links<'a> {
     }
 }
 
-/// Trees of every root, or of one.
+/// Trees of every root, or of one root.
 pub(super) struct Forest<'a> {
     links: Rc<Links<'a>>,
-    /// Trees of a root.
+    /// Number of trees of a root.
     pub(super) count: u32,
     trees: Trees,
-    /// Whether links were reversed, so that it gathers.
+    /// True if links were reversed, so that the forest gathers.
     reversed: bool,
 }
 
 enum Trees {
-    OfAll(Vec<Tree>, Channels),
-    OfOne(Vec<Tree>, Channels),
-    /// Those of one root, with channels away from it and back.
+    EveryRoot(Vec<Tree>, Channels),
+    OneRoot(Vec<Tree>, Channels),
+    /// Trees of one root with channels away from the root, and channels back to the root.
     UpAndDown(Vec<Tree>, Channels, Channels),
 }
 
 impl Forest<'_> {
-    /// The steps in which it carries its part of a collective out; chunks are those of each tree.
-    /// Trees of every root take chunks of one size.
-    pub(super) fn timed(&self, collective: Collective, chunks: &Chunks) -> Timed {
+    /// Returns the steps of the forest's part of a collective; `chunks` are the chunks of each
+    /// tree. Trees of every root use chunks of one size.
+    pub(super) fn timed(&self, collective: Collective, chunks: &Chunks) -> TimedSchedule {
         let count = chunks.pieces();
         let timed = match &self.trees {
-            Trees::OfOne(..) | Trees::UpAndDown(..) => self
+            Trees::OneRoot(..) | Trees::UpAndDown(..) => self
                 .pipeline()
                 .expect("trees of one root")
-                .pipelined(collective, chunks),
-            Trees::OfAll(trees, channels) => {
+                .pipeline_steps(collective, chunks),
+            Trees::EveryRoot(trees, channels) => {
                 let first_chunk = |tree: usize| {
-                    // Trees come root by root in turn: the j-th of all roots, then the next.
+                    // Trees come in turns: the j-th trees of all roots, then the next trees.
                     let roots = self.links.ranks as usize;
                     let (turn, root) = (tree / roots, tree % roots);
                     (root as u32 * self.count + turn as u32) * count
@@ -163,18 +164,18 @@ impl Forest<'_> {
         }
     }
 
-    /// The latency expected of the steps of trees of every root; zero of a pipeline.
+    /// Returns the latency expected of the steps of trees of every root; zero for a pipeline.
     pub(super) fn expected(&self, chunks: u32) -> Time {
         match &self.trees {
-            Trees::OfAll(trees, channels) => {
+            Trees::EveryRoot(trees, channels) => {
                 self.timetable(trees, channels).latency_of_steps(chunks)
             }
-            Trees::OfOne(..) | Trees::UpAndDown(..) => Time::ZERO,
+            Trees::OneRoot(..) | Trees::UpAndDown(..) => Time::ZERO,
         }
     }
 
-    /// Chunks that seem fastest, `most` pieces together at most, where trees of one root are a
-    /// pipeline.
+    /// Returns chunks that are expected to be fastest, with at most `most` pieces in total, if
+    /// trees of one root form a pipeline.
     pub(super) fn fastest_chunks(
         &self,
         size: Bytes,
@@ -187,11 +188,11 @@ impl Forest<'_> {
         }
     }
 
-    /// Lets transfers take the links of their channels, where these are not the fabric's route;
-    /// `before` of them come earlier.
-    pub(super) fn assign(&self, timed: &Timed, before: usize, routes: &mut NamedRoutes) {
+    /// Names the routes of transfers whose channels are not the fabric's routes; `before` is the
+    /// number of earlier transfers.
+    pub(super) fn assign(&self, timed: &TimedSchedule, before: usize, routes: &mut NamedRoutes) {
         let (down, up) = match &self.trees {
-            Trees::OfAll(_, channels) | Trees::OfOne(_, channels) => (channels, None),
+            Trees::EveryRoot(_, channels) | Trees::OneRoot(_, channels) => (channels, None),
             Trees::UpAndDown(_, down, up) => (down, Some(up)),
         };
         let channels: Vec<&Channel> = down
@@ -207,15 +208,15 @@ impl Forest<'_> {
         }
     }
 
-    /// The timetable of trees of one root; none of other trees.
+    /// Returns the timetable of trees of one root; `None` for trees of every root.
     fn pipeline(&self) -> Option<Timetable<'_>> {
         match &self.trees {
-            Trees::OfOne(trees, channels) => Some(self.timetable(trees, channels)),
+            Trees::OneRoot(trees, channels) => Some(self.timetable(trees, channels)),
             Trees::UpAndDown(trees, down, up) => Some(Timetable {
                 up: Some(up),
                 ..self.timetable(trees, down)
             }),
-            Trees::OfAll(..) => None,
+            Trees::EveryRoot(..) => None,
         }
     }
 
@@ -229,31 +230,32 @@ impl Forest<'_> {
     }
 }
 
-/// What forests are grown on.
-pub(super) struct Ground<'a> {
+/// A graph to pack forests into.
+pub(super) struct PackingGraph<'a> {
     links: Rc<Links<'a>>,
     rates: Vec<(u32, u32, u64)>,
-    /// `None`: every rank is a root.
+    /// Root of the trees; `None` if every rank is a root.
     pub(super) root: Option<u32>,
     reversed: bool,
-    /// The cables of trees that lead away from the root and are used back as well; `None` for other
-    /// plans.
+    /// Cables of trees that are used both away from the root and back; `None` for other plans.
     cables: Option<Vec<Cable>>,
-    /// A block of one bit takes p / q seconds, reduced.
+    /// Optimum time p / q of a block of one bit in seconds, reduced.
     ratio: (u128, u128),
-    /// The greatest divisor of all rates.
+    /// Greatest common divisor of all rates.
     unit: u128,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> PackingGraph<'a> {
+    /// Computes the optimum of a graph.
+    ///
     /// # Errors
-    /// Ranks that cannot be reached, or a search that takes longer than `most_search`.
+    /// Ranks that cannot be reached, or a search that takes more than `most_search` steps.
     pub(super) fn new(
         links: &Rc<Links<'a>>,
         root: Option<u32>,
         reversed: bool,
         most_search: u64,
-    ) -> Result<Ground<'a>, PlannerError> {
+    ) -> Result<PackingGraph<'a>, PlannerError> {
         let rates = match reversed {
             true => links.reversed(),
             false => links.rates.clone(),
@@ -279,7 +281,7 @@ impl<'a> Ground<'a> {
         if cut.rate == 0 {
             return Err(unfit(
                 PlacementProblem::Unfit,
-                &apart(&cut, links.ranks, reversed),
+                &unreachable_sentence(&cut, links.ranks, reversed),
             ));
         }
         let unit = rates.iter().fold(0, |unit, link| gcd(unit, link.2.into()));
@@ -287,27 +289,27 @@ impl<'a> Ground<'a> {
             let sentence = "too large a graph to look for trees, unless asked for them";
             return Err(unfit(PlacementProblem::Unfit, sentence));
         }
-        Ok(Ground {
+        Ok(PackingGraph {
             links: Rc::clone(links),
             rates,
             root,
             reversed,
             cables: None,
-            ratio: reduced(cut.blocks, cut.rate),
+            ratio: reduce_fraction(cut.blocks, cut.rate),
             unit,
         })
     }
 
-    /// The ground of trees that sum up towards a root and spread from it, over cables that join
-    /// ranks directly.
+    /// Creates the graph for trees that sum up towards a root and spread from the root, over cables
+    /// that join ranks directly.
     ///
     /// # Errors
-    /// A fabric with switches, ranks that no cable leads to, or a search that takes longer than
-    /// `most_search`.
+    /// A fabric with switches, ranks without cables, or a search that takes more than `most_search`
+    /// steps.
     pub(super) fn up_and_down(
         links: &Rc<Links<'a>>,
         most_search: u64,
-    ) -> Result<Ground<'a>, PlannerError> {
+    ) -> Result<PackingGraph<'a>, PlannerError> {
         let unfit = |sentence| Err(unfit(PlacementProblem::Unfit, sentence));
         if links.vertices > links.ranks {
             return unfit(
@@ -318,42 +320,43 @@ impl<'a> Ground<'a> {
         let Some(partition) = tightest_partition(links.ranks, &cables, most_search) else {
             return unfit("no trees of one root for an all_reduce were found");
         };
-        let root = links.middle(&cables);
-        Ok(Ground {
+        let root = links.central_rank(&cables);
+        Ok(PackingGraph {
             links: Rc::clone(links),
             rates: links.rates.clone(),
             root,
             reversed: false,
-            ratio: reduced(partition.count - 1, partition.rate),
+            ratio: reduce_fraction(partition.count - 1, partition.rate),
             unit: cables.iter().fold(0, |unit, cable| gcd(unit, cable.2)),
             cables: Some(cables),
         })
     }
 
-    /// The least number of trees of a root with which the optimum is reached.
+    /// Returns the least number of trees of a root that reaches the optimum.
     pub(super) fn trees(&self) -> u128 {
         let (_, q) = self.ratio;
         q / gcd(q, self.unit)
     }
 
-    /// Forests of trees with a relay each that nearly reach the optimum; of groups where packing
-    /// takes too long, or where so many packed trees do not reach it.
-    pub(super) fn relayed(&self) -> Vec<Vec<Tree>> {
+    /// Returns forests of trees with a relay each that nearly reach the optimum. Forests of groups
+    /// are included only if packing takes too long, or if the same number of packed trees does not
+    /// reach the optimum.
+    pub(super) fn relay_trees(&self) -> Vec<Vec<Tree>> {
         let Some(root) = self.root.filter(|_| self.cables.is_none()) else {
             return Vec::new();
         };
-        let mut found = relays::trees(self.links.network, root, self.reversed, self.ratio);
+        let mut found = scatter_trees::trees(self.links.network, root, self.reversed, self.ratio);
         let (ranks, exact) = (self.links.ranks, self.trees());
         found.retain(|trees| {
-            let of_all = trees.len() + 1 == ranks as usize;
-            of_all || ranks > relays::MOST_RELAYS || trees.len() as u128 % exact != 0
+            let has_every_relay = trees.len() + 1 == ranks as usize;
+            has_every_relay || ranks > scatter_trees::MAX_RELAYS || trees.len() as u128 % exact != 0
         });
         found
     }
 
-    /// A guess, before trees are grown, of what the steps of trees of every root take; zero for
-    /// trees of one root. Each rank takes in all other blocks, of so many bits each, a few pieces
-    /// in each step.
+    /// Estimates the time of the steps of trees of every root before they are packed; zero for
+    /// trees of one root. Each rank receives all other blocks, of `bits` bits each, some pieces in
+    /// each step.
     pub(super) fn expected(&self, trees: u32, chunks: u32, bits: u128) -> Time {
         let slowest = self.rates.iter().map(|link| link.2).min().unwrap_or(0);
         if self.root.is_some() || slowest == 0 {
@@ -361,7 +364,7 @@ impl<'a> Ground<'a> {
         }
         let longest = match self.rates.iter().all(|link| link.2 == slowest) {
             true => 1,
-            false => LONGEST_STEP,
+            false => MAX_STEP_PIECES,
         };
         let mut into = vec![0u128; self.links.ranks as usize];
         for &(_, to, rate) in self.rates.iter().filter(|link| link.1 < self.links.ranks) {
@@ -379,30 +382,30 @@ impl<'a> Ground<'a> {
         )
     }
 
-    /// A forest with a number of trees for each root; `None` where its links do not balance, or
-    /// packing takes more than `most_work` steps over links.
+    /// Returns a forest with `count` trees for each root; `None` if the capacities of a switch do
+    /// not balance, or if packing takes more than `most_work` steps over links.
     pub(super) fn forest(
         &self,
         count: u32,
         may_name_routes: bool,
         most_work: u64,
     ) -> Option<Forest<'a>> {
-        let of = |trees| Forest {
+        let forest_of = |trees| Forest {
             links: Rc::clone(&self.links),
             count,
             trees,
             reversed: self.reversed,
         };
         if let (Some(cables), Some(root)) = (&self.cables, self.root) {
-            return Some(of(self.along(
+            return Some(forest_of(self.up_and_down_trees(
                 cables,
                 (root, count),
                 may_name_routes,
                 most_work,
             )?));
         }
-        let mut relayed = self.relayed().into_iter();
-        if let Some(trees) = relayed.find(|trees| trees.len() == count as usize) {
+        let mut relay_trees = self.relay_trees().into_iter();
+        if let Some(trees) = relay_trees.find(|trees| trees.len() == count as usize) {
             let channels = Channels::new(
                 self.links.network,
                 &trees,
@@ -410,7 +413,7 @@ impl<'a> Ground<'a> {
                 None,
                 &mut Vec::new(),
             );
-            return Some(of(Trees::OfOne(trees, channels)));
+            return Some(forest_of(Trees::OneRoot(trees, channels)));
         }
         let wanted = (0..self.links.ranks)
             .map(|rank| match self.root {
@@ -428,7 +431,8 @@ impl<'a> Ground<'a> {
         };
         let vertices = self.links.vertices;
         let mut work = most_work;
-        let least = least_step(|step| split::has_room(vertices, &at(step)?, &wanted, &mut work))?;
+        let least =
+            least_step(|step| edge_splitting::has_room(vertices, &at(step)?, &wanted, &mut work))?;
         let capacities = at(least)?;
         let is_route = |from: u32, switch: u32, to: u32| {
             if may_name_routes {
@@ -446,7 +450,7 @@ impl<'a> Ground<'a> {
             })
         };
         let (capacities, paths) =
-            split::without_switches(vertices, &capacities, &wanted, is_route, &mut work)?;
+            edge_splitting::without_switches(vertices, &capacities, &wanted, is_route, &mut work)?;
         let mut links: Vec<(u32, u32, u128)> = capacities
             .into_iter()
             .map(|((from, to), capacity)| (from, to, capacity))
@@ -462,32 +466,32 @@ impl<'a> Ground<'a> {
                 &mut Vec::new(),
             )
         };
-        Some(of(match self.root {
+        Some(forest_of(match self.root {
             Some(root) => {
-                let mut trees = low_trees(&links, (self.links.ranks, root, count), most_work)?;
+                let mut trees = shallow_trees(&links, (self.links.ranks, root, count), most_work)?;
                 let mut channels = channels(&trees);
                 balance_loads(self.links.network, &mut trees, &mut channels, self.reversed);
-                Trees::OfOne(trees, channels)
+                Trees::OneRoot(trees, channels)
             }
             None => {
                 let trees = Packing::new(&links, wanted).pack(most_work)?;
                 let channels = channels(&trees);
-                Trees::OfAll(trees, channels)
+                Trees::EveryRoot(trees, channels)
             }
         }))
     }
 
-    /// How many trees a link has room for in a step of the search, of a number of trees for each
-    /// root.
+    /// Returns the number of trees that a link of a given rate has room for in a step of the
+    /// search.
     fn scaled(&self, rate: u128, trees: u32, step: u128) -> Option<u128> {
         let (p, q) = self.ratio;
         let scaled = rate.checked_mul(p)?;
-        let scaled = scaled.checked_mul(u128::from(trees) * STEPS + step)?;
-        Some(scaled / q.checked_mul(STEPS)?)
+        let scaled = scaled.checked_mul(u128::from(trees) * SEARCH_STEPS + step)?;
+        Some(scaled / q.checked_mul(SEARCH_STEPS)?)
     }
 
-    /// Trees along which pieces go up to a root and down again.
-    fn along(
+    /// Returns trees along which pieces go up to a root and down again.
+    fn up_and_down_trees(
         &self,
         cables: &[Cable],
         (root, count): (u32, u32),
@@ -496,11 +500,11 @@ impl<'a> Ground<'a> {
     ) -> Option<Trees> {
         let (ranks, network) = (self.links.ranks, self.links.network);
         let at = |step: u128| -> Option<Option<Capacities>> {
-            let of_step = cables
+            let scaled_cables = cables
                 .iter()
                 .map(|&(one, other, rate)| Some((one, other, self.scaled(rate, count, step)?)));
-            let of_step: Vec<Cable> = of_step.collect::<Option<_>>()?;
-            away_from(root, ranks, &of_step, count.into(), most_work)
+            let scaled_cables: Vec<Cable> = scaled_cables.collect::<Option<_>>()?;
+            away_from(root, ranks, &scaled_cables, count.into(), most_work)
         };
         let least = least_step(|step| Some(at(step)?.is_some()))?;
         let mut links: Vec<(u32, u32, u128)> = at(least)??
@@ -508,12 +512,12 @@ impl<'a> Ground<'a> {
             .map(|((from, to), capacity)| (from, to, capacity))
             .collect();
         links.sort_unstable();
-        let trees = low_trees(&links, (ranks, root, count), most_work)?;
+        let trees = shallow_trees(&links, (ranks, root, count), most_work)?;
         let paths = links
             .iter()
             .map(|&(from, to, capacity)| ((from, to), vec![(Vec::new(), capacity)]));
         let paths: Option<Paths> = may_name_routes.then(|| paths.collect());
-        // Several cables between two ranks share the work up and down.
+        // Several cables between two ranks share the messages up and down.
         let mut load = Vec::new();
         let down = Channels::new(network, &trees, false, paths.clone(), &mut load);
         let up = Channels::new(network, &trees, true, paths, &mut load);
@@ -521,13 +525,13 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// The least step with which there is room.
+/// Returns the least step with room for the trees.
 fn least_step(mut has_room: impl FnMut(u128) -> Option<bool>) -> Option<u128> {
-    let (mut least, mut most) = (0, STEPS);
+    let (mut least, mut most) = (0, SEARCH_STEPS);
     if has_room(0)? {
         return Some(0);
     }
-    // With every link once for each tree there is room.
+    // There is room if every link carries every tree once.
     while !has_room(most)? {
         (least, most) = (most, most.checked_mul(2)?);
     }
@@ -542,17 +546,17 @@ fn least_step(mut has_room: impl FnMut(u128) -> Option<bool>) -> Option<u128> {
     Some(most)
 }
 
-fn reduced(one: u128, other: u128) -> (u128, u128) {
+fn reduce_fraction(one: u128, other: u128) -> (u128, u128) {
     let divisor = gcd(one, other).max(1);
     (one / divisor, other / divisor)
 }
 
-/// A sentence on ranks that no link leads to, or none from.
-fn apart(cut: &TightestCut, ranks: u32, reversed: bool) -> String {
+/// Returns a sentence on ranks that no link leads to, or no link leads from.
+fn unreachable_sentence(cut: &TightestCut, ranks: u32, reversed: bool) -> String {
     let inside = cut.vertices.iter().filter(|vertex| **vertex < ranks);
     let inside: Vec<String> = inside.map(u32::to_string).collect();
-    let first = inside[..inside.len().min(MOST_NAMED)].join(", ");
-    let others = match inside.len().saturating_sub(MOST_NAMED) {
+    let first = inside[..inside.len().min(MAX_NAMED_RANKS)].join(", ");
+    let others = match inside.len().saturating_sub(MAX_NAMED_RANKS) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

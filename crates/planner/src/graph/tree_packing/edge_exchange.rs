@@ -1,35 +1,36 @@
-//! Trees of one root, improved by exchanges of their edges.
+//! Exchanges of edges that improve trees of one root.
 //!
-//! **Low.** Packed trees ([`Packing`]) of one root grow one after the other, so that the last ones
-//! take what edges are left and are higher than the first. An edge to a rank is therefore exchanged
-//! with one of another tree to the same rank, or with one that no tree has, as long as this makes
-//! the longest way over that rank shorter.
+//! **Shallow trees.** Packed trees ([`Packing`]) of one root grow one after another, so the last
+//! trees use the edges that are left and are higher than the first. An edge to a rank is therefore
+//! exchanged with an edge of another tree to the same rank, or with an unused edge, as long as this
+//! shortens the longest way over the rank.
 //!
-//! **Balanced.** Low trees take what links have. Where as low trees do with less on the busiest
-//! links before and after the bottleneck, chunks of unequal sizes (`chunks`) shorten the first and
-//! the last steps. So an edge to a rank is replaced by one from another rank if the busiest of the
-//! links that it gives up was busier than each of those that it takes will be, if no tree becomes
-//! higher than the highest was, and if the message takes no more latency. Each exchange makes the
-//! loads of links more even, so that the search ends.
+//! **Balanced loads.** Shallow trees use the links that exist. If trees of the same height load the
+//! links before and after the bottleneck less, chunks of unequal sizes ([`chunks`](super::chunks))
+//! shorten the first and the last steps. An edge to a rank is replaced by an edge from another rank
+//! if the busiest of the links that it leaves was busier than each of its new links will be, if no
+//! tree becomes higher than the highest tree, and if the latency of the message does not grow. Each
+//! exchange evens out the loads of links, so the search ends.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
 use super::channels::{Channel, Channels};
-use super::pack::{Packing, Tree};
+use super::packing::{Packing, Tree};
 use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
 
-/// Rounds over all ranks in which edges are exchanged.
-const MOST_ROUNDS: usize = 20;
+/// Maximum number of rounds of exchanges over all ranks.
+const MAX_ROUNDS: usize = 20;
 
-/// The loads of so many edges at most are balanced: trees times the square of the number of ranks.
-const MOST_BALANCED: usize = 1 << 24;
+/// Maximum number of edges to balance, as trees times the square of the number of ranks; about a
+/// second.
+const MAX_BALANCED_EDGES: usize = 1 << 24;
 
-/// Returns so many trees of a root; `None` where the graph has no room for them, or packing takes
-/// more than `most_work` steps over links.
-pub(super) fn low_trees(
+/// Returns `count` shallow trees of a root; `None` if the graph has no room for them, or if packing
+/// takes more than `most_work` steps over links.
+pub(super) fn shallow_trees(
     capacities: &[(u32, u32, u128)],
     (ranks, root, count): (u32, u32, u32),
     most_work: u64,
@@ -44,17 +45,17 @@ pub(super) fn low_trees(
     for edge in trees.iter().flat_map(|tree| &tree.edges) {
         room.entry(*edge).and_modify(|room| *room -= 1);
     }
-    // By rank: where edges begin that no tree has.
+    // Sources of the unused edges to each rank.
     let mut free = vec![Vec::new(); ranks as usize];
     for ((from, to), room) in room {
         free[to as usize].extend((0..room.min(count.into())).map(|_| from));
     }
-    lower(&mut trees, &mut free);
+    make_shallow(&mut trees, &mut free);
     Some(trees)
 }
 
-/// Moves edges of trees, which run backwards where they are `reversed`, with their channels, to
-/// links that have less to do.
+/// Moves edges of trees, with their channels, to links that are less busy. The messages run
+/// backwards if `reversed`.
 pub(super) fn balance_loads(
     network: &dyn Network,
     trees: &mut [Tree],
@@ -65,15 +66,15 @@ pub(super) fn balance_loads(
     let Some(root) = trees.first().map(|tree| tree.root) else {
         return;
     };
-    if trees.len() * (ranks as usize).pow(2) > MOST_BALANCED {
+    if trees.len() * (ranks as usize).pow(2) > MAX_BALANCED_EDGES {
         return;
     }
     let links = network.links();
     let mut load = vec![0u32; links.len()];
-    // By tree and rank: the channel to the rank.
+    // Channel to each rank, by tree and rank.
     let mut to: Vec<Vec<u32>> = vec![vec![0; ranks as usize]; trees.len()];
-    for ((tree, own), into) in trees.iter().zip(&channels.of).zip(&mut to) {
-        for (edge, channel) in tree.edges.iter().zip(own) {
+    for ((tree, tree_channels), into) in trees.iter().zip(&channels.of).zip(&mut to) {
+        for (edge, channel) in tree.edges.iter().zip(tree_channels) {
             into[edge.1 as usize] = *channel;
             for link in &channels.all[*channel as usize].route {
                 load[*link as usize] += 1;
@@ -88,31 +89,31 @@ pub(super) fn balance_loads(
     let busy =
         |load: u32, link: u32| f64::from(load) / links[link as usize].rate.bits_per_second() as f64;
     let latency = |route: &[u32]| {
-        let of_links = route.iter().map(|link| links[*link as usize].latency.ps());
-        of_links.sum::<u64>()
+        let latencies = route.iter().map(|link| links[*link as usize].latency.ps());
+        latencies.sum::<u64>()
     };
-    let mut rooted = Rooted::of(trees, ranks, root);
+    let mut tables = TreeTables::of(trees, ranks, root);
     let highest = trees.iter().map(Tree::height).max().unwrap_or(0) as u32;
     let mut route = Vec::new();
-    for _ in 0..MOST_ROUNDS {
-        let mut any = false;
+    for _ in 0..MAX_ROUNDS {
+        let mut changed = false;
         for (tree, into) in to.iter_mut().enumerate() {
             interrupt::check();
             for rank in (0..ranks).filter(|rank| *rank != root) {
                 let old = &channels.all[into[rank as usize] as usize].route;
                 let (old, most) = (old.clone(), latency(old));
                 let mut best: Option<(f64, u32, Vec<u32>)> = None;
-                for before in (0..ranks).filter(|before| *before != rank) {
-                    if rooted.longest(tree, rank, before) > highest
-                        || before == rooted.before[tree][rank as usize]
-                        || rooted.leads_to(tree, rank, before)
+                for parent in (0..ranks).filter(|parent| *parent != rank) {
+                    if tables.longest(tree, rank, parent) > highest
+                        || parent == tables.parent[tree][rank as usize]
+                        || tables.leads_to(tree, rank, parent)
                     {
                         continue;
                     }
                     let (from, at) = if reversed {
-                        (rank, before)
+                        (rank, parent)
                     } else {
-                        (before, rank)
+                        (parent, rank)
                     };
                     route.clear();
                     network.route(from, at, &mut route);
@@ -130,17 +131,17 @@ pub(super) fn balance_loads(
                             .as_ref()
                             .map_or_else(|| only(&old, &route, 0), |best| best.0)
                     {
-                        best = Some((will_be, before, route.clone()));
+                        best = Some((will_be, parent, route.clone()));
                     }
                 }
-                let Some((_, before, new)) = best else {
+                let Some((_, parent, new)) = best else {
                     continue;
                 };
-                any = true;
+                changed = true;
                 old.iter().for_each(|link| load[*link as usize] -= 1);
                 new.iter().for_each(|link| load[*link as usize] += 1);
-                rooted.hang(tree, rank, before);
-                let ends = (before, rank);
+                tables.set_parent(tree, rank, parent);
+                let ends = (parent, rank);
                 into[rank as usize] = *numbers.entry(ends).or_insert_with(|| {
                     channels.all.push(Channel {
                         ends,
@@ -151,13 +152,13 @@ pub(super) fn balance_loads(
                 });
             }
         }
-        if !any {
+        if !changed {
             break;
         }
     }
-    rooted.write_to(trees);
-    for ((tree, own), into) in trees.iter().zip(&mut channels.of).zip(&to) {
-        *own = tree
+    tables.write_to(trees);
+    for ((tree, tree_channels), into) in trees.iter().zip(&mut channels.of).zip(&to) {
+        *tree_channels = tree
             .edges
             .iter()
             .map(|edge| into[edge.1 as usize])
@@ -165,92 +166,93 @@ pub(super) fn balance_loads(
     }
 }
 
-/// Trees with what is looked up while their edges are exchanged.
-struct Rooted {
+/// Trees with tables that are used while edges are exchanged.
+struct TreeTables {
     root: u32,
-    /// By tree and rank: the rank before it, the edges from the root, and those of the longest way
-    /// below.
-    before: Vec<Vec<u32>>,
+    /// Parent of each rank, number of edges from the root, and number of edges on the longest way
+    /// below; by tree and rank.
+    parent: Vec<Vec<u32>>,
     depth: Vec<Vec<u32>>,
     below: Vec<Vec<u32>>,
 }
 
-/// Exchanges edges to one rank between two trees, or for one of `free` that no tree has.
-fn lower(trees: &mut [Tree], free: &mut [Vec<u32>]) {
+/// Exchanges edges to the same rank between two trees, or for an unused edge in `free`.
+fn make_shallow(trees: &mut [Tree], free: &mut [Vec<u32>]) {
     let Some(root) = trees.first().map(|tree| tree.root) else {
         return;
     };
     let ranks = free.len() as u32;
-    let mut rooted = Rooted::of(trees, ranks, root);
-    for _ in 0..MOST_ROUNDS {
-        let mut any = false;
+    let mut tables = TreeTables::of(trees, ranks, root);
+    for _ in 0..MAX_ROUNDS {
+        let mut changed = false;
         for rank in (0..ranks).filter(|rank| *rank != root) {
             interrupt::check();
             for one in 0..trees.len() {
                 for new in &mut free[rank as usize] {
-                    let old = rooted.before[one][rank as usize];
-                    if rooted.depth[one][*new as usize] < rooted.depth[one][old as usize]
-                        && !rooted.leads_to(one, rank, *new)
+                    let old = tables.parent[one][rank as usize];
+                    if tables.depth[one][*new as usize] < tables.depth[one][old as usize]
+                        && !tables.leads_to(one, rank, *new)
                     {
-                        rooted.hang(one, rank, *new);
+                        tables.set_parent(one, rank, *new);
                         *new = old;
-                        any = true;
+                        changed = true;
                     }
                 }
                 for other in 0..trees.len() {
-                    any |= one != other && rooted.exchange(one, other, rank);
+                    changed |= one != other && tables.exchange(one, other, rank);
                 }
             }
         }
-        if !any {
+        if !changed {
             break;
         }
     }
-    rooted.write_to(trees);
+    tables.write_to(trees);
 }
 
-impl Rooted {
-    fn of(trees: &[Tree], ranks: u32, root: u32) -> Rooted {
+impl TreeTables {
+    fn of(trees: &[Tree], ranks: u32, root: u32) -> TreeTables {
         let zeros = vec![vec![0; ranks as usize]; trees.len()];
-        let mut rooted = Rooted {
+        let mut tables = TreeTables {
             root,
-            before: zeros.clone(),
+            parent: zeros.clone(),
             depth: zeros.clone(),
             below: zeros,
         };
         for (number, tree) in trees.iter().enumerate() {
             for &(from, to) in &tree.edges {
-                rooted.before[number][to as usize] = from;
-                rooted.depth[number][to as usize] = rooted.depth[number][from as usize] + 1;
+                tables.parent[number][to as usize] = from;
+                tables.depth[number][to as usize] = tables.depth[number][from as usize] + 1;
             }
             for &(from, to) in tree.edges.iter().rev() {
-                let below = rooted.below[number][to as usize] + 1;
-                let own = &mut rooted.below[number][from as usize];
-                *own = (*own).max(below);
+                let below = tables.below[number][to as usize] + 1;
+                let height = &mut tables.below[number][from as usize];
+                *height = (*height).max(below);
             }
         }
-        rooted
+        tables
     }
 
-    /// Whether a tree leads from one rank to another.
+    /// Returns whether the way in a tree from the root to rank `to` passes rank `from`.
     fn leads_to(&self, tree: usize, from: u32, to: u32) -> bool {
         let mut at = to;
         while at != self.root && at != from {
-            at = self.before[tree][at as usize];
+            at = self.parent[tree][at as usize];
         }
         at == from
     }
 
-    /// The edges of the longest way over a rank, if `before` came before it.
-    fn longest(&self, tree: usize, rank: u32, before: u32) -> u32 {
-        self.depth[tree][before as usize] + 1 + self.below[tree][rank as usize]
+    /// Returns the number of edges of the longest way over a rank, if `parent` were its parent.
+    fn longest(&self, tree: usize, rank: u32, parent: u32) -> u32 {
+        self.depth[tree][parent as usize] + 1 + self.below[tree][rank as usize]
     }
 
-    /// Exchanges the edges of two trees to a rank, where the longest ways become shorter.
+    /// Exchanges the edges of two trees to a rank if this shortens the longest ways; returns
+    /// whether it did.
     fn exchange(&mut self, one: usize, other: usize, rank: u32) -> bool {
         let (first, second) = (
-            self.before[one][rank as usize],
-            self.before[other][rank as usize],
+            self.parent[one][rank as usize],
+            self.parent[other][rank as usize],
         );
         let before = (
             self.longest(one, rank, first),
@@ -269,20 +271,19 @@ impl Rooted {
         {
             return false;
         }
-        self.hang(one, rank, second);
-        self.hang(other, rank, first);
+        self.set_parent(one, rank, second);
+        self.set_parent(other, rank, first);
         true
     }
 
-    /// Gives a rank another one before it in a tree, and finds what is above and below all ranks
-    /// anew.
-    fn hang(&mut self, tree: usize, rank: u32, before: u32) {
-        self.before[tree][rank as usize] = before;
-        let ranks = self.before[tree].len() as u32;
+    /// Sets the parent of a rank in a tree, and updates depths and heights of all ranks.
+    fn set_parent(&mut self, tree: usize, rank: u32, parent: u32) {
+        self.parent[tree][rank as usize] = parent;
+        let ranks = self.parent[tree].len() as u32;
         let mut order: Vec<u32> = Vec::with_capacity(ranks as usize);
         let mut next = vec![Vec::new(); ranks as usize];
         for rank in (0..ranks).filter(|rank| *rank != self.root) {
-            next[self.before[tree][rank as usize] as usize].push(rank);
+            next[self.parent[tree][rank as usize] as usize].push(rank);
         }
         order.push(self.root);
         let mut place = 0;
@@ -296,17 +297,17 @@ impl Rooted {
         self.below[tree].fill(0);
         for &at in order[1..].iter().rev() {
             let below = self.below[tree][at as usize] + 1;
-            let own = &mut self.below[tree][self.before[tree][at as usize] as usize];
-            *own = (*own).max(below);
+            let height = &mut self.below[tree][self.parent[tree][at as usize] as usize];
+            *height = (*height).max(below);
         }
     }
 
-    /// Writes the edges of the trees, those near the root first.
+    /// Writes the edges of the trees, edges near the root first.
     fn write_to(&self, trees: &mut [Tree]) {
         for (number, tree) in trees.iter_mut().enumerate() {
-            let (before, depth) = (&self.before[number], &self.depth[number]);
-            let others = (0..before.len() as u32).filter(|rank| *rank != self.root);
-            tree.edges = others.map(|rank| (before[rank as usize], rank)).collect();
+            let (parent, depth) = (&self.parent[number], &self.depth[number]);
+            let others = (0..parent.len() as u32).filter(|rank| *rank != self.root);
+            tree.edges = others.map(|rank| (parent[rank as usize], rank)).collect();
             tree.edges
                 .sort_by_key(|edge| (depth[edge.1 as usize], *edge));
         }

@@ -1,22 +1,22 @@
-//! Packs spanning trees into a graph of ranks so that every root has as many as it wants.
+//! Packing of spanning trees into a graph of ranks, with a given number of trees for each root.
 //!
-//! Let c(x, y) be whole capacities, and let there be trees to be grown, each with the set R of the
-//! ranks that it holds; at first its root alone. All of them can be completed, no link lying in
-//! more trees than it has capacity, if and only if for each set X of ranks (Edmonds, Edge-disjoint
-//! branchings, 1973; Frank's form with sets of roots)
+//! Let c(x, y) be whole capacities, and let R be the set of ranks of each tree that is being grown;
+//! at first R is the root alone. All trees can be completed, with no link in more trees than its
+//! capacity, if and only if for each set X of ranks (Edmonds, Edge-disjoint branchings, 1973;
+//! Frank's form with sets of roots)
 //!
 //! ```text
 //! in(X) >= number of trees whose R and X have no rank in common
 //! ```
 //!
-//! So there is always an edge that a tree can take next. It is searched for breadth first, so that
-//! trees stay low. Many trees are first grown over the links with the most capacity left, and then
-//! looked at whether the condition holds for what is left: by one flow for each rank, most of them
-//! short (`lacking`). Where it does not, fewer trees are kept. Where not even one can be, it is
-//! grown once more, and each edge (x, y) is checked by one flow: with x as a source without limit,
-//! and a supply at every root of as many trees as it still wants, y must get one more than all
-//! these trees. (As in ForestColl, arXiv 2402.06787, whose flows carry several equal trees at
-//! once.)
+//! There is therefore always an edge that a tree can take next. The search for it is breadth-first,
+//! so that trees stay shallow. Many trees are first grown over the links with the most capacity
+//! left; then one flow for each rank, most of them short (`lacking`), checks whether the condition
+//! holds for the capacity left. If it does not, fewer trees are kept. If not even one tree can be
+//! kept, the tree is grown again, and one flow checks each edge (x, y): with x as a source without
+//! limit, and a supply at every root of as many trees as the root still needs, y must receive one
+//! more than all these trees. (ForestColl, arXiv 2402.06787, does the same with flows that carry
+//! several equal trees at a time.)
 
 use rustc_hash::FxHashMap;
 
@@ -26,53 +26,53 @@ use opticoll_bounds::throughput::flow::{Flow, UNLIMITED};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tree {
     pub(super) root: u32,
-    /// From and to, in an order in which each comes after that which leads to it.
+    /// Ends of the edges; each edge comes after the edge that leads to its start.
     pub(super) edges: Vec<(u32, u32)>,
 }
 
 impl Tree {
-    /// By edge: how many come before it on the way from the root.
+    /// Returns, for each edge, the number of edges between the root and its start.
     pub(super) fn depths(&self) -> Vec<usize> {
         let mut depth = FxHashMap::from_iter([(self.root, 0)]);
         let edges = self.edges.iter();
         edges
             .map(|(from, to)| {
-                let own = depth[from];
-                depth.insert(*to, own + 1);
-                own
+                let edge_depth = depth[from];
+                depth.insert(*to, edge_depth + 1);
+                edge_depth
             })
             .collect()
     }
 
-    /// The edges on the longest way.
+    /// Returns the number of edges on the longest way.
     pub(super) fn height(&self) -> usize {
         self.depths().into_iter().max().map_or(0, |most| most + 1)
     }
 }
 
-/// A graph of ranks whose capacity is taken up by trees.
+/// A graph of ranks with the capacity that trees leave.
 pub(super) struct Packing {
     ranks: u32,
     flow: Flow,
-    /// By rank: the ranks that it has links to.
+    /// Ranks to which each rank has links.
     next: Vec<Vec<u32>>,
-    /// By rank: trees that it still wants.
+    /// Number of trees that each rank still needs.
     wanted: Vec<u32>,
-    /// Ranks, those beside one another close together.
+    /// Ranks in breadth-first order.
     order: Vec<u32>,
 }
 
 impl Packing {
-    /// A graph with whole capacities, and the number of trees that each rank wants.
+    /// Creates the packing from whole capacities and the number of trees of each rank.
     pub(super) fn new(capacities: &[(u32, u32, u128)], wanted: Vec<u32>) -> Packing {
         let ranks = wanted.len() as u32;
         let mut next = vec![Vec::new(); ranks as usize];
         for &(from, to, _) in capacities {
             next[from as usize].push(to);
         }
-        for beside in &mut next {
-            beside.sort_unstable();
-            beside.dedup();
+        for neighbours in &mut next {
+            neighbours.sort_unstable();
+            neighbours.dedup();
         }
         let mut flow = Flow::new(ranks as usize, capacities);
         (0u32..)
@@ -99,35 +99,36 @@ impl Packing {
         }
     }
 
-    /// The trees, of all roots in turn; `None` where the graph has no room for them, or flows look
-    /// at more links than `most_work`.
+    /// Returns the trees, of all roots in turn; `None` if the graph has no room for them, or if
+    /// flows pass more links than `most_work`.
     pub(super) fn pack(mut self, most_work: u64) -> Option<Vec<Tree>> {
         let mut roots = Vec::new();
         let most = self.wanted.iter().copied().max().unwrap_or(0);
         for turn in 0..most {
-            let own = (0u32..).zip(&self.wanted);
+            let wanted_of_rank = (0u32..).zip(&self.wanted);
             roots.extend(
-                own.filter(|(_, count)| **count > turn)
+                wanted_of_rank
+                    .filter(|(_, count)| **count > turn)
                     .map(|(root, _)| root),
             );
         }
         self.flow.max_work = most_work;
         let mut trees: Vec<Tree> = Vec::with_capacity(roots.len());
-        // Trees that are grown before it is looked at whether they leave room for the others.
-        let mut together = roots.len();
+        // Number of trees to grow before checking the room for the others.
+        let mut batch = roots.len();
         while trees.len() < roots.len() {
             if self.flow.gave_up() {
                 return None;
             }
             let before = trees.len();
-            let end = roots.len().min(before + together);
+            let end = roots.len().min(before + batch);
             while trees.len() < end {
                 let Some(tree) = self.grow_freely(roots[trees.len()]) else {
                     break;
                 };
                 trees.push(tree);
             }
-            // Whatever leaves room after many trees did so after fewer.
+            // If there is room after many trees, there was room after fewer trees.
             while !self.has_room() {
                 let fewer = before + (trees.len() - before) / 2;
                 trees.drain(fewer..).for_each(|tree| self.take_back(&tree));
@@ -138,25 +139,25 @@ impl Packing {
             match trees.len() - before {
                 0 => {
                     trees.push(self.grow_carefully(roots[before])?);
-                    together = 1;
+                    batch = 1;
                 }
-                grown => together = 2 * grown,
+                grown => batch = 2 * grown,
             }
         }
         Some(trees)
     }
 
-    /// Whether what is left has room for all trees that are still wanted.
+    /// Returns whether the capacity left has room for all trees that are still needed.
     fn has_room(&mut self) -> bool {
-        let left = self.left();
+        let needed = self.needed();
         let order = std::mem::take(&mut self.order);
-        let fits = left == 0 || self.flow.lacking(&order, left).is_none();
+        let fits = needed == 0 || self.flow.lacking(&order, needed).is_none();
         self.order = order;
         fits
     }
 
-    /// Counts a tree of a root as no longer wanted, or as wanted again.
-    fn want(&mut self, root: u32, count: u32) {
+    /// Sets the number of trees that a root still needs.
+    fn set_wanted(&mut self, root: u32, count: u32) {
         self.wanted[root as usize] = count;
         self.flow.set_supply(root, count.into());
     }
@@ -165,27 +166,27 @@ impl Packing {
         for &(from, to) in &tree.edges {
             self.flow.change(from, to, 1);
         }
-        self.want(tree.root, self.wanted[tree.root as usize] + 1);
+        self.set_wanted(tree.root, self.wanted[tree.root as usize] + 1);
     }
 
-    /// Trees that are still wanted.
-    fn left(&self) -> u128 {
+    /// Returns the number of trees that are still needed.
+    fn needed(&self) -> u128 {
         self.wanted.iter().map(|count| u128::from(*count)).sum()
     }
 
-    /// A tree over the links with the most room, if there is one.
+    /// Grows a tree over the links with the most room; `None` if there is no such tree.
     fn grow_freely(&mut self, root: u32) -> Option<Tree> {
         let mut edges = Vec::new();
         let mut held = vec![false; self.ranks as usize];
         held[root as usize] = true;
         let mut level = vec![root];
         while !level.is_empty() && edges.len() + 1 < self.ranks as usize {
-            // Of each rank that can be reached, the one of the level with the most room towards it.
+            // For each rank in reach, the rank of the level with the most room towards it.
             let mut nearest: Vec<(u32, u32, u128)> = Vec::new();
             for &from in &level {
                 self.flow.work += self.next[from as usize].len() as u64;
-                let beside = self.next[from as usize].iter();
-                for &to in beside.filter(|to| !held[**to as usize]) {
+                let neighbours = self.next[from as usize].iter();
+                for &to in neighbours.filter(|to| !held[**to as usize]) {
                     let room = self.flow.room(from, to);
                     if room > 0 {
                         nearest.push((to, from, room));
@@ -206,19 +207,19 @@ impl Packing {
         for &(from, to) in &edges {
             self.flow.change(from, to, -1);
         }
-        self.want(root, self.wanted[root as usize] - 1);
+        self.set_wanted(root, self.wanted[root as usize] - 1);
         Some(Tree { root, edges })
     }
 
-    /// A tree of which each edge leaves room for all others.
+    /// Grows a tree of which each edge leaves room for all other trees.
     fn grow_carefully(&mut self, root: u32) -> Option<Tree> {
         let mut edges = Vec::new();
         let mut held = vec![false; self.ranks as usize];
         held[root as usize] = true;
         let mut members = vec![root];
-        self.want(root, self.wanted[root as usize] - 1);
-        let wanted = self.left() + 1;
-        // From each member on, the links that were refused: what is left only becomes less.
+        self.set_wanted(root, self.wanted[root as usize] - 1);
+        let wanted = self.needed() + 1;
+        // A refused link stays refused, because capacity only falls; each member is a source once.
         let mut place = 0;
         while members.len() < self.ranks as usize {
             let from = *members.get(place)?;

@@ -1,9 +1,9 @@
-//! Removes switches from a graph, so that links lead from rank to rank.
+//! Edge splitting: removal of switches from a graph, so that links lead from rank to rank.
 //!
-//! To *split off* a unit at switch w is to put a link u -> t in the place of a unit of u -> w and
-//! one of w -> t. Where as much capacity leads into w as out of it, units can be split off one
-//! after the other until w has no link left, so that the condition of the packing holds all along:
-//! every set X with a rank in it has
+//! To *split off* a unit at switch w is to replace a unit of u -> w and a unit of w -> t by a link
+//! u -> t. If the capacities into w and out of w are equal, units can be split off one after
+//! another until w has no link left, while the condition of the packing holds: every set X with a
+//! rank in it has
 //!
 //! ```text
 //! in(X) + k (ranks in X) >= k N
@@ -11,12 +11,12 @@
 //!
 //! (Bang-Jensen, Frank and Jackson, Preserving and increasing local edge-connectivity in mixed
 //! graphs, SIAM Journal on Discrete Mathematics 8, 1995; Jackson, Journal of Graph Theory 12,
-//! 1988). Any pair (u, t) whose unit keeps the condition may be split off. So those are tried first
-//! that make low trees and whose path is as short as any from u to t and never leads down to the
-//! ranks and up again: each u spreads its units over as many t as it can, in an order in which the
-//! first few are spread over all ranks (van der Corput's).
+//! 1988). Any pair (u, t) whose unit keeps the condition may be split off. The search first tries
+//! pairs that make shallow trees and whose path is a shortest path from u to t that never leads
+//! down to the ranks and up again. Each u spreads its units over as many t as possible, in an order
+//! whose first elements are spread over all ranks (van der Corput's sequence).
 //!
-//! A switch may lead to another switch; what is split off there is split off once more.
+//! A switch may lead to another switch; units split off there are split off again.
 
 use rustc_hash::FxHashMap;
 
@@ -26,17 +26,16 @@ use opticoll_bounds::throughput::flow::Flow;
 /// Links between vertices with whole capacities.
 pub(super) type Capacities = FxHashMap<(u32, u32), u128>;
 
-/// By two vertices: the switches on each path between them, and its share of their capacity.
+/// Paths between two vertices: the switches on each path, and its share of the capacity.
 pub(super) type Paths = FxHashMap<(u32, u32), Vec<(Vec<u32>, u128)>>;
 
-/// Splitting off what leads from one vertex over a switch to another takes about as long as looking
-/// at so many links.
-const PAIR: u64 = 256;
+/// Work of splitting off the units from one vertex over a switch to another, in steps over links.
+const WORK_PER_PAIR: u64 = 256;
 
-/// The graph of ranks alone, and the paths that its links stand for; `None` where capacity does not
-/// get through, since a switch does not balance, or flows look at more links than `work` has left.
-/// `supply` are the trees of each rank; `is_route` says of two ranks whether messages from one to
-/// the other may go over a switch.
+/// Returns the graph of ranks alone, and the paths that its links stand for. `None` if capacity is
+/// lost because a switch does not balance, or if flows take more steps over links than `work` has
+/// left. `supply` is the number of trees of each rank; `is_route(from, switch, to)` returns whether
+/// messages between two ranks may pass a switch.
 pub(super) fn without_switches(
     vertices: u32,
     rates: &Capacities,
@@ -77,7 +76,7 @@ pub(super) fn without_switches(
     Some((capacities, paths))
 }
 
-/// Links between any two vertices, and to the nearest rank.
+/// Numbers of links between any two vertices, and to the nearest rank.
 struct Distances {
     all: Vec<Vec<u32>>,
     to_rank: Vec<u32>,
@@ -118,36 +117,36 @@ impl Distances {
         self.all[from as usize][to as usize]
     }
 
-    /// Whether a switch is nearer to ranks than those beside it, so that a way over it goes down
-    /// and up again.
+    /// Returns whether a switch is nearer to ranks than its two neighbours, so that a path over it
+    /// goes down and up again.
     fn is_valley(&self, from: u32, switch: u32, to: u32) -> bool {
         let own = self.to_rank[switch as usize];
         self.to_rank[from as usize] > own && self.to_rank[to as usize] > own
     }
 }
 
-/// So much of the paths between two vertices, taken away.
+/// Takes `amount` of the capacity of the paths between two vertices away, and returns these paths.
 fn take(paths: &mut Paths, ends: (u32, u32), mut amount: u128) -> Vec<(Vec<u32>, u128)> {
     let mut taken = Vec::new();
     let Some(between) = paths.get_mut(&ends) else {
         return taken;
     };
     while amount > 0 {
-        let Some((path, left)) = between.last_mut() else {
+        let Some((path, remaining)) = between.last_mut() else {
             break;
         };
-        let own = amount.min(*left);
+        let own = amount.min(*remaining);
         taken.push((path.clone(), own));
         amount -= own;
-        *left -= own;
-        if *left == 0 {
+        *remaining -= own;
+        if *remaining == 0 {
             between.pop();
         }
     }
     taken
 }
 
-/// Paths into a switch, each followed by one out of it.
+/// Joins paths into a switch with paths out of it.
 fn join(
     into: Vec<(Vec<u32>, u128)>,
     switch: u32,
@@ -156,10 +155,10 @@ fn join(
     let mut joined = Vec::new();
     for (path, mut amount) in into {
         while amount > 0 {
-            let Some((rest, left)) = out.last_mut() else {
+            let Some((rest, remaining)) = out.last_mut() else {
                 break;
             };
-            let own = amount.min(*left);
+            let own = amount.min(*remaining);
             let whole = path
                 .iter()
                 .copied()
@@ -167,8 +166,8 @@ fn join(
                 .chain(rest.iter().copied());
             joined.push((whole.collect(), own));
             amount -= own;
-            *left -= own;
-            if *left == 0 {
+            *remaining -= own;
+            if *remaining == 0 {
                 out.pop();
             }
         }
@@ -176,8 +175,8 @@ fn join(
     joined
 }
 
-/// Whether there is room for all trees: the condition holds. `None` where `work` has too few links
-/// left.
+/// Returns whether the condition holds, so that there is room for all trees. `None` if `work` has
+/// too few steps left.
 pub(super) fn has_room(
     vertices: u32,
     capacities: &Capacities,
@@ -200,9 +199,9 @@ pub(super) fn has_room(
     (!flow.gave_up()).then_some(!is_lacking)
 }
 
-/// Splits off all that leads over a switch, in even shares. What direct ways leave, and leads to
-/// and fro, is dropped where that leaves room; where there is too little room each pair is checked.
-/// Returns what is put in the place of paths over the switch.
+/// Splits off all units over a switch, in even shares. Units that direct paths leave, and that lead
+/// back and forth, are dropped if there is room without them; if there is too little room, each
+/// pair is checked. Returns the links that replace paths over the switch.
 fn remove(
     switch: u32,
     vertices: u32,
@@ -221,28 +220,28 @@ fn remove(
         ends.sort_unstable();
         ends
     };
-    let around = Around {
+    let links_at = SwitchLinks {
         switch,
         sources: side(|ends| (ends.1, ends.0)),
         targets: side(|ends| (ends.0, ends.1)),
     };
-    if around.targets.is_empty() || around.sources.is_empty() {
+    if links_at.targets.is_empty() || links_at.sources.is_empty() {
         // Links that end at the switch carry nothing.
         capacities.retain(|ends, _| ends.0 != switch && ends.1 != switch);
         return Some(Vec::new());
     }
-    let pairs = around.sources.len() as u64 * around.targets.len() as u64;
-    *work = work.checked_sub(pairs.saturating_mul(PAIR))?;
+    let pairs = links_at.sources.len() as u64 * links_at.targets.len() as u64;
+    *work = work.checked_sub(pairs.saturating_mul(WORK_PER_PAIR))?;
     let order: Vec<u32> = (0..supply.len() as u32).collect();
     let wanted = supply.iter().map(|count| u128::from(*count)).sum();
     for (spares, checked) in [(true, false), (false, false), (false, true)] {
-        let mut left = capacities.clone();
+        let mut remaining = capacities.clone();
         let mut links: Vec<(u32, u32, u128)> = capacities
             .iter()
             .map(|(&(from, to), &capacity)| (from, to, capacity))
             .collect();
-        for &from in &around.sources {
-            links.extend(around.targets.iter().map(|&to| (from, to, 0)));
+        for &from in &links_at.sources {
+            links.extend(links_at.targets.iter().map(|&to| (from, to, 0)));
         }
         let mut flow = Flow::new(vertices as usize, &links);
         flow.max_work = *work;
@@ -253,26 +252,26 @@ fn remove(
             true => flow.lacking(&order, wanted),
             false => None,
         };
-        let replaced = around.split_off(&mut flow, &mut left, is_direct, spares, lacking);
+        let replaced = links_at.split_off(&mut flow, &mut remaining, is_direct, spares, lacking);
         *work = work.saturating_sub(flow.work);
-        left.retain(|ends, _| ends.0 != switch && ends.1 != switch);
-        if has_room(vertices, &left, supply, work)? {
-            *capacities = left;
+        remaining.retain(|ends, _| ends.0 != switch && ends.1 != switch);
+        if has_room(vertices, &remaining, supply, work)? {
+            *capacities = remaining;
             return Some(replaced);
         }
     }
     None
 }
 
-/// A switch, and what has links to it and from it.
-struct Around {
+/// A switch with the vertices that have links to it, and those that it has links to.
+struct SwitchLinks {
     switch: u32,
     sources: Vec<u32>,
     targets: Vec<u32>,
 }
 
-impl Around {
-    /// Puts links in the place of paths over the switch, as long as `lacking` says that nothing is
+impl SwitchLinks {
+    /// Replaces paths over the switch by links, as long as `lacking` returns that no capacity is
     /// lacking.
     fn split_off(
         &self,
@@ -293,9 +292,9 @@ impl Around {
             )
         });
         let direct: FxHashMap<u32, u128> = direct.collect();
-        for (limited, any) in [(true, false), (false, false), (true, true), (false, true)] {
-            if spares && limited && any {
-                // What leads back to where it comes from is not needed.
+        for (limited, all_pairs) in [(true, false), (false, false), (true, true), (false, true)] {
+            if spares && limited && all_pairs {
+                // A link back to its source is not needed.
                 for &beside in &self.sources {
                     let (into, out) = (flow.room(beside, switch), flow.room(switch, beside));
                     if into.min(out) > 0 {
@@ -307,16 +306,16 @@ impl Around {
             }
             for &step in &spread {
                 for &from in &self.sources {
-                    let here = targets
+                    let position = targets
                         .partition_point(|to| *to < from)
                         .min(targets.len() - 1);
-                    let to = targets[(here + step) % targets.len()];
+                    let to = targets[(position + step) % targets.len()];
                     let (into, out) = (flow.room(from, switch), flow.room(switch, to));
                     let most = into.min(out);
-                    if from == to || most == 0 || (!any && !is_direct(from, to)) {
+                    if from == to || most == 0 || (!all_pairs && !is_direct(from, to)) {
                         continue;
                     }
-                    // An even share of what leads here.
+                    // An even share of the capacity into the switch.
                     let total = capacities[&(from, switch)];
                     let share = (total / direct[&from].max(1)).max(1);
                     let mut amount = if limited { most.min(share) } else { most };
@@ -339,14 +338,15 @@ impl Around {
     }
 }
 
-/// Puts so much of a link in the place of a path over a switch.
+/// Replaces `amount` of a path over a switch by a link.
 fn change(flow: &mut Flow, (from, switch, to): (u32, u32, u32), amount: i128) {
     flow.change(from, switch, -amount);
     flow.change(switch, to, -amount);
     flow.change(from, to, amount);
 }
 
-/// The numbers below n, the first few far apart: by their digits to the base 2, in reverse.
+/// Returns the numbers below `count` in an order whose first elements are far apart: by their
+/// binary digits in reverse.
 fn spread(count: usize) -> Vec<usize> {
     let bits = count.next_power_of_two().trailing_zeros();
     let reversed = (0..count.next_power_of_two()).map(|number| match bits {

@@ -1,41 +1,43 @@
-//! Trees of one root with a relay each, and low.
+//! Shallow trees of one root with a relay each.
 //!
-//! The root sends a part of its vector to each of some ranks, and these pass it on to all: a
-//! scatter and an all_gather, chunk after chunk. With every other rank for a relay, either
-//! straight, two edges deep; or to the ranks that share its switch and to one behind each other
-//! switch, which passes it on to those that share it, three edges deep. Every rank then receives
-//! each part once and sends N - 2 or fewer, so that cables of equal rate to the ranks are used to
-//! the full.
+//! The root sends a part of its vector to each of some ranks, and these relays pass it on to all
+//! ranks: a scatter and an all_gather, chunk after chunk. Every other rank may be a relay. Then
+//! either each relay sends to all ranks, two edges deep; or it sends to the ranks that share its
+//! switch and to one rank behind each other switch, which passes the part on to the ranks that
+//! share its switch, three edges deep. Every rank then receives each part once and sends at most N
+//! - 2 parts, so cables of equal rate to the ranks are fully used.
 //!
-//! Of many ranks these are too many messages. In groups of g ranks the g - 1 ranks beside the root
-//! are its relays. Each part travels from group to group along a tree of groups. It enters every
-//! group at one rank, a different one for each part, and that rank sends it to the rest of its
-//! group. A rank with d groups below it sends (g - 1 + d) / (g - 1) of the vector.
+//! With many ranks these are too many messages. With groups of g ranks, the g - 1 ranks in the
+//! group of the root are the relays. Each part travels from group to group along a tree of groups.
+//! It enters every group at one rank, a different rank for each part, and this rank sends the part
+//! to the rest of its group. A rank with d groups below it sends (g - 1 + d) / (g - 1) of the
+//! vector.
 //!
-//! Messages take the routes of the fabric; what these load the links with says whether the trees
-//! reach the optimum.
+//! Messages take the routes of the fabric; the loads of the links tell whether the trees reach the
+//! optimum.
 
-use super::pack::Tree;
+use super::packing::Tree;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
 
-/// A link may have more to carry than the optimum allows by this part of it.
-const SLACK: u128 = 100;
+/// Inverse of the relative amount by which the load of a link may exceed the optimum: 1 / 100.
+const SLACK_DIVISOR: u128 = 100;
 
-/// With more ranks not every one is a relay: these would be too many messages.
-pub(super) const MOST_RELAYS: u32 = 512;
+/// Maximum number of ranks for which every rank is a relay: more would send too many messages.
+pub(super) const MAX_RELAYS: u32 = 512;
 
-/// Ranks behind one switch form so many groups.
+/// Number of groups of the ranks behind one switch.
 const GROUPS: usize = 8;
 
-/// How many groups are below a group: the lower trees are tried first.
-const BELOW: [usize; 2] = [GROUPS - 1, 2];
+/// Maximum number of groups below a group to try; shallow trees come first.
+const CHILD_GROUPS: [usize; 2] = [GROUPS - 1, 2];
 
-/// Trees in groups may load a link by one part in so many more than the optimum.
-const SLACK_OF_GROUPS: u128 = 12;
+/// Inverse of the relative amount by which the load of a link may exceed the optimum with groups: 1
+/// / 12.
+const GROUP_SLACK_DIVISOR: u128 = 12;
 
-/// The forests whose busiest link carries at most 1/100 more than in the optimum, `blocks` over
-/// `rate`, or in groups 1/12. Backwards if `reversed`.
+/// Returns the forests whose busiest link carries at most 1 / 100 more than in the optimum,
+/// `blocks` over `rate`, or 1 / 12 more with groups. The messages run backwards if `reversed`.
 pub(super) fn trees(
     network: &dyn Network,
     root: u32,
@@ -75,15 +77,15 @@ pub(super) fn trees(
         }
     };
     let mut forests = Vec::new();
-    if ranks <= MOST_RELAYS {
+    if ranks <= MAX_RELAYS {
         let straight: Vec<Tree> = others().map(straight).collect();
-        if fits(&straight, SLACK) {
+        if fits(&straight, SLACK_DIVISOR) {
             forests.push(straight);
         }
     }
-    // Ranks that share a switch, and where each is.
+    // Ranks that share a switch, and the index of the switch of each rank.
     let mut shared: Vec<(u32, Vec<u32>)> = Vec::new();
-    let mut place = vec![0; ranks as usize];
+    let mut switch_of = vec![0; ranks as usize];
     for rank in 0..ranks {
         let mut route = Vec::new();
         network.route(rank, (rank + 1) % ranks, &mut route);
@@ -96,13 +98,13 @@ pub(super) fn trees(
             shared.push((switch, Vec::new()));
             shared.len() - 1
         });
-        place[rank as usize] = number;
+        switch_of[rank as usize] = number;
         shared[number].1.push(rank);
     }
-    // Of those behind each switch, the one whose turn it is.
-    let mut turn = vec![0usize; shared.len()];
+    // Index of the next rank to use behind each switch.
+    let mut next_rank = vec![0usize; shared.len()];
     let over_switches = |relay: u32| {
-        let own = place[relay as usize];
+        let own = switch_of[relay as usize];
         let mut edges = vec![(root, relay)];
         let mut second = Vec::new();
         for (number, (_, mates)) in shared.iter().enumerate() {
@@ -112,10 +114,10 @@ pub(super) fn trees(
                     // The root has everything already.
                     let beside = mates.iter().filter(|rank| **rank != root);
                     let count = beside.clone().count();
-                    let Some(first) = beside.copied().nth(turn[number] % count.max(1)) else {
+                    let Some(first) = beside.copied().nth(next_rank[number] % count.max(1)) else {
                         continue;
                     };
-                    turn[number] += 1;
+                    next_rank[number] += 1;
                     edges.push((relay, first));
                     first
                 }
@@ -128,9 +130,9 @@ pub(super) fn trees(
         edges.extend(second);
         Tree { root, edges }
     };
-    if ranks <= MOST_RELAYS && forests.is_empty() && shared.len() > 1 {
+    if ranks <= MAX_RELAYS && forests.is_empty() && shared.len() > 1 {
         let over_switches: Vec<Tree> = others().map(over_switches).collect();
-        if fits(&over_switches, SLACK) {
+        if fits(&over_switches, SLACK_DIVISOR) {
             forests.push(over_switches);
         }
     }
@@ -141,27 +143,27 @@ pub(super) fn trees(
         }
         _ => shared.into_iter().map(|one| one.1).collect(),
     };
-    let in_groups = BELOW
+    let grouped = CHILD_GROUPS
         .iter()
-        .filter_map(|below| of_groups(&groups, root, *below));
+        .filter_map(|below| group_trees(&groups, root, *below));
     forests.extend(
-        in_groups
-            .filter(|trees| fits(trees, SLACK_OF_GROUPS))
+        grouped
+            .filter(|trees| fits(trees, GROUP_SLACK_DIVISOR))
             .take(1),
     );
     forests
 }
 
-/// A tree for each rank beside the root in its group, with at most `below` groups below each;
-/// `None` where groups differ in size.
-fn of_groups(groups: &[Vec<u32>], root: u32, below: usize) -> Option<Vec<Tree>> {
+/// Returns a tree for each rank other than the root in the root's group, with at most `below`
+/// groups below each group; `None` if groups differ in size.
+fn group_trees(groups: &[Vec<u32>], root: u32, below: usize) -> Option<Vec<Tree>> {
     let own = groups.iter().position(|group| group.contains(&root))?;
     let count = groups.len();
     let size = groups[own].len();
     let is_even = groups.iter().all(|group| group.len() == size);
     let relays = groups[own].iter().enumerate().filter(|one| *one.1 != root);
     let tree = |(place, relay): (usize, &u32)| {
-        // The groups in the order of a heap, from that of the root on.
+        // Groups in the order of a heap, from the root's group on.
         let first = |number: usize| groups[(own + number) % count][place];
         let mut edges = vec![(root, *relay)];
         edges.extend((1..count).map(|number| (first((number - 1) / below), first(number))));
@@ -174,6 +176,6 @@ fn of_groups(groups: &[Vec<u32>], root: u32, below: usize) -> Option<Vec<Tree>> 
         }
         Tree { root, edges }
     };
-    let is_small = (3..=MOST_RELAYS as usize).contains(&size);
+    let is_small = (3..=MAX_RELAYS as usize).contains(&size);
     (is_even && is_small && count > 1).then(|| relays.map(tree).collect())
 }
