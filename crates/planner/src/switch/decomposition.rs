@@ -1,22 +1,23 @@
-//! An all_to_all whose blocks differ, over a circuit switch without relays: the demand as a sum of
-//! settings, each for a time.
+//! All_to_alls whose blocks differ, over a circuit switch without relays: the demand as a sum of
+//! settings, each for a duration.
 //!
-//! A *matching* is a set of pairs of ranks, each rank the source of one pair at most and the
-//! destination of one. Ports with one number join the pairs of one matching. Where all ports of a
-//! setting change together, a matching lasts as long as its largest chunk; [`matchings`] makes as
-//! few of them as the busiest rank has pairs and puts chunks of like size together. Blocks above a
-//! length are cut, so that they fill matchings of their own: more settings, and less idle time. A
-//! few lengths are tried, and the one with the least time is taken.
+//! A *matching* is a set of pairs of ranks in which each rank is the source of at most one pair and
+//! the destination of at most one pair. Ports with the same number connect the pairs of one
+//! matching. If all ports of a setting change together, the largest chunk of a matching determines
+//! its duration; [`matchings`] builds as few matchings as the busiest rank has pairs and puts
+//! chunks of similar size together. Blocks above a length are divided, so that they fill matchings
+//! of their own: more settings, and less idle time. The planner tries a few lengths and returns the
+//! fastest plan.
 //!
-//! Where the whole switch changes at once (`all_stop`), the matchings of a slot are those of as
-//! many ports, of like length. Under `planes` they are shared out over planes, each to the plane
-//! that is done first. Under `per_port` no port need wait for another: pairs are also started one
-//! by one ([`list`]), and the faster of both is taken.
+//! If the whole switch changes at once (`all_stop`), a slot has one matching of similar length for
+//! each port. Under `planes` the matchings are distributed over planes, each to the plane that is
+//! free first. Under `per_port` no port needs to wait for another: pairs are also started one by
+//! one ([`list_scheduling`]), and the faster result is taken.
 //!
-//! On a ring of wavelengths chunks are lightpaths from source to destination, so that a large block
-//! takes many channels, and the assignment of wavelengths gives them slots.
+//! On a WDM ring chunks are lightpaths from source to destination, so a large block uses many
+//! channels, and the wavelength assignment chooses the slots.
 
-mod list;
+mod list_scheduling;
 mod matchings;
 
 use crate::selection::evaluation::{Built, Candidate, Evaluation, QUICK_TRANSFERS};
@@ -34,7 +35,7 @@ use opticoll_plan::collective::{CollectiveKind, DemandMatrix};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// The planner of demands.
+/// Declaration of the planner of demands.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[OptionRecord::new(
         "longest",
@@ -66,15 +67,16 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "decomposition";
 
-/// How often the length of chunks is halved at most.
-const MOST_HALVINGS: u32 = 12;
+/// Maximum number of times that the length of chunks is halved: 4,096 chunks in the largest block.
+const MAX_HALVINGS: u32 = 12;
 
-/// Shorter chunks are tried while they take less than this part of the time, and given up after so
-/// many lengths that do not: without a cost of settings ever more of them would save ever less.
-const WORTH: f64 = 1.0 - 1.0 / 300.0;
-const PATIENCE: u32 = 5;
+/// Maximum ratio of the time with shorter chunks to the best time so far. Without a cost of
+/// settings, ever shorter chunks would save ever less time.
+const MAX_TIME_RATIO: f64 = 1.0 - 1.0 / 300.0;
+/// Number of lengths without sufficient gain after which the search stops.
+const MAX_LENGTHS_WITHOUT_GAIN: u32 = 5;
 
-/// What one circuit carries in one slot.
+/// A chunk that a circuit carries in a slot.
 #[derive(Debug, Clone, Copy)]
 struct PlacedChunk {
     source: u32,
@@ -84,25 +86,26 @@ struct PlacedChunk {
     port: u8,
 }
 
-/// Ports, prices and policy.
+/// Ports and costs under a policy.
 #[derive(Debug, Clone)]
-struct Terms {
-    /// The ports that work at all ranks, those together that change together.
+struct SwitchCosts {
+    /// Ports that work at all ranks, grouped by lanes: the ports of a lane change together.
     lanes: Vec<Vec<u8>>,
-    /// Picoseconds of an amount of one.
+    /// Picoseconds per unit of amount.
     per_amount: f64,
-    /// Picoseconds of each slot, and of each beside the first of a lane.
+    /// Picoseconds of each slot.
     per_slot: f64,
+    /// Picoseconds of each slot of a lane after the first.
     change: f64,
-    one_by_one: bool,
+    changes_port_by_port: bool,
 }
 
-impl Terms {
+impl SwitchCosts {
     fn of(
         problem: &PlanningProblem<'_>,
         switch: &CircuitSwitch,
         largest: u64,
-    ) -> Result<Terms, PlannerError> {
+    ) -> Result<SwitchCosts, PlannerError> {
         let ports = shifts::ports_of_all(switch);
         let charge = switch.charge(problem.policy().name());
         let change = switch.reconfiguration.time()?.ps() as f64;
@@ -115,11 +118,11 @@ impl Terms {
             _ if is_free => (0.0, change),
             _ => (change, 0.0),
         };
-        Ok(Terms {
+        Ok(SwitchCosts {
             lanes: match charge {
                 Ok(Charge::ChangedPlane) => {
-                    let of_plane = |port: &u8| u32::from(*port) / switch.ports_of_plane();
-                    let planes = ports.chunk_by(|one, other| of_plane(one) == of_plane(other));
+                    let plane = |port: &u8| u32::from(*port) / switch.ports_of_plane();
+                    let planes = ports.chunk_by(|one, other| plane(one) == plane(other));
                     planes.map(<[u8]>::to_vec).collect()
                 }
                 _ => vec![ports],
@@ -127,7 +130,7 @@ impl Terms {
             per_amount: problem.size.get() as f64 / largest.max(1) as f64 * ps_per_byte,
             per_slot: per_slot + delays,
             change,
-            one_by_one: charge == Ok(Charge::ChangedPort),
+            changes_port_by_port: charge == Ok(Charge::ChangedPort),
         })
     }
 
@@ -135,14 +138,14 @@ impl Terms {
         self.lanes.concat()
     }
 
-    /// What a matching of a lane costs beside its chunks.
+    /// Returns the cost of a matching of a lane in addition to its chunks, in picoseconds.
     fn overhead(&self) -> f64 {
         self.per_slot + self.change
     }
 }
 
-/// Chunks in slots on ports, and the picoseconds that they take.
-struct Decomposed {
+/// Chunks with slots and ports, and their time in picoseconds.
+struct Decomposition {
     chunks: Vec<PlacedChunk>,
     time: f64,
 }
@@ -151,8 +154,8 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     let amounts = Amounts::of(problem);
     if let Some(CircuitMachine::WdmRing(_)) = problem.fabric.circuit_machine() {
         let plan = match amounts.longest(spec, problem.size)? {
-            None => on_ring_fastest(problem, &amounts)?,
-            Some(longest) => on_ring(problem, &amounts, longest)?,
+            None => fastest_on_ring(problem, &amounts)?,
+            Some(longest) => plan_on_ring(problem, &amounts, longest)?,
         };
         return Ok(plan.into());
     }
@@ -164,18 +167,18 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         }));
     };
     shifts::check_joins_all(switch, NAME)?;
-    let terms = Terms::of(problem, switch, amounts.largest)?;
-    let mut work = matchings::MOST_WORK;
-    let decomposed = match amounts.longest(spec, problem.size)? {
-        None => amounts.fastest(&terms),
-        Some(longest) => amounts.decomposed(&terms, longest, &mut work),
+    let costs = SwitchCosts::of(problem, switch, amounts.largest)?;
+    let mut work = matchings::MAX_WORK;
+    let decomposition = match amounts.longest(spec, problem.size)? {
+        None => amounts.fastest(&costs),
+        Some(longest) => amounts.decompose(&costs, longest, &mut work),
     };
-    problem.fits(decomposed.chunks.len() as u64)?;
-    Ok(placed(problem, decomposed.chunks, spec.to_string())?.into())
+    problem.fits(decomposition.chunks.len() as u64)?;
+    Ok(build(problem, decomposition.chunks, spec.to_string())?.into())
 }
 
-/// The plan on a ring whose chunks are at most so long.
-fn on_ring(
+/// Builds the plan on a ring with chunks of at most `longest`.
+fn plan_on_ring(
     problem: &PlanningProblem<'_>,
     amounts: &Amounts,
     longest: u64,
@@ -190,32 +193,32 @@ fn on_ring(
     )?)
 }
 
-/// The fastest plan on a ring of a few lengths of chunks.
-fn on_ring_fastest(problem: &PlanningProblem<'_>, amounts: &Amounts) -> Result<Plan, PlannerError> {
+/// Builds the fastest plan on a ring among a few lengths of chunks.
+fn fastest_on_ring(problem: &PlanningProblem<'_>, amounts: &Amounts) -> Result<Plan, PlannerError> {
     let evaluation = Evaluation {
         problem,
         least: Time::ZERO,
     };
     let most = amounts.matrix.iter().max().copied().unwrap_or(0);
-    let mut fastest = on_ring(problem, amounts, most)?;
+    let mut fastest = plan_on_ring(problem, amounts, most)?;
     let mut least = evaluation.time(&fastest, problem.size, None)?;
-    let mut since = 0;
-    for halvings in 1..=MOST_HALVINGS {
+    let mut lengths_without_gain = 0;
+    for halvings in 1..=MAX_HALVINGS {
         interrupt::check();
         let longest = most.div_ceil(1 << halvings);
         if longest < 2
-            || since == PATIENCE
+            || lengths_without_gain == MAX_LENGTHS_WITHOUT_GAIN
             || amounts.chunks(longest).len() as u64 > QUICK_TRANSFERS
         {
             break;
         }
-        let plan = on_ring(problem, amounts, longest)?;
-        let enough = least.map(|time| Time::from_ps((time.ps() as f64 * WORTH) as u64));
+        let plan = plan_on_ring(problem, amounts, longest)?;
+        let enough = least.map(|time| Time::from_ps((time.ps() as f64 * MAX_TIME_RATIO) as u64));
         let time = evaluation.time(&plan, problem.size, enough)?;
         if time < enough && time.is_some() {
-            (fastest, least, since) = (plan, time, 0);
+            (fastest, least, lengths_without_gain) = (plan, time, 0);
         } else {
-            since += 1;
+            lengths_without_gain += 1;
         }
     }
     Ok(fastest.into_written_out())
@@ -232,17 +235,17 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         }
         _ => return Ok(Vec::new()),
     };
-    let alike_fill = match switch {
-        // Equal blocks fill all ports but in the last setting of whole blocks.
+    let equal_blocks_fill = match switch {
+        // Equal blocks fill all ports except in the last setting.
         Some(switch) => {
             let (ports, others) = (shifts::ports_of_all(switch).len() as u64, switch.ranks - 1);
             let idle = ports - 1 - (u64::from(others) + ports - 1) % ports;
             idle * 300 < u64::from(others)
         }
-        // Many equal blocks fill the channels of a ring, as `direct` sends them.
+        // Many equal blocks fill the channels of a ring in the algorithm `direct`.
         None => u64::from(collective.chunks()) > QUICK_TRANSFERS,
     };
-    if collective.demand().is_none() && alike_fill {
+    if collective.demand().is_none() && equal_blocks_fill {
         return Ok(Vec::new());
     }
     let least = problem.least()?;
@@ -256,9 +259,11 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         make: Box::new(move |limit| {
             if let Some(switch) = switch {
                 let amounts = Amounts::of(&problem);
-                let terms = Terms::of(&problem, switch, amounts.largest)?;
-                let least = amounts.least(&amounts.lines(), &terms, u64::MAX);
-                if limit.is_some_and(|limit| !terms.one_by_one && least >= limit.ps() as f64) {
+                let costs = SwitchCosts::of(&problem, switch, amounts.largest)?;
+                let least = amounts.least(&amounts.lines(), &costs, u64::MAX);
+                if limit
+                    .is_some_and(|limit| !costs.changes_port_by_port && least >= limit.ps() as f64)
+                {
                     return Ok(Built::NotExpected("its fewest settings take longer"));
                 }
             }
@@ -267,16 +272,16 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     }])
 }
 
-/// What each rank sends to each other, in the units of the demand.
+/// Amount that each rank sends to each other rank, in the units of the demand.
 struct Amounts {
     ranks: u32,
     largest: u64,
-    /// Row by row; nothing from a rank to itself.
+    /// Amounts row by row; zero from a rank to itself.
     matrix: Vec<u64>,
 }
 
 impl Amounts {
-    /// Without a demand blocks of bytes, all alike.
+    /// Returns the amounts of a problem; without a demand, equal blocks in bytes.
     fn of(problem: &PlanningProblem<'_>) -> Amounts {
         let collective = &problem.collective;
         let ranks = collective.ranks();
@@ -297,8 +302,8 @@ impl Amounts {
         }
     }
 
-    /// The largest chunk that is asked for, in the units of the demand; `None` where it is left
-    /// open.
+    /// Returns the largest chunk that the option requests, in the units of the demand; `None`
+    /// without the option.
     fn longest(&self, spec: &Spec, size: Bytes) -> Result<Option<u64>, PlannerError> {
         let text = match spec.option("longest") {
             None => return Ok(None),
@@ -309,14 +314,14 @@ impl Amounts {
             .parse()
             .map_err(|error| spec.refuse("longest", error))?;
         let longest = self
-            .of_bytes(longest, size)
+            .amount_of_bytes(longest, size)
             .ok_or_else(|| spec.refuse("longest", "cuts a block into more than 4096 chunks"))?;
         Ok(Some(longest))
     }
 
-    /// Bytes at a size as an amount; `None` where the largest block has more than 4,096 such
-    /// chunks.
-    fn of_bytes(&self, bytes: Bytes, size: Bytes) -> Option<u64> {
+    /// Returns an amount for a number of bytes; `None` if the largest block would have more than
+    /// 4,096 chunks of this length.
+    fn amount_of_bytes(&self, bytes: Bytes, size: Bytes) -> Option<u64> {
         let amount =
             u128::from(bytes.get()) * u128::from(self.largest) / u128::from(size.get().max(1));
         let most = self.matrix.iter().max().copied().unwrap_or(0);
@@ -324,39 +329,47 @@ impl Amounts {
             .then_some(amount.min(u64::MAX.into()) as u64)
     }
 
-    /// The pairs with their amounts, cut into chunks of at most `longest`.
+    /// Returns the pairs with their amounts, divided into chunks of at most `longest`.
     fn chunks(&self, longest: u64) -> Vec<(u32, u32, u64)> {
         let mut chunks = Vec::new();
         for (place, &amount) in (0u64..).zip(&self.matrix) {
             let ranks = u64::from(self.ranks);
             let (source, destination) = ((place / ranks) as u32, (place % ranks) as u32);
-            let mut left = amount;
-            while left > 0 {
-                let chunk = left.min(longest);
+            let mut remaining = amount;
+            while remaining > 0 {
+                let chunk = remaining.min(longest);
                 chunks.push((source, destination, chunk));
-                left -= chunk;
+                remaining -= chunk;
             }
         }
         chunks
     }
 
-    /// The fastest of a few lengths of chunks.
-    fn fastest(&self, terms: &Terms) -> Decomposed {
-        let mut work = matchings::MOST_WORK;
-        let mut best = self.decomposed(terms, u64::MAX, &mut work);
+    /// Returns the fastest decomposition among a few lengths of chunks.
+    fn fastest(&self, costs: &SwitchCosts) -> Decomposition {
+        let mut work = matchings::MAX_WORK;
+        let mut best = self.decompose(costs, u64::MAX, &mut work);
         let most = self.matrix.iter().max().copied().unwrap_or(0);
         let lines = self.lines();
-        let mut since = 0;
-        for halvings in 1..=MOST_HALVINGS {
+        let mut lengths_without_gain = 0;
+        for halvings in 1..=MAX_HALVINGS {
             interrupt::check();
             let longest = most.div_ceil(1 << halvings);
-            let enough = best.time * WORTH;
-            let least = self.least(&lines, terms, longest);
-            if longest < 2 || least >= enough || since == PATIENCE || work == 0 {
+            let enough = best.time * MAX_TIME_RATIO;
+            let least = self.least(&lines, costs, longest);
+            if longest < 2
+                || least >= enough
+                || lengths_without_gain == MAX_LENGTHS_WITHOUT_GAIN
+                || work == 0
+            {
                 break;
             }
-            let cut = self.decomposed(terms, longest, &mut work);
-            since = if cut.time < enough { 0 } else { since + 1 };
+            let cut = self.decompose(costs, longest, &mut work);
+            lengths_without_gain = if cut.time < enough {
+                0
+            } else {
+                lengths_without_gain + 1
+            };
             if cut.time < best.time {
                 best = cut;
             }
@@ -364,7 +377,7 @@ impl Amounts {
         best
     }
 
-    /// The amounts of each rank's pairs, sent and received.
+    /// Returns the amounts of each rank's pairs, sent and received.
     fn lines(&self) -> Vec<Vec<u64>> {
         let ranks = self.ranks as usize;
         let of = |start: usize, step: usize, count: usize| {
@@ -376,44 +389,44 @@ impl Amounts {
             .collect()
     }
 
-    /// A time that no decomposition into chunks of at most `longest` goes below.
-    fn least(&self, lines: &[Vec<u64>], terms: &Terms, longest: u64) -> f64 {
-        let ports = terms.ports().len() as u64;
-        let of_line = |line: &Vec<u64>| {
+    /// Returns a lower bound in picoseconds on the time of decompositions into chunks of at most
+    /// `longest`.
+    fn least(&self, lines: &[Vec<u64>], costs: &SwitchCosts, longest: u64) -> f64 {
+        let ports = costs.ports().len() as u64;
+        let line_time = |line: &Vec<u64>| {
             let pieces: u64 = line.iter().map(|amount| amount.div_ceil(longest)).sum();
-            let sending = line.iter().sum::<u64>() as f64 * terms.per_amount;
+            let sending = line.iter().sum::<u64>() as f64 * costs.per_amount;
             let settings = pieces.div_ceil(ports) as f64;
-            sending / ports as f64 + settings * terms.overhead() - terms.change
+            sending / ports as f64 + settings * costs.overhead() - costs.change
         };
-        lines.iter().map(of_line).fold(0.0, f64::max)
+        lines.iter().map(line_time).fold(0.0, f64::max)
     }
 
-    /// The chunks of at most `longest` in slots; `work` is what may be spent on exchanges between
-    /// matchings.
-    fn decomposed(&self, terms: &Terms, longest: u64, work: &mut u64) -> Decomposed {
+    /// Returns the chunks of at most `longest` in slots; exchanges between matchings reduce `work`.
+    fn decompose(&self, costs: &SwitchCosts, longest: u64, work: &mut u64) -> Decomposition {
         let chunks = self.chunks(longest);
-        let matchings = matchings::of_like_size(self.ranks, &chunks, work);
-        let together = in_lanes(terms, matchings);
-        // Where ports are set one by one, it may still be faster if all wait for one another.
-        let alone = terms
-            .one_by_one
-            .then(|| list::started_one_by_one(self.ranks, terms, &chunks));
-        match alone.filter(|alone| alone.time < together.time) {
-            Some(alone) => alone,
-            None => together,
+        let matchings = matchings::similar_sizes(self.ranks, &chunks, work);
+        let joint = assign_lanes(costs, matchings);
+        // If ports change one by one, it may still be faster that all ports wait for one another.
+        let separate = costs
+            .changes_port_by_port
+            .then(|| list_scheduling::schedule(self.ranks, costs, &chunks));
+        match separate.filter(|separate| separate.time < joint.time) {
+            Some(separate) => separate,
+            None => joint,
         }
     }
 }
 
-/// Gives matchings their slots and ports: those of a slot of like length, each slot to the lane
-/// that is done first.
-fn in_lanes(terms: &Terms, mut matchings: Vec<Matching>) -> Decomposed {
+/// Assigns slots and ports to matchings: the matchings of a slot have similar lengths, and each
+/// slot goes to the lane that is free first.
+fn assign_lanes(costs: &SwitchCosts, mut matchings: Vec<Matching>) -> Decomposition {
     matchings.sort_by_key(|matching| std::cmp::Reverse(matching.longest()));
     let mut lanes: Vec<(f64, u32, &[u8])> = Vec::new();
-    lanes.extend(terms.lanes.iter().map(|ports| (0.0, 0, &ports[..])));
+    lanes.extend(costs.lanes.iter().map(|ports| (0.0, 0, &ports[..])));
     let mut chunks = Vec::new();
-    let mut left = &matchings[..];
-    while !left.is_empty() {
+    let mut remaining = &matchings[..];
+    while !remaining.is_empty() {
         interrupt::check();
         let earlier = |one: &&mut (f64, u32, &[u8]), other: &&mut (f64, u32, &[u8])| {
             one.0.total_cmp(&other.0)
@@ -421,7 +434,7 @@ fn in_lanes(terms: &Terms, mut matchings: Vec<Matching>) -> Decomposed {
         let Some((time, number, ports)) = lanes.iter_mut().min_by(earlier) else {
             break;
         };
-        let (slot, others) = left.split_at(ports.len().min(left.len()));
+        let (slot, others) = remaining.split_at(ports.len().min(remaining.len()));
         for (matching, &port) in slot.iter().zip(*ports) {
             let pairs = matching.pairs();
             let placed = pairs.map(|(source, destination, amount)| PlacedChunk {
@@ -433,19 +446,19 @@ fn in_lanes(terms: &Terms, mut matchings: Vec<Matching>) -> Decomposed {
             });
             chunks.extend(placed);
         }
-        *time += slot[0].longest() as f64 * terms.per_amount + terms.overhead();
+        *time += slot[0].longest() as f64 * costs.per_amount + costs.overhead();
         *number += 1;
-        left = others;
+        remaining = others;
     }
     let last = lanes.iter().map(|lane| lane.0).fold(0.0, f64::max);
-    Decomposed {
+    Decomposition {
         chunks,
-        time: last - terms.change,
+        time: last - costs.change,
     }
 }
 
-/// The plan of chunks in slots.
-fn placed(
+/// Builds the plan of chunks in slots.
+fn build(
     problem: &PlanningProblem<'_>,
     mut chunks: Vec<PlacedChunk>,
     name: String,
@@ -474,18 +487,21 @@ fn placed(
     Ok(plan)
 }
 
-/// All chunks in one step: source, destination and amount of each, in the order of pairs.
+/// Returns a schedule with all chunks in one step; the chunks have a source, a destination and an
+/// amount, in the order of pairs.
 fn schedule(
     problem: &PlanningProblem<'_>,
     chunks: &[(u32, u32, u64)],
 ) -> Result<Schedule, PlannerError> {
-    let asked = problem.collective;
-    let collective = match asked.demand() {
-        Some(demand) => asked.without_demand().with_demand(cut(demand, chunks)?)?,
-        // All blocks are cut alike.
+    let requested = problem.collective;
+    let collective = match requested.demand() {
+        Some(demand) => requested
+            .without_demand()
+            .with_demand(cut(demand, chunks)?)?,
+        // All blocks have the same number of chunks.
         None => {
-            let blocks = asked.blocks() - u64::from(asked.ranks());
-            asked.with_pieces((chunks.len() as u64 / blocks.max(1)).max(1) as u32)?
+            let blocks = requested.blocks() - u64::from(requested.ranks());
+            requested.with_pieces((chunks.len() as u64 / blocks.max(1)).max(1) as u32)?
         }
     };
     let mut schedule = Schedule::new(collective);
@@ -493,7 +509,7 @@ fn schedule(
     schedule.begin_step();
     let mut before = None;
     for &(source, destination, _) in chunks {
-        let block = source * asked.ranks() + destination;
+        let block = source * requested.ranks() + destination;
         let number = match before {
             Some((same, number)) if same == block => number + 1,
             _ => collective.chunks_of_blocks(block..block + 1).start,
@@ -504,17 +520,17 @@ fn schedule(
     Ok(schedule)
 }
 
-/// A demand with the chunks that are sent, which are in the order of pairs; what a rank keeps is
-/// one chunk.
+/// Returns a demand with the given chunks, which are in the order of pairs; the block that a rank
+/// keeps is one chunk.
 fn cut(demand: &DemandMatrix, chunks: &[(u32, u32, u64)]) -> Result<DemandMatrix, PlannerError> {
     let ranks = demand.ranks();
     let matrix = demand.matrix();
-    let own = (0..ranks).map(|rank| {
+    let kept = (0..ranks).map(|rank| {
         let amount = matrix[rank as usize * (ranks as usize + 1)];
         (rank, rank, amount)
     });
-    let own = own.filter(|own| own.2 > 0);
-    let mut all: Vec<(u32, u32, u64)> = chunks.iter().copied().chain(own).collect();
+    let kept = kept.filter(|kept| kept.2 > 0);
+    let mut all: Vec<(u32, u32, u64)> = chunks.iter().copied().chain(kept).collect();
     all.sort_by_key(|(source, destination, _)| (*source, *destination));
     let cut = DemandMatrix::new(ranks, all);
     cut.map_err(|error| PlannerError::CollectiveSize(error.into()))

@@ -1,13 +1,14 @@
-//! One setting of a circuit switch that is kept for the whole collective.
+//! One setting of a circuit switch, kept for the whole collective.
 //!
-//! Every rank has d circuits out and d in, and the setting is a graph of degree d (`graphs`).
-//! All_to_all, scatter and gather take shortest ways (`ways`). The others are planned on that graph
-//! as on a fabric of links of the ports' rate, each with the start-up and latency of a circuit, by
-//! the planners of any graph; a step of theirs is a slot here, in which each circuit carries what
-//! its link would. The simulator of circuits times what comes of it.
+//! Every rank has d outgoing and d incoming circuits, and the setting is a graph of degree d
+//! ([`graphs`]). All_to_all, scatter and gather use shortest routes ([`shortest_routes`]). The
+//! other collectives are planned by the planners of any graph, on a fabric with a link for each
+//! circuit at the rate of the ports, with the start-up time and latency of a circuit; each of their
+//! steps is a slot of the switch, in which each circuit carries the data of its link. The circuit
+//! simulator times the result.
 
 mod graphs;
-mod ways;
+mod shortest_routes;
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::Plan;
 use opticoll_simulate::Method;
 
-/// The planner of static topologies.
+/// Declaration of the planner of static topologies.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("topology", "graph of the circuits")
@@ -67,19 +68,19 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "static";
 
-/// The planners of links that are asked.
+/// Planners of links to use on the graph.
 const ON_LINKS: [&str; 2] = ["matching", "tree_packing"];
 
-/// Plans of a planner of links that are tried on a graph where none is named, those that promise
-/// most.
-const TRIED: usize = 3;
+/// Maximum number of plans of a planner of links to try on a graph without the option `on_links`.
+const MAX_PLANS: usize = 3;
 
-/// The most transfers of each.
-const MOST_TRANSFERS: u64 = 1 << 17;
+/// Maximum number of transfers of each such plan (131,072: 0.13 s at 1,000,000 transfers per
+/// second).
+const MAX_TRANSFERS: u64 = 1 << 17;
 
-/// With more ranks, no static topology is offered to the choice of an all_to_all: its ways take too
-/// long.
-const MOST_RANKS_OF_WAYS: u32 = 512;
+/// Maximum number of ranks of an all_to_all for which static topologies are candidates of a choice:
+/// finding shortest routes takes too long for more ranks.
+const MAX_ROUTED_RANKS: u32 = 512;
 
 fn plan(
     spec: &Spec,
@@ -91,7 +92,7 @@ fn plan(
     }
     check(switch)?;
     let on_links = match spec.option("on_links") {
-        Some(_) if takes_shortest_ways(problem) => {
+        Some(_) if uses_shortest_routes(problem) => {
             let rule = "all_to_all, scatter and gather take shortest ways and no planner of links; \
                         leave the option out";
             return Err(spec.refuse("on_links", rule).into());
@@ -137,26 +138,26 @@ fn plan(
     })
 }
 
-fn takes_shortest_ways(problem: &PlanningProblem<'_>) -> bool {
+fn uses_shortest_routes(problem: &PlanningProblem<'_>) -> bool {
     use CollectiveKind::{AllToAll, Gather, Scatter};
     matches!(problem.collective.kind(), AllToAll | Scatter | Gather)
 }
 
-/// Refuses a switch of several planes or with dead ports.
+/// Refuses a switch with several planes or with dead ports.
 fn check(switch: &CircuitSwitch) -> Result<(), AlgorithmError> {
     let reason = "it sets the ports of a circuit_switch with planes=1 and without dead ports";
     let fits = switch.planes == 1 && switch.dead_ports.is_empty();
     ensure(fits, NAME, switch.ranks, reason)
 }
 
-/// The graphs that the ports allow, as contenders of a choice. With one port there is a ring alone,
-/// which others plan.
+/// Returns the graphs that the ports allow as candidates of a choice. With one port the only graph
+/// is a ring, for which there are other planners.
 fn candidates<'a>(
     problem: &PlanningProblem<'a>,
     switch: &'a CircuitSwitch,
 ) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let most = match problem.collective.kind() {
-        CollectiveKind::AllToAll => MOST_RANKS_OF_WAYS,
+        CollectiveKind::AllToAll => MAX_ROUTED_RANKS,
         _ => u32::MAX,
     };
     let transfers = u64::from(switch.ranks).pow(2);
@@ -173,7 +174,7 @@ fn candidates<'a>(
     Ok(offers.flatten().collect())
 }
 
-/// The fastest plan on a graph.
+/// Returns the fastest plan on a graph as a candidate.
 fn offer<'a>(
     problem: &PlanningProblem<'a>,
     switch: &'a CircuitSwitch,
@@ -197,15 +198,15 @@ fn offer<'a>(
         name: graph.spec().to_string(),
         slots: 1,
         least,
-        // Ways take long: others come first.
+        // Shortest routes take long to find: other candidates come first.
         estimate: match is_all_to_all {
             true => Time::from_ps(u64::MAX - 2),
             false => least,
         },
         transfers: u64::from(switch.ranks).pow(2),
         make: Box::new(move |limit| {
-            let Some(links) = links.filter(|_| !takes_shortest_ways(&problem)) else {
-                let plan = ways::plan(&problem, switch, &graph)?;
+            let Some(links) = links.filter(|_| !uses_shortest_routes(&problem)) else {
+                let plan = shortest_routes::plan(&problem, switch, &graph)?;
                 return Ok(Built::from(plan));
             };
             let problem = PlanningProblem { limit, ..problem };
@@ -222,7 +223,7 @@ fn offer<'a>(
     })
 }
 
-/// The plan of the links of a graph that takes the least time over circuits.
+/// Returns the plan of the graph's links that takes the least time over circuits.
 fn fastest_on_links(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
@@ -231,29 +232,27 @@ fn fastest_on_links(
     on_links: Option<&'static str>,
 ) -> Result<Plan, PlannerError> {
     let method = Method::default();
-    let of_links = PlanningProblem {
+    let links_problem = PlanningProblem {
         fabric: links,
         method: &method,
         may_name_routes: false,
         ..*problem
     };
-    let asked = PLANNERS.iter().filter(|planner| match on_links {
+    let planners = PLANNERS.iter().filter(|planner| match on_links {
         Some(name) => planner.name == name,
         None => ON_LINKS.contains(&planner.name),
     });
     let mut candidates = Vec::new();
-    for planner in asked {
-        let mut offers = planner.candidates(&of_links)?;
+    for planner in planners {
+        let mut offers = planner.candidates(&links_problem)?;
         offers.sort_by_key(|one| (one.estimate, one.transfers));
-        let few = offers
-            .iter()
-            .position(|one| one.transfers <= MOST_TRANSFERS);
-        // The first of all where each is larger.
-        let first = few.unwrap_or(0);
+        let first_small = offers.iter().position(|one| one.transfers <= MAX_TRANSFERS);
+        // If each plan is larger, the first plan is tried.
+        let first = first_small.unwrap_or(0);
         let offers = offers.into_iter().enumerate();
         let offers =
-            offers.filter(|(place, one)| *place == first || one.transfers <= MOST_TRANSFERS);
-        for (_, one) in offers.take(TRIED) {
+            offers.filter(|(place, one)| *place == first || one.transfers <= MAX_TRANSFERS);
+        for (_, one) in offers.take(MAX_PLANS) {
             let name = graph.spec().with("on_links", planner.name);
             candidates.push(Candidate {
                 make: Box::new(move |_| match (one.make)(None)? {
@@ -273,9 +272,9 @@ fn fastest_on_links(
     Ok(plan.into_written_out())
 }
 
-/// The plan of links with the circuits of the graph in their place: a slot for each step.
+/// Replaces the links of a plan by the circuits of the graph: a slot for each step.
 fn over_circuits(
-    of_links: Plan,
+    links_plan: Plan,
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     graph: &Graph,
@@ -283,7 +282,7 @@ fn over_circuits(
 ) -> Result<Plan, PlannerError> {
     let lights = lights(switch, graph);
     let name = name.to_string();
-    let mut plan = Plan::without_light(problem.fabric, of_links.schedule, name);
+    let mut plan = Plan::without_light(problem.fabric, links_plan.schedule, name);
     plan.light = Vec::with_capacity(plan.len());
     for transfer in 0..plan.schedule.len() {
         interrupt::check();
@@ -297,7 +296,7 @@ fn over_circuits(
     Ok(plan)
 }
 
-/// By its ends: the ports of each circuit.
+/// Returns the ports of each circuit, by its ends.
 fn lights(switch: &CircuitSwitch, graph: &Graph) -> BTreeMap<[u32; 2], Light> {
     let ends: Vec<(u32, [u32; 2])> = graph.circuits().map(|ends| (0, ends)).collect();
     let lights = HeldCircuits::new(switch).enter(0, &ends);
@@ -305,7 +304,7 @@ fn lights(switch: &CircuitSwitch, graph: &Graph) -> BTreeMap<[u32; 2], Light> {
 }
 
 impl Graph {
-    /// A fabric with a link for each circuit.
+    /// Returns a fabric with a link for each circuit.
     fn links(&self, switch: &CircuitSwitch) -> Result<Fabric, PlannerError> {
         let links: Vec<String> = self
             .circuits()

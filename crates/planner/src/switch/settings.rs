@@ -1,25 +1,24 @@
-//! The steps of an algorithm over a circuit switch, its setting changed where that pays.
+//! Steps of an algorithm over a circuit switch, with changes of the setting where they pay.
 //!
-//! A message of a step goes over one circuit where the setting in force joins its ranks, and over
-//! several where it does not; or the setting is changed first. What is cheaper depends on all
-//! steps: with T(i, g) the time of step i on setting g, R that of a change, the least time C(i, g)
+//! A message of a step passes one circuit if the current setting connects its ranks, or several
+//! circuits if not; or the setting is changed first. The cheapest choice depends on all steps. Let
+//! T(i, g) be the time of step i on setting g, and R the time of a change. The least time C(i, g)
 //! up to step i with setting g at its end is
 //!
 //! C(i, g) = T(i, g) + min(C(i - 1, g), R + min over h of C(i - 1, h)),
 //!
-//! a shortest path over steps and settings. The settings tried (`graphs`) are what runs of steps
-//! need as long as ports last, and a cycle through all ranks. What a step takes on a setting, and
-//! over which circuits its messages go: `routes`.
+//! a shortest path over steps and settings. The settings to try ([`graphs`]) hold the circuits of
+//! runs of steps as long as the ports suffice, and a cycle through all ranks. [`routes`] computes
+//! the time of a step on a setting and the circuits of its messages.
 //!
-//! Where there is a network beside the switch, a step may go over that instead, while the setting
-//! stays: T(i, g) is then the lesser of both times.
+//! With a network beside the switch, a step may use the network instead, while the setting stays:
+//! T(i, g) is then the lesser of both times.
 //!
-//! Where a rank sends on what still arrives, all messages of a step go in one slot and share
-//! circuits.
+//! With cut-through, all messages of a step share a slot and the circuits.
 //!
-//! Halving and doubling along a cycle is `cyclic_doubling`; on 64 ranks with one port of 800 Gb/s,
-//! alpha = delta = 100 ns and R = 1 us it changes the setting six times for 1 MiB, and takes
-//! 31,082.24 ns.
+//! Halving and doubling along a cycle is the algorithm `cyclic_doubling`; on 64 ranks with one port
+//! of 800 Gb/s, alpha = delta = 100 ns and R = 1 us the plan changes the setting six times for 1
+//! MiB, and takes 31,082.24 ns.
 
 mod graphs;
 mod routes;
@@ -49,7 +48,7 @@ use opticoll_simulate::default_policy;
 use routes::Route;
 use steps::Step;
 
-/// The planner of settings.
+/// Declaration of the planner of settings.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("algorithm", "algorithm whose steps are carried out")
@@ -82,7 +81,7 @@ pub(crate) const PLANNER: Planner = Planner {
 
 const NAME: &str = "settings";
 
-/// Which settings are taken.
+/// Settings to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
     Best,
@@ -113,7 +112,7 @@ fn plan(
     if let Some(name) = spec.option("algorithm") {
         let record = opticoll_algorithms::find(kind, name)
             .map_err(|error| spec.refuse("algorithm", error))?;
-        let plan = carry_out(problem, switch, record.name, choice)?;
+        let plan = build(problem, switch, record.name, choice)?;
         return Ok(plan.into());
     }
     let evaluation = Evaluation::new(problem)?;
@@ -136,22 +135,22 @@ fn candidates<'a>(
     switch: &'a CircuitSwitch,
 ) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let is_charged = switch.planes > 1 || switch.first_setting == FirstSetting::Charged;
-    let mut all = Vec::new();
+    let mut candidates = Vec::new();
     for choice in [Choice::Best, Choice::Beside] {
-        // The best steps are beside the switch where those are cheaper, but where its first setting
-        // costs, too.
-        let is_new = match choice {
+        // The best steps use the network beside the switch where this is cheaper, except if the
+        // first setting is charged.
+        let is_candidate = match choice {
             Choice::Best => switch.planes == 1,
             _ => switch.beside_rate.is_some() && is_charged,
         };
-        if is_new {
-            all.extend(offers(problem, switch, choice)?);
+        if is_candidate {
+            candidates.extend(offers(problem, switch, choice)?);
         }
     }
-    Ok(all)
+    Ok(candidates)
 }
 
-/// The plans of all algorithms.
+/// Returns the plans of all algorithms as candidates.
 fn offers<'a>(
     problem: &PlanningProblem<'a>,
     switch: &'a CircuitSwitch,
@@ -159,26 +158,26 @@ fn offers<'a>(
 ) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let least = problem.least()?;
     let (kind, ranks) = (problem.collective.kind(), problem.collective.ranks());
-    let known = opticoll_algorithms::records_for(problem.fabric).filter(|record| {
+    let records = opticoll_algorithms::records_for(problem.fabric).filter(|record| {
         record.collective == kind
             && (record.accepts)(ranks).is_ok()
             && (record.transfers)(ranks) <= problem.most_transfers
     });
-    let offers = known.map(|record| {
+    let offers = records.map(|record| {
         let problem = *problem;
         let transfers = (record.transfers)(ranks);
-        let (of_steps, slots) =
+        let (formula_least, slots) =
             lower_bound::formula_bound(record, &Spec::new(record.name), &problem)?;
-        let least = least.max(of_steps);
+        let least = least.max(formula_least);
         Ok(Candidate {
-            name: named(record.name, choice).to_string(),
+            name: spec_of(record.name, choice).to_string(),
             slots: slots.max(1),
             least,
-            // Of those that may be as fast the smallest come first.
+            // Among plans with the same bound the smallest comes first.
             estimate: least.plus(Time::from_ps(transfers))?,
             transfers,
             make: Box::new(move |_| {
-                let plan = carry_out(&problem, switch, record.name, choice)?;
+                let plan = build(&problem, switch, record.name, choice)?;
                 Ok(Built::Plan(Box::new(plan)))
             }),
         })
@@ -186,7 +185,7 @@ fn offers<'a>(
     offers.collect()
 }
 
-fn named(algorithm: &str, choice: Choice) -> Spec {
+fn spec_of(algorithm: &str, choice: Choice) -> Spec {
     let spec = Spec::new(NAME).with("algorithm", algorithm);
     match Choice::ALL.iter().find(|(_, one)| *one == choice) {
         Some((name, _)) if choice != Choice::Best => spec.with("settings", *name),
@@ -194,7 +193,8 @@ fn named(algorithm: &str, choice: Choice) -> Spec {
     }
 }
 
-/// Refuses a switch of several planes; for steps beside it, one without a network there.
+/// Refuses a switch with several planes; for steps beside the switch, a switch without such a
+/// network.
 fn check(switch: &CircuitSwitch, choice: Choice) -> Result<(), AlgorithmError> {
     let (fits, reason) = match choice {
         Choice::Beside => (
@@ -209,8 +209,8 @@ fn check(switch: &CircuitSwitch, choice: Choice) -> Result<(), AlgorithmError> {
     ensure(fits, NAME, switch.ranks, reason)
 }
 
-/// The plan of an algorithm's steps.
-fn carry_out(
+/// Builds the plan of the steps of an algorithm.
+fn build(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     name: &'static str,
@@ -223,59 +223,59 @@ fn carry_out(
     let steps: Vec<Step> = (0..schedule.steps())
         .map(|step| Step::of(&schedule, step, problem.size, switch.ranks))
         .collect::<Result<_, _>>()?;
-    let routed = routed(problem, switch, &steps, name, choice)?;
-    Ok(placed(
+    let routed = route_steps(problem, switch, &steps, name, choice)?;
+    Ok(place(
         problem,
         switch,
         schedule,
         &steps,
         &routed,
-        named(name, choice).to_string(),
+        spec_of(name, choice).to_string(),
     ))
 }
 
-/// The routes of a step, in the order of its messages.
+/// Routes of a step, in the order of its messages.
 struct RoutedStep {
-    /// Whether they are beside the switch.
+    /// True if the routes use the network beside the switch.
     is_beside: bool,
     routes: Vec<Route>,
 }
 
-/// The routes of all steps.
-fn routed(
+/// Returns the routes of all steps.
+fn route_steps(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     steps: &[Step],
     name: &str,
     choice: Choice,
 ) -> Result<Vec<RoutedStep>, PlannerError> {
-    let straight = |step: &Step| RoutedStep {
+    let beside_switch = |step: &Step| RoutedStep {
         is_beside: true,
-        routes: routes::straight(step),
+        routes: routes::direct(step),
     };
     if choice == Choice::Beside {
-        return Ok(steps.iter().map(straight).collect());
+        return Ok(steps.iter().map(beside_switch).collect());
     }
     let unfit = |sentence: String| PlacementError::new(PlacementProblem::Unfit, sentence);
     let settings = graphs::settings(switch, steps);
-    let taken = cheapest(problem, switch, steps, &settings, choice)?.ok_or_else(|| {
+    let chosen = cheapest(problem, switch, steps, &settings, choice)?.ok_or_else(|| {
         let spec = problem.fabric.spec();
         unfit(format!("no setting of {spec} carries out a step of {name}"))
     })?;
     let one = |(step, setting): (&Step, Option<usize>)| {
         let Some(setting) = setting else {
-            return Some(straight(step));
+            return Some(beside_switch(step));
         };
         Some(RoutedStep {
             is_beside: false,
             routes: routes::routes(step, &settings[setting], switch)?,
         })
     };
-    let routed: Option<Vec<RoutedStep>> = steps.iter().zip(taken).map(one).collect();
+    let routed: Option<Vec<RoutedStep>> = steps.iter().zip(chosen).map(one).collect();
     Ok(routed.ok_or_else(|| unfit(format!("{name} would be relayed too often")))?)
 }
 
-/// Picoseconds that each slot costs, and each change of the setting.
+/// Returns the picoseconds of each slot, and of each change of the setting.
 pub(crate) fn prices(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
@@ -290,8 +290,8 @@ pub(crate) fn prices(
     })
 }
 
-/// The settings of all steps that take the least time together, none for steps beside the switch;
-/// `None` where a step has neither.
+/// Returns the settings of all steps that take the least time together; `None` for a step beside
+/// the switch. Returns `None` if neither is possible for some step.
 fn cheapest(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
@@ -304,7 +304,7 @@ fn cheapest(
         FirstSetting::Free => 0,
         FirstSetting::Charged => change,
     };
-    // With whether it is beside the switch.
+    // Time of the step on each setting, and whether it uses the network beside the switch.
     let times = |step: &Step| -> Vec<Option<(u64, bool)>> {
         let beside = match choice {
             Choice::Best => routes::beside(step, switch, per_slot),
@@ -322,8 +322,8 @@ fn cheapest(
         Choice::One => None,
         _ => Some(change),
     };
-    // By setting: the least time up to a step, and the setting of the step before, with whether the
-    // step is beside the switch.
+    // Least time up to a step for each setting; the setting of the step before, and whether the
+    // step uses the network beside the switch.
     let mut least: Vec<Option<u64>> = vec![Some(first); settings.len()];
     let mut before = Vec::with_capacity(steps.len());
     for step in steps {
@@ -332,7 +332,7 @@ fn cheapest(
         let changed = cheapest.min().filter(|_| !before.is_empty());
         let changed = changed.and_then(|(time, one)| Some((time.saturating_add(change?), one)));
         let mut next = Vec::with_capacity(settings.len());
-        let mut came = Vec::with_capacity(settings.len());
+        let mut previous = Vec::with_capacity(settings.len());
         for (one, time) in times(step).into_iter().enumerate() {
             let kept = least[one].map(|time| (time, one));
             let best = [kept, changed]
@@ -341,40 +341,40 @@ fn cheapest(
                 .min_by_key(|best| best.0);
             next.push(best.and_then(|(least, _)| Some(least.saturating_add(time?.0))));
             let is_beside = time.is_some_and(|(_, is_beside)| is_beside);
-            came.push((best.map_or(one, |(_, from)| from), is_beside));
+            previous.push((best.map_or(one, |(_, from)| from), is_beside));
         }
         least = next;
-        before.push(came);
+        before.push(previous);
     }
     let end = (0..settings.len()).filter_map(|one| Some((least[one]?, one)));
     let Some((_, mut at)) = end.min() else {
         return Ok(None);
     };
-    let mut taken = Vec::with_capacity(steps.len());
-    for came in before.iter().rev() {
-        let (from, is_beside) = came[at];
-        taken.push((!is_beside).then_some(at));
+    let mut chosen = Vec::with_capacity(steps.len());
+    for previous in before.iter().rev() {
+        let (from, is_beside) = previous[at];
+        chosen.push((!is_beside).then_some(at));
         at = from;
     }
-    taken.reverse();
-    Ok(Some(taken))
+    chosen.reverse();
+    Ok(Some(chosen))
 }
 
-/// The plan of steps whose messages have their routes.
-fn placed(
+/// Builds the plan of steps whose messages have their routes.
+fn place(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,
     schedule: Schedule,
     steps: &[Step],
-    routed: &[RoutedStep],
+    routed_steps: &[RoutedStep],
     name: String,
 ) -> Plan {
     let mut plan = Plan::without_light(problem.fabric, schedule, name);
     plan.light = vec![Light::NONE; plan.len()];
     let mut circuits = HeldCircuits::new(switch);
     let mut start = 0;
-    for (number, (step, routed)) in steps.iter().zip(routed).enumerate() {
-        let RoutedStep { is_beside, routes } = routed;
+    for (number, (step, routed_step)) in steps.iter().zip(routed_steps).enumerate() {
+        let RoutedStep { is_beside, routes } = routed_step;
         let mut used: BTreeMap<u32, BTreeMap<[u32; 2], Light>> = BTreeMap::new();
         for route in routes {
             interrupt::check();
@@ -417,7 +417,7 @@ fn placed(
         }
         relays.sort_by_key(|relay| (relay.transfer, relay.slot));
         plan.relays.extend(relays);
-        // A step of nothing has a slot of its own, as everywhere.
+        // A step without messages has a slot of its own, as in all plans.
         let end = used.last_key_value().map_or(start, |(slot, _)| *slot) + 1;
         plan.step_slots[number] = start..end;
         start = end;

@@ -1,36 +1,36 @@
-//! Chunks in matchings: as few as there can be, with chunks of like size together.
+//! Matchings of chunks: the least number of them, with chunks of similar size together.
 //!
-//! **As few as there can be.** The most chunks of a rank, sent or received, are D. D matchings are
-//! enough (König): the chunks, largest first, each go to the first matching in which both their
-//! ranks are free. If there is none below D, some matching a has the source free and some b the
-//! destination; along the path of chunks in a and b by turns that begins at the destination the two
-//! are exchanged, and then both ranks are free in a. The path does not come to the source, since it
-//! comes to sources over chunks of a only.
+//! **Least number.** Let D be the largest number of chunks that a rank sends or receives. D
+//! matchings are enough (König): each chunk, largest first, goes to the first matching in which
+//! both its ranks are free. If there is none among the D matchings, the source is free in some
+//! matching a and the destination in some matching b. Along the path of alternating chunks of a and
+//! b that begins at the destination, a and b are exchanged; then both ranks are free in a. The path
+//! does not reach the source, because it reaches sources over chunks of a only.
 //!
-//! **Of like size.** A matching takes the time of its largest chunk. Chunks of two matchings form
-//! paths and cycles; of each the two halves may be exchanged. First the earlier of two matchings
-//! takes the halves whose third powers add up to more, so that large chunks come together. Then
-//! times are shortened: the largest chunk is in one of the two matchings in any case. The other
-//! takes, of each path or cycle, the half whose largest chunk is the smaller: no exchange leaves
-//! less time for the two. Both are done for pair after pair of matchings until nothing changes, or
-//! there was enough work.
+//! **Similar sizes.** A matching takes the time of its largest chunk. The chunks of two matchings
+//! form paths and cycles; the two halves of each may be exchanged. First, the earlier of two
+//! matchings takes the halves whose third powers have the larger sum, so that large chunks come
+//! together. Then times are shortened: the largest chunk is in one of the two matchings in any
+//! case. The other matching takes, from each path or cycle, the half whose largest chunk is
+//! smaller: no other exchange leaves less time for both. Both steps are applied to pairs of
+//! matchings until nothing changes, or the work is spent.
 
 use opticoll_base::interrupt;
 
-/// No rank.
+/// Rank of an idle end.
 const NONE: u32 = u32::MAX;
 
-/// Exchanges between two matchings at most, of all lengths of chunks that are tried: chunks looked
-/// at. Some seconds.
-pub(super) const MOST_WORK: u64 = 1 << 26;
+/// Maximum work of exchanges between matchings over all lengths of chunks, in chunks passed; takes
+/// a few seconds.
+pub(super) const MAX_WORK: u64 = 1 << 26;
 
-/// Pairs of ranks, each rank in one as source and in one as destination at most, with what they
-/// send.
+/// Pairs of ranks with amounts; each rank is the source of at most one pair, and the destination of
+/// at most one pair.
 #[derive(Debug, Clone)]
 pub(super) struct Matching {
-    /// By source: destination and amount.
+    /// Destination and amount of each source.
     to: Vec<(u32, u64)>,
-    /// By destination: the source.
+    /// Source of each destination.
     from: Vec<u32>,
 }
 
@@ -42,25 +42,25 @@ impl Matching {
         }
     }
 
-    /// The largest amount.
+    /// Returns the largest amount.
     pub(super) fn longest(&self) -> u64 {
         self.to.iter().map(|(_, amount)| *amount).max().unwrap_or(0)
     }
 
-    /// The third power of what a rank sends.
+    /// Returns the third power of the amount that a rank sends.
     fn cube(&self, source: u32) -> f64 {
         let amount = self.to[source as usize].1 as f64;
         amount * amount * amount
     }
 
-    /// Those of all ranks together.
+    /// Returns the sum of the third powers of all amounts.
     fn cubes(&self) -> f64 {
         (0..self.to.len() as u32)
             .map(|source| self.cube(source))
             .sum()
     }
 
-    /// Source, destination and amount of each pair.
+    /// Returns source, destination and amount of each pair.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         let pairs = (0u32..).zip(&self.to);
         let pairs = pairs.filter(|(_, (destination, _))| *destination != NONE);
@@ -72,7 +72,7 @@ impl Matching {
         self.from[destination as usize] = source;
     }
 
-    /// Enters what [`Matching::leave`] took from another.
+    /// Adds a pair that [`Matching::leave`] removed from another matching.
     fn take_over(&mut self, source: u32, (destination, amount): (u32, u64)) {
         if destination != NONE {
             self.enter(source, destination, amount);
@@ -80,25 +80,26 @@ impl Matching {
     }
 
     fn leave(&mut self, source: u32) -> (u32, u64) {
-        let left = std::mem::replace(&mut self.to[source as usize], (NONE, 0));
-        if left.0 != NONE {
-            self.from[left.0 as usize] = NONE;
+        let removed = std::mem::replace(&mut self.to[source as usize], (NONE, 0));
+        if removed.0 != NONE {
+            self.from[removed.0 as usize] = NONE;
         }
-        left
+        removed
     }
 }
 
-/// Matchings of chunks: source, destination and amount.
-pub(super) fn of_like_size(
+/// Returns matchings of chunks with similar sizes; chunks have a source, a destination and an
+/// amount.
+pub(super) fn similar_sizes(
     ranks: u32,
     chunks: &[(u32, u32, u64)],
     work: &mut u64,
 ) -> Vec<Matching> {
     let mut matchings = fewest(ranks, chunks);
-    // Half of what is left for each.
+    // Each of the two steps may use half of the work.
     let mut first = *work / 2;
     *work -= first;
-    until_nothing_changes(
+    exchange_until_stable(
         &mut matchings,
         ranks,
         Matching::cubes,
@@ -107,13 +108,13 @@ pub(super) fn of_like_size(
     );
     *work += first;
     let longest = |one: &Matching| one.longest() as f64;
-    until_nothing_changes(&mut matchings, ranks, longest, shorten, work);
+    exchange_until_stable(&mut matchings, ranks, longest, shorten, work);
     matchings
 }
 
-/// Exchanges for pair after pair of matchings, those of the most by `order` first, until nothing
-/// changes.
-fn until_nothing_changes(
+/// Exchanges between pairs of matchings, sorted by descending `order`, until nothing changes or the
+/// work is spent.
+fn exchange_until_stable(
     matchings: &mut [Matching],
     ranks: u32,
     order: fn(&Matching) -> f64,
@@ -138,8 +139,8 @@ fn until_nothing_changes(
     }
 }
 
-/// Gives the first of two matchings of each path and cycle the half of larger chunks; whether that
-/// changes anything.
+/// Moves the half with larger chunks of each path and cycle to the first of two matchings; returns
+/// whether anything changed.
 fn gather_large(large: &mut Matching, small: &mut Matching) -> bool {
     let mut exchanged = Vec::new();
     for part in alternating(large, small) {
@@ -152,7 +153,8 @@ fn gather_large(large: &mut Matching, small: &mut Matching) -> bool {
     !exchanged.is_empty()
 }
 
-/// Exchanges what leaves the shorter of two matchings the least; whether it takes less than before.
+/// Exchanges the halves that leave the least to the shorter of two matchings; returns whether both
+/// together take less time than before.
 fn shorten(one: &mut Matching, other: &mut Matching) -> bool {
     let (long, short) = match one.longest() >= other.longest() {
         true => (one, other),
@@ -162,9 +164,9 @@ fn shorten(one: &mut Matching, other: &mut Matching) -> bool {
     let (mut exchanged, mut after) = (Vec::new(), 0);
     for part in &parts {
         let longest = |of: &Matching| part.iter().map(|rank| of.to[*rank as usize].1).max();
-        let (of_long, of_short) = (longest(long), longest(short));
-        after = after.max(of_long.min(of_short).unwrap_or(0));
-        if of_long < of_short {
+        let (long_largest, short_largest) = (longest(long), longest(short));
+        after = after.max(long_largest.min(short_largest).unwrap_or(0));
+        if long_largest < short_largest {
             exchanged.extend_from_slice(part);
         }
     }
@@ -175,19 +177,19 @@ fn shorten(one: &mut Matching, other: &mut Matching) -> bool {
     true
 }
 
-/// Exchanges what some sources send in two matchings.
+/// Exchanges the pairs of some sources between two matchings.
 fn exchange(one: &mut Matching, other: &mut Matching, sources: &[u32]) {
-    let left = sources.iter();
-    let left: Vec<_> = left
+    let removed = sources.iter();
+    let removed: Vec<_> = removed
         .map(|source| (one.leave(*source), other.leave(*source)))
         .collect();
-    for (&source, (of_one, of_other)) in sources.iter().zip(left) {
+    for (&source, (of_one, of_other)) in sources.iter().zip(removed) {
         other.take_over(source, of_one);
         one.take_over(source, of_other);
     }
 }
 
-/// The sources of each path and cycle of two matchings.
+/// Returns the sources of each path and cycle of two matchings.
 fn alternating(one: &Matching, other: &Matching) -> Vec<Vec<u32>> {
     let mut seen = vec![false; one.to.len()];
     let mut parts = Vec::new();
@@ -196,7 +198,7 @@ fn alternating(one: &Matching, other: &Matching) -> Vec<Vec<u32>> {
             continue;
         }
         let mut part = vec![start as u32];
-        // Along `one` from the source and back along `other`, then the other way about.
+        // Along `one` from the source and back along `other`, then the other way around.
         for (away, back) in [(one, other), (other, one)] {
             let mut at = start;
             loop {
@@ -217,7 +219,7 @@ fn alternating(one: &Matching, other: &Matching) -> Vec<Vec<u32>> {
     parts
 }
 
-/// As few matchings as the most chunks of a rank.
+/// Returns as few matchings as the busiest rank has chunks.
 fn fewest(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
     let mut counts = [0, 1].map(|_| vec![0usize; ranks as usize]);
     for (source, destination, _) in chunks {
@@ -236,25 +238,29 @@ fn fewest(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
     });
     for (source, destination, amount) in sorted {
         interrupt::check();
-        let no_source = |one: &Matching| one.to[source as usize].0 == NONE;
-        let no_destination = |one: &Matching| one.from[destination as usize] == NONE;
-        let mut both = matchings.iter();
-        let place = both.position(|one| no_source(one) && no_destination(one));
+        let has_free_source = |one: &Matching| one.to[source as usize].0 == NONE;
+        let has_free_destination = |one: &Matching| one.from[destination as usize] == NONE;
+        let mut candidates = matchings.iter();
+        let place = candidates.position(|one| has_free_source(one) && has_free_destination(one));
         let place = place.unwrap_or_else(|| {
-            // There are as many matchings as a rank has chunks: one is free, for this one is not
-            // yet in any.
-            let of_source = matchings.iter().position(no_source).unwrap_or(0);
-            let of_destination = matchings.iter().position(no_destination).unwrap_or(0);
-            free_destination(&mut matchings, [of_source, of_destination], destination);
-            of_source
+            // A rank has at most as many chunks as there are matchings, and this chunk is not in
+            // any yet: one matching is free.
+            let source_matching = matchings.iter().position(has_free_source).unwrap_or(0);
+            let destination_matching = matchings.iter().position(has_free_destination).unwrap_or(0);
+            free_destination(
+                &mut matchings,
+                [source_matching, destination_matching],
+                destination,
+            );
+            source_matching
         });
         matchings[place].enter(source, destination, amount);
     }
     matchings
 }
 
-/// Exchanges two matchings along the path from a destination that has a chunk in the first and none
-/// in the second.
+/// Exchanges two matchings along the path from a destination that has a chunk in the first matching
+/// and none in the second.
 fn free_destination(matchings: &mut [Matching], [one, other]: [usize; 2], destination: u32) {
     let mut path = Vec::new();
     let (mut at, mut own) = (destination, one);
@@ -273,11 +279,11 @@ fn free_destination(matchings: &mut [Matching], [one, other]: [usize; 2], destin
         at = next;
         own = one + other - own;
     }
-    let mut left = Vec::with_capacity(path.len());
+    let mut removed = Vec::with_capacity(path.len());
     for (source, own) in path {
-        left.push((source, one + other - own, matchings[own].leave(source)));
+        removed.push((source, one + other - own, matchings[own].leave(source)));
     }
-    for (source, own, (destination, amount)) in left {
+    for (source, own, (destination, amount)) in removed {
         matchings[own].enter(source, destination, amount);
     }
 }

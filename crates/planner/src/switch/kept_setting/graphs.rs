@@ -1,4 +1,4 @@
-//! Graphs of degree d for the circuits of one setting.
+//! Graphs of degree d as the circuits of one setting.
 //!
 //! | topology | circuits of rank u |
 //! |---|---|
@@ -9,7 +9,8 @@
 //! | torus | to both neighbours in each of d / 2 dimensions, all longer than 2 |
 //! | demand | as kautz, spare ports to the largest blocks of a demand; then heads of two circuits are swapped while this lessens bytes times hops |
 //!
-//! all modulo n. A circuit from a rank to itself, or a second one to the same rank, is left out.
+//! All numbers are modulo n. A circuit from a rank to itself, or a second circuit to the same rank,
+//! is left out.
 
 use std::collections::BTreeSet;
 
@@ -19,11 +20,11 @@ use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 use opticoll_plan::collective::DemandMatrix;
 
-/// A rule for the circuits.
+/// Rules for the circuits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Topology {
     Ring,
-    /// The best found, or those given.
+    /// Given shifts, or the best shifts found if `None`.
     Shifts(Option<Vec<u32>>),
     Kautz,
     Hypercube,
@@ -52,7 +53,7 @@ impl Topology {
         }
     }
 
-    /// What a specification names; `None` where it leaves the choice open.
+    /// Returns the topology that a specification names; `None` without an option.
     pub(super) fn named(spec: &Spec) -> Result<Option<Topology>, SpecError> {
         let topology = match spec.option("topology") {
             None => None,
@@ -81,15 +82,15 @@ impl Topology {
     }
 }
 
-/// The circuits of a topology.
+/// Circuits of a topology.
 pub(super) struct Graph {
     pub(super) topology: Topology,
-    /// By rank: where its circuits lead, in order.
+    /// Destinations of the circuits of each rank, in order.
     pub(super) next: Vec<Vec<u32>>,
 }
 
 impl Graph {
-    /// All that the ports allow, each set of circuits once.
+    /// Returns all graphs that the ports allow, without duplicates.
     pub(super) fn all(switch: &CircuitSwitch, demand: Option<&DemandMatrix>) -> Vec<Graph> {
         let mut graphs: Vec<Graph> = Vec::new();
         for topology in &Topology::ALL {
@@ -102,8 +103,10 @@ impl Graph {
         graphs
     }
 
+    /// Creates the graph of a topology.
+    ///
     /// # Errors
-    /// What a topology needs of ranks and ports.
+    /// Numbers of ranks or ports that do not suit the topology.
     pub(super) fn new(
         topology: &Topology,
         switch: &CircuitSwitch,
@@ -111,7 +114,7 @@ impl Graph {
     ) -> Result<Graph, String> {
         let (ranks, ports) = (switch.ranks, switch.ports);
         let shifted = |shifts: &[u32]| {
-            by_rule(ranks, |rank| {
+            circuits_of_rule(ranks, |rank| {
                 shifts
                     .iter()
                     .map(|shift| rank + u64::from(*shift))
@@ -142,7 +145,7 @@ impl Graph {
             Topology::Kautz => kautz(ranks, ports),
             Topology::Demand => {
                 let demand = demand.ok_or("demand needs an all_to_all with a demand")?;
-                suited(kautz(ranks, ports), demand, ports)
+                for_demand(kautz(ranks, ports), demand, ports)
             }
             Topology::Hypercube => {
                 if !ranks.is_power_of_two() || ranks.ilog2() > ports {
@@ -152,7 +155,7 @@ impl Graph {
                     ));
                 }
                 let bits = ranks.ilog2();
-                by_rule(ranks, |rank| {
+                circuits_of_rule(ranks, |rank| {
                     (0..bits).map(|bit| rank ^ (1 << bit)).collect()
                 })
             }
@@ -163,7 +166,7 @@ impl Graph {
                         ports / 2
                     )
                 })?;
-                by_rule(ranks, |rank| torus(rank, &dimensions))
+                circuits_of_rule(ranks, |rank| torus(rank, &dimensions))
             }
         };
         let graph = Graph { topology, next };
@@ -182,7 +185,7 @@ impl Graph {
         ranks.flat_map(|(from, next)| next.iter().map(move |to| [from, *to]))
     }
 
-    /// The graph whose circuits lead the other way.
+    /// Returns the graph with all circuits reversed.
     pub(super) fn reversed(&self) -> Graph {
         let mut next = vec![Vec::new(); self.next.len()];
         for [from, to] in self.circuits() {
@@ -194,24 +197,24 @@ impl Graph {
 
     fn is_connected(&self) -> bool {
         let hops = self.hops(0);
-        // As many circuits lead to each set of ranks as from it, so what leads from rank 0 leads
-        // back.
+        // The same number of circuits leads to each set of ranks and from it, so a rank that rank 0
+        // reaches also reaches rank 0.
         hops.iter().all(Option::is_some)
     }
 
-    /// How many circuits away from a rank each rank is.
+    /// Returns the number of circuits on a shortest route from a rank to each rank.
     pub(super) fn hops(&self, from: u32) -> Vec<Option<u32>> {
         let mut hops = vec![None; self.next.len()];
         hops[from as usize] = Some(0);
         let mut open = vec![from];
-        let mut far = 0;
+        let mut distance = 0;
         while !open.is_empty() {
-            far += 1;
+            distance += 1;
             let mut next = Vec::new();
             for rank in open {
                 for &to in &self.next[rank as usize] {
                     if hops[to as usize].is_none() {
-                        hops[to as usize] = Some(far);
+                        hops[to as usize] = Some(distance);
                         next.push(to);
                     }
                 }
@@ -222,11 +225,11 @@ impl Graph {
     }
 }
 
-/// Hops times circuits that are looked at while circuits are swapped.
-const MOST_SWAPPING: u64 = 1 << 28;
+/// Maximum work of swapping circuits, in hops times circuits; takes about one second.
+const MAX_SWAPPING_WORK: u64 = 1 << 28;
 
 fn kautz(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
-    by_rule(ranks, |rank| {
+    circuits_of_rule(ranks, |rank| {
         let ranks = u64::from(ranks);
         let from = 1..=u64::from(ports);
         from.map(|own| (u64::from(ports) * rank + own) % ranks)
@@ -235,8 +238,8 @@ fn kautz(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
     })
 }
 
-/// Circuits changed so that large blocks have few hops.
-fn suited(mut next: Vec<Vec<u32>>, demand: &DemandMatrix, ports: u32) -> Vec<Vec<u32>> {
+/// Adds and swaps circuits so that large blocks take few hops.
+fn for_demand(mut next: Vec<Vec<u32>>, demand: &DemandMatrix, ports: u32) -> Vec<Vec<u32>> {
     let ranks = next.len();
     let amounts = demand.matrix();
     let mut largest: Vec<usize> = (0..amounts.len()).collect();
@@ -282,7 +285,7 @@ fn suited(mut next: Vec<Vec<u32>>, demand: &DemandMatrix, ports: u32) -> Vec<Vec
                 }
                 interrupt::check();
                 work += ranks as u64 * places.len() as u64;
-                if work > MOST_SWAPPING {
+                if work > MAX_SWAPPING_WORK {
                     return graph.next;
                 }
                 graph.next[one.0][one.1] = heads[1];
@@ -300,17 +303,18 @@ fn suited(mut next: Vec<Vec<u32>>, demand: &DemandMatrix, ports: u32) -> Vec<Vec
     graph.next
 }
 
-/// Circuits by a rule that gives numbers modulo the ranks.
-fn by_rule(ranks: u32, rule: impl Fn(u64) -> Vec<u64>) -> Vec<Vec<u32>> {
-    let of_rank = |rank: u32| {
+/// Returns the circuits of a rule that gives numbers modulo the number of ranks.
+fn circuits_of_rule(ranks: u32, rule: impl Fn(u64) -> Vec<u64>) -> Vec<Vec<u32>> {
+    let destinations = |rank: u32| {
         let to = rule(rank.into()).into_iter();
         let to: BTreeSet<u32> = to.map(|to| (to % u64::from(ranks)) as u32).collect();
         to.into_iter().filter(|to| *to != rank).collect()
     };
-    (0..ranks).map(of_rank).collect()
+    (0..ranks).map(destinations).collect()
 }
 
-/// As even a product of so many numbers above 2 as there is.
+/// Returns `count` factors of a number of ranks, each above 2 and as equal as possible; `None` if
+/// there are none.
 fn dimensions(ranks: u32, count: u32) -> Option<Vec<u32>> {
     match count {
         0 => (ranks == 1).then(Vec::new),
@@ -328,7 +332,8 @@ fn dimensions(ranks: u32, count: u32) -> Option<Vec<u32>> {
     }
 }
 
-/// The neighbours of a rank whose coordinates are digits, the first fastest.
+/// Returns the neighbours of a rank in a torus whose coordinates are the rank's digits, the first
+/// dimension fastest.
 fn torus(rank: u64, dimensions: &[u32]) -> Vec<u64> {
     let mut unit = 1;
     let mut neighbours = Vec::new();

@@ -1,4 +1,4 @@
-//! Settings of a circuit switch that are worth a try.
+//! Settings of a circuit switch to try.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use super::steps::Step;
 use opticoll_base::interrupt;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
-/// Circuits that are up together.
+/// Circuits that are up at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Setting {
-    /// By rank: the ranks that its ports out lead to, in order.
+    /// Ranks that the outgoing ports of each rank lead to, in order.
     pub(super) next: Vec<Vec<u32>>,
-    /// Where each rank's one circuit leads so many ranks on.
+    /// Shift s if the setting is a circuit from every rank u to rank u + s.
     pub(super) shift: Option<u32>,
 }
 
@@ -23,8 +23,8 @@ impl Setting {
         }
         let shift = next[0].first().copied();
         let is_shift = |shift: &u32| {
-            let mut alone = (0..ranks).zip(&next);
-            alone.all(|(rank, next)| next[..] == [(rank + shift) % ranks])
+            let mut circuits = (0..ranks).zip(&next);
+            circuits.all(|(rank, next)| next[..] == [(rank + shift) % ranks])
         };
         Setting {
             shift: shift.filter(is_shift),
@@ -32,56 +32,60 @@ impl Setting {
         }
     }
 
-    /// Whether there is a circuit for every message of a step.
+    /// Returns whether there is a circuit for every message of a step.
     pub(super) fn joins_all(&self, step: &Step) -> bool {
         let mut messages = step.messages.iter();
         messages.all(|one| self.next[one.from as usize].binary_search(&one.to).is_ok())
     }
 }
 
-/// The circuits of as many consecutive steps as fit the ports, from each step on; and cycles.
+/// Returns, from each step on, the circuits of as many consecutive steps as the ports suffice for;
+/// and cycles.
 pub(super) fn settings(switch: &CircuitSwitch, steps: &[Step]) -> Vec<Setting> {
     let ends = |step: &Step| -> BTreeSet<[u32; 2]> {
         let messages = step.messages.iter();
         messages.map(|one| [one.from, one.to]).collect()
     };
-    let mut of_steps: Vec<BTreeSet<[u32; 2]>> = steps.iter().map(ends).collect();
-    // Steps over the same circuits, one after the other, count once.
-    of_steps.dedup();
-    let mut found: Vec<BTreeSet<[u32; 2]>> = vec![cycles(switch)];
-    for first in 0..of_steps.len() {
+    let mut step_circuits: Vec<BTreeSet<[u32; 2]>> = steps.iter().map(ends).collect();
+    // Consecutive steps over the same circuits count once.
+    step_circuits.dedup();
+    let mut settings: Vec<BTreeSet<[u32; 2]>> = vec![cycles(switch)];
+    for first in 0..step_circuits.len() {
         interrupt::check();
-        let mut left = PortsLeft::of(switch);
-        let mut together = BTreeSet::new();
-        for ends in &of_steps[first..] {
-            let new: Vec<[u32; 2]> = ends.difference(&together).copied().collect();
-            if !new.iter().all(|ends| left.take(*ends)) {
+        let mut free = FreePorts::of(switch);
+        let mut circuits_of_run = BTreeSet::new();
+        for ends in &step_circuits[first..] {
+            let new: Vec<[u32; 2]> = ends.difference(&circuits_of_run).copied().collect();
+            if !new.iter().all(|ends| free.take(*ends)) {
                 break;
             }
-            together.extend(new);
+            circuits_of_run.extend(new);
         }
-        if found.iter().all(|before| !together.is_subset(before)) {
-            found.push(together);
+        if settings
+            .iter()
+            .all(|before| !circuits_of_run.is_subset(before))
+        {
+            settings.push(circuits_of_run);
         }
     }
-    found
+    settings
         .iter()
         .map(|circuits| Setting::new(circuits, switch.ranks))
         .collect()
 }
 
-/// The ports that circuits leave.
-struct PortsLeft([Vec<u32>; 2]);
+/// Outgoing and incoming ports that circuits leave.
+struct FreePorts([Vec<u32>; 2]);
 
-impl PortsLeft {
-    fn of(switch: &CircuitSwitch) -> PortsLeft {
+impl FreePorts {
+    fn of(switch: &CircuitSwitch) -> FreePorts {
         let alive: Vec<u32> = (0..switch.ranks)
             .map(|rank| switch.ports_alive(rank))
             .collect();
-        PortsLeft([alive.clone(), alive])
+        FreePorts([alive.clone(), alive])
     }
 
-    /// Takes the ports of a circuit, where both ends have one left.
+    /// Takes the ports of a circuit if both ends have one left; returns whether they had.
     fn take(&mut self, ends: [u32; 2]) -> bool {
         let [out, into] = &mut self.0;
         let (out, into) = (&mut out[ends[0] as usize], &mut into[ends[1] as usize]);
@@ -94,8 +98,8 @@ impl PortsLeft {
     }
 }
 
-/// A cycle through all ranks, with several ports also back, and over chords of about a power of N
-/// from both; without the circuits of dead ports.
+/// Returns a cycle through all ranks; with several ports also in the other direction, and with
+/// chords of about a power of a root of N in both directions; without the circuits of dead ports.
 fn cycles(switch: &CircuitSwitch) -> BTreeSet<[u32; 2]> {
     let (ranks, ports) = (switch.ranks, switch.ports);
     let mut shifts: Vec<u32> = Vec::new();
@@ -111,9 +115,9 @@ fn cycles(switch: &CircuitSwitch) -> BTreeSet<[u32; 2]> {
         chord *= longest.max(2.0);
     }
     shifts.truncate(ports as usize);
-    let mut left = PortsLeft::of(switch);
+    let mut free = FreePorts::of(switch);
     let all = shifts
         .iter()
         .flat_map(|shift| (0..ranks).map(move |rank| [rank, (rank + shift) % ranks]));
-    all.filter(|ends| left.take(*ends)).collect()
+    all.filter(|ends| free.take(*ends)).collect()
 }

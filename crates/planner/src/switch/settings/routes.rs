@@ -1,10 +1,10 @@
-//! Over which circuits of a setting the messages of a step go, and when.
+//! Routes of the messages of a step over the circuits of a setting, and their slots.
 //!
-//! Each message takes a shortest way. With cut-through all go in one slot and share circuits: no
-//! slot after another would end earlier, for each takes the longest message, and the latency of a
-//! circuit. Otherwise a circuit carries one message in a slot, and those with the longest way
-//! before them go first. Where every rank sends as many bytes to the rank o after it, over circuits
-//! to the rank a after it, that is h slots for all, with h a = o modulo N.
+//! Each message takes a shortest route. With cut-through all messages share a slot and the
+//! circuits: two slots in sequence would not end earlier, since each takes the longest message and
+//! the latency of a circuit. Otherwise a circuit carries one message in a slot, and the messages
+//! with the longest route ahead go first. If every rank u sends the same number of bytes to rank u
+//! + o, over circuits to rank u + a, the step takes h slots with h a = o modulo N.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -18,19 +18,20 @@ use opticoll_base::units::Bytes;
 use opticoll_fabric::fabric::circuits::Circuits;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
-/// The most hops of a step that is relayed.
-const MOST_HOPS: u64 = 1 << 22;
+/// Maximum number of hops of a step with relays.
+const MAX_HOPS: u64 = 1 << 22;
 
-/// The most ranks whose ways are searched for one by one.
-const MOST_SEARCHED: u32 = 512;
+/// Maximum number of ranks for which shortest routes are searched: the search takes a step over all
+/// circuits for each source.
+const MAX_SEARCHED_RANKS: u32 = 512;
 
-/// The way of a message.
+/// Route of a message.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Route {
     pub(super) hops: Vec<RouteHop>,
 }
 
-/// A circuit in a slot, counted from the first of the step.
+/// A circuit in a slot; slots count from the first slot of the step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RouteHop {
     pub(super) slot: u32,
@@ -38,8 +39,8 @@ pub(super) struct RouteHop {
     pub(super) to: u32,
 }
 
-/// Picoseconds of a step on a setting, with so many more for each slot; `None` where its messages
-/// do not get there.
+/// Returns the picoseconds of a step on a setting, with `per_slot` picoseconds for each slot;
+/// `None` if some message cannot reach its destination.
 pub(super) fn time(
     step: &Step,
     setting: &Setting,
@@ -48,20 +49,20 @@ pub(super) fn time(
 ) -> Option<u64> {
     let transmission = switch.transmission();
     if switch.cuts_through() {
-        return together(step, &ways(step, setting)?, switch, per_slot);
+        return cut_through_time(step, &rank_routes(step, setting)?, switch, per_slot);
     }
-    let of_slot = |bytes: Bytes| {
+    let slot_time = |bytes: Bytes| {
         let sending = u64::try_from(transmission.ps(bytes)).ok()?;
         sending
             .checked_add(switch.latency.ps())?
             .checked_add(per_slot)
     };
     if let (Some((after, bytes)), Some(shift)) = (step.shift, setting.shift) {
-        let hops = turns(after, shift, step.ranks)?;
-        if u64::from(hops) * u64::from(step.ranks) > MOST_HOPS && hops > 1 {
+        let hops = hops_of_shift(after, shift, step.ranks)?;
+        if u64::from(hops) * u64::from(step.ranks) > MAX_HOPS && hops > 1 {
             return None;
         }
-        let all = of_slot(bytes)?.checked_mul(hops.into())?;
+        let all = slot_time(bytes)?.checked_mul(hops.into())?;
         return all.checked_add(switch.startup.ps());
     }
     let routes = routes(step, setting, switch)?;
@@ -78,17 +79,18 @@ pub(super) fn time(
     }
     slots.into_iter().try_fold(0u64, |all, (bytes, begins)| {
         let startup = if begins { switch.startup.ps() } else { 0 };
-        all.checked_add(of_slot(bytes)?)?.checked_add(startup)
+        all.checked_add(slot_time(bytes)?)?.checked_add(startup)
     })
 }
 
-/// Picoseconds of a step whose messages all go beside the switch; `None` where there is no network.
+/// Returns the picoseconds of a step whose messages all use the network beside the switch; `None`
+/// without such a network.
 pub(super) fn beside(step: &Step, switch: &CircuitSwitch, per_slot: u64) -> Option<u64> {
     let (_, transmission) = switch.side_network()?;
     let mut shared = [0, 1].map(|_| vec![0u64; step.ranks as usize]);
     for message in &step.messages {
-        for (way, rank) in [message.from, message.to].into_iter().enumerate() {
-            let bytes = &mut shared[way][rank as usize];
+        for (end, rank) in [message.from, message.to].into_iter().enumerate() {
+            let bytes = &mut shared[end][rank as usize];
             *bytes = bytes.checked_add(message.bytes.get())?;
         }
     }
@@ -98,8 +100,8 @@ pub(super) fn beside(step: &Step, switch: &CircuitSwitch, per_slot: u64) -> Opti
     slot.checked_add(per_slot)
 }
 
-/// A route of one hop for each message.
-pub(super) fn straight(step: &Step) -> Vec<Route> {
+/// Returns a route of one hop for each message.
+pub(super) fn direct(step: &Step) -> Vec<Route> {
     let hop = |message: &StepMessage| RouteHop {
         slot: 0,
         from: message.from,
@@ -113,25 +115,30 @@ pub(super) fn straight(step: &Step) -> Vec<Route> {
         .collect()
 }
 
-/// The same where ranks send on what still arrives.
-fn together(step: &Step, ways: &[Vec<u32>], switch: &CircuitSwitch, per_slot: u64) -> Option<u64> {
+/// Returns the picoseconds of a step with cut-through.
+fn cut_through_time(
+    step: &Step,
+    rank_routes: &[Vec<u32>],
+    switch: &CircuitSwitch,
+    per_slot: u64,
+) -> Option<u64> {
     let mut loads: FxHashMap<(u32, u32), u64> = FxHashMap::default();
-    for (message, way) in step.messages.iter().zip(ways) {
-        for ends in way.windows(2) {
+    for (message, ranks) in step.messages.iter().zip(rank_routes) {
+        for ends in ranks.windows(2) {
             let load = loads.entry((ends[0], ends[1])).or_default();
             *load = load.checked_add(message.bytes.get())?;
         }
     }
-    let of_way = |way: &Vec<u32>| {
-        let loads = way.windows(2).map(|ends| loads[&(ends[0], ends[1])]);
+    let route_time = |ranks: &Vec<u32>| {
+        let loads = ranks.windows(2).map(|ends| loads[&(ends[0], ends[1])]);
         let bytes = Bytes::new(loads.max().unwrap_or(0));
         let sending = u64::try_from(switch.transmission().ps(bytes)).ok()?;
-        let hops = switch.latency.ps().checked_mul(way.len() as u64 - 1)?;
+        let hops = switch.latency.ps().checked_mul(ranks.len() as u64 - 1)?;
         sending.checked_add(hops)
     };
-    let longest = ways
+    let longest = rank_routes
         .iter()
-        .map(of_way)
+        .map(route_time)
         .try_fold(0, |longest, time| Some(time?.max(longest)))?;
     let startup = match step.messages.is_empty() {
         true => 0,
@@ -140,8 +147,8 @@ fn together(step: &Step, ways: &[Vec<u32>], switch: &CircuitSwitch, per_slot: u6
     longest.checked_add(startup)?.checked_add(per_slot)
 }
 
-/// The least h with h a = o modulo N.
-fn turns(after: u32, shift: u32, ranks: u32) -> Option<u32> {
+/// Returns the least h with h a = o modulo N, for `after` = o and `shift` = a.
+fn hops_of_shift(after: u32, shift: u32, ranks: u32) -> Option<u32> {
     let mut at = 0u64;
     for hops in 1..=ranks {
         at = (at + u64::from(shift)) % u64::from(ranks);
@@ -155,108 +162,112 @@ fn turns(after: u32, shift: u32, ranks: u32) -> Option<u32> {
     None
 }
 
-/// The routes of all messages of a step, in their order; `None` where one does not get there, or
-/// there are too many hops.
+/// Returns the routes of all messages of a step, in order; `None` if some message cannot reach its
+/// destination, or if there are too many hops.
 pub(super) fn routes(step: &Step, setting: &Setting, switch: &CircuitSwitch) -> Option<Vec<Route>> {
-    let ways = ways(step, setting)?;
+    let rank_routes = rank_routes(step, setting)?;
     Some(match switch.cuts_through() {
-        true => in_one_slot(&ways),
-        false => in_slots(&ways),
+        true => one_slot_routes(&rank_routes),
+        false => slotted_routes(&rank_routes),
     })
 }
 
-/// The ranks on the ways of all messages.
-fn ways(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
+/// Returns the ranks on the routes of all messages.
+fn rank_routes(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
     if setting.joins_all(step) {
         let one = |message: &StepMessage| vec![message.from, message.to];
         return Some(step.messages.iter().map(one).collect());
     }
-    let ways: Vec<Vec<u32>> = match (step.shift, setting.shift) {
+    let rank_routes: Vec<Vec<u32>> = match (step.shift, setting.shift) {
         (Some((after, _)), Some(shift)) => {
-            let hops = turns(after, shift, step.ranks)?;
+            let hops = hops_of_shift(after, shift, step.ranks)?;
             let at = |from: u32, hop: u32| {
-                let far = u64::from(from) + u64::from(hop) * u64::from(shift);
-                (far % u64::from(step.ranks)) as u32
+                let position = u64::from(from) + u64::from(hop) * u64::from(shift);
+                (position % u64::from(step.ranks)) as u32
             };
-            let way = |message: &StepMessage| (0..=hops).map(|hop| at(message.from, hop)).collect();
-            step.messages.iter().map(way).collect()
+            let ranks =
+                |message: &StepMessage| (0..=hops).map(|hop| at(message.from, hop)).collect();
+            step.messages.iter().map(ranks).collect()
         }
-        _ if step.ranks > MOST_SEARCHED => return None,
+        _ if step.ranks > MAX_SEARCHED_RANKS => return None,
         _ => shortest(step, setting)?,
     };
-    let hops = ways.iter().map(|way| way.len() as u64).sum::<u64>();
-    (hops <= MOST_HOPS).then_some(ways)
+    let hops = rank_routes
+        .iter()
+        .map(|ranks| ranks.len() as u64)
+        .sum::<u64>();
+    (hops <= MAX_HOPS).then_some(rank_routes)
 }
 
-/// All circuits of all ways at once.
-fn in_one_slot(ways: &[Vec<u32>]) -> Vec<Route> {
+/// Returns the routes if all circuits are used in one slot.
+fn one_slot_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
     let hop = |ends: &[u32]| RouteHop {
         slot: 0,
         from: ends[0],
         to: ends[1],
     };
-    let route = |way: &Vec<u32>| Route {
-        hops: way.windows(2).map(hop).collect(),
+    let route = |ranks: &Vec<u32>| Route {
+        hops: ranks.windows(2).map(hop).collect(),
     };
-    ways.iter().map(route).collect()
+    rank_routes.iter().map(route).collect()
 }
 
-/// The slots of ways: in each slot the messages with the longest way before them go first.
-fn in_slots(ways: &[Vec<u32>]) -> Vec<Route> {
-    let mut routes = vec![Route::default(); ways.len()];
-    let mut open: Vec<usize> = (0..ways.len()).collect();
+/// Returns the routes with slots: in each slot the messages with the longest route ahead go first.
+fn slotted_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
+    let mut routes = vec![Route::default(); rank_routes.len()];
+    let mut open: Vec<usize> = (0..rank_routes.len()).collect();
     let mut busy: FxHashSet<(u32, u32)> = FxHashSet::default();
     let mut slot = 0;
     while !open.is_empty() {
         interrupt::check();
         busy.clear();
         open.sort_by_key(|message| {
-            let left = ways[*message].len() - 1 - routes[*message].hops.len();
+            let left = rank_routes[*message].len() - 1 - routes[*message].hops.len();
             (Reverse(left), *message)
         });
         for &message in &open {
             let place = routes[message].hops.len();
-            let (from, to) = (ways[message][place], ways[message][place + 1]);
+            let (from, to) = (rank_routes[message][place], rank_routes[message][place + 1]);
             if busy.insert((from, to)) {
                 routes[message].hops.push(RouteHop { slot, from, to });
             }
         }
-        open.retain(|message| routes[*message].hops.len() + 1 < ways[*message].len());
+        open.retain(|message| routes[*message].hops.len() + 1 < rank_routes[*message].len());
         slot += 1;
     }
     routes
 }
 
-/// A shortest way of each message, by the lowest ranks.
+/// Returns a shortest route of each message; among equal routes the one over the lowest ranks.
 fn shortest(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
-    let mut ways = Vec::with_capacity(step.messages.len());
-    for of_source in step.messages.chunk_by(|one, other| one.from == other.from) {
+    let mut rank_routes = Vec::with_capacity(step.messages.len());
+    for source_messages in step.messages.chunk_by(|one, other| one.from == other.from) {
         interrupt::check();
-        let from = of_source[0].from;
-        let mut came = vec![u32::MAX; step.ranks as usize];
-        came[from as usize] = from;
+        let from = source_messages[0].from;
+        let mut previous = vec![u32::MAX; step.ranks as usize];
+        previous[from as usize] = from;
         let mut open = VecDeque::from([from]);
         while let Some(rank) = open.pop_front() {
             for &next in &setting.next[rank as usize] {
-                if came[next as usize] == u32::MAX {
-                    came[next as usize] = rank;
+                if previous[next as usize] == u32::MAX {
+                    previous[next as usize] = rank;
                     open.push_back(next);
                 }
             }
         }
-        for message in of_source {
-            let mut way = vec![message.to];
+        for message in source_messages {
+            let mut ranks = vec![message.to];
             let mut at = message.to;
             while at != from {
-                at = came[at as usize];
+                at = previous[at as usize];
                 if at == u32::MAX {
                     return None;
                 }
-                way.push(at);
+                ranks.push(at);
             }
-            way.reverse();
-            ways.push(way);
+            ranks.reverse();
+            rank_routes.push(ranks);
         }
     }
-    Some(ways)
+    Some(rank_routes)
 }

@@ -1,11 +1,11 @@
-//! What the steps of an algorithm send.
+//! Messages of the steps of an algorithm.
 
 use rustc_hash::FxHashMap;
 
 use opticoll_base::units::{Bytes, UnitError};
 use opticoll_plan::schedule::Schedule;
 
-/// What goes from one rank to another in a step.
+/// All data from one rank to another in a step.
 #[derive(Debug, Clone)]
 pub(super) struct StepMessage {
     pub(super) from: u32,
@@ -19,7 +19,8 @@ pub(super) struct StepMessage {
 pub(super) struct Step {
     pub(super) ranks: u32,
     pub(super) messages: Vec<StepMessage>,
-    /// Where every rank sends one message, of equal bytes, to the rank so far after it.
+    /// Shift and bytes, if every rank sends one message of the same size to the rank that follows
+    /// by this shift.
     pub(super) shift: Option<(u32, Bytes)>,
 }
 

@@ -1,33 +1,34 @@
-//! Chunks over ports that change one by one: started one after the other, none earlier than its two
+//! List scheduling of chunks over ports that change one by one: each chunk starts when its two
 //! ports are free.
 //!
-//! Each port out goes with the ports in of its number. When a port out and a port in of one number
-//! are free, the pair of ranks with the most left to send and to receive between them starts. Slots
-//! number the chunks of a port in their order.
+//! Each outgoing port is paired with the incoming ports of its number. When an outgoing and an
+//! incoming port of one number are free, the pair of ranks with the most remaining work starts.
+//! Slots number the chunks of a port in order.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::{Decomposed, PlacedChunk, Terms};
+use super::{Decomposition, PlacedChunk, SwitchCosts};
 use opticoll_base::interrupt;
 
-/// What is left of a rank's pairs, as source or as destination.
-struct RankLeft {
-    /// Picoseconds of all chunks, with a change for each.
+/// Remaining work of a rank as source or as destination.
+struct RankWork {
+    /// Time of all remaining chunks in picoseconds, with a change for each.
     time: f64,
-    /// By port: when it is free, and the slot after its last.
+    /// Time at which each port is free, in picoseconds, and the slot after its last slot.
     ports: Vec<(f64, u32)>,
 }
 
-pub(super) fn started_one_by_one(
+/// Assigns chunks to ports and slots. Chunks have a source, a destination and an amount.
+pub(super) fn schedule(
     ranks: u32,
-    terms: &Terms,
+    costs: &SwitchCosts,
     chunks: &[(u32, u32, u64)],
-) -> Decomposed {
-    let numbers = terms.ports();
-    let lasts = |amount: u64| amount as f64 * terms.per_amount + terms.overhead();
-    let mut left = [0, 1].map(|_| {
-        let rank = |_| RankLeft {
+) -> Decomposition {
+    let numbers = costs.ports();
+    let duration = |amount: u64| amount as f64 * costs.per_amount + costs.overhead();
+    let mut remaining = [0, 1].map(|_| {
+        let rank = |_| RankWork {
             time: 0.0,
             ports: vec![(0.0, 0); numbers.len()],
         };
@@ -35,20 +36,20 @@ pub(super) fn started_one_by_one(
     });
     let mut waiting: Vec<Vec<(u32, u64)>> = vec![Vec::new(); ranks as usize];
     for &(source, destination, amount) in chunks {
-        left[0][source as usize].time += lasts(amount);
-        left[1][destination as usize].time += lasts(amount);
+        remaining[0][source as usize].time += duration(amount);
+        remaining[1][destination as usize].time += duration(amount);
         waiting[source as usize].push((destination, amount));
     }
-    // Ports out by the time at which they may start something, in picoseconds; each once.
+    // Outgoing ports by the time at which they may start a chunk, in picoseconds; each port once.
     let mut events: BTreeMap<u64, Vec<(u32, usize)>> = BTreeMap::new();
     let all = (0..numbers.len()).flat_map(|port| (0..ranks).map(move |rank| (rank, port)));
     events.insert(0, all.collect());
     let (mut placed, mut end) = (Vec::with_capacity(chunks.len()), 0.0f64);
     while let Some((now, mut free)) = events.pop_first() {
         interrupt::check();
-        // The busiest first.
+        // The busiest rank goes first.
         free.sort_by(|one, other| {
-            let time = |of: &(u32, usize)| left[0][of.0 as usize].time;
+            let time = |of: &(u32, usize)| remaining[0][of.0 as usize].time;
             time(other).total_cmp(&time(one)).then(one.cmp(other))
         });
         for (source, port) in free {
@@ -58,7 +59,7 @@ pub(super) fn started_one_by_one(
             let mut wakes = f64::INFINITY;
             let mut best: Option<(f64, Reverse<u32>, usize)> = None;
             for (place, (destination, _)) in waiting[source as usize].iter().enumerate() {
-                let receiver = &left[1][*destination as usize];
+                let receiver = &remaining[1][*destination as usize];
                 let (since, _) = receiver.ports[port];
                 if since > now as f64 {
                     wakes = wakes.min(since);
@@ -74,15 +75,22 @@ pub(super) fn started_one_by_one(
                 Some((_, _, place)) => {
                     let (destination, amount) = waiting[source as usize].swap_remove(place);
                     let ends = [(0, source), (1, destination)];
-                    let of_port = |(way, rank): (usize, u32)| left[way][rank as usize].ports[port];
-                    let slot = ends.map(of_port).iter().map(|of| of.1).max().unwrap_or(0);
-                    let is_first = ends.map(of_port).iter().all(|of| of.1 == 0);
-                    let change = if is_first { terms.change } else { 0.0 };
-                    let until = now as f64 + lasts(amount) - change;
-                    for (way, rank) in ends {
-                        let own = &mut left[way][rank as usize];
-                        own.time -= lasts(amount);
-                        own.ports[port] = (until, slot + 1);
+                    let port_state = |(end_index, rank): (usize, u32)| {
+                        remaining[end_index][rank as usize].ports[port]
+                    };
+                    let slot = ends
+                        .map(port_state)
+                        .iter()
+                        .map(|of| of.1)
+                        .max()
+                        .unwrap_or(0);
+                    let is_first = ends.map(port_state).iter().all(|of| of.1 == 0);
+                    let change = if is_first { costs.change } else { 0.0 };
+                    let until = now as f64 + duration(amount) - change;
+                    for (end_index, rank) in ends {
+                        let rank_work = &mut remaining[end_index][rank as usize];
+                        rank_work.time -= duration(amount);
+                        rank_work.ports[port] = (until, slot + 1);
                     }
                     placed.push(PlacedChunk {
                         source,
@@ -101,7 +109,7 @@ pub(super) fn started_one_by_one(
             }
         }
     }
-    Decomposed {
+    Decomposition {
         chunks: placed,
         time: end,
     }

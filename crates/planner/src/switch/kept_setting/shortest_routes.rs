@@ -1,13 +1,13 @@
-//! All_to_all, scatter and gather along shortest ways of a graph.
+//! Shortest routes of an all_to_all, a scatter or a gather along a graph.
 //!
-//! A gather is a scatter on the graph with all circuits reversed, carried out backwards.
+//! A gather is the reverse of a scatter on the graph with all circuits reversed.
 //!
-//! There are as many slots as the graph's diameter, so that a block of the farthest rank makes a
-//! hop in each; the others may wait. Where there are several shortest ways, a block goes as one of
-//! those to the ranks before its own, over the circuits with the fewest blocks in all, and all
-//! choose again until none changes: no block alone then lessens the sum of their squares. Then
-//! blocks take slots, those of the most hops first: of the slots in which a hop may be, the one
-//! whose busiest circuit stays as it is, or else gets busier by least.
+//! The number of slots is the diameter of the graph, so a block of the farthest rank makes a hop in
+//! each slot; other blocks may wait. If there are several shortest routes, the route of a block
+//! extends the route to a rank before its destination, over the circuits with the least total load;
+//! all blocks choose again until none changes, so no block alone can lower the sum of squared
+//! loads. Then blocks choose slots, blocks with the most hops first: of the slots possible for a
+//! hop, the block takes the slot whose busiest circuit grows least.
 
 use std::cmp::Reverse;
 
@@ -20,8 +20,8 @@ use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::{Plan, Relay};
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// How often ways are chosen at most.
-const ROUNDS: usize = 8;
+/// Maximum number of rounds in which routes are chosen; few rounds change anything.
+const MAX_ROUNDS: usize = 8;
 
 pub(super) fn plan(
     problem: &PlanningProblem<'_>,
@@ -36,12 +36,12 @@ pub(super) fn plan(
         _ => vec![problem.collective.root()],
     };
     let reversed = backwards.then(|| graph.reversed());
-    let leading = reversed.as_ref().unwrap_or(graph);
+    let forward_graph = reversed.as_ref().unwrap_or(graph);
     let hops: Vec<Vec<u32>> = sources
         .iter()
         .map(|rank| {
             interrupt::check();
-            leading.hops(*rank).into_iter().flatten().collect()
+            forward_graph.hops(*rank).into_iter().flatten().collect()
         })
         .collect();
     let all: u64 = hops.iter().flatten().map(|hops| u64::from(*hops)).sum();
@@ -52,18 +52,18 @@ pub(super) fn plan(
         Some(demand) => demand.matrix(),
         None => vec![1; hops.len() * ranks as usize],
     };
-    let ways = balanced(leading, (&sources, &hops), &amounts);
-    let slots_of = in_slots(&ways, &amounts, diameter as usize);
+    let routes = balance_routes(forward_graph, (&sources, &hops), &amounts);
+    let hop_slots = assign_slots(&routes, &amounts, diameter as usize);
     let lights = lights(switch, graph);
     let mut schedule = Schedule::new(collective);
     schedule.begin_step();
     let (mut slots, mut light, mut relays) = (Vec::new(), Vec::new(), Vec::new());
-    for (block, (way, own)) in (0u32..).zip(ways.iter().zip(&slots_of)) {
+    for (block, (route, own)) in (0u32..).zip(routes.iter().zip(&hop_slots)) {
         interrupt::check();
         if amounts[block as usize] == 0 {
             continue;
         }
-        let mut crossings: Vec<(u32, u32, u32)> = way
+        let mut crossings: Vec<(u32, u32, u32)> = route
             .iter()
             .zip(own)
             .map(|(one, slot)| match backwards {
@@ -109,7 +109,7 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// A circuit on the way of a block.
+/// A circuit on the route of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Crossing {
     from: u32,
@@ -117,53 +117,54 @@ struct Crossing {
     circuit: usize,
 }
 
-/// The circuits on the way of each block, by source and destination; `hops` are those from each
-/// source.
-fn balanced(
+/// Returns the circuits on the route of each block, by source and destination; `hops` are the
+/// numbers of hops from each source.
+fn balance_routes(
     graph: &Graph,
     (sources, hops): (&[u32], &[Vec<u32>]),
     amounts: &[u64],
 ) -> Vec<Vec<Crossing>> {
     let ranks = graph.ranks();
-    // By rank: the circuits that lead to it.
+    // Circuits that lead to each rank.
     let mut into: Vec<Vec<Crossing>> = vec![Vec::new(); ranks as usize];
     for (circuit, [from, to]) in graph.circuits().enumerate() {
         into[to as usize].push(Crossing { from, to, circuit });
     }
     let mut loads = vec![0u64; graph.circuits().count()];
-    let mut ways: Vec<Vec<Crossing>> = vec![Vec::new(); hops.len() * ranks as usize];
-    // By source: the other ranks, the nearest first.
+    let mut routes: Vec<Vec<Crossing>> = vec![Vec::new(); hops.len() * ranks as usize];
+    // Other ranks of each source, the nearest first.
     let nearest = |(source, hops): (&u32, &Vec<u32>)| {
         let mut order: Vec<u32> = (0..ranks).filter(|rank| rank != source).collect();
         order.sort_by_key(|rank| hops[*rank as usize]);
         order
     };
     let orders: Vec<Vec<u32>> = sources.iter().zip(hops).map(nearest).collect();
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let mut changes = false;
         for (source, order) in orders.iter().enumerate() {
             interrupt::check();
-            let (of_source, hops) = (source * ranks as usize, &hops[source]);
+            let (first_block, hops) = (source * ranks as usize, &hops[source]);
             for &rank in order {
-                let own = of_source + rank as usize;
+                let own = first_block + rank as usize;
                 let amount = amounts[own];
-                ways[own]
+                routes[own]
                     .iter()
                     .for_each(|one| loads[one.circuit] -= amount);
-                let near = into[rank as usize].iter();
-                let near = near.filter(|one| hops[one.from as usize] < hops[rank as usize]);
+                let predecessors = into[rank as usize].iter();
+                let predecessors =
+                    predecessors.filter(|one| hops[one.from as usize] < hops[rank as usize]);
                 let load = |one: &&Crossing| {
-                    let before = &ways[of_source + one.from as usize];
+                    let before = &routes[first_block + one.from as usize];
                     let before: u64 = before.iter().map(|one| loads[one.circuit]).sum();
                     before + loads[one.circuit]
                 };
-                if let Some(&last) = near.min_by_key(load) {
-                    let mut way = ways[of_source + last.from as usize].clone();
-                    way.push(last);
-                    changes |= way != ways[own];
-                    ways[own] = way;
+                if let Some(&last) = predecessors.min_by_key(load) {
+                    let mut route = routes[first_block + last.from as usize].clone();
+                    route.push(last);
+                    changes |= route != routes[own];
+                    routes[own] = route;
                 }
-                ways[own]
+                routes[own]
                     .iter()
                     .for_each(|one| loads[one.circuit] += amount);
             }
@@ -172,25 +173,25 @@ fn balanced(
             break;
         }
     }
-    ways
+    routes
 }
 
-/// The slots of all hops.
-fn in_slots(ways: &[Vec<Crossing>], amounts: &[u64], slots: usize) -> Vec<Vec<u32>> {
-    let mut order: Vec<usize> = (0..ways.len()).collect();
-    order.sort_by_key(|block| Reverse((ways[*block].len(), amounts[*block])));
-    let circuits = ways.iter().flatten().map(|one| one.circuit + 1).max();
+/// Returns the slots of all hops.
+fn assign_slots(routes: &[Vec<Crossing>], amounts: &[u64], slots: usize) -> Vec<Vec<u32>> {
+    let mut order: Vec<usize> = (0..routes.len()).collect();
+    order.sort_by_key(|block| Reverse((routes[*block].len(), amounts[*block])));
+    let circuits = routes.iter().flatten().map(|one| one.circuit + 1).max();
     let mut loads = vec![vec![0u64; circuits.unwrap_or(0)]; slots];
     let mut busiest = vec![0u64; slots];
-    let mut taken = vec![Vec::new(); ways.len()];
+    let mut taken = vec![Vec::new(); routes.len()];
     for block in order {
         interrupt::check();
         let (mut first, amount) = (0, amounts[block]);
-        for (place, one) in ways[block].iter().enumerate() {
-            let last = slots - (ways[block].len() - place);
-            let more =
+        for (place, one) in routes[block].iter().enumerate() {
+            let last = slots - (routes[block].len() - place);
+            let growth =
                 |slot: &usize| (loads[*slot][one.circuit] + amount).saturating_sub(busiest[*slot]);
-            let slot = (first..=last).min_by_key(more).unwrap_or(first);
+            let slot = (first..=last).min_by_key(growth).unwrap_or(first);
             loads[slot][one.circuit] += amount;
             busiest[slot] = busiest[slot].max(loads[slot][one.circuit]);
             taken[block].push(slot as u32);
