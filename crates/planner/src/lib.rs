@@ -214,7 +214,7 @@ pub const PLANNERS: &[Planner] = &[
     ring::tree::PLANNER,
     combined::pipelined::PLANNER,
     ring::detour::PLANNER,
-    combined::signals::PLANNER,
+    combined::barrier_from_plan::PLANNER,
     ring::store_and_forward::PLANNER,
     ring::collectors::PLANNER,
     ring::bundles::PLANNER,
@@ -321,7 +321,7 @@ pub struct PlanningTask<'a> {
     pub watch: &'a dyn Fn(&str),
 }
 
-/// Size without a request for one: 4 MiB. Latency and bandwidth both matter at this size.
+/// Size without a request for one: 4 MiB.
 pub const DEFAULT_SIZE: Bytes = Bytes::new(4 << 20);
 
 /// Default of the maximum number of transfers of a plan: about 400 MB at 25 bytes for each

@@ -107,7 +107,7 @@ pub(crate) struct Embedding {
 /// Part of a transfer that a plan keeps.
 pub(crate) enum PartOf {
     Nothing,
-    /// One range of its chunks.
+    /// A single range of chunks.
     Range(Transfer),
     Several,
 }

@@ -13,7 +13,7 @@ use opticoll_fabric::network::translations::Translations;
 use opticoll_fabric::network::{Network, Sharing};
 
 /// Maximum number of channels into a rank; channels with the longest routes are left out, because a
-/// rank needs few sources. 64 channels keep the search of a rank's matching quick.
+/// rank needs few sources.
 const MAX_CHANNELS_INTO_RANK: usize = 64;
 
 /// A route from a rank to another rank.

@@ -102,7 +102,7 @@ const MIN_RELATIVE_GAIN: f64 = 0.03;
 const MAX_CHUNK_NUMBERS: usize = 3;
 
 /// Maximum work of a search without options, in deliveries times channels times channels into a
-/// rank; takes seconds.
+/// rank.
 const MAX_WORK: u64 = 1 << 29;
 /// Maximum work of all searches for one plan, in deliveries times channels.
 const SEARCHES_WORK: u64 = 1 << 20;

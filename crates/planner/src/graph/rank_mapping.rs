@@ -50,7 +50,7 @@ use opticoll_base::units::{Bytes, UnitError};
 use opticoll_plan::schedule::Schedule;
 use opticoll_simulate::burst::BurstNetwork;
 
-/// Maximum number of ranks that are placed exactly: 10! = 3,628,800 placements of 10 ranks.
+/// Maximum number of ranks that are placed exactly: 10! = 3,628,800 placements on 10 sites.
 pub const MAX_EXACT_RANKS: usize = 10;
 
 /// Maximum number of hosts in a network for the mapping of ranks: the table of hops has 1 MiB for
@@ -224,7 +224,7 @@ impl Problem {
     }
 }
 
-/// Places ranks, at most as many as there are sites. `starts` are placements of all ranks on
+/// Places ranks; there must not be more ranks than sites. `starts` are placements of all ranks on
 /// different sites, from which the search begins in addition to its own start; the result costs no
 /// more than any of them.
 pub fn place(problem: &Problem, starts: &[Vec<u32>]) -> Placement {

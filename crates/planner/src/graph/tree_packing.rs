@@ -166,7 +166,7 @@ struct PackingGraphs<'a> {
 enum Roots {
     /// Root of the collective, or all ranks.
     OfCollective,
-    /// One root, which the planner of an all_reduce chooses.
+    /// A single root, which the planner of an all_reduce chooses.
     One,
 }
 

@@ -39,25 +39,25 @@ pub struct CandidateResult {
 /// Reason why a candidate was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LeftOut {
-    /// Its lower bound is at least the time of the plan chosen.
+    /// The lower bound is at least the time of the plan chosen.
     #[error("cannot be faster than the plan chosen")]
     Slower,
     /// Even its lower bound would save next to no time.
     #[error("could save next to nothing of the time (auto:effort=full tries it)")]
     LittleGain,
-    /// Its simulation was stopped at the time of the plan chosen.
+    /// The simulation was stopped at the time of the plan chosen.
     #[error("takes longer than the plan chosen")]
     Longer,
-    /// Its work exceeds the budget.
+    /// The work exceeds the budget.
     #[error("its {transfers} transfers are more than the budget allows")]
     Budget {
         /// Number of transfers built and timed.
         transfers: u64,
     },
-    /// It is not expected to be faster.
+    /// The plan is not expected to be faster.
     #[error("{0}")]
     NotExpected(&'static str),
-    /// It is impossible for this collective on this fabric.
+    /// The plan is impossible for this collective on this fabric.
     #[error(transparent)]
     Refused(PlannerError),
 }

@@ -64,17 +64,19 @@ pub fn replan(
         collective = collective.with_demand(demand.whole_blocks())?;
     }
     let on = |fabric: &Fabric| crate::plan(algorithm, fabric, collective, size, method);
-    let mut made = on(rest);
+    let mut planned = on(rest);
     if let Some(CircuitMachine::WssGrid(grid)) = rest.circuit_machine() {
         for wavelengths in [WavelengthPlan::EdgeColouring, WavelengthPlan::Cyclic] {
-            if matches!(&made, Err(PlannerError::Placement(error)) if error.problem == PlacementProblem::Unfit)
-                && wavelengths != grid.plan
-            {
-                made = on(&Fabric::new(grid.with_plan(wavelengths)));
+            let is_unfit = matches!(
+                &planned,
+                Err(PlannerError::Placement(error)) if error.problem == PlacementProblem::Unfit
+            );
+            if is_unfit && wavelengths != grid.plan {
+                planned = on(&Fabric::new(grid.with_plan(wavelengths)));
             }
         }
     }
-    let planned = made?;
+    let planned = planned?;
     Ok(Replanned {
         violations: verify(&planned.plan),
         before: opticoll_simulate::run(before, size, method)?.time,

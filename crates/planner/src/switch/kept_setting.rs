@@ -1,4 +1,4 @@
-//! One setting of a circuit switch, kept for the whole collective.
+//! Plans with a single setting of a circuit switch, kept for the whole collective.
 //!
 //! Every rank has d outgoing and d incoming circuits, and the setting is a graph of degree d
 //! ([`graphs`]). All_to_all, scatter and gather use shortest routes ([`shortest_routes`]). The

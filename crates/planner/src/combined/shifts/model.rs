@@ -87,7 +87,8 @@ impl ShiftModel {
         })
     }
 
-    /// Returns a model for a circuit switch in which only bytes cost time, with blocks of one byte.
+    /// Returns a model of a circuit switch in which slots and changes cost no time, with blocks of
+    /// one byte.
     pub(super) fn hops_only(switch: &CircuitSwitch) -> ShiftModel {
         let port = PortShifts {
             unit: 1,

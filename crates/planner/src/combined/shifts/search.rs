@@ -37,8 +37,7 @@ const MAX_SPREAD_WORK: u64 = MAX_WORK / 32;
 /// Maximum number of random sequences for a number of settings.
 const MAX_DRAWN: u32 = 128;
 
-/// Maximum work of the routes of sequences, in ranks squared times slots; takes less than one
-/// second.
+/// Maximum work of the routes of sequences, in ranks squared times slots.
 const MAX_ROUTE_WORK: u64 = 1 << 26;
 
 /// A number of settings and of slots, with a lower bound in picoseconds on the time of any plan

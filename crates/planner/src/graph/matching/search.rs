@@ -66,13 +66,12 @@ pub(super) struct Matching {
     /// Deliveries, sorted by step.
     pub(super) deliveries: Vec<Delivery>,
     pub(super) steps: u32,
-    /// With steps, the number of chunks that the slowest links carry in total; with a clock, the
-    /// time in picoseconds.
+    /// Number of chunks that the slowest links carry in total (steps), or time in picoseconds
+    /// (clock).
     pub(super) cost: u64,
 }
 
-/// Maximum number of chunks to compare for a channel; more samples cost time, fewer spread rare
-/// chunks later.
+/// Maximum number of chunks to compare for a channel.
 const SAMPLES: usize = 16;
 
 struct Search<'a> {
@@ -84,7 +83,7 @@ struct Search<'a> {
     /// Number of ranks that the search handles.
     rows: u32,
     words: usize,
-    /// One bit for each rank and chunk: the rank has the chunk; the rank has it or receives it.
+    /// A bit for each rank and chunk: the rank has the chunk; the rank has it or receives it.
     present: Vec<u64>,
     coming: Vec<u64>,
     /// Chunks that each rank has, and chunks that it may still lack.

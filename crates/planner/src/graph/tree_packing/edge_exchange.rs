@@ -24,8 +24,7 @@ use opticoll_fabric::network::Network;
 /// Maximum number of rounds of exchanges over all ranks.
 const MAX_ROUNDS: usize = 20;
 
-/// Maximum number of edges to balance, as trees times the square of the number of ranks; about a
-/// second.
+/// Maximum number of edges to balance, as trees times the square of the number of ranks.
 const MAX_BALANCED_EDGES: usize = 1 << 24;
 
 /// Returns `count` shallow trees of a root; `None` if the graph has no room for them, or if packing

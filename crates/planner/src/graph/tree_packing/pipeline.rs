@@ -26,7 +26,7 @@ const MAX_EQUAL_CHUNKS: u32 = 256;
 const MAX_UNEQUAL_CHUNKS: usize = 24;
 const MAX_UNEQUAL_PIECES: f64 = 192.0;
 
-/// Maximum work of the search for unequal sizes, in products of loads and sizes; about a second. On
+/// Maximum work of the search for unequal sizes, in products of loads and sizes. On
 /// long trees unequal sizes would save little.
 const MAX_WORK: usize = 1 << 27;
 

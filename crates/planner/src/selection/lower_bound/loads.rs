@@ -348,7 +348,7 @@ pub(super) fn pairs_time(ring: &WdmRing, pairs: u64, bytes: u64) -> Time {
 /// Pairs of ranks with a circuit, and the loads of the links by the first circuit of each pair.
 struct NewPairs {
     ranks: usize,
-    /// One bit for each pair; empty if pairs are not recorded.
+    /// A bit for each pair; empty if pairs are not recorded.
     seen: Vec<u64>,
     /// Circuits that begin at each link less those that end there, by direction and link.
     changes: Vec<i64>,

@@ -118,8 +118,8 @@ fn no_named_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
     assert!(known[0] > 2000 && known[1] > 2000, "{known:?}");
 }
 
-/// Large schedules are cut into no more stripes than make as many transfers as are allowed, and
-/// have chunks without a byte.
+/// Large schedules have chunks without a byte, and the maximum number of transfers limits their
+/// stripes.
 #[test]
 fn no_large_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
     let ring = "wdm_ring:ranks=260,wavelengths=8";

@@ -4,10 +4,14 @@
 //! |---|---|
 //! | ring | to u + 1, and with several ports to u - 1 |
 //! | shifts | to u + s_1, ..., u + s_d |
-//! | kautz | to -(d u + 1), ..., -(d u + d): of diameter ceil(log_d n) at most (Imase and Itoh 1983); a Kautz graph where n = d^k + d^(k - 1) |
+//! | kautz | to -(d u + 1), ..., -(d u + d) |
 //! | hypercube | to the ranks that differ from u in one bit |
 //! | torus | to both neighbours in each of d / 2 dimensions, all longer than 2 |
-//! | demand | as kautz, spare ports to the largest blocks of a demand; then heads of two circuits are swapped while this lessens bytes times hops |
+//! | demand | as kautz; then changed to suit a demand |
+//!
+//! The diameter of `kautz` is at most ceil(log_d n) (Imase and Itoh 1983); it is a Kautz graph if n
+//! = d^k + d^(k - 1). `demand` first gives spare ports to the largest blocks, then swaps the heads
+//! of two circuits as long as this lowers the sum of bytes times hops.
 //!
 //! All numbers are modulo n. A circuit from a rank to itself, or a second circuit to the same rank,
 //! is left out.
@@ -225,7 +229,7 @@ impl Graph {
     }
 }
 
-/// Maximum work of swapping circuits, in hops times circuits; takes about one second.
+/// Maximum work of swapping circuits, in hops times circuits.
 const MAX_SWAPPING_WORK: u64 = 1 << 28;
 
 fn kautz(ranks: u32, ports: u32) -> Vec<Vec<u32>> {

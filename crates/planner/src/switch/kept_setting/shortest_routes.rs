@@ -20,7 +20,7 @@ use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::{Plan, Relay};
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// Maximum number of rounds in which routes are chosen; few rounds change anything.
+/// Maximum number of rounds in which routes are chosen.
 const MAX_ROUNDS: usize = 8;
 
 pub(super) fn plan(
