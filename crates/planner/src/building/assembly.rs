@@ -8,13 +8,13 @@
 
 use std::ops::Range;
 
-use crate::PlannerError;
+use crate::{PlannerError, empty_plan};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::{Fabric, Light};
 use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use opticoll_placement::wdm_ring::placement::{Assignment, assign};
 use opticoll_plan::collective::Collective;
-use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};
+use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
 use rustc_hash::FxHashMap;
 
@@ -123,18 +123,7 @@ impl Assembly {
     pub(crate) fn new(ring: &WdmRing, collective: Collective) -> Assembly {
         Assembly {
             ring: ring.clone(),
-            plan: Plan {
-                fabric: Fabric::new(ring.clone()),
-                schedule: Schedule::new(collective),
-                algorithm: String::new(),
-                size: None,
-                light: Vec::new(),
-                slot: Vec::new(),
-                step_slots: Vec::new(),
-                relays: Vec::new(),
-                routes: NamedRoutes::default(),
-                repetition: Repetition::NONE,
-            },
+            plan: empty_plan(Fabric::new(ring.clone()), collective, String::new(), 0),
         }
     }
 
@@ -156,7 +145,7 @@ impl Assembly {
         let fabric = &self.plan.fabric;
         let (auto, name) = (Assignment::AUTO, String::new());
         let placed = assign(schedule, light.collect(), fabric, auto, name);
-        self.append(&placed?);
+        self.append_refined(&placed?, 1);
         Ok(())
     }
 
@@ -239,11 +228,6 @@ impl Assembly {
         if slots > 0 {
             self.plan.step_slots.push(before..before + slots);
         }
-    }
-
-    /// Adds the steps of a plan for the same fabric with the same chunks.
-    fn append(&mut self, part: &Plan) {
-        self.append_refined(part, 1);
     }
 
     /// Adds the steps of a plan for the same fabric; each of its chunks becomes `factor` chunks.

@@ -107,7 +107,7 @@ impl<'a> Demands<'a> {
         ];
         let hops = flow
             .bound(&pairs, &unit_lengths)
-            .map_or(0, |all| all.blocks as u64);
+            .map_or(0, |bound| bound.blocks as u64);
         let (bound, _) = flow
             .best_bound(&pairs, None)
             .ok_or_else(unreachable_ranks)?;

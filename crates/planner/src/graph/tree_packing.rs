@@ -218,8 +218,8 @@ impl<'a> PackingGraphs<'a> {
     fn trees(&self) -> u128 {
         let mut trees = 1u128;
         for part in &self.parts {
-            let own = part.trees();
-            trees = (trees / gcd(trees, own)).saturating_mul(own);
+            let part_trees = part.trees();
+            trees = (trees / gcd(trees, part_trees)).saturating_mul(part_trees);
         }
         trees
     }
@@ -315,7 +315,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     let graphs = Rc::new(PackingGraphs::new(links.clone(), problem, roots, u64::MAX)?);
     let trees = spec.count("trees", 1, MAX_TREES)?;
     let chunks: Option<Chunks> = spec.value("chunks")?;
-    if chunks.as_ref().is_some_and(|own| own.count().is_none()) && !graphs.has_one_root() {
+    if chunks.as_ref().is_some_and(|sizes| sizes.count().is_none()) && !graphs.has_one_root() {
         let rule = "must be a whole number: only trees of one root take chunks of several sizes";
         return Err(AlgorithmError::from(spec.refuse("chunks", rule)).into());
     }
@@ -429,8 +429,8 @@ fn candidates_of<'a>(
             let is_least = Some(&count) == counts.first() && Some(chunks) == chunk_choices.first();
             if !is_least && pieces.saturating_mul(blocks) > problem.size.get()
                 || problem.fits(transfers).is_err()
-                || pieces_of_part.is_some_and(|own| {
-                    own > 8 && chunk_choices.len() > 1 && transfers > MAX_FINE_TRANSFERS
+                || pieces_of_part.is_some_and(|pieces| {
+                    pieces > 8 && chunk_choices.len() > 1 && transfers > MAX_FINE_TRANSFERS
                 })
             {
                 continue;

@@ -120,9 +120,9 @@ fn candidates<'a>(
     // Algorithms come first: among equal plans the simpler plan wins.
     let (mut candidates, mut refused) = named_candidates(problem)?;
     for planner in problem.planners() {
-        let own = memory::attempt(|| planner.candidates(problem));
-        match own.unwrap_or_else(|much| Err(much.into())) {
-            Ok(own) => candidates.extend(own),
+        let planner_candidates = memory::attempt(|| planner.candidates(problem));
+        match planner_candidates.unwrap_or_else(|much| Err(much.into())) {
+            Ok(planner_candidates) => candidates.extend(planner_candidates),
             Err(error) => refused.push(left_out(&Spec::new(planner.name), Time::ZERO, error)?),
         }
     }

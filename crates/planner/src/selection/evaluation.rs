@@ -309,13 +309,13 @@ impl<'a> Evaluation<'a> {
                             result.time = time;
                             result.slots = plan.slots().into();
                             result.name.clone_from(&plan.algorithm);
-                            let one = Best {
+                            let plan_found = Best {
                                 plan: *plan,
                                 time,
                                 outcome: Some(outcome),
                                 place,
                             };
-                            best = Some(one.or(best));
+                            best = Some(plan_found.or(best));
                         }
                         Ok(Timed::Striped(striping, times)) => {
                             let [least, most] = times;

@@ -530,8 +530,8 @@ fn cut(demand: &DemandMatrix, chunks: &[(u32, u32, u64)]) -> Result<DemandMatrix
         (rank, rank, amount)
     });
     let kept = kept.filter(|kept| kept.2 > 0);
-    let mut all: Vec<(u32, u32, u64)> = chunks.iter().copied().chain(kept).collect();
-    all.sort_by_key(|(source, destination, _)| (*source, *destination));
-    let cut = DemandMatrix::new(ranks, all);
+    let mut all_chunks: Vec<(u32, u32, u64)> = chunks.iter().copied().chain(kept).collect();
+    all_chunks.sort_by_key(|(source, destination, _)| (*source, *destination));
+    let cut = DemandMatrix::new(ranks, all_chunks);
     cut.map_err(|error| PlannerError::CollectiveSize(error.into()))
 }

@@ -262,7 +262,7 @@ fn route_steps(
         let spec = problem.fabric.spec();
         unfit(format!("no setting of {spec} carries out a step of {name}"))
     })?;
-    let one = |(step, setting): (&Step, Option<usize>)| {
+    let route_step = |(step, setting): (&Step, Option<usize>)| {
         let Some(setting) = setting else {
             return Some(beside_switch(step));
         };
@@ -271,7 +271,7 @@ fn route_steps(
             routes: routes::routes(step, &settings[setting], switch)?,
         })
     };
-    let routed: Option<Vec<RoutedStep>> = steps.iter().zip(chosen).map(one).collect();
+    let routed: Option<Vec<RoutedStep>> = steps.iter().zip(chosen).map(route_step).collect();
     Ok(routed.ok_or_else(|| unfit(format!("{name} would be relayed too often")))?)
 }
 
@@ -312,9 +312,9 @@ fn cheapest(
         };
         let time = |setting: &Setting| {
             let direct = choice != Choice::Each || setting.joins_all(step);
-            let own = direct.then(|| routes::time(step, setting, switch, per_slot));
-            let both = [own.flatten().zip(Some(false)), beside.zip(Some(true))];
-            both.into_iter().flatten().min()
+            let time = direct.then(|| routes::time(step, setting, switch, per_slot));
+            let options = [time.flatten().zip(Some(false)), beside.zip(Some(true))];
+            options.into_iter().flatten().min()
         };
         settings.iter().map(time).collect()
     };

@@ -83,9 +83,9 @@ impl Sequence {
 
     pub(super) fn parse(text: &str, ports: &[PortShifts]) -> Option<Sequence> {
         let setting_text = |setting: &str| {
-            let mut left = ports.iter();
+            let mut remaining = ports.iter();
             let shift = |units: &str| {
-                let (port, units) = (left.next()?, whole_number(units)?);
+                let (port, units) = (remaining.next()?, whole(units)?);
                 (units <= port.most).then_some(units * port.unit)
             };
             setting.split('+').map(shift).collect()
@@ -134,7 +134,7 @@ impl Reach {
 
     /// Lowers the numbers of hops by the circuits of one shift, used after the hops of `last`.
     fn extend(&mut self, last: &Reach, shift: u32) {
-        let lower = |own: i16, other: i16| own.min(other + 1);
+        let lower = |hops: i16, other: i16| hops.min(other + 1);
         self.group.combine(&mut self.hops, &last.hops, shift, lower);
     }
 

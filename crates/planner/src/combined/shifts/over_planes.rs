@@ -101,8 +101,8 @@ fn all_gather_hops(group: Group, spread: &Spread) -> impl Iterator<Item = Vec<Ho
         for SlotHops { shift, senders } in planes {
             for rank in 0..group.ranks() {
                 let to = group.plus(rank, *shift);
-                let own = senders.iter();
-                hops.extend(own.map(|&offset| (rank, group.minus(rank, offset), to)));
+                let offsets = senders.iter();
+                hops.extend(offsets.map(|&offset| (rank, group.minus(rank, offset), to)));
             }
         }
         hops

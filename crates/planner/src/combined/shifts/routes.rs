@@ -33,8 +33,8 @@ impl Slots {
             return None;
         }
         let estimate = |slots: &[u32], hops: u64| {
-            let all = slots.iter().map(|slots| u64::from(*slots)).sum();
-            model.estimate(slots.len() as u64, all, hops)
+            let total = slots.iter().map(|slots| u64::from(*slots)).sum();
+            model.estimate(slots.len() as u64, total, hops)
         };
         let mut hops = reach.sum();
         let mut least = estimate(&per_setting, hops);
@@ -228,7 +228,7 @@ impl<'a> RouteSearch<'a> {
             let (before, after) = self.least[slot * ranks..].split_at_mut(ranks);
             after[..ranks].copy_from_slice(before);
             for (&shift, &price) in shifts.iter().zip(prices).filter(|(shift, _)| **shift > 0) {
-                let lower = |own: u32, other: u32| own.min(other + price);
+                let lower = |price_here: u32, other: u32| price_here.min(other + price);
                 self.group
                     .combine(&mut after[..ranks], before, shift, lower);
             }
@@ -241,25 +241,25 @@ impl<'a> RouteSearch<'a> {
         let ranks = self.group.ranks() as usize;
         let least = |slot: usize, rank: u32| self.least[slot * ranks + rank as usize];
         let (mut at, mut route) = (rank, Vec::new());
-        let mut left = least(self.slots.len(), rank);
-        if left >= UNREACHABLE {
+        let mut remaining = least(self.slots.len(), rank);
+        if remaining >= UNREACHABLE {
             return None;
         }
         for (slot, shifts) in self.slots.iter().enumerate().rev() {
-            if least(slot, at) == left {
+            if least(slot, at) == remaining {
                 continue;
             }
             let (prices, loads) = (&self.prices[slot], &mut self.loads[slot]);
             let leads = |port: &u8| {
                 let port = usize::from(*port);
                 let came = self.group.minus(at, shifts[port]);
-                shifts[port] > 0 && least(slot, came) + prices[port] == left
+                shifts[port] > 0 && least(slot, came) + prices[port] == remaining
             };
             let ports = (0..shifts.len() as u8).filter(leads);
             let port = ports.min_by_key(|port| loads[usize::from(*port)])?;
             loads[usize::from(port)] += 1;
             at = self.group.minus(at, shifts[usize::from(port)]);
-            left = least(slot, at);
+            remaining = least(slot, at);
             route.push((slot, port));
         }
         route.reverse();

@@ -298,17 +298,17 @@ impl<'a> Search<'a> {
 
     /// Returns multiples of prefix products, a group of them for each digit of a number system.
     fn digits(&self, shape: Shape) -> Sequence {
-        let all = shape.settings * self.ports as u64;
+        let count = shape.settings * self.ports as u64;
         let often = shape.slots / shape.settings;
         let of_groups = |groups: u64| {
-            (0..groups).map(move |group| all / groups + u64::from(group < all % groups))
+            (0..groups).map(move |group| count / groups + u64::from(group < count % groups))
         };
         let reached = |groups: u64| {
             let ranges = of_groups(groups).map(|multiples| multiples.saturating_mul(often) + 1);
             ranges.fold(1, u64::saturating_mul) >= self.ranks
         };
-        let groups = (1..all).find(|groups| reached(*groups)).unwrap_or(all);
-        let mut shifts = Vec::with_capacity(all as usize);
+        let groups = (1..count).find(|groups| reached(*groups)).unwrap_or(count);
+        let mut shifts = Vec::with_capacity(count as usize);
         let mut unit = 1u64;
         for multiples in of_groups(groups) {
             for multiple in 1..=multiples {
@@ -369,14 +369,14 @@ impl<'a> Search<'a> {
                 }
             }
             let shifts = &mut sequence.0[setting];
-            let own = shifts[port];
+            let previous = shifts[port];
             before.after(shifts, slots[setting], &mut scratch);
             fewest = fewest.min(scratch[0].sum());
             let is_enough = fewest <= shape.hops && scratch[0].is_complete();
             if is_enough || unchanged == places.len() || self.work > self.max_work {
                 return;
             }
-            let mut best = own;
+            let mut best = previous;
             let of_port = self.model.ports[port];
             for shift in (1..=of_port.most).map(|units| units * of_port.unit) {
                 interrupt::check();
@@ -393,7 +393,7 @@ impl<'a> Search<'a> {
                 }
             }
             sequence.0[setting][port] = best;
-            unchanged = if best == own { unchanged + 1 } else { 0 };
+            unchanged = if best == previous { unchanged + 1 } else { 0 };
         }
     }
 }

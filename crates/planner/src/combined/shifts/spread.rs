@@ -127,9 +127,9 @@ impl Reached {
                 *mark |= 1 << plane;
             }
         }
-        let all = self.reached.len() - before;
+        let count = self.reached.len() - before;
         // Ranks that both planes reach are divided as evenly as possible.
-        let along_rows = (all / 2).clamp(only[0], all - only[1]);
+        let along_rows = (count / 2).clamp(only[0], count - only[1]);
         let mut free = along_rows - only[0];
         let mut hops = shifts.map(|shift| SlotHops {
             shift,

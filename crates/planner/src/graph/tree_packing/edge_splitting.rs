@@ -57,8 +57,8 @@ pub(super) fn without_switches(
             between.map(|path| path.0.len() as u32 + 1).min()
         };
         let is_direct = |from: u32, to: u32| {
-            let own = length(from, switch).zip(length(switch, to));
-            own.is_some_and(|(into, out)| into + out <= distances.between(from, to))
+            let lengths = length(from, switch).zip(length(switch, to));
+            lengths.is_some_and(|(into, out)| into + out <= distances.between(from, to))
                 && !distances.is_valley(from, switch, to)
                 && (from >= ranks || to >= ranks || is_route(from, switch, to))
         };
@@ -106,7 +106,9 @@ impl Distances {
                 distances
             })
             .collect();
-        let to_rank = all.iter().map(|own| own[..ranks as usize].iter().min());
+        let to_rank = all
+            .iter()
+            .map(|distances| distances[..ranks as usize].iter().min());
         Distances {
             to_rank: to_rank.map(|least| least.copied().unwrap_or(0)).collect(),
             all,
@@ -120,8 +122,8 @@ impl Distances {
     /// Returns whether a switch is nearer to ranks than its two neighbours, so that a path over it
     /// goes down and up again.
     fn is_valley(&self, from: u32, switch: u32, to: u32) -> bool {
-        let own = self.to_rank[switch as usize];
-        self.to_rank[from as usize] > own && self.to_rank[to as usize] > own
+        let distance = self.to_rank[switch as usize];
+        self.to_rank[from as usize] > distance && self.to_rank[to as usize] > distance
     }
 }
 
@@ -135,10 +137,10 @@ fn take(paths: &mut Paths, ends: (u32, u32), mut amount: u128) -> Vec<(Vec<u32>,
         let Some((path, remaining)) = between.last_mut() else {
             break;
         };
-        let own = amount.min(*remaining);
-        taken.push((path.clone(), own));
-        amount -= own;
-        *remaining -= own;
+        let part = amount.min(*remaining);
+        taken.push((path.clone(), part));
+        amount -= part;
+        *remaining -= part;
         if *remaining == 0 {
             between.pop();
         }
@@ -158,15 +160,15 @@ fn join(
             let Some((rest, remaining)) = out.last_mut() else {
                 break;
             };
-            let own = amount.min(*remaining);
+            let part = amount.min(*remaining);
             let whole = path
                 .iter()
                 .copied()
                 .chain([switch])
                 .chain(rest.iter().copied());
-            joined.push((whole.collect(), own));
-            amount -= own;
-            *remaining -= own;
+            joined.push((whole.collect(), part));
+            amount -= part;
+            *remaining -= part;
             if *remaining == 0 {
                 out.pop();
             }

@@ -162,7 +162,7 @@ impl Steps {
     /// Returns the seconds of all steps; the sizes of the chunks have any unit.
     fn time(&self, sizes: &[f64]) -> f64 {
         let height = self.latency.len();
-        let all: f64 = sizes.iter().sum();
+        let total: f64 = sizes.iter().sum();
         let step = |step: usize| {
             // Depths whose edges carry something.
             let depths = step.saturating_sub(sizes.len() - 1)..=step.min(height - 1);
@@ -176,7 +176,7 @@ impl Steps {
                     .map(|depth| load[depth] * sizes[step - depth]);
                 parts.sum::<f64>()
             };
-            latency + self.loads.iter().map(link_seconds).fold(0.0, f64::max) / all
+            latency + self.loads.iter().map(link_seconds).fold(0.0, f64::max) / total
         };
         (0..sizes.len() + height - 1).map(step).sum()
     }

@@ -62,8 +62,8 @@ pub(super) fn trees(
             route.iter().for_each(|link| load[*link as usize] += 1);
         }
         load.iter().zip(links).all(|(load, link)| {
-            let own = u128::from(link.rate.bits_per_second()) * blocks;
-            load * rate * slack <= (slack + 1) * trees.len() as u128 * own
+            let capacity = u128::from(link.rate.bits_per_second()) * blocks;
+            load * rate * slack <= (slack + 1) * trees.len() as u128 * capacity
         })
     };
     let others = || (0..ranks).filter(|rank| *rank != root);
@@ -104,11 +104,11 @@ pub(super) fn trees(
     // Index of the next rank to use behind each switch.
     let mut next_rank = vec![0usize; shared.len()];
     let over_switches = |relay: u32| {
-        let own = switch_of[relay as usize];
+        let relay_switch = switch_of[relay as usize];
         let mut edges = vec![(root, relay)];
         let mut second = Vec::new();
         for (number, (_, mates)) in shared.iter().enumerate() {
-            let first = match number == own {
+            let first = match number == relay_switch {
                 true => relay,
                 false => {
                     // The root has everything already.
@@ -157,18 +157,21 @@ pub(super) fn trees(
 /// Returns a tree for each rank other than the root in the root's group, with at most `below`
 /// groups below each group; `None` if groups differ in size.
 fn group_trees(groups: &[Vec<u32>], root: u32, below: usize) -> Option<Vec<Tree>> {
-    let own = groups.iter().position(|group| group.contains(&root))?;
+    let root_group = groups.iter().position(|group| group.contains(&root))?;
     let count = groups.len();
-    let size = groups[own].len();
+    let size = groups[root_group].len();
     let is_even = groups.iter().all(|group| group.len() == size);
-    let relays = groups[own].iter().enumerate().filter(|one| *one.1 != root);
+    let relays = groups[root_group]
+        .iter()
+        .enumerate()
+        .filter(|one| *one.1 != root);
     let tree = |(place, relay): (usize, &u32)| {
         // Groups in the order of a heap, from the root's group on.
-        let first = |number: usize| groups[(own + number) % count][place];
+        let first = |number: usize| groups[(root_group + number) % count][place];
         let mut edges = vec![(root, *relay)];
         edges.extend((1..count).map(|number| (first((number - 1) / below), first(number))));
         for number in 0..count {
-            let group = &groups[(own + number) % count];
+            let group = &groups[(root_group + number) % count];
             let rest = group
                 .iter()
                 .filter(|rank| **rank != root && **rank != first(number));

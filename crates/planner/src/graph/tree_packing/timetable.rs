@@ -175,19 +175,19 @@ impl Timetable<'_> {
         limit: usize,
     ) -> TimedSchedule {
         let ranks = self.network.ranks() as usize;
-        let all = &self.channels.all;
+        let channels = &self.channels.all;
         let loads = self.loads(chunks);
         let mut links = Links::new(&loads, self.network);
-        let mut waiting: Vec<Waiting> = vec![Waiting::new(); all.len()];
+        let mut waiting: Vec<Waiting> = vec![Waiting::new(); channels.len()];
         // Channels with waiting pieces, each once.
         let mut busy: Vec<u32> = Vec::new();
         let send = |waiting: &mut [Waiting], busy: &mut Vec<u32>, tree: u32, chunk, from: u32| {
-            let own = &tree_indices[tree as usize];
-            for &(to, channel) in own.next(from) {
+            let index = &tree_indices[tree as usize];
+            for &(to, channel) in index.next(from) {
                 let first = match order {
-                    Order::MostWork | Order::LongestWay => own.height[to as usize],
+                    Order::MostWork | Order::LongestWay => index.height[to as usize],
                     // The first chunk reaches depth d in period d, each later chunk a period later.
-                    Order::Due => u32::MAX - chunk - own.depth[to as usize],
+                    Order::Due => u32::MAX - chunk - index.depth[to as usize],
                 };
                 let pieces = &mut waiting[channel as usize];
                 if pieces.is_empty() {
@@ -215,10 +215,10 @@ impl Timetable<'_> {
             open.clear();
             open.extend(busy.iter().filter_map(|&channel| {
                 let (first, _) = waiting[channel as usize].peek()?;
-                let (from, to) = all[channel as usize].ends;
+                let (from, to) = channels[channel as usize].ends;
                 let turn = (to as usize + ranks - from as usize + step) % ranks;
                 let ahead = match order {
-                    Order::MostWork => links.ahead(&all[channel as usize].route),
+                    Order::MostWork => links.ahead(&channels[channel as usize].route),
                     Order::LongestWay | Order::Due => 0,
                 };
                 // Two numbers compare faster than five, and sorting is most of the work of a step.
@@ -230,16 +230,20 @@ impl Timetable<'_> {
             while !open.is_empty() {
                 open.retain(|&(_, channel)| {
                     let channel = channel as u32;
-                    let one = &all[channel as usize];
-                    if !links.have_room(&one.route) {
+                    let waiting_channel = &channels[channel as usize];
+                    if !links.have_room(&waiting_channel.route) {
                         return false;
                     }
                     let Some((_, Reverse((chunk, tree)))) = waiting[channel as usize].pop() else {
                         return false;
                     };
-                    links.carry(&one.route);
-                    timed.push(first_chunk(tree as usize) + chunk, one.ends, channel);
-                    arrived.push((tree, chunk, one.ends.1));
+                    links.carry(&waiting_channel.route);
+                    timed.push(
+                        first_chunk(tree as usize) + chunk,
+                        waiting_channel.ends,
+                        channel,
+                    );
+                    arrived.push((tree, chunk, waiting_channel.ends.1));
                     true
                 });
             }

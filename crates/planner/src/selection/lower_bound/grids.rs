@@ -161,12 +161,15 @@ pub(super) fn burst_bound(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Ti
     bursts.sort_unstable();
     let tuned = grid.change()?.set_up;
     let mut longest = Time::ZERO;
-    for own in bursts.chunk_by(|one, next| one.0 == next.0) {
+    for transmitter_bursts in bursts.chunk_by(|one, next| one.0 == next.0) {
         let keeps = |one: &(u32, u32, u32, u32), next: &(u32, u32, u32, u32)| {
             one.2 == next.2 && next.1 <= one.1 + 1
         };
-        let changes = own.chunk_by(keeps).count() as u64;
-        let chunks: u64 = own.iter().map(|burst| u64::from(burst.3)).sum();
+        let changes = transmitter_bursts.chunk_by(keeps).count() as u64;
+        let chunks: u64 = transmitter_bursts
+            .iter()
+            .map(|burst| u64::from(burst.3))
+            .sum();
         let bytes = Bytes::new(smallest.saturating_mul(chunks));
         let sending = u64::try_from(grid.transmission().ps(bytes)).unwrap_or(u64::MAX);
         longest = longest.max(tuned.times(changes)?.plus(Time::from_ps(sending))?);
@@ -225,12 +228,12 @@ pub(super) fn tuning_bound(
                 relayed.chunks += u64::from(transfer.count);
                 continue;
             };
-            let own = &mut sent[source as usize][plane as usize];
-            own.chunks += u64::from(transfer.count);
+            let traffic = &mut sent[source as usize][plane as usize];
+            traffic.chunks += u64::from(transfer.count);
             if is_new {
                 let last = &mut last[source as usize][plane as usize];
-                own.changes += u64::from(std::mem::replace(last, destination) != destination);
-                own.partners += u64::from(pairs.insert((source, destination)));
+                traffic.changes += u64::from(std::mem::replace(last, destination) != destination);
+                traffic.partners += u64::from(pairs.insert((source, destination)));
             }
         }
     }
@@ -243,12 +246,12 @@ pub(super) fn tuning_bound(
     let mut longest = unknown;
     for plane in [0, 1] {
         let mut plane_total = relayed;
-        for own in &sent {
-            let own = own[plane];
-            plane_total.chunks += own.chunks;
-            plane_total.changes += own.changes;
-            longest.least = longest.least.max(time(own.partners, own.chunks)?);
-            longest.expected = longest.expected.max(time(own.changes, own.chunks)?);
+        for traffic in &sent {
+            let traffic = traffic[plane];
+            plane_total.chunks += traffic.chunks;
+            plane_total.changes += traffic.changes;
+            longest.least = longest.least.max(time(traffic.partners, traffic.chunks)?);
+            longest.expected = longest.expected.max(time(traffic.changes, traffic.chunks)?);
         }
         let [changes, chunks] =
             [plane_total.changes, plane_total.chunks].map(|sum| sum / ranks as u64);

@@ -390,8 +390,8 @@ impl NewPairs {
 
     /// Returns the number of circuits that pass each link, by direction and link.
     fn loads(&self) -> impl Iterator<Item = u64> {
-        self.changes.chunks(self.ranks).flat_map(|own| {
-            own.iter().scan(0, |load, change| {
+        self.changes.chunks(self.ranks).flat_map(|link_changes| {
+            link_changes.iter().scan(0, |load, change| {
                 *load += change;
                 Some(*load as u64)
             })

@@ -42,8 +42,8 @@ pub(super) fn schedule(
     }
     // Outgoing ports by the time at which they may start a chunk, in picoseconds; each port once.
     let mut events: BTreeMap<u64, Vec<(u32, usize)>> = BTreeMap::new();
-    let all = (0..numbers.len()).flat_map(|port| (0..ranks).map(move |rank| (rank, port)));
-    events.insert(0, all.collect());
+    let rank_ports = (0..numbers.len()).flat_map(|port| (0..ranks).map(move |rank| (rank, port)));
+    events.insert(0, rank_ports.collect());
     let (mut placed, mut end) = (Vec::with_capacity(chunks.len()), 0.0f64);
     while let Some((now, mut free)) = events.pop_first() {
         interrupt::check();

@@ -263,27 +263,31 @@ fn fewest(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
 /// and none in the second.
 fn free_destination(matchings: &mut [Matching], [one, other]: [usize; 2], destination: u32) {
     let mut path = Vec::new();
-    let (mut at, mut own) = (destination, one);
+    let (mut at, mut current) = (destination, one);
     loop {
-        let source = matchings[own].from[at as usize];
+        let source = matchings[current].from[at as usize];
         if source == NONE {
             break;
         }
-        path.push((source, own));
-        own = one + other - own;
-        let next = matchings[own].to[source as usize].0;
+        path.push((source, current));
+        current = one + other - current;
+        let next = matchings[current].to[source as usize].0;
         if next == NONE {
             break;
         }
-        path.push((source, own));
+        path.push((source, current));
         at = next;
-        own = one + other - own;
+        current = one + other - current;
     }
     let mut removed = Vec::with_capacity(path.len());
-    for (source, own) in path {
-        removed.push((source, one + other - own, matchings[own].leave(source)));
+    for (source, current) in path {
+        removed.push((
+            source,
+            one + other - current,
+            matchings[current].leave(source),
+        ));
     }
-    for (source, own, (destination, amount)) in removed {
-        matchings[own].enter(source, destination, amount);
+    for (source, current, (destination, amount)) in removed {
+        matchings[current].enter(source, destination, amount);
     }
 }

@@ -62,8 +62,8 @@ impl Topology {
         let topology = match spec.option("topology") {
             None => None,
             Some(name) => {
-                let mut all = Topology::ALL.into_iter();
-                let known = all.find(|one| one.name() == name).ok_or_else(|| {
+                let mut topologies = Topology::ALL.into_iter();
+                let known = topologies.find(|one| one.name() == name).ok_or_else(|| {
                     spec.refuse(
                         "topology",
                         "must be ring, shifts, kautz, hypercube, torus or demand",
@@ -236,7 +236,7 @@ fn kautz(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
     circuits_of_rule(ranks, |rank| {
         let ranks = u64::from(ranks);
         let from = 1..=u64::from(ports);
-        from.map(|own| (u64::from(ports) * rank + own) % ranks)
+        from.map(|port| (u64::from(ports) * rank + port) % ranks)
             .map(|back| ranks - back)
             .collect()
     })

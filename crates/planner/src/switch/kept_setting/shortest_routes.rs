@@ -44,8 +44,8 @@ pub(super) fn plan(
             forward_graph.hops(*rank).into_iter().flatten().collect()
         })
         .collect();
-    let all: u64 = hops.iter().flatten().map(|hops| u64::from(*hops)).sum();
-    problem.fits(all)?;
+    let total: u64 = hops.iter().flatten().map(|hops| u64::from(*hops)).sum();
+    problem.fits(total)?;
     let diameter = hops.iter().flatten().copied().max().unwrap_or(1);
     let collective = problem.collective;
     let amounts = match collective.demand() {
@@ -86,16 +86,16 @@ pub(super) fn plan(
             ..Transfer::copy(chunks.start, source, destination)
         });
         for (place, (from, to, slot)) in crossings.into_iter().enumerate() {
-            let own = lights[&[from, to]];
+            let circuit_light = lights[&[from, to]];
             match place {
                 0 => {
                     slots.push(slot);
-                    light.push(own);
+                    light.push(circuit_light);
                 }
                 _ => relays.push(Relay {
                     transfer,
                     rank: from,
-                    light: own,
+                    light: circuit_light,
                     slot,
                 }),
             }
@@ -145,9 +145,9 @@ fn balance_routes(
             interrupt::check();
             let (first_block, hops) = (source * ranks as usize, &hops[source]);
             for &rank in order {
-                let own = first_block + rank as usize;
-                let amount = amounts[own];
-                routes[own]
+                let block = first_block + rank as usize;
+                let amount = amounts[block];
+                routes[block]
                     .iter()
                     .for_each(|one| loads[one.circuit] -= amount);
                 let predecessors = into[rank as usize].iter();
@@ -161,10 +161,10 @@ fn balance_routes(
                 if let Some(&last) = predecessors.min_by_key(load) {
                     let mut route = routes[first_block + last.from as usize].clone();
                     route.push(last);
-                    changes |= route != routes[own];
-                    routes[own] = route;
+                    changes |= route != routes[block];
+                    routes[block] = route;
                 }
-                routes[own]
+                routes[block]
                     .iter()
                     .for_each(|one| loads[one.circuit] += amount);
             }

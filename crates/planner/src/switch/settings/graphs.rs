@@ -116,8 +116,8 @@ fn cycles(switch: &CircuitSwitch) -> BTreeSet<[u32; 2]> {
     }
     shifts.truncate(ports as usize);
     let mut free = FreePorts::of(switch);
-    let all = shifts
+    let circuits = shifts
         .iter()
         .flat_map(|shift| (0..ranks).map(move |rank| [rank, (rank + shift) % ranks]));
-    all.filter(|ends| free.take(*ends)).collect()
+    circuits.filter(|ends| free.take(*ends)).collect()
 }

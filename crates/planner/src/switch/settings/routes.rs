@@ -62,8 +62,8 @@ pub(super) fn time(
         if u64::from(hops) * u64::from(step.ranks) > MAX_HOPS && hops > 1 {
             return None;
         }
-        let all = slot_time(bytes)?.checked_mul(hops.into())?;
-        return all.checked_add(switch.startup.ps());
+        let total = slot_time(bytes)?.checked_mul(hops.into())?;
+        return total.checked_add(switch.startup.ps());
     }
     let routes = routes(step, setting, switch)?;
     let mut slots: Vec<(Bytes, bool)> = Vec::new();
@@ -77,9 +77,9 @@ pub(super) fn time(
             slots[slot].1 |= place == 0;
         }
     }
-    slots.into_iter().try_fold(0u64, |all, (bytes, begins)| {
+    slots.into_iter().try_fold(0u64, |total, (bytes, begins)| {
         let startup = if begins { switch.startup.ps() } else { 0 };
-        all.checked_add(slot_time(bytes)?)?.checked_add(startup)
+        total.checked_add(slot_time(bytes)?)?.checked_add(startup)
     })
 }
 
@@ -175,8 +175,8 @@ pub(super) fn routes(step: &Step, setting: &Setting, switch: &CircuitSwitch) -> 
 /// Returns the ranks on the routes of all messages.
 fn rank_routes(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
     if setting.joins_all(step) {
-        let one = |message: &StepMessage| vec![message.from, message.to];
-        return Some(step.messages.iter().map(one).collect());
+        let direct_route = |message: &StepMessage| vec![message.from, message.to];
+        return Some(step.messages.iter().map(direct_route).collect());
     }
     let rank_routes: Vec<Vec<u32>> = match (step.shift, setting.shift) {
         (Some((after, _)), Some(shift)) => {
@@ -222,8 +222,8 @@ fn slotted_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
         interrupt::check();
         busy.clear();
         open.sort_by_key(|message| {
-            let left = rank_routes[*message].len() - 1 - routes[*message].hops.len();
-            (Reverse(left), *message)
+            let hops_left = rank_routes[*message].len() - 1 - routes[*message].hops.len();
+            (Reverse(hops_left), *message)
         });
         for &message in &open {
             let place = routes[message].hops.len();

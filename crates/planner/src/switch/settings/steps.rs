@@ -58,9 +58,9 @@ impl Step {
             (after, one.bytes)
         });
         let is_shift = |(after, bytes): &(u32, Bytes)| {
-            let mut all = (0..ranks).zip(&messages);
+            let mut ranked_messages = (0..ranks).zip(&messages);
             messages.len() == ranks as usize
-                && all.all(|(rank, one)| {
+                && ranked_messages.all(|(rank, one)| {
                     one.from == rank && one.to == (rank + after) % ranks && one.bytes == *bytes
                 })
         };
