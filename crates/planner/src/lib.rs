@@ -36,6 +36,7 @@ use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::fabric::circuits::{Charge, Circuits};
 use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 use opticoll_fabric::family::wdm_ring::WdmRing;
@@ -541,6 +542,16 @@ impl<'a> PlanningProblem<'a> {
 
     fn slot_cost(&self, ring: &WdmRing) -> ring::slot_cost::SlotCost {
         ring::slot_cost::SlotCost::new(ring, self.policy())
+    }
+
+    /// Returns the picoseconds of each slot of a circuit switch, and of each change of its setting.
+    fn switch_cost(&self, switch: &CircuitSwitch) -> Result<(u64, u64), PlannerError> {
+        let set_up = switch.reconfiguration.time()?.ps();
+        Ok(match switch.charge(self.policy().name()) {
+            Ok(Charge::EverySlot) => (set_up, 0),
+            Ok(Charge::Never) => (0, 0),
+            _ => (0, set_up),
+        })
     }
 
     /// Returns the work of building and timing a number of transfers, in transfers of a fabric

@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use crate::building::claim_steps;
 use crate::{PlannerError, empty_plan};
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::{Fabric, Light};
@@ -15,7 +16,7 @@ use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing}
 use opticoll_placement::wdm_ring::placement::{Assignment, assign};
 use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::Plan;
-use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
+use opticoll_plan::schedule::{Action, Schedule, Transfer};
 use rustc_hash::FxHashMap;
 
 /// A transfer and its direction on the ring.
@@ -324,10 +325,7 @@ impl Assembly {
     /// Returns the assembled plan under the name `algorithm`.
     pub(crate) fn finish(mut self, algorithm: String) -> Plan {
         self.plan.algorithm = algorithm;
-        self.plan.schedule.claims = Claims {
-            schedule_steps: Some(self.plan.schedule.steps() as u32),
-            ..Claims::default()
-        };
+        self.plan.schedule.claims = claim_steps(&self.plan.schedule);
         self.plan
     }
 }

@@ -7,11 +7,12 @@
 //! an all_reduce of a vector with one chunk for every chunk of the all_gather (Rabenseifner 2004).
 
 use crate::PlannerError;
+use crate::building::claim_steps;
 use opticoll_fabric::fabric::Light;
 use opticoll_fabric::family::wdm_ring::WdmLight;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};
-use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+use opticoll_plan::schedule::{Schedule, Transfer};
 
 /// Returns the reduce_scatter that reverses an all_gather plan; it has the same number of slots, of
 /// the same lengths.
@@ -40,7 +41,7 @@ pub fn all_reduce(gather: &Plan) -> Result<Plan, PlannerError> {
     joined(reduce_scatter(gather)?, gather.clone())
 }
 
-/// Joins a reduce_scatter and an all_gather with the same number of pieces to an all_reduce.
+/// Joins a reduce_scatter and an all_gather with the same number of pieces into an all_reduce.
 pub(crate) fn joined(scatter: Plan, gather: Plan) -> Result<Plan, PlannerError> {
     let hint = "an all_reduce is a reduce_scatter and an all_gather";
     let collective = check_all_gather(&gather, hint)?;
@@ -62,10 +63,7 @@ fn appended(mut first: Plan, second: &Plan, whole: Collective) -> Plan {
     schedule.reserve(first.len() + second.len());
     schedule.append(&first.schedule, 1);
     schedule.append(&second.schedule, 1);
-    schedule.claims = Claims {
-        schedule_steps: Some(schedule.steps() as u32),
-        ..Claims::default()
-    };
+    schedule.claims = claim_steps(&schedule);
     first.schedule = schedule;
     first.light.extend_from_slice(&second.light);
     first

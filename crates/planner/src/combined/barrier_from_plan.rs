@@ -7,6 +7,7 @@
 //! lightpaths of a step between the same ranks are one signal. Signals that tell their receivers
 //! nothing new are left out.
 
+use crate::building::claim_steps;
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
 use crate::selection::named::{flat, nested};
 use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope};
@@ -16,7 +17,7 @@ use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{Lightpath, Plan, Relay};
-use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+use opticoll_plan::schedule::{Schedule, Transfer};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
@@ -201,10 +202,7 @@ fn build_barrier(
             .collect();
         add_step(&mut barrier, plan, &informed);
     }
-    barrier.schedule.claims = Claims {
-        schedule_steps: Some(barrier.schedule.steps() as u32),
-        ..Claims::default()
-    };
+    barrier.schedule.claims = claim_steps(&barrier.schedule);
     Ok(barrier)
 }
 

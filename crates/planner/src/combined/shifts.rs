@@ -369,10 +369,10 @@ impl Rotor {
     }
 }
 
-/// Returns the plan of ways over a switch.
+/// Builds the plan of routes over a switch.
 ///
 /// # Errors
-/// More hops than are allowed.
+/// More hops than allowed.
 fn over_circuits(
     problem: &PlanningProblem<'_>,
     switch: &CircuitSwitch,

@@ -6,6 +6,7 @@
 //! the fastest plan found for its size.
 
 use crate::building::assembly::Assembly;
+use crate::building::claim_steps;
 use crate::building::time_reversal;
 use crate::selection::auto::LATE_ESTIMATE;
 use crate::selection::evaluation::{Built, Candidate, concerns_one_candidate};
@@ -20,7 +21,7 @@ use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_placement::{PlacementError, PlacementProblem};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
-use opticoll_plan::schedule::{Claims, Schedule};
+use opticoll_plan::schedule::Schedule;
 use opticoll_simulate::Policy;
 
 /// Declaration of the planner of two phases.
@@ -384,10 +385,7 @@ fn join(problem: &PlanningProblem<'_>, first: Plan, second: Plan) -> Result<Plan
             forward.reversed(collective.with_pieces(forward.collective.pieces())?)
         }
     };
-    schedule.claims = Claims {
-        schedule_steps: Some(schedule.steps() as u32),
-        ..Claims::default()
-    };
+    schedule.claims = claim_steps(&schedule);
     let mut plan = opticoll_placement::place_by_default(schedule, problem.fabric, String::new())?;
     plan.routes.append(&first_plan.routes, 0);
     plan.routes.append(&second_plan.routes, first.len());

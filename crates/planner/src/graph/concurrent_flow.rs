@@ -9,6 +9,7 @@
 
 use std::rc::Rc;
 
+use crate::building::claim_steps;
 use crate::selection::evaluation::{Candidate, Evaluation, EvaluationOutcome};
 use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope};
 use opticoll_algorithms::AlgorithmError;
@@ -19,7 +20,7 @@ use opticoll_bounds::concurrent_flow::{BlockTime, ConcurrentFlow, Pair, pairs};
 use opticoll_placement::{PlacementError, PlacementProblem};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
-use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+use opticoll_plan::schedule::{Schedule, Transfer};
 
 /// Declaration of the planner of concurrent flows.
 pub(crate) const PLANNER: Planner = Planner {
@@ -150,10 +151,7 @@ impl<'a> Demands<'a> {
                 routes.push(alike[0].clone());
             }
         }
-        schedule.claims = Claims {
-            schedule_steps: Some(schedule.steps() as u32),
-            ..Claims::default()
-        };
+        schedule.claims = claim_steps(&schedule);
         let name = Spec::new(NAME).with("chunks", chunks).to_string();
         let mut plan = Plan::without_light(problem.fabric, schedule, name);
         if let Some(network) = problem.fabric.network() {

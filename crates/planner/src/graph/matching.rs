@@ -24,6 +24,7 @@ mod search;
 
 use std::rc::Rc;
 
+use crate::building::claim_steps;
 use crate::graph::logical_links::Channels;
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
 use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, selection::lower_bound};
@@ -35,7 +36,7 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_placement::{PlacementError, PlacementProblem};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
-use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+use opticoll_plan::schedule::{Schedule, Transfer};
 use opticoll_simulate::fluid::StartRule;
 use search::{ChunkOrder, Matching, Spread, Timing, search, slots_into, translations};
 
@@ -211,10 +212,7 @@ fn assemble(
             false => schedule.append(&forwards, 1),
         }
     }
-    schedule.claims = Claims {
-        schedule_steps: Some(schedule.steps() as u32),
-        ..Claims::default()
-    };
+    schedule.claims = claim_steps(&schedule);
     Plan::without_light(fabric, schedule, name)
 }
 

@@ -39,6 +39,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::building::claim_steps;
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
 use crate::{
     Effort, Planned, Planner, PlannerError, PlanningProblem, Scope, selection::lower_bound,
@@ -52,7 +53,7 @@ use opticoll_base::units::Time;
 use opticoll_placement::PlacementProblem;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::{NamedRoutes, Plan};
-use opticoll_plan::schedule::{Claims, Schedule};
+use opticoll_plan::schedule::Schedule;
 
 /// Declaration of the planner of packed trees.
 pub(crate) const PLANNER: Planner = Planner {
@@ -602,10 +603,7 @@ fn build(
         forest.assign(&timed, schedule.len(), &mut routes);
         schedule.append(&timed.schedule, 1);
     }
-    schedule.claims = Claims {
-        schedule_steps: Some(schedule.steps() as u32),
-        ..Claims::default()
-    };
+    schedule.claims = claim_steps(&schedule);
     let name = spec_of(graphs.roots, count, Some(chunks)).to_string();
     Ok(Plan {
         routes,

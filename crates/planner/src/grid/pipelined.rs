@@ -23,6 +23,7 @@
 
 mod line;
 
+use crate::building::claim_steps;
 use crate::selection::evaluation::{Built, Candidate};
 use crate::{Planned, PlannerError, PlanningProblem};
 use line::{Line, Shape};
@@ -33,7 +34,7 @@ use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::circuits::Charge;
 use opticoll_fabric::families::CircuitMachine::{LightPathGrid, WssGrid};
 use opticoll_plan::collective::{Collective, CollectiveKind};
-use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+use opticoll_plan::schedule::{Schedule, Transfer};
 use opticoll_simulate::Policy;
 
 /// Name of the planner.
@@ -53,8 +54,8 @@ const MAX_PIECES: u32 = 1 << 20;
 /// Maximum number of transfers of a plan: the time of the last piece is then a small part of the
 /// total time.
 const MAX_TRANSFERS: u64 = 1 << 18;
-/// Maximum number of transfers of a plan as long as the slots before the last rank has its first
-/// piece are more than a 64th of all slots.
+/// Maximum number of transfers of a plan in which more than a 64th of the slots pass before the last
+/// rank has its first piece.
 const MAX_TRANSFERS_OF_LONG_START: u64 = 1 << 20;
 
 fn is_planned(problem: &PlanningProblem<'_>) -> bool {
@@ -412,10 +413,7 @@ fn build(
             }
         });
     }
-    schedule.claims = Claims {
-        schedule_steps: Some(schedule.steps() as u32),
-        ..Claims::default()
-    };
+    schedule.claims = claim_steps(&schedule);
     if collective.kind() == CollectiveKind::Reduce {
         schedule = schedule.reversed(collective.with_pieces(parts * pieces)?);
     }

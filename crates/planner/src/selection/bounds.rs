@@ -49,13 +49,8 @@ pub fn time_bound(
     method: &Method,
 ) -> Result<Option<TimeBound>, UnitError> {
     if fabric.circuits().is_some() {
-        return circuit_bound(
-            fabric,
-            collective,
-            size,
-            method,
-            opticoll_bounds::time_bound,
-        );
+        let bound = opticoll_bounds::time_bound;
+        return circuit_bound(fabric, collective, size, method, bound);
     }
     match placed_on_links(fabric, collective, method) {
         Some((network, placed)) => electrical::best(network, &placed, size),
@@ -75,20 +70,9 @@ pub fn time_bounds(
     method: &Method,
 ) -> Result<Vec<WitnessedBound>, UnitError> {
     if fabric.circuits().is_some() {
-        let best = circuit_bound(
-            fabric,
-            collective,
-            size,
-            method,
-            opticoll_bounds::time_bound,
-        )?;
-        let direct = circuit_bound(
-            fabric,
-            collective,
-            size,
-            method,
-            opticoll_bounds::direct_bound,
-        )?;
+        let bound = |bound| circuit_bound(fabric, collective, size, method, bound);
+        let best = bound(opticoll_bounds::time_bound)?;
+        let direct = bound(opticoll_bounds::direct_bound)?;
         let bare = |bound| WitnessedBound {
             bound,
             witness: None,

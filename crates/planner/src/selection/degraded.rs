@@ -27,7 +27,7 @@ pub(crate) fn plan(
     spec: &Spec,
     mut undegraded: Vec<Fabric>,
 ) -> Result<Planned, PlannerError> {
-    // Planners of electrical fabrics know different rates.
+    // Planners of electrical fabrics handle links of different rates.
     if problem.fabric.network().is_some() {
         undegraded.push(problem.fabric.clone());
     }

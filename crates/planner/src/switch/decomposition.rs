@@ -407,7 +407,7 @@ impl Amounts {
         let chunks = self.chunks(longest);
         let matchings = matchings::similar_sizes(self.ranks, &chunks, work);
         let joint = assign_lanes(costs, matchings);
-        // If ports change one by one, it may still be faster that all ports wait for one another.
+        // If ports change one by one, it may still be faster if all ports wait for one another.
         let separate = costs
             .changes_port_by_port
             .then(|| list_scheduling::schedule(self.ranks, costs, &chunks));

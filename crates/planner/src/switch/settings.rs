@@ -37,14 +37,12 @@ use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Time;
 use opticoll_fabric::fabric::Light;
-use opticoll_fabric::fabric::circuits::{Charge, Circuits};
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
 use opticoll_placement::circuit_switch::placement::HeldCircuits;
 use opticoll_placement::{PlacementError, PlacementProblem};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::{Plan, Relay};
 use opticoll_plan::schedule::Schedule;
-use opticoll_simulate::default_policy;
 use routes::Route;
 use steps::Step;
 
@@ -275,21 +273,6 @@ fn route_steps(
     Ok(routed.ok_or_else(|| unfit(format!("{name} would be relayed too often")))?)
 }
 
-/// Returns the picoseconds of each slot, and of each change of the setting.
-pub(crate) fn prices(
-    problem: &PlanningProblem<'_>,
-    switch: &CircuitSwitch,
-) -> Result<(u64, u64), PlannerError> {
-    let set_up = switch.reconfiguration.time()?.ps();
-    let policy = problem.method.policy;
-    let policy = policy.unwrap_or(default_policy(problem.fabric));
-    Ok(match switch.charge(policy.name()) {
-        Ok(Charge::EverySlot) => (set_up, 0),
-        Ok(Charge::Never) => (0, 0),
-        _ => (0, set_up),
-    })
-}
-
 /// Returns the settings of all steps that take the least time together; `None` for a step beside
 /// the switch. Returns `None` if neither is possible for some step.
 fn cheapest(
@@ -299,7 +282,7 @@ fn cheapest(
     settings: &[Setting],
     choice: Choice,
 ) -> Result<Option<Vec<Option<usize>>>, PlannerError> {
-    let (per_slot, change) = prices(problem, switch)?;
+    let (per_slot, change) = problem.switch_cost(switch)?;
     let first = match switch.first_setting {
         FirstSetting::Free => 0,
         FirstSetting::Charged => change,

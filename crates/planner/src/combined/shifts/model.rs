@@ -2,7 +2,7 @@
 
 use super::ShiftMachine;
 use super::group::{Group, PortShifts};
-use crate::{PlannerError, PlanningProblem, switch::settings};
+use crate::{PlannerError, PlanningProblem};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Transmission;
 use opticoll_fabric::fabric::circuits::Circuits;
@@ -46,7 +46,7 @@ impl ShiftModel {
         };
         let grid = match machine {
             ShiftMachine::Switch(switch) => {
-                let (charged, change) = settings::prices(problem, switch)?;
+                let (charged, change) = problem.switch_cost(switch)?;
                 let latency = switch.latency.ps();
                 // A setting has one slot with cut-through.
                 let (slot, change) = match switch.cuts_through() {

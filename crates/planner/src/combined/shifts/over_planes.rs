@@ -17,11 +17,12 @@ use super::group::{Group, Sequence};
 use super::model::ShiftModel;
 use super::routes::Routes;
 use super::spread::{SlotHops, Spread};
+use crate::building::claim_steps;
 use crate::building::time_reversal::copying;
 use crate::{PlannerError, PlanningProblem};
 use opticoll_base::interrupt;
 use opticoll_plan::collective::{Collective, CollectiveKind};
-use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+use opticoll_plan::schedule::{Schedule, Transfer};
 
 /// A hop: the rank that sends, the first chunk, and the rank that receives.
 type Hop = (u32, u32, u32);
@@ -86,10 +87,7 @@ fn schedule_of_slots(collective: Collective, slots: impl Iterator<Item = Vec<Hop
             });
         }
     }
-    schedule.claims = Claims {
-        schedule_steps: Some(schedule.steps() as u32),
-        ..Claims::default()
-    };
+    schedule.claims = claim_steps(&schedule);
     schedule
 }
 
