@@ -7,7 +7,7 @@
 //! **All_to_all.** The block for rank u + o travels over circuits of setting 1, then of setting 2,
 //! and so on; their shifts add up to o. The route is the same from every rank u. The sum of hops
 //! over all offsets o determines the time for the bytes, the number of slots the latencies, and the
-//! number of settings the reconfigurations. The lower bound of the family ([`opticoll_bounds`]) has
+//! number of settings the reconfigurations. The lower bound of a circuit switch (theorem C1) has
 //! these three numbers, too. Within a setting every block makes its hops from the first slot on:
 //! with one port, slot t carries the blocks that make at least t hops in the setting. With
 //! cut-through all hops of a setting share a slot. On a grid each setting has one slot.

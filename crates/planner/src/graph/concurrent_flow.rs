@@ -1,11 +1,11 @@
 //! Plans of an all_to_all, scatter or gather near the maximum concurrent flow of any graph.
 //!
 //! Each block is divided into chunks, and each chunk travels end to end along a route of its own,
-//! which the plan names ([`concurrent_flow`](opticoll_bounds::concurrent_flow)). All chunks start
-//! in one step; no rank stores and forwards. Let T be the load of the busiest link divided by its
-//! rate. Under max-min fair sharing of messages of one size, this link is full from the first of
-//! its messages to the last, unless other links delay all of them; the plan then takes T and the
-//! latency of a route.
+//! which the plan names ([`concurrent_flow`](opticoll_bounds::concurrent_flow), theorem E10). All
+//! chunks start in one step; no rank stores and forwards. Let T be the load of the busiest link
+//! divided by its rate. Under max-min fair sharing of messages of one size, this link is full from
+//! the first of its messages to the last, unless other links delay all of them; the plan then takes
+//! T and the latency of a route.
 
 use std::rc::Rc;
 

@@ -1,11 +1,11 @@
 //! Plans on any graph of links with the optimum bandwidth term: packed spanning trees.
 //!
 //! The optimum is 1 / x* = p / q seconds for a block of one bit
-//! ([`throughput`](opticoll_bounds::throughput)). With g the greatest common divisor of all rates,
-//! U = p / gcd(q, g) makes all capacities U b whole for the rates b, and k = U x* is a whole number
-//! of trees for every root. [`edge_splitting`] removes switches, [`packing`] finds the trees, and
-//! [`timetable`] sends pieces along them, one k-th of a block on each tree, so that links are busy
-//! and pieces with the longest way go first.
+//! ([`throughput`](opticoll_bounds::throughput), theorem E8). With g the greatest common divisor of
+//! all rates, U = p / gcd(q, g) makes all capacities U b whole for the rates b, and k = U x* is a
+//! whole number of trees for every root. [`edge_splitting`] removes switches, [`packing`] finds the
+//! trees, and [`timetable`] sends pieces along them, one k-th of a block on each tree, so that
+//! links are busy and pieces with the longest way go first.
 //!
 //! A given number k of trees does not reach the optimum in general: the plan then uses the least U
 //! for which floor(U b) has room for k trees of every root. With b the rate of the slowest link, a
@@ -20,7 +20,7 @@
 //! If ranks are joined directly, an all_reduce may also use trees of one root, along which pieces
 //! are summed up and spread at the same time: cables used by x trees carry a vector in 1 / x, and
 //! there are such trees if each partition of the ranks has room for them
-//! ([`spanning`](opticoll_bounds::throughput::spanning)).
+//! ([`spanning`](opticoll_bounds::throughput::spanning), theorem E9).
 //!
 //! An edge of a tree stands for a path over switches. If the path is not the route of the fabric,
 //! the plan names it ([`channels`]).

@@ -20,10 +20,10 @@
 //! least once while its channel is idle, and then bytes are sent.
 //!
 //! Algorithms send single chunks on a ring. An all_gather or reduce_scatter of whole blocks, in k
-//! stripes, therefore takes S slots with C_S(N) <= 2 floor(c / k) S (see [`relay_tree`]), and in
-//! each slot a k-th of a block is sent: T >= S (R + a + delta + d / (k B)) for a block of d bytes
-//! and the k that minimizes this. In an all_to_all the blocks of a rank take floor(N^2 / 4) links
-//! in place of C_S(N), whatever ranks relay them.
+//! stripes, therefore takes S slots with C_S(N) <= 2 floor(c / k) S ([`relay_tree`], theorem R5),
+//! and in each slot a k-th of a block is sent: T >= S (R + a + delta + d / (k B)) for a block of d
+//! bytes and the k that minimizes this. In an all_to_all the blocks of a rank take floor(N^2 / 4)
+//! links (theorem R3) in place of C_S(N), whatever ranks relay them.
 //!
 //! **On electrical fabrics.** See [`fluid::least_schedule`].
 //!

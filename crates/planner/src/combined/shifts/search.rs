@@ -1,8 +1,8 @@
 //! Search for sequences of settings of shifts that take little time.
 //!
-//! For each number of settings the bound of the family gives the best number of slots and a lower
-//! bound on the time. The search tries the numbers of settings in the order of these bounds until
-//! they exceed the best time found.
+//! For each number of settings theorem A4 gives a lower bound on the hops, and with it the best
+//! number of slots and a lower bound on the time. The search tries the numbers of settings in the
+//! order of these bounds until they exceed the best time found.
 //!
 //! A try starts from regular shifts, on a switch the digits of a number system: multiples 1, ...,
 //! a_i of the product (a_1 + 1) ... (a_(i - 1) + 1), with the fewest digits that reach all ranks;
