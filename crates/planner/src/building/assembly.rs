@@ -100,8 +100,8 @@ pub(crate) struct Embedding {
     pub(crate) members: Vec<u32>,
     /// Channel in the large ring for channel 0 of the smaller ring.
     pub(crate) first_channel: u32,
-    /// Edges of chunk ranges: chunk i of the smaller plan stands for the chunks `edges[i]..edges[i
-    /// + 1]`.
+    /// Edges of chunk ranges: chunk i of the smaller plan stands for the chunks from
+    /// `edges[i]` to `edges[i + 1]`, exclusive.
     pub(crate) edges: Vec<u32>,
 }
 

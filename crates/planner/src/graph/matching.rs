@@ -1,6 +1,6 @@
 //! Greedy matching of links and chunks on the time-expanded graph.
 //!
-//! Data spread from rank to rank. At each instant [`search`] matches free links with chunks that
+//! Data spread from rank to rank. At each instant `search` matches free links with chunks that
 //! the rank at one end has and the rank at the other end lacks. The chunk of each link is decided
 //! once, so the work grows with the number of deliveries times the channels into a rank. (TACOS,
 //! Won et al., MICRO 2024, introduced the method for all_gathers; here the channels of a rank are

@@ -22,7 +22,7 @@
 //! where l(a, x) multiplies the greatest of f(a, .) with the least of d(x, .), the next greatest
 //! with the next least, and so on. Of all pairings of two lists of numbers this one has the least
 //! sum of products. The sites p(a) are all different, so cost(p) is at least the least sum of l(a,
-//! x_a) over different x_a, which is a linear assignment problem ([`linear`]).
+//! x_a) over different x_a, which is a linear assignment problem (`linear`).
 //!
 //! **Exact search.** Up to [`MAX_EXACT_RANKS`] ranks are placed one by one, heaviest first, on all
 //! sites that differ, as long as the bound of the remaining ranks, with the bytes to and from

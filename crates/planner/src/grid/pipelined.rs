@@ -3,23 +3,23 @@
 //!
 //! On a grid of n rows and m columns whose transceivers all work, the vector is divided into two
 //! parts of K pieces. Let the root be in row 0 and column 0. The pieces of the first part travel
-//! along row 0 (module [`line`]) and, D_m slots later, from there along all columns except column
-//! 0; the pieces of the second part travel along column 0 and, D_n slots later, along all rows
-//! except row 0. Pieces of the first part are then missing in column 0, pieces of the second part
-//! in row 0. In each slot one rank of a row would send to the rank in column 0 data that this rank
-//! has: the rank sends a piece of the first part instead, which is everywhere in its row after D_m
-//! + D_n slots. Columns do the same. Every rank therefore receives a piece from each plane in every
-//! slot, and K + D_m + D_n slots are enough.
+//! along row 0 (module `line`) and, D_m slots later, from there along all columns except column 0;
+//! the pieces of the second part travel along column 0 and, D_n slots later, along all rows except
+//! row 0. Pieces of the first part are then missing in column 0, pieces of the second part in row
+//! 0. In each slot one rank of a row would send to the rank in column 0 data that this rank has:
+//! the rank sends a piece of the first part instead, and after D_m + D_n slots this piece is
+//! everywhere in its row. Columns do the same. Every rank therefore receives a piece from each
+//! plane in every slot, and K + D_m + D_n slots are enough.
 //!
 //! On a grid of lightpaths with k ports, the vector is divided into k parts, at most one for each
 //! dimension of the hypercube of the ranks; in slot t part i travels along dimension t + i. At the
 //! end the first rank repeats the last piece in place of the next ones, so K + d - 1 slots are
-//! enough for d dimensions (module [`line`]). With two or more ports, two parts may instead travel
+//! enough for d dimensions (module `line`). With two or more ports, two parts may instead travel
 //! around a ring, one in each direction, over lightpaths that stay up.
 //!
 //! Let M / B be the time of the vector over all ports of a rank, S the number of slots before the
-//! last piece, and c the cost of each slot. Then T = (K + S) (c + M / (K B)), with its minimum at K
-//! = sqrt(S M / (B c)).
+//! last piece, and c the cost of each slot. Then T = (K + S) (c + M / (K B)), which has its minimum
+//! at K = sqrt(S M / (B c)).
 
 mod line;
 
@@ -54,8 +54,8 @@ const MAX_PIECES: u32 = 1 << 20;
 /// Maximum number of transfers of a plan: the time of the last piece is then a small part of the
 /// total time.
 const MAX_TRANSFERS: u64 = 1 << 18;
-/// Maximum number of transfers of a plan in which more than a 64th of the slots pass before the last
-/// rank has its first piece.
+/// Maximum number of transfers of a plan in which more than a 64th of the slots pass before the
+/// last rank has its first piece.
 const MAX_TRANSFERS_OF_LONG_START: u64 = 1 << 20;
 
 fn is_planned(problem: &PlanningProblem<'_>) -> bool {

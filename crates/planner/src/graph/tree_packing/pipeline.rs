@@ -1,13 +1,13 @@
 //! Pipelines along trees of one root: number and sizes of the chunks, and the step of each chunk.
 //!
 //! Along trees of one root, chunk k passes the edges of depth d in step k + d. If the chunk is
-//! first summed up along the same trees of height h, it goes up over these edges in step k + h - 1
-//! - d, and down in step k + h + d. The busiest link determines the length of a step. With chunks
-//! of one size, the busiest link is idle in the first and the last steps, each for the time of a
-//! whole chunk. If the links before and after the busiest link have higher rates, small chunks at
-//! the beginning and at the end shorten this time, and large chunks between them keep the number of
-//! steps, and thus latencies, small. If a link of each depth is as busy as the busiest link, chunks
-//! of one size are best.
+//! first summed up along the same trees of height h, it goes up over these edges in step
+//! k + h - 1 - d, and down in step k + h + d. The busiest link determines the length of a step.
+//! With chunks of one size, the busiest link is idle in the first and the last steps, each for the
+//! time of a whole chunk. If the links before and after the busiest link have higher rates, small
+//! chunks at the beginning and at the end shorten this time, and large chunks between them keep the
+//! number of steps, and thus latencies, small. If a link of each depth is as busy as the busiest
+//! link, chunks of one size are best.
 
 use super::channels::Channels;
 use super::chunks::{Chunks, MAX_PIECES};

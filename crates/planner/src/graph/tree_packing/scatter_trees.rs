@@ -4,8 +4,8 @@
 //! ranks: a scatter and an all_gather, chunk after chunk. Every other rank may be a relay. Then
 //! either each relay sends to all ranks, two edges deep; or it sends to the ranks that share its
 //! switch and to one rank behind each other switch, which passes the part on to the ranks that
-//! share its switch, three edges deep. Every rank then receives each part once and sends at most N
-//! - 2 parts, so cables of equal rate to the ranks are fully used.
+//! share its switch, three edges deep. Every rank then receives each part once and sends N - 2
+//! parts at most, so cables of equal rate to the ranks are fully used.
 //!
 //! With many ranks these are too many messages. With groups of g ranks, the g - 1 ranks in the
 //! group of the root are the relays. Each part travels from group to group along a tree of groups.

@@ -9,9 +9,9 @@
 //! | torus | to both neighbours in each of d / 2 dimensions, all longer than 2 |
 //! | demand | as kautz; then changed to suit a demand |
 //!
-//! The diameter of `kautz` is at most ceil(log_d n) (Imase and Itoh 1983); it is a Kautz graph if n
-//! = d^k + d^(k - 1). `demand` first gives spare ports to the largest blocks, then swaps the heads
-//! of two circuits as long as this lowers the sum of bytes times hops.
+//! The diameter of `kautz` is at most ceil(log_d n) (Imase and Itoh 1983); for n = d^k + d^(k - 1)
+//! it is a Kautz graph. `demand` first gives spare ports to the largest blocks, then swaps the
+//! heads of two circuits as long as this lowers the sum of bytes times hops.
 //!
 //! All numbers are modulo n. A circuit from a rank to itself, or a second circuit to the same rank,
 //! is left out.

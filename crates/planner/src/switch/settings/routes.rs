@@ -3,8 +3,8 @@
 //! Each message takes a shortest route. With cut-through all messages share a slot and the
 //! circuits: two slots in sequence would not end earlier, since each takes the longest message and
 //! the latency of a circuit. Otherwise a circuit carries one message in a slot, and the messages
-//! with the longest route ahead go first. If every rank u sends the same number of bytes to rank u
-//! + o, over circuits to rank u + a, the step takes h slots with h a = o modulo N.
+//! with the longest route ahead go first. If every rank u sends the same number of bytes to rank
+//! u + o, over circuits to rank u + a, the step takes h slots with h a = o modulo N.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
