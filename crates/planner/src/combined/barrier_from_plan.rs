@@ -61,9 +61,11 @@ const CARRIERS: [CollectiveKind; 3] = [
     CollectiveKind::AllGather,
 ];
 
-/// Maximum number of transfers timed to find a plan for its signals (2,097,152: two seconds at
-/// 1,000,000 transfers per second), or of transfers for each rank if this is more.
+/// Maximum number of transfers timed to find a plan for its signals: 2,097,152, or two seconds at
+/// 1,000,000 transfers per second.
 const MAX_TRANSFERS: u64 = 1 << 21;
+
+/// Maximum number of transfers timed for each rank, if this is more in total.
 const MAX_TRANSFERS_PER_RANK: u64 = 1 << 6;
 
 /// Returns the fastest plans without bytes as candidates. They are built after the small

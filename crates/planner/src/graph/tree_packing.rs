@@ -110,7 +110,9 @@ const MAX_CHOSEN_TREES: u32 = 256;
 /// Maximum number of trees of one root to try beyond the number that the optimum needs.
 const MAX_TREES_OF_ONE_ROOT: u32 = 32;
 
-/// Maximum number of trees of every root to try beyond the number that the optimum needs.
+/// Maximum number of trees of every root to try beyond the number that the optimum needs. Measured:
+/// an all_gather of 64 MiB on five servers of four GPUs takes 21.56 ms, and 31.21 ms without
+/// further trees.
 const MAX_TREES_OF_EVERY_ROOT: u32 = 16;
 
 /// Numbers of chunks to try with trees of every root.

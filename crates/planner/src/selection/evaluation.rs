@@ -174,7 +174,9 @@ pub(crate) struct EvaluationOutcome {
 pub(crate) const QUICK_TRANSFERS: u64 = 1 << 16;
 
 /// Number of transfers from which a plan must save at least 1 % of the time to be built: 4,096, or
-/// 4 ms at 1,000,000 transfers per second. Full effort sets no such condition.
+/// 4 ms at 1,000,000 transfers per second. Full effort sets no such condition. Measured: an
+/// all_reduce of 1 MB on a crossbar of 64 ranks is planned in 0.6 s, and in 19.5 s without the two
+/// conditions.
 const TRANSFERS_FOR_1_PERCENT: u64 = 1 << 12;
 /// Number of transfers from which a plan must save at least 5 % of the time to be built: 1,048,576,
 /// or about one second at 1,000,000 transfers per second.

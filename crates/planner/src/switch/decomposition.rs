@@ -71,7 +71,8 @@ const NAME: &str = "decomposition";
 const MAX_HALVINGS: u32 = 12;
 
 /// Maximum ratio of the time with shorter chunks to the best time so far. Without a cost of
-/// settings, ever shorter chunks would save ever less time.
+/// settings, ever shorter chunks would save ever less time: on 8 ranks with 6 ports the search took
+/// more than 40 s without this condition.
 const MAX_TIME_RATIO: f64 = 1.0 - 1.0 / 300.0;
 /// Number of lengths without sufficient gain after which the search stops.
 const MAX_LENGTHS_WITHOUT_GAIN: u32 = 5;

@@ -95,6 +95,7 @@ struct Reached {
     marks: Vec<u8>,
 }
 
+/// Mark of a rank that is reached.
 const REACHED: u8 = 4;
 
 impl Reached {

@@ -22,8 +22,9 @@ use opticoll_plan::schedule::Schedule;
 const MAX_EQUAL_CHUNKS: u32 = 256;
 
 /// Maximum number of chunks of unequal sizes.
-/// Maximum number of pieces of chunks of unequal sizes.
 const MAX_UNEQUAL_CHUNKS: usize = 24;
+
+/// Maximum number of pieces of all chunks of unequal sizes.
 const MAX_UNEQUAL_PIECES: f64 = 192.0;
 
 /// Maximum work of the search for unequal sizes, in products of loads and sizes. On
