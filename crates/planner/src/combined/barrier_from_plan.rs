@@ -217,7 +217,7 @@ fn add_step(barrier: &mut Plan, plan: &Plan, informed: &[usize]) {
     let used_slots: BTreeSet<u32> = hops.map(|hop| hop.slot).collect();
     let used_slots: Vec<u32> = used_slots.into_iter().collect();
     let start = barrier.slots();
-    let placed = |slot: u32| start + used_slots.partition_point(|&one| one < slot) as u32;
+    let placed = |slot: u32| start + used_slots.partition_point(|&used| used < slot) as u32;
     barrier.schedule.begin_step();
     for &index in informed {
         let (source, destination) = plan.schedule.ends(index);

@@ -236,13 +236,13 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         let next = planned
             .candidates
             .iter()
-            .filter(|one| one.left_out.is_none())
+            .filter(|candidate| candidate.left_out.is_none())
             .skip(1);
         let next: Vec<String> = next
             .take(MAX_PLANS_OF_HALF - 1)
-            .map(|one| one.name.clone())
+            .map(|candidate| candidate.name.clone())
             .collect();
-        let time = planned.candidates.first().map(|one| one.time);
+        let time = planned.candidates.first().map(|candidate| candidate.time);
         Ok::<_, PlannerError>((half, planned.plan, next, time.unwrap_or_default()))
     };
     let least = half(second, problem)?.least()?;

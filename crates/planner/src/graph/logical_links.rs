@@ -96,7 +96,13 @@ impl Channels {
                 .collect();
             // The order starts with the next rank, so that different ranks leave out different
             // channels.
-            into_rank.sort_by_key(|one| (one.latency, one.links, (one.from + ranks - to) % ranks));
+            into_rank.sort_by_key(|channel| {
+                (
+                    channel.latency,
+                    channel.links,
+                    (channel.from + ranks - to) % ranks,
+                )
+            });
             into_rank.truncate(MAX_CHANNELS_INTO_RANK);
             channels.all.append(&mut into_rank);
             channels.starts.push(channels.all.len() as u32);

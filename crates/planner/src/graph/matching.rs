@@ -234,13 +234,16 @@ fn write_schedule(
     let mut deliveries = found.deliveries.iter().peekable();
     for step in 0..found.steps {
         schedule.begin_step();
-        while let Some(one) = deliveries.next_if(|one| one.step == step) {
-            let channel = &channels.all[one.channel as usize];
+        while let Some(delivery) = deliveries.next_if(|delivery| delivery.step == step) {
+            let channel = &channels.all[delivery.channel as usize];
             let Some(grid) = grid else {
-                schedule.push(Transfer::copy(one.chunk, channel.from, channel.to));
+                schedule.push(Transfer::copy(delivery.chunk, channel.from, channel.to));
                 continue;
             };
-            let (block, piece) = (one.chunk / spread.pieces, one.chunk % spread.pieces);
+            let (block, piece) = (
+                delivery.chunk / spread.pieces,
+                delivery.chunk % spread.pieces,
+            );
             for by in 0..channels.ranks {
                 let at = |place| grid.moved(place, by, false);
                 let chunk = at(block) * spread.pieces + piece;
@@ -257,7 +260,7 @@ fn least_steps(part: &Part, spread: &Spread) -> u64 {
     let slowest = channels
         .all
         .iter()
-        .map(|one| one.rate)
+        .map(|channel| channel.rate)
         .min()
         .unwrap_or(1)
         .max(1);
@@ -423,11 +426,15 @@ fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Tim
             let channels = &part.channels.all;
             let slowest = channels
                 .iter()
-                .map(|one| one.rate)
+                .map(|channel| channel.rate)
                 .min()
                 .unwrap_or(1)
                 .max(1);
-            let latency = channels.iter().map(|one| one.latency).max().unwrap_or(0);
+            let latency = channels
+                .iter()
+                .map(|channel| channel.latency)
+                .max()
+                .unwrap_or(0);
             let step = latency as f64 + bytes.get() as f64 * 8e12 / slowest as f64;
             let mut steps = least_steps(part, &spread) as f64;
             if spread.root.is_some() {
@@ -531,7 +538,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         Some(_) => 1,
         None => chunk_numbers(problem, &parts)
             .first()
-            .map_or(1, |one| one.0),
+            .map_or(1, |number| number.0),
     };
     let variant = Variant {
         chunks: spec.count("chunks", 1, MAX_CHUNKS)?.unwrap_or(chosen),

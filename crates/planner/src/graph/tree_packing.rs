@@ -363,7 +363,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
             Err(error) => return Err(error),
         }
     }
-    candidates.retain(|one| one.transfers <= problem.most_work);
+    candidates.retain(|candidate| candidate.transfers <= problem.most_work);
     Ok(candidates)
 }
 

@@ -290,7 +290,7 @@ pub(crate) fn candidates<'a>(
 }
 
 fn named(shape: Shape, pieces: u32) -> Spec {
-    let shape = SHAPES.iter().find(|(_, one)| *one == shape);
+    let shape = SHAPES.iter().find(|(_, known)| *known == shape);
     Spec::new(NAME)
         .with("pieces", pieces)
         .with(SHAPE, shape.map_or("", |(name, _)| name))

@@ -153,7 +153,7 @@ fn named_candidates<'a>(
     let (mut candidates, mut refused): (Vec<Candidate<'a>>, Refused) = (Vec::new(), Vec::new());
     let (kind, ranks) = (problem.collective.kind(), problem.fabric.ranks());
     for record in
-        opticoll_algorithms::records_for(problem.fabric).filter(|one| one.collective == kind)
+        opticoll_algorithms::records_for(problem.fabric).filter(|record| record.collective == kind)
     {
         if (record.accepts)(ranks).is_err() {
             continue;
@@ -165,7 +165,7 @@ fn named_candidates<'a>(
                 piece_bounds = PieceBounds::default();
             }
             match named_candidate(record, &spec, &mut piece_bounds, problem, &mut least) {
-                Ok(one) => candidates.extend(one),
+                Ok(candidate) => candidates.extend(candidate),
                 Err(error) => refused.push(left_out(&spec, least, error)?),
             }
         }
@@ -362,7 +362,7 @@ fn reasons(
     let gap = bound.map_or(String::new(), |bound| {
         gap_text(best.time, bound.time, bound.name)
     });
-    let made = candidates.iter().filter(|one| one.left_out.is_none());
+    let made = candidates.iter().filter(|result| result.left_out.is_none());
     let timed = made.clone().count();
     let mut reasons = vec![format!(
         "{} takes {} in {} {rule}, {}{gap}",
@@ -383,7 +383,9 @@ fn reasons(
         ));
     }
     let count = |kind: fn(&LeftOut) -> bool| {
-        let left_out = candidates.iter().filter_map(|one| one.left_out.as_ref());
+        let left_out = candidates
+            .iter()
+            .filter_map(|result| result.left_out.as_ref());
         left_out.filter(|&reason| kind(reason)).count()
     };
     let others = [
@@ -418,8 +420,8 @@ fn reasons(
     }
     let over_budget = candidates
         .iter()
-        .filter(|one| matches!(one.left_out, Some(LeftOut::Budget { .. })));
-    let over_budget: Vec<&str> = over_budget.map(|one| one.name.as_str()).collect();
+        .filter(|result| matches!(result.left_out, Some(LeftOut::Budget { .. })));
+    let over_budget: Vec<&str> = over_budget.map(|result| result.name.as_str()).collect();
     if !over_budget.is_empty() {
         reasons.push(format!(
             "the budget left out {}; a larger one (auto:budget=10min) tries them",

@@ -68,7 +68,8 @@ pub(crate) fn plan(
         return Err(refused.unwrap_or(PlannerError::CutOff));
     }
     let planned = Planned::from(plans.swap_remove(0));
-    let chooses = find(problem.collective.kind(), spec.name()).is_some_and(|one| one.chooses);
+    let chooses =
+        find(problem.collective.kind(), spec.name()).is_some_and(|planner| planner.chooses);
     Ok(match chooses {
         false => planned,
         true => Planned {

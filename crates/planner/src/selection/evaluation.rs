@@ -240,18 +240,18 @@ impl<'a> Evaluation<'a> {
         // that exceed the budget alone come last.
         let has_links = self.problem.fabric.network().is_some();
         let enough = Time::from_ps(self.least.ps().saturating_add(self.least.ps() / 100));
-        numbered.sort_by_key(|(_, one)| {
-            let promise = (one.estimate, one.least.max(self.least));
-            let is_too_large = one.transfers > self.problem.most_work;
-            match has_links && one.transfers >= TRANSFERS_FOR_1_PERCENT {
+        numbered.sort_by_key(|(_, candidate)| {
+            let promise = (candidate.estimate, candidate.least.max(self.least));
+            let is_too_large = candidate.transfers > self.problem.most_work;
+            match has_links && candidate.transfers >= TRANSFERS_FOR_1_PERCENT {
                 true => (
                     is_too_large,
-                    one.estimate.max(enough),
-                    one.transfers,
+                    candidate.estimate.max(enough),
+                    candidate.transfers,
                     promise,
                 ),
-                false if has_links => (is_too_large, one.estimate.max(enough), 0, promise),
-                false => (is_too_large, one.estimate, 0, promise),
+                false if has_links => (is_too_large, candidate.estimate.max(enough), 0, promise),
+                false => (is_too_large, candidate.estimate, 0, promise),
             }
         });
         let mut best: Option<Best> = None;
@@ -359,11 +359,11 @@ impl<'a> Evaluation<'a> {
                 Err(error) => return Err(error),
             }
         }
-        results.sort_by_key(|(place, one)| {
-            let place = one.left_out.is_none().then_some(*place);
-            (one.left_out.is_some(), one.time, one.slots, place)
+        results.sort_by_key(|(place, result)| {
+            let place = result.left_out.is_none().then_some(*place);
+            (result.left_out.is_some(), result.time, result.slots, place)
         });
-        let candidates = results.into_iter().map(|(_, one)| one).collect();
+        let candidates = results.into_iter().map(|(_, result)| result).collect();
         let (best, outcome) = match best {
             Some(best) => (Some((best.plan, best.time)), best.outcome),
             None => (None, None),

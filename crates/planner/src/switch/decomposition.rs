@@ -464,10 +464,10 @@ fn build(
     mut chunks: Vec<PlacedChunk>,
     name: String,
 ) -> Result<Plan, PlannerError> {
-    chunks.sort_by_key(|one| (one.source, one.destination, one.slot, one.port));
+    chunks.sort_by_key(|chunk| (chunk.source, chunk.destination, chunk.slot, chunk.port));
     let amounts: Vec<(u32, u32, u64)> = chunks
         .iter()
-        .map(|one| (one.source, one.destination, one.amount))
+        .map(|chunk| (chunk.source, chunk.destination, chunk.amount))
         .collect();
     let schedule = schedule(problem, &amounts)?;
     if chunks.is_empty() {
@@ -483,7 +483,7 @@ fn build(
             destination_port: chunk.port.into(),
         });
     }
-    let slots = chunks.iter().map(|one| one.slot + 1).max().unwrap_or(0);
+    let slots = chunks.iter().map(|chunk| chunk.slot + 1).max().unwrap_or(0);
     plan.step_slots[0] = 0..slots;
     Ok(plan)
 }

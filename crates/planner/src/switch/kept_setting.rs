@@ -100,7 +100,7 @@ fn plan(
         Some(name) => Some(
             ON_LINKS
                 .into_iter()
-                .find(|one| *one == name)
+                .find(|planner| *planner == name)
                 .ok_or_else(|| spec.refuse("on_links", "must be tree_packing or matching"))?,
         ),
         None => None,
@@ -245,17 +245,19 @@ fn fastest_on_links(
     let mut candidates = Vec::new();
     for planner in planners {
         let mut offers = planner.candidates(&links_problem)?;
-        offers.sort_by_key(|one| (one.estimate, one.transfers));
-        let first_small = offers.iter().position(|one| one.transfers <= MAX_TRANSFERS);
+        offers.sort_by_key(|offer| (offer.estimate, offer.transfers));
+        let first_small = offers
+            .iter()
+            .position(|offer| offer.transfers <= MAX_TRANSFERS);
         // If each plan is larger, the first plan is tried.
         let first = first_small.unwrap_or(0);
         let offers = offers.into_iter().enumerate();
         let offers =
-            offers.filter(|(place, one)| *place == first || one.transfers <= MAX_TRANSFERS);
-        for (_, one) in offers.take(MAX_PLANS) {
+            offers.filter(|(place, offer)| *place == first || offer.transfers <= MAX_TRANSFERS);
+        for (_, offer) in offers.take(MAX_PLANS) {
             let name = graph.spec().with("on_links", planner.name);
             candidates.push(Candidate {
-                make: Box::new(move |_| match (one.make)(None)? {
+                make: Box::new(move |_| match (offer.make)(None)? {
                     Built::Plan(plan) => {
                         let plan =
                             over_circuits(plan.into_written_out(), problem, switch, graph, &name)?;
@@ -263,7 +265,7 @@ fn fastest_on_links(
                     }
                     other => Ok(other),
                 }),
-                ..one
+                ..offer
             });
         }
     }

@@ -185,7 +185,7 @@ fn offers<'a>(
 
 fn spec_of(algorithm: &str, choice: Choice) -> Spec {
     let spec = Spec::new(NAME).with("algorithm", algorithm);
-    match Choice::ALL.iter().find(|(_, one)| *one == choice) {
+    match Choice::ALL.iter().find(|(_, known)| *known == choice) {
         Some((name, _)) if choice != Choice::Best => spec.with("settings", *name),
         _ => spec,
     }
@@ -311,25 +311,26 @@ fn cheapest(
     let mut before = Vec::with_capacity(steps.len());
     for step in steps {
         interrupt::check();
-        let cheapest = (0..settings.len()).filter_map(|one| Some((least[one]?, one)));
+        let cheapest = (0..settings.len()).filter_map(|setting| Some((least[setting]?, setting)));
         let changed = cheapest.min().filter(|_| !before.is_empty());
-        let changed = changed.and_then(|(time, one)| Some((time.saturating_add(change?), one)));
+        let changed =
+            changed.and_then(|(time, setting)| Some((time.saturating_add(change?), setting)));
         let mut next = Vec::with_capacity(settings.len());
         let mut previous = Vec::with_capacity(settings.len());
-        for (one, time) in times(step).into_iter().enumerate() {
-            let kept = least[one].map(|time| (time, one));
+        for (setting, time) in times(step).into_iter().enumerate() {
+            let kept = least[setting].map(|time| (time, setting));
             let best = [kept, changed]
                 .into_iter()
                 .flatten()
                 .min_by_key(|best| best.0);
             next.push(best.and_then(|(least, _)| Some(least.saturating_add(time?.0))));
             let is_beside = time.is_some_and(|(_, is_beside)| is_beside);
-            previous.push((best.map_or(one, |(_, from)| from), is_beside));
+            previous.push((best.map_or(setting, |(_, from)| from), is_beside));
         }
         least = next;
         before.push(previous);
     }
-    let end = (0..settings.len()).filter_map(|one| Some((least[one]?, one)));
+    let end = (0..settings.len()).filter_map(|setting| Some((least[setting]?, setting)));
     let Some((_, mut at)) = end.min() else {
         return Ok(None);
     };

@@ -79,7 +79,7 @@ fn schedule_of_slots(collective: Collective, slots: impl Iterator<Item = Vec<Hop
     for mut hops in slots {
         schedule.begin_step();
         hops.sort_unstable_by_key(|&(from, chunk, to)| (from, to, chunk));
-        for run in hops.chunk_by(|one, next| (one.0, one.1 + 1, one.2) == *next) {
+        for run in hops.chunk_by(|hop, next| (hop.0, hop.1 + 1, hop.2) == *next) {
             let (from, chunk, to) = run[0];
             schedule.push(Transfer {
                 count: run.len() as u32,

@@ -125,7 +125,7 @@ impl Routes {
                 loads[hop.slot as usize][usize::from(hop.port)] += 1;
                 begins[hop.slot as usize] |= place == 0;
             }
-            for of_slot in hops.chunk_by(|one, next| one.slot == next.slot) {
+            for of_slot in hops.chunk_by(|hop, next| hop.slot == next.slot) {
                 let longest = &mut longest[of_slot[0].slot as usize];
                 *longest = (of_slot.len() as u64).max(*longest);
             }

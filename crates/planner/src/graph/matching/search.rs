@@ -350,7 +350,7 @@ impl<'a> Search<'a> {
         let slowest = channels
             .all
             .iter()
-            .map(|one| one.rate)
+            .map(|channel| channel.rate)
             .min()
             .unwrap_or(1)
             .max(1);
@@ -509,7 +509,7 @@ impl<'a> Search<'a> {
         if self.lacking.iter().any(|&lacking| lacking > 0) {
             return None;
         }
-        deliveries.sort_by_key(|one| one.step);
+        deliveries.sort_by_key(|delivery| delivery.step);
         Some(Matching {
             deliveries,
             steps,

@@ -194,8 +194,8 @@ impl Packing {
                 }
             }
             nearest.sort_by_key(|&(to, _, room)| (to, std::cmp::Reverse(room)));
-            nearest.dedup_by_key(|one| one.0);
-            level = nearest.iter().map(|one| one.0).collect();
+            nearest.dedup_by_key(|edge| edge.0);
+            level = nearest.iter().map(|edge| edge.0).collect();
             for (to, from, _) in nearest {
                 held[to as usize] = true;
                 edges.push((from, to));

@@ -235,10 +235,10 @@ impl Steps {
         let timed: Vec<(f64, Vec<f64>)> = scaled.map(|sizes| (self.time(&sizes), sizes)).collect();
         let near = timed
             .iter()
-            .map(|one| one.0)
+            .map(|timing| timing.0)
             .fold(least / MAX_TIME_RATIO, f64::min)
             / MAX_TIME_RATIO;
-        let first = timed.into_iter().find(|one| one.0 <= near)?;
+        let first = timed.into_iter().find(|timing| timing.0 <= near)?;
         let sizes = first.1.into_iter().map(|size| size as u32);
         Some(Chunks::with_sizes(sizes.collect()))
     }

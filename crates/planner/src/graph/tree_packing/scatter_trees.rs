@@ -94,7 +94,7 @@ pub(super) fn trees(
         let Some((_, switch)) = ends else {
             return forests;
         };
-        let number = shared.iter().position(|one| one.0 == switch);
+        let number = shared.iter().position(|group| group.0 == switch);
         let number = number.unwrap_or_else(|| {
             shared.push((switch, Vec::new()));
             shared.len() - 1
@@ -142,7 +142,7 @@ pub(super) fn trees(
             let size = all.len().div_ceil(GROUPS);
             all.chunks(size).map(<[u32]>::to_vec).collect()
         }
-        _ => shared.into_iter().map(|one| one.1).collect(),
+        _ => shared.into_iter().map(|group| group.1).collect(),
     };
     let grouped = CHILD_GROUPS
         .iter()
@@ -165,7 +165,7 @@ fn group_trees(groups: &[Vec<u32>], root: u32, below: usize) -> Option<Vec<Tree>
     let relays = groups[root_group]
         .iter()
         .enumerate()
-        .filter(|one| *one.1 != root);
+        .filter(|relay| *relay.1 != root);
     let tree = |(place, relay): (usize, &u32)| {
         // Groups in the order of a heap, from the root's group on.
         let first = |number: usize| groups[(root_group + number) % count][place];

@@ -158,7 +158,7 @@ impl Timetable<'_> {
             .channels
             .all
             .iter()
-            .map(|one| latency(&one.route))
+            .map(|channel| latency(&channel.route))
             .min();
         let ps = steps.max().unwrap_or(0) * u128::from(least.unwrap_or(0));
         Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))

@@ -161,9 +161,9 @@ pub(super) fn burst_bound(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Ti
     bursts.sort_unstable();
     let tuned = grid.change()?.set_up;
     let mut longest = Time::ZERO;
-    for transmitter_bursts in bursts.chunk_by(|one, next| one.0 == next.0) {
-        let keeps = |one: &(u32, u32, u32, u32), next: &(u32, u32, u32, u32)| {
-            one.2 == next.2 && next.1 <= one.1 + 1
+    for transmitter_bursts in bursts.chunk_by(|burst, next| burst.0 == next.0) {
+        let keeps = |burst: &(u32, u32, u32, u32), next: &(u32, u32, u32, u32)| {
+            burst.2 == next.2 && next.1 <= burst.1 + 1
         };
         let changes = transmitter_bursts.chunk_by(keeps).count() as u64;
         let chunks: u64 = transmitter_bursts

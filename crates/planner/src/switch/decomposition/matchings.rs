@@ -107,7 +107,7 @@ pub(super) fn similar_sizes(
         &mut first,
     );
     *work += first;
-    let longest = |one: &Matching| one.longest() as f64;
+    let longest = |matching: &Matching| matching.longest() as f64;
     exchange_until_stable(&mut matchings, ranks, longest, shorten, work);
     matchings
 }
@@ -238,10 +238,12 @@ fn fewest(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
     });
     for (source, destination, amount) in sorted {
         interrupt::check();
-        let has_free_source = |one: &Matching| one.to[source as usize].0 == NONE;
-        let has_free_destination = |one: &Matching| one.from[destination as usize] == NONE;
+        let has_free_source = |matching: &Matching| matching.to[source as usize].0 == NONE;
+        let has_free_destination =
+            |matching: &Matching| matching.from[destination as usize] == NONE;
         let mut candidates = matchings.iter();
-        let place = candidates.position(|one| has_free_source(one) && has_free_destination(one));
+        let place = candidates
+            .position(|matching| has_free_source(matching) && has_free_destination(matching));
         let place = place.unwrap_or_else(|| {
             // A rank has at most as many chunks as there are matchings, and this chunk is not in
             // any yet: one matching is free.

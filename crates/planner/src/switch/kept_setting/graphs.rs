@@ -63,12 +63,14 @@ impl Topology {
             None => None,
             Some(name) => {
                 let mut topologies = Topology::ALL.into_iter();
-                let known = topologies.find(|one| one.name() == name).ok_or_else(|| {
-                    spec.refuse(
-                        "topology",
-                        "must be ring, shifts, kautz, hypercube, torus or demand",
-                    )
-                })?;
+                let known = topologies
+                    .find(|topology| topology.name() == name)
+                    .ok_or_else(|| {
+                        spec.refuse(
+                            "topology",
+                            "must be ring, shifts, kautz, hypercube, torus or demand",
+                        )
+                    })?;
                 Some(known)
             }
         };

@@ -66,9 +66,9 @@ pub(super) fn plan(
         let mut crossings: Vec<(u32, u32, u32)> = route
             .iter()
             .zip(own)
-            .map(|(one, slot)| match backwards {
-                true => (one.to, one.from, diameter - 1 - slot),
-                false => (one.from, one.to, *slot),
+            .map(|(crossing, slot)| match backwards {
+                true => (crossing.to, crossing.from, diameter - 1 - slot),
+                false => (crossing.from, crossing.to, *slot),
             })
             .collect();
         if backwards {
@@ -149,14 +149,14 @@ fn balance_routes(
                 let amount = amounts[block];
                 routes[block]
                     .iter()
-                    .for_each(|one| loads[one.circuit] -= amount);
+                    .for_each(|crossing| loads[crossing.circuit] -= amount);
                 let predecessors = into[rank as usize].iter();
-                let predecessors =
-                    predecessors.filter(|one| hops[one.from as usize] < hops[rank as usize]);
-                let load = |one: &&Crossing| {
-                    let before = &routes[first_block + one.from as usize];
-                    let before: u64 = before.iter().map(|one| loads[one.circuit]).sum();
-                    before + loads[one.circuit]
+                let predecessors = predecessors
+                    .filter(|crossing| hops[crossing.from as usize] < hops[rank as usize]);
+                let load = |crossing: &&Crossing| {
+                    let before = &routes[first_block + crossing.from as usize];
+                    let before: u64 = before.iter().map(|crossing| loads[crossing.circuit]).sum();
+                    before + loads[crossing.circuit]
                 };
                 if let Some(&last) = predecessors.min_by_key(load) {
                     let mut route = routes[first_block + last.from as usize].clone();
@@ -166,7 +166,7 @@ fn balance_routes(
                 }
                 routes[block]
                     .iter()
-                    .for_each(|one| loads[one.circuit] += amount);
+                    .for_each(|crossing| loads[crossing.circuit] += amount);
             }
         }
         if !changes {
@@ -180,20 +180,25 @@ fn balance_routes(
 fn assign_slots(routes: &[Vec<Crossing>], amounts: &[u64], slots: usize) -> Vec<Vec<u32>> {
     let mut order: Vec<usize> = (0..routes.len()).collect();
     order.sort_by_key(|block| Reverse((routes[*block].len(), amounts[*block])));
-    let circuits = routes.iter().flatten().map(|one| one.circuit + 1).max();
+    let circuits = routes
+        .iter()
+        .flatten()
+        .map(|crossing| crossing.circuit + 1)
+        .max();
     let mut loads = vec![vec![0u64; circuits.unwrap_or(0)]; slots];
     let mut busiest = vec![0u64; slots];
     let mut taken = vec![Vec::new(); routes.len()];
     for block in order {
         interrupt::check();
         let (mut first, amount) = (0, amounts[block]);
-        for (place, one) in routes[block].iter().enumerate() {
+        for (place, crossing) in routes[block].iter().enumerate() {
             let last = slots - (routes[block].len() - place);
-            let growth =
-                |slot: &usize| (loads[*slot][one.circuit] + amount).saturating_sub(busiest[*slot]);
+            let growth = |slot: &usize| {
+                (loads[*slot][crossing.circuit] + amount).saturating_sub(busiest[*slot])
+            };
             let slot = (first..=last).min_by_key(growth).unwrap_or(first);
-            loads[slot][one.circuit] += amount;
-            busiest[slot] = busiest[slot].max(loads[slot][one.circuit]);
+            loads[slot][crossing.circuit] += amount;
+            busiest[slot] = busiest[slot].max(loads[slot][crossing.circuit]);
             taken[block].push(slot as u32);
             first = slot + 1;
         }

@@ -35,7 +35,11 @@ impl Setting {
     /// Returns whether there is a circuit for every message of a step.
     pub(super) fn joins_all(&self, step: &Step) -> bool {
         let mut messages = step.messages.iter();
-        messages.all(|one| self.next[one.from as usize].binary_search(&one.to).is_ok())
+        messages.all(|message| {
+            self.next[message.from as usize]
+                .binary_search(&message.to)
+                .is_ok()
+        })
     }
 }
 
@@ -44,7 +48,7 @@ impl Setting {
 pub(super) fn settings(switch: &CircuitSwitch, steps: &[Step]) -> Vec<Setting> {
     let ends = |step: &Step| -> BTreeSet<[u32; 2]> {
         let messages = step.messages.iter();
-        messages.map(|one| [one.from, one.to]).collect()
+        messages.map(|message| [message.from, message.to]).collect()
     };
     let mut step_circuits: Vec<BTreeSet<[u32; 2]>> = steps.iter().map(ends).collect();
     // Consecutive steps over the same circuits count once.

@@ -52,16 +52,18 @@ impl Step {
             message.bytes = message.bytes.plus(bytes)?;
             message.transfers.push(transfer as u32);
         }
-        messages.sort_by_key(|one| (one.from, one.to));
-        let shift = messages.first().map(|one| {
-            let after = (one.to + ranks - one.from) % ranks;
-            (after, one.bytes)
+        messages.sort_by_key(|message| (message.from, message.to));
+        let shift = messages.first().map(|message| {
+            let after = (message.to + ranks - message.from) % ranks;
+            (after, message.bytes)
         });
         let is_shift = |(after, bytes): &(u32, Bytes)| {
             let mut ranked_messages = (0..ranks).zip(&messages);
             messages.len() == ranks as usize
-                && ranked_messages.all(|(rank, one)| {
-                    one.from == rank && one.to == (rank + after) % ranks && one.bytes == *bytes
+                && ranked_messages.all(|(rank, message)| {
+                    message.from == rank
+                        && message.to == (rank + after) % ranks
+                        && message.bytes == *bytes
                 })
         };
         Ok(Step {
