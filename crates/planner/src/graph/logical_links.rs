@@ -1,8 +1,8 @@
 //! Logical links: pairs of ranks that exchange messages without another rank on the route.
 //!
-//! A *channel* leads from a rank to another rank; its route in the fabric passes switches only.
-//! Without switches, channels join neighbours. Channels whose routes have a link in common share
-//! the link.
+//! A *logical link* leads from a rank to another rank; its route in the fabric passes switches
+//! only. Without switches, logical links join neighbours. Logical links whose routes have a link in
+//! common share the link.
 
 use std::collections::VecDeque;
 
@@ -12,13 +12,13 @@ use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::network::translations::Translations;
 use opticoll_fabric::network::{Network, Sharing};
 
-/// Maximum number of channels into a rank; channels with the longest routes are left out, because a
-/// rank needs few sources.
+/// Maximum number of logical links into a rank; logical links with the longest routes are left out,
+/// because a rank needs few sources.
 const MAX_CHANNELS_INTO_RANK: usize = 64;
 
 /// A route from a rank to another rank.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Channel {
+pub(crate) struct LogicalLink {
     pub(crate) from: u32,
     pub(crate) to: u32,
     /// Sum of the latencies of its links, in picoseconds.
@@ -29,25 +29,25 @@ pub(crate) struct Channel {
     links: u32,
 }
 
-/// All channels of a fabric, grouped by destination.
-pub(crate) struct Channels {
+/// All logical links of a fabric, grouped by destination.
+pub(crate) struct LogicalLinks {
     pub(crate) ranks: u32,
     /// True if some link leads to a switch.
     pub(crate) has_switches: bool,
-    pub(crate) all: Vec<Channel>,
-    /// Index of the first channel of each rank, then the number of channels.
+    pub(crate) all: Vec<LogicalLink>,
+    /// Index of the first logical link of each rank, then the number of logical links.
     starts: Vec<u32>,
     routes: Vec<u32>,
     /// Rate of each link, in bits per second.
     pub(crate) rates: Vec<u64>,
-    /// Translations that map every channel to a channel.
+    /// Translations that map every logical link to a logical link.
     pub(crate) translations: Option<Translations>,
 }
 
-impl Channels {
-    /// Returns the channels; `None` if the ends of links are unknown or flows do not share the
+impl LogicalLinks {
+    /// Returns the logical links; `None` if the ends of links are unknown or flows do not share the
     /// links. `backwards` reverses all links, for plans that are reversed in time.
-    pub(crate) fn of(fabric: &Fabric, backwards: bool) -> Option<Channels> {
+    pub(crate) fn of(fabric: &Fabric, backwards: bool) -> Option<LogicalLinks> {
         let network = fabric.network()?;
         let ranks = network.ranks();
         let numbered = (0u32..).zip(network.links());
@@ -66,7 +66,7 @@ impl Channels {
                 neighbours[to as usize].push(from);
             }
         }
-        let mut channels = Channels {
+        let mut logical_links = LogicalLinks {
             ranks,
             has_switches,
             all: Vec::new(),
@@ -89,34 +89,34 @@ impl Channels {
                     sources.dedup();
                 }
             }
-            let mut into_rank: Vec<Channel> = sources
+            let mut into_rank: Vec<LogicalLink> = sources
                 .into_iter()
                 .filter(|&from| from != to)
-                .filter_map(|from| channels.channel(network, from, to, backwards))
+                .filter_map(|from| logical_links.logical_link(network, from, to, backwards))
                 .collect();
             // The order starts with the next rank, so that different ranks leave out different
-            // channels.
-            into_rank.sort_by_key(|channel| {
+            // logical links.
+            into_rank.sort_by_key(|logical_link| {
                 (
-                    channel.latency,
-                    channel.links,
-                    (channel.from + ranks - to) % ranks,
+                    logical_link.latency,
+                    logical_link.links,
+                    (logical_link.from + ranks - to) % ranks,
                 )
             });
             into_rank.truncate(MAX_CHANNELS_INTO_RANK);
-            channels.all.append(&mut into_rank);
-            channels.starts.push(channels.all.len() as u32);
+            logical_links.all.append(&mut into_rank);
+            logical_links.starts.push(logical_links.all.len() as u32);
         }
-        Some(channels)
+        Some(logical_links)
     }
 
-    fn channel(
+    fn logical_link(
         &mut self,
         network: &dyn Network,
         from: u32,
         to: u32,
         backwards: bool,
-    ) -> Option<Channel> {
+    ) -> Option<LogicalLink> {
         let first = self.routes.len();
         match backwards {
             false => network.route(from, to, &mut self.routes),
@@ -134,7 +134,7 @@ impl Channels {
             return None;
         }
         let links = || route.iter().map(|&link| &network.links()[link as usize]);
-        Some(Channel {
+        Some(LogicalLink {
             from,
             to,
             latency: links().map(|link| link.latency.ps()).sum(),
@@ -144,26 +144,26 @@ impl Channels {
         })
     }
 
-    /// Returns the numbers of the channels to a rank.
+    /// Returns the numbers of the logical links to a rank.
     pub(crate) fn into(&self, rank: u32) -> std::ops::Range<u32> {
         self.starts[rank as usize]..self.starts[rank as usize + 1]
     }
 
-    /// Returns the links of a channel.
-    pub(crate) fn route(&self, channel: u32) -> &[u32] {
-        let Channel {
+    /// Returns the links of a logical link.
+    pub(crate) fn route(&self, logical_link: u32) -> &[u32] {
+        let LogicalLink {
             first_link, links, ..
-        } = self.all[channel as usize];
+        } = self.all[logical_link as usize];
         &self.routes[first_link as usize..(first_link + links) as usize]
     }
 
-    /// Returns the least number of channels on a route from each rank to all ranks, row by row;
-    /// `None` if some rank cannot be reached.
+    /// Returns the least number of logical links on a route from each rank to all ranks, row by
+    /// row; `None` if some rank cannot be reached.
     pub(crate) fn distances(&self) -> Option<Vec<u16>> {
         let ranks = self.ranks as usize;
         let mut next: Vec<Vec<u32>> = vec![Vec::new(); ranks];
-        for channel in &self.all {
-            next[channel.from as usize].push(channel.to);
+        for logical_link in &self.all {
+            next[logical_link.from as usize].push(logical_link.to);
         }
         memory::take(
             "the table of distances between ranks",

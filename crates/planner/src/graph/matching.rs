@@ -1,9 +1,9 @@
 //! Greedy matching of links and chunks on the time-expanded graph.
 //!
-//! Data spread from rank to rank. At each instant `search` matches free links with chunks that
-//! the rank at one end has and the rank at the other end lacks. The chunk of each link is decided
-//! once, so the work grows with the number of deliveries times the channels into a rank. (TACOS,
-//! Won et al., MICRO 2024, introduced the method for all_gathers; here the channels of a rank are
+//! Data spread from rank to rank. At each instant `search` matches free links with chunks that the
+//! rank at one end has and the rank at the other end lacks. The chunk of each link is decided once,
+//! so the work grows with the number of deliveries times the logical links into a rank. (TACOS, Won
+//! et al., MICRO 2024, introduced the method for all_gathers; here the logical links of a rank are
 //! matched by augmenting paths, and on a torus rank 0 represents all ranks.)
 //!
 //! An all_gather spreads all blocks, a broadcast the block of the root. A reduce_scatter or a
@@ -25,7 +25,7 @@ mod search;
 use std::rc::Rc;
 
 use crate::building::claim_steps;
-use crate::graph::logical_links::Channels;
+use crate::graph::logical_links::LogicalLinks;
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
 use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, selection::lower_bound};
 use opticoll_algorithms::AlgorithmError;
@@ -81,7 +81,7 @@ pub(crate) const PLANNER: Planner = Planner {
         "after Won et al., TACOS: Topology-Aware Collective Algorithm Synthesizer, MICRO 2024; \
          Cai et al., SCCL, PPoPP 2021",
         Scope::Any(
-            |fabric| Channels::of(fabric, false).is_some(),
+            |fabric| LogicalLinks::of(fabric, false).is_some(),
             plan,
             candidates,
         ),
@@ -102,10 +102,10 @@ const MIN_RELATIVE_GAIN: f64 = 0.03;
 /// Maximum number of plans with different numbers of chunks.
 const MAX_CHUNK_NUMBERS: usize = 3;
 
-/// Maximum work of a search without options, in deliveries times channels times channels into a
-/// rank.
+/// Maximum work of a search without options, in deliveries times logical links times logical links
+/// into a rank.
 const MAX_WORK: u64 = 1 << 29;
-/// Maximum work of all searches for one plan, in deliveries times channels.
+/// Maximum work of all searches for one plan, in deliveries times logical links.
 const SEARCHES_WORK: u64 = 1 << 20;
 
 /// Maximum number of searches with different seeds for one plan.
@@ -138,7 +138,7 @@ impl Variant {
 
 /// A spread that is a part of a collective.
 struct Part {
-    channels: Channels,
+    logical_links: LogicalLinks,
     distances: Vec<u16>,
     backwards: bool,
 }
@@ -154,7 +154,7 @@ fn parts(fabric: &Fabric, kind: CollectiveKind) -> Result<Vec<Part>, PlannerErro
         _ => &[false],
     };
     let part = |&backwards: &bool| {
-        let channels = Channels::of(fabric, backwards).ok_or_else(|| {
+        let logical_links = LogicalLinks::of(fabric, backwards).ok_or_else(|| {
             let reason = "it needs links between known ends that flows share".into();
             AlgorithmError::Refused {
                 name: NAME,
@@ -162,12 +162,12 @@ fn parts(fabric: &Fabric, kind: CollectiveKind) -> Result<Vec<Part>, PlannerErro
                 reason,
             }
         })?;
-        let distances = channels.distances().ok_or_else(|| {
+        let distances = logical_links.distances().ok_or_else(|| {
             let sentence = "some ranks cannot be reached from others";
             PlacementError::new(PlacementProblem::Unfit, sentence)
         })?;
         Ok(Part {
-            channels,
+            logical_links,
             distances,
             backwards,
         })
@@ -222,11 +222,11 @@ fn write_schedule(
     part: &Part,
     found: &Matching,
 ) -> Schedule {
-    let channels = &part.channels;
-    let grid = translations(channels, spread);
+    let logical_links = &part.logical_links;
+    let grid = translations(logical_links, spread);
     let mut schedule = Schedule::new(collective);
     let times = if grid.is_some() {
-        channels.ranks as usize
+        logical_links.ranks as usize
     } else {
         1
     };
@@ -235,19 +235,27 @@ fn write_schedule(
     for step in 0..found.steps {
         schedule.begin_step();
         while let Some(delivery) = deliveries.next_if(|delivery| delivery.step == step) {
-            let channel = &channels.all[delivery.channel as usize];
+            let logical_link = &logical_links.all[delivery.logical_link as usize];
             let Some(grid) = grid else {
-                schedule.push(Transfer::copy(delivery.chunk, channel.from, channel.to));
+                schedule.push(Transfer::copy(
+                    delivery.chunk,
+                    logical_link.from,
+                    logical_link.to,
+                ));
                 continue;
             };
             let (block, piece) = (
                 delivery.chunk / spread.pieces,
                 delivery.chunk % spread.pieces,
             );
-            for by in 0..channels.ranks {
+            for by in 0..logical_links.ranks {
                 let at = |place| grid.moved(place, by, false);
                 let chunk = at(block) * spread.pieces + piece;
-                schedule.push(Transfer::copy(chunk, at(channel.from), at(channel.to)));
+                schedule.push(Transfer::copy(
+                    chunk,
+                    at(logical_link.from),
+                    at(logical_link.to),
+                ));
             }
         }
     }
@@ -256,27 +264,31 @@ fn write_schedule(
 
 /// Returns the least number of steps in which all chunks can cross the links into each rank.
 fn least_steps(part: &Part, spread: &Spread) -> u64 {
-    let channels = &part.channels;
-    let slowest = channels
+    let logical_links = &part.logical_links;
+    let slowest = logical_links
         .all
         .iter()
-        .map(|channel| channel.rate)
+        .map(|logical_link| logical_link.rate)
         .min()
         .unwrap_or(1)
         .max(1);
-    let shares: Vec<u64> = channels.rates.iter().map(|rate| rate / slowest).collect();
-    let ranks = match translations(channels, spread) {
+    let shares: Vec<u64> = logical_links
+        .rates
+        .iter()
+        .map(|rate| rate / slowest)
+        .collect();
+    let ranks = match translations(logical_links, spread) {
         Some(_) => 0..1,
-        None => 0..channels.ranks,
+        None => 0..logical_links.ranks,
     };
     let steps = ranks.map(|rank| {
         let pieces = u64::from(spread.pieces);
         let missing = match spread.root {
             Some(root) if root == rank => 0,
             Some(_) => pieces,
-            None => pieces * u64::from(channels.ranks - 1),
+            None => pieces * u64::from(logical_links.ranks - 1),
         };
-        missing.div_ceil(slots_into(channels, &shares, rank).max(1))
+        missing.div_ceil(slots_into(logical_links, &shares, rank).max(1))
     });
     let farthest = u64::from(part.distances.iter().copied().max().unwrap_or(0));
     let farthest = if spread.root.is_some() {
@@ -287,19 +299,19 @@ fn least_steps(part: &Part, spread: &Spread) -> u64 {
     steps.max().unwrap_or(0).max(farthest)
 }
 
-/// Returns the work of a search, in deliveries times channels.
+/// Returns the work of a search, in deliveries times logical links.
 fn work(part: &Part, spread: &Spread) -> u64 {
-    let ranks = u64::from(part.channels.ranks);
+    let ranks = u64::from(part.logical_links.ranks);
     let blocks = if spread.root.is_some() { 1 } else { ranks };
-    let is_symmetric = translations(&part.channels, spread).is_some();
-    let channels = part.channels.all.len() as u64 / if is_symmetric { ranks } else { 1 };
-    blocks * u64::from(spread.pieces) * channels
+    let is_symmetric = translations(&part.logical_links, spread).is_some();
+    let logical_links = part.logical_links.all.len() as u64 / if is_symmetric { ranks } else { 1 };
+    blocks * u64::from(spread.pieces) * logical_links
 }
 
-/// Returns whether a search takes too long. The time to assign chunks to the channels of a rank
-/// grows with the square of their number.
+/// Returns whether a search takes too long. The time to assign chunks to the logical links of a
+/// rank grows with the square of their number.
 fn is_large(part: &Part, spread: &Spread) -> bool {
-    let into = part.channels.all.len() as u64 / u64::from(part.channels.ranks);
+    let into = part.logical_links.all.len() as u64 / u64::from(part.logical_links.ranks);
     work(part, spread).saturating_mul(into) > MAX_WORK
 }
 
@@ -310,8 +322,16 @@ fn best(part: &Part, spread: Spread, timing: Timing, variant: Variant) -> Option
         Some(seed) => u64::from(seed)..u64::from(seed) + 1,
         None => 0..searches,
     };
-    let run =
-        |timing, first, seed| search(&part.channels, &part.distances, spread, timing, first, seed);
+    let run = |timing, first, seed| {
+        search(
+            &part.logical_links,
+            &part.distances,
+            spread,
+            timing,
+            first,
+            seed,
+        )
+    };
     let order = |found: &Matching| (found.cost, found.steps);
     if let Some(steps) = variant.steps {
         return LOAD_FACTORS.into_iter().find_map(|factor| {
@@ -382,7 +402,7 @@ fn hops_apart(problem: &PlanningProblem<'_>, parts: &[Part]) -> u32 {
         .ok()
         .and_then(|(spread, _)| spread.root);
     let farthest = parts.iter().filter_map(|part| {
-        let ranks = part.channels.ranks as usize;
+        let ranks = part.logical_links.ranks as usize;
         let distances = match root {
             Some(root) => &part.distances[root as usize * ranks..][..ranks],
             None => &part.distances[..],
@@ -423,16 +443,16 @@ fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Tim
         }
         let mut time = 0f64;
         for part in parts {
-            let channels = &part.channels.all;
-            let slowest = channels
+            let logical_links = &part.logical_links.all;
+            let slowest = logical_links
                 .iter()
-                .map(|channel| channel.rate)
+                .map(|logical_link| logical_link.rate)
                 .min()
                 .unwrap_or(1)
                 .max(1);
-            let latency = channels
+            let latency = logical_links
                 .iter()
-                .map(|channel| channel.latency)
+                .map(|logical_link| logical_link.latency)
                 .max()
                 .unwrap_or(0);
             let step = latency as f64 + bytes.get() as f64 * 8e12 / slowest as f64;
@@ -477,7 +497,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         })
         .collect();
     let (spread, _) = divide(problem.collective, 1)?;
-    let has_steps = |part: &Part| !part.channels.has_switches && !is_large(part, &spread);
+    let has_steps = |part: &Part| !part.logical_links.has_switches && !is_large(part, &spread);
     if parts.iter().all(has_steps) && transfers(problem, 1) <= problem.most_transfers {
         let farthest = hops_apart(problem, &parts);
         let busy = parts.iter().map(|part| least_steps(part, &spread)).max();

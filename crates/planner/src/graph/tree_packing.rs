@@ -23,11 +23,11 @@
 //! ([`spanning`](opticoll_bounds::throughput::spanning), theorem E9).
 //!
 //! An edge of a tree stands for a path over switches. If the path is not the route of the fabric,
-//! the plan names it ([`channels`]).
+//! the plan names it ([`edge_routes`]).
 
-mod channels;
 mod chunks;
 mod edge_exchange;
+mod edge_routes;
 mod edge_splitting;
 mod forest;
 mod packing;

@@ -1,14 +1,14 @@
-//! Matching of chunks with channels, instant by instant.
+//! Matching of chunks with logical links, instant by instant.
 //!
-//! Whenever links are free, every rank receives over its channels chunks that their sources have
-//! and that the rank lacks, no chunk twice. For one rank this is a bipartite matching of channels
-//! and chunks; augmenting paths make it as large as possible. Among the chunks that a channel could
-//! carry, the chunk with the fewest copies is taken, or the chunk that has come farthest; a seed
-//! breaks ties.
+//! Whenever links are free, every rank receives over its logical links chunks that their sources
+//! have and that the rank lacks, no chunk twice. For one rank this is a bipartite matching of
+//! logical links and chunks; augmenting paths make it as large as possible. Among the chunks that a
+//! logical link could carry, the chunk with the fewest copies is taken, or the chunk that has come
+//! farthest; a seed breaks ties.
 //!
-//! *Symmetry:* if the translations of a grid map channels to channels, the blocks of rank r are the
-//! blocks of rank 0, translated by r. The search then handles rank 0 only: a neighbour u has block
-//! b if rank 0 has block b - u.
+//! *Symmetry:* if the translations of a grid map logical links to logical links, the blocks of rank
+//! r are the blocks of rank 0, translated by r. The search then handles rank 0 only: a neighbour u
+//! has block b if rank 0 has block b - u.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::graph::logical_links::Channels;
+use crate::graph::logical_links::LogicalLinks;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::translations::Translations;
 
@@ -28,18 +28,18 @@ pub(super) struct Spread {
     pub(super) root: Option<u32>,
 }
 
-/// Times at which channels carry chunks.
+/// Times at which logical links carry chunks.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Timing {
-    /// Steps of all channels. A link carries in a step as many chunks as its rate is a multiple of
-    /// the slowest rate; if the number of steps is given, a multiple of this number, as the
-    /// remaining chunks require.
+    /// Steps of all logical links. A link carries in a step as many chunks as its rate is a
+    /// multiple of the slowest rate; if the number of steps is given, a multiple of this number, as
+    /// the remaining chunks require.
     Steps {
         /// Number of steps, and factor on the number of chunks needed on average in each step.
         limit: Option<(u32, f64)>,
     },
-    /// A clock: each channel starts when its links are free, and is busy for its latency and the
-    /// bytes of a chunk.
+    /// A clock: each logical link starts when its links are free, and is busy for its latency and
+    /// the bytes of a chunk.
     Clock {
         /// Bytes of a chunk.
         bytes: u64,
@@ -53,11 +53,11 @@ pub(super) enum ChunkOrder {
     Farthest,
 }
 
-/// A chunk over a channel in a step.
+/// A chunk over a logical link in a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delivery {
     pub(super) step: u32,
-    pub(super) channel: u32,
+    pub(super) logical_link: u32,
     pub(super) chunk: u32,
 }
 
@@ -71,11 +71,11 @@ pub(super) struct Matching {
     pub(super) cost: u64,
 }
 
-/// Maximum number of chunks to compare for a channel.
+/// Maximum number of chunks to compare for a logical link.
 const SAMPLES: usize = 16;
 
 struct Search<'a> {
-    channels: &'a Channels,
+    logical_links: &'a LogicalLinks,
     distances: &'a [u16],
     spread: Spread,
     first: ChunkOrder,
@@ -91,37 +91,37 @@ struct Search<'a> {
     missing: Vec<Vec<u32>>,
     lacking: Vec<u32>,
     copies: Vec<u32>,
-    /// Block numbers from the point of view of the source of each channel to rank 0, and the
+    /// Block numbers from the point of view of the source of each logical link to rank 0, and the
     /// inverse; empty without symmetry.
     source_blocks: Vec<Vec<u32>>,
     own_blocks: Vec<Vec<u32>>,
-    /// Assignments of this instant to the current rank: channel and chunk.
+    /// Assignments of this instant to the current rank: logical link and chunk.
     assigned: Vec<(u32, u32)>,
-    /// Last change of assignments for which each channel was tried, and the number of changes.
+    /// Last change of assignments for which each logical link was tried, and the number of changes.
     tried: Vec<u64>,
     changes: u64,
 }
 
 /// Returns the translations of blocks if a spread is symmetric.
 pub(super) fn translations<'a>(
-    channels: &'a Channels,
+    logical_links: &'a LogicalLinks,
     spread: &Spread,
 ) -> Option<&'a Translations> {
-    let grid = channels.translations.as_ref();
+    let grid = logical_links.translations.as_ref();
     grid.filter(|_| spread.root.is_none())
 }
 
 /// Matches until every rank has every chunk; `None` if this is impossible, or impossible in the
 /// steps given.
 pub(super) fn search(
-    channels: &Channels,
+    logical_links: &LogicalLinks,
     distances: &[u16],
     spread: Spread,
     timing: Timing,
     first: ChunkOrder,
     seed: u64,
 ) -> Option<Matching> {
-    let mut search = Search::new(channels, distances, spread, first, seed);
+    let mut search = Search::new(logical_links, distances, spread, first, seed);
     match timing {
         Timing::Steps { limit } => search.match_in_steps(limit),
         Timing::Clock { bytes } => search.match_on_clock(bytes),
@@ -138,25 +138,25 @@ fn set(bits: &mut [u64], words: usize, row: u32, chunk: u32) {
 
 impl<'a> Search<'a> {
     fn new(
-        channels: &'a Channels,
+        logical_links: &'a LogicalLinks,
         distances: &'a [u16],
         spread: Spread,
         first: ChunkOrder,
         seed: u64,
     ) -> Search<'a> {
-        let ranks = channels.ranks;
+        let ranks = logical_links.ranks;
         let blocks = if spread.root.is_some() { 1 } else { ranks };
         let chunks = blocks * spread.pieces;
         let words = (chunks as usize).div_ceil(64);
-        let symmetry = translations(channels, &spread);
+        let symmetry = translations(logical_links, &spread);
         let rows = if symmetry.is_some() { 1 } else { ranks };
         let table = |back: bool| -> Vec<Vec<u32>> {
             let Some(grid) = symmetry else {
                 return Vec::new();
             };
-            let into_rank = channels.into(0);
-            let of = |channel: u32| {
-                let from = channels.all[channel as usize].from;
+            let into_rank = logical_links.into(0);
+            let of = |logical_link: u32| {
+                let from = logical_links.all[logical_link as usize].from;
                 (0..ranks)
                     .map(|block| grid.moved(block, from, back))
                     .collect()
@@ -164,7 +164,7 @@ impl<'a> Search<'a> {
             into_rank.map(of).collect()
         };
         let mut search = Search {
-            channels,
+            logical_links,
             distances,
             spread,
             first,
@@ -180,7 +180,7 @@ impl<'a> Search<'a> {
             source_blocks: table(true),
             own_blocks: table(false),
             assigned: Vec::new(),
-            tried: vec![0; channels.all.len()],
+            tried: vec![0; logical_links.all.len()],
             changes: 0,
         };
         for rank in 0..rows {
@@ -202,25 +202,25 @@ impl<'a> Search<'a> {
         self.held[rank as usize].push(chunk);
     }
 
-    /// Returns the row of the source of a channel.
-    fn source(&self, channel: u32) -> u32 {
+    /// Returns the row of the source of a logical link.
+    fn source(&self, logical_link: u32) -> u32 {
         match self.source_blocks.is_empty() {
-            true => self.channels.all[channel as usize].from,
+            true => self.logical_links.all[logical_link as usize].from,
             false => 0,
         }
     }
 
-    fn moved(&self, table: &[Vec<u32>], channel: u32, chunk: u32) -> u32 {
-        let Some(blocks) = table.get(channel as usize) else {
+    fn moved(&self, table: &[Vec<u32>], logical_link: u32, chunk: u32) -> u32 {
+        let Some(blocks) = table.get(logical_link as usize) else {
             return chunk;
         };
         let pieces = self.spread.pieces;
         blocks[(chunk / pieces) as usize] * pieces + chunk % pieces
     }
 
-    fn source_has(&self, channel: u32, chunk: u32) -> bool {
-        let chunk = self.moved(&self.source_blocks, channel, chunk);
-        is_set(&self.present, self.words, self.source(channel), chunk)
+    fn source_has(&self, logical_link: u32, chunk: u32) -> bool {
+        let chunk = self.moved(&self.source_blocks, logical_link, chunk);
+        is_set(&self.present, self.words, self.source(logical_link), chunk)
     }
 
     /// Returns the priority of a chunk for a rank; smaller numbers go first.
@@ -229,16 +229,16 @@ impl<'a> Search<'a> {
             ChunkOrder::Rarest => self.copies[chunk as usize],
             ChunkOrder::Farthest => {
                 let origin = self.spread.root.unwrap_or(chunk / self.spread.pieces);
-                let at = origin as usize * self.channels.ranks as usize + to as usize;
+                let at = origin as usize * self.logical_links.ranks as usize + to as usize;
                 u32::from(u16::MAX - self.distances[at])
             }
         }
     }
 
-    /// Picks a chunk for a channel whose destination neither has nor receives it.
-    fn pick(&mut self, channel: u32) -> Option<u32> {
-        let to = self.channels.all[channel as usize].to;
-        let source = self.source(channel) as usize;
+    /// Picks a chunk for a logical link whose destination neither has nor receives it.
+    fn pick(&mut self, logical_link: u32) -> Option<u32> {
+        let to = self.logical_links.all[logical_link as usize].to;
+        let source = self.source(logical_link) as usize;
         let mut best: Option<(u32, u32)> = None;
         let mut samples = 0;
         let take = |best: &mut Option<(u32, u32)>, key: u32, chunk: u32| {
@@ -255,7 +255,7 @@ impl<'a> Search<'a> {
             };
             for at in 0..held {
                 let chunk = self.held[source][(start + at) % held];
-                let chunk = self.moved(&self.own_blocks, channel, chunk);
+                let chunk = self.moved(&self.own_blocks, logical_link, chunk);
                 if !is_set(&self.coming, self.words, to, chunk) {
                     take(&mut best, self.key(to, chunk), chunk);
                     samples += 1;
@@ -283,7 +283,7 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 at += 1;
-                if self.source_has(channel, chunk) {
+                if self.source_has(logical_link, chunk) {
                     take(&mut best, self.key(to, chunk), chunk);
                     samples += 1;
                     if samples == SAMPLES {
@@ -295,32 +295,32 @@ impl<'a> Search<'a> {
         best.map(|(_, chunk)| chunk)
     }
 
-    /// Assigns a chunk to a channel. If necessary, another channel of this instant gives up its
-    /// chunk and takes another one.
-    fn assign(&mut self, channel: u32) -> bool {
-        let to = self.channels.all[channel as usize].to;
-        if let Some(chunk) = self.pick(channel) {
+    /// Assigns a chunk to a logical link. If necessary, another logical link of this instant gives
+    /// up its chunk and takes another one.
+    fn assign(&mut self, logical_link: u32) -> bool {
+        let to = self.logical_links.all[logical_link as usize].to;
+        if let Some(chunk) = self.pick(logical_link) {
             set(&mut self.coming, self.words, to, chunk);
             self.copies[chunk as usize] += 1;
             self.lacking[to as usize] -= 1;
-            self.assigned.push((channel, chunk));
+            self.assigned.push((logical_link, chunk));
             return true;
         }
         self.changes += 1;
-        self.augment(channel)
+        self.augment(logical_link)
     }
 
-    fn augment(&mut self, channel: u32) -> bool {
-        self.tried[channel as usize] = self.changes;
+    fn augment(&mut self, logical_link: u32) -> bool {
+        self.tried[logical_link as usize] = self.changes;
         for at in 0..self.assigned.len() {
             let (other, chunk) = self.assigned[at];
-            if self.tried[other as usize] == self.changes || !self.source_has(channel, chunk) {
+            if self.tried[other as usize] == self.changes || !self.source_has(logical_link, chunk) {
                 continue;
             }
-            self.assigned[at].0 = channel;
+            self.assigned[at].0 = logical_link;
             let found = match self.pick(other) {
                 Some(chunk) => {
-                    let to = self.channels.all[channel as usize].to;
+                    let to = self.logical_links.all[logical_link as usize].to;
                     set(&mut self.coming, self.words, to, chunk);
                     self.copies[chunk as usize] += 1;
                     self.lacking[to as usize] -= 1;
@@ -346,17 +346,21 @@ impl<'a> Search<'a> {
     }
 
     fn match_in_steps(&mut self, limit: Option<(u32, f64)>) -> Option<Matching> {
-        let channels = self.channels;
-        let slowest = channels
+        let logical_links = self.logical_links;
+        let slowest = logical_links
             .all
             .iter()
-            .map(|channel| channel.rate)
+            .map(|logical_link| logical_link.rate)
             .min()
             .unwrap_or(1)
             .max(1);
-        let shares: Vec<u64> = channels.rates.iter().map(|rate| rate / slowest).collect();
+        let shares: Vec<u64> = logical_links
+            .rates
+            .iter()
+            .map(|rate| rate / slowest)
+            .collect();
         let slots_into: Vec<u64> = (0..self.rows)
-            .map(|rank| slots_into(channels, &shares, rank))
+            .map(|rank| slots_into(logical_links, &shares, rank))
             .collect();
         let mut free = vec![0u64; shares.len()];
         let mut order: Vec<u32> = (0..self.rows).collect();
@@ -384,15 +388,16 @@ impl<'a> Search<'a> {
             let mut used = 0;
             for &to in &order {
                 interrupt::check();
-                let mut into_rank: Vec<u32> = channels.into(to).collect();
+                let mut into_rank: Vec<u32> = logical_links.into(to).collect();
                 self.assigned.clear();
-                // Channels take turns, so that no channel takes the chunks that others need.
+                // Logical links take turns, so that no logical link takes the chunks that others
+                // need.
                 while self.lacking[to as usize] > 0 && !into_rank.is_empty() {
                     self.shuffle(&mut into_rank);
-                    into_rank.retain(|&channel| {
-                        let route = channels.route(channel);
+                    into_rank.retain(|&logical_link| {
+                        let route = logical_links.route(logical_link);
                         let can = route.iter().all(|&link| free[link as usize] > 0)
-                            && self.assign(channel);
+                            && self.assign(logical_link);
                         if can {
                             for &link in route {
                                 free[link as usize] -= 1;
@@ -401,14 +406,14 @@ impl<'a> Search<'a> {
                         can
                     });
                 }
-                for &(channel, chunk) in &self.assigned {
+                for &(logical_link, chunk) in &self.assigned {
                     deliveries.push(Delivery {
                         step,
-                        channel,
+                        logical_link,
                         chunk,
                     });
                     arrived.push((to, chunk));
-                    let slots = channels.route(channel).iter().map(|&link| {
+                    let slots = logical_links.route(logical_link).iter().map(|&link| {
                         let link = link as usize;
                         (multiple * shares[link] - free[link]).div_ceil(shares[link].max(1))
                     });
@@ -432,15 +437,16 @@ impl<'a> Search<'a> {
     }
 
     fn match_on_clock(&mut self, bytes: u64) -> Option<Matching> {
-        let channels = self.channels;
-        let duration = |channel: u32| {
-            let channel = &channels.all[channel as usize];
-            let moving = u128::from(bytes) * 8_000_000_000_000 / u128::from(channel.rate.max(1));
-            channel
+        let logical_links = self.logical_links;
+        let duration = |logical_link: u32| {
+            let logical_link = &logical_links.all[logical_link as usize];
+            let moving =
+                u128::from(bytes) * 8_000_000_000_000 / u128::from(logical_link.rate.max(1));
+            logical_link
                 .latency
                 .saturating_add(u64::try_from(moving).unwrap_or(u64::MAX))
         };
-        let links = channels.rates.len();
+        let links = logical_links.rates.len();
         let mut free = vec![0u64; links];
         // Step of the last flow of each link, from 1 on, and of each chunk that a rank has.
         let mut link_steps = vec![0u32; links];
@@ -465,36 +471,38 @@ impl<'a> Search<'a> {
                 if self.lacking[to as usize] == 0 {
                     continue;
                 }
-                let mut into_rank: Vec<u32> = channels.into(to).collect();
+                let mut into_rank: Vec<u32> = logical_links.into(to).collect();
                 self.shuffle(&mut into_rank);
                 self.assigned.clear();
-                // The fastest channel goes first: slower channels then need not carry its chunks.
-                into_rank.sort_by_key(|&channel| duration(channel));
-                for channel in into_rank {
-                    let route = channels.route(channel);
-                    if route.iter().all(|&link| free[link as usize] <= now) && self.assign(channel)
+                // The fastest logical link goes first: slower logical links then need not carry its
+                // chunks.
+                into_rank.sort_by_key(|&logical_link| duration(logical_link));
+                for logical_link in into_rank {
+                    let route = logical_links.route(logical_link);
+                    if route.iter().all(|&link| free[link as usize] <= now)
+                        && self.assign(logical_link)
                     {
-                        let end = now.saturating_add(duration(channel));
+                        let end = now.saturating_add(duration(logical_link));
                         for &link in route {
                             free[link as usize] = end;
                         }
                     }
                 }
                 for at in 0..self.assigned.len() {
-                    let (channel, chunk) = self.assigned[at];
-                    let source_chunk = self.moved(&self.source_blocks, channel, chunk);
-                    let held =
-                        held_steps[self.source(channel) as usize * chunks + source_chunk as usize];
-                    let route = channels.route(channel);
+                    let (logical_link, chunk) = self.assigned[at];
+                    let source_chunk = self.moved(&self.source_blocks, logical_link, chunk);
+                    let held = held_steps
+                        [self.source(logical_link) as usize * chunks + source_chunk as usize];
+                    let route = logical_links.route(logical_link);
                     let before = route.iter().map(|&link| link_steps[link as usize]).max();
                     let step = held.max(before.unwrap_or(0)) + 1;
                     for &link in route {
                         link_steps[link as usize] = step;
                     }
-                    let end = now.saturating_add(duration(channel));
+                    let end = now.saturating_add(duration(logical_link));
                     deliveries.push(Delivery {
                         step: step - 1,
-                        channel,
+                        logical_link,
                         chunk,
                     });
                     arrivals.push(Reverse((end, to, chunk, step)));
@@ -519,10 +527,10 @@ impl<'a> Search<'a> {
 }
 
 /// Returns the number of chunks that a rank can receive in one step at the rates of its links.
-pub(super) fn slots_into(channels: &Channels, shares: &[u64], rank: u32) -> u64 {
-    let into_rank = channels.into(rank);
+pub(super) fn slots_into(logical_links: &LogicalLinks, shares: &[u64], rank: u32) -> u64 {
+    let into_rank = logical_links.into(rank);
     let mut last: Vec<u32> = into_rank
-        .filter_map(|channel| channels.route(channel).last().copied())
+        .filter_map(|logical_link| logical_links.route(logical_link).last().copied())
         .collect();
     last.sort_unstable();
     last.dedup();

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::channels::{Channel, Channels};
+use super::edge_routes::{EdgeRoute, EdgeRoutes};
 use super::packing::{Packing, Tree};
 use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
@@ -53,12 +53,12 @@ pub(super) fn shallow_trees(
     Some(trees)
 }
 
-/// Moves edges of trees, with their channels, to links that are less busy. The messages run
+/// Moves edges of trees, with their routes, to links that are less busy. The messages run
 /// backwards if `reversed`.
 pub(super) fn balance_loads(
     network: &dyn Network,
     trees: &mut [Tree],
-    channels: &mut Channels,
+    edge_routes: &mut EdgeRoutes,
     reversed: bool,
 ) {
     let ranks = network.ranks();
@@ -70,20 +70,20 @@ pub(super) fn balance_loads(
     }
     let links = network.links();
     let mut load = vec![0u32; links.len()];
-    // Channel to each rank, by tree and rank.
+    // Route to each rank, by tree and rank.
     let mut to: Vec<Vec<u32>> = vec![vec![0; ranks as usize]; trees.len()];
-    for ((tree, tree_channels), into) in trees.iter().zip(&channels.of).zip(&mut to) {
-        for (edge, channel) in tree.edges.iter().zip(tree_channels) {
-            into[edge.1 as usize] = *channel;
-            for link in &channels.all[*channel as usize].route {
+    for ((tree, routes_of_tree), into) in trees.iter().zip(&edge_routes.of).zip(&mut to) {
+        for (edge, edge_route) in tree.edges.iter().zip(routes_of_tree) {
+            into[edge.1 as usize] = *edge_route;
+            for link in &edge_routes.all[*edge_route as usize].route {
                 load[*link as usize] += 1;
             }
         }
     }
     let mut numbers: FxHashMap<(u32, u32), u32> = (0u32..)
-        .zip(&channels.all)
-        .filter(|(_, channel)| !channel.is_named)
-        .map(|(number, channel)| (channel.ends, number))
+        .zip(&edge_routes.all)
+        .filter(|(_, edge_route)| !edge_route.is_named)
+        .map(|(number, edge_route)| (edge_route.ends, number))
         .collect();
     let busy =
         |load: u32, link: u32| f64::from(load) / links[link as usize].rate.bits_per_second() as f64;
@@ -99,7 +99,7 @@ pub(super) fn balance_loads(
         for (tree, into) in to.iter_mut().enumerate() {
             interrupt::check();
             for rank in (0..ranks).filter(|rank| *rank != root) {
-                let old = &channels.all[into[rank as usize] as usize].route;
+                let old = &edge_routes.all[into[rank as usize] as usize].route;
                 let (old, most) = (old.clone(), latency(old));
                 let mut best: Option<(f64, u32, Vec<u32>)> = None;
                 for parent in (0..ranks).filter(|parent| *parent != rank) {
@@ -142,12 +142,12 @@ pub(super) fn balance_loads(
                 tables.set_parent(tree, rank, parent);
                 let ends = (parent, rank);
                 into[rank as usize] = *numbers.entry(ends).or_insert_with(|| {
-                    channels.all.push(Channel {
+                    edge_routes.all.push(EdgeRoute {
                         ends,
                         route: new,
                         is_named: false,
                     });
-                    channels.all.len() as u32 - 1
+                    edge_routes.all.len() as u32 - 1
                 });
             }
         }
@@ -156,8 +156,8 @@ pub(super) fn balance_loads(
         }
     }
     tables.write_to(trees);
-    for ((tree, tree_channels), into) in trees.iter().zip(&mut channels.of).zip(&to) {
-        *tree_channels = tree
+    for ((tree, routes_of_tree), into) in trees.iter().zip(&mut edge_routes.of).zip(&to) {
+        *routes_of_tree = tree
             .edges
             .iter()
             .map(|edge| into[edge.1 as usize])

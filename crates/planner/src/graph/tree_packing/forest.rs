@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use super::channels::{Channel, Channels};
 use super::chunks::Chunks;
 use super::edge_exchange::{balance_loads, shallow_trees};
+use super::edge_routes::{EdgeRoute, EdgeRoutes};
 use super::edge_splitting::{self, Capacities, Paths};
 use super::packing::{Packing, Tree};
 use super::timetable::{MAX_STEP_PIECES, TimedSchedule, Timetable};
@@ -131,10 +131,10 @@ pub(super) struct Forest<'a> {
 }
 
 enum Trees {
-    EveryRoot(Vec<Tree>, Channels),
-    OneRoot(Vec<Tree>, Channels),
-    /// Trees of one root with channels away from the root, and channels back to the root.
-    UpAndDown(Vec<Tree>, Channels, Channels),
+    EveryRoot(Vec<Tree>, EdgeRoutes),
+    OneRoot(Vec<Tree>, EdgeRoutes),
+    /// Trees of one root with routes away from the root, and routes back to the root.
+    UpAndDown(Vec<Tree>, EdgeRoutes, EdgeRoutes),
 }
 
 impl Forest<'_> {
@@ -147,14 +147,14 @@ impl Forest<'_> {
                 .pipeline()
                 .expect("trees of one root")
                 .pipeline_steps(collective, chunks),
-            Trees::EveryRoot(trees, channels) => {
+            Trees::EveryRoot(trees, edge_routes) => {
                 let first_chunk = |tree: usize| {
                     // Trees come in turns: the j-th trees of all roots, then the next trees.
                     let roots = self.links.ranks as usize;
                     let (turn, root) = (tree / roots, tree % roots);
                     (root as u32 * self.count + turn as u32) * count
                 };
-                let timetable = self.timetable(trees, channels);
+                let timetable = self.timetable(trees, edge_routes);
                 timetable.schedule(collective, count, first_chunk)
             }
         };
@@ -167,8 +167,8 @@ impl Forest<'_> {
     /// Returns the latency expected of the steps of trees of every root; zero for a pipeline.
     pub(super) fn expected(&self, chunks: u32) -> Time {
         match &self.trees {
-            Trees::EveryRoot(trees, channels) => {
-                self.timetable(trees, channels).latency_of_steps(chunks)
+            Trees::EveryRoot(trees, edge_routes) => {
+                self.timetable(trees, edge_routes).latency_of_steps(chunks)
             }
             Trees::OneRoot(..) | Trees::UpAndDown(..) => Time::ZERO,
         }
@@ -188,22 +188,24 @@ impl Forest<'_> {
         }
     }
 
-    /// Names the routes of transfers whose channels are not the fabric's routes; `before` is the
+    /// Names the routes of transfers whose routes are not the fabric's routes; `before` is the
     /// number of earlier transfers.
     pub(super) fn assign(&self, timed: &TimedSchedule, before: usize, routes: &mut NamedRoutes) {
         let (down, up) = match &self.trees {
-            Trees::EveryRoot(_, channels) | Trees::OneRoot(_, channels) => (channels, None),
+            Trees::EveryRoot(_, edge_routes) | Trees::OneRoot(_, edge_routes) => {
+                (edge_routes, None)
+            }
             Trees::UpAndDown(_, down, up) => (down, Some(up)),
         };
-        let channels: Vec<&Channel> = down
+        let edge_routes: Vec<&EdgeRoute> = down
             .all
             .iter()
             .chain(up.iter().flat_map(|up| &up.all))
             .collect();
-        for (transfer, channel) in (before..).zip(&timed.channels) {
-            let channel = channels[*channel as usize];
-            if channel.is_named {
-                routes.assign(transfer, &channel.route);
+        for (transfer, edge_route) in (before..).zip(&timed.edge_routes) {
+            let edge_route = edge_routes[*edge_route as usize];
+            if edge_route.is_named {
+                routes.assign(transfer, &edge_route.route);
             }
         }
     }
@@ -211,7 +213,7 @@ impl Forest<'_> {
     /// Returns the timetable of trees of one root; `None` for trees of every root.
     fn pipeline(&self) -> Option<Timetable<'_>> {
         match &self.trees {
-            Trees::OneRoot(trees, channels) => Some(self.timetable(trees, channels)),
+            Trees::OneRoot(trees, edge_routes) => Some(self.timetable(trees, edge_routes)),
             Trees::UpAndDown(trees, down, up) => Some(Timetable {
                 up: Some(up),
                 ..self.timetable(trees, down)
@@ -220,11 +222,11 @@ impl Forest<'_> {
         }
     }
 
-    fn timetable<'b>(&'b self, trees: &'b [Tree], channels: &'b Channels) -> Timetable<'b> {
+    fn timetable<'b>(&'b self, trees: &'b [Tree], edge_routes: &'b EdgeRoutes) -> Timetable<'b> {
         Timetable {
             network: self.links.network,
             trees,
-            channels,
+            edge_routes,
             up: None,
         }
     }
@@ -406,14 +408,14 @@ impl<'a> PackingGraph<'a> {
         }
         let mut relay_trees = self.relay_trees().into_iter();
         if let Some(trees) = relay_trees.find(|trees| trees.len() == count as usize) {
-            let channels = Channels::new(
+            let edge_routes = EdgeRoutes::new(
                 self.links.network,
                 &trees,
                 self.reversed,
                 None,
                 &mut Vec::new(),
             );
-            return Some(forest_of(Trees::OneRoot(trees, channels)));
+            return Some(forest_of(Trees::OneRoot(trees, edge_routes)));
         }
         let wanted = (0..self.links.ranks)
             .map(|rank| match self.root {
@@ -457,8 +459,8 @@ impl<'a> PackingGraph<'a> {
             .collect();
         links.sort_unstable();
         let paths = may_name_routes.then_some(paths);
-        let channels = |trees: &[Tree]| {
-            Channels::new(
+        let edge_routes = |trees: &[Tree]| {
+            EdgeRoutes::new(
                 self.links.network,
                 trees,
                 self.reversed,
@@ -469,14 +471,19 @@ impl<'a> PackingGraph<'a> {
         Some(forest_of(match self.root {
             Some(root) => {
                 let mut trees = shallow_trees(&links, (self.links.ranks, root, count), most_work)?;
-                let mut channels = channels(&trees);
-                balance_loads(self.links.network, &mut trees, &mut channels, self.reversed);
-                Trees::OneRoot(trees, channels)
+                let mut edge_routes = edge_routes(&trees);
+                balance_loads(
+                    self.links.network,
+                    &mut trees,
+                    &mut edge_routes,
+                    self.reversed,
+                );
+                Trees::OneRoot(trees, edge_routes)
             }
             None => {
                 let trees = Packing::new(&links, wanted).pack(most_work)?;
-                let channels = channels(&trees);
-                Trees::EveryRoot(trees, channels)
+                let edge_routes = edge_routes(&trees);
+                Trees::EveryRoot(trees, edge_routes)
             }
         }))
     }
@@ -519,8 +526,8 @@ impl<'a> PackingGraph<'a> {
         let paths: Option<Paths> = may_name_routes.then(|| paths.collect());
         // Several cables between two ranks share the messages up and down.
         let mut load = Vec::new();
-        let down = Channels::new(network, &trees, false, paths.clone(), &mut load);
-        let up = Channels::new(network, &trees, true, paths, &mut load);
+        let down = EdgeRoutes::new(network, &trees, false, paths.clone(), &mut load);
+        let up = EdgeRoutes::new(network, &trees, true, paths, &mut load);
         Some(Trees::UpAndDown(trees, down, up))
     }
 }

@@ -9,8 +9,8 @@
 //! number of steps, and thus latencies, small. If a link of each depth is as busy as the busiest
 //! link, chunks of one size are best.
 
-use super::channels::Channels;
 use super::chunks::{Chunks, MAX_PIECES};
+use super::edge_routes::EdgeRoutes;
 use super::packing::Tree;
 use super::timetable::{TimedSchedule, Timetable};
 use opticoll_base::interrupt;
@@ -52,7 +52,7 @@ impl Timetable<'_> {
         }));
         let mut timed = TimedSchedule {
             schedule: Schedule::new(collective),
-            channels: Vec::new(),
+            edge_routes: Vec::new(),
         };
         let height = self.height();
         for step in 0..sizes.len() + self.stages(height) - 1 {
@@ -61,20 +61,20 @@ impl Timetable<'_> {
             for (number, tree) in (0u32..).zip(self.trees) {
                 let depths = &depths[number as usize];
                 for (edge, (ends, depth)) in tree.edges.iter().zip(depths).enumerate() {
-                    for (is_up, stage, channels) in self.passes(height, *depth) {
+                    for (is_up, stage, edge_routes) in self.passes(height, *depth) {
                         let chunk = step.checked_sub(stage).filter(|chunk| *chunk < sizes.len());
                         let pieces = chunk.map_or(0..0, |chunk| begins[chunk]..begins[chunk + 1]);
-                        let channel = channels.of[number as usize][edge];
+                        let edge_route = edge_routes.of[number as usize][edge];
                         for piece in pieces {
                             let piece = number * chunks.pieces() + piece;
                             match is_up {
-                                // Channels up follow the channels down.
+                                // Routes up follow the routes down.
                                 true => timed.push_up(
                                     piece,
                                     *ends,
-                                    self.channels.all.len() as u32 + channel,
+                                    self.edge_routes.all.len() as u32 + edge_route,
                                 ),
-                                false => timed.push(piece, *ends, channel),
+                                false => timed.push(piece, *ends, edge_route),
                             }
                         }
                     }
@@ -90,16 +90,16 @@ impl Timetable<'_> {
     }
 
     /// Returns the passes of a chunk over an edge of a depth, in trees of a height: whether the
-    /// chunk goes up, after how many steps, and over which channels.
+    /// chunk goes up, after how many steps, and over which routes.
     fn passes(
         &self,
         height: usize,
         depth: usize,
-    ) -> impl Iterator<Item = (bool, usize, &Channels)> {
+    ) -> impl Iterator<Item = (bool, usize, &EdgeRoutes)> {
         let up = self.up.map(|up| (true, height - 1 - depth, up));
         let before = if up.is_some() { height } else { 0 };
         up.into_iter()
-            .chain([(false, before + depth, self.channels)])
+            .chain([(false, before + depth, self.edge_routes)])
     }
 }
 
@@ -121,9 +121,9 @@ impl Steps {
         let mut trees_of_link = vec![Vec::new(); links.len()];
         for (number, tree) in timetable.trees.iter().enumerate() {
             for (edge, depth) in tree.depths().into_iter().enumerate() {
-                for (_, stage, channels) in timetable.passes(height, depth) {
-                    let channel = channels.of[number][edge];
-                    let route = &channels.all[channel as usize].route;
+                for (_, stage, edge_routes) in timetable.passes(height, depth) {
+                    let edge_route = edge_routes.of[number][edge];
+                    let route = &edge_routes.all[edge_route as usize].route;
                     let whole = route.iter().map(|link| links[*link as usize].latency.ps());
                     latency[stage] = latency[stage].max(whole.sum());
                     for link in route {

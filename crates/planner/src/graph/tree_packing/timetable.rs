@@ -15,7 +15,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::channels::Channels;
+use super::edge_routes::EdgeRoutes;
 use super::packing::Tree;
 use opticoll_base::interrupt;
 use opticoll_base::units::Time;
@@ -23,22 +23,22 @@ use opticoll_fabric::network::Network;
 use opticoll_plan::collective::Collective;
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// Pieces that wait for a channel, the piece with the longest way ahead first.
+/// Pieces that wait for a route, the piece with the longest way ahead first.
 type Waiting = BinaryHeap<(u32, Reverse<(u32, u32)>)>;
 
-/// Trees and channels of a timetable.
+/// Trees and routes of a timetable.
 pub(super) struct Timetable<'a> {
     pub(super) network: &'a dyn Network,
     pub(super) trees: &'a [Tree],
-    pub(super) channels: &'a Channels,
-    /// Channels back, towards the root, if pieces are first summed up along the same trees.
-    pub(super) up: Option<&'a Channels>,
+    pub(super) edge_routes: &'a EdgeRoutes,
+    /// Routes back, towards the root, if pieces are first summed up along the same trees.
+    pub(super) up: Option<&'a EdgeRoutes>,
 }
 
-/// Steps, and the channel of each transfer.
+/// Steps, and the route of each transfer.
 pub(super) struct TimedSchedule {
     pub(super) schedule: Schedule,
-    pub(super) channels: Vec<u32>,
+    pub(super) edge_routes: Vec<u32>,
 }
 
 /// Order of the waiting pieces.
@@ -70,7 +70,7 @@ struct Links {
 
 /// A tree, indexed by rank.
 struct TreeIndex {
-    /// Ranks that are sent to, and the channels; grouped by sender.
+    /// Ranks that are sent to, and the routes; grouped by sender.
     next: Vec<(u32, u32)>,
     /// Index in `next` of the first receiver of each rank, with one more entry.
     first: Vec<u32>,
@@ -90,9 +90,9 @@ impl Timetable<'_> {
         first_chunk: impl Fn(usize) -> u32,
     ) -> TimedSchedule {
         let ranks = self.network.ranks() as usize;
-        let trees = self.trees.iter().zip(&self.channels.of);
+        let trees = self.trees.iter().zip(&self.edge_routes.of);
         let tree_indices: Vec<TreeIndex> = trees
-            .map(|(tree, channels)| TreeIndex::of(tree, channels, ranks))
+            .map(|(tree, edge_routes)| TreeIndex::of(tree, edge_routes, ranks))
             .collect();
         let build = |order, limit| {
             self.run_in_order(
@@ -121,8 +121,8 @@ impl Timetable<'_> {
     fn loads(&self, chunks: u32) -> Vec<(u32, (u128, u128))> {
         let links = self.network.links();
         let mut pieces: BTreeMap<u32, u128> = BTreeMap::new();
-        for channel in self.channels.of.iter().flatten() {
-            for link in &self.channels.all[*channel as usize].route {
+        for edge_route in self.edge_routes.of.iter().flatten() {
+            for link in &self.edge_routes.all[*edge_route as usize].route {
                 *pieces.entry(*link).or_default() += u128::from(chunks);
             }
         }
@@ -155,10 +155,10 @@ impl Timetable<'_> {
                 .sum()
         };
         let least = self
-            .channels
+            .edge_routes
             .all
             .iter()
-            .map(|channel| latency(&channel.route))
+            .map(|edge_route| latency(&edge_route.route))
             .min();
         let ps = steps.max().unwrap_or(0) * u128::from(least.unwrap_or(0));
         Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
@@ -175,23 +175,23 @@ impl Timetable<'_> {
         limit: usize,
     ) -> TimedSchedule {
         let ranks = self.network.ranks() as usize;
-        let channels = &self.channels.all;
+        let edge_routes = &self.edge_routes.all;
         let loads = self.loads(chunks);
         let mut links = Links::new(&loads, self.network);
-        let mut waiting: Vec<Waiting> = vec![Waiting::new(); channels.len()];
-        // Channels with waiting pieces, each once.
+        let mut waiting: Vec<Waiting> = vec![Waiting::new(); edge_routes.len()];
+        // Routes with waiting pieces, each once.
         let mut busy: Vec<u32> = Vec::new();
         let send = |waiting: &mut [Waiting], busy: &mut Vec<u32>, tree: u32, chunk, from: u32| {
             let index = &tree_indices[tree as usize];
-            for &(to, channel) in index.next(from) {
+            for &(to, edge_route) in index.next(from) {
                 let first = match order {
                     Order::MostWork | Order::LongestWay => index.height[to as usize],
                     // The first chunk reaches depth d in period d, each later chunk a period later.
                     Order::Due => u32::MAX - chunk - index.depth[to as usize],
                 };
-                let pieces = &mut waiting[channel as usize];
+                let pieces = &mut waiting[edge_route as usize];
                 if pieces.is_empty() {
-                    busy.push(channel);
+                    busy.push(edge_route);
                 }
                 pieces.push((first, Reverse((chunk, tree))));
             }
@@ -203,7 +203,7 @@ impl Timetable<'_> {
         }
         let mut timed = TimedSchedule {
             schedule: Schedule::new(collective),
-            channels: Vec::new(),
+            edge_routes: Vec::new(),
         };
         let mut open = Vec::new();
         let mut arrived = Vec::new();
@@ -213,41 +213,42 @@ impl Timetable<'_> {
             timed.schedule.begin_step();
             links.begin_step();
             open.clear();
-            open.extend(busy.iter().filter_map(|&channel| {
-                let (first, _) = waiting[channel as usize].peek()?;
-                let (from, to) = channels[channel as usize].ends;
+            open.extend(busy.iter().filter_map(|&edge_route| {
+                let (first, _) = waiting[edge_route as usize].peek()?;
+                let (from, to) = edge_routes[edge_route as usize].ends;
                 let turn = (to as usize + ranks - from as usize + step) % ranks;
                 let ahead = match order {
-                    Order::MostWork => links.ahead(&channels[channel as usize].route),
+                    Order::MostWork => links.ahead(&edge_routes[edge_route as usize].route),
                     Order::LongestWay | Order::Due => 0,
                 };
                 // Two numbers compare faster than five, and sorting is most of the work of a step.
                 let key = u128::from(!ahead) << 64 | u128::from(!*first) << 32 | turn as u128;
-                Some((key, u64::from(from) << 32 | u64::from(channel)))
+                Some((key, u64::from(from) << 32 | u64::from(edge_route)))
             }));
             open.sort_unstable();
-            // Channels send one piece each in turn, as long as links have time.
+            // Routes send one piece each in turn, as long as links have time.
             while !open.is_empty() {
-                open.retain(|&(_, channel)| {
-                    let channel = channel as u32;
-                    let waiting_channel = &channels[channel as usize];
-                    if !links.have_room(&waiting_channel.route) {
+                open.retain(|&(_, edge_route)| {
+                    let edge_route = edge_route as u32;
+                    let waiting_route = &edge_routes[edge_route as usize];
+                    if !links.have_room(&waiting_route.route) {
                         return false;
                     }
-                    let Some((_, Reverse((chunk, tree)))) = waiting[channel as usize].pop() else {
+                    let Some((_, Reverse((chunk, tree)))) = waiting[edge_route as usize].pop()
+                    else {
                         return false;
                     };
-                    links.carry(&waiting_channel.route);
+                    links.carry(&waiting_route.route);
                     timed.push(
                         first_chunk(tree as usize) + chunk,
-                        waiting_channel.ends,
-                        channel,
+                        waiting_route.ends,
+                        edge_route,
                     );
-                    arrived.push((tree, chunk, waiting_channel.ends.1));
+                    arrived.push((tree, chunk, waiting_route.ends.1));
                     true
                 });
             }
-            busy.retain(|channel| !waiting[*channel as usize].is_empty());
+            busy.retain(|edge_route| !waiting[*edge_route as usize].is_empty());
             for (tree, chunk, at) in arrived.drain(..) {
                 send(&mut waiting, &mut busy, tree, chunk, at);
             }
@@ -302,24 +303,24 @@ fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
 }
 
 impl TimedSchedule {
-    pub(super) fn push(&mut self, chunk: u32, (from, to): (u32, u32), channel: u32) {
+    pub(super) fn push(&mut self, chunk: u32, (from, to): (u32, u32), edge_route: u32) {
         self.schedule.push(Transfer::copy(chunk, from, to));
-        self.channels.push(channel);
+        self.edge_routes.push(edge_route);
     }
 
     /// Adds a piece that is summed up, against the direction of an edge.
-    pub(super) fn push_up(&mut self, chunk: u32, (from, to): (u32, u32), channel: u32) {
+    pub(super) fn push_up(&mut self, chunk: u32, (from, to): (u32, u32), edge_route: u32) {
         self.schedule.push(Transfer::reduce(chunk, to, from));
-        self.channels.push(channel);
+        self.edge_routes.push(edge_route);
     }
 
     /// Returns the steps in reverse, with source and destination exchanged.
     pub(super) fn reversed(&self, collective: Collective) -> TimedSchedule {
         let steps = (0..self.schedule.steps()).rev();
-        let channels = steps.flat_map(|step| &self.channels[self.schedule.step(step)]);
+        let edge_routes = steps.flat_map(|step| &self.edge_routes[self.schedule.step(step)]);
         TimedSchedule {
             schedule: self.schedule.reversed(collective),
-            channels: channels.copied().collect(),
+            edge_routes: edge_routes.copied().collect(),
         }
     }
 }
@@ -376,7 +377,7 @@ impl Links {
 }
 
 impl TreeIndex {
-    fn of(tree: &Tree, channels: &[u32], ranks: usize) -> TreeIndex {
+    fn of(tree: &Tree, edge_routes: &[u32], ranks: usize) -> TreeIndex {
         let mut first = vec![0; ranks + 1];
         let mut depth = vec![0; ranks];
         let mut height = vec![0; ranks];
@@ -389,11 +390,11 @@ impl TreeIndex {
         }
         let mut free = first.clone();
         let mut next = vec![(0, 0); tree.edges.len()];
-        for (&(from, to), &channel) in tree.edges.iter().zip(channels).rev() {
+        for (&(from, to), &edge_route) in tree.edges.iter().zip(edge_routes).rev() {
             let above = height[to as usize] + 1;
             height[from as usize] = above.max(height[from as usize]);
             let place = &mut free[from as usize];
-            next[*place as usize] = (to, channel);
+            next[*place as usize] = (to, edge_route);
             *place += 1;
         }
         TreeIndex {
@@ -404,7 +405,7 @@ impl TreeIndex {
         }
     }
 
-    /// Returns the ranks that a rank sends to, and the channels.
+    /// Returns the ranks that a rank sends to, and the routes.
     fn next(&self, rank: u32) -> &[(u32, u32)] {
         let rank = rank as usize;
         &self.next[self.first[rank] as usize..self.first[rank + 1] as usize]

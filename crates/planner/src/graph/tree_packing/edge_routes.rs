@@ -12,7 +12,7 @@ use super::packing::Tree;
 use opticoll_fabric::network::Network;
 
 /// A route from one rank to another rank.
-pub(super) struct Channel {
+pub(super) struct EdgeRoute {
     /// Ends of the edge in its tree.
     pub(super) ends: (u32, u32),
     /// Links of a message, in the order in which the message passes them.
@@ -22,14 +22,14 @@ pub(super) struct Channel {
 }
 
 /// All routes of the edges of a forest.
-pub(super) struct Channels {
+pub(super) struct EdgeRoutes {
     /// Routes, without duplicates.
-    pub(super) all: Vec<Channel>,
+    pub(super) all: Vec<EdgeRoute>,
     /// Route of each edge, by tree and edge.
     pub(super) of: Vec<Vec<u32>>,
 }
 
-impl Channels {
+impl EdgeRoutes {
     /// Chooses the routes of trees; the messages run backwards if `reversed`. Without paths, all
     /// messages use the routes of the fabric. `load` is the number of messages of each link; the
     /// function adds the messages of these trees.
@@ -39,7 +39,7 @@ impl Channels {
         reversed: bool,
         mut paths: Option<Paths>,
         load: &mut Vec<u64>,
-    ) -> Channels {
+    ) -> EdgeRoutes {
         let mut cables: FxHashMap<(u32, u32), Vec<u32>> = FxHashMap::default();
         if paths.is_some() {
             for (number, _) in (0u32..).zip(network.links()) {
@@ -54,7 +54,7 @@ impl Channels {
         }
         load.resize(network.links().len(), 0);
         let mut numbers: FxHashMap<((u32, u32), Vec<u32>), u32> = FxHashMap::default();
-        let mut channels = Channels {
+        let mut edge_routes = EdgeRoutes {
             all: Vec::new(),
             of: Vec::with_capacity(trees.len()),
         };
@@ -86,18 +86,18 @@ impl Channels {
                 let number = *numbers
                     .entry((ends, route))
                     .or_insert_with_key(|(ends, route)| {
-                        channels.all.push(Channel {
+                        edge_routes.all.push(EdgeRoute {
                             ends: *ends,
                             route: route.clone(),
                             is_named,
                         });
-                        channels.all.len() as u32 - 1
+                        edge_routes.all.len() as u32 - 1
                     });
                 numbers_of_tree.push(number);
             }
-            channels.of.push(numbers_of_tree);
+            edge_routes.of.push(numbers_of_tree);
         }
-        channels
+        edge_routes
     }
 }
 
