@@ -222,8 +222,7 @@ pub(crate) fn plan(plan: Plan, stripes: Option<u32>) -> Result<Plan, PlannerErro
         return Ok(plan);
     };
     if let Some(folded) = fold(&plan) {
-        let rows = cut(&folded, stripes, used_channels)?;
-        return Ok(rows);
+        return cut(&folded, stripes, used_channels);
     }
     let transfers = plan.len() as u64 * u64::from(stripes);
     if transfers > MAX_LIGHTPATHS {

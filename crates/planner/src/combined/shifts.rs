@@ -34,7 +34,7 @@ mod routes;
 mod search;
 mod spread;
 
-use crate::selection::evaluation::{Candidate, Evaluation, EvaluationOutcome};
+use crate::selection::evaluation::{Candidate, Evaluation};
 use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, ensure};
 use group::{MAX_RANKS, Sequence};
 use model::ShiftModel;
@@ -194,17 +194,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     };
     let Some(text) = spec.option("shifts") else {
         refuse_of_switch("needs shifts=all, or other shifts")?;
-        let evaluation = Evaluation::new(problem)?;
-        let candidates = candidates(problem)?;
-        let EvaluationOutcome {
-            fastest,
-            candidates,
-            ..
-        } = evaluation.run(candidates, Vec::new())?;
-        return Ok(Planned {
-            candidates,
-            ..fastest?.0.into()
-        });
+        return Evaluation::new(problem)?.choose(candidates(problem)?);
     };
     let mut model = ShiftModel::new(problem, machine)?;
     let sequence = match (text, machine) {

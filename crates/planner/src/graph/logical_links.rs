@@ -157,6 +157,18 @@ impl LogicalLinks {
         &self.routes[first_link as usize..(first_link + links) as usize]
     }
 
+    /// Returns the rate of the slowest logical link in bits per second, at least 1.
+    pub(crate) fn slowest_rate(&self) -> u64 {
+        let rates = self.all.iter().map(|logical_link| logical_link.rate);
+        rates.min().unwrap_or(1).max(1)
+    }
+
+    /// Returns the rate of each link as a whole multiple of the slowest rate.
+    pub(crate) fn shares(&self) -> Vec<u64> {
+        let slowest = self.slowest_rate();
+        self.rates.iter().map(|rate| rate / slowest).collect()
+    }
+
     /// Returns the least number of logical links on a route from each rank to all ranks, row by
     /// row; `None` if some rank cannot be reached.
     pub(crate) fn distances(&self) -> Option<Vec<u16>> {

@@ -265,18 +265,7 @@ fn write_schedule(
 /// Returns the least number of steps in which all chunks can cross the links into each rank.
 fn least_steps(part: &Part, spread: &Spread) -> u64 {
     let logical_links = &part.logical_links;
-    let slowest = logical_links
-        .all
-        .iter()
-        .map(|logical_link| logical_link.rate)
-        .min()
-        .unwrap_or(1)
-        .max(1);
-    let shares: Vec<u64> = logical_links
-        .rates
-        .iter()
-        .map(|rate| rate / slowest)
-        .collect();
+    let shares = logical_links.shares();
     let ranks = match translations(logical_links, spread) {
         Some(_) => 0..1,
         None => 0..logical_links.ranks,
@@ -444,12 +433,7 @@ fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Tim
         let mut time = 0f64;
         for part in parts {
             let logical_links = &part.logical_links.all;
-            let slowest = logical_links
-                .iter()
-                .map(|logical_link| logical_link.rate)
-                .min()
-                .unwrap_or(1)
-                .max(1);
+            let slowest = part.logical_links.slowest_rate();
             let latency = logical_links
                 .iter()
                 .map(|logical_link| logical_link.latency)

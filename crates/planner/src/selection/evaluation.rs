@@ -16,7 +16,7 @@
 use thiserror::Error;
 
 use crate::building::striping::Striping;
-use crate::{Effort, PlannerError, PlanningProblem};
+use crate::{Effort, Planned, PlannerError, PlanningProblem};
 use opticoll_base::memory;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_plan::plan::Plan;
@@ -384,6 +384,18 @@ impl<'a> Evaluation<'a> {
             fastest,
             outcome: outcome.filter(|_| self.has_circuits()),
             candidates,
+        })
+    }
+
+    /// Returns the fastest of the candidates, with the results of all.
+    ///
+    /// # Errors
+    /// The errors of [`Evaluation::run`], or the reason why there is no plan.
+    pub(crate) fn choose(&self, candidates: Vec<Candidate<'_>>) -> Result<Planned, PlannerError> {
+        let outcome = self.run(candidates, Vec::new())?;
+        Ok(Planned {
+            candidates: outcome.candidates,
+            ..outcome.fastest?.0.into()
         })
     }
 

@@ -12,7 +12,7 @@ mod shortest_routes;
 
 use std::collections::BTreeMap;
 
-use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
+use crate::selection::evaluation::{Built, Candidate, Evaluation};
 use crate::{
     OnMachine, PLANNERS, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
     selection::lower_bound,
@@ -124,18 +124,7 @@ fn plan(
         .into_iter()
         .map(|graph| offer(problem, switch, graph, on_links));
     let evaluation = Evaluation::new(problem)?;
-    let offers = offers.collect::<Result<_, PlannerError>>()?;
-    let EvaluationOutcome {
-        fastest,
-        candidates,
-        ..
-    } = evaluation.run(offers, Vec::new())?;
-    Ok(Planned {
-        plan: fastest?.0,
-        candidates,
-        reasons: Vec::new(),
-        outcome: None,
-    })
+    evaluation.choose(offers.collect::<Result<_, PlannerError>>()?)
 }
 
 fn uses_shortest_routes(problem: &PlanningProblem<'_>) -> bool {

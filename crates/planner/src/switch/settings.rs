@@ -26,7 +26,7 @@ mod steps;
 
 use std::collections::BTreeMap;
 
-use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
+use crate::selection::evaluation::{Built, Candidate, Evaluation};
 use crate::{
     OnMachine, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
     selection::lower_bound,
@@ -113,19 +113,7 @@ fn plan(
         let plan = build(problem, switch, record.name, choice)?;
         return Ok(plan.into());
     }
-    let evaluation = Evaluation::new(problem)?;
-    let EvaluationOutcome {
-        fastest,
-        candidates,
-        ..
-    } = evaluation.run(offers(problem, switch, choice)?, Vec::new())?;
-    let (plan, _) = fastest?;
-    Ok(Planned {
-        plan,
-        candidates,
-        reasons: Vec::new(),
-        outcome: None,
-    })
+    Evaluation::new(problem)?.choose(offers(problem, switch, choice)?)
 }
 
 fn candidates<'a>(

@@ -347,18 +347,7 @@ impl<'a> Search<'a> {
 
     fn match_in_steps(&mut self, limit: Option<(u32, f64)>) -> Option<Matching> {
         let logical_links = self.logical_links;
-        let slowest = logical_links
-            .all
-            .iter()
-            .map(|logical_link| logical_link.rate)
-            .min()
-            .unwrap_or(1)
-            .max(1);
-        let shares: Vec<u64> = logical_links
-            .rates
-            .iter()
-            .map(|rate| rate / slowest)
-            .collect();
+        let shares = logical_links.shares();
         let slots_into: Vec<u64> = (0..self.rows)
             .map(|rank| slots_into(logical_links, &shares, rank))
             .collect();
