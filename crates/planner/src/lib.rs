@@ -593,9 +593,10 @@ enum Form {
 }
 
 impl Form {
-    /// Returns the forms possible for a plan of `transfers` transfers, of which at most `most` fit.
-    fn of(transfers: u64, most: u64) -> Form {
-        if transfers > most {
+    /// Returns the forms possible for a plan of `transfers` transfers, of which at most
+    /// `max_transfers` fit.
+    fn of(transfers: u64, max_transfers: u64) -> Form {
+        if transfers > max_transfers {
             Form::Folded
         } else {
             Form::Any

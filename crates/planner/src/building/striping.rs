@@ -160,7 +160,7 @@ impl Striping {
         let (parts, bytes) = (collective.parts(), collective.payload(size).get());
         let (shortest, longer) = (bytes / (parts * stripes), bytes % (parts * stripes));
         // Chunk k of this size has as many bytes as the longest part of chunk k.
-        let most = parts * shortest + longer.min(parts);
+        let upper = parts * shortest + longer.min(parts);
         let has_longest_parts = |stripe: u64| {
             let edge =
                 |part: u64| u128::from(longer) * u128::from(part) / u128::from(parts * stripes);
@@ -173,8 +173,8 @@ impl Striping {
         };
         let lasts_as_the_longest = has_barriers && self.whole.has_one_chunk_per_lightpath();
         let is_exact = longer == 0 || lasts_as_the_longest || (0..stripes).any(has_longest_parts);
-        let least = if is_exact { most } else { parts * shortest };
-        [Bytes::new(least), Bytes::new(most)]
+        let lower = if is_exact { upper } else { parts * shortest };
+        [Bytes::new(lower), Bytes::new(upper)]
     }
 
     /// Builds the striped plan.
@@ -212,12 +212,13 @@ pub(crate) fn plan(plan: Plan, stripes: Option<u32>) -> Result<Plan, PlannerErro
         return Ok(plan);
     }
     let plan = with_fixed_wavelengths(plan);
-    let most = max_stripes(&plan);
-    let stripes = stripes.unwrap_or(most);
+    let max_stripes = max_stripes(&plan);
+    let stripes = stripes.unwrap_or(max_stripes);
     let ranks = plan.schedule.collective.ranks();
-    let reason =
-        format!("its lightpaths leave room for {most} on these wavelengths, not for {stripes}");
-    ensure(stripes <= most, "stripes", ranks, reason)?;
+    let reason = format!(
+        "its lightpaths leave room for {max_stripes} on these wavelengths, not for {stripes}"
+    );
+    ensure(stripes <= max_stripes, "stripes", ranks, reason)?;
     let Some(used_channels) = used_channels(&plan).filter(|_| stripes > 1) else {
         return Ok(plan);
     };

@@ -316,10 +316,10 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
 /// circuits, reversed, are those of an all_gather that follows.
 fn repeated_setting(model: &ShiftModel, kind: CollectiveKind) -> Option<(Sequence, u64)> {
     let shifts = model.ports.iter().map(|port| match kind {
-        CollectiveKind::ReduceScatter => port.most * port.unit,
-        _ => port.most.min(1) * port.unit,
+        CollectiveKind::ReduceScatter => port.max_units * port.unit,
+        _ => port.max_units.min(1) * port.unit,
     });
-    let slots = model.ports.iter().map(|port| port.most).sum::<u32>();
+    let slots = model.ports.iter().map(|port| port.max_units).sum::<u32>();
     let sequence = Sequence(vec![shifts.collect(); slots as usize]);
     let load = Spread::of(model.group, &sequence)?.load();
     let time = model.time(1, 1, load);

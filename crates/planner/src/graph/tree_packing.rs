@@ -523,17 +523,17 @@ fn fastest_pipeline(
 ) -> Result<(Plan, Time), PlannerError> {
     let forest = forests.first();
     let count = forest.map_or(1, |forest| u64::from(forest.count));
-    let most = u32::try_from(problem.size.get() / count).unwrap_or(u32::MAX);
-    let most = match problem.effort {
-        Effort::Full => most,
+    let max_pieces = u32::try_from(problem.size.get() / count).unwrap_or(u32::MAX);
+    let max_pieces = match problem.effort {
+        Effort::Full => max_pieces,
         Effort::Enough => {
             let chunks = 2 * ONE_PIPELINE_TRANSFERS / graphs.transfers(count as u32, 1).max(1);
-            most.min(chunks.max(1) as u32)
+            max_pieces.min(chunks.max(1) as u32)
         }
     };
     let too_many = |pieces| graphs.transfers(count as u32, pieces) > ONE_PIPELINE_TRANSFERS;
     let chunk_choices = forest.map_or(vec![Chunks::equal(1)], |forest| {
-        forest.fastest_chunks(problem.size, most, too_many)
+        forest.fastest_chunks(problem.size, max_pieces, too_many)
     });
     let evaluation = Evaluation {
         problem,

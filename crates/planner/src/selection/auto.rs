@@ -70,8 +70,8 @@ const WORK_PER_SECOND: u64 = 1_000_000;
 
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
     let mut problem = *problem;
-    if let Some(most) = spec.count("transfers", 1, u32::MAX)? {
-        problem.most_transfers = most.into();
+    if let Some(max_transfers) = spec.count("transfers", 1, u32::MAX)? {
+        problem.most_transfers = max_transfers.into();
     }
     if let Some(text) = spec.option("budget") {
         let budget: Time = text.parse().map_err(|error| spec.refuse("budget", error))?;

@@ -100,8 +100,8 @@ pub(crate) fn formula_bound(
     let ranks = problem.fabric.ranks();
     let has_demand = problem.collective.demand().is_some();
     // A piece has at least one byte; slots of empty pieces send nothing.
-    let most = problem.size.get().max(1);
-    let pieces = record.pieces(spec).map(|pieces| pieces.min(most));
+    let max_pieces = problem.size.get().max(1);
+    let pieces = record.pieces(spec).map(|pieces| pieces.min(max_pieces));
     if ranks < 2 || has_demand {
         return Ok(unknown);
     }
@@ -432,8 +432,8 @@ fn port_bound(
             .chunk_by(|one, other| one.0 == other.0)
             .map(<[_]>::len);
         let slots = (partners.max().unwrap_or(0) as u64).div_ceil(switch.ports.into());
-        let most = chunks.into_iter().max().unwrap_or(0) / u64::from(switch.ports);
-        let bytes = Bytes::new(smallest.saturating_mul(most));
+        let max_chunks = chunks.into_iter().max().unwrap_or(0) / u64::from(switch.ports);
+        let bytes = Bytes::new(smallest.saturating_mul(max_chunks));
         let sending = u64::try_from(switch.transmission().ps(bytes)).unwrap_or(u64::MAX);
         let startup = switch.startup.times(slots.min(1))?;
         let delays = startup.plus(switch.latency.times(slots)?)?;

@@ -200,13 +200,13 @@ fn fastest_on_ring(problem: &PlanningProblem<'_>, amounts: &Amounts) -> Result<P
         problem,
         least: Time::ZERO,
     };
-    let most = amounts.matrix.iter().max().copied().unwrap_or(0);
-    let mut fastest = plan_on_ring(problem, amounts, most)?;
+    let largest_block = amounts.matrix.iter().max().copied().unwrap_or(0);
+    let mut fastest = plan_on_ring(problem, amounts, largest_block)?;
     let mut least = evaluation.time(&fastest, problem.size, None)?;
     let mut lengths_without_gain = 0;
     for halvings in 1..=MAX_HALVINGS {
         interrupt::check();
-        let longest = most.div_ceil(1 << halvings);
+        let longest = largest_block.div_ceil(1 << halvings);
         if longest < 2
             || lengths_without_gain == MAX_LENGTHS_WITHOUT_GAIN
             || amounts.chunks(longest).len() as u64 > QUICK_TRANSFERS
@@ -325,8 +325,8 @@ impl Amounts {
     fn amount_of_bytes(&self, bytes: Bytes, size: Bytes) -> Option<u64> {
         let amount =
             u128::from(bytes.get()) * u128::from(self.largest) / u128::from(size.get().max(1));
-        let most = self.matrix.iter().max().copied().unwrap_or(0);
-        (amount >= u128::from(most.div_ceil(4096).max(1)))
+        let largest_block = self.matrix.iter().max().copied().unwrap_or(0);
+        (amount >= u128::from(largest_block.div_ceil(4096).max(1)))
             .then_some(amount.min(u64::MAX.into()) as u64)
     }
 
@@ -350,12 +350,12 @@ impl Amounts {
     fn fastest(&self, costs: &SwitchCosts) -> Decomposition {
         let mut work = matchings::MAX_WORK;
         let mut best = self.decompose(costs, u64::MAX, &mut work);
-        let most = self.matrix.iter().max().copied().unwrap_or(0);
+        let largest_block = self.matrix.iter().max().copied().unwrap_or(0);
         let lines = self.lines();
         let mut lengths_without_gain = 0;
         for halvings in 1..=MAX_HALVINGS {
             interrupt::check();
-            let longest = most.div_ceil(1 << halvings);
+            let longest = largest_block.div_ceil(1 << halvings);
             let enough = best.time * MAX_TIME_RATIO;
             let least = self.least(&lines, costs, longest);
             if longest < 2

@@ -145,7 +145,7 @@ fn candidates<'a>(
     problem: &PlanningProblem<'a>,
     switch: &'a CircuitSwitch,
 ) -> Result<Vec<Candidate<'a>>, PlannerError> {
-    let most = match problem.collective.kind() {
+    let max_ranks = match problem.collective.kind() {
         CollectiveKind::AllToAll => MAX_ROUTED_RANKS,
         _ => u32::MAX,
     };
@@ -153,7 +153,7 @@ fn candidates<'a>(
     if check(switch).is_err()
         || switch.ranks < 3
         || switch.ports < 2
-        || switch.ranks > most
+        || switch.ranks > max_ranks
         || transfers > problem.most_transfers
     {
         return Ok(Vec::new());

@@ -56,11 +56,11 @@ impl Group {
     }
 }
 
-/// Shifts that a port allows: multiples of a unit, up to `most` units.
+/// Shifts that a port allows: multiples of a unit, up to `max_units` units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PortShifts {
     pub(super) unit: u32,
-    pub(super) most: u32,
+    pub(super) max_units: u32,
 }
 
 /// Shifts of the ports in each setting, as elements of the group; shift 0 sends nothing.
@@ -86,7 +86,7 @@ impl Sequence {
             let mut remaining = ports.iter();
             let shift = |units: &str| {
                 let (port, units) = (remaining.next()?, whole(units)?);
-                (units <= port.most).then_some(units * port.unit)
+                (units <= port.max_units).then_some(units * port.unit)
             };
             setting.split('+').map(shift).collect()
         };
@@ -116,12 +116,12 @@ impl Reach {
         Reach { hops, group }
     }
 
-    /// Writes the hops after up to `most` slots of a setting into the first of two scratch values.
-    /// Returns the number of slots that reached further ranks or saved hops.
-    pub(super) fn after(&self, shifts: &[u32], most: u32, scratch: &mut [Reach; 2]) -> u32 {
+    /// Writes the hops after up to `max_slots` slots of a setting into the first of two scratch
+    /// values. Returns the number of slots that reached further ranks or saved hops.
+    pub(super) fn after(&self, shifts: &[u32], max_slots: u32, scratch: &mut [Reach; 2]) -> u32 {
         let [last, next] = scratch;
         last.hops.clone_from(&self.hops);
-        for slot in 0..most {
+        for slot in 0..max_slots {
             next.hops.clone_from(&self.hops);
             shifts.iter().for_each(|shift| next.extend(last, *shift));
             if next == last {
@@ -129,7 +129,7 @@ impl Reach {
             }
             std::mem::swap(last, next);
         }
-        most
+        max_slots
     }
 
     /// Lowers the numbers of hops by the circuits of one shift, used after the hops of `last`.

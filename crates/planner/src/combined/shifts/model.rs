@@ -68,7 +68,7 @@ impl ShiftModel {
         };
         let port = |unit: u32, ranks: u32| PortShifts {
             unit,
-            most: ranks - 1,
+            max_units: ranks - 1,
         };
         Ok(ShiftModel {
             group: Group {
@@ -92,7 +92,7 @@ impl ShiftModel {
     pub(super) fn hops_only(switch: &CircuitSwitch) -> ShiftModel {
         let port = PortShifts {
             unit: 1,
-            most: switch.ranks - 1,
+            max_units: switch.ranks - 1,
         };
         let ports = super::ports_of_all(switch).len();
         ShiftModel {
@@ -114,7 +114,7 @@ impl ShiftModel {
 
     /// Returns the number of ports that have any shift.
     pub(super) fn lanes(&self) -> u64 {
-        self.ports.iter().filter(|port| port.most > 0).count() as u64
+        self.ports.iter().filter(|port| port.max_units > 0).count() as u64
     }
 
     /// Returns the time of `blocks` blocks in sequence over one port.

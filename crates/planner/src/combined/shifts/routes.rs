@@ -215,9 +215,9 @@ impl<'a> RouteSearch<'a> {
     /// over other ports.
     fn fill(&mut self, [busy, other]: [u32; 2]) {
         for (prices, loads) in self.prices.iter_mut().zip(&self.loads) {
-            let most = loads.iter().copied().max();
+            let max_load = loads.iter().copied().max();
             for (price, load) in prices.iter_mut().zip(loads) {
-                *price = if Some(*load) < most { other } else { busy };
+                *price = if Some(*load) < max_load { other } else { busy };
             }
         }
         let ranks = self.group.ranks() as usize;

@@ -204,7 +204,11 @@ impl<'a> Search<'a> {
 
     /// Returns the number of ranks to which some port can connect a rank.
     fn partners(&self) -> u64 {
-        let ports = self.model.ports.iter().map(|port| u64::from(port.most));
+        let ports = self
+            .model
+            .ports
+            .iter()
+            .map(|port| u64::from(port.max_units));
         match self.model.is_grid {
             true => ports.sum(),
             false => self.ranks - 1,
@@ -217,18 +221,18 @@ impl<'a> Search<'a> {
         let is_grid = self.model.is_grid;
         // Ranks that share no switch of a grid are two hops apart.
         let least_hops = 2 * others - self.partners();
-        let longest = self.model.ports.iter().map(|port| port.most).max();
+        let longest = self.model.ports.iter().map(|port| port.max_units).max();
         let enough = match is_grid {
             // All shifts in turn, and two slots for the rank pairs that differ in row and column.
             true => self.partners().min(u64::from(longest.unwrap_or(0)) + 2),
             false => others.div_ceil(self.ports as u64),
         };
         let lanes = self.model.lanes().min(self.ports as u64);
-        let most = self.model.estimate(enough, enough, least_hops);
+        let max_time = self.model.estimate(enough, enough, least_hops);
         let mut shapes = Vec::new();
         for settings in 1..=enough {
             interrupt::check();
-            if self.model.estimate(settings, settings, 0) > most {
+            if self.model.estimate(settings, settings, 0) > max_time {
                 break;
             }
             let mut best: Option<Shape> = None;
@@ -325,9 +329,9 @@ impl<'a> Search<'a> {
     fn consecutive_shifts(&self, settings: u64) -> Sequence {
         let of_setting = |setting: u32| {
             let ports = (0..).zip(&self.model.ports);
-            let shift = ports.map(|(ahead, port)| match port.most {
+            let shift = ports.map(|(ahead, port)| match port.max_units {
                 0 => 0,
-                most => ((setting + ahead) % most + 1) * port.unit,
+                max_units => ((setting + ahead) % max_units + 1) * port.unit,
             });
             shift.collect()
         };
@@ -337,9 +341,9 @@ impl<'a> Search<'a> {
     fn draw(&mut self, shape: Shape) -> Sequence {
         let ports = &self.model.ports[..self.ports];
         let of_setting = |_| {
-            let shift = ports.iter().map(|port| match port.most {
+            let shift = ports.iter().map(|port| match port.max_units {
                 0 => 0,
-                most => self.random.random_range(1..=most) * port.unit,
+                max_units => self.random.random_range(1..=max_units) * port.unit,
             });
             shift.collect()
         };
@@ -378,7 +382,7 @@ impl<'a> Search<'a> {
             }
             let mut best = previous;
             let of_port = self.model.ports[port];
-            for shift in (1..=of_port.most).map(|units| units * of_port.unit) {
+            for shift in (1..=of_port.max_units).map(|units| units * of_port.unit) {
                 interrupt::check();
                 if self.work > self.max_work {
                     break;

@@ -100,7 +100,7 @@ pub(super) fn balance_loads(
             interrupt::check();
             for rank in (0..ranks).filter(|rank| *rank != root) {
                 let old = &edge_routes.all[into[rank as usize] as usize].route;
-                let (old, most) = (old.clone(), latency(old));
+                let (old, max_latency) = (old.clone(), latency(old));
                 let mut best: Option<(f64, u32, Vec<u32>)> = None;
                 for parent in (0..ranks).filter(|parent| *parent != rank) {
                     if tables.longest(tree, rank, parent) > highest
@@ -116,7 +116,7 @@ pub(super) fn balance_loads(
                     };
                     route.clear();
                     network.route(from, at, &mut route);
-                    if latency(&route) > most {
+                    if latency(&route) > max_latency {
                         continue;
                     }
                     let only = |one: &[u32], other: &[u32], more: u32| {

@@ -313,14 +313,18 @@ impl SwitchLinks {
                         .min(targets.len() - 1);
                     let to = targets[(position + step) % targets.len()];
                     let (into, out) = (flow.room(from, switch), flow.room(switch, to));
-                    let most = into.min(out);
-                    if from == to || most == 0 || (!all_pairs && !is_direct(from, to)) {
+                    let available = into.min(out);
+                    if from == to || available == 0 || (!all_pairs && !is_direct(from, to)) {
                         continue;
                     }
                     // An even share of the capacity into the switch.
                     let total = capacities[&(from, switch)];
                     let share = (total / direct[&from].max(1)).max(1);
-                    let mut amount = if limited { most.min(share) } else { most };
+                    let mut amount = if limited {
+                        available.min(share)
+                    } else {
+                        available
+                    };
                     while amount > 0 {
                         change(flow, (from, switch, to), amount as i128);
                         let Some(lacking) = lacking(flow) else {

@@ -174,16 +174,16 @@ impl Forest<'_> {
         }
     }
 
-    /// Returns chunks that are expected to be fastest, with at most `most` pieces in total, if
-    /// trees of one root form a pipeline.
+    /// Returns chunks that are expected to be fastest, with at most `max_pieces` pieces in total,
+    /// if trees of one root form a pipeline.
     pub(super) fn fastest_chunks(
         &self,
         size: Bytes,
-        most: u32,
+        max_pieces: u32,
         too_many: impl Fn(u32) -> bool,
     ) -> Vec<Chunks> {
         match self.pipeline() {
-            Some(timetable) => pipeline::fastest(&timetable, size, most, too_many),
+            Some(timetable) => pipeline::fastest(&timetable, size, max_pieces, too_many),
             None => vec![Chunks::equal(1)],
         }
     }

@@ -103,8 +103,8 @@ impl Packing {
     /// flows pass more links than `most_work`.
     pub(super) fn pack(mut self, most_work: u64) -> Option<Vec<Tree>> {
         let mut roots = Vec::new();
-        let most = self.wanted.iter().copied().max().unwrap_or(0);
-        for turn in 0..most {
+        let turns = self.wanted.iter().copied().max().unwrap_or(0);
+        for turn in 0..turns {
             let wanted_of_rank = (0u32..).zip(&self.wanted);
             roots.extend(
                 wanted_of_rank

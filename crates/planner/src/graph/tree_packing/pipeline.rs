@@ -185,17 +185,17 @@ impl Steps {
     /// Returns the number of chunks of one size with the least time of all steps. With trees of
     /// height h, a busiest link that needs t for the vector, and a latency a of a message, n chunks
     /// take (n + h - 1)(a + t / n), with the minimum at n = sqrt((h - 1) t / a).
-    fn equal(&self, most: u32) -> u32 {
+    fn equal(&self, max_chunks: u32) -> u32 {
         let loads = self.loads.iter().map(|load| load.iter().sum::<f64>());
         let latency = self.latency.iter().copied().fold(0.0, f64::max);
         let count = ((self.latency.len() - 1) as f64 * loads.fold(0.0, f64::max) / latency).sqrt();
         // The quotient is not a number without latencies and relays.
         let count = if count.is_nan() { 1.0 } else { count };
-        (count as u32).clamp(1, MAX_EQUAL_CHUNKS.min(most))
+        (count as u32).clamp(1, MAX_EQUAL_CHUNKS.min(max_chunks))
     }
 
     /// Returns chunks that grow and shrink again, if steps take clearly less time with them.
-    fn unequal(&self, most: u32) -> Option<Chunks> {
+    fn unequal(&self, max_pieces: u32) -> Option<Chunks> {
         let (height, links) = (self.latency.len(), self.loads.len());
         let tried = MAX_UNEQUAL_CHUNKS * SIZE_RATIOS.len().pow(2) * SIZE_RANGES.len();
         if tried * (MAX_UNEQUAL_CHUNKS + height) * height.min(MAX_UNEQUAL_CHUNKS) * links > MAX_WORK
@@ -203,7 +203,7 @@ impl Steps {
             return None;
         }
         let mut best = (
-            MAX_TIME_RATIO * self.time(&vec![1.0; self.equal(most) as usize]),
+            MAX_TIME_RATIO * self.time(&vec![1.0; self.equal(max_pieces) as usize]),
             None,
         );
         for count in 2..=MAX_UNEQUAL_CHUNKS {
@@ -226,12 +226,12 @@ impl Steps {
         }
         let (least, sizes) = (best.0, best.1?);
         // Sizes in whole pieces, as few as possible.
-        let most = f64::from(most).min(MAX_UNEQUAL_PIECES);
+        let max_pieces = f64::from(max_pieces).min(MAX_UNEQUAL_PIECES);
         let scaled = (1..=8).map(|scale| {
             let pieces = sizes.iter().map(|size| (size * f64::from(scale)).round());
             pieces.collect::<Vec<f64>>()
         });
-        let scaled = scaled.filter(|sizes| sizes.iter().sum::<f64>() <= most);
+        let scaled = scaled.filter(|sizes| sizes.iter().sum::<f64>() <= max_pieces);
         let timed: Vec<(f64, Vec<f64>)> = scaled.map(|sizes| (self.time(&sizes), sizes)).collect();
         let near = timed
             .iter()
@@ -250,19 +250,19 @@ impl Steps {
 pub(super) fn fastest(
     timetable: &Timetable<'_>,
     size: Bytes,
-    most: u32,
+    max_pieces: u32,
     too_many: impl Fn(u32) -> bool,
 ) -> Vec<Chunks> {
-    let most = most.clamp(1, MAX_PIECES);
+    let max_pieces = max_pieces.clamp(1, MAX_PIECES);
     let steps = Steps::new(timetable, size);
-    let balanced = steps.equal(most);
+    let balanced = steps.equal(max_pieces);
     let counts = match too_many(balanced) {
         true => vec![balanced / 3 * 2],
         false => vec![balanced / 2, balanced, balanced.saturating_mul(2)],
     };
     let equal = counts.into_iter();
-    let equal = equal.map(|count| Chunks::equal(count.clamp(1, most)));
-    let unequal = steps.unequal(most);
+    let equal = equal.map(|count| Chunks::equal(count.clamp(1, max_pieces)));
+    let unequal = steps.unequal(max_pieces);
     let unequal = unequal.filter(|chunks| !too_many(chunks.pieces()));
     equal.chain(unequal).collect()
 }

@@ -279,12 +279,12 @@ fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
         .iter()
         .copied()
         .max_by(|one, other| (one.0 * other.1).cmp(&(other.0 * one.1)));
-    let (most, rate) = busiest.unwrap_or((1, 1));
+    let (busiest_pieces, rate) = busiest.unwrap_or((1, 1));
     // Pieces carried in a step of m pieces, in thousandths of the number wanted.
     let carried = |m: u128| {
         let shares = loads.iter().map(|&(pieces, own)| {
             let wanted = pieces * rate * m;
-            (m * own / slowest * slowest * most * 1000)
+            (m * own / slowest * slowest * busiest_pieces * 1000)
                 .checked_div(wanted)
                 .unwrap_or(1000)
         });

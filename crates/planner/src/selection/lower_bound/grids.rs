@@ -126,11 +126,11 @@ pub(super) fn slots_bound(
                 _ => {}
             }
         }
-        let most = partners.into_iter().flatten().max().unwrap_or(0);
+        let max_partners = partners.into_iter().flatten().max().unwrap_or(0);
         let at_once = if switches.is_some() { 1 } else { slot.ports };
-        let slots = u64::from(most.div_ceil(at_once));
-        let most = chunks.into_iter().flatten().max().unwrap_or(0);
-        time = time.plus(slot.time(slots, smallest.saturating_mul(most) as f64)?)?;
+        let slots = u64::from(max_partners.div_ceil(at_once));
+        let max_chunks = chunks.into_iter().flatten().max().unwrap_or(0);
+        time = time.plus(slot.time(slots, smallest.saturating_mul(max_chunks) as f64)?)?;
     }
     Ok(time)
 }

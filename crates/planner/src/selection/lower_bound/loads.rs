@@ -141,7 +141,7 @@ struct StepLoads {
     /// largest of these loads.
     slots: u64,
     chunks: u64,
-    most: u64,
+    max_load: u64,
 }
 
 impl StepLoads {
@@ -153,7 +153,7 @@ impl StepLoads {
             carried: vec![0; links],
             slots: 0,
             chunks: 0,
-            most: 0,
+            max_load: 0,
         }
     }
 
@@ -183,7 +183,7 @@ impl StepLoads {
     fn add(&mut self, load: u64) {
         self.slots += load.div_ceil(self.channels);
         self.chunks += load;
-        self.most = self.most.max(load);
+        self.max_load = self.max_load.max(load);
     }
 
     /// Returns the chunks carried by the busiest link over all steps.
@@ -213,7 +213,7 @@ impl StepLoads {
         bytes: u64,
     ) -> Result<Time, PlannerError> {
         let by_links = self.time(ring, problem.policy(), bytes, self.chunks)?;
-        let room = self.channels / self.most.max(1);
+        let room = self.channels / self.max_load.max(1);
         let by_slots = striped_slots_time(ring, problem, [self.slots, room, lightpaths], bytes)?;
         Ok(by_slots.max(by_links))
     }

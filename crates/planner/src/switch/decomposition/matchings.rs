@@ -226,8 +226,8 @@ fn fewest(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
         counts[0][*source as usize] += 1;
         counts[1][*destination as usize] += 1;
     }
-    let most = counts.iter().flatten().max().copied().unwrap_or(0);
-    let mut matchings = vec![Matching::new(ranks); most];
+    let max_degree = counts.iter().flatten().max().copied().unwrap_or(0);
+    let mut matchings = vec![Matching::new(ranks); max_degree];
     let mut sorted = chunks.to_vec();
     sorted.sort_by_key(|(source, destination, amount)| {
         (

@@ -94,8 +94,8 @@ pub(super) fn beside(step: &Step, switch: &CircuitSwitch, per_slot: u64) -> Opti
             *bytes = bytes.checked_add(message.bytes.get())?;
         }
     }
-    let most = shared.iter().flatten().copied().max().unwrap_or(0);
-    let sending = u64::try_from(transmission.ps(Bytes::new(most))).ok()?;
+    let max_bytes = shared.iter().flatten().copied().max().unwrap_or(0);
+    let sending = u64::try_from(transmission.ps(Bytes::new(max_bytes))).ok()?;
     let slot = sending.checked_add(switch.beside_latency.ps())?;
     slot.checked_add(per_slot)
 }
