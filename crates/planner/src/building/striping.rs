@@ -259,7 +259,7 @@ fn cut(plan: &Plan, stripes: u32, used_channels: u32) -> Result<Plan, PlannerErr
             let whole = plan.lightpath(index);
             for stripe in 0..stripes {
                 striped.push(Lightpath {
-                    light: ring.further_usable(whole.light, stripe * used_channels),
+                    light: ring.shift_usable_channel(whole.light, stripe * used_channels),
                     transfer: Transfer {
                         chunk: whole.transfer.chunk * stripes + stripe,
                         ..whole.transfer

@@ -28,7 +28,7 @@ pub fn reduce_scatter(gather: &Plan) -> Result<Plan, PlannerError> {
     }
     let mut rows = backwards(gather, reversed);
     rotate_to_rank_0(&mut rows);
-    Ok(rows.in_all_rotations())
+    Ok(rows.with_all_rotations())
 }
 
 /// Returns the all_reduce that runs an all_gather plan in reverse and then forwards, in twice the

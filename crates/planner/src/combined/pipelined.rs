@@ -2,7 +2,7 @@
 //! grids of switches or of lightpaths ([`crate::grid::pipelined`]).
 
 use crate::grid::pipelined::{self as on_grids, NAME, SHAPE};
-use crate::ring::{few_slots, pipelined};
+use crate::ring::{recipe, pipelined};
 use crate::selection::evaluation::Candidate;
 use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, ring_of};
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -58,7 +58,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         Some(_) if spec.option(SHAPE).is_some() => {
             Err(spec.refuse(SHAPE, "is for grids alone").into())
         }
-        Some(ring) => few_slots::plan::<pipelined::RingPipeline>(spec, problem, ring),
+        Some(ring) => recipe::plan::<pipelined::RingPipeline>(spec, problem, ring),
         None => on_grids::plan(spec, problem),
     }
 }

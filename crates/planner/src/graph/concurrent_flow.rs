@@ -127,14 +127,14 @@ impl<'a> Demands<'a> {
         most_work: u64,
         problem: &PlanningProblem<'_>,
     ) -> Result<Plan, PlannerError> {
-        let flow_routes = self.flow.ways(&self.pairs, chunks, self.bound, most_work);
+        let flow_routes = self.flow.routes(&self.pairs, chunks, self.bound, most_work);
         let flow_routes = flow_routes.ok_or_else(unreachable_ranks)?;
         let collective = problem.collective.with_pieces(chunks)?;
         let mut schedule = Schedule::new(collective);
         schedule.begin_step();
         // The chunks of a block on the same route are one transfer.
         let mut routes: Vec<Box<[u32]>> = Vec::new();
-        let pair_routes = flow_routes.ways.chunks(chunks as usize);
+        let pair_routes = flow_routes.routes.chunks(chunks as usize);
         for (&pair, ways) in self.pairs.iter().zip(pair_routes) {
             interrupt::check();
             let (source, destination) = pair;

@@ -424,7 +424,7 @@ fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Tim
         let Ok(bytes) = collective.range_bytes(problem.size, 0, 1) else {
             continue;
         };
-        let too_small = chunks > 1 && collective.least_chunk_bytes(problem.size).get() == 0;
+        let too_small = chunks > 1 && collective.min_chunk_bytes(problem.size).get() == 0;
         let too_many = transfers(problem, chunks) > problem.most_transfers;
         let too_long = parts.iter().any(|part| is_large(part, &spread));
         if too_small || too_many || too_long {

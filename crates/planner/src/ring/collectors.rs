@@ -32,7 +32,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::assembly::{Assembly, SharedMove, most_ends};
+use crate::building::assembly::{Assembly, SharedMove, most_ends};
 use crate::ring::grouped::{GroupLevel, Grouping, groups, load};
 use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::slot_cost::{SlotCost, spread};

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::assembly::{Assembly, Move};
+use crate::building::assembly::{Assembly, Move};
 use crate::ring::relay_tree::lightpath_requests::{
     self, LightpathRequest, Occupancy, PlacedRequest,
 };

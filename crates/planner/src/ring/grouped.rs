@@ -5,7 +5,7 @@
 //! into G groups of nearly equal size, at most m ranks. Each group has k evenly spaced owners, and
 //! the vector has k shares. Up: every member of a group sends each owner its share of the vector,
 //! and the owner combines what it receives, so that the owner's share stands for the whole group.
-//! The owners of share q of all groups form a ring of G ranks (see [`crate::assembly`]) with a
+//! The owners of share q of all groups form a ring of G ranks (see [`crate::building::assembly`]) with a
 //! vector of M / k bytes; the k rings solve the rest in parallel on c / k channels each. Down:
 //! every owner returns its finished share to the members. With k = 1 this is a level of WRHT, with
 //! k = m a reduce_scatter and an all_gather within groups.
@@ -28,7 +28,7 @@ mod search;
 
 use std::ops::Range;
 
-use crate::assembly::{Assembly, Embedding, Move, cut, smaller};
+use crate::building::assembly::{Assembly, Embedding, Move, cut, smaller};
 use crate::ring::recipe::{self, Estimate, Recipe, joined, numbers, numbers_for};
 use crate::{Planner, PlannerError, Question};
 use opticoll_base::interrupt;

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use crate::assembly::cut;
+use crate::building::assembly::cut;
 use opticoll_base::interrupt;
 
 /// Transfer from a holder to a relay of all data for the relay's part.

@@ -18,7 +18,7 @@
 //! strides save transfers and leave some channels to the near step, in which a rank has one block
 //! of each source for each of its neighbours.
 
-use crate::assembly::SharedMove;
+use crate::building::assembly::SharedMove;
 use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::slot_cost::SlotCost;
 use crate::{Planner, PlannerError, Question, empty_plan};

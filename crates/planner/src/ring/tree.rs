@@ -26,7 +26,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::assembly::{Assembly, Move, PartOf, cut};
+use crate::building::assembly::{Assembly, Move, PartOf, cut};
 use crate::ring::radix_tree::{Handover, handovers_by_level, holder};
 use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::relay_tree::light_trees;

@@ -310,7 +310,7 @@ fn build_named(
     }
     let ranges = opticoll_algorithms::build_ranges(spec, problem.collective, problem.fabric)?;
     // A schedule of ranges has few transfers, so its bound is quick.
-    if limit.is_some() && !ranges.is_in_single_chunks() {
+    if limit.is_some() && !ranges.has_single_chunks() {
         let least = lower_bound::ranges_bound(&ranges, problem)?;
         if is_slower(least) {
             return Ok(Built::AtLeast(least));

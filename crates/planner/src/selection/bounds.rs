@@ -80,7 +80,7 @@ pub fn time_bounds(
         return Ok(best.into_iter().chain(direct).map(bare).collect());
     }
     match placed_on_links(fabric, collective, method) {
-        Some((network, placed)) => electrical::bounds(network, &placed, size, THOROUGH_WORK),
+        Some((network, placed)) => electrical::bounds(network, &placed, size, MAX_THOROUGH_STEPS),
         None => Ok(Vec::new()),
     }
 }
@@ -113,7 +113,7 @@ fn circuit_bound(
     let Some(Ok(charge)) = circuits.map(|circuits| circuits.charge(policy.name())) else {
         return Ok(None);
     };
-    let charged = Charged {
+    let charged = CircuitProblem {
         collective,
         size,
         charge,

@@ -102,7 +102,7 @@ fn routes_on(part: &Fabric, plan: &Plan) -> Option<NamedRoutes> {
             None => network.route(source, destination, &mut wanted_route),
         }
         for link in &mut wanted_route {
-            *link = part.own_link(plan.fabric.link_of_whole(*link))?;
+            *link = part.link_in_part(plan.fabric.link_of_whole(*link))?;
         }
         default_route.clear();
         part_network.route(source, destination, &mut default_route);

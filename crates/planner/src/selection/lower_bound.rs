@@ -414,7 +414,7 @@ fn port_bound(
     if !has_barriers || has_more {
         return Ok(Time::ZERO);
     }
-    let smallest = schedule.collective.least_chunk_bytes(problem.size).get();
+    let smallest = schedule.collective.min_chunk_bytes(problem.size).get();
     let mut time = Time::ZERO;
     let mut pairs = Vec::new();
     for step in 0..schedule.steps() {

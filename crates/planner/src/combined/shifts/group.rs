@@ -85,7 +85,7 @@ impl Sequence {
         let setting_text = |setting: &str| {
             let mut remaining = ports.iter();
             let shift = |units: &str| {
-                let (port, units) = (remaining.next()?, whole(units)?);
+                let (port, units) = (remaining.next()?, whole_number(units)?);
                 (units <= port.max_units).then_some(units * port.unit)
             };
             setting.split('+').map(shift).collect()

@@ -2,7 +2,7 @@
 //! around cuts.
 
 use crate::ring::relay_tree::{faulty_ring, reachable};
-use crate::time_reversal::copying;
+use crate::building::time_reversal::copying;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 

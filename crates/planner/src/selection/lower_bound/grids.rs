@@ -96,7 +96,7 @@ pub(super) fn slots_bound(
     let ranks = problem.fabric.ranks();
     let switches = slot.switches;
     let is_whole = switches.is_some_and(WssGrid::is_whole);
-    let smallest = schedule.collective.least_chunk_bytes(problem.size).get();
+    let smallest = schedule.collective.min_chunk_bytes(problem.size).get();
     let mut time = Time::ZERO;
     let mut pairs = FxHashSet::default();
     for step in 0..schedule.steps() {
@@ -146,7 +146,7 @@ pub(crate) struct Tuning {
 /// Returns the least time of the busiest transmitter of a placed plan: the transmitter is tuned for
 /// every burst to a rank other than the rank of its burst in the previous slot.
 pub(super) fn burst_bound(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Time, PlannerError> {
-    let smallest = plan.schedule.collective.least_chunk_bytes(size).get();
+    let smallest = plan.schedule.collective.min_chunk_bytes(size).get();
     // Transmitter, slot, receiver and number of chunks of each burst.
     let mut bursts: Vec<(u32, u32, u32, u32)> = Vec::with_capacity(plan.len());
     for step in 0..plan.schedule.steps() {
@@ -207,7 +207,7 @@ pub(super) fn tuning_bound(
     if !grid.is_whole() {
         return Ok(unknown);
     }
-    let smallest = schedule.collective.least_chunk_bytes(size).get();
+    let smallest = schedule.collective.min_chunk_bytes(size).get();
     let ranks = grid.ranks() as usize;
     // Traffic to ranks of the same switch, by rank and plane; and relayed traffic of a whole plane.
     let mut sent = vec![[Sent::default(); 2]; ranks];

@@ -121,7 +121,7 @@ fn mean_distances(step: StepColumns<'_>, ring: &WdmRing) -> u64 {
 
 /// Returns the bytes of the smallest chunk of a schedule.
 fn smallest_chunk(schedule: &Schedule, problem: &PlanningProblem<'_>) -> u64 {
-    let smallest = schedule.collective.least_chunk_bytes(problem.size);
+    let smallest = schedule.collective.min_chunk_bytes(problem.size);
     smallest.get()
 }
 
