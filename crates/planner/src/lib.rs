@@ -80,14 +80,14 @@ pub struct Planner {
 
 /// Machines with plans of a planner, and the functions of the planner.
 enum Scope {
-    /// Any fabric for which the first function returns true; the others are those of [`OnMachine`].
+    /// Any fabric for which the first function returns true; the others are those of [`FamilyFunctions`].
     Any(
         fn(&Fabric) -> bool,
         fn(&Spec, &PlanningProblem<'_>) -> Result<Planned, PlannerError>,
         for<'a> fn(&PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError>,
     ),
-    Rings(OnMachine<WdmRing>),
-    Switches(OnMachine<CircuitSwitch>),
+    Rings(FamilyFunctions<WdmRing>),
+    Switches(FamilyFunctions<CircuitSwitch>),
 }
 
 /// Function that makes the plan of a specification; the options are declared.
@@ -98,17 +98,17 @@ type CandidatesOn<M> =
     for<'a> fn(&PlanningProblem<'a>, &'a M) -> Result<Vec<Candidate<'a>>, PlannerError>;
 
 /// Functions of a planner for one family.
-struct OnMachine<M> {
+struct FamilyFunctions<M> {
     /// Returns whether the planner plans on a machine.
     applies: fn(&M) -> bool,
     plan: PlanOn<M>,
     candidates: CandidatesOn<M>,
 }
 
-impl<M> OnMachine<M> {
+impl<M> FamilyFunctions<M> {
     /// Creates the functions of a planner for all machines of a family.
-    const fn new(plan: PlanOn<M>, candidates: CandidatesOn<M>) -> OnMachine<M> {
-        OnMachine {
+    const fn new(plan: PlanOn<M>, candidates: CandidatesOn<M>) -> FamilyFunctions<M> {
+        FamilyFunctions {
             applies: |_| true,
             plan,
             candidates,
@@ -231,7 +231,7 @@ pub const PLANNERS: &[Planner] = &[
 ];
 
 /// Collectives that consist of an all_gather, of its reverse, or of both.
-const GATHERED: &[CollectiveKind] = &[
+const ALL_GATHER_KINDS: &[CollectiveKind] = &[
     CollectiveKind::AllGather,
     CollectiveKind::ReduceScatter,
     CollectiveKind::AllReduce,
@@ -352,7 +352,7 @@ pub fn plan(
     method: &Method,
 ) -> Result<Planned, PlannerError> {
     let problem = PlanningProblem::new(fabric, collective, size, method, &|_| {})?;
-    let mut planned = problem.answer(&spec.at(size))?;
+    let mut planned = problem.solve(&spec.at(size))?;
     planned.plan.size = Some(size);
     Ok(planned)
 }
@@ -372,10 +372,10 @@ pub fn plan_of_group(
 ) -> Result<Planned, PlannerError> {
     let problem = PlanningProblem {
         may_name_routes: false,
-        most_work: PART_WORK,
+        max_work: PART_WORK,
         ..PlanningProblem::new(fabric, collective, size, method, &|_| {})?
     };
-    problem.answer(&spec.at(size))
+    problem.solve(&spec.at(size))
 }
 
 /// Makes the plan that `spec` names for a task and its size.
@@ -399,7 +399,7 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
         (_, true) => {
             let size = task.size.unwrap_or(DEFAULT_SIZE);
             let problem = PlanningProblem::new(fabric, collective, size, task.method, task.watch)?;
-            problem.answer(spec)?
+            problem.solve(spec)?
         }
     };
     let planned_for = planner.map(|_| DEFAULT_SIZE);
@@ -420,9 +420,6 @@ impl Effort {
     const ALL: [(&'static str, Effort); 2] = [("enough", Effort::Enough), ("full", Effort::Full)];
 }
 
-/// Name of the ring planners for a planning problem.
-type Question<'a> = PlanningProblem<'a>;
-
 /// A collective to plan on a fabric, and limits of the search.
 #[derive(Clone, Copy)]
 struct PlanningProblem<'a> {
@@ -432,12 +429,12 @@ struct PlanningProblem<'a> {
     method: &'a Method,
     /// Maximum number of transfers of a plan, or of representatives if the plan is
     /// rotation-symmetric. Each takes about 25 bytes.
-    most_transfers: u64,
+    max_transfers: u64,
     /// True if a rotation-symmetric plan keeps representatives only; false if it will be joined
     /// with a plan that has no symmetry.
-    keeps_folds: bool,
+    keeps_representatives: bool,
     /// Maximum number of transfers built and timed in the whole search.
-    most_work: u64,
+    max_work: u64,
     effort: Effort,
     /// True if a plan may name routes other than the fabric's.
     may_name_routes: bool,
@@ -471,9 +468,9 @@ impl<'a> PlanningProblem<'a> {
             collective,
             size,
             method,
-            most_transfers: DEFAULT_MAX_TRANSFERS,
-            keeps_folds: true,
-            most_work: DEFAULT_WORK,
+            max_transfers: DEFAULT_MAX_TRANSFERS,
+            keeps_representatives: true,
+            max_work: DEFAULT_WORK,
             effort: Effort::Enough,
             may_name_routes: true,
             limit: None,
@@ -484,7 +481,7 @@ impl<'a> PlanningProblem<'a> {
     }
 
     /// Makes the plan that a specification names.
-    fn answer(&self, spec: &Spec) -> Result<Planned, PlannerError> {
+    fn solve(&self, spec: &Spec) -> Result<Planned, PlannerError> {
         let undegraded = self.fabric.undegraded();
         if !undegraded.is_empty() {
             return selection::degraded::plan(self, spec, undegraded);
@@ -567,7 +564,7 @@ impl<'a> PlanningProblem<'a> {
 
     /// Refuses a plan with too many transfers.
     fn fits(&self, transfers: u64) -> Result<(), PlannerError> {
-        let most = self.most_transfers;
+        let most = self.max_transfers;
         match transfers > most {
             true => Err(PlannerError::TooLarge { transfers, most }),
             false => Ok(()),
@@ -581,13 +578,13 @@ impl<'a> PlanningProblem<'a> {
 }
 
 /// Maximum number of transfers or representatives of any plan: 16 GiB at about 25 bytes for each.
-const MOST_TRANSFERS: u64 = 1 << 29;
+const MAX_TRANSFERS: u64 = 1 << 29;
 
 /// Forms in which a plan may be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Representatives under rotation only.
-    Folded,
+    Representatives,
     /// Representatives, or all transfers.
     Any,
 }
@@ -597,7 +594,7 @@ impl Form {
     /// `max_transfers` fit.
     fn of(transfers: u64, max_transfers: u64) -> Form {
         if transfers > max_transfers {
-            Form::Folded
+            Form::Representatives
         } else {
             Form::Any
         }

@@ -8,6 +8,3 @@ pub(super) mod evaluation;
 pub(super) mod lower_bound;
 pub(super) mod named;
 pub mod replan;
-
-pub(super) use evaluation as contest;
-pub(super) use lower_bound as least;

@@ -84,7 +84,9 @@ fn slots(placed: &[Placed<'_>]) -> u32 {
 }
 
 /// Returns the largest number of lightpaths that a rank sends or receives in a slot.
-pub(crate) fn most_ends<'a>(moves: impl Iterator<Item = (&'a SharedMove, u32)>) -> u32 {
+pub(crate) fn max_lightpaths_of_rank<'a>(
+    moves: impl Iterator<Item = (&'a SharedMove, u32)>,
+) -> u32 {
     let mut counts: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
     for (moved, slot) in moves {
         interrupt::check();
@@ -146,7 +148,7 @@ impl Assembly {
         let fabric = &self.plan.fabric;
         let (auto, name) = (Assignment::AUTO, String::new());
         let placed = assign(schedule, light.collect(), fabric, auto, name);
-        self.append_refined(&placed?, 1);
+        self.append_with_factor(&placed?, 1);
         Ok(())
     }
 
@@ -155,7 +157,7 @@ impl Assembly {
     /// the sum of their ends modulo the number of shares, and the shares follow one another. Every
     /// rank and every link has nearly the same number of lightpaths in each share. The assignment
     /// with fewer slots is added.
-    pub(crate) fn shared_line(&mut self, moves: &[SharedMove]) -> Result<(), PlannerError> {
+    pub(crate) fn add_line(&mut self, moves: &[SharedMove]) -> Result<(), PlannerError> {
         let towards = |moved: &SharedMove| match moved.destination > moved.source {
             true => Direction::Clockwise,
             false => Direction::CounterClockwise,
@@ -163,9 +165,9 @@ impl Assembly {
         let directed: Vec<_> = moves.iter().map(|moved| (moved, towards(moved))).collect();
         let placed = self.placed(&directed)?;
         let ports = self.ring.ports.unwrap_or(u32::MAX);
-        let shares = most_ends(moves.iter().map(|moved| (moved, 0))).div_ceil(ports);
+        let shares = max_lightpaths_of_rank(moves.iter().map(|moved| (moved, 0))).div_ceil(ports);
         if shares <= 1 {
-            self.shared_slots(placed.into_iter());
+            self.add_placed(placed.into_iter());
             return Ok(());
         }
         let mut shared: Vec<Placed<'_>> = Vec::with_capacity(moves.len());
@@ -179,7 +181,7 @@ impl Assembly {
             shared.extend(moved.map(|(moved, light, slot)| (moved, light, before + slot)));
         }
         let is_shorter = slots(&shared) < slots(&placed);
-        self.shared_slots(if is_shorter { shared } else { placed }.into_iter());
+        self.add_placed(if is_shorter { shared } else { placed }.into_iter());
         Ok(())
     }
 
@@ -211,7 +213,7 @@ impl Assembly {
 
     /// Adds a step of lightpaths with their light and their slots, which count from 0; adds nothing
     /// if there are no lightpaths.
-    pub(crate) fn shared_slots<'a>(&mut self, moves: impl Iterator<Item = Placed<'a>>) {
+    pub(crate) fn add_placed<'a>(&mut self, moves: impl Iterator<Item = Placed<'a>>) {
         let before = self.plan.slots();
         let mut slots = 0;
         for (moved, light, slot) in moves {
@@ -232,7 +234,7 @@ impl Assembly {
     }
 
     /// Adds the steps of a plan for the same fabric; each of its chunks becomes `factor` chunks.
-    pub(crate) fn append_refined(&mut self, part: &Plan, factor: u32) {
+    pub(crate) fn append_with_factor(&mut self, part: &Plan, factor: u32) {
         let before = self.plan.slots();
         let plan = &mut self.plan;
         for step in 0..part.schedule.steps() {

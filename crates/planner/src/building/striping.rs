@@ -95,11 +95,11 @@ fn with_fixed_wavelengths(plan: Plan) -> Plan {
 /// Returns an upper bound on the number of stripes that [`Striping::widest`] chooses for a plan of
 /// at least `lightpaths` lightpaths, due to the maximum number of transfers.
 pub(crate) fn max_by_transfers(lightpaths: u64, problem: &PlanningProblem<'_>) -> u64 {
-    let written = match problem.keeps_folds {
+    let written = match problem.keeps_representatives {
         true => lightpaths / u64::from(problem.fabric.ranks()).max(1),
         false => lightpaths,
     };
-    (problem.most_transfers.min(MAX_LIGHTPATHS) / written.max(1)).max(1)
+    (problem.max_transfers.min(MAX_LIGHTPATHS) / written.max(1)).max(1)
 }
 
 /// A plan and the number of stripes of its chunks.
@@ -133,9 +133,9 @@ impl Striping {
             return Err(whole.into());
         }
         let folded = fold(&whole);
-        let written = folded.as_ref().filter(|_| problem.keeps_folds);
+        let written = folded.as_ref().filter(|_| problem.keeps_representatives);
         let transfers = written.map_or(whole.len(), Plan::len) as u64;
-        if transfers * u64::from(stripes) > problem.most_transfers.min(MAX_LIGHTPATHS) {
+        if transfers * u64::from(stripes) > problem.max_transfers.min(MAX_LIGHTPATHS) {
             return Err(whole.into());
         }
         Ok(Striping {

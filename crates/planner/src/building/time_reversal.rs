@@ -92,7 +92,7 @@ pub(crate) fn copying(kind: CollectiveKind) -> CollectiveKind {
 ///
 /// # Errors
 /// More than 2^32 chunks.
-pub(crate) fn towards(copying: Plan, collective: Collective) -> Result<Plan, PlannerError> {
+pub(crate) fn reversed_for(copying: Plan, collective: Collective) -> Result<Plan, PlannerError> {
     if copying.schedule.collective.kind() == collective.kind() {
         return Ok(copying);
     }

@@ -78,8 +78,8 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
     let candidate = |kind: CollectiveKind| {
         let spec = Spec::new(NAME).with("of", kind);
         let problem = PlanningProblem {
-            most_work: problem
-                .most_work
+            max_work: problem
+                .max_work
                 .min(problem.work(MAX_TRANSFERS.max(MAX_TRANSFERS_PER_RANK * ranks))),
             ..*problem
         };
@@ -141,7 +141,7 @@ fn barrier_along(
             ..*problem
         };
         let planned = match spec.option(key) {
-            Some(text) => inner.answer(&nested(text)?)?,
+            Some(text) => inner.solve(&nested(text)?)?,
             None => inner.fastest()?,
         };
         Ok(planned.plan.into_written_out())

@@ -2,7 +2,7 @@
 //! grids of switches or of lightpaths ([`crate::grid::pipelined`]).
 
 use crate::grid::pipelined::{self as on_grids, NAME, SHAPE};
-use crate::ring::{recipe, pipelined};
+use crate::ring::{pipelined, recipe};
 use crate::selection::evaluation::Candidate;
 use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, ring_of};
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -65,7 +65,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
 
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     match ring_of(problem.fabric) {
-        Some(ring) => pipelined::contenders(problem, ring),
+        Some(ring) => pipelined::candidates(problem, ring),
         None => on_grids::candidates(problem),
     }
 }

@@ -268,11 +268,11 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         _ => ranks * ranks,
     };
     let machine = match ShiftMachine::new(problem) {
-        Ok(machine) if ranks > 1 && blocks <= problem.most_transfers => machine,
+        Ok(machine) if ranks > 1 && blocks <= problem.max_transfers => machine,
         _ => return Ok(Vec::new()),
     };
     let model = ShiftModel::new(problem, machine)?;
-    let search = Search::new(&model, problem.most_transfers);
+    let search = Search::new(&model, problem.max_transfers);
     // Sequences with their times in picoseconds and the hops of all blocks.
     let mut sequences = Vec::new();
     if kind == CollectiveKind::AllToAll {

@@ -83,7 +83,8 @@ fn half<'a>(
         // fabric.
         may_name_routes: problem.may_name_routes && whole.kind() == CollectiveKind::AllReduce,
         // A scatter and a gather have a root, so they have no rotation symmetry.
-        keeps_folds: problem.keeps_folds && whole.kind() == CollectiveKind::AllReduce,
+        keeps_representatives: problem.keeps_representatives
+            && whole.kind() == CollectiveKind::AllReduce,
         ..*problem
     })
 }
@@ -127,7 +128,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
             1
         };
     let problem = PlanningProblem {
-        most_work: problem.most_work / 2,
+        max_work: problem.max_work / 2,
         ..*problem
     };
     Ok(vec![Candidate {
@@ -183,7 +184,7 @@ pub(crate) struct JoinedLimit {
 
 impl JoinedLimit {
     /// Returns whether a half with a given time saves enough for the transfers of the joined plan.
-    pub(crate) fn is_worth(self, time: Time, transfers: u64) -> bool {
+    pub(crate) fn saves_enough(self, time: Time, transfers: u64) -> bool {
         let share = match transfers {
             transfers if transfers > QUICK_TRANSFERS => 10,
             transfers if self.is_written_out && transfers > QUICK_TRANSFERS / 2 => 20,
@@ -224,12 +225,12 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
             joined: problem.limit.map(|limit| JoinedLimit {
                 limit,
                 beside,
-                is_written_out: !half.keeps_folds,
+                is_written_out: !half.keeps_representatives,
             }),
             ..half
         };
         let planned: Planned = match spec.option(key) {
-            Some(text) => half.answer(&nested(text)?)?,
+            Some(text) => half.solve(&nested(text)?)?,
             None => half.fastest()?,
         };
         // The fastest plan of the half, and the next ones in case it does not fit the other half.
@@ -257,9 +258,9 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     let is_long =
         !is_even && transfers > MAX_UNEVEN_TRANSFERS && problem.fabric.network().is_some();
     if joined.is_some_and(|_| is_long)
-        || joined.is_some_and(|joined| !joined.is_worth(second_time, transfers))
+        || joined.is_some_and(|joined| !joined.saves_enough(second_time, transfers))
     {
-        let most = problem.most_transfers;
+        let most = problem.max_transfers;
         return Err(PlannerError::NothingFits { most });
     }
     let mut refused = None;
@@ -268,7 +269,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
             let build =
                 |name: Option<&String>, fastest: &Plan, half: &PlanningProblem<'_>| match name {
                     None => Ok(fastest.clone()),
-                    Some(name) => half.answer(&name.parse()?).map(|planned| planned.plan),
+                    Some(name) => half.solve(&name.parse()?).map(|planned| planned.plan),
                 };
             let first = build(first, &fastest, &first_problem)?;
             let second = build(second, &fastest_second, &second_problem)?;
@@ -287,7 +288,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         }
     }
     Err(refused.unwrap_or(PlannerError::NothingFits {
-        most: problem.most_transfers,
+        most: problem.max_transfers,
     }))
 }
 
@@ -437,8 +438,8 @@ fn all_reduce_on_ring(
     let (whole, first_factor, second_factor) =
         common_pieces(problem.collective, &first.schedule, &second.schedule)?;
     let mut assembly = Assembly::new(ring, whole);
-    assembly.append_refined(&first, first_factor);
-    assembly.append_refined(&second, second_factor);
+    assembly.append_with_factor(&first, first_factor);
+    assembly.append_with_factor(&second, second_factor);
     Ok(assembly.finish(String::new()))
 }
 

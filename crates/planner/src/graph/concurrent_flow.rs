@@ -124,10 +124,10 @@ impl<'a> Demands<'a> {
     fn plan(
         &self,
         chunks: u32,
-        most_work: u64,
+        max_work: u64,
         problem: &PlanningProblem<'_>,
     ) -> Result<Plan, PlannerError> {
-        let flow_routes = self.flow.routes(&self.pairs, chunks, self.bound, most_work);
+        let flow_routes = self.flow.routes(&self.pairs, chunks, self.bound, max_work);
         let flow_routes = flow_routes.ok_or_else(unreachable_ranks)?;
         let collective = problem.collective.with_pieces(chunks)?;
         let mut schedule = Schedule::new(collective);

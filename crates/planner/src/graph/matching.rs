@@ -425,7 +425,7 @@ fn chunk_numbers(problem: &PlanningProblem<'_>, parts: &[Part]) -> Vec<(u32, Tim
             continue;
         };
         let too_small = chunks > 1 && collective.min_chunk_bytes(problem.size).get() == 0;
-        let too_many = transfers(problem, chunks) > problem.most_transfers;
+        let too_many = transfers(problem, chunks) > problem.max_transfers;
         let too_long = parts.iter().any(|part| is_large(part, &spread));
         if too_small || too_many || too_long {
             continue;
@@ -482,7 +482,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         .collect();
     let (spread, _) = divide(problem.collective, 1)?;
     let has_steps = |part: &Part| !part.logical_links.has_switches && !is_large(part, &spread);
-    if parts.iter().all(has_steps) && transfers(problem, 1) <= problem.most_transfers {
+    if parts.iter().all(has_steps) && transfers(problem, 1) <= problem.max_transfers {
         let farthest = hops_apart(problem, &parts);
         let busy = parts.iter().map(|part| least_steps(part, &spread)).max();
         let mut numbers = vec![

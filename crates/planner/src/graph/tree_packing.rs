@@ -185,7 +185,7 @@ impl<'a> PackingGraphs<'a> {
         links: Links<'a>,
         problem: &PlanningProblem<'_>,
         roots: Roots,
-        most_search: u64,
+        max_search: u64,
     ) -> Result<PackingGraphs<'a>, PlannerError> {
         let collective = &problem.collective;
         let root = match collective.kind() {
@@ -199,11 +199,11 @@ impl<'a> PackingGraphs<'a> {
         };
         let links = Rc::new(links);
         let parts = match roots {
-            Roots::One => vec![PackingGraph::up_and_down(&links, most_search)?],
+            Roots::One => vec![PackingGraph::up_and_down(&links, max_search)?],
             Roots::OfCollective => {
                 let parts = reversed.iter();
                 let parts =
-                    parts.map(|reversed| PackingGraph::new(&links, root, *reversed, most_search));
+                    parts.map(|reversed| PackingGraph::new(&links, root, *reversed, max_search));
                 parts.collect::<Result<_, _>>()?
             }
         };
@@ -239,13 +239,13 @@ impl<'a> PackingGraphs<'a> {
         counts.filter(|_| self.parts.len() == 1).collect()
     }
 
-    fn forests(&self, count: u32, most_work: u64) -> Grown<'a> {
+    fn forests(&self, count: u32, max_work: u64) -> Grown<'a> {
         let mut forests_by_count = self.forests_by_count.borrow_mut();
         // If packing some trees takes too much work, packing more does, too.
         let failed = forests_by_count.range(..=count).map(|(_, forests)| forests);
         let failed = failed.into_iter().find(|forests| forests.is_err());
         let failed =
-            failed.filter(|_| most_work < u64::MAX && !self.relay_counts().contains(&count));
+            failed.filter(|_| max_work < u64::MAX && !self.relay_counts().contains(&count));
         if let Some(failed) = failed {
             return failed.clone();
         }
@@ -253,7 +253,7 @@ impl<'a> PackingGraphs<'a> {
             let forests = self
                 .parts
                 .iter()
-                .map(|part| part.forest(count, self.may_name_routes, most_work));
+                .map(|part| part.forest(count, self.may_name_routes, max_work));
             let forests: Option<_> = forests.collect();
             forests.map(Rc::new).ok_or_else(|| {
                 let sentence = format!(
@@ -363,7 +363,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
             Err(error) => return Err(error),
         }
     }
-    candidates.retain(|candidate| candidate.transfers <= problem.most_work);
+    candidates.retain(|candidate| candidate.transfers <= problem.max_work);
     Ok(candidates)
 }
 
@@ -419,7 +419,7 @@ fn candidates_of<'a>(
     };
     let least = problem.least()?;
     let mut candidates = Vec::new();
-    let most_work = match trees {
+    let max_work = match trees {
         Some(_) => u64::MAX,
         None if has_one_root => MAX_PACKING_WORK_OF_ONE_ROOT,
         None => MAX_PACKING_WORK,
@@ -475,7 +475,7 @@ fn candidates_of<'a>(
                     {
                         return Ok(Built::NotExpected("more trees do not even out the steps"));
                     }
-                    let forests = graphs.forests(count, most_work)?;
+                    let forests = graphs.forests(count, max_work)?;
                     let known = forests.iter();
                     let expected = known.map(|forest| forest.expected(pieces_of_tree));
                     let expected = expected.into_iter().try_fold(Time::ZERO, Time::plus)?;

@@ -260,7 +260,7 @@ pub(crate) fn candidates<'a>(
         let (pieces, time) = best_pieces(problem, routes, None)?;
         let (parts, start_slots) = routes.parts();
         let transfers = u64::from(parts) * u64::from(pieces) * u64::from(ranks - 1);
-        if transfers > problem.most_transfers {
+        if transfers > problem.max_transfers {
             continue;
         }
         // Leaf ranks have all pieces of a reduce at the start, and request their circuits ahead of

@@ -49,8 +49,10 @@ use crate::building::time_reversal;
 use crate::ring::collectors::Collectors;
 use crate::ring::grouped::GroupedLayout;
 use crate::ring::recipe::{self, Estimate, Recipe};
-use crate::selection::contest::Contender;
-use crate::{GATHERED, OnMachine, Planned, Planner, PlannerError, Question, Scope, time_reversal};
+use crate::selection::evaluation::Candidate;
+use crate::{
+    ALL_GATHER_KINDS, FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope,
+};
 use grouping::Grouping;
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
@@ -108,10 +110,10 @@ pub(crate) const PLANNER: Planner = Planner {
     ..Planner::new(
         Bundles::NAME,
         "Bundles",
-        GATHERED,
+        ALL_GATHER_KINDS,
         "Blocks of neighbours travel together along one tree that is turned to all groups",
         "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
-        Scope::Rings(OnMachine::new(named, contenders)),
+        Scope::Rings(FamilyFunctions::new(named, candidates)),
     )
 };
 
@@ -217,21 +219,21 @@ impl Recipe for Bundles {
         }
         let meeting = spec.count("meeting", 1, MAX_VOLUME)?;
         if meeting.is_some() && collective.kind() != CollectiveKind::AllReduce {
-            let problem = "is for all_reduce: only sums meet";
-            return Err(spec.refuse("meeting", problem).into());
+            let error = "is for all_reduce: only sums meet";
+            return Err(spec.refuse("meeting", error).into());
         }
         let Some(volumes) = recipe::numbers(spec, "volumes", "2x2x4")? else {
-            let problem = "are needed beside a group";
-            return Err(spec.refuse("volumes", problem).into());
+            let error = "are needed beside a group";
+            return Err(spec.refuse("volumes", error).into());
         };
         if volumes.len() > MAX_SLOTS || volumes.iter().any(|volume| *volume > MAX_VOLUME) {
-            let problem = format!("must be {MAX_SLOTS} at most, each {MAX_VOLUME} at most");
-            return Err(spec.refuse("volumes", problem).into());
+            let error = format!("must be {MAX_SLOTS} at most, each {MAX_VOLUME} at most");
+            return Err(spec.refuse("volumes", error).into());
         }
         let group = spec.count("group", 1, MAX_VOLUME)?.unwrap_or(1);
         if ring.ranks % group != 0 {
-            let problem = format!("must divide the {} ranks of the ring", ring.ranks);
-            return Err(spec.refuse("group", problem).into());
+            let error = format!("must divide the {} ranks of the ring", ring.ranks);
+            return Err(spec.refuse("group", error).into());
         }
         let pieces = spec.count("pieces", 1, MAX_PIECES)?.unwrap_or(1);
         Ok(Some(Bundles {
@@ -243,11 +245,11 @@ impl Recipe for Bundles {
         }))
     }
 
-    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Bundles>> {
+    fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<Bundles>> {
         if ring.ports.is_some() || ring.ranks < 4 {
             return Vec::new();
         }
-        let model = time_model(ring, question);
+        let model = time_model(ring, problem);
         let halves = model.halves;
         let fastest = recipes::fastest(ring, &model);
         let estimate = fastest.map(|(time, recipe)| Estimate {
@@ -260,52 +262,52 @@ impl Recipe for Bundles {
 }
 
 /// Returns the size of a block in bytes.
-fn block(ring: &WdmRing, question: &Question<'_>) -> u64 {
-    match question.collective.kind() {
-        CollectiveKind::AllGather => question.size.get(),
-        _ => question.size.get().div_ceil(ring.ranks.into()),
+fn block(ring: &WdmRing, problem: &PlanningProblem<'_>) -> u64 {
+    match problem.collective.kind() {
+        CollectiveKind::AllGather => problem.size.get(),
+        _ => problem.size.get().div_ceil(ring.ranks.into()),
     }
 }
 
-fn time_model(ring: &WdmRing, question: &Question<'_>) -> TimeModel {
+fn time_model(ring: &WdmRing, problem: &PlanningProblem<'_>) -> TimeModel {
     TimeModel {
-        cost: question.slot_cost(ring),
-        block: block(ring, question),
+        cost: problem.slot_cost(ring),
+        block: block(ring, problem),
         hops: u64::from(ring.ranks / 2),
-        halves: 1 + u64::from(question.collective.kind() == CollectiveKind::AllReduce),
+        halves: 1 + u64::from(problem.collective.kind() == CollectiveKind::AllReduce),
     }
 }
 
-fn contenders<'a>(
-    question: &Question<'a>,
+fn candidates<'a>(
+    problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
-) -> Result<Vec<Contender<'a>>, PlannerError> {
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
     if ring.ports.is_some() || !ring.broken.is_empty() || ring.ranks < 4 {
         return Ok(Vec::new());
     }
-    if ring.ranks > MAX_RANKS_OF_UNCONDITIONAL_SEARCH && !is_promising(ring, question) {
+    if ring.ranks > MAX_RANKS_OF_UNCONDITIONAL_SEARCH && !is_promising(ring, problem) {
         return Ok(Vec::new());
     }
     // All lightpaths of a slot may be short, so that the lower bound counts no propagation.
     let without_propagation = TimeModel {
         hops: 0,
-        ..time_model(ring, question)
+        ..time_model(ring, problem)
     };
     let min_time = recipes::min_time(ring, &without_propagation) as u64;
     Ok(vec![recipe::searched_contender::<Bundles>(
-        question, ring, min_time,
+        problem, ring, min_time,
     )])
 }
 
 /// Returns whether slots cost a reconfiguration, and bundles may take less time than the other
 /// plans of few slots.
-fn is_promising(ring: &WdmRing, question: &Question<'_>) -> bool {
-    let is_charged = question.policy() != Policy::Free && ring.reconfiguration > Time::ZERO;
-    let others = match question.collective.kind() {
-        CollectiveKind::AllReduce => min_time(GroupedLayout::estimates(ring, question)),
-        _ => min_time(Collectors::estimates(ring, question)),
+fn is_promising(ring: &WdmRing, problem: &PlanningProblem<'_>) -> bool {
+    let is_charged = problem.policy() != Policy::Free && ring.reconfiguration > Time::ZERO;
+    let others = match problem.collective.kind() {
+        CollectiveKind::AllReduce => min_time(GroupedLayout::estimates(ring, problem)),
+        _ => min_time(Collectors::estimates(ring, problem)),
     };
-    let bundles = recipes::min_time(ring, &time_model(ring, question));
+    let bundles = recipes::min_time(ring, &time_model(ring, problem));
     is_charged && bundles * MIN_TIME_RATIO < others as f64
 }
 
@@ -316,10 +318,14 @@ fn min_time<R>(estimates: Vec<Estimate<R>>) -> u64 {
 }
 
 /// Returns the plan that a specification names.
-fn named(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
+fn named(
+    spec: &Spec,
+    problem: &PlanningProblem<'_>,
+    ring: &WdmRing,
+) -> Result<Planned, PlannerError> {
     let is_searched =
         spec.options().next().is_none() && ring.ports.is_none() && ring.broken.is_empty();
-    recipe::plan::<Bundles>(spec, question, ring).map_err(|error| match error {
+    recipe::plan::<Bundles>(spec, problem, ring).map_err(|error| match error {
         PlannerError::NothingFits { .. }
         | PlannerError::Algorithm(AlgorithmError::Refused { .. })
             if is_searched =>
@@ -358,7 +364,7 @@ impl Tree {
                 }
             }
             let nonempty = moves.iter().filter(|(shared, _)| !shared.chunks.is_empty());
-            assembly.shared_slots(nonempty.map(|(shared, light)| (shared, *light, 0)));
+            assembly.add_placed(nonempty.map(|(shared, light)| (shared, *light, 0)));
         }
     }
 

@@ -32,11 +32,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::building::assembly::{Assembly, SharedMove, most_ends};
+use crate::building::assembly::{Assembly, SharedMove, max_lightpaths_of_rank};
+use crate::building::time_reversal;
 use crate::ring::grouped::{GroupLevel, Grouping, groups, load};
 use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::slot_cost::{SlotCost, spread};
-use crate::{Planner, PlannerError, Question};
+use crate::{Planner, PlannerError, PlanningProblem};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Bytes;
@@ -126,13 +127,13 @@ impl Recipe for Collectors {
                 .into());
         };
         if group > ring.ranks {
-            let problem = format!("must be {} at most, the ranks of the ring", ring.ranks);
-            return Err(spec.refuse("group", problem).into());
+            let error = format!("must be {} at most, the ranks of the ring", ring.ranks);
+            return Err(spec.refuse("group", error).into());
         }
         let collectors = spec.count("collectors", 1, u32::MAX)?.unwrap_or(1);
         if groups(ring.ranks, group, collectors).is_none() {
-            let problem = "must be as many as the ranks of the smallest group at most";
-            return Err(spec.refuse("collectors", problem).into());
+            let error = "must be as many as the ranks of the smallest group at most";
+            return Err(spec.refuse("collectors", error).into());
         }
         let stripes = recipe::stripes(spec, 3)?;
         let stripes = [stripes[0], stripes[1], stripes[2]];
@@ -143,13 +144,13 @@ impl Recipe for Collectors {
         }))
     }
 
-    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Collectors>> {
+    fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<Collectors>> {
         let ranks = u64::from(ring.ranks);
-        if 2 * ranks.pow(2) > question.most_transfers {
+        if 2 * ranks.pow(2) > problem.max_transfers {
             return Vec::new();
         }
-        let kind = question.collective.kind();
-        estimates(ring, question.slot_cost(ring), kind, question.size)
+        let kind = problem.collective.kind();
+        estimates(ring, problem.slot_cost(ring), kind, problem.size)
     }
 }
 
@@ -304,13 +305,13 @@ fn all_gather_or_all_to_all(
         roles: &roles,
     };
     let mut assembly = Assembly::new(ring, collective);
-    assembly.shared_line(&blocks.inwards(&crossings, into))?;
+    assembly.add_line(&blocks.inwards(&crossings, into))?;
     let between = blocks.between(&crossings);
     let mut placed: Vec<_> = between
         .iter()
         .map(|(shared, light, slot)| (shared, *light, *slot))
         .collect();
-    let ends = most_ends(placed.iter().map(|&(shared, _, slot)| (shared, slot)));
+    let ends = max_lightpaths_of_rank(placed.iter().map(|&(shared, _, slot)| (shared, slot)));
     if ring.ports.is_some_and(|ports| ends > ports) {
         let direction = |light| WdmLight::from(light).direction;
         let moves = placed
@@ -318,8 +319,8 @@ fn all_gather_or_all_to_all(
             .map(|&(shared, light, _)| (shared, direction(light)));
         placed = assembly.placed(&moves.collect::<Vec<_>>())?;
     }
-    assembly.shared_slots(placed.into_iter());
-    assembly.shared_line(&blocks.outwards(&crossings, out))?;
+    assembly.add_placed(placed.into_iter());
+    assembly.add_line(&blocks.outwards(&crossings, out))?;
     Ok(assembly.finish(recipe.spec().to_string()))
 }
 

@@ -26,13 +26,15 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::building::assembly::{Assembly, Move};
+use crate::building::time_reversal::{self, copying};
 use crate::ring::relay_tree::lightpath_requests::{
     self, LightpathRequest, Occupancy, PlacedRequest,
 };
-use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
+use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
 use crate::selection::named::{flat, nested};
 use crate::{
-    OnMachine, Planned, Planner, PlannerError, Question, Scope, ring::relay_tree::faulty_ring,
+    FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope,
+    ring::relay_tree::faulty_ring,
 };
 
 use opticoll_base::interrupt;
@@ -69,10 +71,10 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "The plan of a ring without faults, led around cuts and relayed where light does not reach",
         "opticoll; list scheduling: Graham, SIAM Journal on Applied Mathematics 1969",
-        Scope::Rings(OnMachine {
+        Scope::Rings(FamilyFunctions {
             // Other rings need no detour.
             applies: needs_detour,
-            ..OnMachine::new(plan, contenders)
+            ..FamilyFunctions::new(plan, candidates)
         }),
     )
 };
@@ -145,39 +147,42 @@ fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, WdmRing) {
     (faulty, whole)
 }
 
-/// Returns the planning problem of the ring without faults.
-fn inner<'a>(question: &Question<'a>, whole: &'a Fabric) -> Result<Question<'a>, PlannerError> {
-    let collective = question.collective;
+/// Returns the planning error of the ring without faults.
+fn inner<'a>(
+    problem: &PlanningProblem<'a>,
+    whole: &'a Fabric,
+) -> Result<PlanningProblem<'a>, PlannerError> {
+    let collective = problem.collective;
     let kind = collective.kind();
-    let block = Bytes::new(question.size.get().div_ceil(u64::from(collective.ranks())));
-    Ok(Question {
+    let block = Bytes::new(problem.size.get().div_ceil(u64::from(collective.ranks())));
+    Ok(PlanningProblem {
         fabric: whole,
         collective: Collective::new(copying(kind), collective.ranks())?
             .with_root(collective.root())?,
         size: match kind {
             CollectiveKind::ReduceScatter => block,
-            _ => question.size,
+            _ => problem.size,
         },
-        most_work: question.most_work / 2,
-        ..*question
+        max_work: problem.max_work / 2,
+        ..*problem
     })
 }
 
-fn contenders<'a>(
-    question: &Question<'a>,
+fn candidates<'a>(
+    problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
-) -> Result<Vec<Contender<'a>>, PlannerError> {
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
     if !needs_detour(ring) {
         return Ok(Vec::new());
     }
-    let (faulty, whole) = rings(ring, question.collective.kind());
-    let is_all_reduce = question.collective.kind() == CollectiveKind::AllReduce;
+    let (faulty, whole) = rings(ring, problem.collective.kind());
+    let is_all_reduce = problem.collective.kind() == CollectiveKind::AllReduce;
     if is_all_reduce && faulty.longest() < faulty.ranks - 1 {
         return Ok(Vec::new());
     }
     let whole_fabric = Fabric::new(whole.clone());
-    let inner = inner(question, &whole_fabric)?;
-    let inner = Question {
+    let inner = inner(problem, &whole_fabric)?;
+    let inner = PlanningProblem {
         limit: None,
         joined: None,
         wanted: MAX_PLANS,
@@ -199,47 +204,52 @@ fn contenders<'a>(
     if direct.is_ok() && !plans.iter().any(|(name, _)| name == "direct") {
         plans.push(("direct".into(), slowest.unwrap_or(Time::ZERO)));
     }
-    let least = question.least()?;
+    let least = problem.least()?;
     let transfers = u64::from(ring.ranks) * u64::from(ring.ranks);
-    let mut contenders: Vec<Contender<'a>> = Vec::new();
+    let mut candidates: Vec<Candidate<'a>> = Vec::new();
     for (name, time) in plans {
         let spec = Spec::new(NAME).with("plan", flat(&name));
-        let question = *question;
-        contenders.push(Contender {
+        let problem = *problem;
+        candidates.push(Candidate {
             name: spec.to_string(),
             slots: 1,
             least,
             estimate: time.max(least),
             transfers,
-            make: Box::new(move |_| adapt(&spec, &question, ring).map(Made::from)),
+            make: Box::new(move |_| adapt(&spec, &problem, ring).map(Built::from)),
         });
     }
-    Ok(contenders)
+    Ok(candidates)
 }
 
-fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
-    if question.fabric.ranks() < 2 {
-        return Ok(question.nothing_to_do(spec));
+fn plan(
+    spec: &Spec,
+    problem: &PlanningProblem<'_>,
+    ring: &WdmRing,
+) -> Result<Planned, PlannerError> {
+    if problem.fabric.ranks() < 2 {
+        return Ok(problem.nothing_to_do(spec));
     }
-    let contenders = match spec.option("plan") {
-        None => contenders(question, ring)?,
+    let candidates = match spec.option("plan") {
+        None => candidates(problem, ring)?,
         Some(_) => Vec::new(),
     };
-    if contenders.is_empty() {
-        return adapt(spec, question, ring).map(Planned::from);
+    if candidates.is_empty() {
+        return adapt(spec, problem, ring).map(Planned::from);
     }
-    let ContestOutcome { fastest, .. } = Contest::new(question)?.run(contenders, Vec::new())?;
+    let EvaluationOutcome { fastest, .. } =
+        Evaluation::new(problem)?.run(candidates, Vec::new())?;
     Ok(fastest?.0.into())
 }
 
 /// Adapts the plan that a specification names to the faults of the ring.
-fn adapt(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Plan, PlannerError> {
-    let kind = question.collective.kind();
+fn adapt(spec: &Spec, problem: &PlanningProblem<'_>, ring: &WdmRing) -> Result<Plan, PlannerError> {
+    let kind = problem.collective.kind();
     let (faulty, whole) = rings(ring, kind);
     let fabric = Fabric::new(whole.clone());
-    let inner = inner(question, &fabric)?;
+    let inner = inner(problem, &fabric)?;
     let planned = match spec.option("plan") {
-        Some(text) => inner.answer(&nested(text)?)?,
+        Some(text) => inner.solve(&nested(text)?)?,
         None => inner.fastest()?,
     };
     let (transfers, most) = (planned.plan.transfers(), max_transfers(ring));
@@ -251,8 +261,8 @@ fn adapt(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Plan, P
         CollectiveKind::AllReduce => reroute(ring, &planned)?,
         _ => relay(&faulty, &planned, &inner)?,
     };
-    plan = time_reversal::towards(plan, question.collective)?;
-    plan.fabric = question.fabric.clone();
+    plan = time_reversal::reversed_for(plan, problem.collective)?;
+    plan.fabric = problem.fabric.clone();
     let named = Spec::new(NAME).with("plan", flat(&planned.algorithm));
     plan.algorithm = named.to_string();
     Ok(plan)
@@ -313,7 +323,11 @@ fn lightpaths_by_slot(plan: &Plan) -> Vec<Vec<usize>> {
 
 /// Reroutes the lightpaths of a plan that only copies around cuts, and splits them at the reach of
 /// light.
-fn relay(ring: &WdmRing, planned: &Plan, question: &Question<'_>) -> Result<Plan, PlannerError> {
+fn relay(
+    ring: &WdmRing,
+    planned: &Plan,
+    problem: &PlanningProblem<'_>,
+) -> Result<Plan, PlannerError> {
     let collective = planned.schedule.collective;
     let mut relay = RelayState {
         ring,
@@ -342,12 +356,12 @@ fn relay(ring: &WdmRing, planned: &Plan, question: &Question<'_>) -> Result<Plan
         for (transfer, direction, chunks) in moves {
             relay.send(&transfer, direction, &chunks, slot);
         }
-        question.fits(relay.transfers)?;
+        problem.fits(relay.transfers)?;
     }
     let hops = useful_hops(ring, collective, relay.hops);
     // Early slots may be long: the slots of the plan without cuts may take less time.
     let choices = [0, u32::MAX].map(|max_earliest| place(ring, &hops, max_earliest));
-    let time = |placed: &Vec<PlacedRequest>| time(question, ring, collective, &hops, placed);
+    let time = |placed: &Vec<PlacedRequest>| time(problem, ring, collective, &hops, placed);
     let fastest = choices.into_iter().min_by_key(time).unwrap_or_default();
     let (mut requests, mut placed) = (Vec::new(), Vec::new());
     for (hop, placed_hop) in hops.iter().zip(fastest) {
@@ -416,7 +430,7 @@ fn useful_hops(ring: &WdmRing, collective: Collective, hops: Vec<RelayHop>) -> V
 
 /// Returns the time of the slots of placed lightpaths, in picoseconds.
 fn time(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     ring: &WdmRing,
     collective: Collective,
     hops: &[RelayHop],
@@ -425,11 +439,11 @@ fn time(
     let mut bytes_by_slot: BTreeMap<u32, u64> = BTreeMap::new();
     for (hop, placed) in hops.iter().zip(placed) {
         let chunks = hop.chunks();
-        let bytes = chunks.map(|chunk| collective.chunk_bytes(question.size, chunk).get());
+        let bytes = chunks.map(|chunk| collective.chunk_bytes(problem.size, chunk).get());
         let max_bytes = bytes_by_slot.entry(placed.slot).or_default();
         *max_bytes = bytes.sum::<u64>().max(*max_bytes);
     }
-    let cost = question.slot_cost(ring);
+    let cost = problem.slot_cost(ring);
     let slots = bytes_by_slot.into_values();
     let times = slots.map(|bytes| u128::from(cost.slots(1, Bytes::new(bytes), 0)));
     times.sum()

@@ -30,7 +30,7 @@ use std::ops::Range;
 
 use crate::building::assembly::{Assembly, Embedding, Move, cut, smaller};
 use crate::ring::recipe::{self, Estimate, Recipe, joined, numbers, numbers_for};
-use crate::{Planner, PlannerError, Question};
+use crate::{Planner, PlannerError, PlanningProblem};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_fabric::fabric::Fabric;
@@ -151,15 +151,15 @@ impl Recipe for GroupedLayout {
         let stripes = stripes.last().copied().unwrap_or(1);
         let layout = GroupedLayout { levels, stripes };
         if !layout.fits(ring.ranks, ring.channels()) {
-            let problem = "must be 2 or more and at most the ranks that are left, with at least \
+            let error = "must be 2 or more and at most the ranks that are left, with at least \
                            as many ranks in every group as owners, and a channel for each owner";
-            return Err(spec.refuse("groups", problem).into());
+            return Err(spec.refuse("groups", error).into());
         }
         Ok(Some(layout))
     }
 
-    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<GroupedLayout>> {
-        layouts(ring, question.slot_cost(ring), question.size)
+    fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<GroupedLayout>> {
+        layouts(ring, problem.slot_cost(ring), problem.size)
     }
 }
 

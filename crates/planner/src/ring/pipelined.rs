@@ -41,10 +41,11 @@ mod sides;
 
 use self::lanes::Lane;
 use self::sides::RootSides;
+use crate::building::time_reversal::{self, copying};
 use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::slot_cost::SlotCost;
-use crate::selection::contest::Contender;
-use crate::{PlannerError, Question, empty_plan};
+use crate::selection::evaluation::Candidate;
+use crate::{PlannerError, PlanningProblem, empty_plan};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
@@ -112,15 +113,15 @@ impl RingPipeline {
     }
 }
 
-/// Returns contenders for the most promising chains. There are none for an all_reduce on a ring
+/// Returns candidates for the most promising chains. There are none for an all_reduce on a ring
 /// without faults, because relay trees take as long in fewer slots.
-pub(crate) fn contenders<'a>(
-    question: &Question<'a>,
+pub(crate) fn candidates<'a>(
+    problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
-) -> Result<Vec<Contender<'a>>, PlannerError> {
-    match question.collective.kind() {
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    match problem.collective.kind() {
         CollectiveKind::AllReduce if ring.broken.is_empty() => Ok(Vec::new()),
-        _ => recipe::contenders::<RingPipeline>(question, ring),
+        _ => recipe::candidates::<RingPipeline>(problem, ring),
     }
 }
 
@@ -157,9 +158,8 @@ impl Recipe for RingPipeline {
             let single = root_sides.with_single_channels();
             let mut first = broadcast(ring, outwards, &single, pieces, 1);
             first.algorithm = self.spec().to_string();
-            return Ok(
-                time_reversal::towards(first, collective)?.with_stripes_and_pieces(stripes, pieces)
-            );
+            return Ok(time_reversal::reversed_for(first, collective)?
+                .with_stripes_and_pieces(stripes, pieces));
         }
         let mut plan = match forward {
             CollectiveKind::AllReduce => all_reduce(ring, outwards, &root_sides, pieces),
@@ -167,7 +167,7 @@ impl Recipe for RingPipeline {
             _ => scatter(ring, outwards, &root_sides),
         };
         plan.algorithm = self.spec().to_string();
-        time_reversal::towards(plan, collective)
+        time_reversal::reversed_for(plan, collective)
     }
 
     fn from_options(
@@ -185,24 +185,24 @@ impl Recipe for RingPipeline {
     }
 
     /// Estimates plans of 1, 2, 4, ... pieces.
-    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<RingPipeline>> {
-        let collective = question.collective;
+    fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<RingPipeline>> {
+        let collective = problem.collective;
         let Some(root_sides) = RootSides::new(ring, collective) else {
             return Vec::new();
         };
         let kind = copying(collective.kind());
         let share = match kind {
-            CollectiveKind::Scatter => question.size.get(),
-            _ => question.size.get().div_ceil(root_sides.streams().into()),
+            CollectiveKind::Scatter => problem.size.get(),
+            _ => problem.size.get().div_ceil(root_sides.streams().into()),
         };
-        let (cost, once) = SlotCost::with_lasting_circuits(ring, question.policy());
+        let (cost, once) = SlotCost::with_lasting_circuits(ring, problem.policy());
         let mut estimates = Vec::new();
         let counts = (0..=MAX_PIECES.ilog2()).map(|power| 1u32 << power);
         for pieces in counts.take_while(|&pieces| u64::from(pieces) <= share.max(1)) {
             let Some(recipe) = RingPipeline::new(ring, collective, pieces) else {
                 break;
             };
-            let max_transfers = question.most_transfers.min(MAX_TRANSFERS);
+            let max_transfers = problem.max_transfers.min(MAX_TRANSFERS);
             let simulated = recipe.transfers.saturating_mul(pieces.into());
             let is_too_slow = recipe.stripes.is_some() && simulated > MAX_SIMULATED_TRANSFERS;
             if recipe.transfers > max_transfers || is_too_slow {

@@ -1,8 +1,8 @@
 //! Recipes of plans of few slots on WDM rings. A planner estimates the times of its recipes and
 //! builds the plans of the promising ones, or the plan of the recipe that options give.
 
-use crate::selection::contest::{Contender, LARGE, Made};
-use crate::{OnMachine, Planned, PlannerError, Question, Scope};
+use crate::selection::evaluation::{Built, Candidate, QUICK_TRANSFERS};
+use crate::{FamilyFunctions, Planned, PlannerError, PlanningProblem, Scope};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::spec::Spec;
 use opticoll_base::units::Time;
@@ -64,10 +64,10 @@ pub(crate) trait Recipe: Sized + 'static {
         collective: Collective,
     ) -> Result<Option<Self>, PlannerError>;
 
-    /// Returns the recipes of the least estimated times for a problem on a ring of two or more
+    /// Returns the recipes of the least estimated times for a error on a ring of two or more
     /// ranks; without cuts unless [`Recipe::SUPPORTS_CUTS`]. Recipes whose lightpaths exceed the
     /// reach of light are removed later.
-    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Self>>;
+    fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<Self>>;
 }
 
 /// Recipe with its estimates.
@@ -92,21 +92,21 @@ impl<R> Estimate<R> {
 
 /// Returns the scope of a planner whose plans are recipes.
 pub(crate) const fn scope<R: Recipe>() -> Scope {
-    Scope::Rings(OnMachine::new(plan::<R>, contenders::<R>))
+    Scope::Rings(FamilyFunctions::new(plan::<R>, candidates::<R>))
 }
 
-/// Returns contenders for the most promising recipes of a collective.
+/// Returns candidates for the most promising recipes of a collective.
 ///
 /// # Errors
 /// A time beyond 64 bits.
-pub(crate) fn contenders<'a, R: Recipe>(
-    question: &Question<'a>,
+pub(crate) fn candidates<'a, R: Recipe>(
+    problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
-) -> Result<Vec<Contender<'a>>, PlannerError> {
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
     if ring.ranks < 2 {
         return Ok(Vec::new());
     }
-    let mut estimates = feasible_estimates::<R>(ring, question);
+    let mut estimates = feasible_estimates::<R>(ring, problem);
     estimates.sort_by_key(|estimate| estimate.time);
     let fastest = estimates.first().map_or(0, |estimate| estimate.time);
     estimates.retain(|estimate| estimate.time / 3 <= fastest / 2);
@@ -118,45 +118,45 @@ pub(crate) fn contenders<'a, R: Recipe>(
         false => MAX_BUILT,
     };
     estimates.truncate(max_built);
-    let question = *question;
+    let problem = *problem;
     Ok(estimates
         .into_iter()
-        .map(|estimate| Contender {
+        .map(|estimate| Candidate {
             name: estimate.recipe.spec().to_string(),
             slots: 0,
             least: Time::ZERO,
             estimate: Time::from_ps(estimate.time),
             transfers: estimate.recipe.transfers(ranks),
-            make: Box::new(move |limit| build_within(&question, ring, &estimate, limit)),
+            make: Box::new(move |limit| build_within(&problem, ring, &estimate, limit)),
         })
         .collect())
 }
 
-/// Returns a contender whose recipes are searched only in its turn. They are expected to take at
+/// Returns a candidate whose recipes are searched only in its turn. They are expected to take at
 /// least `min_time` picoseconds.
 pub(crate) fn searched_contender<'a, R: Recipe>(
-    question: &Question<'a>,
+    problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
     min_time: u64,
-) -> Contender<'a> {
+) -> Candidate<'a> {
     let ranks = u64::from(ring.ranks);
-    let question = *question;
-    let expected = Time::from_ps(min_expected_time(min_time, question.policy()));
-    Contender {
+    let problem = *problem;
+    let expected = Time::from_ps(min_expected_time(min_time, problem.policy()));
+    Candidate {
         name: R::NAME.into(),
         slots: 0,
         least: Time::ZERO,
         estimate: Time::from_ps(min_time.saturating_add(min_time / USUAL_EXCESS_DIVISOR)),
-        transfers: question.work(2 * ranks * ranks),
+        transfers: problem.work(2 * ranks * ranks),
         make: Box::new(move |limit| {
             if limit.is_some_and(|limit| expected > limit) {
-                return Ok(Made::NotExpected(LONGER));
+                return Ok(Built::NotExpected(LONGER));
             }
-            let estimates = feasible_estimates::<R>(ring, &question).into_iter();
+            let estimates = feasible_estimates::<R>(ring, &problem).into_iter();
             let Some(fastest) = estimates.min_by_key(|estimate| estimate.time) else {
                 return Err(refuse::<R>(ring, "no recipe for it was found".into()));
             };
-            build_within(&question, ring, &fastest, limit)
+            build_within(&problem, ring, &fastest, limit)
         }),
     }
 }
@@ -164,17 +164,19 @@ pub(crate) fn searched_contender<'a, R: Recipe>(
 /// Builds the plan of a recipe, unless the recipe is large and is not expected to take less time
 /// than `limit`.
 fn build_within<R: Recipe>(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     ring: &WdmRing,
     estimate: &Estimate<R>,
     limit: Option<Time>,
-) -> Result<Made, PlannerError> {
+) -> Result<Built, PlannerError> {
     let recipe = &estimate.recipe;
-    let is_large = recipe.transfers(ring.ranks.into()) > LARGE;
-    let min_time = min_expected_time(estimate.time_without_propagation(ring), question.policy());
+    let is_large = recipe.transfers(ring.ranks.into()) > QUICK_TRANSFERS;
+    let min_time = min_expected_time(estimate.time_without_propagation(ring), problem.policy());
     match limit {
-        Some(limit) if is_large && Time::from_ps(min_time) > limit => Ok(Made::NotExpected(LONGER)),
-        _ => Ok(build(question, ring, recipe)?.into()),
+        Some(limit) if is_large && Time::from_ps(min_time) > limit => {
+            Ok(Built::NotExpected(LONGER))
+        }
+        _ => Ok(build(problem, ring, recipe)?.into()),
     }
 }
 
@@ -192,11 +194,14 @@ fn min_expected_time(time: u64, policy: Policy) -> u64 {
 }
 
 /// Returns the estimates of the recipes that are possible on the ring.
-fn feasible_estimates<R: Recipe>(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<R>> {
+fn feasible_estimates<R: Recipe>(
+    ring: &WdmRing,
+    problem: &PlanningProblem<'_>,
+) -> Vec<Estimate<R>> {
     if !ring.broken.is_empty() && !R::SUPPORTS_CUTS {
         return Vec::new();
     }
-    let mut estimates = R::estimates(ring, question);
+    let mut estimates = R::estimates(ring, problem);
     estimates.retain(|estimate| estimate.recipe.longest(ring) <= ring.longest());
     estimates
 }
@@ -223,18 +228,18 @@ pub(crate) fn fastest_and_smallest<R: Clone>(
 /// Builds the plan of a recipe. A plan for a plain ring is also valid on a ring with the same
 /// channels that has light trees or converters.
 fn build<R: Recipe>(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     ring: &WdmRing,
     recipe: &R,
 ) -> Result<Plan, PlannerError> {
-    question.fits(recipe.transfers(ring.ranks.into()))?;
+    problem.fits(recipe.transfers(ring.ranks.into()))?;
     let simple = WdmRing {
         multicast: false,
         converters: false,
         ..ring.clone()
     };
-    let mut plan = recipe.plan(&simple, question.collective)?;
-    plan.fabric = question.fabric.clone();
+    let mut plan = recipe.plan(&simple, problem.collective)?;
+    plan.fabric = problem.fabric.clone();
     Ok(plan)
 }
 
@@ -253,7 +258,7 @@ fn refuse<R: Recipe>(ring: &WdmRing, reason: String) -> PlannerError {
 /// Options that do not fit the ring or the collective; a ring without a recipe.
 pub(crate) fn plan<R: Recipe>(
     spec: &Spec,
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     ring: &WdmRing,
 ) -> Result<Planned, PlannerError> {
     if !ring.broken.is_empty() && !R::SUPPORTS_CUTS {
@@ -268,26 +273,26 @@ pub(crate) fn plan<R: Recipe>(
         );
         refuse::<R>(ring, reason)
     };
-    if let Some(recipe) = R::from_options(spec, ring, question.collective)? {
+    if let Some(recipe) = R::from_options(spec, ring, problem.collective)? {
         let links = recipe.longest(ring);
         return match ring.ranks > 1 && links > ring.longest() {
             true => Err(too_far(links)),
-            false => build(question, ring, &recipe).map(Planned::from),
+            false => build(problem, ring, &recipe).map(Planned::from),
         };
     }
     if ring.ranks < 2 {
-        return Ok(question.nothing_to_do(spec));
+        return Ok(problem.nothing_to_do(spec));
     }
-    let estimates = feasible_estimates::<R>(ring, question);
+    let estimates = feasible_estimates::<R>(ring, problem);
     let fastest = estimates.iter().min_by_key(|estimate| estimate.time);
     let Some(fastest) = fastest else {
-        let most = question.most_transfers;
+        let most = problem.max_transfers;
         return Err(match ring.longest() < ring.ranks - 1 {
             true => too_far(ring.ranks - 1),
             false => PlannerError::NothingFits { most },
         });
     };
-    build(question, ring, &fastest.recipe).map(Planned::from)
+    build(problem, ring, &fastest.recipe).map(Planned::from)
 }
 
 /// Returns whether `chunks` can be cut into `parts` parts none of which has more than 3 % above the
@@ -320,8 +325,8 @@ pub(crate) fn numbers(
         .split('x')
         .map(|number| number.parse().ok().filter(|&number: &u32| number > 0))
         .collect();
-    let problem = || format!("must be whole numbers from 1 on, joined by x: {example}");
-    Ok(Some(parsed.ok_or_else(|| spec.refuse(key, problem()))?))
+    let error = || format!("must be whole numbers from 1 on, joined by x: {example}");
+    Ok(Some(parsed.ok_or_else(|| spec.refuse(key, error()))?))
 }
 
 /// Reads `count` numbers of an option, all of them 1 if the option is not given.
@@ -337,8 +342,8 @@ pub(crate) fn numbers_for(
     if given.len() == count {
         return Ok(given);
     }
-    let problem = format!("needs one number for each level ({count} here), joined by x");
-    Err(spec.refuse(key, problem).into())
+    let error = format!("needs one number for each level ({count} here), joined by x");
+    Err(spec.refuse(key, error).into())
 }
 
 /// Reads the option `stripes` for `count` levels.
@@ -348,8 +353,8 @@ pub(crate) fn numbers_for(
 pub(crate) fn stripes(spec: &Spec, count: usize) -> Result<Vec<u32>, PlannerError> {
     let stripes = numbers_for(spec, "stripes", count)?;
     if stripes.iter().any(|&stripes| stripes > MAX_STRIPES) {
-        let problem = format!("must be {MAX_STRIPES} at most");
-        return Err(spec.refuse("stripes", problem).into());
+        let error = format!("must be {MAX_STRIPES} at most");
+        return Err(spec.refuse("stripes", error).into());
     }
     Ok(stripes)
 }
@@ -367,6 +372,6 @@ pub(crate) fn radices(spec: &Spec, ranks: u32) -> Result<Option<Vec<(u32, u32)>>
     if crate::ring::radix_tree::are_sufficient(ranks, radices.iter().copied()) {
         return Ok(Some(radices.into_iter().zip(stripes).collect()));
     }
-    let problem = format!("must reach all {ranks} ranks: their product must not be less");
-    Err(spec.refuse("radices", problem).into())
+    let error = format!("must reach all {ranks} ranks: their product must not be less");
+    Err(spec.refuse("radices", error).into())
 }

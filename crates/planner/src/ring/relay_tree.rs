@@ -17,10 +17,10 @@ pub(crate) mod tree;
 
 use self::rotations::{NAME, on_ring};
 use crate::building::time_reversal;
-use crate::selection::contest::{Contender, Made};
+use crate::selection::evaluation::{Built, Candidate};
 use crate::{
-    GATHERED, MOST_TRANSFERS, OnMachine, Planned, Planner, PlannerError, Question, Scope,
-    selection::least,
+    ALL_GATHER_KINDS, FamilyFunctions, MAX_TRANSFERS, Planned, Planner, PlannerError,
+    PlanningProblem, Scope, selection::lower_bound,
 };
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Time;
@@ -40,18 +40,22 @@ pub(crate) const PLANNER: Planner = Planner {
     ..Planner::new(
         NAME,
         "Relay tree",
-        GATHERED,
+        ALL_GATHER_KINDS,
         "One tree of lightpaths rotated to all ranks, in the fewest slots found",
         "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
-        Scope::Rings(OnMachine::new(plan, contenders)),
+        Scope::Rings(FamilyFunctions::new(plan, candidates)),
     )
 };
 
 /// Largest accepted value of the option `pieces`, more than the number of channels of any fibre.
 const MAX_PIECES: u32 = 4096;
 
-fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
-    let collective = question.collective;
+fn plan(
+    spec: &Spec,
+    problem: &PlanningProblem<'_>,
+    ring: &WdmRing,
+) -> Result<Planned, PlannerError> {
+    let collective = problem.collective;
     let pieces = spec.count("pieces", 1, MAX_PIECES)?.unwrap_or(1);
     let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
     let gather = gather.with_pieces(pieces)?;
@@ -60,22 +64,22 @@ fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned,
     Ok(plan.into())
 }
 
-fn contenders<'a>(
-    question: &Question<'a>,
+fn candidates<'a>(
+    problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
-) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let Some(gathering) = Gathering::new(question, ring) else {
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    let Some(gathering) = Gathering::new(problem, ring) else {
         return Ok(Vec::new());
     };
     let variants = gathering.variants();
     variants
-        .map(|(gather, max_transfers)| gathering.contender(gather, max_transfers))
+        .map(|(gather, max_transfers)| gathering.candidate(gather, max_transfers))
         .collect()
 }
 
-/// Planning problem of a collective that is made from an all_gather on a ring.
+/// Planning error of a collective that is made from an all_gather on a ring.
 struct Gathering<'a> {
-    question: Question<'a>,
+    problem: PlanningProblem<'a>,
     ring: &'a WdmRing,
     /// Ring on which the all_gather is planned: `ring`, or [`faulty_ring::reversed`] of it for
     /// reductions.
@@ -89,17 +93,17 @@ struct Gathering<'a> {
 
 impl<'a> Gathering<'a> {
     /// Returns `None` for a single rank.
-    fn new(question: &Question<'a>, ring: &'a WdmRing) -> Option<Gathering<'a>> {
+    fn new(problem: &PlanningProblem<'a>, ring: &'a WdmRing) -> Option<Gathering<'a>> {
         if ring.ranks < 2 {
             return None;
         }
         let ranks = u64::from(ring.ranks);
-        let (block, times, gather_ring) = match question.collective.kind() {
-            CollectiveKind::AllGather => (question.size.get(), 1, ring.clone()),
+        let (block, times, gather_ring) = match problem.collective.kind() {
+            CollectiveKind::AllGather => (problem.size.get(), 1, ring.clone()),
             kind => {
                 // The all_gather of an all_reduce may use light trees, the reduce_scatter cannot.
                 let is_doubled = kind == CollectiveKind::AllReduce && !ring.multicast;
-                let block = question.size.get() / ranks;
+                let block = problem.size.get() / ranks;
                 (
                     block,
                     1 + u64::from(is_doubled),
@@ -108,7 +112,7 @@ impl<'a> Gathering<'a> {
             }
         };
         Some(Gathering {
-            question: *question,
+            problem: *problem,
             ring,
             gather_ring,
             block,
@@ -124,11 +128,11 @@ impl<'a> Gathering<'a> {
         let variant = move |pieces: u32| {
             let gather = Collective::new(CollectiveKind::AllGather, ranks).ok()?;
             let max_transfers = match pieces {
-                1 => MOST_TRANSFERS,
-                _ => self.question.most_transfers,
+                1 => MAX_TRANSFERS,
+                _ => self.problem.max_transfers,
             };
             let representatives = u64::from(ranks) * u64::from(pieces);
-            let fits = match self.question.keeps_folds {
+            let fits = match self.problem.keeps_representatives {
                 true => representatives <= max_transfers,
                 false => representatives * u64::from(ranks) < max_transfers,
             };
@@ -144,13 +148,13 @@ impl<'a> Gathering<'a> {
         self.block / u64::from(gather.pieces())
     }
 
-    /// Returns the contender of a variant, with the maximum number of transfers or representatives
+    /// Returns the candidate of a variant, with the maximum number of transfers or representatives
     /// of its plan.
-    fn contender(
+    fn candidate(
         &self,
         gather: Collective,
         max_transfers: u64,
-    ) -> Result<Contender<'a>, PlannerError> {
+    ) -> Result<Candidate<'a>, PlannerError> {
         let slots = self.times * wdm_ring::best(&self.gather_ring, &gather).steps;
         // With a piece on every channel, all slots use the same circuits.
         let settings = match gather.pieces() >= self.ring.channels() {
@@ -161,7 +165,7 @@ impl<'a> Gathering<'a> {
             1 => Spec::new(NAME),
             pieces => Spec::new(NAME).with("pieces", pieces),
         };
-        let (ring, policy) = (self.ring, self.question.policy());
+        let (ring, policy) = (self.ring, self.problem.policy());
         let bytes = self.piece(gather).saturating_mul(slots);
         let least = match policy {
             Policy::PerPort => {
@@ -170,9 +174,9 @@ impl<'a> Gathering<'a> {
                 let pieces = u64::from(ring.ranks - 1) * u64::from(gather.pieces());
                 let receive_slots = pieces.div_ceil(2 * u64::from(ring.channels()));
                 let received = self.piece(gather).saturating_mul(receive_slots);
-                least::of_slots(ring, policy, receive_slots, received, 1)?
+                lower_bound::slots_time(ring, policy, receive_slots, received, 1)?
             }
-            _ => least::of_slots(ring, policy, slots, bytes, 1)?,
+            _ => lower_bound::slots_time(ring, policy, slots, bytes, 1)?,
         };
         // A port waits for nearly every change of a setting, because all ports are busy. Circuits
         // that fit side by side change together; the circuits of all pieces that a rank receives
@@ -182,7 +186,8 @@ impl<'a> Gathering<'a> {
         let time_with = |settings: u64| match policy {
             Policy::OnChange | Policy::PerPort => {
                 let changes = ring.reconfiguration.times(settings.saturating_sub(1))?;
-                let steady: Time = least::of_slots(ring, Policy::OnChange, slots, bytes, 1)?;
+                let steady: Time =
+                    lower_bound::slots_time(ring, Policy::OnChange, slots, bytes, 1)?;
                 Ok(steady.plus(changes)?)
             }
             _ => Ok::<_, PlannerError>(least),
@@ -192,24 +197,27 @@ impl<'a> Gathering<'a> {
         // Most slots take as long as the largest piece.
         let largest = self.block.div_ceil(gather.pieces().into());
         let excess = (largest - self.piece(gather)).saturating_mul(slots);
-        let excess_time = least::of_slots(ring, Policy::Free, 0, excess, 1)?;
+        let excess_time = lower_bound::slots_time(ring, Policy::Free, 0, excess, 1)?;
         let estimate = estimate.plus(excess_time)?;
-        let kind = self.question.collective.kind();
+        let kind = self.problem.collective.kind();
         let transfers = u64::from(gather.chunks()) * u64::from(ring.ranks - 1);
         // A plan that stays folded is joined without cost.
-        let joined = self.question.joined.filter(|_| !self.question.keeps_folds);
-        let saves_little = joined.is_some_and(|joined| !joined.is_worth(estimate, transfers));
-        Ok(Contender {
+        let joined = self
+            .problem
+            .joined
+            .filter(|_| !self.problem.keeps_representatives);
+        let saves_little = joined.is_some_and(|joined| !joined.saves_enough(estimate, transfers));
+        Ok(Candidate {
             name: spec.to_string(),
             slots,
             least,
             estimate,
             transfers: gather.chunks().into(),
             make: Box::new(move |limit| match limit {
-                _ if saves_little => Ok(Made::NotExpected(
+                _ if saves_little => Ok(Built::NotExpected(
                     "it is expected to save too little for so many transfers",
                 )),
-                Some(limit) if expected > limit => Ok(Made::NotExpected(
+                Some(limit) if expected > limit => Ok(Built::NotExpected(
                     "its circuits are expected to change too often",
                 )),
                 _ => {

@@ -21,7 +21,7 @@
 use crate::building::assembly::SharedMove;
 use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::slot_cost::SlotCost;
-use crate::{Planner, PlannerError, Question, empty_plan};
+use crate::{Planner, PlannerError, PlanningProblem, empty_plan};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Bytes;
@@ -140,17 +140,17 @@ impl Recipe for Relays {
         };
         let max_lanes = max_lanes(ring, stride);
         if max_lanes == 0 || stride > ring.ranks / 2 {
-            let problem = format!(
+            let error = format!(
                 "must divide N, be at most half of it and leave room for far circuits on {} \
                  channels each way",
                 ring.channels()
             );
-            return Err(spec.refuse("stride", problem).into());
+            return Err(spec.refuse("stride", error).into());
         }
         let lanes = spec.count("lanes", 1, 4096)?.unwrap_or(max_lanes);
         if lanes > max_lanes {
-            let problem = format!("must be {max_lanes} at most with stride={stride} here");
-            return Err(spec.refuse("lanes", problem).into());
+            let error = format!("must be {max_lanes} at most with stride={stride} here");
+            return Err(spec.refuse("lanes", error).into());
         }
         let pieces = spec.count("pieces", 1, 64)?.unwrap_or(1);
         Ok(Some(Relays {
@@ -161,11 +161,11 @@ impl Recipe for Relays {
         }))
     }
 
-    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Relays>> {
+    fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<Relays>> {
         let ranks = u64::from(ring.ranks);
-        let block = question.size.get().div_ceil(ranks);
-        let (cost, once) = SlotCost::with_lasting_circuits(ring, question.policy());
-        let max_transfers = question.most_transfers.min(MAX_TRANSFERS);
+        let block = problem.size.get().div_ceil(ranks);
+        let (cost, once) = SlotCost::with_lasting_circuits(ring, problem.policy());
+        let max_transfers = problem.max_transfers.min(MAX_TRANSFERS);
         let mut estimates: Vec<(u64, Estimate<Relays>)> = Vec::new();
         for stride in 1..=MAX_STRIDE.min(ring.ranks / 2).min(ring.longest()) {
             interrupt::check();

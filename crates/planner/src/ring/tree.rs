@@ -27,12 +27,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::building::assembly::{Assembly, Move, PartOf, cut};
+use crate::building::time_reversal::{self, copying};
 use crate::ring::radix_tree::{Handover, handovers_by_level, holder};
 use crate::ring::recipe::{self, Estimate, Recipe};
 use crate::ring::relay_tree::light_trees;
 use crate::ring::slot_cost::{SlotCost, spread};
-use crate::selection::contest::Contender;
-use crate::{OnMachine, Planned, Planner, PlannerError, Question, Scope};
+use crate::selection::evaluation::Candidate;
+use crate::{FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Bytes;
@@ -92,7 +93,7 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "A tree of any radices around the root, striped over the channels it leaves",
         "opticoll; growth after Bermond et al., Theoretical Computer Science 2000",
-        Scope::Rings(OnMachine::new(plan, contenders)),
+        Scope::Rings(FamilyFunctions::new(plan, candidates)),
     )
 };
 
@@ -129,55 +130,59 @@ impl Recipe for Tree {
         }))
     }
 
-    fn estimates(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Tree>> {
+    fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<Tree>> {
         use CollectiveKind::{Gather, Scatter};
-        let blocks = matches!(question.collective.kind(), Scatter | Gather);
-        trees(ring, question.slot_cost(ring), blocks, question.size)
+        let blocks = matches!(problem.collective.kind(), Scatter | Gather);
+        trees(ring, problem.slot_cost(ring), blocks, problem.size)
     }
 }
 
-fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
+fn plan(
+    spec: &Spec,
+    problem: &PlanningProblem<'_>,
+    ring: &WdmRing,
+) -> Result<Planned, PlannerError> {
     let Some(pieces) = spec.count(LIGHT_TREES, 1, 2 * ring.channels())? else {
-        return recipe::plan::<Tree>(spec, question, ring);
+        return recipe::plan::<Tree>(spec, problem, ring);
     };
-    if !shares_light(question, ring) {
+    if !shares_light(problem, ring) {
         let rule = "needs a broadcast, on a ring with multicast=drop_and_continue";
         return Err(spec.refuse(LIGHT_TREES, rule).into());
     }
-    with_light_trees(question, ring, pieces).map(Planned::from)
+    with_light_trees(problem, ring, pieces).map(Planned::from)
 }
 
-/// Returns contenders for the most promising trees, and for light trees of the whole vector and of
+/// Returns candidates for the most promising trees, and for light trees of the whole vector and of
 /// as many pieces as fill one direction, or both.
-fn contenders<'a>(
-    question: &Question<'a>,
+fn candidates<'a>(
+    problem: &PlanningProblem<'a>,
     ring: &'a WdmRing,
-) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let mut contenders = recipe::contenders::<Tree>(question, ring)?;
-    if ring.ranks < 2 || !shares_light(question, ring) {
-        return Ok(contenders);
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    let mut candidates = recipe::candidates::<Tree>(problem, ring)?;
+    if ring.ranks < 2 || !shares_light(problem, ring) {
+        return Ok(candidates);
     }
-    let least = question.least()?;
-    let question = *question;
+    let least = problem.least()?;
+    let problem = *problem;
     for pieces in [1, ring.channels(), 2 * ring.channels()] {
         let transfers = u64::from(pieces) * u64::from(ring.ranks);
-        if transfers <= question.most_transfers && u64::from(pieces) <= question.size.get().max(1) {
-            contenders.push(Contender {
+        if transfers <= problem.max_transfers && u64::from(pieces) <= problem.size.get().max(1) {
+            candidates.push(Candidate {
                 name: light_trees_name(pieces),
                 slots: 1,
                 least,
                 estimate: least,
                 transfers,
-                make: Box::new(move |_| Ok(with_light_trees(&question, ring, pieces)?.into())),
+                make: Box::new(move |_| Ok(with_light_trees(&problem, ring, pieces)?.into())),
             });
         }
     }
-    Ok(contenders)
+    Ok(candidates)
 }
 
-/// Returns whether the problem is a broadcast whose light the ranks on its route can share.
-fn shares_light(question: &Question<'_>, ring: &WdmRing) -> bool {
-    ring.multicast && question.collective.kind() == CollectiveKind::Broadcast
+/// Returns whether the error is a broadcast whose light the ranks on its route can share.
+fn shares_light(problem: &PlanningProblem<'_>, ring: &WdmRing) -> bool {
+    ring.multicast && problem.collective.kind() == CollectiveKind::Broadcast
 }
 
 /// Returns the name of the plan along light trees.
@@ -187,11 +192,11 @@ fn light_trees_name(pieces: u32) -> String {
 
 /// Builds the broadcast along light trees.
 fn with_light_trees(
-    question: &Question<'_>,
+    problem: &PlanningProblem<'_>,
     ring: &WdmRing,
     pieces: u32,
 ) -> Result<Plan, PlannerError> {
-    let collective = question.collective.with_pieces(pieces)?;
+    let collective = problem.collective.with_pieces(pieces)?;
     let plan = light_trees::broadcast(ring, collective, &light_trees_name(pieces));
     plan.ok_or(PlannerError::CutOff)
 }
@@ -210,7 +215,7 @@ fn with_radices(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<P
     let outwards = Collective::new(forward, collective.ranks())?
         .with_root(collective.root())?
         .with_pieces(pieces)?;
-    time_reversal::towards(outward(ring, outwards, tree)?, collective)
+    time_reversal::reversed_for(outward(ring, outwards, tree)?, collective)
 }
 
 /// Returns the least number of pieces that all levels divide evenly into their stripes (see
@@ -446,7 +451,7 @@ pub(crate) fn scatter_all_gather(
         held[transfer.destination as usize].push(chunks);
     }
     let mut assembly = Assembly::new(ring, collective);
-    assembly.append_refined(scatter, scatter_factor);
+    assembly.append_with_factor(scatter, scatter_factor);
     let missing = |transfer: Transfer| missing_part(transfer, gather_factor, &held);
     let has_single_ranges = assembly.append_parts(gather, missing);
     Ok(has_single_ranges.then(|| assembly.finish(String::new())))
@@ -506,7 +511,7 @@ pub(crate) fn reduce_scatter_gather(
     let (scatter_factor, gather_factor, pieces) = common_refinement(reduce_scatter, gather);
     let collective = collective.with_pieces(pieces)?;
     let mut assembly = Assembly::new(ring, collective);
-    assembly.append_refined(reduce_scatter, scatter_factor);
-    assembly.append_refined(gather, gather_factor);
+    assembly.append_with_factor(reduce_scatter, scatter_factor);
+    assembly.append_with_factor(gather, gather_factor);
     Ok(assembly.finish(String::new()))
 }

@@ -71,12 +71,12 @@ const WORK_PER_SECOND: u64 = 1_000_000;
 fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerError> {
     let mut problem = *problem;
     if let Some(max_transfers) = spec.count("transfers", 1, u32::MAX)? {
-        problem.most_transfers = max_transfers.into();
+        problem.max_transfers = max_transfers.into();
     }
     if let Some(text) = spec.option("budget") {
         let budget: Time = text.parse().map_err(|error| spec.refuse("budget", error))?;
         let work = u128::from(budget.ps()) * u128::from(WORK_PER_SECOND) / 1_000_000_000_000;
-        problem.most_work = u64::try_from(work).unwrap_or(u64::MAX);
+        problem.max_work = u64::try_from(work).unwrap_or(u64::MAX);
     }
     problem.effort = opticoll_algorithms::choice(spec, "effort", &Effort::ALL)?;
     choose(&problem)

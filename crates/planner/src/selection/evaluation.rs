@@ -80,13 +80,6 @@ pub(crate) struct Candidate<'a> {
     pub(crate) make: Box<dyn FnOnce(Option<Time>) -> Result<Built, PlannerError> + 'a>,
 }
 
-// Names of the ring planners for these types.
-pub(crate) type Contender<'a> = Candidate<'a>;
-pub(crate) type Contest<'a> = Evaluation<'a>;
-pub(crate) type ContestOutcome = EvaluationOutcome;
-pub(crate) type Made = Built;
-pub(crate) const LARGE: u64 = QUICK_TRANSFERS;
-
 /// Result of building a candidate.
 pub(crate) enum Built {
     Plan(Box<Plan>),
@@ -242,7 +235,7 @@ impl<'a> Evaluation<'a> {
         let enough = Time::from_ps(self.least.ps().saturating_add(self.least.ps() / 100));
         numbered.sort_by_key(|(_, candidate)| {
             let promise = (candidate.estimate, candidate.least.max(self.least));
-            let is_too_large = candidate.transfers > self.problem.most_work;
+            let is_too_large = candidate.transfers > self.problem.max_work;
             match has_links && candidate.transfers >= TRANSFERS_FOR_1_PERCENT {
                 true => (
                     is_too_large,
@@ -282,7 +275,7 @@ impl<'a> Evaluation<'a> {
                 Some(limit) if self.gains_little(least, candidate.transfers, limit) => {
                     result.left_out = Some(LeftOut::LittleGain);
                 }
-                Some(_) if work.saturating_add(candidate.transfers) > self.problem.most_work => {
+                Some(_) if work.saturating_add(candidate.transfers) > self.problem.max_work => {
                     let transfers = candidate.transfers;
                     result.left_out = Some(LeftOut::Budget { transfers });
                 }
@@ -377,7 +370,7 @@ impl<'a> Evaluation<'a> {
                 other
             }
             _ => PlannerError::NothingFits {
-                most: self.problem.most_transfers,
+                most: self.problem.max_transfers,
             },
         });
         Ok(EvaluationOutcome {

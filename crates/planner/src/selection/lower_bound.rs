@@ -57,8 +57,6 @@ use opticoll_plan::schedule::Schedule;
 use opticoll_simulate::packet::RankPlacement;
 use opticoll_simulate::{Method, Policy, SimulationError, Simulator, fluid};
 
-pub(crate) use slots_time as of_slots;
-
 /// Returns the least time of `slots` slots of a ring, each with something to send, and of `bytes`
 /// bytes over `channels` channels.
 pub(crate) fn slots_time(

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use crate::selection::evaluation::{Built, Candidate, Evaluation};
 use crate::{
-    OnMachine, PLANNERS, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
+    FamilyFunctions, PLANNERS, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
     selection::lower_bound,
 };
 use graphs::{Graph, Topology};
@@ -62,7 +62,7 @@ pub(crate) const PLANNER: Planner = Planner {
          hypercubes, tori",
         "Imase and Itoh, A Design for Directed Graphs with Minimum Diameter, IEEE Transactions on \
          Computers 1983; planners of any graph",
-        Scope::Switches(OnMachine::new(plan, candidates)),
+        Scope::Switches(FamilyFunctions::new(plan, candidates)),
     )
 };
 
@@ -154,7 +154,7 @@ fn candidates<'a>(
         || switch.ranks < 3
         || switch.ports < 2
         || switch.ranks > max_ranks
-        || transfers > problem.most_transfers
+        || transfers > problem.max_transfers
     {
         return Ok(Vec::new());
     }

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 
 use crate::selection::evaluation::{Built, Candidate, Evaluation};
 use crate::{
-    OnMachine, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
+    FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
     selection::lower_bound,
 };
 use graphs::Setting;
@@ -70,9 +70,9 @@ pub(crate) const PLANNER: Planner = Planner {
         "Steps of an algorithm over a circuit switch, the setting changed where that pays and \
          shared by several hops where not",
         "opticoll; for halving and doubling as in Short-circuiting Rings, arXiv 2510.03491",
-        Scope::Switches(OnMachine {
+        Scope::Switches(FamilyFunctions {
             applies: |switch| switch.planes == 1 || switch.beside_rate.is_some(),
-            ..OnMachine::new(plan, candidates)
+            ..FamilyFunctions::new(plan, candidates)
         }),
     )
 };
@@ -147,7 +147,7 @@ fn offers<'a>(
     let records = opticoll_algorithms::records_for(problem.fabric).filter(|record| {
         record.collective == kind
             && (record.accepts)(ranks).is_ok()
-            && (record.transfers)(ranks) <= problem.most_transfers
+            && (record.transfers)(ranks) <= problem.max_transfers
     });
     let offers = records.map(|record| {
         let problem = *problem;

@@ -28,15 +28,15 @@ const MAX_ROUNDS: usize = 20;
 const MAX_BALANCED_EDGES: usize = 1 << 24;
 
 /// Returns `count` shallow trees of a root; `None` if the graph has no room for them, or if packing
-/// takes more than `most_work` steps over links.
+/// takes more than `max_work` steps over links.
 pub(super) fn shallow_trees(
     capacities: &[(u32, u32, u128)],
     (ranks, root, count): (u32, u32, u32),
-    most_work: u64,
+    max_work: u64,
 ) -> Option<Vec<Tree>> {
     let mut wanted = vec![0; ranks as usize];
     wanted[root as usize] = count;
-    let mut trees = Packing::new(capacities, wanted).pack(most_work)?;
+    let mut trees = Packing::new(capacities, wanted).pack(max_work)?;
     let mut room: BTreeMap<(u32, u32), u128> = BTreeMap::new();
     for &(from, to, capacity) in capacities {
         *room.entry((from, to)).or_default() += capacity;

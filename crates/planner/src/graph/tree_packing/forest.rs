@@ -251,12 +251,12 @@ impl<'a> PackingGraph<'a> {
     /// Computes the optimum of a graph.
     ///
     /// # Errors
-    /// Ranks that cannot be reached, or a search that takes more than `most_search` steps.
+    /// Ranks that cannot be reached, or a search that takes more than `max_search` steps.
     pub(super) fn new(
         links: &Rc<Links<'a>>,
         root: Option<u32>,
         reversed: bool,
-        most_search: u64,
+        max_search: u64,
     ) -> Result<PackingGraph<'a>, PlannerError> {
         let rates = match reversed {
             true => links.reversed(),
@@ -272,7 +272,7 @@ impl<'a> PackingGraph<'a> {
             links.vertices as usize,
             &rated,
             cuts,
-            most_search,
+            max_search,
         );
         let cut = cut.ok_or_else(|| {
             unfit(
@@ -306,11 +306,11 @@ impl<'a> PackingGraph<'a> {
     /// that join ranks directly.
     ///
     /// # Errors
-    /// A fabric with switches, ranks without cables, or a search that takes more than `most_search`
+    /// A fabric with switches, ranks without cables, or a search that takes more than `max_search`
     /// steps.
     pub(super) fn up_and_down(
         links: &Rc<Links<'a>>,
-        most_search: u64,
+        max_search: u64,
     ) -> Result<PackingGraph<'a>, PlannerError> {
         let unfit = |sentence| Err(unfit(PlacementProblem::Unfit, sentence));
         if links.vertices > links.ranks {
@@ -319,7 +319,7 @@ impl<'a> PackingGraph<'a> {
             );
         }
         let cables = links.cables();
-        let Some(partition) = tightest_partition(links.ranks, &cables, most_search) else {
+        let Some(partition) = tightest_partition(links.ranks, &cables, max_search) else {
             return unfit("no trees of one root for an all_reduce were found");
         };
         let root = links.central_rank(&cables);
@@ -385,12 +385,12 @@ impl<'a> PackingGraph<'a> {
     }
 
     /// Returns a forest with `count` trees for each root; `None` if the capacities of a switch do
-    /// not balance, or if packing takes more than `most_work` steps over links.
+    /// not balance, or if packing takes more than `max_work` steps over links.
     pub(super) fn forest(
         &self,
         count: u32,
         may_name_routes: bool,
-        most_work: u64,
+        max_work: u64,
     ) -> Option<Forest<'a>> {
         let forest_of = |trees| Forest {
             links: Rc::clone(&self.links),
@@ -403,7 +403,7 @@ impl<'a> PackingGraph<'a> {
                 cables,
                 (root, count),
                 may_name_routes,
-                most_work,
+                max_work,
             )?));
         }
         let mut relay_trees = self.relay_trees().into_iter();
@@ -432,7 +432,7 @@ impl<'a> PackingGraph<'a> {
             Some(capacities)
         };
         let vertices = self.links.vertices;
-        let mut work = most_work;
+        let mut work = max_work;
         let least =
             least_step(|step| edge_splitting::has_room(vertices, &at(step)?, &wanted, &mut work))?;
         let capacities = at(least)?;
@@ -470,7 +470,7 @@ impl<'a> PackingGraph<'a> {
         };
         Some(forest_of(match self.root {
             Some(root) => {
-                let mut trees = shallow_trees(&links, (self.links.ranks, root, count), most_work)?;
+                let mut trees = shallow_trees(&links, (self.links.ranks, root, count), max_work)?;
                 let mut edge_routes = edge_routes(&trees);
                 balance_loads(
                     self.links.network,
@@ -481,7 +481,7 @@ impl<'a> PackingGraph<'a> {
                 Trees::OneRoot(trees, edge_routes)
             }
             None => {
-                let trees = Packing::new(&links, wanted).pack(most_work)?;
+                let trees = Packing::new(&links, wanted).pack(max_work)?;
                 let edge_routes = edge_routes(&trees);
                 Trees::EveryRoot(trees, edge_routes)
             }
@@ -503,7 +503,7 @@ impl<'a> PackingGraph<'a> {
         cables: &[Cable],
         (root, count): (u32, u32),
         may_name_routes: bool,
-        most_work: u64,
+        max_work: u64,
     ) -> Option<Trees> {
         let (ranks, network) = (self.links.ranks, self.links.network);
         let at = |step: u128| -> Option<Option<Capacities>> {
@@ -511,7 +511,7 @@ impl<'a> PackingGraph<'a> {
                 .iter()
                 .map(|&(one, other, rate)| Some((one, other, self.scaled(rate, count, step)?)));
             let scaled_cables: Vec<Cable> = scaled_cables.collect::<Option<_>>()?;
-            away_from(root, ranks, &scaled_cables, count.into(), most_work)
+            away_from(root, ranks, &scaled_cables, count.into(), max_work)
         };
         let least = least_step(|step| Some(at(step)?.is_some()))?;
         let mut links: Vec<(u32, u32, u128)> = at(least)??
@@ -519,7 +519,7 @@ impl<'a> PackingGraph<'a> {
             .map(|((from, to), capacity)| (from, to, capacity))
             .collect();
         links.sort_unstable();
-        let trees = shallow_trees(&links, (ranks, root, count), most_work)?;
+        let trees = shallow_trees(&links, (ranks, root, count), max_work)?;
         let paths = links
             .iter()
             .map(|&(from, to, capacity)| ((from, to), vec![(Vec::new(), capacity)]));

@@ -100,8 +100,8 @@ impl Packing {
     }
 
     /// Returns the trees, of all roots in turn; `None` if the graph has no room for them, or if
-    /// flows pass more links than `most_work`.
-    pub(super) fn pack(mut self, most_work: u64) -> Option<Vec<Tree>> {
+    /// flows pass more links than `max_work`.
+    pub(super) fn pack(mut self, max_work: u64) -> Option<Vec<Tree>> {
         let mut roots = Vec::new();
         let turns = self.wanted.iter().copied().max().unwrap_or(0);
         for turn in 0..turns {
@@ -112,7 +112,7 @@ impl Packing {
                     .map(|(root, _)| root),
             );
         }
-        self.flow.max_work = most_work;
+        self.flow.max_work = max_work;
         let mut trees: Vec<Tree> = Vec::with_capacity(roots.len());
         // Number of trees to grow before checking the room for the others.
         let mut batch = roots.len();

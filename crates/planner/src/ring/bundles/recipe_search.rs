@@ -20,7 +20,7 @@ const SPARE_SHARES: [f32; 8] = [0.5, 0.3, 0.15, 0.06, 0.03, 0.015, 0.007, 0.0];
 /// Maximum number of tree searches in one round, once a tree is known.
 const MAX_SEARCHES_PER_ROUND: usize = 24;
 
-/// Maximum work of all tree searches of one problem, in ranks times slots times lengths of
+/// Maximum work of all tree searches of one error, in ranks times slots times lengths of
 /// lightpaths.
 const MAX_WORK: usize = 15_000_000;
 

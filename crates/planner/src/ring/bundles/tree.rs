@@ -59,13 +59,13 @@ impl TreeLengths {
     /// Tabulates trees of up to `slots` slots.
     pub(super) fn new(grouping: &Grouping, lengths: &[u32], slots: usize) -> TreeLengths {
         let even = vec![1.0; slots];
-        let problem = PriceProblem {
+        let error = PriceProblem {
             lengths,
             capacity: &even,
             unreached_price: UNREACHED_PRICE,
             max_ratio: f32::INFINITY,
         };
-        let table = PriceTable::new(&problem, &even, grouping.ranks as usize - 1);
+        let table = PriceTable::new(&error, &even, grouping.ranks as usize - 1);
         TreeLengths { slots, table }
     }
 
@@ -156,7 +156,7 @@ impl TreeSearch<'_> {
     }
 
     /// Returns whether no prices are known at which the least price of a tree exceeds the total
-    /// price of the slots' links. Adjusts prices for this question and adds the result to `limits`.
+    /// price of the slots' links. Adjusts prices for this problem and adds the result to `limits`.
     pub(super) fn may_fit(&self, limits: &mut PriceLimits) -> bool {
         let (partials, rooms) = (self.partials(), rooms(self.grouping, self.volumes));
         let (mut prices, rounds_divisor) = match limits.latest() {
@@ -194,22 +194,18 @@ impl TreeSearch<'_> {
     ) -> f32 {
         let table = 2 * self.grouping.ranks as usize * rooms.len() * self.lengths.len();
         let rounds = (MAX_TABLE_ENTRIES / table.max(1)).clamp(10, 60) / rounds_divisor;
-        let problem = self.problem(rooms, max_ratio);
-        adjust(&problem, &partial.sizes(), prices, rounds, LEARNING_RATE)
+        let error = self.error(rooms, max_ratio);
+        adjust(&error, &partial.sizes(), prices, rounds, LEARNING_RATE)
     }
 
     /// Returns the table of prices of the gaps of partial trees.
     fn table(&self, partials: &[Partial], rooms: &[f32], prices: &[f32]) -> PriceTable {
         let gaps = partials.iter().flat_map(|partial| &partial.gaps);
         let largest = gaps.map(|gap| gap.size).max().unwrap_or(0);
-        PriceTable::new(
-            &self.problem(rooms, f32::INFINITY),
-            prices,
-            largest as usize,
-        )
+        PriceTable::new(&self.error(rooms, f32::INFINITY), prices, largest as usize)
     }
 
-    fn problem<'a>(&'a self, rooms: &'a [f32], max_ratio: f32) -> PriceProblem<'a> {
+    fn error<'a>(&'a self, rooms: &'a [f32], max_ratio: f32) -> PriceProblem<'a> {
         PriceProblem {
             lengths: self.lengths,
             capacity: rooms,

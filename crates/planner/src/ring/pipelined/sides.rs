@@ -1,8 +1,8 @@
 //! Sides of the root on a ring: the channels and ranks that the chains of a collective use, also
 //! around cuts.
 
-use crate::ring::relay_tree::{faulty_ring, reachable};
 use crate::building::time_reversal::copying;
+use crate::ring::relay_tree::{faulty_ring, reachable};
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 

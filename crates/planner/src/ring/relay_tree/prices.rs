@@ -40,18 +40,18 @@ pub(crate) struct PriceTable {
 
 impl PriceTable {
     /// Tabulates gaps of up to `largest` ranks.
-    pub(crate) fn new(problem: &PriceProblem<'_>, prices: &[f32], largest: usize) -> PriceTable {
+    pub(crate) fn new(error: &PriceProblem<'_>, prices: &[f32], largest: usize) -> PriceTable {
         let slots = prices.len();
-        let bytes = table_bytes(slots, largest, problem.lengths.len());
+        let bytes = table_bytes(slots, largest, error.lengths.len());
         memory::take("the search of a relay tree", bytes);
         let mut values = vec![Vec::new(); slots + 1];
         let mut end_costs = Vec::with_capacity(slots);
-        let unreached = (0..=largest).map(|ranks| ranks as f32 * problem.unreached_price);
+        let unreached = (0..=largest).map(|ranks| ranks as f32 * error.unreached_price);
         values[slots] = unreached.map(|price| price.min(IMPOSSIBLE)).collect();
         for slot in (0..slots).rev() {
             interrupt::check();
             let later = &values[slot + 1];
-            let end = EndCosts::new(problem.lengths, prices[slot], later);
+            let end = EndCosts::new(error.lengths, prices[slot], later);
             let with_one_end = end.min_plus(later);
             values[slot] = end.min_plus(&with_one_end);
             end_costs.push(end);
@@ -283,7 +283,7 @@ pub(crate) fn count_by_size(sizes: impl Iterator<Item = u32>) -> Vec<(usize, u32
 /// least price of a tree to the total price of the slots' capacity. No mixture of trees fits the
 /// slots if the ratio exceeds 1 by more than rounding errors.
 pub(crate) fn adjust(
-    problem: &PriceProblem<'_>,
+    error: &PriceProblem<'_>,
     gaps: &[(usize, u32)],
     prices: &mut [f32],
     rounds: usize,
@@ -297,19 +297,19 @@ pub(crate) fn adjust(
     let mut mean = vec![0.0; prices.len()];
     let mut weight = 0.0;
     for round in 0..rounds {
-        let table = PriceTable::new(problem, prices, largest);
+        let table = PriceTable::new(error, prices, largest);
         let (loads, price) = table.loads(gaps);
         if price >= IMPOSSIBLE / 2.0 {
             return f32::INFINITY;
         }
-        let supplies = prices.iter().zip(problem.capacity);
+        let supplies = prices.iter().zip(error.capacity);
         let supply: f32 = supplies.map(|(price, capacity)| price * capacity).sum();
         ratio = ratio.max(price / supply);
-        if ratio > problem.max_ratio {
+        if ratio > error.max_ratio {
             return ratio;
         }
         let rate = learning_rate / (1.0 + round as f32).sqrt();
-        for ((price, load), capacity) in prices.iter_mut().zip(&loads).zip(problem.capacity) {
+        for ((price, load), capacity) in prices.iter_mut().zip(&loads).zip(error.capacity) {
             let overload = (load / capacity - 1.0).clamp(-1.0, 2.0);
             *price = (*price * (rate * overload).exp()).clamp(1e-3, 1e3);
         }

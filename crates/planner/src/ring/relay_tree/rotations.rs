@@ -10,7 +10,7 @@
 
 use super::tree::{self, Reserve, TreeEdge};
 use super::{channel_packing, faulty_ring, light_trees, linear_tree, small_rings};
-use crate::{Form, MOST_TRANSFERS, PlannerError, empty_plan, selection::named};
+use crate::{Form, MAX_TRANSFERS, PlannerError, empty_plan, selection::named};
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
 use opticoll_bounds::wdm_ring;
@@ -53,7 +53,7 @@ pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, Plann
 
 /// Plans an all_gather as [`relay_tree`] does, on a ring.
 pub(crate) fn on_ring(ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
-    within(ring, collective, MOST_TRANSFERS)
+    within(ring, collective, MAX_TRANSFERS)
 }
 
 /// Plans an all_gather as [`relay_tree`] does, with at most `most` transfers or representatives.
@@ -116,12 +116,12 @@ fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, Pl
     if pieces == 1 && transfers > MAX_SEARCHED_TRANSFERS {
         let linear = Packed::linear(ring, &attempts[0].0);
         let entries = u64::from(min_slots) * u64::from(ring.ranks);
-        let is_too_large_to_search = form == Form::Folded && entries > MAX_TABLE_ENTRIES;
+        let is_too_large_to_search = form == Form::Representatives && entries > MAX_TABLE_ENTRIES;
         if is_too_large_to_search || linear.slots <= min_slots + min_slots / EXCESS_DIVISOR {
             return Ok(linear.plan(ring, collective));
         }
     }
-    if form == Form::Folded {
+    if form == Form::Representatives {
         return search(ring, pieces, &attempts, min_slots, slot_limit)
             .map(|packed| packed.plan(ring, collective))
             .ok_or(too_large(transfers));
@@ -266,7 +266,7 @@ fn attempts(ring: &WdmRing, form: Form) -> Vec<Attempt> {
     let dividing: Vec<u32> = (1..=longest)
         .filter(|length| ranks % *length == 0)
         .collect();
-    if form == Form::Folded {
+    if form == Form::Representatives {
         return vec![(dividing, Reserve::Nothing)];
     }
     let powers: Vec<u32> = (0..31)

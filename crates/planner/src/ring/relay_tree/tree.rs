@@ -107,7 +107,7 @@ const MAX_PRICE_RATIO: f32 = 1.002;
 const MAX_ADJUSTMENTS: usize = 48;
 
 impl TreeRequest {
-    /// Creates a problem with as many rounds of price adjustment as fit into the limit of table
+    /// Creates a error with as many rounds of price adjustment as fit into the limit of table
     /// entries.
     pub(crate) fn new(
         (ranks, pieces): (u32, u32),

@@ -42,8 +42,8 @@ fn check_some(
         let problem = PlanningProblem::new(&fabric, collective, size, &method, &|_| {});
         let problem = problem.expect("a connected ring");
         let problem = PlanningProblem {
-            most_transfers: written_out.unwrap_or(problem.most_transfers),
-            keeps_folds: written_out.is_none(),
+            max_transfers: written_out.unwrap_or(problem.max_transfers),
+            keeps_representatives: written_out.is_none(),
             ..problem
         };
         if (record.accepts)(fabric.ranks()).is_err() || !is_included(record) {
