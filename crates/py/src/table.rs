@@ -9,7 +9,7 @@ use opticoll::simulate::outcome;
 use opticoll::simulate::outcome::packets::PacketOutcome;
 use opticoll::simulate::table;
 use opticoll::simulate::table::{Described, Description, Outline, Value, Values, outline};
-use opticoll::workload::network::Done;
+use opticoll::workload::network::ReplayOutcome;
 use opticoll::workload::training::Iteration;
 use opticoll::workload::training::groups::iteration::GroupedIteration;
 use pyo3::exceptions::{PyAttributeError, PyKeyError};
@@ -410,7 +410,7 @@ const RESULTS: &[Known] = &[
     ("bursts", outline::<BurstOutcome>),
     ("collectives", outline::<CollectiveOutcome>),
     ("requests", outline::<RequestUse>),
-    ("replay", outline::<Done>),
+    ("replay", outline::<ReplayOutcome>),
     ("iteration", outline::<Iteration>),
     ("groups", outline::<GroupedIteration>),
 ];

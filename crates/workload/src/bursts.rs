@@ -1,8 +1,9 @@
-//! Replays over a network that switches bursts of light: every message asks for a lightpath of its own, which
-//! other messages and the bursts beside them may refuse ([`OnRequest`]).
+//! Replays over an optical burst-switched network: every message requests a lightpath, which other
+//! messages and background bursts may block ([`OnRequest`]).
 //!
-//! Rank r sits at host r. Beside the settings of lightpaths and of bursts ([`Congestion::from_texts`])
-//! `offered_load=0`, the default here, stands for no bursts at all. One replication is run, that of the seed.
+//! Rank r runs on host r. The settings are those of lightpaths and bursts
+//! ([`Congestion::from_texts`]), plus `offered_load=0` (the default here), which turns background
+//! bursts off. A replay runs a single replication, with the given seed.
 //!
 //! ```
 //! use opticoll_fabric::families::Medium;
@@ -17,33 +18,35 @@ use opticoll_fabric::families::Medium;
 use opticoll_simulate::burst::collective::{Congestion, OnRequest};
 use opticoll_simulate::burst::{BurstError, BurstNetwork, BurstSettings, BurstWork};
 
-/// A network of bursts with everything that a replay over it needs.
+/// A burst-switched network and the settings of a replay on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OverBursts {
-    /// Nodes, hosts, wavelengths.
+    /// The network: nodes, hosts, wavelengths.
     pub network: BurstNetwork,
-    /// Times and ports of lightpaths, and what follows blocking.
+    /// Setup times and ports of lightpaths, and the reaction to a blocked request.
     pub congestion: Congestion,
-    /// The bursts beside.
+    /// Settings of the background bursts.
     pub settings: BurstSettings,
-    /// Whether there are any.
+    /// Background traffic: random bursts, or none.
     pub work: BurstWork,
 }
 
 impl OverBursts {
-    /// A network with settings by name.
+    /// Reads the settings of a replay by name.
     ///
     /// # Errors
-    /// What is no network or setting; a policy of phases, which single messages do not have.
+    /// Fails if the medium is no burst-switched network, if a setting is unknown or invalid, or if
+    /// a setting applies only to collectives that run in phases (`congestion`, `degrade_after`,
+    /// `replications`).
     pub fn new<'a>(
         medium: &Medium,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<OverBursts, BurstError> {
         let mut texts = Vec::new();
-        let mut beside = false;
+        let mut has_background = false;
         for (name, text) in settings {
-            let of_phases = ["congestion", "degrade_after", "replications"];
-            if let Some(&setting) = of_phases.iter().find(|&&one| one == name) {
+            let phase_settings = ["congestion", "degrade_after", "replications"];
+            if let Some(&setting) = phase_settings.iter().find(|&&setting| setting == name) {
                 let problem = "in a replay each message asks for one lightpath, once in each try; leave it out";
                 return Err(BurstError::Setting {
                     setting,
@@ -51,8 +54,8 @@ impl OverBursts {
                 });
             }
             if name == "offered_load" {
-                beside = text.trim().parse() != Ok(0.0);
-                if !beside {
+                has_background = text.trim().parse() != Ok(0.0);
+                if !has_background {
                     continue;
                 }
             }
@@ -63,17 +66,17 @@ impl OverBursts {
             network: BurstNetwork::of(medium)?,
             congestion,
             settings,
-            work: match beside {
+            work: match has_background {
                 true => BurstWork::Random,
                 false => BurstWork::Given(Vec::new()),
             },
         })
     }
 
-    /// The network without messages.
+    /// Returns the simulator of the network, before any message.
     ///
     /// # Errors
-    /// Settings that contradict each other or the network.
+    /// Fails if settings contradict each other or the network.
     pub fn start(&self) -> Result<OnRequest<'_>, BurstError> {
         let OverBursts {
             network,

@@ -1,4 +1,5 @@
-//! Reads Chakra execution traces: what each rank computed and communicated, with dependencies.
+//! Reader of Chakra execution traces: the computations and communications of each rank, with their
+//! dependencies.
 //!
 //! | in the trace | here |
 //! |---|---|
@@ -9,10 +10,11 @@
 //! | COMM_SEND, COMM_RECV | a message of `comm_size` bytes with `comm_tag` |
 //! | METADATA | groups of ranks, if it states any |
 //!
-//! Dependencies are those of data and of control; where both together form a circle, as in captures whose control
-//! dependencies are a tree of calls, those of data alone. Dependencies on nodes that are not there are met. The
-//! collectives of a group run one after another, in the order of the file. A group without ranks, or a name that no
-//! trace defines where none defines any, is all ranks.
+//! A node waits for its data and control dependencies. If the two together contain a cycle, as in
+//! captures whose control dependencies are a call tree, only the data dependencies count.
+//! Dependencies on missing nodes are ignored. The collectives of a group run in the order of the
+//! file. A group without a list of ranks is the world; so is any group name if no trace defines
+//! groups.
 
 use std::collections::BTreeMap;
 
@@ -20,11 +22,11 @@ use rustc_hash::FxHashMap;
 
 use super::error::TraceError;
 use super::program::{Call, NONE};
-use super::trace::{Event, MOST_RANKS, Trace};
+use super::trace::{Event, MAX_RANKS, Trace};
 use opticoll_base::{graph, interrupt};
 use opticoll_program::chakra::{ChakraError, ChakraFile, ChakraNode, NodeKind};
 
-/// The calls of types of collectives, by their numbers.
+/// Calls by the number of their type (`comm_type`).
 const COLLECTIVES: [Call; 10] = [
     Call::AllReduce,
     Call::Reduce,
@@ -38,7 +40,7 @@ const COLLECTIVES: [Call; 10] = [
     Call::Barrier,
 ];
 
-/// What does the work of a rank: its device, its CPU, its memory; messages have the last.
+/// Processors of a rank: device, CPU, memory; the network for messages.
 const DEVICE: u8 = 0;
 const CPU: u8 = 1;
 const MEMORY: u8 = 2;
@@ -46,17 +48,17 @@ const NETWORK: u8 = 3;
 
 const PICOSECONDS_PER_MICROSECOND: u64 = 1_000_000;
 
-/// Reads the traces of all ranks, in their order.
+/// Reads the traces of all ranks, in the order of the ranks.
 ///
 /// # Errors
-/// The first rank and byte at which the bytes are no trace; a node without what its type needs; nodes that wait for one
-/// another.
+/// Fails with the first rank and byte at which a trace cannot be parsed, a node lacks a field that
+/// its type needs, or nodes wait for each other in a cycle.
 pub fn read(traces: &[&[u8]]) -> Result<Trace, TraceError> {
     let ranks = u32::try_from(traces.len()).unwrap_or(u32::MAX);
-    if ranks == 0 || ranks > MOST_RANKS {
+    if ranks == 0 || ranks > MAX_RANKS {
         return Err(TraceError::Binary {
             offset: 0,
-            problem: format!("there are traces of {ranks} ranks; 1 to {MOST_RANKS} are read"),
+            problem: format!("there are traces of {ranks} ranks; 1 to {MAX_RANKS} are read"),
         });
     }
     let files = traces.iter().enumerate().map(|(rank, bytes)| {
@@ -76,7 +78,7 @@ pub fn read(traces: &[&[u8]]) -> Result<Trace, TraceError> {
     }
     for (rank, file) in files.iter().enumerate() {
         let (rank, rows) = (rank as u32, &file.nodes);
-        let (events, after) = of_rank(rank, rows, &groups).map_err(|error| at(rank, error))?;
+        let (events, after) = rank_events(rank, rows, &groups).map_err(|error| at(rank, error))?;
         trace.ranks[rank as usize] = events;
         trace.after.push(after);
     }
@@ -91,7 +93,7 @@ fn at(rank: u32, error: ChakraError) -> TraceError {
     }
 }
 
-/// Groups of ranks by their names; the world is number 0.
+/// Groups of ranks by name. The world has number 0.
 #[derive(Default)]
 struct Groups {
     numbers: FxHashMap<String, u32>,
@@ -99,7 +101,8 @@ struct Groups {
 }
 
 impl Groups {
-    /// Groups from a text with objects `{"pg_name": "0", "ranks": [0, 1]}`, however quotes are escaped.
+    /// Adds the groups of a text with objects `{"pg_name": "0", "ranks": [0, 1]}`; backslashes
+    /// before quotes are ignored.
     fn define(&mut self, text: &str, ranks: u32) -> Result<(), String> {
         let plain = text.replace('\\', "");
         for part in plain.split("\"pg_name\"").skip(1) {
@@ -110,8 +113,8 @@ impl Groups {
                 quoted.split_once('"').map(|(name, _)| name.to_owned())
             });
             let name = name.ok_or("a group has no name")?;
-            let own = part.split('}').next().unwrap_or("");
-            let list = own.split_once("\"ranks\"").and_then(|(_, rest)| {
+            let object = part.split('}').next().unwrap_or("");
+            let list = object.split_once("\"ranks\"").and_then(|(_, rest)| {
                 let rest = value(rest)?;
                 let inside = rest.strip_prefix('[')?;
                 inside.split_once(']').map(|(list, _)| list.to_owned())
@@ -144,7 +147,8 @@ impl Groups {
         Ok(())
     }
 
-    /// The number of a group, and its members; no members for the world.
+    /// Returns the number and the members of a group. The world, and any name if no group is
+    /// defined, has number 0 and no list of members.
     fn named(&self, name: Option<&str>) -> Result<(u32, Option<&[u32]>), String> {
         let Some(name) = name.filter(|name| !name.is_empty() && !self.numbers.is_empty()) else {
             return Ok((0, None));
@@ -155,19 +159,20 @@ impl Groups {
     }
 }
 
-/// The events of a rank in an order that respects dependencies, and for each the earlier ones that it waits for.
+/// The events of a rank in topological order and, for each event, the indices of the earlier events
+/// that it waits for.
 type Ordered = (Vec<Event>, Vec<Vec<u32>>);
 
-fn of_rank(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Ordered, ChakraError> {
-    let mut places: FxHashMap<u64, u32> = FxHashMap::default();
+fn rank_events(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Ordered, ChakraError> {
+    let mut node_indices: FxHashMap<u64, u32> = FxHashMap::default();
     for (place, node) in nodes.iter().enumerate() {
-        if places.insert(node.id, place as u32).is_some() {
+        if node_indices.insert(node.id, place as u32).is_some() {
             return Err(node.error("two nodes have this number"));
         }
     }
     let mut events = Vec::with_capacity(nodes.len());
     let mut last_of_group: FxHashMap<u32, u32> = FxHashMap::default();
-    // By node: the collective of its group before it.
+    // The previous collective of the same group, by node; `NONE` for the first one.
     let mut behind = vec![NONE; nodes.len()];
     for (place, node) in nodes.iter().enumerate() {
         interrupt::check();
@@ -178,11 +183,11 @@ fn of_rank(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Ordered, 
         }
         events.push(event);
     }
-    let waits = |control: bool| -> Vec<Vec<u32>> {
+    let dependencies = |control: bool| -> Vec<Vec<u32>> {
         let each = nodes.iter().zip(&behind).map(|(node, &behind)| {
             let control: &[u64] = if control { &node.control } else { &[] };
             let ids = node.data.iter().chain(control);
-            let mut on: Vec<u32> = ids.filter_map(|id| places.get(id).copied()).collect();
+            let mut on: Vec<u32> = ids.filter_map(|id| node_indices.get(id).copied()).collect();
             on.extend(Some(behind).filter(|behind| *behind != NONE));
             on.sort_unstable();
             on.dedup();
@@ -190,13 +195,12 @@ fn of_rank(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Ordered, 
         });
         each.collect()
     };
-    let mut on = waits(true);
-    let ordered = |on: &[Vec<u32>]| {
-        graph::topological_order(on.len(), |node| on[node as usize].iter().copied())
-    };
+    let mut on = dependencies(true);
+    let ordered =
+        |on: &[Vec<u32>]| graph::topological_order(on.len(), |node| on[node as usize].iter().copied());
     let mut order = ordered(&on);
     if order.len() < nodes.len() {
-        on = waits(false);
+        on = dependencies(false);
         order = ordered(&on);
     }
     if order.len() < nodes.len() {
@@ -222,7 +226,7 @@ fn of_rank(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Ordered, 
     Ok(rows.unzip())
 }
 
-/// What a node does.
+/// Returns the event of a node.
 fn event(rank: u32, node: &ChakraNode, groups: &Groups) -> Result<Event, ChakraError> {
     let on_cpu = node.whole("is_cpu_op")?.is_some_and(|on_cpu| on_cpu != 0);
     let work = |processor: u8| {

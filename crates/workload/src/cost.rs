@@ -1,20 +1,22 @@
-//! What a message costs: the models that a replay runs over.
+//! Cost models of messages for replays.
 //!
-//! A message begins on the network, leaves the sender and arrives. With latency L, gap g between messages and G
-//! per byte (Alexandrov, Ionescu, Schauser and Scheiman, LogGP, SPAA 1995):
+//! The models use the latency L (seconds), the gap g between two messages at a port (seconds) and
+//! the time per byte G (seconds per byte); n is the size of a message in bytes (Alexandrov,
+//! Ionescu, Schauser and Scheiman, LogGP, SPAA 1995):
 //!
-//! * [`Zero`]: it arrives when it begins.
-//! * [`Hockney`]: it arrives L + n G after it begins, however many others are under way (Hockney, The
-//!   communication challenge for MPP, Parallel Computing 1994).
-//! * [`LogGp`]: each rank sends one message at a time and receives one at a time. A message begins when
-//!   the sender's port is free and holds it for max(g, n G); its head is there L later and waits until
-//!   the receiver's port is free, which it then holds for max(g, n G); n G after that it has arrived.
+//! * [`Zero`]: a message arrives at the moment when it starts.
+//! * [`Hockney`]: a message arrives L + n G after its start, regardless of other messages (Hockney,
+//!   The communication challenge for MPP, Parallel Computing 1994).
+//! * [`LogGp`]: each rank sends one message at a time and receives one message at a time. A message
+//!   starts when the sender's port is free and occupies the port for max(g, n G). The first byte
+//!   reaches the receiver L later and waits until the receiver's port is free; the message then
+//!   occupies that port for max(g, n G) and has arrived after n G.
 
 use opticoll_base::units::{Rate, Time};
 use opticoll_simulate::SimulationError;
 use opticoll_simulate::live::{Live, MessageTimes, ReadyMessage};
 
-/// A network that costs nothing.
+/// Network on which messages take no time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Zero;
 
@@ -31,12 +33,12 @@ impl Live for Zero {
     }
 }
 
-/// Latency and bandwidth, without contention.
+/// Latency and bandwidth without contention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hockney {
-    /// L, from the first byte sent to the first byte received.
+    /// Latency L: time from the first byte sent to the first byte received.
     pub latency: Time,
-    /// 1 / G.
+    /// Rate 1 / G.
     pub rate: Rate,
 }
 
@@ -54,21 +56,21 @@ impl Live for Hockney {
     }
 }
 
-/// Latency, gap and gap per byte, with one sending and one receiving port at each rank.
+/// Latency, gap and time per byte, with one sending port and one receiving port per rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogGp {
-    /// L, from the first byte sent to the first byte received.
+    /// Latency L: time from the first byte sent to the first byte received.
     pub latency: Time,
-    /// g, at least between the begins of two messages at a port.
+    /// Gap g: minimum time between the starts of two messages at a port.
     pub gap: Time,
-    /// 1 / G.
+    /// Rate 1 / G.
     pub rate: Rate,
-    /// When each rank's sending and receiving port is free.
+    /// Times at which the sending port and the receiving port of each rank become free.
     free: Vec<[Time; 2]>,
 }
 
 impl LogGp {
-    /// A model without a gap.
+    /// Creates a model with gap 0.
     pub fn new(ranks: u32, latency: Time, rate: Rate) -> LogGp {
         LogGp {
             latency,

@@ -1,19 +1,21 @@
-//! Reads the event table: comma-separated text, a row per call, rows of a rank in order.
+//! Reader of event tables in CSV: one row per call, the rows of each rank in order.
 //!
-//! The first row that is no comment names the columns, in any order; others than these are ignored.
+//! The first line that is neither empty nor a comment names the columns, in any order; unknown
+//! columns are ignored.
 //!
 //! | column | meaning |
 //! |---|---|
 //! | `rank` | rank of the world |
 //! | `call` | Init, Finalize, Comm_split, Comm_dup, Send, Isend, Recv, Irecv, Wait, Waitall, Barrier, Bcast, Reduce, Allreduce, Gather, Scatter, Allgather, Reduce_scatter, Alltoall, Alltoallv |
-//! | `peer` | the partner or the root, a rank of the world; empty where there is none |
+//! | `peer` | the partner or the root, a rank of the world; empty if the call has none |
 //! | `send_bytes`, `recv_bytes` | bytes that this rank gives, and has room for or gets |
 //! | `tag`, `comm` | tag and communicator; empty is 0 |
 //! | `req` | the request that Isend or Irecv opens and Wait closes |
 //! | `compute_ns` | local work since the rank's call before |
 //!
-//! `# app=NAME ranks=N` states the number of ranks, `# comm ID = R R ...` the members of a
-//! communicator, `# v B B ...` after an Alltoallv the bytes for each member. Other comments are ignored.
+//! Three comments carry data: `# app=NAME ranks=N` (number of ranks), `# comm ID = R R ...`
+//! (members of a communicator) and, after an Alltoallv, `# v B B ...` (bytes for each member).
+//! Other comments are ignored.
 
 use super::error::TraceError;
 use super::event_table::{EventRow, EventTable, call, no_number, what};
@@ -35,7 +37,7 @@ const COLUMNS: [&str; 9] = [
 /// Reads an event table.
 ///
 /// # Errors
-/// The first line that cannot be read, with what was expected.
+/// Fails at the first line that cannot be read; the error says what was expected.
 pub fn read(text: &str) -> Result<Trace, TraceError> {
     let mut reader = CsvReader::default();
     let mut last = 0;
@@ -62,7 +64,7 @@ pub fn read(text: &str) -> Result<Trace, TraceError> {
 #[derive(Default)]
 struct CsvReader {
     table: EventTable,
-    /// For each of [`COLUMNS`], its place in a row, and how many cells a row has.
+    /// Index in a row of each of [`COLUMNS`], and the number of cells per row.
     columns: Option<([usize; COLUMNS.len()], usize)>,
 }
 
@@ -113,8 +115,8 @@ impl CsvReader {
             return self.header(line);
         };
         let mut fields = [None; COLUMNS.len()];
-        for (place, field) in line.split(',').enumerate() {
-            if let Some(index) = columns.iter().position(|&column| column == place) {
+        for (cell_index, field) in line.split(',').enumerate() {
+            if let Some(index) = columns.iter().position(|&column| column == cell_index) {
                 fields[index] = Some(field.trim());
             }
         }

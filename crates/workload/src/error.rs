@@ -1,4 +1,4 @@
-//! Why a trace was refused or could not be replayed.
+//! Errors of reading and replaying traces.
 
 use std::fmt;
 
@@ -7,14 +7,13 @@ use thiserror::Error;
 use opticoll_base::units::UnitError;
 use opticoll_simulate::SimulationError;
 
-/// Where in a trace: a rank's event, counted from 0, and the line of the file.
+/// Position in a trace: an event of a rank and its line in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// The rank.
     pub rank: u32,
-    /// The event of the rank, from 0.
+    /// Index of the event among the rank's events, from 0.
     pub event: u32,
-    /// The line, from 1; 0 where the file has no lines.
+    /// Line in the file, from 1; 0 if the file has no lines.
     pub line: u32,
 }
 
@@ -28,76 +27,77 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a trace was refused or could not be replayed.
+/// Reason why a trace was refused or could not be replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TraceError {
-    /// A line that cannot be read.
+    /// A line cannot be read.
     #[error("line {line}: {problem}")]
     Line {
-        /// The line, from 1.
+        /// Line, from 1.
         line: u32,
-        /// What is wrong, and what was expected.
+        /// The problem and what was expected.
         problem: String,
     },
-    /// A row of a table without lines that cannot be read.
+    /// A row of a table without lines cannot be read.
     #[error("row {row}: {problem}")]
     Row {
-        /// The row, from 1.
+        /// Row, from 1.
         row: usize,
-        /// What is wrong, and what was expected.
+        /// The problem and what was expected.
         problem: String,
     },
-    /// A binary file that cannot be read.
+    /// A binary file cannot be read.
     #[error("byte {offset}: {problem}")]
     Binary {
-        /// Where the problem begins.
+        /// Byte offset of the problem.
         offset: usize,
-        /// What is wrong, and what was expected.
+        /// The problem and what was expected.
         problem: String,
     },
-    /// An event that cannot be read, matched, expanded or carried.
+    /// An event cannot be read, matched, expanded or carried out.
     #[error("{place}: {problem}")]
     Event {
-        /// The event.
+        /// Position of the event.
         place: Place,
-        /// What is wrong, and what was expected.
+        /// The problem and what was expected.
         problem: String,
     },
-    /// Ranks wait for one another, or for something that never happens.
+    /// Ranks wait for each other, or for something that never happens.
     #[error("deadlock: {} nodes cannot go on; {}", stuck, chain(waiting))]
     Deadlock {
-        /// Nodes that never ended.
+        /// Number of nodes that never end.
         stuck: usize,
-        /// Who waits for whom; the last waits for one that stands before.
+        /// Chain of events, each waiting for the next; the last one waits for an earlier one.
         waiting: Vec<Place>,
     },
-    /// A time or a sum of bytes that leaves 64 bits.
+    /// A time or a sum of bytes exceeds 64 bits.
     #[error(transparent)]
     Units(#[from] UnitError),
-    /// More than fits.
-    #[error("the trace has more than {most} nodes, the most that can be replayed")]
+    /// The trace is too large.
+    #[error("the trace has more than {max_nodes} nodes, the most that can be replayed")]
     TooLarge {
-        /// The most.
-        most: usize,
+        /// Maximum number of nodes.
+        max_nodes: usize,
     },
     /// The trace has more ranks than the fabric.
     #[error("the trace has {trace} ranks, the fabric {fabric}; it needs as many or more")]
     Ranks {
-        /// Ranks of the trace.
+        /// Number of ranks of the trace.
         trace: u32,
-        /// Ranks of the fabric.
+        /// Number of ranks of the fabric.
         fabric: u32,
     },
-    /// The network cannot go on, or cannot be set up.
+    /// The network simulation failed or could not be set up.
     #[error(transparent)]
     Network(#[from] SimulationError),
-    /// A plan that cannot be written so, a file that states none, or settings that do not fit.
+    /// A plan cannot be written in this form, a file states no plan, or settings do not fit
+    /// together.
     #[error("{0}")]
     Refused(String),
 }
 
 impl TraceError {
-    /// A problem of an event.
+    /// Creates the error of an event.
     pub(super) fn at(place: Place, problem: impl fmt::Display) -> TraceError {
         TraceError::Event {
             place,

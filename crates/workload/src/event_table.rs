@@ -1,31 +1,31 @@
-//! The rows of an event table, from whatever form they come in: text, or columns.
+//! Event tables built row by row, from text or from columns.
 
 use super::error::TraceError;
 use super::program::{Call, NONE};
-use super::trace::{Event, MOST_RANKS, Trace};
+use super::trace::{Event, MAX_RANKS, Trace};
 use opticoll_base::interrupt;
 use opticoll_base::names::shown;
 
-/// A call as a table has it. Ranks are ranks of the world.
+/// A call in an event table. Ranks are ranks of the world.
 #[derive(Debug, Clone, Copy)]
 pub struct EventRow {
-    /// The rank that calls.
+    /// The calling rank.
     pub rank: u32,
-    /// What it calls.
+    /// The call.
     pub call: CallName,
     /// The partner or the root.
     pub peer: Option<u32>,
-    /// Bytes that the rank gives.
+    /// Bytes that the rank sends.
     pub sent: u64,
-    /// Bytes that the rank has room for or gets.
+    /// Bytes that the rank receives or has room for.
     pub received: u64,
-    /// The tag of a message.
+    /// Tag of the message.
     pub tag: u32,
-    /// The communicator.
+    /// Number of the communicator.
     pub communicator: u32,
-    /// The request that is opened or waited for.
+    /// The request that the call opens or waits for.
     pub request: Option<u32>,
-    /// Nanoseconds of local work since the rank's call before.
+    /// Local work in nanoseconds since the rank's previous call.
     pub compute_ns: u64,
 }
 
@@ -56,7 +56,7 @@ const CALLS: [(&str, Call); 20] = [
 ];
 const WAIT_FOR_ALL: &str = "Waitall";
 
-/// The call of a name.
+/// Returns the call of a name.
 pub(super) fn call(name: &str) -> Result<CallName, String> {
     let known = CALLS.iter().find(|(known, _)| *known == name);
     known.ok_or_else(|| {
@@ -65,7 +65,7 @@ pub(super) fn call(name: &str) -> Result<CallName, String> {
     })
 }
 
-/// What a number is, for messages.
+/// Nouns for numbers in error messages.
 pub(super) mod what {
     pub(crate) const RANK: &str = "a rank";
     pub(crate) const BYTES: &str = "a number of bytes";
@@ -76,35 +76,35 @@ pub(super) mod what {
     pub(crate) const SIZE: &str = "a size";
 }
 
-/// The message for a text that is no number.
+/// Returns the error message for a text that is not a number.
 pub(super) fn no_number(text: &str, what: &str) -> String {
     let text = shown(text);
     format!("`{text}` is not {what}: a whole number that is not negative")
 }
 
-/// A trace that grows by rows.
+/// A trace under construction, row by row.
 #[derive(Debug, Default)]
 pub struct EventTable {
     trace: Trace,
     declared: Option<u32>,
-    /// The rank whose last event is an Alltoallv that lacks its sizes.
+    /// Rank whose last event is an Alltoallv without sizes so far.
     sizes_for: Option<usize>,
     rows: usize,
 }
 
-/// Rows as columns of one length. [`ABSENT`] stands for a number that a row does not have.
+/// Rows as columns of equal length. [`ABSENT`] stands for a missing number.
 pub struct EventColumns<'a> {
     /// Names of calls.
     pub names: &'a [String],
-    /// Of each row, the index of its call in `names`.
+    /// Index in `names` of each row's call.
     pub call: &'a [u32],
     /// Rank, peer, bytes sent, bytes received, tag, communicator, request, computation in ns.
     pub numbers: [&'a [u64]; 8],
-    /// Rows of an Alltoallv, counted from 0, with the bytes for each member.
+    /// Indices of the rows (from 0) with an Alltoallv, each with its bytes per member.
     pub sizes: Vec<(usize, Vec<u64>)>,
 }
 
-/// A number that a row does not have.
+/// Marks a number that a row does not have.
 pub const ABSENT: u64 = u64::MAX;
 
 impl EventColumns<'_> {
@@ -114,42 +114,42 @@ impl EventColumns<'_> {
             number => Some(number),
         };
         let needed = |column, what| number(column).ok_or_else(|| no_number("", what));
-        let short = |column, what: &str, absent: u32| match number(column) {
+        let small = |column, what: &str, absent: u32| match number(column) {
             None => Ok(absent),
             Some(number) => u32::try_from(number).map_err(|_| no_number(&number.to_string(), what)),
         };
-        let short_or_none = |column, what| match number(column) {
+        let small_or_none = |column, what| match number(column) {
             None => Ok(None),
-            Some(_) => short(column, what, 0).map(Some),
+            Some(_) => small(column, what, 0).map(Some),
         };
         needed(0, what::RANK)?;
         let call = calls.get(self.call[index] as usize);
         Ok(EventRow {
-            rank: short(0, what::RANK, 0)?,
+            rank: small(0, what::RANK, 0)?,
             call: call
                 .cloned()
                 .unwrap_or_else(|| Err("a call is missing".into()))?,
             sent: needed(2, what::BYTES)?,
             received: needed(3, what::BYTES)?,
             compute_ns: needed(7, what::NANOSECONDS)?,
-            peer: short_or_none(1, what::RANK)?,
-            tag: short(4, what::TAG, 0)?,
-            communicator: short(5, what::COMMUNICATOR, 0)?,
-            request: short_or_none(6, what::REQUEST)?,
+            peer: small_or_none(1, what::RANK)?,
+            tag: small(4, what::TAG, 0)?,
+            communicator: small(5, what::COMMUNICATOR, 0)?,
+            request: small_or_none(6, what::REQUEST)?,
         })
     }
 }
 
 impl EventTable {
-    /// States the number of ranks.
+    /// Declares the number of ranks.
     pub fn declare(&mut self, ranks: u32) {
         self.declared = Some(ranks);
     }
 
-    /// States the members of a communicator.
+    /// Declares the members of a communicator.
     ///
     /// # Errors
-    /// It is declared twice.
+    /// Fails if the communicator was declared before.
     pub fn communicator(&mut self, id: u32, members: Vec<u32>) -> Result<(), String> {
         match self.trace.communicators.insert(id, members) {
             Some(_) => Err(format!("communicator {id} is declared twice")),
@@ -157,10 +157,10 @@ impl EventTable {
         }
     }
 
-    /// Appends a row; `line` is 0 where the table has no lines.
+    /// Appends a row. `line` is 0 if the table has no lines.
     ///
     /// # Errors
-    /// What is wrong with the row.
+    /// Fails with the problem of the row.
     pub fn push(&mut self, row: &EventRow, line: u32) -> Result<(), String> {
         if self.sizes_for.is_some() {
             return Err("a row `# v B B ...` with the sizes of the Alltoallv is missing".into());
@@ -175,10 +175,10 @@ impl EventTable {
         Ok(())
     }
 
-    /// The bytes for each member of the Alltoallv that was pushed last.
+    /// Sets the bytes per member of the Alltoallv that was appended last.
     ///
     /// # Errors
-    /// There is none, or it sends other bytes.
+    /// Fails if the last row is no Alltoallv or sends a different total.
     pub fn sizes(&mut self, sizes: Vec<u64>) -> Result<(), String> {
         let rank = self.sizes_for.take();
         let rank = rank.ok_or("sizes stand after an Alltoallv")?;
@@ -199,7 +199,7 @@ impl EventTable {
     /// Appends rows.
     ///
     /// # Errors
-    /// The first row that is wrong, counted from 1 over all that were appended.
+    /// Fails at the first wrong row, counted from 1 over all calls of this function.
     pub fn extend(&mut self, columns: EventColumns<'_>) -> Result<(), TraceError> {
         let calls: Vec<_> = columns.names.iter().map(|name| call(name)).collect();
         let mut sizes = columns.sizes.iter().peekable();
@@ -210,17 +210,18 @@ impl EventTable {
             let refuse = |problem| TraceError::Row { row, problem };
             let event = columns.row(index, &calls).map_err(refuse)?;
             self.push(&event, 0).map_err(refuse)?;
-            if let Some((_, sizes)) = sizes.next_if(|(at, _)| *at == index) {
+            if let Some((_, sizes)) = sizes.next_if(|(row, _)| *row == index) {
                 self.sizes(sizes.clone()).map_err(refuse)?;
             }
         }
         Ok(())
     }
 
-    /// The trace of all rows.
+    /// Returns the trace of all rows.
     ///
     /// # Errors
-    /// There are none, sizes are missing, or a communicator has other members than ranks.
+    /// Fails if there are no rows, if sizes are missing, or if a communicator's members are not
+    /// distinct ranks.
     pub fn finish(mut self) -> Result<Trace, String> {
         if self.sizes_for.is_some() {
             return Err("the text ends before the sizes of an Alltoallv".into());
@@ -245,14 +246,15 @@ impl EventTable {
         Ok(self.trace)
     }
 
-    /// Makes room for a rank; the number of ranks is as declared, or that of communicator 0.
+    /// Checks a rank. The first call makes room for all ranks: as many as declared, or as many as
+    /// communicator 0 has.
     fn check_rank(&mut self, rank: u32) -> Result<(), String> {
         if self.trace.ranks.is_empty() {
             let world = self.trace.communicators.get(&0);
             let ranks = self.declared.or(world.map(|world| world.len() as u32));
             let ranks = ranks.ok_or("`# app=NAME ranks=N` is missing before the first row")?;
-            if !(1..=MOST_RANKS).contains(&ranks) {
-                return Err(format!("a trace has 1 to {MOST_RANKS} ranks, not {ranks}"));
+            if !(1..=MAX_RANKS).contains(&ranks) {
+                return Err(format!("a trace has 1 to {MAX_RANKS} ranks, not {ranks}"));
             }
             self.trace.ranks = vec![Vec::new(); ranks as usize];
         }
@@ -288,7 +290,7 @@ fn event(row: &EventRow, line: u32) -> Result<Event, String> {
     };
     let bytes = match call {
         Call::Receive | Call::ImmediateReceive | Call::Scatter => row.received,
-        // The root gives, the others get.
+        // The root sends, the other members receive.
         Call::Broadcast => row.sent.max(row.received),
         _ => row.sent,
     };

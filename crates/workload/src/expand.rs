@@ -1,19 +1,22 @@
-//! From the calls of an MPI program to the program that is replayed: collectives become messages.
+//! Expansion of the calls of MPI programs into programs of messages: every collective becomes the
+//! messages of an algorithm.
 //!
-//! Each call begins with its local work, which requires what came before. A message of a collective's
-//! step requires all messages of the rank's steps before; those of one step go side by side. On a fabric both ends of a
-//! message must be ready, whatever the eager limit: the start rule `rendezvous`, by which plans are timed. A member
-//! sends each step's transfers to one rank with one action as one message; a step without bytes still
-//! sends (a barrier's signals, empty blocks). A communicator of one member does nothing.
+//! Each call starts with its local work, which requires the previous call. The messages of a
+//! collective's step require all messages of the rank's previous step; messages of one step run
+//! concurrently. On a fabric both ends of a message must be ready, whatever the eager limit,
+//! because plans are timed with the start rule `rendezvous`. The transfers of a step with the same
+//! sender, receiver and action are one message. A message without bytes is still sent (signals of a
+//! barrier, empty blocks). A collective on a communicator with one member does nothing.
 //!
-//! Over lightpaths that are set up and released, each rank besides sets up, before a call's messages, the
-//! paths that they need, and releases them after; see [`SetUp`]. The schedule of every collective is
-//! checked by the verifier before its messages are taken for the collective.
+//! With lightpaths that are set up and released ([`SetUp`]), each rank sets up the paths that the
+//! messages of a call need before these messages, and releases them afterwards. The verifier checks
+//! the schedule of every collective before its messages are used.
 //!
-//! On a fabric of circuits a collective is carried out by a plan of its own, and its members meet for it
-//! (`planned.rs`).
+//! On a fabric with circuits, a collective is carried out by a plan of its own, for which its
+//! members synchronise (`planned.rs`).
 //!
-//! Messages of a program and of collectives never match each other, nor those of two communicators.
+//! Messages of the program never match messages of a collective, nor messages of another
+//! communicator.
 
 mod agree;
 mod choice;
@@ -40,24 +43,25 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::routes::OF_FABRIC;
 use opticoll_planner as planner;
 use opticoll_simulate::{Method, Paths};
-use parts::{MemberSchedule, by_member, group_from, plain_bytes, various_bytes};
+use parts::{MemberSchedule, group_from, member_schedule, plain_bytes, various_bytes};
 use planned::PlannedCollectives;
 pub(super) use planned::expand_plan;
 
-/// The algorithm of each collective.
+/// Algorithm of each collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Algorithms {
     chosen: BTreeMap<&'static str, Spec>,
 }
 
 impl Default for Algorithms {
-    /// What message passing libraries run for short messages: recursive doubling, binomial trees, and
-    /// the pairwise exchange for an all_to_all.
+    /// Returns the algorithms that message passing libraries use for short messages: recursive
+    /// doubling, binomial trees, and the pairwise exchange for all_to_all.
     fn default() -> Algorithms {
-        let of_short = opticoll_algorithms::records()
+        let for_short_messages = opticoll_algorithms::records()
             .iter()
             .filter(|record| record.short_messages.contains(&record.collective));
-        let chosen = of_short.map(|record| (record.collective.name(), Spec::new(record.name)));
+        let chosen =
+            for_short_messages.map(|record| (record.collective.name(), Spec::new(record.name)));
         Algorithms {
             chosen: chosen.collect(),
         }
@@ -65,79 +69,80 @@ impl Default for Algorithms {
 }
 
 impl Algorithms {
-    /// The same with another algorithm for one collective.
+    /// Replaces the algorithm of one collective.
     pub fn with(mut self, kind: CollectiveKind, algorithm: Spec) -> Algorithms {
         self.chosen.insert(kind.name(), algorithm);
         self
     }
 }
 
-/// Lightpaths that programs set up and release themselves.
+/// Lightpaths that programs set up and release.
 ///
-/// A rank has so many ports and holds a path, which serves both ways, to at most as many others. In a
-/// collective it sets up the paths of consecutive steps at once, as many steps as have no more partners
-/// than there are ports, and releases them before the next. A step in which ranks have more partners than
-/// ports is cut into parts, pair by pair, each pair into the first part that has a port for it at both
-/// ends; all ranks take the parts in that order. A blocking send or receive sets up a path before and
-/// releases it after; one that returns at once sets it up before, and waiting for it releases it. Paths of
-/// single messages are not counted against the ports: what a program sends while it has receives open
-/// would stand still.
+/// A rank has `ports` ports and holds paths, which serve both directions, to at most that number of
+/// partners. A collective groups consecutive steps that together need at most `ports` partners:
+/// their paths are set up together before the group and released after it. A step with more
+/// partners than ports is cut into parts: each pair joins the first part in which both ends have a
+/// free port, and all ranks execute the parts in this order. A blocking send or receive sets up its
+/// path before and releases it afterwards. A non-blocking call sets up its path before, and the
+/// wait for the call releases it. Paths of single messages do not count against the ports:
+/// otherwise a program that sends while it has open receives could never continue.
 ///
-/// So it is with [`Paths::Released`]. With [`Paths::Kept`] nothing is released after its messages, and each rank
-/// keeps the paths that it used last, those of single messages too; with [`Paths::Warm`] there are at first
-/// those that a run of the same program before has left. `held_paths.rs` says what that costs. With
-/// [`Paths::Predicted`] each path is known in advance: it is set up as soon as those before it are released, while the program
-/// goes on, and the program does not wait until it is released.
+/// The policies ([`Paths`]) differ. [`Paths::Released`] is described above. With [`Paths::Kept`]
+/// nothing is released after its messages: each rank keeps the paths that it used most recently,
+/// including those of single messages. [`Paths::Warm`] starts with the paths that an earlier run of
+/// the same program left. The header of `held_paths.rs` describes the costs. With
+/// [`Paths::Predicted`] each path is known in advance: it is set up as soon as the paths before it
+/// are released, while the program continues, and the program does not wait for releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetUp {
-    /// To set up any number of paths at one instant.
+    /// Time to set up any number of paths at once.
     pub establish: Time,
-    /// To release them.
+    /// Time to release them.
     pub release: Time,
-    /// Ports of a rank, at least 1.
+    /// Number of ports of a rank, at least 1.
     pub ports: u32,
-    /// When paths go.
+    /// When paths are released.
     pub paths: Paths,
 }
 
-/// What collectives run on.
+/// The network on which collectives run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CollectiveTarget<'a> {
-    /// The fabric on parts of which `auto` plans, and that algorithms are asked to fit, in communicators of as many ranks;
-    /// otherwise a ring.
+    /// The fabric. `auto` plans on parts of it, and algorithms are chosen to fit it in
+    /// communicators with all of its ranks. `None`: a ring.
     pub fabric: Option<&'a Fabric>,
-    /// Lightpaths that are set up for messages; `None`: messages find their way.
+    /// Lightpaths that messages need; `None` if messages need no setup.
     pub set_up: Option<SetUp>,
-    /// A fabric without its number of ranks that `auto` plans on where there is no fabric.
+    /// Specification of a fabric, without its number of ranks, on which `auto` plans if `fabric` is
+    /// `None`.
     pub resembles: Option<&'a Spec>,
-    /// How plans are timed.
+    /// Settings that time plans.
     pub method: Option<&'a Method>,
 }
 
-/// A program, and by which algorithms its collectives run.
+/// A program and the algorithms of its collectives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expanded {
-    /// The program.
     pub program: Program,
-    /// Each collective in each size of communicator, in the order in which they were met.
+    /// Each pair of collective and communicator size, in the order of first use.
     pub chosen: Vec<ChosenAlgorithm>,
 }
 
-/// Turns calls into the program that is replayed.
+/// Expands calls into the program that is replayed.
 ///
 /// # Errors
-/// As [`expand_on`].
+/// Fails as [`expand_on`] does.
 pub fn expand(trace: &Trace, algorithms: &Algorithms) -> Result<Program, TraceError> {
     expand_on(trace, algorithms, CollectiveTarget::default()).map(|expanded| expanded.program)
 }
 
-/// Turns calls into the program that is replayed on a fabric, or over lightpaths.
+/// Expands calls into the program that is replayed on a fabric or over lightpaths.
 ///
 /// # Errors
-/// A wait for a request that is not open, one opened twice, a communicator that is not declared or
-/// without the rank, a collective that only some members enter or with different kinds, roots or sizes, a
-/// send without a receive or the other way round, an algorithm that does not run on so many ranks or whose
-/// plan the verifier refuses.
+/// Fails for a wait for a request that is not open, a request opened twice, a communicator that is
+/// not declared or does not contain the rank, a collective that only some members enter or that
+/// members enter with different kinds, roots or sizes, a send without a receive or the reverse, an
+/// algorithm that does not run on this number of ranks, and a plan that the verifier refuses.
 pub fn expand_on(
     trace: &Trace,
     algorithms: &Algorithms,
@@ -171,7 +176,7 @@ pub fn expand_on(
             .set_up
             .is_some_and(|set_up| set_up.paths == Paths::Warm)
         {
-            // A run before, of which nothing stays but its paths.
+            // A previous run, of which only the lightpaths remain.
             let builder = std::mem::take(&mut expansion.builder);
             expansion.rank(rank)?;
             expansion.builder = builder;
@@ -187,7 +192,7 @@ pub fn expand_on(
     })
 }
 
-/// The collective that a call enters; none for a call that is no collective.
+/// Returns the collective that a call enters, or `None` for other calls.
 fn kind(call: Call) -> Option<CollectiveKind> {
     Some(match call {
         Call::Barrier => CollectiveKind::Barrier,
@@ -203,11 +208,11 @@ fn kind(call: Call) -> Option<CollectiveKind> {
     })
 }
 
-/// Tags from here on are of communicators other than the world, and of collectives.
-const OWN_TAGS: u32 = 1 << 31;
+/// First tag for communicators other than the world and for collectives.
+const FIRST_RESERVED_TAG: u32 = 1 << 31;
 
-/// A collective, the ranks and the root of its communicator, the size that it is planned for, and
-/// whether the members are the ranks of the fabric in their order.
+/// Key of a schedule: the collective, the number of ranks and the root of its communicator, the
+/// size for which it is planned, and whether the members are the ranks of the fabric in order.
 type ScheduleKey = (CollectiveKind, u32, u32, Option<Bytes>, bool);
 
 struct Expansion<'a> {
@@ -216,27 +221,27 @@ struct Expansion<'a> {
     target: CollectiveTarget<'a>,
     collectives: Entered,
     schedules: FxHashMap<ScheduleKey, MemberSchedule>,
-    /// Whether collectives are planned for their own sizes.
+    /// Whether collectives are planned for their exact sizes.
     is_exact: bool,
-    /// Those of a fabric of circuits.
+    /// Collectives planned on a fabric with circuits.
     planned: PlannedCollectives,
     chosen: Vec<ChosenAlgorithm>,
     tags: FxHashMap<(u32, Option<u32>), u32>,
     builder: ProgramBuilder,
-    /// The paths of the rank at hand, if they are held.
+    /// The paths of the current rank, if paths are kept.
     held: Option<HeldPaths>,
-    /// The paths of the rank at hand, if they are known in advance.
+    /// The paths of the current rank, if they are known in advance.
     predicted: PredictedPaths,
 }
 
-/// The processor of a rank that sets up and releases lightpaths beside the program.
+/// Processor of a rank that sets up and releases lightpaths concurrently with the program.
 const PATH_PROCESSOR: u8 = 1;
 
-/// What a rank has begun and not yet waited for.
+/// Requests and collectives that a rank has begun.
 #[derive(Default)]
 struct Open {
     requests: BTreeMap<u32, (u32, usize)>,
-    /// How many collectives it has entered on each communicator.
+    /// Number of collectives that the rank has entered on each communicator.
     entered: FxHashMap<u32, usize>,
 }
 
@@ -266,7 +271,7 @@ impl Expansion<'_> {
                 self.point_to_point(rank, node, event, &mut open, &mut before)?;
             }
         }
-        // One more begin, so that the last call has an end.
+        // A final node, so that the last call has an end.
         let events = trace.ranks[rank as usize].len() as u32;
         let node = Node {
             event: events,
@@ -276,11 +281,11 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// The events of a rank that wait for one another as the trace says.
+    /// Adds the events of a rank whose dependencies the trace states.
     fn graph(&mut self, rank: u32, after: &[Vec<u32>]) -> Result<(), TraceError> {
         let trace = self.trace;
         let mut open = Open::default();
-        // By event: the node with whose end it ends.
+        // The last node of each event.
         let mut ends: Vec<u32> = Vec::with_capacity(after.len());
         for (index, event) in trace.ranks[rank as usize].iter().enumerate() {
             interrupt::check();
@@ -297,7 +302,7 @@ impl Expansion<'_> {
                 Call::Receive => Some(NodeKind::Receive),
                 _ => None,
             };
-            let own = match message {
+            let event_node = match message {
                 Some(kind) => Node {
                     amount: event.bytes,
                     peer: event.peer,
@@ -310,7 +315,7 @@ impl Expansion<'_> {
             if kind(event.call).is_some() {
                 self.collective(rank, node, event, &mut open, &mut before)?;
             }
-            ends.push(self.push(own, &before)?);
+            ends.push(self.push(event_node, &before)?);
         }
         Ok(())
     }
@@ -326,7 +331,8 @@ impl Expansion<'_> {
         Ok(index)
     }
 
-    /// Replaces `before` by what the next call requires.
+    /// Adds a call that is no collective, and replaces `before` by the nodes that the next call
+    /// requires.
     fn point_to_point(
         &mut self,
         rank: u32,
@@ -388,7 +394,8 @@ impl Expansion<'_> {
         self.end_use(enter, before)
     }
 
-    /// Before messages to and from these others: their lightpaths, where there are any.
+    /// Sets up the lightpaths to `others` that the next messages need, if lightpaths must be set
+    /// up.
     fn begin_use(
         &mut self,
         enter: Node,
@@ -402,7 +409,8 @@ impl Expansion<'_> {
         self.set_up(enter, change, before)
     }
 
-    /// After messages that nothing is left open of.
+    /// Releases lightpaths after messages that leave no request open, unless the rank keeps its
+    /// paths.
     fn end_use(&mut self, enter: Node, before: &mut Vec<u32>) -> Result<(), TraceError> {
         match self.held {
             Some(_) => Ok(()),
@@ -410,7 +418,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// Requests are over, each its node and its event.
+    /// Ends requests, each given by its node and its event.
     fn close(
         &mut self,
         enter: Node,
@@ -427,7 +435,7 @@ impl Expansion<'_> {
         self.set_up(enter, change, before)
     }
 
-    /// Adds the time to set up or release lightpaths, where that is done.
+    /// Adds the time to set up or release lightpaths, if the target has any.
     fn set_up(
         &mut self,
         enter: Node,
@@ -450,7 +458,7 @@ impl Expansion<'_> {
             return Ok(());
         }
         let releases = change.releases || std::mem::take(&mut self.predicted.is_held);
-        let time = |done: bool, time: Time| if done { time } else { Time::ZERO };
+        let time = |applies: bool, time: Time| if applies { time } else { Time::ZERO };
         let release = time(releases, paths.release);
         let node = Node {
             amount: release.plus(time(change.sets_up, paths.establish))?.ps(),
@@ -475,7 +483,7 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Replaces `before` by the messages of the rank's last step.
+    /// Adds a collective, and replaces `before` by the messages of the rank's last step.
     fn collective(
         &mut self,
         rank: u32,
@@ -492,15 +500,19 @@ impl Expansion<'_> {
             return Ok(());
         }
         let place = self.trace.place(rank, enter.event as usize);
-        if let Some(fabric) = self.target.fabric.filter(|one| one.circuits().is_some()) {
-            let (meeting, sent) = self.meeting(fabric, place, event, (entered, number))?;
+        if let Some(fabric) = self
+            .target
+            .fabric
+            .filter(|fabric| fabric.circuits().is_some())
+        {
+            let (index, sent) = self.enter_planned(fabric, place, event, (entered, number))?;
             let node = Node {
-                amount: meeting,
+                amount: index,
                 kind: NodeKind::Collective,
                 ..enter
             };
             let node = self.push(node, before)?;
-            self.builder.join(meeting, sent);
+            self.builder.join(index, sent);
             before.clear();
             before.push(node);
             return Ok(());
@@ -521,14 +533,14 @@ impl Expansion<'_> {
             .collect();
         let members = &members[..];
         let key = self.prepare(place, event, members, entered)?;
-        // Taken out while nodes are pushed, then put back.
+        // Removed while nodes are pushed, inserted again afterwards.
         let parts = self.schedules.remove(&key).expect("just prepared");
-        let own = &parts.members[number as usize];
+        let member_parts = &parts.members[number as usize];
         let ports = self.target.set_up.map(|paths| paths.ports);
         let mut group = 0..0;
         let mut step_nodes: Vec<u32> = Vec::new();
         let mut step = NONE;
-        for (index, part) in own.iter().enumerate() {
+        for (index, part) in member_parts.iter().enumerate() {
             if part.step != step && !step_nodes.is_empty() {
                 std::mem::swap(before, &mut step_nodes);
                 step_nodes.clear();
@@ -538,15 +550,16 @@ impl Expansion<'_> {
                 if index > 0 {
                     self.end_use(enter, before)?;
                 }
-                group = group_from(own, index, ports);
-                let others = own[group.clone()].iter();
+                group = group_from(member_parts, index, ports);
+                let others = member_parts[group.clone()].iter();
                 let others = others.map(|part| members[part.peer as usize]);
                 self.begin_use(enter, others, before)?;
             }
             let bytes = match event.call {
                 Call::AllToAllVarious => {
                     let size = |origin: u32, target: u32| {
-                        let [origin, target] = [origin, target].map(|one| order[one as usize]);
+                        let [origin, target] =
+                            [origin, target].map(|member| order[member as usize]);
                         self.block_of_various(event.communicator, entered, origin, target)
                     };
                     various_bytes(&parts.collective, size, part)
@@ -580,7 +593,8 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// The size that a collective is planned for; none where plans do not depend on it.
+    /// Returns the size for which a collective is planned, or `None` if its plan does not depend on
+    /// the size.
     fn planned_size(&self, spec: &Spec, kind: CollectiveKind, size: u64) -> Option<Bytes> {
         let size = size.max(1);
         if spec.is_rule() {
@@ -591,7 +605,8 @@ impl Expansion<'_> {
         by_size.then(|| Bytes::new(if self.is_exact { size } else { rounded() }))
     }
 
-    /// The bytes that one member has for another in the nth collective of a communicator.
+    /// Returns the bytes that member `origin` sends to member `target` in the `nth` collective of a
+    /// communicator, an Alltoallv.
     fn block_of_various(
         &self,
         communicator: u32,
@@ -614,7 +629,8 @@ impl Expansion<'_> {
         sizes.get(target as usize).copied()
     }
 
-    /// The bytes that a member has for all others in the nth collective of a communicator, on average.
+    /// Returns the mean number of bytes that a member sends in the `nth` collective of a
+    /// communicator, an Alltoallv.
     fn mean_of_various(&self, communicator: u32, nth: usize) -> u64 {
         let ranks = self
             .trace
@@ -629,19 +645,20 @@ impl Expansion<'_> {
         u64::try_from(total / u128::from(ranks.max(1))).unwrap_or(u64::MAX)
     }
 
-    /// A tag of its own for each communicator's collectives, and for each tag of a communicator other than
-    /// the world; the world's small tags stay as they are.
+    /// Returns the tag of a message: a distinct tag for the collectives of each communicator and
+    /// for each tag of a communicator other than the world. Small tags of the world remain
+    /// unchanged.
     fn tag(&mut self, communicator: u32, tag: Option<u32>) -> u32 {
         match tag {
-            Some(tag) if communicator == 0 && tag < OWN_TAGS => tag,
+            Some(tag) if communicator == 0 && tag < FIRST_RESERVED_TAG => tag,
             _ => {
-                let next = OWN_TAGS + self.tags.len() as u32;
+                let next = FIRST_RESERVED_TAG + self.tags.len() as u32;
                 *self.tags.entry((communicator, tag)).or_insert(next)
             }
         }
     }
 
-    /// Makes sure that the schedule of a collective is at hand.
+    /// Plans a collective unless its schedule is cached, and returns the key of the schedule.
     fn prepare(
         &mut self,
         place: Place,
@@ -670,7 +687,8 @@ impl Expansion<'_> {
         if self.schedules.contains_key(&key) {
             return Ok(key);
         }
-        let collective = Collective::new(kind, ranks).and_then(|one| one.with_root(root));
+        let collective =
+            Collective::new(kind, ranks).and_then(|collective| collective.with_root(root));
         let collective = collective.map_err(|error| TraceError::at(place, error))?;
         let (plan, chosen) = choice::plan(
             self.algorithms,
@@ -680,13 +698,13 @@ impl Expansion<'_> {
             key.4,
             place,
         )?;
-        // Roots differ more often than what is chosen for them.
+        // Collectives that differ only in their roots have the same entry.
         if !self.chosen.contains(&chosen) {
             self.chosen.push(chosen);
         }
         let ports = self.target.set_up.map_or(u32::MAX, |paths| paths.ports);
         self.schedules
-            .insert(key, by_member(&plan.schedule, plan.routes, ports));
+            .insert(key, member_schedule(&plan.schedule, plan.routes, ports));
         Ok(key)
     }
 }

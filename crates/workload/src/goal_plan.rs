@@ -1,4 +1,4 @@
-//! Plans as GOAL, and the schedules that GOAL in its text form states.
+//! Plans as GOAL text, and the schedules that GOAL text states.
 //!
 //! ```text
 //! // all_gather ranks=2 root=0 pieces=1 size=10
@@ -15,13 +15,13 @@
 //! }
 //! ```
 //!
-//! Each message of a step requires all messages of its rank's step before. Where both steps have many messages, a `calc 0`
-//! stands between them, which requires the ones and is required by the others. A reduction has no statement of its own
-//! and takes no time.
+//! Each message of a step requires all messages of its rank's previous step. If both steps have
+//! many messages, a `calc 0` stands between them: it requires the messages of the first step, and
+//! the messages of the second step require it. A reduction has no statement and takes no time.
 //!
-//! The first comment names the collective and its size in bytes. A comment above each `send` says the step, the action and
-//! the chunks, as in plan files: `4+2` are the chunks 4 and 5. Without these comments GOAL is the trace of some
-//! program, and no schedule.
+//! The first comment names the collective and its size in bytes. The comment above each `send`
+//! states the step, the action and the chunks as in plan files: `4+2` stands for chunks 4 and 5.
+//! GOAL without these comments is the trace of a program and states no schedule.
 
 use std::io::{self, Write};
 
@@ -35,12 +35,13 @@ use opticoll_base::units::Bytes;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Action, Schedule, Transfer};
 
-/// The messages of a step of a rank as nodes.
+/// The messages of one step of a rank, as nodes.
 struct NodeGroup<'a> {
     operations: Vec<Operation<'a>>,
-    /// The number of the first of them.
+    /// Number of the first node.
     first: u32,
-    /// Whether a node follows that requires them all, and is required by all of the next step.
+    /// Whether a joining node follows, which requires all nodes of this step and which all nodes of
+    /// the next step require.
     joins: bool,
 }
 
@@ -53,7 +54,7 @@ impl NodeGroup<'_> {
         self.first..self.end()
     }
 
-    /// What the messages of the next step require.
+    /// Returns the nodes that the messages of the next step require.
     fn awaited(&self) -> std::ops::Range<u32> {
         match self.joins {
             true => self.end()..self.end() + 1,
@@ -62,13 +63,14 @@ impl NodeGroup<'_> {
     }
 }
 
-/// The nodes of a rank. A node joins two steps where that takes fewer dependencies.
-fn node_groups(all: &PlanMessages, rank: u32) -> Vec<NodeGroup<'_>> {
+/// Returns the nodes of a rank by step. A joining node stands between two steps if it lowers the
+/// number of dependencies.
+fn node_groups(plan: &PlanMessages, rank: u32) -> Vec<NodeGroup<'_>> {
     let mut groups: Vec<NodeGroup<'_>> = Vec::new();
-    for operations in all.of_rank(rank) {
+    for operations in plan.rank_steps(rank) {
         let first = groups.last_mut().map_or(0, |last| {
-            let (own, next) = (last.operations.len(), operations.len());
-            last.joins = own * next > own + next;
+            let (current, next) = (last.operations.len(), operations.len());
+            last.joins = current * next > current + next;
             last.awaited().end
         });
         groups.push(NodeGroup {
@@ -83,11 +85,16 @@ fn node_groups(all: &PlanMessages, rank: u32) -> Vec<NodeGroup<'_>> {
 /// Writes the messages of a plan as text, with the comments that state its schedule.
 ///
 /// # Errors
-/// What cannot be written.
-pub fn write_text(all: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
-    let of = &all.collective;
-    let (kind, ranks, root, pieces) = (of.kind(), of.ranks(), of.root(), of.pieces());
-    let size = all.size.get();
+/// Fails if `to` cannot be written.
+pub fn write_text(plan: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
+    let collective = &plan.collective;
+    let (kind, ranks, root, pieces) = (
+        collective.kind(),
+        collective.ranks(),
+        collective.root(),
+        collective.pieces(),
+    );
+    let size = plan.size.get();
     writeln!(
         to,
         "// {kind} ranks={ranks} root={root} pieces={pieces} size={size}"
@@ -96,10 +103,10 @@ pub fn write_text(all: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
     for rank in 0..ranks {
         writeln!(to, "rank {rank} {{")?;
         let mut awaited = 0..0;
-        for group in node_groups(all, rank) {
+        for group in node_groups(plan, rank) {
             for (label, (message, sends)) in group.nodes().zip(&group.operations) {
                 interrupt::check();
-                write_message(all, message, *sends, label, to)?;
+                write_message(plan, message, *sends, label, to)?;
                 for earlier in awaited.clone() {
                     writeln!(to, "l{label} requires l{earlier}")?;
                 }
@@ -119,7 +126,7 @@ pub fn write_text(all: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
 }
 
 fn write_message(
-    all: &PlanMessages,
+    plan: &PlanMessages,
     message: &PlanMessage,
     sends: bool,
     label: u32,
@@ -141,7 +148,7 @@ fn write_message(
         Action::Reduce => "reduce",
     };
     write!(to, "// step {step} {action}")?;
-    for (chunk, count) in all.ranges(message) {
+    for (chunk, count) in plan.ranges(message) {
         write!(to, " {chunk}")?;
         if *count > 1 {
             write!(to, "+{count}")?;
@@ -153,9 +160,9 @@ fn write_message(
 /// Reads the schedule that GOAL text states.
 ///
 /// # Errors
-/// As [`goal_text::read`]; a comment that is missing or cannot be read; a size that is not that of the chunks; local work
-/// that takes time; a message that does not wait for all messages of its rank's step before, or for others than
-/// earlier ones.
+/// Fails as [`goal_text::read`] does; if a comment is missing or cannot be read; if a size differs
+/// from that of the chunks; if local work takes time; if a message does not wait for all messages
+/// of its rank's previous step, or waits for a message that is not earlier.
 pub fn read(text: &str) -> Result<Schedule, TraceError> {
     let Some((collective, size)) = stated_collective(text)? else {
         return Err(TraceError::Refused(
@@ -175,7 +182,7 @@ pub fn read(text: &str) -> Result<Schedule, TraceError> {
     for (index, node) in program.nodes.iter().enumerate() {
         interrupt::check();
         if node.kind == NodeKind::Send {
-            // Lines count from 1, and the comment is on the one before.
+            // Line numbers start at 1; the comment stands on the line before the statement.
             let above = (node.line as usize).checked_sub(2);
             let line = above.and_then(|above| lines.get(above).copied());
             let line = line.unwrap_or_default();
@@ -221,7 +228,8 @@ fn refuse(node: &Node, problem: impl Into<String>) -> TraceError {
     }
 }
 
-/// The collective and the size that a comment before the first statement names.
+/// Returns the collective and the size that a comment before the first statement names, or `None`
+/// without such a comment.
 fn stated_collective(text: &str) -> Result<Option<(Collective, Bytes)>, TraceError> {
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -259,15 +267,15 @@ fn stated_collective(text: &str) -> Result<Option<(Collective, Bytes)>, TraceErr
         let ranks = small("ranks", None)?;
         let (root, pieces) = (small("root", Some(0))?, small("pieces", Some(1))?);
         let collective = Collective::new(kind, ranks)
-            .and_then(|one| one.with_root(root))
-            .and_then(|one| one.with_pieces(pieces));
+            .and_then(|collective| collective.with_root(root))
+            .and_then(|collective| collective.with_pieces(pieces));
         let collective = collective.map_err(|error| wrong(error.to_string()))?;
         return Ok(Some((collective, Bytes::new(whole("size", None)?))));
     }
     Ok(None)
 }
 
-/// What the comment above a `send` says.
+/// The content of the comment above a `send`.
 struct StatedSend {
     step: u32,
     action: Action,
@@ -306,11 +314,11 @@ impl StatedSend {
         let ranges: Vec<(u32, u32)> = ranges.collect::<Result<_, _>>()?;
         let mut bytes = 0u64;
         for &(chunk, count) in &ranges {
-            let own = collective
+            let range = collective
                 .range_bytes(size, chunk, count)
                 .map_err(|error| error.to_string())?;
             bytes = bytes
-                .checked_add(own.get())
+                .checked_add(range.get())
                 .ok_or("the chunks leave 64 bits of bytes")?;
         }
         if ranges.is_empty() {
@@ -336,22 +344,26 @@ fn check_order(program: &Program, rank: u32, step_of: &[u32]) -> Result<(), Trac
     let first = program.rank_starts[rank as usize] as usize;
     let end = program.rank_starts[rank as usize + 1] as usize;
     let is_message = |node: usize| program.nodes[node].kind != NodeKind::Compute;
-    let awaited = awaited_of(program, first..end)?;
-    // The last step of what a node that joins requires, and how many messages of it.
+    let awaited = requirements(program, first..end)?;
+    // For each joining node, the last step that it requires, and the number of required messages of
+    // that step.
     let mut joined: Vec<Option<(u32, usize)>> = vec![None; end - first];
     for node in (first..end).filter(|&node| !is_message(node)) {
-        let own = &program.nodes[node];
+        let joining = &program.nodes[node];
         let required = &awaited[node - first];
-        if own.amount != 0 || required.iter().any(|&one| !is_message(one)) {
+        if joining.amount != 0 || required.iter().any(|&other| !is_message(other)) {
             let problem =
                 "a schedule has no local work; a `calc 0` may join messages that it requires";
-            return Err(refuse(own, problem));
+            return Err(refuse(joining, problem));
         }
-        let last = required.iter().map(|&one| step_of[one]).max();
+        let last = required.iter().map(|&message| step_of[message]).max();
         joined[node - first] = last.map(|last| {
             (
                 last,
-                required.iter().filter(|&&one| step_of[one] == last).count(),
+                required
+                    .iter()
+                    .filter(|&&message| step_of[message] == last)
+                    .count(),
             )
         });
     }
@@ -361,26 +373,26 @@ fn check_order(program: &Program, rank: u32, step_of: &[u32]) -> Result<(), Trac
         .collect();
     messages.sort_unstable();
     let mut before: Option<(u32, usize)> = None;
-    for group in messages.chunk_by(|one, other| one.0 == other.0) {
+    for group in messages.chunk_by(|message, other| message.0 == other.0) {
         let step = group[0].0;
         for &(_, node) in group {
             interrupt::check();
-            let own = &program.nodes[node];
+            let message = &program.nodes[node];
             let mut met = 0;
-            for &one in &awaited[node - first] {
-                let required = match is_message(one) {
-                    true => Some((step_of[one], 1)),
-                    false => joined[one - first],
+            for &required_node in &awaited[node - first] {
+                let required = match is_message(required_node) {
+                    true => Some((step_of[required_node], 1)),
+                    false => joined[required_node - first],
                 };
                 if required.is_some_and(|(last, _)| last >= step) {
                     let problem = format!(
                         "the message of step {step} requires one that is not of an earlier step"
                     );
-                    return Err(refuse(own, problem));
+                    return Err(refuse(message, problem));
                 }
-                let of_last = required.map(|one| one.0) == before.map(|one| one.0);
-                met += usize::from(is_message(one) && of_last);
-                if !is_message(one) && required == before {
+                let is_previous = required.map(|(step, _)| step) == before.map(|(step, _)| step);
+                met += usize::from(is_message(required_node) && is_previous);
+                if !is_message(required_node) && required == before {
                     met = group_size(before);
                 }
             }
@@ -388,7 +400,7 @@ fn check_order(program: &Program, rank: u32, step_of: &[u32]) -> Result<(), Trac
                 let problem = format!(
                     "the message of step {step} must require all {count} messages that its rank has in step {last}, not {met}"
                 );
-                return Err(refuse(own, problem));
+                return Err(refuse(message, problem));
             }
         }
         before = Some((step, group.len()));
@@ -400,17 +412,17 @@ fn group_size(group: Option<(u32, usize)>) -> usize {
     group.map_or(0, |(_, count)| count)
 }
 
-/// By node of a rank, what it requires.
-fn awaited_of(
+/// Returns the nodes that each node of a rank requires.
+fn requirements(
     program: &Program,
     nodes: std::ops::Range<usize>,
 ) -> Result<Vec<Vec<usize>>, TraceError> {
     let mut awaited = vec![Vec::new(); nodes.len()];
     for node in nodes.clone() {
         interrupt::check();
-        let own =
+        let range =
             program.dependent_starts[node] as usize..program.dependent_starts[node + 1] as usize;
-        for &dependent in &program.dependents[own] {
+        for &dependent in &program.dependents[range] {
             let later = (dependent & !FOLLOWS) as usize;
             if dependent & FOLLOWS != 0 {
                 return Err(refuse(

@@ -1,4 +1,4 @@
-//! Reads GOAL in its text form.
+//! Reader of GOAL in its text form.
 //!
 //! ```text
 //! num_ranks 2
@@ -14,28 +14,30 @@
 //! }
 //! ```
 //!
-//! Ranks stand in order. A label is local to its rank, optional, and stands above its use; the dependencies
-//! of a statement may stand anywhere below it in its rank. `//` and `/* */` are comments. Work of one cpu
-//! is done one after another; the nic is not used here.
+//! Ranks appear in order. A label is local to its rank and optional; it must be defined above its
+//! uses. The dependencies of a statement may stand anywhere below the statement in its rank. `//`
+//! and `/* */` are comments. Statements of the same `cpu` run one after another; `nic` is ignored.
 //!
-//! Messages of one source, destination and tag are matched in the order of statements. A receive from any
-//! rank or of any tag (`-1`) is refused: who it hears from would depend on times.
+//! Messages with the same source, destination and tag match in the order of statements. A receive
+//! from any rank or with any tag (`-1`) is refused, because the matching send would depend on
+//! times.
 
 use rustc_hash::FxHashMap;
 
 use super::error::{Place, TraceError};
 use super::program::{Call, Node, NodeKind, Program, ProgramBuilder};
-use super::trace::MOST_RANKS;
+use super::trace::MAX_RANKS;
 use opticoll_base::interrupt;
 use opticoll_base::names::shown;
 
-/// Any rank or any tag.
+/// Marks any rank or any tag.
 pub(super) const ANY: u32 = u32::MAX;
 
 /// Reads GOAL text.
 ///
 /// # Errors
-/// The first line that cannot be read, with what was expected; a message that is not matched; a wildcard.
+/// Fails at the first line that cannot be read, with what was expected; if a message has no match;
+/// for a wildcard.
 pub fn read(text: &str) -> Result<Program, TraceError> {
     let mut reader = GoalParser::default();
     let mut in_comment = false;
@@ -55,7 +57,8 @@ pub fn read(text: &str) -> Result<Program, TraceError> {
     reader.finish(in_comment)
 }
 
-/// The line without comments; `inside` says whether it begins, and then ends, in one.
+/// Returns the line without comments. `inside` tells whether the line starts inside a block
+/// comment, and is updated to its end.
 fn without_comments(line: &str, inside: &mut bool) -> String {
     let mut rest = line;
     let mut kept = String::new();
@@ -79,14 +82,15 @@ fn without_comments(line: &str, inside: &mut bool) -> String {
     }
 }
 
-/// A dependency of a rank: the statement that waits, what it waits for, and whether only for its begin.
+/// A dependency within a rank: the waiting statement, the awaited statement, and whether the start
+/// of the awaited statement is enough.
 type Dependency = (u32, u32, bool);
 
 #[derive(Default)]
 struct GoalParser {
     line: u32,
     declared: Option<u32>,
-    /// Ranks opened so far.
+    /// Number of ranks opened so far.
     ranks: u32,
     open: bool,
     nodes: Vec<Node>,
@@ -118,9 +122,9 @@ impl GoalParser {
             _ => match first.strip_suffix(':') {
                 Some(label) => {
                     let index = self.nodes.len() as u32;
-                    let good = label.starts_with(|first: char| first.is_ascii_alphabetic())
+                    let is_valid = label.starts_with(|first: char| first.is_ascii_alphabetic())
                         && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-                    if !good {
+                    if !is_valid {
                         return Err(self.refuse(format!(
                             "`{}` is no label: a letter, then letters, digits and _",
                             shown(label)
@@ -145,9 +149,9 @@ impl GoalParser {
 
     fn declare(&mut self, mut words: GoalWords<'_>) -> Result<(), TraceError> {
         let ranks: u32 = self.number(words.next(), "a number of ranks")?;
-        if self.declared.is_some() || !(1..=MOST_RANKS).contains(&ranks) {
+        if self.declared.is_some() || !(1..=MAX_RANKS).contains(&ranks) {
             return Err(self.refuse(format!(
-                "`num_ranks` stands once, with 1 to {MOST_RANKS} ranks"
+                "`num_ranks` stands once, with 1 to {MAX_RANKS} ranks"
             )));
         }
         self.declared = Some(ranks);
@@ -176,7 +180,7 @@ impl GoalParser {
         self.open = false;
         self.builder.begin_rank();
         let first = self.builder.next();
-        // Dependencies mostly stand in the order of statements: a stable sort has little to do.
+        // The dependencies are mostly sorted already, which makes a stable sort cheap.
         self.edges.sort_by_key(|edge| edge.0);
         let mut edges = self.edges.drain(..).peekable();
         for (index, node) in self.nodes.drain(..).enumerate() {
@@ -262,8 +266,8 @@ impl GoalParser {
         };
         let earlier = words.next().unwrap_or_default();
         let find = |label: &str| {
-            let found = self.labels.get(label).copied();
-            found.ok_or_else(|| {
+            let index = self.labels.get(label).copied();
+            index.ok_or_else(|| {
                 self.refuse(format!("label `{}` is not defined above", shown(label)))
             })
         };
@@ -320,7 +324,7 @@ impl GoalParser {
 
 type GoalWords<'a> = std::str::SplitWhitespace<'a>;
 
-/// Refuses a receive from any rank or of any tag.
+/// Returns the error for a receive from any rank or with any tag.
 fn wildcard(place: Place) -> TraceError {
     TraceError::at(
         place,

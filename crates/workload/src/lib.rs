@@ -1,13 +1,13 @@
-//! What runs around collectives: traces of MPI programs, replayed over a model of the network.
+//! Workloads around collectives: traces of MPI programs, replays over network models, and training.
 //!
-//! A trace of calls is read from text ([`csv`], [`time_independent`]), and its collectives become messages of
-//! named algorithms ([`expand`]); so does a trace whose calls are a graph ([`chakra`]). The program that results ([`program`]), or one read from GOAL
-//! ([`goal_text`]), is replayed ([`replay`]) over a model of what messages cost ([`cost`]), or
-//! together with a simulator of the network ([`network`], [`bursts`]); [`network`] puts these together. The other way
-//! round, plans become messages for other programs ([`plan_messages`], [`goal_plan`]).
-//! Beside them stands training by data parallelism, whose gradients are all_reduced ([`training`]). What is
-//! wrong with a trace is found before anything runs, with rank, event and line ([`error`]); a deadlock is found
-//! by replaying.
+//! Readers turn text ([`csv`], [`time_independent`]) or graphs of calls ([`chakra`]) into traces.
+//! [`expand`] replaces the collectives of a trace by messages of named algorithms. The resulting
+//! [`program`], or a program in GOAL ([`goal_text`]), is replayed ([`replay`]) over a cost model of
+//! messages ([`cost`]) or together with a network simulator ([`network`], [`bursts`]); [`network`]
+//! combines these parts. In the other direction, [`plan_messages`] and [`goal_plan`] write plans as
+//! messages for other programs. [`training`] times data-parallel training, whose gradients are
+//! all_reduced. Errors in a trace are reported before anything runs, with rank, event and line
+//! ([`error`]); deadlocks are found during the replay.
 //!
 //! ```
 //! use opticoll_workload::cost::Zero;

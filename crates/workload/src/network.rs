@@ -1,27 +1,32 @@
-//! From a trace and what its messages go over to a replay.
+//! Replays of traces over a network or a cost model.
 //!
 //! | specification | what a message costs |
 //! |---|---|
-//! | `zero` | nothing |
-//! | `hockney:latency=1us,rate=10Gb/s` | [`Hockney`]: latency and bytes at the rate, however many others |
-//! | `loggp:latency=1us,gap=200ns,rate=10Gb/s` | [`LogGp`]: the same through one port each way at each rank |
-//! | `light_path_grid:ports=2,...` | as `hockney` from when both ends are ready, holding both, after and before the times that the program spends on setting up and releasing lightpaths ([`SetUp`]); the setting `paths` says when they go |
-//! | a fabric with links, or a `wdm_ring` | what its simulator says |
-//! | links with `wavelengths` | what a lightpath on request costs ([`OverBursts`]) |
+//! | `zero` | no time |
+//! | `hockney:latency=1us,rate=10Gb/s` | [`Hockney`]: latency plus bytes at the rate, regardless of
+//! other messages |
+//! | `loggp:latency=1us,gap=200ns,rate=10Gb/s` | [`LogGp`]: as `hockney`, through one sending port
+//! and one receiving port per rank |
+//! | `light_path_grid:ports=2,...` | as `hockney` from the moment when both ends are ready,
+//! occupying both ends; the program also spends time on setting up and releasing lightpaths
+//! ([`SetUp`]); the setting `paths` decides when they are released |
+//! | a fabric with links, or a `wdm_ring` | the time that its simulator computes |
+//! | links with `wavelengths` | the time of a lightpath on request ([`OverBursts`]) |
 //!
 //! **Simulated networks:**
 //!
-//! * an electrical fabric under `fluid`: each message is a flow over its route; flows share links max-min
-//!   fairly; a message has left when it has arrived, since it holds the links all along;
-//! * under `packet`: each message is handed to its rank's terminal, which cuts it into chunks; it has left
-//!   when the last chunk is on the terminal's link;
-//! * a ring of wavelengths: collectives are carried out by their plans, and wait until the links that they use are
-//!   free; each other message asks for a lightpath ([`opticoll_simulate::on_demand`]) and waits for one if there is none;
-//!   it has left when it has arrived.
+//! * An electrical fabric under `fluid`: each message is a flow over its route, and flows share
+//!   links by max-min fairness. A message leaves when it arrives, because it occupies its links
+//!   until then.
+//! * An electrical fabric under `packet`: the host of the sending rank cuts each message into
+//!   packets. A message has left when its last packet is on the host's link.
+//! * A ring with wavelengths: collectives run as planned and wait until the links that they use are
+//!   free. Every other message requests a lightpath ([`opticoll_simulate::on_demand`]) and waits if
+//!   none is free. It leaves when it arrives.
 //!
-//! A message to the rank itself costs nothing there.
+//! On these networks a message from a rank to itself takes no time.
 //!
-//! What a rank spends on a message, and which messages leave at once, are the [`EndCosts`] of all of them.
+//! [`EndCosts`] states the time that ranks spend on messages and which messages are eager.
 
 use std::fmt;
 
@@ -48,17 +53,17 @@ use opticoll_simulate::live::{Live, MessageEvent, MessageTimes, PlannedCollectiv
 use opticoll_simulate::table::Details;
 use opticoll_simulate::{Method, SimulationError, Simulator};
 
-/// What a trace was read as.
+/// Content of a trace file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceContent {
-    /// Calls, with collectives.
+    /// Calls, including collectives.
     Calls(Trace),
-    /// Messages and local work only: GOAL.
+    /// Only messages and local work: GOAL.
     Messages(Program),
 }
 
 impl TraceContent {
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
         match self {
             TraceContent::Calls(trace) => trace.ranks.len() as u32,
@@ -67,29 +72,29 @@ impl TraceContent {
     }
 }
 
-/// What messages go over.
+/// Transport of messages.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transport {
-    /// A cost of each message alone.
+    /// A formula for the cost of each message.
     Messages(MessageCost),
     /// Lightpaths that programs set up and release.
     LightPaths(LightPathGrid),
-    /// A fabric that is simulated.
+    /// A simulated fabric.
     Fabric(Box<Fabric>),
-    /// A network of bursts, in which messages ask for lightpaths.
+    /// A burst-switched network in which messages request lightpaths.
     Bursts(Box<OverBursts>),
 }
 
 impl Transport {
-    /// The way of messages over what a specification names; settings of bursts are for networks of bursts.
+    /// Creates the transport of a medium. Settings of bursts make it a burst-switched network.
     ///
     /// # Errors
-    /// Settings of bursts elsewhere, or that do not fit.
+    /// Fails if settings of bursts are given for another medium or are invalid.
     pub fn new<'a>(
         medium: Medium,
-        of_bursts: Option<impl IntoIterator<Item = (&'a str, &'a str)>>,
+        burst_settings: Option<impl IntoIterator<Item = (&'a str, &'a str)>>,
     ) -> Result<Transport, BurstError> {
-        Ok(match (medium, of_bursts) {
+        Ok(match (medium, burst_settings) {
             (medium, Some(settings)) => {
                 Transport::Bursts(Box::new(OverBursts::new(&medium, settings)?))
             }
@@ -104,15 +109,16 @@ impl Transport {
         })
     }
 
-    /// A fabric without its number of ranks whose messages cost about as much; `None` where they cost
-    /// nothing, and of a fabric, on which plans are made. Of Hockney's model every pair of ranks has a cable, of
-    /// LogGP's every rank has one, of a network of bursts every rank has its ports.
+    /// Returns the specification, without a number of ranks, of a fabric on which messages cost
+    /// about the same: links between all pairs for Hockney's model, one link per rank for LogGP,
+    /// and lightpaths through the ports of each rank for a grid or a burst-switched network. `None`
+    /// for messages without cost, and for a fabric, on which collectives are planned directly.
     fn shape(&self) -> Option<Spec> {
         let cables = |family: &str, latency: Time, rate: &dyn fmt::Display| {
             let spec = Spec::new(family).with("rate", rate);
             spec.with("latency", latency)
         };
-        // Two cables, one behind the other, lie between the ranks of a crossbar.
+        // A path between two ranks of a crossbar has two links.
         let half = |latency: Time| Time::from_ps(latency.ps() / 2);
         Some(match self {
             Transport::Messages(MessageCost::Zero) => return None,
@@ -140,7 +146,7 @@ impl Transport {
         })
     }
 
-    /// The fabric, if it is one.
+    /// Returns the fabric, or `None` for another transport.
     pub fn fabric(&self) -> Option<&Fabric> {
         match self {
             Transport::Fabric(fabric) => Some(fabric),
@@ -150,7 +156,7 @@ impl Transport {
 }
 
 impl fmt::Display for Transport {
-    /// The complete specification.
+    /// Writes the complete specification.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Transport::Messages(cost) => Medium::Messages(*cost).fmt(formatter),
@@ -161,8 +167,8 @@ impl fmt::Display for Transport {
     }
 }
 
-/// The method of a replay, with what messages cost at their ends where flows are simulated and nothing
-/// else is said.
+/// Returns the method of a replay. If flows are simulated and the method states no costs at the
+/// ends of messages, the overhead of the replay applies.
 fn with_overhead(request: &ReplayRequest<'_>) -> Method {
     let mut method = request.method.clone();
     let flows = match request.network {
@@ -191,45 +197,45 @@ fn with_overhead(request: &ReplayRequest<'_>) -> Method {
     method
 }
 
-/// A replay that is asked for.
+/// Parameters of a replay.
 #[derive(Debug, Clone)]
 pub struct ReplayRequest<'a> {
-    /// What messages go over.
+    /// Transport of messages.
     pub network: &'a Transport,
-    /// The simulator of a fabric and its settings.
+    /// Simulator of a fabric, and its settings.
     pub method: &'a Method,
-    /// How collectives become messages.
+    /// Algorithm of each collective.
     pub algorithms: &'a Algorithms,
-    /// How to replay.
+    /// Settings of the replay.
     pub settings: ReplaySettings,
 }
 
 opticoll_simulate::totals! {
-    /// A replay with what the network says of it.
+    /// A replay and the results of its network.
     #[derive(Debug, Clone, PartialEq)]
-    pub struct Done {
+    pub struct ReplayOutcome {
         /// Specification of the network.
         pub network: String,
-        /// The simulator, or the name of the cost model.
+        /// Name of the simulator or of the cost model.
         pub simulator: &'static str,
-        /// Nodes of the program that was replayed: messages, receives, pieces of local work.
+        /// Number of nodes of the replayed program: sends, receives, pieces of local work.
         pub nodes: usize,
         /// Times, messages and bytes.
         pub replayed: Replayed,
-        /// By which algorithms its collectives ran.
+        /// Algorithms of the collectives.
         pub collectives: Vec<ChosenAlgorithm>,
-        /// What a simulated network has found, or what setting up circuits cost the ranks.
+        /// Results of the simulated network, or the ranks' setups of lightpaths.
         pub found: Details,
     }
 }
 
 opticoll_simulate::totals! {
-    /// What it cost the ranks to set circuits up themselves.
+    /// Setups of lightpaths by the ranks.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct OwnSetUps {
-        /// How often circuits were set up.
+    pub struct LightpathSetUps {
+        /// Number of setups, each of any number of lightpaths.
         pub set_ups: u64,
-        /// Time that setting up and releasing took, summed over ranks.
+        /// Time spent on setup and release, summed over ranks.
         pub setting_up: Time,
     }
 }
@@ -237,9 +243,12 @@ opticoll_simulate::totals! {
 /// Replays a trace over a network.
 ///
 /// # Errors
-/// As [`expand_on`] and [`replay`]; a setting of a simulator where there is none; an eager limit or
-/// messages without calls over lightpaths.
-pub fn run(source: &TraceContent, request: &ReplayRequest<'_>) -> Result<Done, TraceError> {
+/// Fails as [`expand_on`] and [`replay`] do, for settings of a simulator without a simulator, and,
+/// over lightpaths, for an eager limit or a program without calls.
+pub fn run(
+    source: &TraceContent,
+    request: &ReplayRequest<'_>,
+) -> Result<ReplayOutcome, TraceError> {
     let trace = source.ranks();
     match request.network.fabric().map(|fabric| fabric.ranks()) {
         Some(fabric) if trace > fabric => return Err(TraceError::Ranks { trace, fabric }),
@@ -263,38 +272,38 @@ pub fn run(source: &TraceContent, request: &ReplayRequest<'_>) -> Result<Done, T
     };
     match source {
         TraceContent::Calls(trace) if target.set_up.is_some() && !trace.after.is_empty() => {
-            Err(without_calls())
+            Err(no_calls())
         }
         TraceContent::Calls(trace) => {
             let expanded = expand_on(trace, request.algorithms, target)?;
-            let done = replay_program(&expanded.program, request)?;
-            Ok(Done {
+            let outcome = replay_program(&expanded.program, request)?;
+            Ok(ReplayOutcome {
                 collectives: expanded.chosen,
-                ..done
+                ..outcome
             })
         }
-        TraceContent::Messages(_) if target.set_up.is_some() => Err(without_calls()),
+        TraceContent::Messages(_) if target.set_up.is_some() => Err(no_calls()),
         TraceContent::Messages(program) => replay_program(program, request),
     }
 }
 
-/// Refuses a program without calls over lightpaths.
-fn without_calls() -> TraceError {
+/// Returns the error for a program without calls over lightpaths.
+fn no_calls() -> TraceError {
     let problem = "GOAL and Chakra traces have no calls one after another, for whose messages \
                    lightpaths could be set up together; replay the event table or OTF2 archive of \
                    the run";
     TraceError::Refused(problem.into())
 }
 
-/// Carries out a plan on its own fabric, for a collective of a size.
+/// Executes a plan on its own fabric, for a collective of `size` bytes.
 ///
 /// # Errors
-/// The verifier or the simulator refuses the plan; a time that leaves 64 bits.
+/// Fails if the verifier or the simulator refuses the plan, or if a time exceeds 64 bits.
 pub fn carry_out(
     plan: &Plan,
     size: Bytes,
     request: &ReplayRequest<'_>,
-) -> Result<Done, TraceError> {
+) -> Result<ReplayOutcome, TraceError> {
     let method = with_overhead(request);
     let Expanded { program, chosen } = expand_plan(plan, size, &method)?;
     let simulator = Simulator::chosen(&plan.fabric, &method).name;
@@ -303,13 +312,16 @@ pub fn carry_out(
         &mut AsPlanned::default(),
         request.settings.clone(),
     )?;
-    Ok(Done {
+    Ok(ReplayOutcome {
         collectives: chosen,
-        ..done(replayed, simulator, Details::default(), &program, request)
+        ..outcome(replayed, simulator, Details::default(), &program, request)
     })
 }
 
-fn replay_program(program: &Program, request: &ReplayRequest<'_>) -> Result<Done, TraceError> {
+fn replay_program(
+    program: &Program,
+    request: &ReplayRequest<'_>,
+) -> Result<ReplayOutcome, TraceError> {
     match *request.network {
         Transport::Messages(cost) => {
             let name = cost.family();
@@ -368,29 +380,31 @@ fn replay_program(program: &Program, request: &ReplayRequest<'_>) -> Result<Done
     }
 }
 
-/// The settings of simulators that have no place in a replay, which has ends, calls and steps of its own.
-const OF_PLANS: [&str; 4] = ["start", "endpoint", "issue", "overhead"];
+/// Settings of simulators that do not apply to replays, whose messages have their own ends, calls
+/// and steps.
+const PLAN_SETTINGS: [&str; 4] = ["start", "endpoint", "issue", "overhead"];
 
-/// Returns a fabric without messages under the simulator of a method, and the simulator's name.
+/// Returns the simulator of a fabric, before any message, and its name.
 ///
 /// # Errors
-/// A fabric or simulator that knows no single messages, a setting that does not fit.
+/// Fails if the fabric or the simulator does not support single messages, or if a setting does not
+/// apply.
 pub fn on_fabric<'a>(
     fabric: &'a Fabric,
     method: &'a Method,
 ) -> Result<(Box<dyn Live + 'a>, &'static str), SimulationError> {
-    let of = "plans; the ends of a replay have an overhead and an eager limit of their own";
+    let applies_to = "plans; the ends of a replay have an overhead and an eager limit of their own";
     let simulator = Simulator::of(fabric, method)?;
     let live = simulator.live.ok_or_else(|| {
         let hint = "replays run message by message: fluid and packet on electrical fabrics, circuit on a \
                     wdm_ring";
         simulator.not_on(fabric, hint)
     })?;
-    method.check_absent(&OF_PLANS, simulator.name, of)?;
+    method.lacks(&PLAN_SETTINGS, simulator.name, applies_to)?;
     Ok((live(fabric, method)?, simulator.name))
 }
 
-/// Carries out one collective, alone, in the time of its plan.
+/// Network that carries out a single planned collective in the time of its plan.
 #[derive(Default)]
 struct AsPlanned(Option<MessageEvent>);
 
@@ -416,7 +430,7 @@ impl Live for AsPlanned {
     }
 
     fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
-        Ok(self.0.as_ref().map(|end| end.time))
+        Ok(self.0.as_ref().map(|event| event.time))
     }
 
     fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
@@ -425,7 +439,8 @@ impl Live for AsPlanned {
     }
 }
 
-/// A lightpath serves both ends until the last byte is there: its sender is free then, not before.
+/// Model of lightpaths: a lightpath occupies both ends until the last byte arrives, so its sender
+/// becomes free at that moment.
 struct OverLight(Hockney);
 
 impl Live for OverLight {
@@ -442,15 +457,15 @@ impl Live for OverLight {
     }
 }
 
-/// A replay without collectives of its own.
-fn done(
+/// Returns the outcome of a replay, without the algorithms of its collectives.
+fn outcome(
     replayed: Replayed,
     simulator: &'static str,
     found: Details,
     program: &Program,
     request: &ReplayRequest<'_>,
-) -> Done {
-    Done {
+) -> ReplayOutcome {
+    ReplayOutcome {
         network: request.network.to_string(),
         simulator,
         nodes: program.len(),
@@ -465,7 +480,7 @@ fn modelled(
     name: &'static str,
     mut model: impl Live,
     request: &ReplayRequest<'_>,
-) -> Result<Done, TraceError> {
+) -> Result<ReplayOutcome, TraceError> {
     if let Some(simulator) = request.method.simulator {
         return Err(TraceError::Network(SimulationError::Fabric {
             simulator: simulator.name,
@@ -481,13 +496,17 @@ fn modelled(
     for spent in &ranks.setting_up {
         setting_up = setting_up.plus(*spent)?;
     }
-    let own = OwnSetUps {
+    let setups = LightpathSetUps {
         set_ups,
         setting_up,
     };
     let found = Details::default();
-    let found = if set_ups > 0 { found.with(own) } else { found };
-    Ok(done(replayed, name, found, program, request))
+    let found = if set_ups > 0 {
+        found.with(setups)
+    } else {
+        found
+    };
+    Ok(outcome(replayed, name, found, program, request))
 }
 
 fn simulated(
@@ -495,13 +514,13 @@ fn simulated(
     mut model: Box<dyn Live + '_>,
     simulator: &'static str,
     request: &ReplayRequest<'_>,
-) -> Result<Done, TraceError> {
+) -> Result<ReplayOutcome, TraceError> {
     if !program.routes.is_empty() {
         model.take_routes(&program.routes)?;
     }
     let replayed = replay(program, &mut *model, request.settings.clone())?;
     let found = model.close(replayed.time)?;
-    Ok(done(replayed, simulator, found, program, request))
+    Ok(outcome(replayed, simulator, found, program, request))
 }
 
 fn over_bursts<'a>(

@@ -1,18 +1,20 @@
-//! What each rank sends and receives in a plan, for files of other programs.
+//! The messages of a plan by rank, for the files of other programs.
 //!
-//! The transfers of a step with the same source, destination, action and route are one message. A rank begins the
-//! messages of a step when it has ended those of the last step before in which it had any; within a step its messages go
-//! side by side. Light, slots and routes are left out.
+//! The transfers of a step with the same source, destination, action and route form one message. A
+//! rank starts the messages of a step after it has completed the messages of its previous step; the
+//! messages of one step run concurrently. Lightpaths, slots and routes are not part of the
+//! messages.
 //!
-//! **Tags.** Let m be the most messages that a step has from one rank to another. The i-th message from a rank to another in
-//! step s has the tag s m + i. So no two messages of two ranks have the same tag, and who receives what follows from tags
-//! alone, in whatever order a program begins messages.
+//! **Tags.** Let m be the maximum number of messages from one rank to another in a step. The i-th
+//! message from a rank to another in step s has the tag s m + i. Hence no two messages between the
+//! same ranks share a tag, and the tags alone determine which receive matches which send, in
+//! whatever order a program starts messages.
 
 use rustc_hash::FxHashMap;
 
 use super::error::TraceError;
 use super::goal_text::ANY;
-use super::program::MOST_NODES;
+use super::program::MAX_NODES;
 use opticoll_base::interrupt;
 use opticoll_base::memory;
 use opticoll_base::units::Bytes;
@@ -23,50 +25,51 @@ use opticoll_plan::schedule::Action;
 /// A message of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanMessage {
-    /// Its bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Its step of the schedule.
+    /// Step of the schedule.
     pub step: u32,
     /// The sending rank.
     pub source: u32,
     /// The receiving rank.
     pub destination: u32,
-    /// Its tag, which no other message of the two ranks has.
+    /// Tag, unique among the messages between the two ranks.
     pub tag: u32,
-    /// What the receiver does with it.
+    /// Action of the receiver.
     pub action: Action,
-    /// Where its ranges of chunks begin, and how many they are.
+    /// Index of the first range of chunks.
     first_range: usize,
     range_count: u32,
 }
 
-/// The messages of a plan, also rank by rank.
+/// The messages of a plan, in the order of steps and by rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanMessages {
     /// The collective.
     pub collective: Collective,
-    /// Its size.
+    /// Size of the collective in bytes.
     pub size: Bytes,
     messages: Vec<PlanMessage>,
     /// First chunk and number of chunks of each range.
     ranges: Vec<(u32, u32)>,
-    /// By rank, in the order of steps and sends before receives: twice the number of a message, one more where the rank
-    /// receives it.
+    /// Operations by rank, in the order of steps, sends before receives. An operation is twice the
+    /// index of its message, plus 1 for a receive.
     operations: Vec<u32>,
     rank_starts: Vec<usize>,
 }
 
-/// What a rank does in a step: a message, and whether the rank sends it.
+/// An operation of a rank: a message, and whether the rank sends it.
 pub type Operation<'a> = (&'a PlanMessage, bool);
 
-/// What a transfer takes as a message: the message, its chunks, and the operations at both ends.
+/// Memory per transfer in bytes: the message, its chunks, and the operations at both ends.
 const BYTES_PER_TRANSFER: u64 = 80;
 
 impl PlanMessages {
-    /// The messages of a plan for a collective of some size.
+    /// Lists the messages of a plan for a collective of `size` bytes.
     ///
     /// # Errors
-    /// Bytes that leave 64 bits; more messages than a program may have, or than there are tags.
+    /// Fails if the blocks of the collective differ in size, if bytes exceed 64 bits, or if there
+    /// are more messages than a program may have or than there are tags.
     pub fn of(plan: &Plan, size: Bytes) -> Result<PlanMessages, TraceError> {
         let schedule = &plan.schedule;
         if schedule.collective.demand().is_some() {
@@ -75,7 +78,7 @@ impl PlanMessages {
         }
         let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;
         memory::take("the list of messages of this plan", bytes);
-        let mut all = PlanMessages {
+        let mut listed = PlanMessages {
             collective: schedule.collective,
             size,
             messages: Vec::new(),
@@ -83,29 +86,31 @@ impl PlanMessages {
             operations: Vec::new(),
             rank_starts: Vec::new(),
         };
-        let mut most_of_a_pair = 1;
+        let mut max_per_pair = 1;
         for step in 0..schedule.steps() {
-            let of_a_pair = all.push_step(plan, step)?;
-            most_of_a_pair = most_of_a_pair.max(of_a_pair);
+            let per_pair = listed.push_step(plan, step)?;
+            max_per_pair = max_per_pair.max(per_pair);
         }
-        if all.messages.len() > MOST_NODES / 2 {
-            return Err(TraceError::TooLarge { most: MOST_NODES });
+        if listed.messages.len() > MAX_NODES / 2 {
+            return Err(TraceError::TooLarge {
+                max_nodes: MAX_NODES,
+            });
         }
-        let tags = schedule.steps() as u64 * u64::from(most_of_a_pair);
+        let tags = schedule.steps() as u64 * u64::from(max_per_pair);
         if tags >= u64::from(ANY) {
             return Err(TraceError::Refused(format!(
                 "the plan needs {tags} tags, and there are fewer than {ANY}"
             )));
         }
-        for message in &mut all.messages {
-            message.tag += message.step * most_of_a_pair;
+        for message in &mut listed.messages {
+            message.tag += message.step * max_per_pair;
         }
-        all.sort_by_rank();
-        Ok(all)
+        listed.sort_by_rank();
+        Ok(listed)
     }
 
-    /// Adds the messages of a step, whose tags are at first the numbers of messages between the same ranks; returns the most
-    /// of two ranks.
+    /// Adds the messages of a step and returns the maximum number of messages between two ranks.
+    /// The tags are, for now, the indices of messages between the same ranks.
     fn push_step(&mut self, plan: &Plan, step: usize) -> Result<u32, TraceError> {
         let schedule = &plan.schedule;
         let first_message = self.messages.len();
@@ -115,13 +120,13 @@ impl PlanMessages {
         let mut parts = Vec::with_capacity(schedule.step(step).len());
         for (place, transfer) in schedule.columns(step).transfers().enumerate() {
             interrupt::check();
-            let own = self
+            let bytes = self
                 .collective
                 .range_bytes(self.size, transfer.chunk, transfer.count)?;
             let chunks = (transfer.chunk, transfer.count);
             if let Some(number) = messages.earlier(place) {
                 let message = &mut self.messages[first_message + number];
-                message.bytes = Bytes::new(message.bytes).plus(own)?.get();
+                message.bytes = Bytes::new(message.bytes).plus(bytes)?.get();
                 parts.push((number, chunks));
                 continue;
             }
@@ -135,7 +140,7 @@ impl PlanMessages {
             }
             parts.push((self.messages.len() - first_message, chunks));
             self.messages.push(PlanMessage {
-                bytes: own.get(),
+                bytes: bytes.get(),
                 step: step as u32,
                 source: transfer.source,
                 destination: transfer.destination,
@@ -169,42 +174,45 @@ impl PlanMessages {
         }
         let mut next = starts.clone();
         self.operations = vec![0; starts[ranks]];
-        let mut place = |rank: u32, operation: usize| {
-            let at = &mut next[rank as usize];
-            self.operations[*at] = operation as u32;
-            *at += 1;
+        let mut append = |rank: u32, operation: usize| {
+            let slot = &mut next[rank as usize];
+            self.operations[*slot] = operation as u32;
+            *slot += 1;
         };
-        let by_step = self.messages.chunk_by(|one, other| one.step == other.step);
+        let by_step = self
+            .messages
+            .chunk_by(|message, other| message.step == other.step);
         let mut first = 0;
         for messages in by_step {
             interrupt::check();
             for (index, message) in messages.iter().enumerate() {
-                place(message.source, 2 * (first + index));
+                append(message.source, 2 * (first + index));
             }
             for (index, message) in messages.iter().enumerate() {
-                place(message.destination, 2 * (first + index) + 1);
+                append(message.destination, 2 * (first + index) + 1);
             }
             first += messages.len();
         }
         self.rank_starts = starts;
     }
 
-    /// All messages, in the order of steps.
+    /// Returns all messages, in the order of steps.
     pub fn messages(&self) -> &[PlanMessage] {
         &self.messages
     }
 
-    /// The first chunk and the number of chunks of each range that a message carries.
+    /// Returns the ranges of chunks that a message carries, each as its first chunk and its number
+    /// of chunks.
     pub fn ranges(&self, message: &PlanMessage) -> &[(u32, u32)] {
         &self.ranges[message.first_range..][..message.range_count as usize]
     }
 
-    /// What a rank does, step by step; steps in which it does nothing are left out.
-    pub fn of_rank(&self, rank: u32) -> impl Iterator<Item = Vec<Operation<'_>>> {
+    /// Returns the operations of a rank, one list per step; steps without operations are omitted.
+    pub fn rank_steps(&self, rank: u32) -> impl Iterator<Item = Vec<Operation<'_>>> {
         let rank = rank as usize;
-        let own = &self.operations[self.rank_starts[rank]..self.rank_starts[rank + 1]];
+        let operations = &self.operations[self.rank_starts[rank]..self.rank_starts[rank + 1]];
         let step = |operation: &u32| self.messages[(operation / 2) as usize].step;
-        let groups = own.chunk_by(move |one, other| step(one) == step(other));
+        let groups = operations.chunk_by(move |operation, other| step(operation) == step(other));
         groups.map(|group| {
             interrupt::check();
             let each = group.iter();
@@ -213,10 +221,10 @@ impl PlanMessages {
         })
     }
 
-    /// Refuses a message without bytes.
+    /// Refuses messages without bytes.
     ///
     /// # Errors
-    /// There is one; the format named has messages of at least one byte.
+    /// Fails if there is one: messages of `format` have at least one byte.
     pub fn each_has_bytes(&self, format: &str) -> Result<(), TraceError> {
         let Some(empty) = self.messages.iter().find(|message| message.bytes == 0) else {
             return Ok(());

@@ -1,10 +1,10 @@
-//! What each rank does, in the one form that is replayed: nodes with dependencies.
+//! Programs as they are replayed: the nodes of each rank, with dependencies.
 //!
-//! A node is local work, a send, or a receive. It begins when every node that it *requires* has ended
-//! and every node that it *follows* has begun; dependencies are within a rank, ranks are coupled by
-//! messages. The k-th send of a (source, destination, tag) in the order of nodes belongs to the k-th
-//! receive of the same three, which is MPI's order for one communicator. A node is 32 bytes, a
-//! dependency 4.
+//! A node is local work, a send, a receive, or a rank's part in a planned collective. A node starts
+//! when every node that it *requires* has ended and every node that it *follows* has started.
+//! Dependencies connect nodes of one rank; messages connect ranks. In the order of nodes, the k-th
+//! send with a (source, destination, tag) matches the k-th receive with the same three values, as
+//! MPI does within a communicator. A node takes 32 bytes, a dependency 4 bytes.
 
 use rustc_hash::FxHashMap;
 
@@ -13,63 +13,66 @@ use opticoll_plan::plan::NamedRoutes;
 use opticoll_simulate::live::PlannedCollective;
 use opticoll_simulate::table::{Cell, Value, Values};
 
-/// No partner, no event, no line.
+/// Marks an absent partner, event or line.
 pub const NONE: u32 = u32::MAX;
 
-/// What a node does.
+/// Kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum NodeKind {
-    /// Local work; `amount` is picoseconds.
+    /// Local work of `amount` picoseconds.
     Compute,
-    /// The begin of a call of a program in order: local work before the call, as [`NodeKind::Compute`].
+    /// Start of a call in a sequential program: the local work before the call, as
+    /// [`NodeKind::Compute`].
     Enter,
-    /// Setting up or releasing lightpaths; `amount` is picoseconds, `tag` 1 if any are set up.
+    /// Setup or release of lightpaths, which takes `amount` picoseconds; `tag` is 1 if any are set
+    /// up.
     SetUp,
-    /// A rank's part in a planned collective; `amount` is its index in the program.
+    /// Part of a rank in a planned collective; `amount` is the index of the collective in the
+    /// program.
     Collective,
-    /// A message to `peer`; `amount` is bytes.
+    /// Message to `peer` of `amount` bytes.
     Send,
-    /// A message from `peer`; `amount` is the room for it in bytes.
+    /// Message from `peer`, with room for `amount` bytes.
     Receive,
 }
 
 opticoll_base::named_enum! {
-    /// The call that a node belongs to.
+    /// Call to which a node belongs.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Call {
-        /// Local work, and what communicates with nobody: init, finalize, making a communicator.
+        /// Local work, and calls without communication: init, finalize, creation of a communicator.
         Local = "local",
-        /// A blocking send.
+        /// Blocking send.
         Send = "send",
-        /// A send that returns at once.
+        /// Non-blocking send.
         ImmediateSend = "isend",
-        /// A blocking receive.
+        /// Blocking receive.
         Receive = "recv",
-        /// A receive that returns at once.
+        /// Non-blocking receive.
         ImmediateReceive = "irecv",
-        /// Waiting for requests.
+        /// Wait for requests.
         Wait = "wait",
-        /// A barrier.
+        /// Barrier.
         Barrier = "barrier",
-        /// A broadcast.
+        /// Broadcast.
         Broadcast = "broadcast",
-        /// A reduction to a root.
+        /// Reduction to a root.
         Reduce = "reduce",
-        /// A reduction to all.
+        /// Reduction to all ranks.
         AllReduce = "all_reduce",
-        /// A gather to a root.
+        /// Gather to a root.
         Gather = "gather",
-        /// A scatter from a root.
+        /// Scatter from a root.
         Scatter = "scatter",
-        /// A gather to all.
+        /// Gather to all ranks.
         AllGather = "all_gather",
-        /// A reduction of which each rank keeps its block.
+        /// Reduction after which each rank holds its block of the result.
         ReduceScatter = "reduce_scatter",
-        /// A total exchange of equal blocks.
+        /// Total exchange of equal blocks.
         AllToAll = "all_to_all",
-        /// A total exchange of blocks of various sizes.
+        /// Total exchange of blocks of different sizes.
         AllToAllVarious = "all_to_all_v",
     }
 }
@@ -84,33 +87,32 @@ impl Cell for Call {
     }
 }
 
-/// One thing that a rank does.
+/// An operation of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node {
-    /// Picoseconds of local work, or bytes of a message.
+    /// Picoseconds of local work, bytes of a message, or the index of a collective.
     pub amount: u64,
-    /// The other rank of a message; [`NONE`] for local work.
+    /// Other rank of a message; [`NONE`] for local work.
     pub peer: u32,
-    /// The tag of a message.
+    /// Tag of a message.
     pub tag: u32,
-    /// The node at the other end of a message, known once messages are matched.
+    /// Node at the other end of a message, once messages are matched.
     pub partner: u32,
-    /// The event of the trace, counted from 0 within its rank.
+    /// Event of the trace, from 0 within its rank.
     pub event: u32,
-    /// The line of the trace's file, from 1; 0 where the file has no lines.
+    /// Line in the trace file, from 1; 0 if the file has no lines.
     pub line: u32,
-    /// What it does.
     pub kind: NodeKind,
-    /// What it belongs to.
+    /// Call to which the node belongs.
     pub call: Call,
-    /// The processor of the rank that does it; the work of one processor is done one after another.
+    /// Processor of the rank that executes the node. A processor executes one node at a time.
     pub processor: u8,
-    /// Whether a message leaves only when its receive has begun, whatever the eager limit.
+    /// Whether a message leaves only after its receive has started, whatever the eager limit.
     pub is_rendezvous: bool,
 }
 
 impl Node {
-    /// Local work of a kind, with nothing said of where it stands.
+    /// Creates a node for local work of `ps` picoseconds, without a position in the trace.
     pub(super) const fn work(kind: NodeKind, ps: u64) -> Node {
         Node {
             amount: ps,
@@ -127,69 +129,69 @@ impl Node {
     }
 }
 
-/// A dependent with this bit follows the begin of its node; without it, the end.
+/// Bit that marks a dependent of the start of a node; without the bit, the node's end is meant.
 pub(super) const FOLLOWS: u32 = 1 << 31;
 
-/// The most nodes that a program may have.
-pub const MOST_NODES: usize = FOLLOWS as usize - 1;
+/// Maximum number of nodes of a program: indices leave the highest bit of 32 bits free.
+pub const MAX_NODES: usize = FOLLOWS as usize - 1;
 
-/// A collective that is carried out by its plan, when all its members have come to it.
+/// A planned collective, which starts when all its members have entered it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct MeetingOfRanks {
-    /// What the network carries out.
+pub(super) struct JointCollective {
+    /// Time and links of the collective.
     pub(super) planned: PlannedCollective,
-    /// Messages of the plan.
+    /// Number of messages of the plan.
     pub(super) messages: u64,
-    /// The node of each member, and the bytes that it sends.
+    /// Node of each member, and the bytes that the member sends.
     pub(super) members: Vec<(u32, u64)>,
 }
 
-/// Nodes of all ranks with their dependencies, messages matched.
+/// Nodes of all ranks, with dependencies and matched messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Program {
-    /// Index of each rank's first node, and the number of nodes.
+    /// Index of each rank's first node, then the number of nodes.
     pub(super) rank_starts: Vec<u32>,
     pub(super) nodes: Vec<Node>,
-    /// How many dependencies each node has.
+    /// Number of dependencies of each node.
     pub(super) waits: Vec<u32>,
-    /// Index of each node's first dependent, and the number of dependents.
+    /// Index of each node's first dependent, then the number of dependents.
     pub(super) dependent_starts: Vec<u32>,
-    /// Nodes that depend, with [`FOLLOWS`] where on the begin.
+    /// Dependents of each node, marked by [`FOLLOWS`] if they depend on its start.
     pub(super) dependents: Vec<u32>,
-    /// Collectives that are carried out by their plans.
-    pub(super) meetings: Vec<MeetingOfRanks>,
-    /// By node, the route that a plan names for its message.
+    /// Planned collectives.
+    pub(super) joint_collectives: Vec<JointCollective>,
+    /// Route of each node's message, if the plan names one.
     pub(super) routes: NamedRoutes,
 }
 
 impl Program {
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
         (self.rank_starts.len() - 1) as u32
     }
 
-    /// The nodes of a rank, in the order of the trace.
+    /// Returns the nodes of a rank, in the order of the trace.
     pub fn rank_nodes(&self, rank: u32) -> &[Node] {
         let rank = rank as usize;
         &self.nodes[self.rank_starts[rank] as usize..self.rank_starts[rank + 1] as usize]
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether there are no nodes.
+    /// Returns whether the program has no nodes.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The number of dependencies.
+    /// Returns the number of dependencies.
     pub fn dependencies(&self) -> usize {
         self.dependents.len()
     }
 
-    /// The number of messages and their bytes.
+    /// Returns the number of messages and their total bytes.
     pub fn messages(&self) -> (u64, u128) {
         let sends = self.nodes.iter().filter(|node| node.kind == NodeKind::Send);
         sends.fold((0, 0), |(count, bytes), node| {
@@ -197,7 +199,7 @@ impl Program {
         })
     }
 
-    /// Bytes of memory held.
+    /// Returns the memory that the program occupies, in bytes.
     pub fn memory(&self) -> usize {
         let words = self.rank_starts.capacity()
             + self.waits.capacity()
@@ -206,12 +208,12 @@ impl Program {
         self.nodes.capacity() * size_of::<Node>() + words * size_of::<u32>()
     }
 
-    /// The rank of a node.
+    /// Returns the rank of a node.
     pub(super) fn rank_of(&self, node: u32) -> u32 {
         (self.rank_starts.partition_point(|&start| start <= node) - 1) as u32
     }
 
-    /// Where in its trace a node stands.
+    /// Returns the position of a node in its trace.
     pub(super) fn place(&self, node: u32) -> Place {
         let Node { event, line, .. } = self.nodes[node as usize];
         Place {
@@ -222,97 +224,101 @@ impl Program {
     }
 }
 
-/// Makes a [`Program`] rank by rank.
+/// Builder of a [`Program`], rank by rank.
 #[derive(Debug, Default)]
 pub struct ProgramBuilder {
     rank_starts: Vec<u32>,
     nodes: Vec<Node>,
-    /// Per dependency, in the order of dependents: what it waits for, with [`FOLLOWS`].
+    /// Awaited node of each dependency, with [`FOLLOWS`], in the order of the dependents.
     awaited: Vec<u32>,
     waits: Vec<u32>,
-    meetings: Vec<MeetingOfRanks>,
+    joint_collectives: Vec<JointCollective>,
     routes: NamedRoutes,
 }
 
 impl ProgramBuilder {
-    /// A program without ranks.
+    /// Creates a program without ranks.
     pub fn new() -> ProgramBuilder {
         ProgramBuilder::default()
     }
 
-    /// Opens the next rank; nodes pushed from here on are its own.
+    /// Starts the next rank, to which the following nodes belong.
     pub fn begin_rank(&mut self) {
         self.rank_starts.push(self.nodes.len() as u32);
     }
 
-    /// A node that was pushed.
+    /// Returns a node by its index.
     pub(super) fn node(&self, index: u32) -> &Node {
         &self.nodes[index as usize]
     }
 
-    /// The index that the next node gets.
+    /// Returns the index of the next node.
     pub fn next(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// Adds a node; returns its index, or an error where there are too many.
+    /// Adds a node and returns its index, or an error if the program has too many nodes.
     pub fn push(&mut self, node: Node) -> Result<u32, TraceError> {
-        if self.nodes.len() >= MOST_NODES {
-            return Err(TraceError::TooLarge { most: MOST_NODES });
+        if self.nodes.len() >= MAX_NODES {
+            return Err(TraceError::TooLarge {
+                max_nodes: MAX_NODES,
+            });
         }
         self.nodes.push(node);
         self.waits.push(0);
         Ok(self.nodes.len() as u32 - 1)
     }
 
-    /// The node pushed last begins after `earlier` has ended.
+    /// Lets the last node start after `earlier` has ended.
     pub fn require(&mut self, earlier: u32) {
         self.awaited.push(earlier);
         *self.waits.last_mut().expect("a node was pushed") += 1;
     }
 
-    /// The node pushed last begins after `earlier` has begun.
+    /// Lets the last node start after `earlier` has started.
     pub fn follow(&mut self, earlier: u32) {
         self.require(earlier | FOLLOWS);
     }
 
-    /// Adds a collective that its members' nodes name by the index that it gets.
-    pub(super) fn meeting(&mut self, planned: PlannedCollective, messages: u64) -> u64 {
-        self.meetings.push(MeetingOfRanks {
+    /// Adds a planned collective and returns its index, by which its members' nodes refer to it.
+    pub(super) fn add_collective(&mut self, planned: PlannedCollective, messages: u64) -> u64 {
+        self.joint_collectives.push(JointCollective {
             planned,
             messages,
             members: Vec::new(),
         });
-        self.meetings.len() as u64 - 1
+        self.joint_collectives.len() as u64 - 1
     }
 
-    /// The node pushed last is a member of a collective, in which it sends so many bytes.
-    pub(super) fn join(&mut self, meeting: u64, bytes: u64) {
+    /// Makes the last node a member of a collective in which it sends `bytes`.
+    pub(super) fn join(&mut self, collective: u64, bytes: u64) {
         let node = self.nodes.len() as u32 - 1;
-        self.meetings[meeting as usize].members.push((node, bytes));
+        self.joint_collectives[collective as usize]
+            .members
+            .push((node, bytes));
     }
 
-    /// The message of the node pushed last takes these links.
+    /// Sets the links that the message of the last node takes.
     pub(super) fn take_route(&mut self, links: &[u32]) {
         self.routes.assign(self.nodes.len() - 1, links);
     }
 
-    /// Matches the messages and turns dependencies around.
+    /// Matches messages and lists the dependents of each node.
     ///
     /// # Errors
-    /// A message from or to a rank that does not exist, a send without a receive, a receive
-    /// without a send, or a receive with less room than is sent.
+    /// Fails for a message from or to a rank that does not exist, a send without a receive, a
+    /// receive without a send, and a receive with less room than the bytes sent.
     pub fn finish(mut self) -> Result<Program, TraceError> {
         self.rank_starts.push(self.nodes.len() as u32);
         self.rank_starts.shrink_to_fit();
-        let (dependent_starts, dependents) = turn_around(&self.waits, &self.awaited);
+        let (dependent_starts, dependents) = invert(&self.waits, &self.awaited);
         let mut program = Program {
             rank_starts: self.rank_starts,
             nodes: self.nodes,
             waits: self.waits,
             dependent_starts,
             dependents,
-            meetings: self.meetings,
+            joint_collectives: self.joint_collectives,
             routes: self.routes,
         };
         match_messages(&mut program)?;
@@ -320,8 +326,9 @@ impl ProgramBuilder {
     }
 }
 
-/// From what each node waits for to what waits for each node, in order of nodes.
-fn turn_around(waits: &[u32], awaited: &[u32]) -> (Vec<u32>, Vec<u32>) {
+/// Returns the dependents of each node, in the order of nodes, from the nodes that each node
+/// awaits: the index of each node's first dependent, and the dependents.
+fn invert(waits: &[u32], awaited: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0u32; waits.len() + 1];
     for &earlier in awaited {
         starts[(earlier & !FOLLOWS) as usize] += 1;
@@ -331,7 +338,7 @@ fn turn_around(waits: &[u32], awaited: &[u32]) -> (Vec<u32>, Vec<u32>) {
         sum += *start;
         *start = sum;
     }
-    // Filled from behind, so that each list ends up in the order of its nodes.
+    // Filling from the end leaves each list in the order of its nodes.
     let mut dependents = vec![0u32; awaited.len()];
     let mut index = awaited.len();
     for (node, &count) in waits.iter().enumerate().rev() {
@@ -345,17 +352,17 @@ fn turn_around(waits: &[u32], awaited: &[u32]) -> (Vec<u32>, Vec<u32>) {
     (starts, dependents)
 }
 
-/// The messages of one (tag) between two ranks that wait for their other end.
+/// Unmatched sends of one tag between two ranks.
 #[derive(Default)]
 struct MessageQueue {
-    /// First and last of a list that is chained through `partner`.
+    /// First and last node of a list that is linked through `partner`.
     first: u32,
     last: u32,
 }
 
 fn match_messages(program: &mut Program) -> Result<(), TraceError> {
     let ranks = program.ranks();
-    // Sends of a channel form a chain through `partner`, taken off by receives in order.
+    // The sends of a channel form a list through `partner`, from which receives take the first.
     let mut channels: FxHashMap<(u64, u32), MessageQueue> = FxHashMap::default();
     for source in 0..ranks {
         for index in program.rank_starts[source as usize]..program.rank_starts[source as usize + 1]
@@ -422,19 +429,19 @@ fn match_messages(program: &mut Program) -> Result<(), TraceError> {
     unmatched_send(program, matched)
 }
 
-/// The first send that no receive took: its partner is no receive that points back.
+/// Fails with the first send that no receive matches: no receive has it as its partner.
 fn unmatched_send(program: &Program, matched: usize) -> Result<(), TraceError> {
     let sends = |node: &Node| node.kind == NodeKind::Send;
     if program.nodes.iter().filter(|node| sends(node)).count() == matched {
         return Ok(());
     }
-    let alone = (0..program.nodes.len() as u32).find(|&index| {
+    let unmatched = (0..program.nodes.len() as u32).find(|&index| {
         let node = &program.nodes[index as usize];
         let back = program.nodes.get(node.partner as usize);
         sends(node)
             && back.is_none_or(|other| other.kind != NodeKind::Receive || other.partner != index)
     });
-    let index = alone.expect("fewer receives than sends");
+    let index = unmatched.expect("fewer receives than sends");
     let Node { peer, tag, .. } = program.nodes[index as usize];
     let problem = format!("no receive of rank {peer} takes this send (tag {tag})");
     Err(TraceError::at(program.place(index), problem))

@@ -1,24 +1,26 @@
 //! Replays a program over a cost model or a simulated network.
 //!
-//! Semantics. A node is ready when its dependencies are met. Work and sends need their processor, which
-//! serves them in the order in which they become ready (at one instant: in order of events); a receive
-//! begins when it is ready. An eager message is handed to the network after the overhead, and its send
-//! ends then. A message above the eager limit is handed over when, besides, its receive has begun (both
-//! ends ready, no cost for agreeing), and its send ends when it has left. A receive ends when it has
-//! begun and its message has arrived, plus the overhead. Messages are matched in the order of the
-//! program, so costs never change who receives what; whether ranks deadlock depends on the eager limit
-//! alone.
+//! A node is ready when its dependencies are met. Work and sends need their processor, which serves
+//! nodes in the order in which they become ready (at the same time: in the order of events). A
+//! receive starts when it is ready. An eager message enters the network after the overhead, and its
+//! send ends at that moment. A message above the eager limit also waits until its receive has
+//! started (synchronisation of the ends is free), and its send ends when the message has left. A
+//! receive ends when it has started and its message has arrived, plus the overhead. Messages match
+//! in the order of the program, so costs never change which rank receives a message; a deadlock
+//! depends only on the eager limit.
 //!
-//! A planned collective begins when the last of its members has come to it, and ends at all of them when its plan ends.
+//! A planned collective starts when the last of its members has entered it, and ends for all
+//! members when its plan ends.
 //!
-//! LogGOPSim differs in three things: it streams n - 1 bytes, we n; its receiver is blocked for the whole
-//! length of a message that came before its receive, ours takes it at once; and its receiving port
-//! serves messages when they are matched, ours when they come.
+//! LogGOPSim differs in three points. It streams n - 1 bytes of a message, this replay n bytes. Its
+//! receiver is blocked for the full length of a message that arrived before its receive started;
+//! here the message is taken at once. Its receiving port serves messages when they are matched;
+//! here it serves them when they arrive.
 //!
-//! Each event is one entry in a queue ordered by time, kind and node; events of the present instant go
-//! through a first-in first-out queue beside it. A network that is simulated ([`opticoll_simulate::live`]) has a
-//! clock of its own: between two instants of the replay it is asked when something happens there next, and
-//! the earlier of the two comes first, the network's at equal times.
+//! Each event is one entry of a queue ordered by time, kind and node; events of the current time
+//! pass through a separate first-in first-out queue. A simulated network
+//! ([`opticoll_simulate::live`]) has its own clock. Between two times the replay asks for the
+//! network's next event; the earlier event comes first, and at equal times that of the network.
 
 mod deadlock;
 mod engine;
@@ -31,38 +33,40 @@ use engine::ReplayEngine;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_simulate::live::Live;
 
-/// How to replay.
+/// Settings of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplaySettings {
-    /// Local work takes numerator / denominator of the traced time, rounded down to a picosecond.
+    /// Scale of local work as (numerator, denominator); scaled times are rounded down to a
+    /// picosecond.
     pub compute_factor: (u32, u32),
-    /// The same of ranks that have a factor of their own: slower or faster than the others.
+    /// Scales of the ranks whose local work is slower or faster than that of the others.
     pub rank_factors: BTreeMap<u32, (u32, u32)>,
-    /// Whether to keep the begin and end of every call.
+    /// Whether to record the start and the end of every call.
     pub timeline: bool,
-    /// What messages cost at their ends.
+    /// Costs of messages at their ends.
     pub ends: EndCosts,
 }
 
-/// What a message costs at its ends, whatever carries it.
+/// Cost of a message at its ends, whatever network carries it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndCosts {
-    /// The time that a rank spends on each message sent and each received.
+    /// Time that a rank spends on each message that it sends or receives.
     pub overhead: Time,
-    /// Which messages leave at once.
+    /// Messages that leave without waiting for their receive.
     pub eager: Eager,
 }
 
-/// Which messages leave at once, so that their send ends with the overhead; the others leave when their receive has
-/// begun too, and their send ends when the last byte has left.
+/// Messages that leave without waiting for their receive, so that their send ends after the
+/// overhead. Other messages leave when their receive has also started, and their send ends when the
+/// last byte has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Eager {
-    /// All.
+    /// All messages.
     #[default]
     All,
-    /// Those of at most so many bytes.
+    /// Messages up to this size.
     UpTo(Bytes),
-    /// None, not even those without bytes.
+    /// No message, not even one without bytes.
     Never,
 }
 
@@ -88,18 +92,18 @@ impl Default for ReplaySettings {
 }
 
 opticoll_simulate::columns! {
-    /// One row per call of a rank, in the order in which they ended.
+    /// One row per call of a rank, in the order in which the calls ended.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Timeline {
-        /// The rank.
+        /// Rank.
         pub rank: u32,
-        /// The event of the trace, counted from 0 within its rank.
+        /// Event of the trace, from 0 within its rank.
         pub event: u32,
-        /// What was called: the number of the kind of call.
+        /// Number of the kind of call.
         pub call: Call,
-        /// When it was called; a rank's local work lies between calls.
+        /// Time at which the call started; local work lies between calls.
         pub start: Time,
-        /// When it returned.
+        /// Time at which the call returned.
         pub end: Time,
     }
 }
@@ -108,92 +112,93 @@ opticoll_simulate::columns! {
     /// One row per rank.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct ReplayedRanks {
-        /// When its last node ended.
+        /// Time at which the last node of the rank ended.
         pub finish: Time,
         /// Local work, scaled.
         pub compute: Time,
-        /// Time inside calls. Where a program is no sequence (GOAL), nodes overlap: then it is the time from ready to
-        /// end, summed over sends and receives.
+        /// Time inside calls. If the program is no sequence of calls (GOAL), nodes overlap; the
+        /// value is then the time from ready to end, summed over sends and receives.
         pub calls: Time,
-        /// Time that setting up and releasing circuits took it.
+        /// Time that the rank spent on setting up and releasing circuits.
         pub setting_up: Time,
-        /// Messages sent, without those of planned collectives.
+        /// Number of messages sent, without those of planned collectives.
         pub messages: u64,
-        /// Bytes sent.
+        /// Number of bytes sent.
         pub bytes: u64 as "B",
-        /// How often it set up circuits, any number at one instant; zero where the program does not set them up itself.
+        /// Number of circuit setups, each of any number of circuits at the same time; 0 if the
+        /// program sets up no circuits.
         pub set_ups: u64,
     }
 }
 
 opticoll_simulate::columns! {
-    /// One row per kind of call that was made, and rank.
+    /// One row per kind of call that occurred, and rank.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Calls shaped {
-        /// How often the rank made the call; of GOAL, nodes.
+        /// Number of calls of the rank; for GOAL, number of nodes.
         pub calls: u64,
-        /// Time inside the call.
+        /// Time inside the calls.
         pub time: Time,
     }
 }
 
 opticoll_simulate::rows! {
-    /// One row per kind of call that was made.
+    /// One row per kind of call that occurred.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct CallSum {
-        /// The kind of call.
+        /// Kind of call.
         pub call: &'static str,
-        /// How often it was made by all ranks; of GOAL, nodes.
+        /// Number of calls of all ranks; for GOAL, number of nodes.
         pub calls: u64,
-        /// Messages that belong to it.
+        /// Number of messages that belong to the calls.
         pub messages: u64,
-        /// Bytes that belong to it.
+        /// Number of bytes that belong to the calls.
         pub bytes: u64 as "B",
-        /// Time inside it, summed over ranks.
+        /// Time inside the calls, summed over ranks.
         pub total: u128 as "ps",
-        /// Longest time of one rank inside it.
+        /// Longest time that one rank spent inside the calls.
         pub longest: Time,
     }
 }
 
-/// The messages that belong to a kind of call.
+/// Messages that belong to a kind of call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SentMessages {
-    /// How many.
+    /// Number of messages.
     pub messages: u64,
-    /// Their bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
 opticoll_simulate::totals! {
-    /// What a replay found.
+    /// Result of a replay.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Replayed {
-        /// From the start to the end of the last node.
+        /// Time from the start to the end of the last node.
         pub time: Time,
-        /// Messages sent.
+        /// Number of messages sent.
         pub messages: u64,
-        /// Bytes sent.
+        /// Number of bytes sent.
         pub bytes: u64 as "B",
-        /// Events of the replay itself.
+        /// Number of events of the replay, without those of the network.
         pub events: u64,
-        /// Per rank.
+        /// Results by rank.
         pub ranks: ReplayedRanks,
-        /// Per kind of call.
+        /// Results by kind of call.
         pub kinds: Vec<CallSum>,
-        /// Per kind of call and rank, in the order of `kinds`.
+        /// Results by kind of call and rank, in the order of `kinds`.
         pub calls: Calls,
-        /// Per call; empty where it was not asked for.
+        /// Results by call; empty unless requested.
         pub timeline: Timeline,
     }
 }
 
-/// Replays a program over anything that carries messages.
+/// Replays a program over a network or cost model.
 ///
 /// # Errors
-/// A deadlock, with a chain of events that wait for one another; a time that leaves 64 bits; a compute
-/// factor with denominator zero; bytes of all messages that leave 64 bits; more ranks than the network has; what the
-/// network refuses.
+/// Fails for a deadlock (with a chain of events that wait for each other), a time or a sum of bytes
+/// beyond 64 bits, a compute factor with denominator 0, more ranks than the network has, and any
+/// error of the network.
 pub fn replay(
     program: &Program,
     network: &mut (impl Live + ?Sized),

@@ -1,23 +1,26 @@
-//! Reads and writes time-independent traces of SimGrid's SMPI (`smpirun -trace-ti`), all ranks in one text.
+//! Reader and writer of SimGrid's time-independent traces (SMPI, `smpirun -trace-ti`), with all
+//! ranks in one text.
 //!
-//! One action per line: the rank, the name, its arguments; those in brackets may be left out.
+//! A line holds one action: the rank, the name, the arguments. Arguments in brackets are optional.
 //!
 //! | action | arguments |
 //! |---|---|
 //! | `init`, `finalize` | `init` with any argument makes doubles the default type, without it bytes |
 //! | `compute` | floating point operations |
-//! | `send`, `isend`, `recv`, `irecv` | partner, tag, elements, \[type\]; a receive of 0 or fewer takes any size |
-//! | `wait` | source, destination and tag of the request: the oldest that is open |
-//! | `waitall`, `barrier`, `comm_size`, `comm_split`, `comm_dup`, `test` | ignored arguments; `test` waits for nothing |
+//! | `send`, `isend`, `recv`, `irecv` | partner, tag, elements, \[type\]; a receive of 0 or fewer
+//! elements has room for any size |
+//! | `wait` | source, destination and tag of the request; the oldest open request is meant |
+//! | `waitall`, `barrier`, `comm_size`, `comm_split`, `comm_dup`, `test` | arguments are ignored;
+//! `test` does not wait |
 //! | `bcast` | elements, \[root\], \[type\] |
 //! | `reduce` | elements, operations, \[root\], \[type\] |
 //! | `allreduce` | elements, operations, \[type\] |
 //! | `gather`, `scatter` | elements of a block sent, received, \[root\], \[types\] |
 //! | `allgather`, `alltoall` | elements of a block sent, received, \[types\] |
 //!
-//! Types are 0 double, 1 int, 2 char, 3 short, 4 long, 5 float, 6 byte. All communication is among all
-//! ranks. Operations, those of a reduction too (done after it), take their number over a rate, rounded to
-//! a picosecond: the trace holds no times.
+//! Types are 0 double, 1 int, 2 char, 3 short, 4 long, 5 float, 6 byte. All communication is among
+//! all ranks. The trace holds no times: operations take their number divided by a rate, rounded to
+//! a picosecond. The operations of a reduction follow the reduction.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
@@ -25,15 +28,15 @@ use std::io::{self, Write};
 use super::error::TraceError;
 use super::plan_messages::{PlanMessage, PlanMessages};
 use super::program::Call;
-use super::trace::MOST_RANKS;
+use super::trace::MAX_RANKS;
 use super::trace::{Event, Trace};
 use opticoll_base::interrupt;
 use opticoll_base::names::shown;
 
-/// Reads a time-independent trace; operations take their number over `operations_per_second`.
+/// Reads a time-independent trace, with `operations_per_second` as the rate of operations.
 ///
 /// # Errors
-/// The first line that cannot be read, with what was expected.
+/// Fails at the first line that cannot be read; the error says what was expected.
 pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError> {
     let mut ranks: Vec<RankState> = Vec::new();
     let mut actions = Vec::new();
@@ -51,10 +54,10 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
         let rank = words[0]
             .parse::<u32>()
             .ok()
-            .filter(|&rank| rank < MOST_RANKS);
+            .filter(|&rank| rank < MAX_RANKS);
         let rank = rank.ok_or_else(|| {
             refuse(format!(
-                "`{}` is no rank below {MOST_RANKS}",
+                "`{}` is no rank below {MAX_RANKS}",
                 shown(words[0])
             ))
         })?;
@@ -69,14 +72,14 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
             problem: "the text has no action".into(),
         });
     }
-    let everyone = ranks.len() as u64;
-    let mut trace = Trace::new(everyone as u32);
+    let rank_count = ranks.len() as u64;
+    let mut trace = Trace::new(rank_count as u32);
     for (rank, line, words) in actions {
         interrupt::check();
         let action = ActionLine {
             words: &words[1..],
             rank,
-            ranks: everyone,
+            ranks: rank_count,
             operations_per_second,
             double: ranks[rank as usize].double,
         };
@@ -87,15 +90,16 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
     Ok(trace)
 }
 
-/// Writes the messages of a plan: those of a step begin together, then the rank waits for all. A reduction takes no time.
+/// Writes the messages of a plan. The messages of a step start together, then the rank waits for
+/// all of them. A reduction takes no time.
 ///
 /// # Errors
-/// What cannot be written.
-pub fn write(all: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
-    for rank in 0..all.collective.ranks() {
+/// Fails if `to` cannot be written.
+pub fn write(plan: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
+    for rank in 0..plan.collective.ranks() {
         writeln!(to, "{rank} init")?;
-        for operations in all.of_rank(rank) {
-            // Receives first, so that no message comes before its receive.
+        for operations in plan.rank_steps(rank) {
+            // Receives come first, so that no message arrives before its receive.
             for (message, _) in operations.iter().filter(|(_, sends)| !sends) {
                 let PlanMessage {
                     source, tag, bytes, ..
@@ -118,19 +122,19 @@ pub fn write(all: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What is remembered of a rank from line to line.
+/// State of a rank between lines.
 #[derive(Default)]
 struct RankState {
     /// Whether elements without a type are doubles.
     double: bool,
-    /// Picoseconds of a reduction's operations, done after it.
-    owed: u64,
+    /// Picoseconds of a reduction's operations, which follow the reduction.
+    deferred: u64,
     requests: u32,
     open: BTreeMap<(u32, u32, u32), VecDeque<u32>>,
 }
 
 struct ActionLine<'a> {
-    /// The name and its arguments.
+    /// Name and arguments.
     words: &'a [&'a str],
     rank: u32,
     ranks: u64,
@@ -141,9 +145,9 @@ struct ActionLine<'a> {
 impl ActionLine<'_> {
     fn event(&self, state: &mut RankState) -> Result<Event, String> {
         let name = *self.words.first().ok_or("an action has a name")?;
-        let owed = std::mem::take(&mut state.owed);
+        let deferred = std::mem::take(&mut state.deferred);
         let event = Event {
-            compute: owed,
+            compute: deferred,
             ..Event::NOTHING
         };
         Ok(match name {
@@ -153,7 +157,7 @@ impl ActionLine<'_> {
             }
             "finalize" | "comm_size" | "comm_split" | "comm_dup" | "test" => event,
             "compute" => Event {
-                compute: owed
+                compute: deferred
                     .checked_add(self.operations(1)?)
                     .ok_or("the work is too long")?,
                 ..event
@@ -210,11 +214,11 @@ impl ActionLine<'_> {
             },
             "bcast" => self.collective(event, Call::Broadcast, (1, 3), Some(2), 1)?,
             "reduce" => {
-                state.owed = self.operations(2)?;
+                state.deferred = self.operations(2)?;
                 self.collective(event, Call::Reduce, (1, 4), Some(3), 1)?
             }
             "allreduce" => {
-                state.owed = self.operations(2)?;
+                state.deferred = self.operations(2)?;
                 self.collective(event, Call::AllReduce, (1, 3), None, 1)?
             }
             "gather" => self.collective(event, Call::Gather, (1, 4), Some(3), 1)?,
@@ -242,7 +246,8 @@ impl ActionLine<'_> {
         })
     }
 
-    /// A collective of the size at the first of two places, with the type at the second.
+    /// Returns the event of a collective. `size` and `kind` are the positions of its size and its
+    /// type, `root` that of its root, among the words of the line.
     fn collective(
         &self,
         event: Event,
@@ -291,7 +296,7 @@ impl ActionLine<'_> {
         }
     }
 
-    /// A number that may be written with a point or an exponent.
+    /// Returns a number that is not negative; the word may have a decimal point or an exponent.
     fn real(&self, place: usize) -> Result<f64, String> {
         let word = self.word(place)?;
         let number = word
@@ -321,7 +326,7 @@ impl ActionLine<'_> {
         Ok(elements as u64 * width)
     }
 
-    /// Picoseconds of so many operations.
+    /// Returns the time of a number of operations in picoseconds.
     fn operations(&self, place: usize) -> Result<u64, String> {
         let picoseconds = self.real(place)? * 1e12 / self.operations_per_second as f64;
         match picoseconds < 2f64.powi(63) {

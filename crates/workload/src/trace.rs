@@ -1,53 +1,55 @@
-//! What each rank of an MPI program called, one call after another.
+//! Traces of MPI programs: the calls of each rank in order.
 
 use std::collections::BTreeMap;
 
 use super::error::{Place, TraceError};
 use super::program::{Call, NONE};
 
-/// One call of a rank and the local work before it. 40 bytes.
+/// A call of a rank with the local work before it; 40 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// Picoseconds of local work since the call before.
+    /// Local work since the previous call, in picoseconds.
     pub compute: u64,
-    /// Bytes of the message; the room of a receive; the size of a collective by its convention.
+    /// Bytes of a message, room of a receive, or size of a collective by its convention.
     pub bytes: u64,
-    /// The partner or the root, as a rank of the world; [`NONE`] where there is none.
+    /// The partner or the root, as a rank of the world; [`NONE`] if the call has none.
     pub peer: u32,
-    /// The tag of a message.
+    /// Tag of a message.
     pub tag: u32,
-    /// The communicator.
+    /// Number of the communicator.
     pub communicator: u32,
-    /// The request that a call opens or waits for; [`NONE`] for a wait for all that are open. Of an
+    /// Request that the call opens or waits for; [`NONE`] for a wait for all open requests. For
     /// [`Call::AllToAllVarious`], the index of its sizes in [`Trace::various`].
     pub request: u32,
-    /// The line, from 1, or the node of a Chakra trace; 0 where the trace has neither.
+    /// Line of the trace file, from 1, or node of a Chakra trace; 0 if the trace has neither.
     pub line: u32,
-    /// What is called.
+    /// The call.
     pub call: Call,
-    /// The processor of the rank that does its local work.
+    /// Processor of the rank that executes the local work.
     pub processor: u8,
 }
 
-/// The most ranks of a trace: a million, so that a wrong number does not take all memory.
-pub(super) const MOST_RANKS: u32 = 1 << 20;
+/// Maximum number of ranks of a trace; the limit prevents a wrong number from exhausting the
+/// memory.
+pub(super) const MAX_RANKS: u32 = 1 << 20;
 
-/// The calls of all ranks.
+/// Calls of all ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    /// Per rank, its calls in order.
+    /// Calls of each rank, in order.
     pub ranks: Vec<Vec<Event>>,
-    /// The members of each communicator, as ranks of the world in the order of their numbers in it.
+    /// Members of each communicator as ranks of the world, in the order of their numbers in the
+    /// communicator.
     pub communicators: BTreeMap<u32, Vec<u32>>,
-    /// Bytes for each member, of total exchanges of various sizes.
+    /// Bytes for each member, for every total exchange with different sizes.
     pub various: Vec<Vec<u64>>,
-    /// Per rank and event, the earlier events that it waits for, and nothing else; empty where each rank makes one call
+    /// Earlier events that each event of each rank waits for. Empty if each rank makes one call
     /// after another.
     pub after: Vec<Vec<Vec<u32>>>,
 }
 
 impl Trace {
-    /// A trace of so many ranks without calls; communicator 0 is the world.
+    /// Creates a trace of `ranks` ranks without calls. Communicator 0 is the world.
     pub fn new(ranks: u32) -> Trace {
         Trace {
             ranks: vec![Vec::new(); ranks as usize],
@@ -57,12 +59,13 @@ impl Trace {
         }
     }
 
-    /// The number of calls of all ranks.
+    /// Returns the number of calls of all ranks.
     pub fn events(&self) -> usize {
         self.ranks.iter().map(Vec::len).sum()
     }
 
-    /// Messages between two ranks that the program itself sends, and their bytes: collectives aside.
+    /// Returns the number and the bytes of the messages that the program sends itself, without
+    /// collectives.
     pub fn messages(&self) -> (u64, u128) {
         let sends = self.ranks.iter().flatten();
         let sends = sends.filter(|event| matches!(event.call, Call::Send | Call::ImmediateSend));
@@ -79,7 +82,7 @@ impl Trace {
         }
     }
 
-    /// The members of a collective's communicator and the caller's number among them.
+    /// Returns the members of a collective's communicator, and the caller's number among them.
     pub(super) fn members(&self, rank: u32, event: usize) -> Result<(&[u32], u32), TraceError> {
         let communicator = self.ranks[rank as usize][event].communicator;
         let refuse = |problem: String| TraceError::at(self.place(rank, event), problem);
@@ -97,7 +100,7 @@ impl Trace {
 }
 
 impl Event {
-    /// A call of nothing, for the fields that a call does not use.
+    /// A call without effect, with defaults for the fields that a call does not use.
     pub const NOTHING: Event = Event {
         compute: 0,
         bytes: 0,

@@ -1,20 +1,23 @@
-//! Training by data parallelism: what an iteration takes, and which part of it waits for the network.
+//! Data-parallel training: the time of an iteration, and the part of it that waits for the network.
 //!
-//! Every device holds the whole model and computes on its own batch. An iteration runs the layers forward,
-//! then backward in reverse; the gradients of a layer are there when its backward pass ends. Gradients are
-//! sent in buckets ([`buckets`]), each an all_reduce, which becomes ready with the last of its gradients.
-//! One communication stream takes the buckets in their order. With C the end of the backward pass, r_k
-//! the time at which bucket k is ready and t_k the time of its all_reduce,
+//! Every device holds the whole model and computes on its own batch. An iteration runs the layers
+//! forward, then backward in reverse; the gradients of a layer are available when its backward pass
+//! ends. Gradients are sent in buckets ([`buckets`]). Each bucket is one all_reduce and becomes
+//! ready with the last of its gradients. One communication stream sends the buckets in order. Let C
+//! be the end of the backward pass, r_k the time at which bucket k is ready, t_k the time of its
+//! all_reduce, e_k the end of that all_reduce, K the number of buckets and T the time of the
+//! iteration (all in picoseconds):
 //!
 //! e_0 = 0, e_k = max(r_k, e_(k-1)) + t_k, T = max(C, e_K),
 //!
-//! where without overlap r_k = C for all k. All that is sent before C is hidden behind computation. After
-//! C all buckets are ready, so that the stream never pauses: T - C is spent on sending, and is split into
-//! reconfiguration, control and the rest. A bucket that C cuts in two is split as it is as a whole.
+//! Without overlap, r_k = C for all k. Transfers before C are hidden behind computation. After C
+//! all buckets are ready, so the stream never pauses: T - C is spent on sending, and is divided
+//! into reconfiguration, control and data. A bucket that is in progress at C is divided in the same
+//! proportions as a whole bucket.
 //!
-//! What an all_reduce costs, [`Cost`], is simulated ([`cost`]); the time of a layer follows from its shape
-//! and a [`device`], or is a measurement. Loading of input, the optimizer's step and stragglers are not
-//! modelled; all devices are equal.
+//! [`cost`] simulates the [`Cost`] of an all_reduce. The time of a layer follows from its shape and
+//! a [`device`], or is measured. The model leaves out loading of input, the optimizer's step and
+//! stragglers; all devices are equal.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -57,48 +60,49 @@ use opticoll_base::spec::SpecError;
 use opticoll_base::units::{Bytes, Time, UnitError};
 pub use transformer::TransformerShape;
 
-/// Why a training run was refused.
+/// Reason why a training run was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TrainingError {
-    /// No model or device has this name.
+    /// A model or device of this name does not exist.
     #[error("unknown {what} `{}`{hint}", shown(name))]
     Unknown {
-        /// `model` or `device`.
+        /// Kind of the name: `model` or `device`.
         what: &'static str,
-        /// The name as given.
+        /// The given name.
         name: String,
-        /// The nearest known name, or all of them.
+        /// The nearest known name, or all known names.
         hint: String,
     },
-    /// An option is unknown or does not fit.
+    /// An option is unknown or invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A text that is no throughput or no rule for buckets, or a time or size beyond 64 bits.
+    /// A text is no throughput or no rule for buckets, or stands for a value beyond 64 bits.
     #[error("{what}: `{}` is none: {hint}", shown(text))]
     Text {
-        /// What was expected.
+        /// The expected kind of value.
         what: &'static str,
-        /// The text as given.
+        /// The given text.
         text: String,
-        /// How to write it.
+        /// Hint on the syntax.
         hint: String,
     },
-    /// A time or size left 64 bits.
+    /// A time or size exceeds 64 bits.
     #[error(transparent)]
     Unit(#[from] UnitError),
-    /// No sample is computed on.
+    /// The batch is empty.
     #[error("a batch of 0 samples trains nothing; give at least 1")]
     EmptyBatch,
-    /// A model without computation has no share of a given throughput.
+    /// A throughput in samples cannot be divided among the layers, because the model does not
+    /// compute.
     #[error("the model has no layer that computes; give times of its layers")]
     NoComputation,
-    /// Groups of ranks that do not fit the fabric or the model.
+    /// Groups of ranks do not fit the fabric or the model.
     #[error("{0}")]
     Groups(String),
     /// The cost of an all_reduce is missing.
     #[error("the cost of an all_reduce of {size} is not given")]
     NoCost {
-        /// The size of a bucket.
+        /// Size of a bucket.
         size: Bytes,
     },
 }
@@ -106,100 +110,100 @@ pub enum TrainingError {
 /// A gradient tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tensor {
-    /// Its name in the model.
+    /// Name in the model.
     pub name: String,
-    /// How many parameters it has.
+    /// Number of parameters.
     pub parameters: u64,
-    /// Which ranks divide it.
+    /// Ranks that divide the tensor.
     pub division: Division,
 }
 
-/// Which ranks divide a tensor among them; the others hold copies.
+/// Ranks that divide a tensor; all other ranks hold copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Division {
-    /// None: a normalization, a bias behind a sum, a layer that is no part of a transformer.
+    /// No ranks: a normalization, a bias after a sum, a layer outside of transformers.
     #[default]
     Whole,
-    /// The ranks of a tensor-parallel group.
+    /// Ranks of a tensor-parallel group.
     Tensor,
-    /// The ranks of an expert-parallel group, each expert again among those of a tensor-parallel group.
+    /// Ranks of an expert-parallel group; the ranks of a tensor-parallel group divide each expert.
     Expert,
 }
 
-/// A layer: what it learns and what it computes.
+/// A layer of a model: its tensors and its computation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// Its name in the model.
+    /// Name in the model.
     pub name: String,
-    /// Its tensors in the order of their declaration.
+    /// Tensors, in the order of declaration.
     pub tensors: Vec<Tensor>,
-    /// Floating-point operations for a sample, forward: two for a multiplication with addition.
+    /// Floating-point operations per sample of the forward pass; a multiplication with addition
+    /// counts as two.
     pub forward: u64,
-    /// The same backward.
+    /// Floating-point operations per sample of the backward pass.
     pub backward: u64,
-    /// Bytes that a sample's forward pass leaves for its backward pass, in 16-bit floats.
+    /// Bytes that the forward pass of a sample stores for its backward pass, with 16-bit floats.
     pub activations: u64,
-    /// How groups of ranks divide it.
+    /// Division among groups of ranks.
     pub split: LayerSplit,
 }
 
-/// How the ranks of a tensor-parallel group divide a layer, and what they then have to sum
+/// Division of a layer among the ranks of a tensor-parallel group, and the sums that follow from it
 /// (Shoeybi et al., Megatron-LM, arXiv:1909.08053, section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LayerSplit {
-    /// The block of the transformer that it belongs to; none before the first and after the last.
+    /// Block of the transformer; `None` before the first block and after the last.
     pub block: Option<u32>,
-    /// Whether they divide its operations.
+    /// Whether the ranks divide the operations of the layer.
     pub divided: bool,
-    /// Whether the forward pass ends with an all_reduce of its output: a matrix divided by rows.
+    /// Whether the forward pass ends with an all_reduce of the output: a matrix divided by rows.
     pub sums_output: bool,
-    /// Whether the backward pass ends with an all_reduce of its input's gradient: a matrix divided by columns, the first
-    /// of those that share an input.
+    /// Whether the backward pass ends with an all_reduce of the gradient of the input: the first
+    /// matrix divided by columns among those that share an input.
     pub sums_input: bool,
-    /// The part of its activations that they divide.
+    /// Bytes of the activations that the ranks divide.
     pub divided_activations: u64,
-    /// Whether it holds the experts of a block, to which tokens are sent.
+    /// Whether the layer holds the experts of a block, to which tokens are sent.
     pub experts: bool,
 }
 
-/// A model: its layers in the order in which they run forward.
+/// A model: its layers in the order of the forward pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
-    /// As written in full.
+    /// Complete specification.
     pub name: String,
-    /// As printed in figures.
+    /// Label in figures.
     pub label: String,
-    /// What a sample is: an image, or a sequence of so many tokens.
+    /// Noun for a sample: an image, or a sequence of a number of tokens.
     pub sample: String,
-    /// Samples of an epoch on the data that it is known for.
+    /// Samples per epoch of the dataset for which the model is known.
     pub epoch_samples: Option<u64>,
-    /// The layers.
     pub layers: Vec<Layer>,
-    /// Its shape, if it is a transformer.
+    /// Shape of a transformer; `None` for other models.
     pub transformer: Option<TransformerShape>,
 }
 
-/// A layer with its times for one batch.
+/// A layer with its times for a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimedLayer {
-    /// Its name.
+    /// Name of the layer.
     pub name: String,
-    /// The bytes of its gradients, in the order of their declaration.
+    /// Bytes of each gradient tensor, in the order of declaration.
     pub tensors: Vec<Bytes>,
-    /// The time of its forward pass.
+    /// Time of the forward pass.
     pub forward: Time,
-    /// The time of its backward pass.
+    /// Time of the backward pass.
     pub backward: Time,
 }
 
-/// What one all_reduce costs.
+/// Cost of an all_reduce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cost {
-    /// From its start to the last delivery.
+    /// Time from the start to the last delivery.
     pub time: Time,
-    /// The part of it that circuits are set up, or lasers tuned and receivers locked.
+    /// Part of the time that is spent on circuit setup, laser tuning and receiver locking.
     pub reconfiguration: Time,
-    /// The part of it that transmitters ask for receivers and wait for them.
+    /// Part of the time that transmitters spend on requests and on waiting for receivers.
     pub control: Time,
 }
 
@@ -211,67 +215,68 @@ opticoll_simulate::rows! {
         pub bytes: Bytes,
         /// Number of its gradients.
         pub tensors: u32,
-        /// The layer whose backward pass completes it.
+        /// Layer whose backward pass completes the bucket.
         pub layer: usize,
-        /// When its last gradient was there.
+        /// Time at which the last gradient was available.
         pub ready: Time,
-        /// When its all_reduce began.
+        /// Time at which the all_reduce started.
         pub start: Time,
-        /// When that had ended everywhere.
+        /// Time at which the all_reduce ended on all ranks.
         pub end: Time,
     }
 }
 
 opticoll_simulate::totals! {
-    /// An iteration. The time is the sum of `compute`, `exposed`, `reconfiguration` and `control`.
+    /// An iteration. Its time is the sum of `compute`, `exposed`, `reconfiguration` and `control`.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Iteration {
-        /// From the start to the last gradient.
+        /// Time from the start to the last gradient.
         pub time: Time,
-        /// Forward and backward pass.
+        /// Time of the forward and backward pass.
         pub compute: Time,
-        /// The forward pass.
+        /// Time of the forward pass.
         pub forward: Time,
-        /// Data moving after the backward pass.
+        /// Time of data transfer after the backward pass.
         pub exposed: Time,
-        /// Reconfiguration after the backward pass.
+        /// Time of reconfiguration after the backward pass.
         pub reconfiguration: Time,
-        /// Control after the backward pass.
+        /// Time of control after the backward pass.
         pub control: Time,
-        /// All all_reduces, hidden or not.
+        /// Time of all all_reduces, hidden or not.
         pub sending: Time,
-        /// Reconfiguration, hidden or not.
+        /// Time of reconfiguration, hidden or not.
         pub sending_reconfiguration: Time,
-        /// Control, hidden or not.
+        /// Time of control, hidden or not.
         pub sending_control: Time,
-        /// The buckets in their order.
+        /// Buckets in the order of sending.
         pub buckets: Vec<SentBuckets>,
     }
 }
 
 impl Model {
-    /// All parameters.
+    /// Returns the number of parameters.
     pub fn parameters(&self) -> u64 {
         self.tensors().map(|tensor| tensor.parameters).sum()
     }
 
-    /// All tensors, in the order of the layers.
+    /// Returns all tensors, in the order of the layers.
     pub fn tensors(&self) -> impl Iterator<Item = &Tensor> {
         self.layers.iter().flat_map(|layer| &layer.tensors)
     }
 
-    /// Floating-point operations for a sample: forward, and backward.
+    /// Returns the floating-point operations per sample of the forward and of the backward pass.
     pub fn operations(&self) -> (u128, u128) {
-        let sum = |of: fn(&Layer) -> u64| self.layers.iter().map(of).map(u128::from).sum();
+        let sum = |operations: fn(&Layer) -> u64| {
+            self.layers.iter().map(operations).map(u128::from).sum()
+        };
         (sum(|layer| layer.forward), sum(|layer| layer.backward))
     }
 
-    /// The layers with their times for a batch on a device of some rate, and gradients of so many
-    /// bytes per parameter.
+    /// Returns the layers with their times for a batch on a device of the given rate. Gradients
+    /// have `bytes_per_parameter` bytes.
     ///
-    /// # Errors
-    /// No samples, no layer that computes where a rate in samples is to be shared out, or a time or
-    /// size beyond 64 bits.
+    /// Fails for a batch of 0 samples, for a rate in samples if no layer computes, and for a time
+    /// or size beyond 64 bits.
     pub fn timed(
         &self,
         batch: u64,
@@ -306,10 +311,10 @@ impl Model {
     }
 }
 
-/// Runs one iteration.
+/// Simulates an iteration.
 ///
 /// # Errors
-/// The cost of a bucket's size is missing, or a time beyond 64 bits.
+/// Fails if the cost of a bucket's size is missing or a time exceeds 64 bits.
 pub fn iterate(
     layers: &[TimedLayer],
     buckets: &[Bucket],
@@ -320,9 +325,9 @@ pub fn iterate(
     for layer in layers {
         forward = forward.plus(layer.forward)?;
     }
-    let mut done = vec![forward; layers.len()];
+    let mut gradient_times = vec![forward; layers.len()];
     let mut compute = forward;
-    for (layer, end) in layers.iter().zip(&mut done).rev() {
+    for (layer, end) in layers.iter().zip(&mut gradient_times).rev() {
         compute = compute.plus(layer.backward)?;
         *end = compute;
     }
@@ -342,7 +347,11 @@ pub fn iterate(
     for &bucket in buckets {
         let missing = TrainingError::NoCost { size: bucket.bytes };
         let cost = *costs.get(&bucket.bytes).ok_or(missing)?;
-        let ready = if overlap { done[bucket.layer] } else { compute };
+        let ready = if overlap {
+            gradient_times[bucket.layer]
+        } else {
+            compute
+        };
         let start = ready.max(free);
         free = start.plus(cost.time)?;
         iteration.buckets.push(SentBuckets {
@@ -360,7 +369,8 @@ pub fn iterate(
 }
 
 impl Iteration {
-    /// Adds an all_reduce to what was sent, and its part after the backward pass to what waits.
+    /// Adds an all_reduce to the totals of sending, and its part after the backward pass to the
+    /// exposed times.
     fn count(&mut self, start: Time, end: Time, cost: Cost) -> Result<(), TrainingError> {
         self.sending = self.sending.plus(cost.time)?;
         self.sending_reconfiguration = self.sending_reconfiguration.plus(cost.reconfiguration)?;

@@ -1,4 +1,4 @@
-//! Whether the members of each communicator enter the same collectives.
+//! Agreement of the members of each communicator on the collectives that they enter.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,15 @@ use crate::program::{Call, NONE};
 use crate::trace::Trace;
 use opticoll_base::interrupt;
 
-/// Per communicator, the collectives that its members enter: for each the event of every member.
+/// Collectives of each communicator, each as the event of every member.
 pub(super) type Entered = BTreeMap<u32, Vec<Vec<u32>>>;
 
-/// The most distinct collectives, by kind, ranks and size, that are planned for their own sizes. A program of more has plans
-/// for sizes that are powers of two, so that it needs few.
+/// Maximum number of distinct collectives (by kind, ranks and size) that are planned for their
+/// exact sizes. In programs with more of them, plans are made for powers of two, which bounds their
+/// number.
 const MAX_EXACT_SIZES: usize = 64;
 
-/// Whether the collectives of a trace are planned for their own sizes.
+/// Returns whether the collectives of a trace are planned for their exact sizes.
 pub(super) fn has_few_sizes(trace: &Trace, collectives: &Entered) -> bool {
     let mut distinct = FxHashSet::default();
     for (communicator, entered) in collectives {
@@ -30,7 +31,8 @@ pub(super) fn has_few_sizes(trace: &Trace, collectives: &Entered) -> bool {
     distinct.len() <= MAX_EXACT_SIZES
 }
 
-/// Checks that the members of each communicator enter the same collectives in the same order.
+/// Checks that the members of each communicator enter the same collectives in the same order, and
+/// returns these.
 pub(super) fn agree(trace: &Trace) -> Result<Entered, TraceError> {
     let mut entered: BTreeMap<u32, Vec<Vec<u32>>> = BTreeMap::new();
     for rank in 0..trace.ranks.len() as u32 {
@@ -62,13 +64,13 @@ pub(super) fn agree(trace: &Trace) -> Result<Entered, TraceError> {
     for (&communicator, collectives) in &entered {
         let members = &trace.communicators[&communicator];
         for events in collectives {
-            agree_on_one(trace, communicator, members, events)?;
+            check_agreement(trace, communicator, members, events)?;
         }
     }
     Ok(entered)
 }
 
-fn agree_on_one(
+fn check_agreement(
     trace: &Trace,
     communicator: u32,
     members: &[u32],
@@ -84,16 +86,17 @@ fn agree_on_one(
     };
     let shape = |rank: u32, index: usize| {
         let event = trace.ranks[rank as usize][index];
-        // Members of an exchange of various sizes have their own.
+        // Sizes may differ among the members of an exchange of various sizes.
         let size = (event.call != Call::AllToAllVarious).then_some(event.bytes);
         (event.call, event.peer, size)
     };
     let place = trace.place(first_rank, first);
     for (rank, index) in entering {
         if shape(rank, index) != shape(first_rank, first) {
-            let [here, there] = [shape(rank, index), shape(first_rank, first)].map(describe);
+            let [current, first_entered] =
+                [shape(rank, index), shape(first_rank, first)].map(describe);
             let problem = format!(
-                "enters {here} on communicator {communicator} where {place} enters {there}"
+                "enters {current} on communicator {communicator} where {place} enters {first_entered}"
             );
             return Err(TraceError::at(trace.place(rank, index), problem));
         }

@@ -1,9 +1,11 @@
-//! Which schedule a collective of a program runs by: a named algorithm's, or one that the planner chooses.
+//! Choice of the schedule of a collective: that of a named algorithm, or one that the planner
+//! chooses.
 //!
-//! A communicator is planned for on the part of the fabric that its members have ([`Fabric::part`]), with the method of the
-//! replay; of communicators with as many members, the first. On a cost model it is planned for on a fabric of as many ranks
-//! that resembles the network: [`CollectiveTarget::resembles`]. Plans are made for the size of the
-//! collective, or for the next power of two in a program of many sizes.
+//! The planner works on the part of the fabric that the members of a communicator occupy
+//! ([`Fabric::part`]), with the method of the replay; communicators of equal size share the plan of
+//! the first. For a cost model it works on a fabric with the same number of ranks that resembles
+//! the network ([`CollectiveTarget::resembles`]). Plans are made for the size of the collective, or
+//! for the next power of two in programs with many sizes.
 
 use super::{Algorithms, CollectiveTarget};
 use crate::error::{Place, TraceError};
@@ -18,24 +20,25 @@ use opticoll_simulate::{Method, Policy, default_simulator};
 use opticoll_verify::verify;
 
 opticoll_simulate::rows! {
-    /// One row per collective and size among so many ranks.
+    /// One row per collective, size and number of ranks.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ChosenAlgorithm {
         /// The collective.
         pub collective: &'static str,
-        /// Ranks of the communicator.
+        /// Number of ranks of the communicator.
         pub ranks: u32,
-        /// The size for which it was chosen; none where it does not depend on the size.
+        /// Size for which the algorithm was chosen; empty if the choice does not depend on the
+        /// size.
         pub size: Option<Bytes>,
-        /// What was asked for, such as `auto`.
+        /// Requested algorithm, such as `auto`.
         pub algorithm: String,
-        /// The algorithm of the plan.
+        /// Algorithm of the plan.
         pub chosen: String,
     }
 }
 
-/// The plan of a collective, verified, and by what algorithm it was made. It names routes only
-/// where the members are all ranks of the fabric in their order.
+/// Returns the verified plan of a collective and the algorithm that made it. The plan names routes
+/// only if the members are all ranks of the fabric in order.
 pub(super) fn plan(
     algorithms: &Algorithms,
     target: CollectiveTarget<'_>,
@@ -45,10 +48,11 @@ pub(super) fn plan(
     place: Place,
 ) -> Result<(Plan, ChosenAlgorithm), TraceError> {
     let (kind, ranks) = (collective.kind(), collective.ranks());
-    let asked = &algorithms.chosen[kind.name()];
-    let spec = &size.map_or_else(|| asked.clone(), |size| asked.at(size));
-    let made = |text: String| Fabric::parse(&text).map_err(|error| TraceError::at(place, error));
-    let ring = || made(format!("wdm_ring:ranks={ranks},wavelengths=1"));
+    let requested = &algorithms.chosen[kind.name()];
+    let spec = &size.map_or_else(|| requested.clone(), |size| requested.at(size));
+    let parse_fabric =
+        |text: String| Fabric::parse(&text).map_err(|error| TraceError::at(place, error));
+    let ring = || parse_fabric(format!("wdm_ring:ranks={ranks},wavelengths=1"));
     planner::check_name(kind, spec.name()).map_err(|error| TraceError::at(place, error))?;
     let on = match (target.fabric, target.resembles) {
         (Some(fabric), _) => {
@@ -57,14 +61,14 @@ pub(super) fn plan(
             Some((part, target.method.cloned().unwrap_or_default()))
         }
         (None, Some(shape)) => {
-            let alike = made(shape.clone().with("ranks", ranks).to_string())?;
-            let method = method_on(&alike, target);
-            Some((alike, method))
+            let similar = parse_fabric(shape.clone().with("ranks", ranks).to_string())?;
+            let method = method_on(&similar, target);
+            Some((similar, method))
         }
         (None, None) => None,
     };
     let same = target.fabric.filter(|fabric| fabric.ranks() == ranks);
-    let crossbar = made(format!("crossbar:ranks={ranks}"))?;
+    let crossbar = parse_fabric(format!("crossbar:ranks={ranks}"))?;
     let without_light =
         |schedule, algorithm| Plan::without_light(same.unwrap_or(&crossbar), schedule, algorithm);
     let named = |spec: &Spec| {
@@ -75,7 +79,7 @@ pub(super) fn plan(
     };
     let plan = match planner::find(kind, spec.name()) {
         None => named(spec)?,
-        // Where messages cost nothing, no plan is better than another.
+        // If messages take no time, no plan is better than another.
         Some(planner) if planner.chooses && on.is_none() => {
             named(&Algorithms::default().chosen[kind.name()])?
         }
@@ -102,13 +106,13 @@ pub(super) fn plan(
         collective: kind.name(),
         ranks,
         size,
-        algorithm: asked.to_string(),
+        algorithm: requested.to_string(),
         chosen: plan.algorithm.clone(),
     };
     Ok((plan, chosen))
 }
 
-/// Refuses a plan that the verifier refuses.
+/// Fails with the first violation if the verifier refuses the plan.
 pub(super) fn prove(plan: &Plan, place: Place) -> Result<(), TraceError> {
     let Some(violation) = verify(plan).into_iter().next() else {
         return Ok(());
@@ -121,13 +125,13 @@ pub(super) fn prove(plan: &Plan, place: Place) -> Result<(), TraceError> {
     Err(TraceError::at(place, problem))
 }
 
-/// Whether a policy is one of a fabric with circuits.
-fn known(fabric: &Fabric, policy: Policy) -> bool {
+/// Returns whether a policy applies to a fabric with circuits.
+fn has_policy(fabric: &Fabric, policy: Policy) -> bool {
     let circuits = fabric.circuits();
     circuits.is_some_and(|circuits| circuits.charge(policy.name()).is_ok())
 }
 
-/// How plans are timed on a fabric that only resembles the network.
+/// Returns the method that times plans on a fabric that only resembles the network.
 fn method_on(fabric: &Fabric, target: CollectiveTarget<'_>) -> Method {
     let given = target.method.cloned().unwrap_or_default();
     let mut method = Method::default();
@@ -135,7 +139,11 @@ fn method_on(fabric: &Fabric, target: CollectiveTarget<'_>) -> Method {
     if simulator.has_setting("endpoint") {
         method.fluid.endpoint = given.fluid.endpoint;
     }
-    if simulator.has_setting("policy") && given.policy.is_some_and(|policy| known(fabric, policy)) {
+    if simulator.takes("policy")
+        && given
+            .policy
+            .is_some_and(|policy| has_policy(fabric, policy))
+    {
         method.policy = given.policy;
     }
     if simulator.has_setting("paths") {

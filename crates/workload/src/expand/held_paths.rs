@@ -1,26 +1,28 @@
-//! Lightpaths that a rank keeps: those to the others that it used last.
+//! Lightpaths that a rank keeps: those that it used most recently.
 //!
-//! A rank with k ports keeps the paths to the k others that it used last. Before messages it sets up, at one instant,
-//! the paths to their partners that it does not have, which costs E; where that takes more ports than are left
-//! it first releases paths, those used longest ago first, which costs R. So a rank pays nothing for partners
-//! that it still has, R + E at most before each group of messages, and nothing after it. Each end pays for its
-//! own ports: what only one end has given up is set up by that end alone.
+//! A rank with k ports keeps the paths to the k partners that it used most recently. Before
+//! messages it sets up, at the same time, the missing paths to their partners, which takes the time
+//! E. If too few ports are free, it first releases the least recently used paths, which takes the
+//! time R. So a rank pays nothing for partners whose paths it kept, at most R + E before each group
+//! of messages, and nothing afterwards. Each end pays for its own ports: if only one end released a
+//! path, only that end sets the path up again.
 //!
-//! A path with a request open on it is not given up. What a program has open may be more than there are ports
-//! (see [`SetUp`](super::SetUp)); what is too much goes as soon as a request is over, for R.
+//! A path with an open request is never released. A program may have more open requests than ports
+//! (see [`SetUp`](super::SetUp)); the excess paths are released, in the time R, as soon as a
+//! request is complete.
 
 use std::collections::BTreeMap;
 
-/// The paths of a rank, the one used last at the end.
+/// The paths of a rank, from the least to the most recently used.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeldPaths {
     ports: usize,
     partners: Vec<u32>,
-    /// Requests open on each path.
+    /// Number of open requests on each path.
     open: BTreeMap<u32, u32>,
 }
 
-/// What is done before messages, or after them.
+/// Change of the paths before or after messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct PathChange {
     pub(super) releases: bool,
@@ -28,24 +30,25 @@ pub(super) struct PathChange {
 }
 
 impl PathChange {
-    /// Done before messages over paths that are not held.
+    /// Change before messages over paths that are not kept.
     pub(super) const SET_UP: PathChange = PathChange {
         sets_up: true,
         releases: false,
     };
-    /// Done after them.
+    /// Change after messages over paths that are not kept.
     pub(super) const RELEASE: PathChange = PathChange {
         sets_up: false,
         releases: true,
     };
 }
 
-/// Lightpaths of a rank that are known in advance, and so replaced as soon as they were used.
+/// Lightpaths of a rank that are known in advance and are replaced as soon as they have been used.
 #[derive(Default)]
 pub(super) struct PredictedPaths {
-    /// The last messages over the rank's present lightpaths: when they have ended, these may go.
+    /// Last messages over the current lightpaths; when these messages have ended, the lightpaths
+    /// may be released.
     pub(super) used: Vec<u32>,
-    /// Whether these are still to be released.
+    /// Whether the current lightpaths still have to be released.
     pub(super) is_held: bool,
 }
 
@@ -57,16 +60,17 @@ impl HeldPaths {
         }
     }
 
-    /// Uses the paths to these others in this order, each named once or more.
+    /// Uses the paths to `others` in this order, each at least once, and returns the change that
+    /// this needs.
     pub(super) fn take(&mut self, others: impl IntoIterator<Item = u32>) -> PathChange {
         let mut sets_up = false;
         let mut used = Vec::new();
         for other in others {
-            // Used once more: the one used last is the last.
-            if let Some(place) = used.iter().position(|&one| one == other) {
+            // The last use counts.
+            if let Some(place) = used.iter().position(|&partner| partner == other) {
                 used.remove(place);
             } else {
-                match self.partners.iter().position(|&one| one == other) {
+                match self.partners.iter().position(|&partner| partner == other) {
                     Some(place) => _ = self.partners.remove(place),
                     None => sets_up = true,
                 }
@@ -78,18 +82,18 @@ impl HeldPaths {
         PathChange { releases, sets_up }
     }
 
-    /// A program begins with the paths that one before has left; requests that were never waited for
-    /// are over with it.
+    /// Starts another run with the paths that the previous run left. Its unfinished requests are
+    /// dropped.
     pub(super) fn begin_again(&mut self) {
         self.open.clear();
     }
 
-    /// A request is open on the path to another.
+    /// Opens a request on the path to another rank.
     pub(super) fn open(&mut self, other: u32) {
         *self.open.entry(other).or_default() += 1;
     }
 
-    /// Requests on paths to these others are over.
+    /// Closes requests on the paths to `others`, and returns the change that follows.
     pub(super) fn close(&mut self, others: impl IntoIterator<Item = u32>) -> PathChange {
         for other in others {
             if let Some(open) = self.open.get_mut(&other) {
@@ -102,9 +106,10 @@ impl HeldPaths {
         }
     }
 
-    /// Gives up paths until so many are left, or those with open requests; whether there were any to give up.
-    fn shrink(&mut self, most: usize) -> bool {
-        let mut excess = self.partners.len().saturating_sub(most);
+    /// Releases paths without open requests until at most `most` paths remain. Returns whether any
+    /// path was released.
+    fn shrink(&mut self, max_paths: usize) -> bool {
+        let mut excess = self.partners.len().saturating_sub(max_paths);
         let open = &self.open;
         let before = self.partners.len();
         self.partners.retain(|other| {

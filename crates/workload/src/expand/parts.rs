@@ -1,4 +1,4 @@
-//! What each member of a collective sends and receives, from the schedule.
+//! Messages of each member of a collective, derived from the schedule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -9,31 +9,35 @@ use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::NamedRoutes;
 use opticoll_plan::schedule::{Action, Schedule};
 
-/// A message of one member of a collective: its step, the other member, and the chunks.
+/// A message of a member: its step, the other member, and the chunks.
 pub(super) struct MemberMessage {
     pub(super) step: u32,
     pub(super) peer: u32,
     pub(super) sends: bool,
     pub(super) chunks: Vec<(u32, u32)>,
-    /// The route that the plan names for it; [`OF_FABRIC`](opticoll_plan::plan::routes::OF_FABRIC)
-    /// otherwise.
+    /// Route that the plan names for the message; otherwise
+    /// [`OF_FABRIC`](opticoll_plan::plan::routes::OF_FABRIC).
     pub(super) route: u32,
 }
 
-/// A schedule as each member sees it.
+/// A schedule by member.
 pub(super) struct MemberSchedule {
     pub(super) collective: Collective,
     pub(super) members: Vec<Vec<MemberMessage>>,
-    /// The routes that the plan names.
+    /// Routes that the plan names.
     pub(super) routes: NamedRoutes,
 }
 
-/// The messages of a step: source, destination, action and route, with their chunks.
+/// Chunks of each message of a step; a message is a source, a destination, an action and a route.
 type ChunksByMessage = BTreeMap<(u32, u32, Action, u32), Vec<(u32, u32)>>;
 
-/// A schedule cut by member: messages in order of steps, sends before receives. Steps with more partners
-/// than ports are cut into parts, which count as steps.
-pub(super) fn by_member(schedule: &Schedule, routes: NamedRoutes, ports: u32) -> MemberSchedule {
+/// Lists the messages of each member, in the order of steps, sends before receives. Steps with more
+/// partners than ports are cut into parts, which count as steps.
+pub(super) fn member_schedule(
+    schedule: &Schedule,
+    routes: NamedRoutes,
+    ports: u32,
+) -> MemberSchedule {
     let ranks = schedule.collective.ranks() as usize;
     let mut members: Vec<Vec<MemberMessage>> = (0..ranks).map(|_| Vec::new()).collect();
     let mut number = 0;
@@ -50,11 +54,11 @@ pub(super) fn by_member(schedule: &Schedule, routes: NamedRoutes, ports: u32) ->
         for messages in cut(messages, ranks, ports as usize) {
             for sends in [true, false] {
                 for ((source, destination, _, route), chunks) in &messages {
-                    let (own, peer) = match sends {
+                    let (member, peer) = match sends {
                         true => (*source, *destination),
                         false => (*destination, *source),
                     };
-                    members[own as usize].push(MemberMessage {
+                    members[member as usize].push(MemberMessage {
                         step: number,
                         peer,
                         sends,
@@ -80,8 +84,8 @@ fn cut(messages: ChunksByMessage, ranks: usize, ports: usize) -> Vec<ChunksByMes
         interrupt::check();
         let (source, destination) = (ends.0 as usize, ends.1 as usize);
         let has_port = |partners: &[BTreeSet<u32>]| {
-            let fits = |own: usize, other: u32| {
-                partners[own].contains(&other) || partners[own].len() < ports
+            let fits = |rank: usize, other: u32| {
+                partners[rank].contains(&other) || partners[rank].len() < ports
             };
             fits(source, ends.1) && fits(destination, ends.0)
         };
@@ -98,7 +102,8 @@ fn cut(messages: ChunksByMessage, ranks: usize, ports: usize) -> Vec<ChunksByMes
     parts.into_iter().map(|(part, _)| part).collect()
 }
 
-/// The messages from `first` on that a rank's ports serve without another setup: whole steps.
+/// Returns the range of messages from `first` on that a rank's ports serve without another setup,
+/// in whole steps.
 pub(super) fn group_from(parts: &[MemberMessage], first: usize, ports: u32) -> Range<usize> {
     let mut partners: BTreeSet<u32> = BTreeSet::new();
     let mut end = first;
@@ -125,8 +130,9 @@ pub(super) fn plain_bytes(collective: &Collective, size: u64, part: &MemberMessa
     })
 }
 
-/// The bytes of a message of an exchange of various sizes: block i N + j is what member i has for member
-/// j, cut evenly into pieces.
+/// Returns the bytes of a message in an exchange of various sizes, or `None` if they exceed 64
+/// bits. Block i N + j, with N ranks, holds the bytes from member i to member j and is cut evenly
+/// into pieces.
 pub(super) fn various_bytes(
     collective: &Collective,
     size: impl Fn(u32, u32) -> Option<u64>,

@@ -1,8 +1,8 @@
-//! Collectives on a fabric of circuits, each carried out by a plan of its own: with the lightpaths,
-//! slots and reconfigurations that the planner and the simulator of plans give it.
+//! Collectives on a fabric with circuits, each carried out by its own plan with the lightpaths,
+//! slots and reconfigurations of the planner and the simulator of plans.
 //!
-//! A group of ranks plans on the part of the fabric that it has ([`Fabric::part`]). Groups that lie
-//! alike share a plan if the fabric looks the same from every rank.
+//! A group of ranks plans on the part of the fabric that it occupies ([`Fabric::part`]). On a
+//! fabric that looks the same from every rank, groups in the same relative positions share a plan.
 
 use std::rc::Rc;
 
@@ -21,14 +21,14 @@ use opticoll_plan::plan::Plan;
 use opticoll_simulate::Method;
 use opticoll_simulate::live::PlannedCollective;
 
-/// What a plan costs when it is carried out.
+/// Cost of executing a plan.
 #[derive(Debug)]
 struct PlanCost {
     time: Time,
     messages: u64,
     /// Bytes that each rank of the part sends.
     sent: Vec<u64>,
-    /// The algorithm of the plan.
+    /// Algorithm of the plan.
     algorithm: String,
 }
 
@@ -36,7 +36,7 @@ impl PlanCost {
     /// Verifies and simulates a plan.
     ///
     /// # Errors
-    /// The verifier or the simulator refuses the plan.
+    /// Fails if the verifier or the simulator refuses the plan.
     fn new(
         plan: &Plan,
         size: Bytes,
@@ -57,22 +57,22 @@ impl PlanCost {
     }
 }
 
-/// The ranks of a communicator on the fabric.
+/// A communicator on the fabric.
 #[derive(Debug)]
 struct Group {
-    /// The part of the fabric that they plan on.
+    /// Part of the fabric on which the ranks plan.
     part: Fabric,
-    /// The ranks between which their circuits lie: the first, and how many.
+    /// Ranks between which their circuits lie, as (first rank, number of ranks).
     span: (u32, u32),
-    /// By number in the communicator: the number in the part.
+    /// Rank in the part, by number in the communicator.
     places: Vec<u32>,
 }
 
 impl Group {
-    /// Finds the part of a fabric that a communicator has.
+    /// Finds the part of a fabric that a communicator occupies.
     ///
     /// # Errors
-    /// A fabric that has no such part.
+    /// Fails if the fabric has no such part.
     fn new(fabric: &Fabric, members: &[u32], place: Place) -> Result<Group, TraceError> {
         let mut sorted = members.to_vec();
         sorted.sort_unstable();
@@ -90,36 +90,37 @@ impl Group {
     }
 }
 
-/// The question that a plan answers.
+/// Key of a plan on a part of the fabric.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PlannedCall {
     kind: CollectiveKind,
-    /// The root's number in the part.
+    /// Root, as a rank of the part.
     root: u32,
-    /// The size by the collective's convention.
+    /// Size by the collective's convention.
     size: u64,
-    /// The size that the plan is made for.
+    /// Size for which the plan is made.
     planned_size: u64,
-    /// Bytes from each rank of the part to each other, row by row; empty where blocks are equal.
+    /// Bytes from each rank of the part to each other rank, row by row; empty if blocks are equal.
     demand: Vec<u64>,
 }
 
-/// The collectives of a program that are carried out by their plans.
+/// Cache of the planned collectives of a program.
 #[derive(Debug, Default)]
 pub(super) struct PlannedCollectives {
-    /// By communicator.
+    /// Group of each communicator.
     groups: FxHashMap<u32, Rc<Group>>,
-    /// By part and question.
+    /// Cost of each plan, by part and key.
     costs: FxHashMap<(String, PlannedCall), Rc<PlanCost>>,
-    /// By communicator and number in it, the index in the program, and the cost.
-    meetings: FxHashMap<(u32, usize), (u64, Rc<PlanCost>)>,
+    /// Index in the program and cost of each collective, by communicator and number of collectives
+    /// entered before it.
+    entered: FxHashMap<(u32, usize), (u64, Rc<PlanCost>)>,
 }
 
 impl PlannedCollectives {
-    /// Plans, verifies and simulates a collective of a group, unless the answer is known.
+    /// Plans, verifies and simulates a collective of a group, unless its cost is cached.
     ///
     /// # Errors
-    /// A collective that has no plan, or whose plan the verifier refuses.
+    /// Fails if the collective has no plan or the verifier refuses the plan.
     fn find(
         &mut self,
         spec: &Spec,
@@ -135,7 +136,8 @@ impl PlannedCollectives {
         let refused = |problem: &dyn std::fmt::Display| TraceError::at(place, problem);
         let call = &key.1;
         let ranks = group.part.ranks();
-        let collective = Collective::new(call.kind, ranks).and_then(|one| one.with_root(call.root));
+        let collective = Collective::new(call.kind, ranks)
+            .and_then(|collective| collective.with_root(call.root));
         let mut collective = collective.map_err(|error| refused(&error))?;
         if !call.demand.is_empty() {
             let demand = DemandMatrix::from_matrix(ranks, &call.demand);
@@ -155,10 +157,10 @@ impl PlannedCollectives {
 }
 
 impl Expansion<'_> {
-    /// Plans the collective that a member enters, unless another member has; returns its index in
-    /// the program and the bytes that the member sends. The member is given by its number, the
-    /// collective by those entered before.
-    pub(super) fn meeting(
+    /// Enters a collective, and plans it unless another member has entered it already. The member
+    /// is given by its number, the collective by the number of collectives entered before. Returns
+    /// the index of the collective in the program and the bytes that the member sends.
+    pub(super) fn enter_planned(
         &mut self,
         fabric: &Fabric,
         place: Place,
@@ -176,10 +178,10 @@ impl Expansion<'_> {
                 group
             }
         };
-        let own = group.places[number as usize] as usize;
+        let part_rank = group.places[number as usize] as usize;
         let key = (event.communicator, entered);
-        if let Some((meeting, cost)) = self.planned.meetings.get(&key) {
-            return Ok((*meeting, cost.sent[own]));
+        if let Some((index, cost)) = self.planned.entered.get(&key) {
+            return Ok((*index, cost.sent[part_rank]));
         }
         let kind = kind(event.call).expect("a collective");
         let root = members.iter().position(|&member| member == event.peer);
@@ -190,15 +192,18 @@ impl Expansion<'_> {
         };
         let various = event.call == Call::AllToAllVarious;
         let size = match (event.call, various.then(even_block).flatten()) {
-            // Equal blocks are no demand; a rank's own block counts in the size, though nobody
-            // sends it.
+            // Equal blocks need no demand. The size includes a rank's own block, although it is not
+            // sent.
             (Call::AllToAllVarious, Some(block)) => {
                 demand.clear();
                 block.checked_mul(members.len() as u64)
             }
             (Call::AllToAllVarious, None) => {
                 let rows = demand.chunks(members.len().max(1));
-                let sum = |row: &[u64]| row.iter().try_fold(0u64, |sum, own| sum.checked_add(*own));
+                let sum = |row: &[u64]| {
+                    row.iter()
+                        .try_fold(0u64, |sum, bytes| sum.checked_add(*bytes))
+                };
                 rows.map(sum).max().flatten()
             }
             _ => Some(event.bytes),
@@ -229,14 +234,14 @@ impl Expansion<'_> {
             time: cost.time,
             span: group.span,
         };
-        let meeting = self.builder.meeting(planned, cost.messages);
-        let sent = cost.sent[own];
-        self.planned.meetings.insert(key, (meeting, cost));
-        Ok((meeting, sent))
+        let index = self.builder.add_collective(planned, cost.messages);
+        let sent = cost.sent[part_rank];
+        self.planned.entered.insert(key, (index, cost));
+        Ok((index, sent))
     }
 
-    /// The bytes from each rank of a group to each other in an exchange of various sizes, by their
-    /// numbers in the part.
+    /// Returns the bytes from each rank of a group to each other rank in an exchange of various
+    /// sizes, by ranks of the part. Empty for other collectives.
     fn demand(&self, event: &Event, nth: usize, group: &Group) -> Vec<u64> {
         if event.call != Call::AllToAllVarious {
             return Vec::new();
@@ -246,18 +251,18 @@ impl Expansion<'_> {
         for (origin, row) in (0u32..).zip(&group.places) {
             for (target, column) in (0u32..).zip(&group.places) {
                 let bytes = self.block_of_various(event.communicator, nth, origin, target);
-                let own = &mut demand[*row as usize * ranks + *column as usize];
-                *own = bytes.filter(|_| origin != target).unwrap_or(0);
+                let cell = &mut demand[*row as usize * ranks + *column as usize];
+                *cell = bytes.filter(|_| origin != target).unwrap_or(0);
             }
         }
         demand
     }
 }
 
-/// The program in which all ranks carry out a plan once, for a collective of a size.
+/// Returns the program in which all ranks execute a plan once, for a collective of `size` bytes.
 ///
 /// # Errors
-/// The verifier or the simulator refuses the plan.
+/// Fails if the verifier or the simulator refuses the plan.
 pub(crate) fn expand_plan(
     plan: &Plan,
     size: Bytes,
@@ -278,14 +283,14 @@ pub(crate) fn expand_plan(
         time: cost.time,
         span: (0, ranks),
     };
-    let meeting = builder.meeting(planned, cost.messages);
+    let index = builder.add_collective(planned, cost.messages);
     for sent in cost.sent {
         builder.begin_rank();
         builder.push(Node {
             call: call.expect("every collective is a call"),
-            ..Node::work(NodeKind::Collective, meeting)
+            ..Node::work(NodeKind::Collective, index)
         })?;
-        builder.join(meeting, sent);
+        builder.join(index, sent);
     }
     Ok(Expanded {
         program: builder.finish()?,

@@ -1,4 +1,4 @@
-//! Who waits for whom when nothing goes on.
+//! Deadlocks: the chain of nodes that wait for each other.
 
 use super::engine::{NodePhase, ReplayEngine};
 use crate::error::{Place, TraceError};
@@ -8,17 +8,17 @@ use opticoll_simulate::live::Live;
 
 impl<C: Live + ?Sized> ReplayEngine<'_, C> {
     fn other_end(&self, node: u32) -> u32 {
-        let plain = &self.program.nodes[node as usize];
-        if plain.kind != NodeKind::Collective {
-            return plain.partner;
+        let operation = &self.program.nodes[node as usize];
+        if operation.kind != NodeKind::Collective {
+            return operation.partner;
         }
-        let members = &self.program.meetings[plain.amount as usize].members;
+        let members = &self.program.joint_collectives[operation.amount as usize].members;
         let mut members = members.iter().map(|&(member, _)| member);
         let absent = |member: &u32| self.phase[*member as usize] == NodePhase::Idle;
         members.find(absent).unwrap_or(node)
     }
 
-    /// Follows what waits for what until a node comes twice.
+    /// Follows the awaited nodes until a node repeats, and returns the chain as an error.
     pub(super) fn deadlock(&self) -> TraceError {
         let mut awaited = vec![NONE; self.program.len()];
         for node in 0..self.program.len() as u32 {
@@ -47,7 +47,7 @@ impl<C: Live + ?Sized> ReplayEngine<'_, C> {
                 waiting.push(place);
             }
             node = match self.waits[node as usize] {
-                // It has begun and waits for its other end, or for a member.
+                // The node has started and waits for its other end or for a member.
                 0 => self.other_end(node),
                 _ => awaited[node as usize],
             };

@@ -1,4 +1,4 @@
-//! The clock of a replay: what is ready, what runs, what has arrived.
+//! Event loop of a replay: nodes that are ready, run, or have ended.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -10,21 +10,21 @@ use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_simulate::live::{Live, MessageEvent, ReadyMessage};
 
-/// The kind of an event, in the upper half of its key; the node is in the lower.
+/// Kinds of events, in the upper half of an event's key. The lower half holds the node.
 const READY: u64 = 0;
 const BEGIN: u64 = 1 << 32;
 const LEAVE: u64 = 2 << 32;
 const ARRIVE: u64 = 3 << 32;
 const END: u64 = 4 << 32;
 
-/// How far a node has come.
+/// Progress of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodePhase {
-    /// Not begun.
+    /// Not started.
     Idle,
-    /// A receive has begun; or the send of a rendezvous has, and waits for the receive.
+    /// A receive has started; or a send has started and waits for its receive.
     Begun,
-    /// The message has come before its receive began.
+    /// The message arrived before its receive started.
     Arrived,
     Ended,
 }
@@ -32,15 +32,15 @@ pub(super) enum NodePhase {
 pub(super) struct ReplayEngine<'a, C: ?Sized> {
     pub(super) program: &'a Program,
     network: &'a mut C,
-    /// Messages that the network has and that have not arrived.
+    /// Number of messages in the network.
     under_way: u64,
-    /// By planned collective, the members that have not come to it.
+    /// Number of members that have not entered each planned collective.
     absent: Vec<u32>,
-    /// Messages of the planned collectives that have begun.
+    /// Number of messages of the planned collectives that have started.
     planned_messages: u64,
     happened: Vec<MessageEvent>,
     settings: ReplaySettings,
-    /// The factor of local work of each rank.
+    /// Scale of the local work of each rank, as (numerator, denominator).
     factors: Vec<(u32, u32)>,
     overhead: u64,
     now: u64,
@@ -48,25 +48,26 @@ pub(super) struct ReplayEngine<'a, C: ?Sized> {
     present: VecDeque<u64>,
     pub(super) waits: Vec<u32>,
     pub(super) phase: Vec<NodePhase>,
-    /// When each node of a program that is no sequence was ready. Empty for sequences.
+    /// Time at which each node became ready. Empty if the program is a sequence of calls.
     ready: Vec<u64>,
-    /// When each processor is free; those of rank r begin at `processor_starts[r]`.
+    /// Time at which each processor becomes free; the processors of rank r start at
+    /// `processor_starts[r]`.
     processors: Vec<u64>,
     processor_starts: Vec<u32>,
-    /// Per rank: the present call (NONE at first) and when it began.
+    /// Current call of each rank ([`NONE`] at first), and its start.
     present_call: Vec<(u32, u64)>,
     rank_of: RankOf,
     pub(super) ended: usize,
     events: u64,
     ranks: ReplayedRanks,
-    /// By rank and call: how often it was made, and the time inside.
-    made: Vec<[(u64, Time); Call::ALL.len()]>,
-    /// What belongs to each call.
+    /// Number of calls and time inside, by rank and call.
+    call_totals: Vec<[(u64, Time); Call::ALL.len()]>,
+    /// Messages of each call.
     sent: [SentMessages; Call::ALL.len()],
     timeline: Timeline,
 }
 
-/// The rank of each node: a look-up by blocks of 64 nodes, then a step or two.
+/// Ranks of nodes: a look-up by blocks of 64 nodes, followed by a few steps.
 struct RankOf {
     blocks: Vec<u32>,
 }
@@ -101,8 +102,8 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         let ranks = program.ranks() as usize;
         let mut factors = vec![settings.compute_factor; ranks];
         for (&rank, &factor) in &settings.rank_factors {
-            let own = factors.get_mut(rank as usize);
-            *own.ok_or_else(|| {
+            let rank_factor = factors.get_mut(rank as usize);
+            *rank_factor.ok_or_else(|| {
                 TraceError::Refused(format!(
                     "rank {rank} has a factor of local work, but the trace has only {ranks} ranks; \
                      count ranks from 0"
@@ -128,9 +129,9 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             network,
             under_way: 0,
             absent: program
-                .meetings
+                .joint_collectives
                 .iter()
-                .map(|meeting| meeting.members.len() as u32)
+                .map(|collective| collective.members.len() as u32)
                 .collect(),
             planned_messages: 0,
             happened: Vec::new(),
@@ -157,7 +158,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
                 set_ups: vec![0; ranks],
                 setting_up: vec![Time::ZERO; ranks],
             },
-            made: vec![[(0, Time::ZERO); Call::ALL.len()]; ranks],
+            call_totals: vec![[(0, Time::ZERO); Call::ALL.len()]; ranks],
             sent: [SentMessages::default(); Call::ALL.len()],
             timeline: Timeline::default(),
             program,
@@ -172,7 +173,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
                 interrupt::check();
                 self.carry_out(key)?;
             }
-            if self.ended == self.program.len() || !self.go_on()? {
+            if self.ended == self.program.len() || !self.advance()? {
                 break;
             }
         }
@@ -194,51 +195,53 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         }
     }
 
-    /// Moves on to what happens next, here or in the network; whether anything does.
-    fn go_on(&mut self) -> Result<bool, TraceError> {
-        let own = self.later.peek().map(|Reverse((time, _))| *time);
-        let theirs = self.network.next_time()?.map(Time::ps);
-        match (own, theirs) {
-            (Some(own), theirs) if theirs.is_none_or(|theirs| own < theirs) => {
+    /// Advances to the next event, of the replay or of the network. Returns whether there was one.
+    fn advance(&mut self) -> Result<bool, TraceError> {
+        let replay_time = self.later.peek().map(|Reverse((time, _))| *time);
+        let network_time = self.network.next_time()?.map(Time::ps);
+        match (replay_time, network_time) {
+            (Some(time), network_time)
+                if network_time.is_none_or(|network_time| time < network_time) =>
+            {
                 if let Some(Reverse((time, key))) = self.later.pop() {
                     self.now = time;
                     self.carry_out(key)?;
                 }
             }
-            // Without messages the network goes on for itself alone.
-            (own, theirs) if own.is_some() || self.under_way > 0 => {
-                self.now = self.now.max(theirs.unwrap_or(self.now));
+            // Without messages in the network, its events do not matter.
+            _ if replay_time.is_some() || self.under_way > 0 => {
+                self.now = self.now.max(network_time.unwrap_or(self.now));
                 let mut happened = std::mem::take(&mut self.happened);
                 self.network.advance(&mut happened)?;
-                for one in happened.drain(..) {
-                    self.hear(one);
+                for event in happened.drain(..) {
+                    self.handle(event);
                 }
                 self.happened = happened;
-                return Ok(theirs.is_some());
+                return Ok(network_time.is_some());
             }
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    /// Something has become of a message.
-    fn hear(&mut self, one: MessageEvent) {
-        let time = one.time.ps().max(self.now);
+    /// Handles an event of the network.
+    fn handle(&mut self, event: MessageEvent) {
+        let time = event.time.ps().max(self.now);
         let program = self.program;
-        let plain = &program.nodes[one.message as usize];
-        if plain.kind == NodeKind::Collective {
+        let operation = &program.nodes[event.message as usize];
+        if operation.kind == NodeKind::Collective {
             self.under_way -= 1;
-            for &(node, _) in &program.meetings[plain.amount as usize].members {
+            for &(node, _) in &program.joint_collectives[operation.amount as usize].members {
                 self.schedule(time, END | u64::from(node));
             }
             return;
         }
-        if one.left && self.phase[one.message as usize] == NodePhase::Begun {
-            self.schedule(time, END | u64::from(one.message));
+        if event.left && self.phase[event.message as usize] == NodePhase::Begun {
+            self.schedule(time, END | u64::from(event.message));
         }
-        if one.arrived {
+        if event.arrived {
             self.under_way -= 1;
-            let receive = self.program.nodes[one.message as usize].partner;
+            let receive = self.program.nodes[event.message as usize].partner;
             self.schedule(time, ARRIVE | u64::from(receive));
         }
     }
@@ -255,7 +258,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         time.checked_add(duration).ok_or_else(too_long)
     }
 
-    /// Holds a node's processor for a while; returns when that begins.
+    /// Occupies a node's processor for `duration`, and returns the start.
     fn hold(&mut self, node: u32, rank: u32, duration: u64) -> Result<u64, TraceError> {
         let processor = self.program.nodes[node as usize].processor;
         let index = self.processor_starts[rank as usize] as usize + processor as usize;
@@ -277,13 +280,13 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         if let Some(ready) = self.ready.get_mut(node as usize) {
             *ready = self.now;
         }
-        let plain = &self.program.nodes[node as usize];
+        let operation = &self.program.nodes[node as usize];
         let rank = self.rank_of.get(self.program, node);
-        let held = match plain.kind {
+        let held = match operation.kind {
             NodeKind::Receive | NodeKind::Collective => return self.begin(node),
             NodeKind::Send => self.overhead,
-            NodeKind::Compute | NodeKind::Enter => self.work(rank, plain.amount)?,
-            NodeKind::SetUp => plain.amount,
+            NodeKind::Compute | NodeKind::Enter => self.work(rank, operation.amount)?,
+            NodeKind::SetUp => operation.amount,
         };
         let start = self.hold(node, rank, held)?;
         if start == self.now {
@@ -295,12 +298,12 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
 
     fn begin(&mut self, node: u32) -> Result<(), TraceError> {
         self.release(node, FOLLOWS);
-        let plain = self.program.nodes[node as usize];
-        match plain.kind {
+        let operation = self.program.nodes[node as usize];
+        match operation.kind {
             NodeKind::Compute | NodeKind::Enter => {
                 let rank = self.rank_of.get(self.program, node) as usize;
-                let held = self.work(rank as u32, plain.amount)?;
-                if plain.kind == NodeKind::Enter {
+                let held = self.work(rank as u32, operation.amount)?;
+                if operation.kind == NodeKind::Enter {
                     self.return_from_call(rank as u32);
                 }
                 let compute = &mut self.ranks.compute[rank];
@@ -310,10 +313,10 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             }
             NodeKind::SetUp => {
                 let rank = self.rank_of.get(self.program, node) as usize;
-                self.ranks.set_ups[rank] += u64::from(plain.tag);
+                self.ranks.set_ups[rank] += u64::from(operation.tag);
                 let spent = &mut self.ranks.setting_up[rank];
-                *spent = spent.plus(Time::from_ps(plain.amount))?;
-                let end = self.plus(self.now, plain.amount)?;
+                *spent = spent.plus(Time::from_ps(operation.amount))?;
+                let end = self.plus(self.now, operation.amount)?;
                 self.schedule(end, END | u64::from(node));
             }
             NodeKind::Send => {
@@ -322,7 +325,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             }
             NodeKind::Collective => {
                 self.phase[node as usize] = NodePhase::Begun;
-                let absent = &mut self.absent[plain.amount as usize];
+                let absent = &mut self.absent[operation.amount as usize];
                 *absent -= 1;
                 if *absent == 0 {
                     return self.begin_collective(node);
@@ -334,28 +337,28 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
                 if arrived {
                     return self.receive(node);
                 }
-                if self.phase[plain.partner as usize] == NodePhase::Begun {
-                    return self.hand_over(plain.partner);
+                if self.phase[operation.partner as usize] == NodePhase::Begun {
+                    return self.hand_over(operation.partner);
                 }
             }
         }
         Ok(())
     }
 
-    /// The last member of a planned collective has come to it.
+    /// Starts a planned collective, whose last member has entered.
     fn begin_collective(&mut self, last: u32) -> Result<(), TraceError> {
         let program = self.program;
-        let plain = &program.nodes[last as usize];
-        let meeting = &program.meetings[plain.amount as usize];
+        let operation = &program.nodes[last as usize];
+        let collective = &program.joint_collectives[operation.amount as usize];
         let begun = self
             .network
-            .carry_out(last, meeting.planned, Time::from_ps(self.now));
+            .carry_out(last, collective.planned, Time::from_ps(self.now));
         begun.map_err(|error| TraceError::at(program.place(last), error))?;
         self.under_way += 1;
-        let sent = &mut self.sent[plain.call as usize];
-        sent.messages += meeting.messages;
-        self.planned_messages += meeting.messages;
-        for &(node, bytes) in &meeting.members {
+        let sent = &mut self.sent[operation.call as usize];
+        sent.messages += collective.messages;
+        self.planned_messages += collective.messages;
+        for &(node, bytes) in &collective.members {
             let rank = self.rank_of.get(program, node) as usize;
             for sum in [&mut self.ranks.bytes[rank], &mut sent.bytes] {
                 *sum = sum.checked_add(bytes).ok_or_else(too_many)?;
@@ -364,14 +367,14 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         Ok(())
     }
 
-    /// The overhead of a send is over.
+    /// Ends the overhead of a send.
     fn leave(&mut self, send: u32) -> Result<(), TraceError> {
-        let plain = &self.program.nodes[send as usize];
-        if !plain.is_rendezvous && self.settings.ends.is_eager(plain.amount) {
+        let operation = &self.program.nodes[send as usize];
+        if !operation.is_rendezvous && self.settings.ends.is_eager(operation.amount) {
             self.hand_over(send)?;
             return self.end(send);
         }
-        let receiver = self.phase[plain.partner as usize];
+        let receiver = self.phase[operation.partner as usize];
         self.phase[send as usize] = NodePhase::Begun;
         if receiver == NodePhase::Begun {
             return self.hand_over(send);
@@ -379,30 +382,33 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         Ok(())
     }
 
-    /// Gives a message to the network.
+    /// Hands a message to the network.
     fn hand_over(&mut self, send: u32) -> Result<(), TraceError> {
-        let plain = self.program.nodes[send as usize];
+        let operation = self.program.nodes[send as usize];
         let source = self.rank_of.get(self.program, send);
         let message = ReadyMessage {
             source,
-            destination: plain.peer,
+            destination: operation.peer,
             route: self.program.routes.number(send as usize),
-            bytes: Bytes::new(plain.amount),
+            bytes: Bytes::new(operation.amount),
             ready: Time::from_ps(self.now),
         };
         let delivery = self.network.send(send, message);
         let delivery = delivery.map_err(|error| TraceError::at(self.program.place(send), error))?;
         self.ranks.messages[source as usize] += 1;
         let bytes = &mut self.ranks.bytes[source as usize];
-        *bytes = bytes.checked_add(plain.amount).ok_or_else(too_many)?;
-        let sent = &mut self.sent[plain.call as usize];
+        *bytes = bytes.checked_add(operation.amount).ok_or_else(too_many)?;
+        let sent = &mut self.sent[operation.call as usize];
         sent.messages += 1;
-        sent.bytes = sent.bytes.checked_add(plain.amount).ok_or_else(too_many)?;
+        sent.bytes = sent
+            .bytes
+            .checked_add(operation.amount)
+            .ok_or_else(too_many)?;
         let Some(delivery) = delivery else {
             self.under_way += 1;
             return Ok(());
         };
-        self.schedule(delivery.arrives.ps(), ARRIVE | u64::from(plain.partner));
+        self.schedule(delivery.arrives.ps(), ARRIVE | u64::from(operation.partner));
         if self.phase[send as usize] == NodePhase::Begun {
             self.schedule(delivery.leaves.ps(), END | u64::from(send));
         }
@@ -417,7 +423,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         Ok(())
     }
 
-    /// A receive has begun and its message is there.
+    /// Completes a receive that has started and whose message has arrived.
     fn receive(&mut self, receive: u32) -> Result<(), TraceError> {
         if self.overhead == 0 {
             return self.end(receive);
@@ -432,10 +438,10 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
     fn end(&mut self, node: u32) -> Result<(), TraceError> {
         self.phase[node as usize] = NodePhase::Ended;
         self.ended += 1;
-        let plain = &self.program.nodes[node as usize];
+        let operation = &self.program.nodes[node as usize];
         let rank = self.rank_of.get(self.program, node);
         self.ranks.finish[rank as usize] = Time::from_ps(self.now);
-        if plain.kind == NodeKind::Enter {
+        if operation.kind == NodeKind::Enter {
             self.present_call[rank as usize] = (node, self.now);
         } else if let Some(&ready) = self.ready.get(node as usize) {
             self.record(rank, node, ready)?;
@@ -444,7 +450,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         Ok(())
     }
 
-    /// Tells the dependents of a node's begin ([`FOLLOWS`]) or end (0).
+    /// Releases the dependents of a node's start ([`FOLLOWS`]) or end (0).
     fn release(&mut self, node: u32, which: u32) {
         let starts = &self.program.dependent_starts;
         let range = starts[node as usize] as usize..starts[node as usize + 1] as usize;
@@ -461,26 +467,27 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         }
     }
 
-    /// The next call's local work begins: the present call is over.
+    /// Ends the current call, because the local work of the next call starts.
     fn return_from_call(&mut self, rank: u32) {
         let (node, start) = self.present_call[rank as usize];
         if node != NONE {
-            // Calls of a rank follow one another, so their times sum to less than the present.
+            // The calls of a rank do not overlap, so the sum of their times is below the current
+            // time.
             self.record(rank, node, start)
                 .expect("the sum is below the present time");
         }
     }
 
     fn record(&mut self, rank: u32, node: u32, start: u64) -> Result<(), TraceError> {
-        let plain = &self.program.nodes[node as usize];
-        let (count, inside) = &mut self.made[rank as usize][plain.call as usize];
+        let operation = &self.program.nodes[node as usize];
+        let (count, inside) = &mut self.call_totals[rank as usize][operation.call as usize];
         let spent = Time::from_ps(self.now - start);
         *inside = inside.plus(spent)?;
         *count += 1;
         if self.settings.timeline {
             self.timeline.rank.push(rank);
-            self.timeline.event.push(plain.event);
-            self.timeline.call.push(plain.call);
+            self.timeline.event.push(operation.event);
+            self.timeline.call.push(operation.call);
             self.timeline.start.push(Time::from_ps(start));
             self.timeline.end.push(Time::from_ps(self.now));
         }
@@ -491,15 +498,15 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         let mut bytes = self.ranks.bytes.iter();
         let bytes = bytes.try_fold(0u64, |sum, &bytes| sum.checked_add(bytes));
         let bytes = bytes.ok_or_else(too_many)?;
-        for (calls, made) in self.ranks.calls.iter_mut().zip(&self.made) {
-            for (_, inside) in made {
+        for (calls, call_totals) in self.ranks.calls.iter_mut().zip(&self.call_totals) {
+            for (_, inside) in call_totals {
                 *calls = calls.plus(*inside)?;
             }
         }
         let (mut kinds, mut calls) = (Vec::new(), Calls::default());
         for (number, call) in Call::ALL.into_iter().enumerate() {
-            let made = || self.made.iter().map(|rank| rank[number]);
-            let count: u64 = made().map(|(count, _)| count).sum();
+            let call_totals = || self.call_totals.iter().map(|rank| rank[number]);
+            let count: u64 = call_totals().map(|(count, _)| count).sum();
             if count == 0 {
                 continue;
             }
@@ -508,13 +515,18 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
                 calls: count,
                 messages: self.sent[number].messages,
                 bytes: self.sent[number].bytes,
-                total: made().map(|(_, inside)| u128::from(inside.ps())).sum(),
-                longest: made().map(|(_, inside)| inside).max().unwrap_or(Time::ZERO),
+                total: call_totals()
+                    .map(|(_, inside)| u128::from(inside.ps()))
+                    .sum(),
+                longest: call_totals()
+                    .map(|(_, inside)| inside)
+                    .max()
+                    .unwrap_or(Time::ZERO),
             });
-            calls.calls.extend(made().map(|(count, _)| count));
-            calls.time.extend(made().map(|(_, inside)| inside));
+            calls.calls.extend(call_totals().map(|(count, _)| count));
+            calls.time.extend(call_totals().map(|(_, inside)| inside));
         }
-        calls.shape = vec![("call", kinds.len()), ("rank", self.made.len())];
+        calls.shape = vec![("call", kinds.len()), ("rank", self.call_totals.len())];
         let finish = self.ranks.finish.iter().copied();
         Ok(Replayed {
             time: finish.max().unwrap_or(Time::ZERO),
@@ -529,7 +541,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
     }
 }
 
-/// Whether each rank does one call after another, each begun by [`NodeKind::Enter`].
+/// Returns whether each rank executes one call after another, each started by [`NodeKind::Enter`].
 fn is_sequence(program: &Program) -> bool {
     program
         .nodes

@@ -1,9 +1,10 @@
-//! Which gradients share an all_reduce.
+//! Buckets: gradients that share an all_reduce.
 //!
-//! Gradients come in the reverse order of the layers, and of the tensors of a layer. A bucket takes them
-//! in that order until it holds at least its size; the next tensor opens another one. A tensor is never
-//! cut. This is how PyTorch's DistributedDataParallel fills its buckets (Li et al., VLDB 2020, section
-//! 3.2.3); its first one is smaller than the others, so that sending begins early.
+//! Gradients become available in the reverse order of the layers and of the tensors within a layer.
+//! A bucket takes gradients in this order until it holds at least its size; the next tensor opens
+//! another bucket. Tensors are never cut. PyTorch's DistributedDataParallel fills its buckets in
+//! this way (Li et al., VLDB 2020, section 3.2.3); its first bucket is smaller than the others, so
+//! that sending starts early.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,35 +12,35 @@ use std::str::FromStr;
 use super::{TimedLayer, TrainingError};
 use opticoll_base::units::{Bytes, UnitError};
 
-/// The rule by which gradients are put into buckets.
+/// Rule that assigns gradients to buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buckets {
-    /// An all_reduce for each tensor.
+    /// One all_reduce per tensor.
     Tensor,
-    /// One all_reduce for all.
+    /// One all_reduce for all tensors.
     All,
-    /// Buckets of at least a size.
+    /// Buckets of at least a given size.
     Sized {
-        /// The size of the first.
+        /// Size of the first bucket.
         first: Bytes,
-        /// The size of the others.
+        /// Size of the other buckets.
         rest: Bytes,
     },
 }
 
-/// A bucket.
+/// Gradients that share an all_reduce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// The bytes of its gradients.
+    /// Bytes of the gradients.
     pub bytes: Bytes,
-    /// How many there are.
+    /// Number of gradients.
     pub tensors: u32,
-    /// The layer whose backward pass completes it.
+    /// Layer whose backward pass completes the bucket.
     pub layer: usize,
 }
 
 impl Buckets {
-    /// The buckets of DistributedDataParallel where nothing is set: 1 MiB and then 25 MiB.
+    /// Default buckets of DistributedDataParallel: 1 MiB for the first, 25 MiB for the others.
     pub const DDP: Buckets = Buckets::Sized {
         first: Bytes::new(1 << 20),
         rest: Bytes::new(25 << 20),
@@ -90,10 +91,10 @@ impl fmt::Display for Buckets {
     }
 }
 
-/// The buckets of a model, in the order in which they are sent.
+/// Returns the buckets of a model, in the order of sending.
 ///
 /// # Errors
-/// A size beyond 64 bits.
+/// Fails if a size exceeds 64 bits.
 pub fn group(layers: &[TimedLayer], rule: Buckets) -> Result<Vec<Bucket>, TrainingError> {
     let mut buckets: Vec<Bucket> = Vec::new();
     let mut open = false;

@@ -1,22 +1,24 @@
-//! Convolutional networks for images of 224 x 224 pixels in three colours and 1000 classes, layer by layer.
+//! Convolutional networks for images of 224 x 224 pixels with three colours and 1000 classes, layer
+//! by layer.
 //!
-//! A convolution of k x k from a to b channels has a b k^2 weights (and b biases), and for an output of
-//! h x h does a b k^2 h^2 multiplications with addition, 2 operations each; a normalization of b channels has
-//! 2 b parameters. The gradients by the inputs and by the weights take as many operations each as the
-//! forward pass; the first layer needs no gradient by its inputs. Normalization, activation and pooling are
-//! bound by memory and not counted. The backward pass needs the output of every convolution, normalization
-//! and matrix, 2 bytes a value; activations are applied in place.
+//! A k x k convolution from a to b channels has a b k^2 weights (and b biases); for an output of h
+//! x h pixels it computes a b k^2 h^2 multiplications with addition, 2 operations each. A
+//! normalization of b channels has 2 b parameters. The gradients with respect to the inputs and to
+//! the weights each take the same number of operations as the forward pass; the first layer needs
+//! no gradient with respect to its inputs. Normalization, activation and pooling are bound by
+//! memory and are not counted. The backward pass needs the output of every convolution,
+//! normalization and matrix, 2 bytes per value; activations are applied in place.
 
 use super::{Division, Layer, LayerSplit, Tensor};
 
-/// What flows between layers: square images.
+/// Square images that flow between layers.
 #[derive(Debug, Clone, Copy)]
 struct Image {
     channels: u64,
     side: u64,
 }
 
-/// The form of a convolution or a pooling.
+/// Shape of a convolution or a pooling.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     kernel: u64,
@@ -32,10 +34,10 @@ const fn window(kernel: u64, stride: u64, padding: u64) -> Window {
     }
 }
 
-/// What stands behind a convolution.
+/// Operation that follows a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Behind {
-    /// A bias for each channel.
+enum AfterConvolution {
+    /// A bias per channel.
     Bias,
     /// A normalization, which makes a bias superfluous.
     Normalization,
@@ -53,7 +55,7 @@ impl Image {
         Image { side, ..self }
     }
 
-    /// The same where windows that hang over the edge count.
+    /// Returns the pooled image if windows that extend over the edge count.
     fn pooled_over_the_edge(self, form: Window) -> Image {
         let side = (self.side + 2 * form.padding - form.kernel).div_ceil(form.stride) + 1;
         Image { side, ..self }
@@ -64,7 +66,7 @@ impl Image {
     }
 }
 
-/// The layers as they are appended.
+/// Layers under construction.
 #[derive(Default)]
 struct ImageLayers {
     layers: Vec<Layer>,
@@ -95,7 +97,7 @@ impl ImageLayers {
         from: Image,
         channels: u64,
         form: Window,
-        behind: Behind,
+        after: AfterConvolution,
     ) -> Image {
         let weights = from.channels * channels * form.kernel * form.kernel;
         let to = Image {
@@ -103,15 +105,15 @@ impl ImageLayers {
             ..from.pooled(form)
         };
         let products = weights * to.side * to.side;
-        match behind {
-            Behind::Bias => {
-                let both = [("weight", weights), ("bias", channels)];
-                self.push(name, &both, products, to.values());
+        match after {
+            AfterConvolution::Bias => {
+                let tensors = [("weight", weights), ("bias", channels)];
+                self.push(name, &tensors, products, to.values());
             }
-            Behind::Normalization => {
+            AfterConvolution::Normalization => {
                 self.push(name, &[("weight", weights)], products, to.values());
-                let both = [("weight", channels), ("bias", channels)];
-                self.push(&format!("{name}.norm"), &both, 0, to.values());
+                let tensors = [("weight", channels), ("bias", channels)];
+                self.push(&format!("{name}.norm"), &tensors, 0, to.values());
             }
         }
         to
@@ -123,16 +125,22 @@ impl ImageLayers {
     }
 }
 
-/// AlexNet with one column (Krizhevsky 2014, arXiv:1404.5997).
+/// Returns the layers of AlexNet with one column (Krizhevsky 2014, arXiv:1404.5997).
 pub(super) fn alexnet() -> Vec<Layer> {
     let mut network = ImageLayers::default();
     let pool = window(3, 2, 0);
-    let image = network.convolution("conv1", INPUT, 64, window(11, 4, 2), Behind::Bias);
+    let image = network.convolution("conv1", INPUT, 64, window(11, 4, 2), AfterConvolution::Bias);
     let image = image.pooled(pool);
-    let image = network.convolution("conv2", image, 192, window(5, 1, 2), Behind::Bias);
+    let image = network.convolution("conv2", image, 192, window(5, 1, 2), AfterConvolution::Bias);
     let mut image = image.pooled(pool);
     for (name, channels) in [("conv3", 384), ("conv4", 256), ("conv5", 256)] {
-        image = network.convolution(name, image, channels, window(3, 1, 1), Behind::Bias);
+        image = network.convolution(
+            name,
+            image,
+            channels,
+            window(3, 1, 1),
+            AfterConvolution::Bias,
+        );
     }
     let values = network.linear("fc6", image.pooled(pool).values(), 4096);
     let values = network.linear("fc7", values, 4096);
@@ -140,14 +148,21 @@ pub(super) fn alexnet() -> Vec<Layer> {
     network.layers
 }
 
-/// VGG with 3 x 3 convolutions, so many in each of five blocks (Simonyan and Zisserman 2015, table 1).
+/// Returns the layers of VGG with the given numbers of 3 x 3 convolutions in its five blocks
+/// (Simonyan and Zisserman 2015, table 1).
 pub(super) fn vgg(blocks: [u64; 5]) -> Vec<Layer> {
     let mut network = ImageLayers::default();
     let mut image = INPUT;
     for (block, (count, channels)) in blocks.into_iter().zip([64, 128, 256, 512, 512]).enumerate() {
         for layer in 0..count {
             let name = format!("conv{}_{}", block + 1, layer + 1);
-            image = network.convolution(&name, image, channels, window(3, 1, 1), Behind::Bias);
+            image = network.convolution(
+                &name,
+                image,
+                channels,
+                window(3, 1, 1),
+                AfterConvolution::Bias,
+            );
         }
         image = image.pooled(window(2, 2, 0));
     }
@@ -157,10 +172,11 @@ pub(super) fn vgg(blocks: [u64; 5]) -> Vec<Layer> {
     network.layers
 }
 
-/// ResNet of bottleneck blocks (He et al. 2016, table 1), with the stride in the 3 x 3 convolution.
+/// Returns the layers of ResNet with bottleneck blocks (He et al. 2016, table 1) and the stride in
+/// the 3 x 3 convolution.
 pub(super) fn resnet(stages: [u64; 4]) -> Vec<Layer> {
     let mut network = ImageLayers::default();
-    let plain = Behind::Normalization;
+    let plain = AfterConvolution::Normalization;
     let image = network.convolution("conv1", INPUT, 64, window(7, 2, 3), plain);
     let mut image = image.pooled(window(3, 2, 1));
     for (stage, (count, channels)) in stages.into_iter().zip([64, 128, 256, 512]).enumerate() {
@@ -184,10 +200,11 @@ pub(super) fn resnet(stages: [u64; 4]) -> Vec<Layer> {
     network.layers
 }
 
-/// The channels of an inception module: 1x1; 3x3 reduced and 3x3; 5x5 reduced and 5x5; pooled.
+/// Numbers of channels of an inception module: 1x1; 3x3 reduced and 3x3; 5x5 reduced and 5x5;
+/// pooled.
 type Inception = [u64; 6];
 
-/// GoogLeNet's modules (Szegedy et al. 2015, table 1); `None` is a pooling.
+/// Modules of GoogLeNet (Szegedy et al. 2015, table 1); `None` is a pooling.
 const INCEPTIONS: [(&str, Option<Inception>); 11] = [
     ("3a", Some([64, 96, 128, 16, 32, 32])),
     ("3b", Some([128, 128, 192, 32, 96, 64])),
@@ -202,11 +219,11 @@ const INCEPTIONS: [(&str, Option<Inception>); 11] = [
     ("5b", Some([384, 192, 384, 48, 128, 128])),
 ];
 
-/// GoogLeNet without its auxiliary classifiers, with normalization, and 3 x 3 in place of 5 x 5
-/// convolutions, as torchvision has it.
+/// Returns the layers of GoogLeNet as in torchvision: without auxiliary classifiers, with
+/// normalization, and with 3 x 3 instead of 5 x 5 convolutions.
 pub(super) fn googlenet() -> Vec<Layer> {
     let mut network = ImageLayers::default();
-    let plain = Behind::Normalization;
+    let plain = AfterConvolution::Normalization;
     let (one, three) = (window(1, 1, 0), window(3, 1, 1));
     let image = network.convolution("conv1", INPUT, 64, window(7, 2, 3), plain);
     let image = image.pooled_over_the_edge(window(3, 2, 0));

@@ -1,10 +1,11 @@
-//! What one all_reduce by a plan costs, and which part of it is reconfiguration or control.
+//! Cost of an all_reduce by a plan, divided into reconfiguration, control and data.
 //!
-//! - Circuits under a policy that charges slots: reconfiguration is what was charged.
-//! - Grid of tunable circuits under distributed control: along the critical path, tuning and locking are
-//!   reconfiguration; requests and grants in flight, and requests that wait in a queue, are control.
-//! - Everything else: reconfiguration is what the same plan would be faster if circuits took no time to set
-//!   up, control what it would be faster still if messages of control took none.
+//! - Circuits under a policy that charges slots: reconfiguration is the charged time.
+//! - Grid of tunable circuits under distributed control: on the critical path, tuning and locking
+//!   are reconfiguration; requests and grants in flight, and requests that wait in a queue, are
+//!   control.
+//! - Otherwise: reconfiguration is the time that the same plan would save if circuits needed no
+//!   setup, and control is the further time that it would save if control messages took no time.
 
 use super::Cost;
 use opticoll_base::spec::Role;
@@ -14,10 +15,10 @@ use opticoll_plan::plan::Plan;
 use opticoll_simulate::outcome::{Outcome, Tuned};
 use opticoll_simulate::{Method, SimulationError};
 
-/// Simulates a plan; returns the outcome beside its cost.
+/// Simulates a verified plan, and returns its cost and the outcome of the simulation.
 ///
 /// # Errors
-/// As [`opticoll_simulate::run`]; the plan must have been verified.
+/// Fails as [`opticoll_simulate::run`] does.
 pub fn of(plan: &Plan, size: Bytes, method: &Method) -> Result<(Cost, Outcome), SimulationError> {
     let outcome = opticoll_simulate::run(plan, size, method)?;
     let (reconfiguration, control) = split(plan, size, method, &outcome)?;
@@ -29,7 +30,7 @@ pub fn of(plan: &Plan, size: Bytes, method: &Method) -> Result<(Cost, Outcome), 
     Ok((cost, outcome))
 }
 
-/// Reconfiguration and control.
+/// Returns the times of reconfiguration and of control.
 fn split(
     plan: &Plan,
     size: Bytes,
@@ -56,9 +57,9 @@ fn split(
         *fabric = fabric.without(role);
         Ok::<_, SimulationError>(opticoll_simulate::run(&changed, size, method)?.time)
     };
-    let still = without(Role::Reconfiguration)?;
-    let reconfiguration = Time::from_ps(outcome.time.ps().saturating_sub(still.ps()));
-    let least = without(Role::Control)?;
-    let control = Time::from_ps(still.ps().saturating_sub(least.ps()));
+    let without_setup = without(Role::Reconfiguration)?;
+    let reconfiguration = Time::from_ps(outcome.time.ps().saturating_sub(without_setup.ps()));
+    let without_control = without(Role::Control)?;
+    let control = Time::from_ps(without_setup.ps().saturating_sub(without_control.ps()));
     Ok((reconfiguration, control))
 }

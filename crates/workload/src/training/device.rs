@@ -1,35 +1,35 @@
-//! How fast a device computes: its peak rate times the efficiency that a model reaches on it, a rate that
-//! was measured in operations or in samples.
+//! Speed of devices: the peak rate times the efficiency of a model on the device, or a rate that
+//! was measured in operations or samples per second.
 
 use super::TrainingError;
 use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time, UnitError};
 
-/// The declaration of a device.
+/// Declaration of a device.
 pub struct DeviceRecord {
-    /// As typed.
+    /// Name to type.
     pub name: &'static str,
-    /// One sentence.
+    /// Summary of one sentence.
     pub summary: &'static str,
-    /// Where its peak rate comes from.
+    /// Source of the peak rate.
     pub citation: &'static str,
     /// Peak rate of dense matrix products in 16-bit floats, in operations per second.
     pub peak: u64,
-    /// Bytes of its memory; of several versions the largest.
+    /// Bytes of memory; the largest of several versions.
     pub memory: u64,
 }
 
 const TERA: u64 = 1_000_000_000_000;
 const GIGA: u64 = 1_000_000_000;
 
-/// The part of the peak rate that is reached where nothing else is said, in millionths. ResNet50 on an
-/// Ascend 910 reaches 0.20: 2115 images per second of 24.3 GFLOP each (MindSpore 0.5 benchmark, batch 256,
-/// mixed precision). Published runs lie between 0.1 and 0.55; large transformers reach the upper half.
+/// Default efficiency, in millionths of the peak rate. ResNet50 reaches 0.20 on an Ascend 910: 2115
+/// images per second of 24.3 GFLOP each (MindSpore 0.5 benchmark, batch 256, mixed precision).
+/// Published runs lie between 0.1 and 0.55; large transformers reach the upper half.
 const EFFICIENCY: u64 = 200_000;
 const MILLION: u64 = 1_000_000;
 
-/// The options of every device.
+/// Options of every device.
 pub const OPTIONS: &[OptionRecord] =
     &[
         OptionRecord::new("efficiency", "part of the peak rate that the model reaches")
@@ -76,19 +76,20 @@ pub const DEVICES: &[DeviceRecord] = &[
     },
 ];
 
-/// How fast a model is computed.
+/// Speed of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComputeRate {
-    /// Floating-point operations per second, the same for all layers.
+    /// Floating-point operations per second, equal for all layers.
     Operations(u64),
-    /// Samples per second, in millionths; a layer takes its share by its operations.
+    /// Samples per second, in millionths; the time of a sample is divided among the layers by their
+    /// operations.
     Samples(u64),
 }
 
-/// The rate of a device, written `name` or `name:efficiency=0.4`.
+/// Parses the rate of a device, written `name` or `name:efficiency=0.4`.
 ///
 /// # Errors
-/// An unknown device or option, or an efficiency outside of 0 to 1.
+/// Fails for an unknown device or option and for an efficiency outside of 0 to 1.
 pub fn parse(text: &str) -> Result<ComputeRate, TrainingError> {
     let spec: Spec = text.parse()?;
     let record = find(&spec)?;
@@ -105,10 +106,10 @@ pub fn parse(text: &str) -> Result<ComputeRate, TrainingError> {
     Ok(ComputeRate::Operations(rate as u64))
 }
 
-/// The bytes of memory of a device, written as for [`parse`].
+/// Returns the memory of a device in bytes; `text` is written as for [`parse`].
 ///
 /// # Errors
-/// An unknown device.
+/// Fails for an unknown device.
 pub fn memory(text: &str) -> Result<Bytes, TrainingError> {
     Ok(Bytes::new(find(&text.parse()?)?.memory))
 }
@@ -124,7 +125,7 @@ fn find(spec: &Spec) -> Result<&'static DeviceRecord, TrainingError> {
         })
 }
 
-/// The rates in which a throughput may be given, in operations or in millionths of samples.
+/// Units of a throughput in operations, in operations per second.
 const RATES: &[(&str, u64)] = &[
     ("GFLOP/s", TERA / 1000),
     ("TFLOP/s", TERA),
@@ -132,10 +133,11 @@ const RATES: &[(&str, u64)] = &[
 ];
 const SAMPLES: &[&str] = &["samples/s", "images/s", "sequences/s"];
 
-/// A measured throughput, such as `50TFLOP/s` or `1100samples/s`.
+/// Parses a measured throughput, such as `50TFLOP/s` or `1100samples/s`.
 ///
 /// # Errors
-/// Another unit, or a number that is zero, not exact in millionths, or beyond 64 bits.
+/// Fails for another unit, and for a number that is zero, not exact in millionths, or beyond 64
+/// bits.
 pub fn throughput(text: &str) -> Result<ComputeRate, TrainingError> {
     let refuse = |hint: &str| TrainingError::Text {
         what: "throughput",
@@ -165,7 +167,8 @@ pub fn throughput(text: &str) -> Result<ComputeRate, TrainingError> {
     }
 }
 
-/// A decimal number in millionths, if it is one and exact.
+/// Returns a decimal number in millionths, or `None` if the text is no number or not exact in
+/// millionths.
 fn millionths(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -175,17 +178,18 @@ fn millionths(text: &str) -> Option<u64> {
     format!("{whole}{fraction:0<6}").parse().ok()
 }
 
-/// Hands out time to layer after layer: each ends at a rounded instant, so that roundings never add up.
+/// Clock of consecutive layers: each layer ends at a rounded time, so that rounding errors do not
+/// add up.
 pub(super) struct Clock {
-    /// Picoseconds per operation, as a fraction.
+    /// Time per operation in picoseconds, as a fraction `time / operations`.
     time: u128,
     operations: u128,
-    done: u128,
+    completed: u128,
     now: u64,
 }
 
 impl ComputeRate {
-    /// The clock for a batch of a model with so many operations per sample.
+    /// Returns the clock for a batch of a model with the given number of operations per sample.
     pub(super) fn clock(self, batch: u64, operations: u128) -> Result<Clock, TrainingError> {
         let second = u128::from(TERA);
         let (time, operations) = match self {
@@ -199,25 +203,25 @@ impl ComputeRate {
         Ok(Clock {
             time,
             operations,
-            done: 0,
+            completed: 0,
             now: 0,
         })
     }
 }
 
 impl Clock {
-    /// The clock of work that so many devices divide: each advances by a part of it.
+    /// Returns the clock of work that is divided evenly among `devices`.
     pub(super) fn divided(mut self, devices: u128) -> Clock {
         self.operations *= devices;
         self
     }
 
-    /// The time that so many operations more take.
+    /// Returns the time of further operations.
     pub(super) fn advance(&mut self, operations: impl Into<u128>) -> Result<Time, UnitError> {
-        let done = self.done.checked_add(operations.into());
-        self.done = done.unwrap_or(u128::MAX);
+        let completed = self.completed.checked_add(operations.into());
+        self.completed = completed.unwrap_or(u128::MAX);
         let instant = self
-            .done
+            .completed
             .checked_mul(self.time)
             .and_then(|product| u64::try_from(product / self.operations).ok())
             .ok_or_else(|| UnitError::Overflow {

@@ -1,52 +1,57 @@
-//! How many tokens each expert gets: evenly, by Zipf's law, or as a table says.
+//! Distribution of tokens among experts: even, by Zipf's law, or by a table.
 //!
-//! A micro-batch of n tokens gives n k assignments to experts, k for each token and never two to one expert. The experts
-//! of a layer share them in proportion to weights; an expert whose share exceeds n gets n, and the others share the rest.
-//! With a capacity factor c, an expert of x takes at most ceil(c n k / x) assignments from a replica; what is above that is
-//! dropped (Lepikhin et al., GShard, arXiv:2006.16668, section 2.2; Fedus et al., Switch Transformers, arXiv:2101.03961,
-//! equation 3).
+//! A micro-batch of n tokens yields n k assignments to experts: k per token, to different experts.
+//! The experts of a layer share the assignments in proportion to weights; an expert whose share
+//! exceeds n gets n, and the other experts share the rest. With a capacity factor c and x experts,
+//! an expert accepts at most ceil(c n k / x) assignments from a replica; further assignments are
+//! dropped (Lepikhin et al., GShard, arXiv:2006.16668, section 2.2; Fedus et al., Switch
+//! Transformers, arXiv:2101.03961, equation 3).
 
 use super::TrainingError;
 use super::transformer::TransformerShape;
 use opticoll_base::hash::shuffled;
 
-/// Weights of the experts, by which they share the tokens.
+/// Weights by which the experts share the tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExpertSkew {
-    /// All alike.
+    /// Equal weights.
     Even,
-    /// The r-th of them in an order of each layer's own has weight r^-exponent.
+    /// Weight r^-exponent for the r-th expert, in an order that is drawn for each layer.
     Zipf {
-        /// The exponent, 0 or more.
+        /// Exponent, at least 0.
         exponent: f64,
-        /// From which the orders are drawn.
+        /// Seed of the orders.
         seed: u64,
     },
-    /// Per layer of experts, per source (one for all, or one for each expert-parallel rank), the weight of each expert.
+    /// Weight of each expert, by layer of experts and by source: one row for all sources, or one
+    /// row per expert-parallel rank.
     Table(Vec<Vec<Vec<u64>>>),
 }
 
-/// The weight of the most popular expert under Zipf's law.
-const MOST_WEIGHT: f64 = 4_294_967_296.0;
+/// Weight of the most popular expert under Zipf's law: 2^32, which leaves the integer weights of
+/// the others about nine digits.
+const MAX_WEIGHT: f64 = 4_294_967_296.0;
 
 /// Assignments of a micro-batch in each layer of experts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpertLoads {
-    /// Experts on each expert-parallel rank.
+    /// Number of experts on each expert-parallel rank.
     experts_per_rank: usize,
-    /// Per layer, per source rank, of each expert.
+    /// Assignments to each expert, by layer and source rank.
     layers: Vec<Vec<Vec<u64>>>,
-    /// Assignments dropped, of all layers and sources.
+    /// Number of dropped assignments, over all layers and sources.
     pub dropped: u128,
-    /// Assignments, with those dropped.
+    /// Number of assignments, including dropped ones.
     pub assigned: u128,
 }
 
 impl ExpertLoads {
-    /// The loads of micro-batches of so many tokens on `ranks` expert-parallel ranks; the capacity factor in millionths.
+    /// Computes the loads of micro-batches of `tokens` tokens on `ranks` expert-parallel ranks.
+    /// `capacity` is the capacity factor in millionths; `None` is no limit.
     ///
     /// # Errors
-    /// A table of another shape, or of weights that are all zero; an exponent that is no number.
+    /// Fails for a table of another shape or with weights that are all zero, and for an exponent
+    /// that is no number or negative.
     pub fn new(
         shape: TransformerShape,
         ranks: u32,
@@ -63,7 +68,7 @@ impl ExpertLoads {
             return Ok(loads);
         }
         let assignments = u128::from(tokens) * u128::from(shape.top_k);
-        let most = capacity.map_or(u128::MAX, |factor| {
+        let limit = capacity.map_or(u128::MAX, |factor| {
             (u128::from(factor) * assignments).div_ceil(1_000_000 * experts as u128)
         });
         for layer in 0..shape.layers {
@@ -79,9 +84,9 @@ impl ExpertLoads {
                     ))
                 })?;
                 loads.assigned += assignments;
-                for one in &mut shared {
-                    loads.dropped += u128::from(*one).saturating_sub(most);
-                    *one = u128::from(*one).min(most) as u64;
+                for load in &mut shared {
+                    loads.dropped += u128::from(*load).saturating_sub(limit);
+                    *load = u128::from(*load).min(limit) as u64;
                 }
                 rows.push(shared);
             }
@@ -90,7 +95,7 @@ impl ExpertLoads {
         Ok(loads)
     }
 
-    /// Of a model without experts.
+    /// Returns the loads of a model without experts.
     pub fn none() -> ExpertLoads {
         ExpertLoads {
             experts_per_rank: 0,
@@ -100,19 +105,20 @@ impl ExpertLoads {
         }
     }
 
-    /// The number of layers of experts.
+    /// Returns the number of layers of experts.
     pub fn layers(&self) -> usize {
         self.layers.len()
     }
 
-    /// Assignments of a layer that one expert-parallel rank has for another's experts.
+    /// Returns the assignments of a layer from the tokens of one expert-parallel rank to the
+    /// experts of another.
     pub fn between(&self, layer: usize, source: usize, target: usize) -> u64 {
         let first = target * self.experts_per_rank;
-        let own = &self.layers[layer][source][first..first + self.experts_per_rank];
-        own.iter().sum()
+        let loads = &self.layers[layer][source][first..first + self.experts_per_rank];
+        loads.iter().sum()
     }
 
-    /// Assignments of a layer that a rank's experts get from all.
+    /// Returns the assignments of a layer that a rank's experts get from all ranks.
     pub fn received(&self, layer: usize, target: usize) -> u128 {
         let sources = 0..self.layers[layer].len();
         sources
@@ -120,16 +126,18 @@ impl ExpertLoads {
             .sum()
     }
 
-    /// Whether all pairs of expert-parallel ranks of a layer exchange as much.
+    /// Returns whether all pairs of expert-parallel ranks exchange the same number of tokens in a
+    /// layer.
     pub fn is_even(&self, layer: usize) -> bool {
         let ranks = self.layers[layer].len();
         let first = self.between(layer, 0, 0);
-        let mut pairs = (0..ranks).flat_map(|one| (0..ranks).map(move |other| (one, other)));
-        pairs.all(|(one, other)| self.between(layer, one, other) == first)
+        let mut pairs =
+            (0..ranks).flat_map(|source| (0..ranks).map(move |target| (source, target)));
+        pairs.all(|(source, target)| self.between(layer, source, target) == first)
     }
 }
 
-/// Per source the weights of a layer's experts; one row where all sources are alike.
+/// Returns the weights of a layer's experts by source; one row if all sources are alike.
 fn weights(
     skew: &ExpertSkew,
     layer: u64,
@@ -149,7 +157,7 @@ fn weights(
             let order = shuffled(experts as u32, seed.wrapping_add(layer));
             let mut row = vec![0; experts];
             for (place, expert) in order.into_iter().enumerate() {
-                let weight = MOST_WEIGHT * libm::pow(place as f64 + 1.0, -exponent);
+                let weight = MAX_WEIGHT * libm::pow(place as f64 + 1.0, -exponent);
                 row[expert as usize] = (weight as u64).max(1);
             }
             Ok(vec![row])
@@ -179,50 +187,54 @@ fn weights(
     }
 }
 
-/// Divides assignments in proportion to weights, none above `most`; none if too few have a weight.
-fn share(weights: &[u64], assignments: u128, most: u128) -> Option<Vec<u64>> {
+/// Divides assignments in proportion to weights, with at most `most` for each expert. Returns
+/// `None` if too few experts have a weight.
+fn share(weights: &[u64], assignments: u128, max_share: u128) -> Option<Vec<u64>> {
     let mut shares = vec![0u128; weights.len()];
-    let mut open: Vec<usize> = (0..weights.len()).filter(|&one| weights[one] > 0).collect();
-    let mut left = assignments;
-    // Those that exceed the limit get it; then the rest is divided anew.
+    let mut open: Vec<usize> = (0..weights.len())
+        .filter(|&expert| weights[expert] > 0)
+        .collect();
+    let mut remaining = assignments;
+    // Experts that exceed the limit get the limit; then the rest is divided again.
     loop {
-        let sum: u128 = open.iter().map(|&one| u128::from(weights[one])).sum();
-        let exceeds = |one: &usize| left * u128::from(weights[*one]) > most * sum;
+        let sum: u128 = open.iter().map(|&expert| u128::from(weights[expert])).sum();
+        let exceeds = |expert: &usize| remaining * u128::from(weights[*expert]) > max_share * sum;
         let full: Vec<usize> = open.iter().copied().filter(exceeds).collect();
         if full.is_empty() {
-            if sum == 0 && left > 0 {
+            if sum == 0 && remaining > 0 {
                 return None;
             }
-            divide(weights, &open, left, sum, &mut shares);
+            divide(weights, &open, remaining, sum, &mut shares);
             break;
         }
-        for one in &full {
-            shares[*one] = most;
-            left = left.checked_sub(most)?;
+        for expert in &full {
+            shares[*expert] = max_share;
+            remaining = remaining.checked_sub(max_share)?;
         }
-        open.retain(|one| !full.contains(one));
+        open.retain(|expert| !full.contains(expert));
     }
     shares
         .into_iter()
-        .map(|one| u64::try_from(one).ok())
+        .map(|share| u64::try_from(share).ok())
         .collect()
 }
 
-/// By the largest remainders, earlier experts first.
-fn divide(weights: &[u64], open: &[usize], left: u128, sum: u128, shares: &mut [u128]) {
+/// Divides assignments by the largest-remainder method; of equal remainders, earlier experts come
+/// first.
+fn divide(weights: &[u64], open: &[usize], remaining: u128, sum: u128, shares: &mut [u128]) {
     if sum == 0 {
         return;
     }
     let mut remainders = Vec::with_capacity(open.len());
     let mut given = 0;
-    for &one in open {
-        let product = left * u128::from(weights[one]);
-        shares[one] = product / sum;
+    for &expert in open {
+        let product = remaining * u128::from(weights[expert]);
+        shares[expert] = product / sum;
         given += product / sum;
-        remainders.push((std::cmp::Reverse(product % sum), one));
+        remainders.push((std::cmp::Reverse(product % sum), expert));
     }
     remainders.sort_unstable();
-    for (_, one) in remainders.into_iter().take((left - given) as usize) {
-        shares[one] += 1;
+    for (_, expert) in remainders.into_iter().take((remaining - given) as usize) {
+        shares[expert] += 1;
     }
 }

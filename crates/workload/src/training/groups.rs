@@ -1,20 +1,25 @@
-//! Training in which groups of ranks divide the model: tensor, pipeline, expert and data parallelism.
+//! Training with groups of ranks that divide the model: tensor, pipeline, expert and data
+//! parallelism.
 //!
-//! Ranks are numbered as in Megatron-LM (Narayanan et al., SC 2021, arXiv:2104.04473): with T tensor-parallel ranks and D
-//! replicas of the model, rank t + T (d + D p) is number t of the tensor-parallel group of replica d in stage p of the
-//! pipeline. E consecutive replicas form an expert-parallel group. Groups and what they send:
+//! Ranks are numbered as in Megatron-LM (Narayanan et al., SC 2021, arXiv:2104.04473): with T
+//! tensor-parallel ranks and D replicas of the model, rank t + T (d + D p) is number t of the
+//! tensor-parallel group of replica d in stage p of the pipeline. E consecutive replicas form an
+//! expert-parallel group. Groups and their communication:
 //!
 //! | group | ranks | sends |
 //! |---|---|---|
-//! | tensor | T consecutive ones | an all_reduce of the activations after each pair of matrices, forward and backward |
-//! | pipeline | one of each stage | activations and their gradients, from stage to stage |
-//! | expert | one of each of E replicas | an all_to_all of tokens before and after the experts, forward and backward |
-//! | data | one of each replica | gradients, and parameters that are sharded |
-//! | expert data | one of every E-th replica | the same for the experts |
+//! | tensor | T consecutive ranks | an all_reduce of the activations after each pair of matrices,
+//! forward and backward |
+//! | pipeline | one rank of each stage | activations and their gradients, from stage to stage |
+//! | expert | one rank of each of E replicas | an all_to_all of tokens before and after the
+//! experts, forward and backward |
+//! | data | one rank of each replica | gradients, and parameters that are sharded |
+//! | expert data | one rank of every E-th replica | as data, for the experts |
 //!
-//! [`stages`] divides a model. [`program`] is what each rank computes and sends, written as a trace that is
-//! [expanded](super::super::expand) and [replayed](super::super::replay) like that of any program, so that groups that
-//! share links slow each other down; [`parts`] tells what the time of an iteration was spent on.
+//! [`stages`] divides a model. [`program`] writes the computation and communication of each rank as
+//! a trace, which is [expanded](super::super::expand) and [replayed](super::super::replay) like the
+//! trace of any program; so groups that share links slow each other down. [`parts`] divides the
+//! time of an iteration among its causes.
 
 pub mod iteration;
 pub mod parts;
@@ -27,21 +32,21 @@ mod writer;
 use super::transformer::TransformerShape;
 use super::{Model, TrainingError};
 
-/// How many ranks of each kind there are.
+/// Numbers of ranks of each kind of group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Groups {
-    /// Ranks that divide each matrix, T.
+    /// T: number of ranks that divide each matrix.
     pub tensor: u32,
-    /// Stages of the pipeline, P.
+    /// P: number of stages of the pipeline.
     pub pipeline: u32,
-    /// Replicas that divide the experts, E.
+    /// E: number of replicas that divide the experts.
     pub expert: u32,
-    /// Replicas of the model, D.
+    /// D: number of replicas of the model.
     pub data: u32,
 }
 
 opticoll_base::named_enum! {
-    /// A kind of group whose members carry out collectives.
+    /// Kind of group whose members execute collectives.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum GroupKind {
         /// Ranks that divide each matrix.
@@ -57,33 +62,33 @@ opticoll_base::named_enum! {
     }
 }
 
-/// Where a rank stands in its groups.
+/// Position of a rank in its groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankPlace {
-    /// The number in its tensor-parallel group.
+    /// Number in the tensor-parallel group.
     pub tensor: u32,
-    /// The replica.
+    /// Number of the replica.
     pub data: u32,
-    /// The stage.
+    /// Number of the stage.
     pub stage: u32,
 }
 
-/// What of the training states is divided among the replicas, by the stages of ZeRO (Rajbhandari et al.,
+/// Training state that the replicas divide, by the stages of ZeRO (Rajbhandari et al.,
 /// arXiv:1910.02054, section 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sharding {
-    /// Nothing.
+    /// No state.
     Nothing,
-    /// The state of the optimizer.
+    /// State of the optimizer.
     Optimizer,
-    /// Gradients too.
+    /// State of the optimizer and gradients.
     Gradients,
-    /// Parameters too, as in FSDP.
+    /// State of the optimizer, gradients and parameters, as in FSDP.
     Parameters,
 }
 
 impl Sharding {
-    /// All, by the numbers of their stages.
+    /// All variants, in the order of ZeRO's stages.
     pub const ALL: [Sharding; 4] = [
         Sharding::Nothing,
         Sharding::Optimizer,
@@ -93,29 +98,31 @@ impl Sharding {
 }
 
 impl Groups {
-    /// Groups of so many ranks, which fit a model; without a number of replicas, as many as there are ranks for.
+    /// Creates the groups of `ranks` ranks and checks that they fit a model. If `data` is `None`,
+    /// the number of replicas follows from the number of ranks.
     ///
     /// # Errors
-    /// Numbers whose product is not that of the ranks, or that do not divide what they have to.
+    /// Fails for numbers whose product is not the number of ranks, or that do not divide the sizes
+    /// that they must divide.
     pub fn new(
         ranks: u32,
         [tensor, pipeline, expert]: [u32; 3],
         data: Option<u32>,
         model: &Model,
     ) -> Result<Groups, TrainingError> {
-        let one = u64::from(tensor) * u64::from(pipeline);
-        if one == 0 || u64::from(ranks) % one != 0 {
+        let model_ranks = u64::from(tensor) * u64::from(pipeline);
+        if model_ranks == 0 || u64::from(ranks) % model_ranks != 0 {
             return Err(TrainingError::Groups(format!(
-                "tensor-parallel {tensor} x pipeline-parallel {pipeline} = {one} ranks hold the model once, and {one} does \
+                "tensor-parallel {tensor} x pipeline-parallel {pipeline} = {model_ranks} ranks hold the model once, and {model_ranks} does \
                  not divide the {ranks} ranks of the fabric"
             )));
         }
-        let replicas = (u64::from(ranks) / one) as u32;
+        let replicas = (u64::from(ranks) / model_ranks) as u32;
         if let Some(data) = data.filter(|data| *data != replicas) {
             return Err(TrainingError::Groups(format!(
                 "tensor-parallel {tensor} x pipeline-parallel {pipeline} x data-parallel {data} is {} ranks, and the \
                  fabric has {ranks}; data-parallel {replicas} fits",
-                u128::from(one) * u128::from(data)
+                u128::from(model_ranks) * u128::from(data)
             )));
         }
         let groups = Groups {
@@ -181,17 +188,17 @@ impl Groups {
         }
     }
 
-    /// The number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
         self.tensor * self.data * self.pipeline
     }
 
-    /// The number of a rank.
+    /// Returns the rank at a position.
     pub fn rank(&self, place: RankPlace) -> u32 {
         place.tensor + self.tensor * (place.data + self.data * place.stage)
     }
 
-    /// Where a rank stands.
+    /// Returns the position of a rank.
     pub fn place(&self, rank: u32) -> RankPlace {
         RankPlace {
             tensor: rank % self.tensor,
@@ -200,7 +207,8 @@ impl Groups {
         }
     }
 
-    /// How many ranks a group of a kind has; two of the pipeline, which send from one to the next.
+    /// Returns the number of ranks of a group: 2 for the pipeline, in which one rank sends to the
+    /// next.
     pub fn size(&self, kind: GroupKind) -> u32 {
         match kind {
             GroupKind::Tensor => self.tensor,
@@ -211,10 +219,11 @@ impl Groups {
         }
     }
 
-    /// The members of the group of a kind that a rank belongs to; of the pipeline all stages.
+    /// Returns the members of the group that a rank belongs to; for the pipeline, the ranks of all
+    /// stages.
     pub fn members(&self, kind: GroupKind, place: RankPlace) -> Vec<u32> {
         let RankPlace { data, .. } = place;
-        let of = |data: u32| self.rank(RankPlace { data, ..place });
+        let member = |data: u32| self.rank(RankPlace { data, ..place });
         match kind {
             GroupKind::Tensor => (0..self.tensor)
                 .map(|tensor| self.rank(RankPlace { tensor, ..place }))
@@ -224,18 +233,18 @@ impl Groups {
                 .collect(),
             GroupKind::Expert => {
                 let first = data - data % self.expert;
-                (first..first + self.expert).map(of).collect()
+                (first..first + self.expert).map(member).collect()
             }
-            GroupKind::Data => (0..self.data).map(of).collect(),
+            GroupKind::Data => (0..self.data).map(member).collect(),
             GroupKind::ExpertData => (data % self.expert..self.data)
                 .step_by(self.expert as usize)
-                .map(of)
+                .map(member)
                 .collect(),
         }
     }
 }
 
-/// Refuses a number that does not divide another, with those that do.
+/// Fails if a number does not divide another; the error names numbers that do.
 fn divides(
     option: &'static str,
     number: u32,

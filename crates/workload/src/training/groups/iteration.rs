@@ -1,4 +1,4 @@
-//! An iteration carried out: over a network, or with a time for each collective.
+//! Execution of an iteration: over a network, or with a given time for each collective.
 
 use std::collections::BTreeMap;
 
@@ -7,53 +7,53 @@ use super::parts::{StageParts, parts};
 use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining};
 use crate::error::TraceError;
 use crate::expand::{Algorithms, ChosenAlgorithm};
-use crate::network::{Done, ReplayRequest, TraceContent, Transport, run};
+use crate::network::{ReplayOutcome, ReplayRequest, TraceContent, Transport, run};
 use crate::replay::ReplaySettings;
 use opticoll_base::memory;
 use opticoll_base::units::Time;
 use opticoll_fabric::family::message_cost::MessageCost;
 use opticoll_simulate::Method;
 
-/// About what a node of the replay takes, with its messages under way, in bytes.
+/// Approximate memory of a replayed node with its messages in flight, in bytes.
 const NODE_BYTES: u128 = 160;
 
 opticoll_simulate::totals! {
     /// An iteration of training with groups of ranks.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct GroupedIteration {
-        /// From the start to the end of the last rank.
+        /// Time from the start to the end of the last rank.
         pub time: Time,
-        /// The forward passes of a device, on average.
+        /// Time of the forward passes of a device, mean over devices.
         pub forward: Time,
-        /// The simulator that carried messages; empty where collectives were timed one by one.
+        /// Simulator that carried messages; empty if each collective was timed alone.
         pub simulator: &'static str,
-        /// Messages sent.
+        /// Number of messages sent.
         pub messages: u64,
-        /// Bytes sent.
+        /// Number of bytes sent.
         pub bytes: u64 as "B",
-        /// What each stage spent its time on, then the mean over all ranks.
+        /// Time of each stage by cause, then the mean over all ranks.
         pub stages: StageParts,
-        /// By which algorithms collectives ran in the network.
+        /// Algorithms of the collectives in the network.
         pub chosen: Vec<ChosenAlgorithm>,
     }
 }
 
-/// Why an iteration was not carried out.
+/// Reason why an iteration was not executed.
 #[derive(Debug, thiserror::Error)]
 pub enum IterationError {
-    /// It could not be written.
+    /// The trace of the iteration could not be written.
     #[error(transparent)]
     Training(#[from] TrainingError),
-    /// It could not be replayed.
+    /// The trace of the iteration could not be replayed.
     #[error(transparent)]
     Replay(#[from] TraceError),
 }
 
 impl GroupedTraining {
-    /// Carries an iteration out over a network, in which all groups meet.
+    /// Replays an iteration over a network that all groups share.
     ///
     /// # Errors
-    /// As [`run`], such as a fabric that carries no single messages.
+    /// Fails as [`run`] does, for example on a fabric that carries no single messages.
     pub fn over(
         &self,
         network: &Transport,
@@ -64,10 +64,10 @@ impl GroupedTraining {
         self.carry_out(Carrier::Replay, network, method, algorithms)
     }
 
-    /// Carries an iteration out with a time for each collective, as if its group were alone.
+    /// Executes an iteration with a given time for each collective, as if its group were alone.
     ///
     /// # Errors
-    /// A collective whose time is not given, a time beyond 64 bits.
+    /// Fails if the time of a collective is missing or a time exceeds 64 bits.
     pub fn with_times(
         &self,
         times: &BTreeMap<GroupCollective, Time>,
@@ -103,20 +103,21 @@ impl GroupedTraining {
             algorithms,
             settings,
         };
-        let done = replayed(&mut written, &request)?;
-        let replayed = done.replayed;
+        let outcome = replayed(&mut written, &request)?;
+        let replayed = outcome.replayed;
         Ok(GroupedIteration {
             time: replayed.time,
             forward: self.forward()?,
-            simulator: done.simulator,
+            simulator: outcome.simulator,
             messages: replayed.messages,
             bytes: replayed.bytes,
             stages: parts(&written, &replayed.timeline, replayed.time),
-            chosen: done.collectives,
+            chosen: outcome.collectives,
         })
     }
 
-    /// The forward passes of all micro-batches, on average over stages and expert-parallel ranks.
+    /// Returns the time of the forward passes of all micro-batches, mean over stages and
+    /// expert-parallel ranks.
     fn forward(&self) -> Result<Time, TrainingError> {
         let layers = self.stages.iter().flat_map(|stage| &stage.layers);
         let times = layers.flat_map(|layer| &layer.forward);
@@ -126,25 +127,28 @@ impl GroupedTraining {
         Ok(mean.times(self.micro_batches)?)
     }
 
-    /// About the memory of the replay: a collective of g ranks takes each of them at most 2 (g - 1) messages sent and as
-    /// many received.
+    /// Returns the approximate memory of the replay in bytes: in a collective of g ranks each rank
+    /// sends at most 2 (g - 1) messages and receives the same number.
     fn expected_bytes(&self) -> Result<u64, TrainingError> {
         let collectives = self.collectives()?;
         let nodes: u128 = collectives
             .iter()
-            .map(|(one, count)| u128::from(*count) * 4 * u128::from(one.ranks))
+            .map(|(collective, count)| u128::from(*count) * 4 * u128::from(collective.ranks))
             .sum();
         let ranks = u128::from(self.groups.tensor) * u128::from(self.groups.data);
         Ok(u64::try_from(nodes * ranks * NODE_BYTES).unwrap_or(u64::MAX))
     }
 }
 
-/// Replays a trace, which is lent to the replay and put back.
-fn replayed(written: &mut GroupedTrace, request: &ReplayRequest<'_>) -> Result<Done, TraceError> {
+/// Replays a trace. The trace is moved into the request and moved back afterwards.
+fn replayed(
+    written: &mut GroupedTrace,
+    request: &ReplayRequest<'_>,
+) -> Result<ReplayOutcome, TraceError> {
     let content = TraceContent::Calls(std::mem::take(&mut written.trace));
-    let done = run(&content, request);
+    let outcome = run(&content, request);
     if let TraceContent::Calls(trace) = content {
         written.trace = trace;
     }
-    done
+    outcome
 }
