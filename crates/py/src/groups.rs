@@ -193,7 +193,7 @@ impl GroupedTraining {
     #[pyo3(signature = (device_bytes) -> "FittingGroups | None")]
     fn that_fit(&self, device_bytes: u128) -> Option<FittingGroups> {
         let asked = self.memory();
-        let fitting = asked.that_fits(&self.model, device_bytes, self.batch);
+        let fitting = asked.nearest_fit(&self.model, device_bytes, self.batch);
         fitting.map(|(fits, memory)| FittingGroups {
             tensor: fits.groups.tensor,
             pipeline: fits.groups.pipeline,

@@ -219,7 +219,7 @@ pub(crate) fn device_memory(device: Option<&str>) -> PyResult<u64> {
 /// Bytes of so many parameters on a device: weights, gradients, optimizer.
 #[pyfunction]
 pub(crate) fn parameter_memory(parameters: u64) -> (u128, u128, u128) {
-    let states = memory::Memory::of_parameters(parameters);
+    let states = memory::Memory::for_parameters(parameters);
     (states.weights, states.gradients, states.optimizer)
 }
 
@@ -246,7 +246,7 @@ pub(crate) fn collective_cost(
     let method = method(settings)?;
     let plan = plan.get();
     interrupt::run(py, || {
-        cost::of(plan.rows(), Bytes::new(size_bytes), &method)
+        cost::simulate(plan.rows(), Bytes::new(size_bytes), &method)
     })?
     .map(|(cost, outcome)| CollectiveCost {
         time_ps: cost.time.ps(),

@@ -366,7 +366,7 @@ fn reconfiguration_is_what_circuits_take_to_set_up() {
         ("free", 0),
     ] {
         let method = Method::from_settings([("policy", policy)]).unwrap();
-        let (found, _) = cost::of(&plan, Bytes::new(8000), &method).unwrap();
+        let (found, _) = cost::simulate(&plan, Bytes::new(8000), &method).unwrap();
         assert_eq!(found.reconfiguration.ps(), charged * 25_000_000, "{policy}");
         assert_eq!(
             found.time.ps(),
@@ -385,7 +385,7 @@ fn reconfiguration_of_a_switch_is_each_change_of_its_setting() {
     let plan = crate::circuit_switch::proved(kind, "pairwise", fabric, 1000, Policy::AllStop);
     for policy in ["all_stop", "per_port"] {
         let method = Method::from_settings([("policy", policy)]).unwrap();
-        let (found, _) = cost::of(&plan, Bytes::new(1000), &method).unwrap();
+        let (found, _) = cost::simulate(&plan, Bytes::new(1000), &method).unwrap();
         assert_eq!(found.reconfiguration.ps(), 6 * 10_000_000, "{policy}");
         assert_eq!(found.time.ps(), 6 * 10_000_000 + 7 * 12_500, "{policy}");
     }
@@ -399,7 +399,7 @@ fn a_grid_tunes_and_asks_for_every_exchange_but_one() {
     let plan = crate::wss_grid::proved(CollectiveKind::AllReduce, "halving_doubling", fabric);
     for simulator in ["control", "circuit"] {
         let method = Method::from_settings([("simulator", simulator)]).unwrap();
-        let (found, outcome) = cost::of(&plan, Bytes::new(1600), &method).unwrap();
+        let (found, outcome) = cost::simulate(&plan, Bytes::new(1600), &method).unwrap();
         assert_eq!(found.reconfiguration.ps(), 7 * 15_000, "{simulator}");
         assert_eq!(found.control.ps(), 7 * 2_000_000, "{simulator}");
         // 2 (N - 1) parts of 100 B at a byte per nanosecond.
@@ -432,7 +432,7 @@ fn memory_is_that_of_the_published_formulas() {
     let vgg = memory::forecast(&models::parse("vgg16").unwrap(), 10);
     assert_eq!(vgg.activations, 10 * 2 * outputs);
     // ZeRO, section 3.1: GPT-2 of 1.5 billion parameters takes 24 GB in all, 3 GB for its weights.
-    let weights = memory::Memory::of_parameters(1_500_000_000);
+    let weights = memory::Memory::for_parameters(1_500_000_000);
     assert_eq!(
         (weights.total(), weights.weights),
         (24_000_000_000, 3_000_000_000)

@@ -594,9 +594,9 @@ fn a_division_that_fits_is_proposed_and_fits() {
         micro_batches: 1,
         loads: None,
     };
-    let (fits, memory) = asked.that_fits(&model, 80_000_000_000, 8).unwrap();
+    let (fits, memory) = asked.nearest_fit(&model, 80_000_000_000, 8).unwrap();
     assert_eq!(fits.groups.ranks(), 512);
     assert_eq!(fits.forecast(&model), memory);
     assert!(memory.total() <= 80_000_000_000);
-    assert!(asked.that_fits(&model, 1_000_000, 8).is_none());
+    assert!(asked.nearest_fit(&model, 1_000_000, 8).is_none());
 }

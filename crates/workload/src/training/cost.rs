@@ -19,7 +19,11 @@ use opticoll_simulate::{Method, SimulationError};
 ///
 /// # Errors
 /// Fails as [`opticoll_simulate::run`] does.
-pub fn of(plan: &Plan, size: Bytes, method: &Method) -> Result<(Cost, Outcome), SimulationError> {
+pub fn simulate(
+    plan: &Plan,
+    size: Bytes,
+    method: &Method,
+) -> Result<(Cost, Outcome), SimulationError> {
     let outcome = opticoll_simulate::run(plan, size, method)?;
     let (reconfiguration, control) = split(plan, size, method, &outcome)?;
     let cost = Cost {

@@ -1,5 +1,5 @@
-//! Models by name. Parameters follow from the shapes of layers; the totals that were published are only
-//! in the tests.
+//! Models by name. Numbers of parameters follow from the shapes of layers; the published totals
+//! stand only in the tests.
 //!
 //! ```
 //! use opticoll_workload::training::models;
@@ -15,15 +15,15 @@ use super::{Layer, Model, TrainingError, convolutional};
 use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 
-/// The declaration of a model.
+/// Declaration of a model.
 pub struct ModelRecord {
-    /// As typed.
+    /// Name to type.
     pub name: &'static str,
-    /// As printed in figures.
+    /// Label in figures.
     pub label: &'static str,
-    /// One sentence.
+    /// Summary of one sentence.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// Source of the shape.
     pub citation: &'static str,
     /// Options with their meaning and default.
     pub options: &'static [OptionRecord],
@@ -31,25 +31,26 @@ pub struct ModelRecord {
 }
 
 enum ModelForm {
-    /// A network for images.
+    /// A convolutional network for images.
     Images(fn() -> Vec<Layer>),
-    /// A transformer of a known shape.
+    /// A transformer of fixed shape.
     Tokens(fn(TransformerShape) -> Vec<Layer>, TransformerShape),
-    /// A transformer of a shape that its options give.
+    /// A transformer whose shape is given by options; the shape here holds the defaults.
     Family(fn(TransformerShape) -> Vec<Layer>, TransformerShape),
 }
 
-/// The images of ImageNet's training set (Russakovsky et al. 2015, ILSVRC 2012).
+/// Number of images in ImageNet's training set (Russakovsky et al. 2015, ILSVRC 2012).
 const IMAGENET: u64 = 1_281_167;
 
-/// The most of an option: beyond any model, and the operations of a layer fit into 64 bits.
-const MOST_VALUES: u32 = 1 << 18;
-const MOST_WORDS: u32 = 1 << 21;
-/// Values of a head of attention in GPT-3 and Llama 2.
+/// Maximum values of options: beyond any known model, and small enough that the operations of a
+/// layer fit into 64 bits.
+const MAX_VALUES: u32 = 1 << 18;
+const MAX_WORDS: u32 = 1 << 21;
+/// Width of a head of attention in GPT-3 and Llama 2.
 const HEAD_WIDTH: u64 = 128;
-const MOST_LAYERS: u32 = 1 << 12;
-const MOST_EXPERTS: u32 = 1 << 12;
-const MOST_SEQUENCE: u32 = 1 << 17;
+const MAX_LAYERS: u32 = 1 << 12;
+const MAX_EXPERTS: u32 = 1 << 12;
+const MAX_SEQUENCE: u32 = 1 << 17;
 
 const SEQUENCE: OptionRecord = OptionRecord::new("sequence", "tokens of a sample")
     .range("1 to the context")
@@ -121,8 +122,8 @@ const MIXTURE_OPTIONS: &[OptionRecord] = &[
     LLAMA_SEQUENCE.range("1 to 131072"),
 ];
 
-/// A shape of `gpt`: blocks, width, heads, words and positions, with the usual feed-forward part.
-const fn usual(
+/// Returns a shape of `gpt` with a feed-forward part of 4 times the width.
+const fn standard(
     layers: u64,
     width: u64,
     heads: u64,
@@ -144,10 +145,10 @@ const fn usual(
 }
 
 const fn bert_shape(layers: u64, width: u64) -> TransformerShape {
-    let usual = usual(layers, width, width / 64, 30_522, 512);
+    let standard = standard(layers, width, width / 64, 30_522, 512);
     TransformerShape {
         sequence: 128,
-        ..usual
+        ..standard
     }
 }
 
@@ -157,11 +158,11 @@ const fn llama_shape(
     feed_forward: u64,
     key_value: u64,
 ) -> TransformerShape {
-    let usual = usual(layers, width, width / 128, 32_000, 4096);
+    let standard = standard(layers, width, width / 128, 32_000, 4096);
     TransformerShape {
         feed_forward,
         key_value,
-        ..usual
+        ..standard
     }
 }
 
@@ -182,7 +183,7 @@ const fn mixtral_shape(
     }
 }
 
-/// Records, one a paragraph: name, label, options, form; summary, citation.
+/// Builds the list of records, one per paragraph: name, label, options, form; summary, citation.
 macro_rules! models {
     ($($name:literal, $label:literal, $options:expr, $form:expr; $summary:literal, $citation:expr;)+) => {
         &[$(ModelRecord {
@@ -225,23 +226,23 @@ pub const MODELS: &[ModelRecord] = models! {
         "12 blocks of width 768, with the heads for pre-training", BERT;
     "bert_large", "BERT large", &[BERT_SEQUENCE], ModelForm::Tokens(transformer::bert, bert_shape(24, 1024));
         "24 blocks of width 1024, with the heads for pre-training", BERT;
-    "gpt2_small", "GPT-2 small", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(12, 768, 12, 50_257, 1024));
+    "gpt2_small", "GPT-2 small", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, standard(12, 768, 12, 50_257, 1024));
         "12 blocks of width 768", GPT2;
-    "gpt2_medium", "GPT-2 medium", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(24, 1024, 16, 50_257, 1024));
+    "gpt2_medium", "GPT-2 medium", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, standard(24, 1024, 16, 50_257, 1024));
         "24 blocks of width 1024", GPT2;
-    "gpt2_large", "GPT-2 large", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(36, 1280, 20, 50_257, 1024));
+    "gpt2_large", "GPT-2 large", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, standard(36, 1280, 20, 50_257, 1024));
         "36 blocks of width 1280", GPT2;
-    "gpt2_xl", "GPT-2 XL", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(48, 1600, 25, 50_257, 1024));
+    "gpt2_xl", "GPT-2 XL", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, standard(48, 1600, 25, 50_257, 1024));
         "48 blocks of width 1600", GPT2;
-    "gpt3_6_7b", "GPT-3 6.7B", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(32, 4096, 32, 50_257, 2048));
+    "gpt3_6_7b", "GPT-3 6.7B", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, standard(32, 4096, 32, 50_257, 2048));
         "32 blocks of width 4096", GPT3;
-    "gpt3_175b", "GPT-3 175B", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(96, 12_288, 96, 50_257, 2048));
+    "gpt3_175b", "GPT-3 175B", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, standard(96, 12_288, 96, 50_257, 2048));
         "96 blocks of width 12288", GPT3;
     "llama2_7b", "Llama 2 7B", &[SEQUENCE], ModelForm::Tokens(transformer::llama, llama_shape(32, 4096, 11_008, 4096));
         "32 blocks of width 4096", LLAMA2;
     "llama2_70b", "Llama 2 70B", &[SEQUENCE], ModelForm::Tokens(transformer::llama, llama_shape(80, 8192, 28_672, 1024));
         "80 blocks of width 8192, 8 heads of keys and values", LLAMA2;
-    "gpt", "GPT", GPT_OPTIONS, ModelForm::Family(transformer::gpt, usual(0, 0, 0, 50_257, 2048));
+    "gpt", "GPT", GPT_OPTIONS, ModelForm::Family(transformer::gpt, standard(0, 0, 0, 50_257, 2048));
         "A transformer in the form of GPT-2 and GPT-3, of any shape", GPT3;
     "llama", "Llama", LLAMA_OPTIONS, ModelForm::Family(transformer::llama, llama_shape(0, 0, 0, 0));
         "A transformer in the form of Llama 2, of any shape", LLAMA2;
@@ -255,10 +256,10 @@ pub const MODELS: &[ModelRecord] = models! {
         "A transformer in the form of Mixtral, of any shape", MIXTRAL;
 };
 
-/// The model that a specification names.
+/// Parses the specification of a model.
 ///
 /// # Errors
-/// An unknown model or option, or a value out of range.
+/// Fails for an unknown model or option and for a value out of range.
 pub fn parse(text: &str) -> Result<Model, TrainingError> {
     let spec: Spec = text.parse()?;
     let record = MODELS
@@ -281,7 +282,7 @@ pub fn parse(text: &str) -> Result<Model, TrainingError> {
             (build(shape), sample(shape), Some(shape))
         }
         ModelForm::Family(build, shape) => {
-            let shape = shaped(&spec, *shape)?;
+            let shape = shape_from_options(&spec, *shape)?;
             (build(shape), sample(shape), Some(shape))
         }
     };
@@ -304,43 +305,47 @@ fn sample(shape: TransformerShape) -> String {
     format!("sequence of {} tokens", shape.sequence)
 }
 
-/// The shape that options give, from one with the defaults.
-fn shaped(spec: &Spec, defaults: TransformerShape) -> Result<TransformerShape, TrainingError> {
-    let needed = |key, most| {
-        let given = spec.count(key, 1, most)?;
+/// Returns the shape given by the options, with `defaults` for missing options.
+fn shape_from_options(
+    spec: &Spec,
+    defaults: TransformerShape,
+) -> Result<TransformerShape, TrainingError> {
+    let needed = |key, max| {
+        let given = spec.count(key, 1, max)?;
         let missing = || spec.refuse(key, "it is required, such as layers=12,width=768");
         given.map(u64::from).ok_or_else(missing)
     };
-    let or = |key, most, default: u64| {
-        spec.count(key, 1, most)
-            .map(|it| it.map_or(default, u64::from))
+    let optional = |key, max, default: u64| {
+        spec.count(key, 1, max)
+            .map(|given| given.map_or(default, u64::from))
     };
-    let width = needed("width", MOST_VALUES)?;
+    let width = needed("width", MAX_VALUES)?;
     let (experts, top_k) = match defaults.experts {
         0 => (0, 0),
         _ => {
-            let experts = needed("experts", MOST_EXPERTS)?;
-            let chosen = or("top_k", experts as u32, experts.min(defaults.top_k))?;
+            let experts = needed("experts", MAX_EXPERTS)?;
+            let chosen = optional("top_k", experts as u32, experts.min(defaults.top_k))?;
             (experts, chosen)
         }
     };
-    let context = or("context", MOST_SEQUENCE, defaults.context)?;
+    let context = optional("context", MAX_SEQUENCE, defaults.context)?;
     let shape = TransformerShape {
-        layers: needed("layers", MOST_LAYERS)?,
+        layers: needed("layers", MAX_LAYERS)?,
         width,
-        feed_forward: or("feed_forward", 4 * MOST_VALUES, 4 * width)?,
-        key_value: or("key_value", MOST_VALUES, width)?,
-        heads: or("heads", MOST_VALUES, width.div_ceil(HEAD_WIDTH))?,
-        vocabulary: or("vocabulary", MOST_WORDS, defaults.vocabulary)?,
+        feed_forward: optional("feed_forward", 4 * MAX_VALUES, 4 * width)?,
+        key_value: optional("key_value", MAX_VALUES, width)?,
+        heads: optional("heads", MAX_VALUES, width.div_ceil(HEAD_WIDTH))?,
+        vocabulary: optional("vocabulary", MAX_WORDS, defaults.vocabulary)?,
         context,
-        sequence: or("sequence", MOST_SEQUENCE, context)?,
+        sequence: optional("sequence", MAX_SEQUENCE, context)?,
         experts,
         top_k,
     };
-    // Operations of a layer of experts, and all parameters, fit into 64 bits.
-    let one = 3 * u128::from(shape.width) * u128::from(shape.feed_forward);
-    let operations = 4 * one * u128::from(top_k) * u128::from(shape.sequence);
-    let parameters = one * u128::from(experts) * u128::from(shape.layers);
+    // The operations of a layer of experts, and the number of all parameters, must fit into 64
+    // bits.
+    let expert_parameters = 3 * u128::from(shape.width) * u128::from(shape.feed_forward);
+    let operations = 4 * expert_parameters * u128::from(top_k) * u128::from(shape.sequence);
+    let parameters = expert_parameters * u128::from(experts) * u128::from(shape.layers);
     if operations.max(parameters) >= 1 << 63 {
         return Err(TrainingError::Spec(spec.refuse(
             "experts",

@@ -1,62 +1,66 @@
-//! Transformers from their configuration.
+//! Transformers, layer by layer, from their configuration.
 //!
-//! A matrix of a x b applied to s tokens does a b s multiplications with addition, 2 operations each; the
-//! scores of attention and their sum of values d s^2 each, counted for all pairs of tokens (a causal mask
-//! needs half of them, and few implementations save it). Backward takes twice as many. Embeddings are looked
-//! up and compute nothing. Where the output matrix is that of the embedding, its gradient is complete only
-//! with the embedding's, at the very end.
+//! An a x b matrix applied to s tokens takes a b s multiplications with addition, 2 operations
+//! each. The scores of attention and the sum of values take d s^2 each for width d, counted for all
+//! pairs of tokens (a causal mask needs half of them, but few implementations make use of this).
+//! The backward pass takes twice these numbers. Embeddings are looked up and take no operations. If
+//! the output matrix is that of the embedding, its gradient is complete only with the embedding's,
+//! at the very end.
 //!
-//! Of s tokens of width h the backward pass needs, in bytes, with 2 bytes a value and 1 a dropped value's mask
-//! (Korthikanti et al., arXiv:2205.05198, section 4.1): each normalization's input 2 s h; the input of query, key
-//! and value 2 s h; queries, keys and values 6 s h; softmax, its mask and its output 5 a s^2 for a heads; the
-//! projection's input and mask 3 s h; the first feed-forward matrix' input 2 s h and its output 2 s f, which is
-//! the activation's input; the second matrix' input 2 s f and a mask s h. With f = 4 h that is
-//! s h (34 + 5 a s / h), their equations 1 and 2. Heads that share keys and values save their part, and a gate's
-//! output is kept as well. Embeddings and heads above the blocks are not counted. Ranks that divide a block keep s b h 10 of
-//! this each, the inputs of normalizations and matrices and two masks, and divide the rest, s b h (24 + 5 a s / h):
-//! equation 2.
+//! For s tokens of width h, the backward pass needs the following bytes, with 2 bytes per value and
+//! 1 byte per entry of a dropout mask (Korthikanti et al., arXiv:2205.05198, section 4.1): the
+//! input of each normalization 2 s h; the input of query, key and value 2 s h; queries, keys and
+//! values 6 s h; softmax, its mask and its output 5 a s^2 for a heads; the input and mask of the
+//! projection 3 s h; the input of the first feed-forward matrix 2 s h and its output, which is the
+//! input of the activation, 2 s f; the input of the second matrix 2 s f and a mask s h. With f = 4
+//! h the sum is s h (34 + 5 a s / h), equations 1 and 2 there. Heads that share keys and values
+//! save part of this, and the output of a gate is stored as well. Embeddings and heads above the
+//! blocks are not counted. For b samples, each of the ranks that divide a block stores 10 s b h of
+//! these bytes (the inputs of normalizations and matrices, and two masks), and the ranks divide the
+//! other s b h (24 + 5 a s / h): equation 2.
 
 use super::{Division, Layer, LayerSplit, Tensor};
 
-/// What the families have in common.
+/// Shape of a transformer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransformerShape {
-    /// Blocks.
+    /// Number of blocks.
     pub layers: u64,
     /// Values per token, d.
     pub width: u64,
-    /// Values inside the feed-forward part.
+    /// Values inside the feed-forward part, f.
     pub feed_forward: u64,
-    /// Values of keys, and of values, per token: d unless heads share them.
+    /// Values of the keys, and of the values, per token: d unless heads share them.
     pub key_value: u64,
-    /// Heads of attention, a.
+    /// Number of heads of attention, a.
     pub heads: u64,
-    /// Words.
+    /// Number of words.
     pub vocabulary: u64,
-    /// Positions that have an embedding.
+    /// Number of positions that have an embedding.
     pub context: u64,
-    /// Tokens of a sample, s.
+    /// Tokens per sample, s.
     pub sequence: u64,
-    /// Experts of a block; 0 where all tokens go through one feed-forward part.
+    /// Number of experts of a block; 0 if all tokens pass through one feed-forward part.
     pub experts: u64,
-    /// Experts that a token goes through, k.
+    /// Number of experts that a token passes through, k.
     pub top_k: u64,
 }
 
-/// How tensor-parallel ranks divide a matrix.
+/// Division of a matrix among tensor-parallel ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MatrixSplit {
-    /// Not at all.
+    /// No division.
     Whole,
-    /// By columns, with its bias: each rank has a part of the output. The first of those with the same input.
+    /// Division by columns, with the bias: each rank holds a part of the output. This is the first
+    /// of the matrices with the same input.
     Columns,
-    /// The same, behind the first of those with the same input.
+    /// Division by columns, for a further matrix with the same input.
     MoreColumns,
-    /// By rows: each rank has a summand of the output, to which the whole bias is added.
+    /// Division by rows: each rank holds a summand of the output, to which the whole bias is added.
     Rows,
 }
 
-/// Layers as they are appended, for samples of so many tokens.
+/// Layers under construction, for samples of `sequence` tokens.
 struct TokenLayers {
     layers: Vec<Layer>,
     sequence: u64,
@@ -64,7 +68,7 @@ struct TokenLayers {
 }
 
 impl TokenLayers {
-    /// A layer that no ranks divide.
+    /// Appends a layer that is not divided.
     fn push(&mut self, name: &str, tensors: &[(&str, u64)], products_per_token: u64) {
         let forward = 2 * products_per_token * self.sequence;
         let tensor = |(part, parameters): &(&str, u64)| Tensor {
@@ -85,7 +89,8 @@ impl TokenLayers {
         });
     }
 
-    /// Says how ranks divide the layer pushed last, and its tensors of these numbers.
+    /// Sets the division of the last layer, and marks its tensors with the indices `divided` as
+    /// divided.
     fn split(&mut self, by: MatrixSplit, divided: impl IntoIterator<Item = usize>) {
         let Some(layer) = self.layers.last_mut() else {
             return;
@@ -98,9 +103,9 @@ impl TokenLayers {
         }
     }
 
-    /// Adds bytes that each token of the last layer leaves for the backward pass: whole at each of the ranks that divide
-    /// the layer, and divided among them.
-    fn leave(&mut self, whole_per_token: u64, divided_per_token: u64) {
+    /// Adds bytes per token that the last layer stores for the backward pass: `whole_per_token` on
+    /// each rank that divides the layer, and `divided_per_token` divided among these ranks.
+    fn store(&mut self, whole_per_token: u64, divided_per_token: u64) {
         if let Some(layer) = self.layers.last_mut() {
             let divided = divided_per_token * self.sequence;
             layer.activations += whole_per_token * self.sequence + divided;
@@ -108,7 +113,7 @@ impl TokenLayers {
         }
     }
 
-    /// A matrix with biases.
+    /// Appends a matrix with biases.
     fn linear(&mut self, name: &str, from: u64, to: u64, by: MatrixSplit) {
         self.push(name, &[("weight", from * to), ("bias", to)], from * to);
         match by {
@@ -118,7 +123,7 @@ impl TokenLayers {
         }
     }
 
-    /// A matrix without.
+    /// Appends a matrix without biases.
     fn matrix(&mut self, name: &str, from: u64, to: u64, by: MatrixSplit) {
         self.push(name, &[("weight", from * to)], from * to);
         if by != MatrixSplit::Whole {
@@ -126,41 +131,41 @@ impl TokenLayers {
         }
     }
 
-    /// The table of words, whose rows ranks divide: each adds what it has of a token.
+    /// Appends the table of words. Ranks divide its rows, and each adds its part of a token.
     fn embedding(&mut self, tensors: &[(&str, u64)]) {
         self.push("embedding", tensors, 0);
         self.split(MatrixSplit::Rows, [0]);
     }
 
-    /// A normalization by mean and variance.
+    /// Appends a normalization by mean and variance.
     fn norm(&mut self, name: &str, width: u64) {
         self.push(name, &[("weight", width), ("bias", width)], 0);
     }
 
-    /// Scores and weighted values.
+    /// Appends the scores and weighted values of attention.
     fn attention(&mut self, name: &str, shape: TransformerShape) {
         self.push(name, &[], 2 * self.sequence * shape.width);
         self.split(MatrixSplit::MoreColumns, []);
         let scores = 5 * shape.heads * self.sequence;
-        self.leave(0, 2 * shape.width + 4 * shape.key_value + scores);
+        self.store(0, 2 * shape.width + 4 * shape.key_value + scores);
     }
 
-    /// The two matrices of a feed-forward part.
+    /// Appends the two matrices of a feed-forward part.
     fn feed_forward(&mut self, name: impl Fn(&str) -> String, shape: TransformerShape) {
         let (width, inside) = (shape.width, shape.feed_forward);
         self.linear(&name("expand"), width, inside, MatrixSplit::Columns);
-        self.leave(2 * width, 2 * inside);
+        self.store(2 * width, 2 * inside);
         self.linear(&name("contract"), inside, width, MatrixSplit::Rows);
-        self.leave(width, 2 * inside);
+        self.store(width, 2 * inside);
     }
 
-    /// The attention of Llama 2 with the normalization before it.
+    /// Appends the attention of Llama 2, with the preceding normalization.
     fn gated_attention(&mut self, name: impl Fn(&str) -> String, shape: TransformerShape) {
         let width = shape.width;
         self.push(&name("norm1"), &[("weight", width)], 0);
-        self.leave(2 * width, 0);
+        self.store(2 * width, 0);
         self.matrix(&name("query"), width, width, MatrixSplit::Columns);
-        self.leave(2 * width, 0);
+        self.store(2 * width, 0);
         for part in ["key", "value"] {
             self.matrix(
                 &name(part),
@@ -171,7 +176,7 @@ impl TokenLayers {
         }
         self.attention(&name("attention"), shape);
         self.matrix(&name("projection"), width, width, MatrixSplit::Rows);
-        self.leave(width, 2 * width);
+        self.store(width, 2 * width);
     }
 }
 
@@ -183,8 +188,8 @@ fn network(shape: TransformerShape) -> TokenLayers {
     }
 }
 
-/// GPT-2 and GPT-3: learned positions, normalization before each part, output tied to the embedding
-/// (Radford et al. 2019; Brown et al. 2020).
+/// Returns the layers of GPT-2 or GPT-3: learned positions, normalization before each part, output
+/// tied to the embedding (Radford et al. 2019; Brown et al. 2020).
 pub(super) fn gpt(shape: TransformerShape) -> Vec<Layer> {
     let width = shape.width;
     let mut network = network(shape);
@@ -197,19 +202,19 @@ pub(super) fn gpt(shape: TransformerShape) -> Vec<Layer> {
         network.block = Some(block as u32);
         let name = |part: &str| format!("block{block}.{part}");
         network.norm(&name("norm1"), width);
-        network.leave(2 * width, 0);
+        network.store(2 * width, 0);
         network.linear(
             &name("query_key_value"),
             width,
             3 * width,
             MatrixSplit::Columns,
         );
-        network.leave(2 * width, 0);
+        network.store(2 * width, 0);
         network.attention(&name("attention"), shape);
         network.linear(&name("projection"), width, width, MatrixSplit::Rows);
-        network.leave(width, 2 * width);
+        network.store(width, 2 * width);
         network.norm(&name("norm2"), width);
-        network.leave(2 * width, 0);
+        network.store(2 * width, 0);
         network.feed_forward(name, shape);
     }
     network.block = None;
@@ -219,8 +224,8 @@ pub(super) fn gpt(shape: TransformerShape) -> Vec<Layer> {
     network.layers
 }
 
-/// BERT with its heads for pre-training: segments, normalization after each part, pooling, masked words
-/// tied to the embedding, and next sentence (Devlin et al. 2019).
+/// Returns the layers of BERT with its heads for pre-training: segments, normalization after each
+/// part, pooling, masked words tied to the embedding, and next sentence (Devlin et al. 2019).
 pub(super) fn bert(shape: TransformerShape) -> Vec<Layer> {
     let width = shape.width;
     let mut network = network(shape);
@@ -235,22 +240,23 @@ pub(super) fn bert(shape: TransformerShape) -> Vec<Layer> {
         network.block = Some(block as u32);
         let name = |part: &str| format!("block{block}.{part}");
         network.linear(&name("query"), width, width, MatrixSplit::Columns);
-        // One input for the three of them.
-        network.leave(2 * width, 0);
+        // Query, key and value share this input.
+        network.store(2 * width, 0);
         for part in ["key", "value"] {
             network.linear(&name(part), width, width, MatrixSplit::MoreColumns);
         }
         network.attention(&name("attention"), shape);
         network.linear(&name("projection"), width, width, MatrixSplit::Rows);
-        network.leave(width, 2 * width);
+        network.store(width, 2 * width);
         network.norm(&name("norm1"), width);
-        network.leave(2 * width, 0);
+        network.store(2 * width, 0);
         network.feed_forward(name, shape);
         network.norm(&name("norm2"), width);
-        network.leave(2 * width, 0);
+        network.store(2 * width, 0);
     }
     network.block = None;
-    // Pooling and next sentence look at one token of the sample: too little to count.
+    // Pooling and next sentence use one token of the sample, which takes too few operations to
+    // count.
     let pooling = [("weight", width * width), ("bias", width)];
     network.push("pooling", &pooling, 0);
     network.push("next_sentence", &[("weight", 2 * width), ("bias", 2)], 0);
@@ -262,35 +268,35 @@ pub(super) fn bert(shape: TransformerShape) -> Vec<Layer> {
     network.layers
 }
 
-/// Llama 2: no biases, gated feed-forward, heads that may share keys and values, an output of its own
-/// (Touvron et al. 2023).
+/// Returns the layers of Llama 2: no biases, gated feed-forward part, heads that may share keys and
+/// values, separate output matrix (Touvron et al. 2023).
 pub(super) fn llama(shape: TransformerShape) -> Vec<Layer> {
     gated(shape, |network, name| {
         let (width, inside) = (shape.width, shape.feed_forward);
         network.matrix(&name("gate"), width, inside, MatrixSplit::Columns);
-        network.leave(2 * width, 2 * inside);
+        network.store(2 * width, 2 * inside);
         network.matrix(&name("expand"), width, inside, MatrixSplit::MoreColumns);
-        network.leave(0, 2 * inside);
+        network.store(0, 2 * inside);
         network.matrix(&name("contract"), inside, width, MatrixSplit::Rows);
-        network.leave(width, 2 * inside);
+        network.store(width, 2 * inside);
     })
 }
 
-/// Mixtral: as Llama 2, with experts in place of the feed-forward part, of which a router chooses some for each token
-/// (Jiang et al. 2024, section 2).
+/// Returns the layers of Mixtral: those of Llama 2 with experts instead of the feed-forward part; a
+/// router chooses the experts of each token (Jiang et al. 2024, section 2).
 pub(super) fn mixture(shape: TransformerShape) -> Vec<Layer> {
     gated(shape, |network, name| {
         let (width, experts) = (shape.width, shape.experts);
         network.matrix(&name("router"), width, experts, MatrixSplit::Whole);
-        network.leave(2 * width, 0);
-        let one = width * shape.feed_forward;
-        // The matrices of all experts stand in one tensor, as grouped products of matrices take them.
-        let tensors = ["gate", "expand", "contract"].map(|part| (part, experts * one));
-        network.push(&name("experts"), &tensors, 3 * one * shape.top_k);
-        // The input of each expert chosen and its output, which the router's weights multiply; between them the
-        // gate, what it gates, and their product.
-        let [whole, divided] = [4 * width, 6 * shape.feed_forward].map(|one| one * shape.top_k);
-        network.leave(whole, divided);
+        network.store(2 * width, 0);
+        let matrix = width * shape.feed_forward;
+        // The matrices of all experts form one tensor, as in grouped matrix products.
+        let tensors = ["gate", "expand", "contract"].map(|part| (part, experts * matrix));
+        network.push(&name("experts"), &tensors, 3 * matrix * shape.top_k);
+        // The input and the output of each chosen expert (the router's weights multiply the
+        // output); between them the gate, the gated values, and their product.
+        let [whole, divided] = [4 * width, 6 * shape.feed_forward].map(|bytes| bytes * shape.top_k);
+        network.store(whole, divided);
         if let Some(layer) = network.layers.last_mut() {
             layer.split.divided = true;
             layer.split.sums_output = true;
@@ -303,7 +309,7 @@ pub(super) fn mixture(shape: TransformerShape) -> Vec<Layer> {
     })
 }
 
-/// Blocks of normalizations, attention and what stands behind the attention.
+/// Returns blocks of normalizations, gated attention and a feed-forward part.
 fn gated(
     shape: TransformerShape,
     feed_forward: impl Fn(&mut TokenLayers, &dyn Fn(&str) -> String),
@@ -316,7 +322,7 @@ fn gated(
         let name = |part: &str| format!("block{block}.{part}");
         network.gated_attention(name, shape);
         network.push(&name("norm2"), &[("weight", width)], 0);
-        network.leave(2 * width, 0);
+        network.store(2 * width, 0);
         feed_forward(&mut network, &name);
     }
     network.block = None;

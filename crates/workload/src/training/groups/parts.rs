@@ -1,10 +1,11 @@
-//! What the time of an iteration was spent on, rank by rank.
+//! Division of the time of an iteration among its causes, rank by rank.
 //!
-//! Between the end of what a device did before and the end of what it does next lies either computing or waiting, and what
-//! it does next says what it waited for. So the parts of a rank sum to the time at which it is through; what is missing to
-//! the end of the iteration it idles in the bubble of the pipeline. Where a device waits for another stage, the time in
-//! which the message was in flight is sending, and the rest is bubble. What streams beside the device do while the device
-//! does not wait for them is hidden.
+//! Between the end of an event of a device and the end of its next event, the device computes or
+//! waits, and the next event tells what it waited for. Hence the parts of a rank sum to the time at
+//! which it finishes; until the end of the iteration it then idles in the pipeline bubble. If a
+//! device waits for another stage, the time in which the message was in flight counts as sending,
+//! and the rest as bubble. Work of the other streams during which the device does not wait is
+//! hidden.
 
 use super::RankPlace;
 use super::program::{GroupedTrace, Role};
@@ -15,26 +16,27 @@ opticoll_simulate::columns! {
     /// One row per stage of the pipeline: means over its ranks.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct StageParts {
-        /// The device computes.
+        /// Time in which the device computes.
         pub compute: Time,
-        /// The device waits for all_reduces of its tensor-parallel group.
+        /// Time in which the device waits for all_reduces of its tensor-parallel group.
         pub tensor: Time,
-        /// The device waits for all_to_alls of its expert-parallel group.
+        /// Time in which the device waits for all_to_alls of its expert-parallel group.
         pub expert: Time,
-        /// The device waits for activations or their gradients in flight between stages.
+        /// Time in which the device waits for activations or their gradients in flight between
+        /// stages.
         pub sending: Time,
-        /// The device waits for another stage to compute: the bubble of the pipeline.
+        /// Time in which the device waits for another stage to compute: the pipeline bubble.
         pub bubble: Time,
-        /// The device waits for collectives among replicas.
+        /// Time in which the device waits for collectives among replicas.
         pub replicas: Time,
-        /// Messages between stages in flight while the device did not wait for them.
+        /// Time of messages between stages in flight while the device does not wait for them.
         pub sending_hidden: Time,
-        /// Collectives among replicas going on while the device did not wait for them.
+        /// Time of collectives among replicas while the device does not wait for them.
         pub replicas_hidden: Time,
     }
 }
 
-/// The parts of one rank, or sums of them, in picoseconds.
+/// Parts of one rank, or sums over ranks, in picoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     compute: u128,
@@ -43,17 +45,17 @@ struct Sums {
     sending: u128,
     bubble: u128,
     replicas: u128,
-    sending_all: u128,
-    replicas_all: u128,
+    sending_total: u128,
+    replicas_total: u128,
 }
 
-/// The parts of each stage; the last row has the means over all ranks.
+/// Returns the parts of each stage; the last row holds the means over all ranks.
 pub fn parts(written: &GroupedTrace, timeline: &Timeline, time: Time) -> StageParts {
     let ends = event_ends(written, timeline);
     let groups = written.groups;
     let mut parts = StageParts::default();
-    let mut all = Sums::default();
-    let each = u128::from(groups.tensor * groups.data);
+    let mut total = Sums::default();
+    let ranks_per_stage = u128::from(groups.tensor * groups.data);
     for stage in 0..groups.pipeline {
         let mut sums = Sums::default();
         for data in 0..groups.data {
@@ -63,21 +65,22 @@ pub fn parts(written: &GroupedTrace, timeline: &Timeline, time: Time) -> StagePa
                     data,
                     stage,
                 };
-                sums.add(&of_rank(written, &ends, groups.rank(place), time.ps()));
+                sums.add(&rank_sums(written, &ends, groups.rank(place), time.ps()));
             }
         }
-        sums.push_to(&mut parts, each);
-        all.add(&sums);
+        sums.push_to(&mut parts, ranks_per_stage);
+        total.add(&sums);
     }
-    all.push_to(&mut parts, each * u128::from(groups.pipeline));
+    total.push_to(&mut parts, ranks_per_stage * u128::from(groups.pipeline));
     parts
 }
 
-/// When each event of each rank ended.
+/// Returns the end of each event of each rank.
 fn event_ends(written: &GroupedTrace, timeline: &Timeline) -> Vec<Vec<u64>> {
     let ranks = written.trace.ranks.iter();
     let mut ends: Vec<Vec<u64>> = ranks.map(|events| vec![0; events.len()]).collect();
-    // Rows stand in the order in which their nodes ended: the last of an event is its own.
+    // Rows are in the order in which nodes ended, so the last row of an event holds the event's
+    // end.
     for row in 0..timeline.rank.len() {
         let (rank, event) = (timeline.rank[row], timeline.event[row]);
         ends[rank as usize][event as usize] = timeline.end[row].ps();
@@ -85,39 +88,41 @@ fn event_ends(written: &GroupedTrace, timeline: &Timeline) -> Vec<Vec<u64>> {
     ends
 }
 
-fn of_rank(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) -> Sums {
-    let own = &ends[rank as usize];
+fn rank_sums(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) -> Sums {
+    let rank_ends = &ends[rank as usize];
     let after = &written.trace.after[rank as usize];
     let mut sums = Sums::default();
     let mut now = 0;
     for (event, role) in written.roles[rank as usize].iter().enumerate() {
-        let end = own[event];
+        let end = rank_ends[event];
         let spent = u128::from(end.saturating_sub(now));
         match *role {
             Role::Computing(work) => {
                 let work = u128::from(work.ps()).min(spent);
                 sums.compute += work;
-                // Sharded parameters that were not there yet.
+                // Waiting for sharded parameters.
                 sums.replicas += spent - work;
             }
             Role::Tensor => sums.tensor += spent,
             Role::Expert => sums.expert += spent,
             Role::LastReplicas => sums.replicas += spent,
             Role::Stage { arrival } => {
-                let left = left(written, ends, rank, arrival);
-                let in_flight = u128::from(end.saturating_sub(now.max(left)));
+                let departure = departure(written, ends, rank, arrival);
+                let in_flight = u128::from(end.saturating_sub(now.max(departure)));
                 sums.sending += in_flight;
                 sums.bubble += spent - in_flight;
             }
             Role::Arrival { .. } => {
-                let left = left(written, ends, rank, event as u32);
-                sums.sending_all += u128::from(end.saturating_sub(left));
+                let departure = departure(written, ends, rank, event as u32);
+                sums.sending_total += u128::from(end.saturating_sub(departure));
                 continue;
             }
             Role::Replicas => {
-                let before = after[event].iter().map(|&one| own[one as usize]);
+                let before = after[event]
+                    .iter()
+                    .map(|&earlier| rank_ends[earlier as usize]);
                 let began = before.max().unwrap_or(0);
-                sums.replicas_all += u128::from(end.saturating_sub(began));
+                sums.replicas_total += u128::from(end.saturating_sub(began));
                 continue;
             }
             Role::Sending => continue,
@@ -128,8 +133,8 @@ fn of_rank(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) -> S
     sums
 }
 
-/// When a message that arrives was handed to the network.
-fn left(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, arrival: u32) -> u64 {
+/// Returns the time at which an arriving message was handed to the network.
+fn departure(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, arrival: u32) -> u64 {
     let Role::Arrival { peer, tag } = written.roles[rank as usize][arrival as usize] else {
         return 0;
     };
@@ -149,8 +154,8 @@ impl Sums {
         self.sending += other.sending;
         self.bubble += other.bubble;
         self.replicas += other.replicas;
-        self.sending_all += other.sending_all;
-        self.replicas_all += other.replicas_all;
+        self.sending_total += other.sending_total;
+        self.replicas_total += other.replicas_total;
     }
 
     fn push_to(&self, parts: &mut StageParts, ranks: u128) {
@@ -161,12 +166,12 @@ impl Sums {
         parts.sending.push(mean(self.sending));
         parts.bubble.push(mean(self.bubble));
         parts.replicas.push(mean(self.replicas));
-        let hidden = |all: u128, exposed: u128| mean(all.saturating_sub(exposed));
+        let hidden = |total: u128, exposed: u128| mean(total.saturating_sub(exposed));
         parts
             .sending_hidden
-            .push(hidden(self.sending_all, self.sending));
+            .push(hidden(self.sending_total, self.sending));
         parts
             .replicas_hidden
-            .push(hidden(self.replicas_all, self.replicas));
+            .push(hidden(self.replicas_total, self.replicas));
     }
 }

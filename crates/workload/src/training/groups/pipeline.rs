@@ -1,9 +1,11 @@
-//! The order in which a stage of a pipeline works: one forward, one backward (1F1B).
+//! The 1F1B schedule of a pipeline stage: one forward pass, one backward pass.
 //!
-//! A stage begins with as many forward passes as there are stages behind it, then takes forward and backward passes in
-//! turn, and ends with the backward passes that are left (Narayanan et al., PipeDream-Flush, ICML 2021; as in Megatron-LM,
-//! arXiv:2104.04473, section 2.2). With times f and b of a micro-batch in each of P stages and M micro-batches, all
-//! stages are through after (M + P - 1) (f + b), of which each idles (P - 1) (f + b).
+//! A stage starts with one forward pass per stage behind it, then alternates forward and backward
+//! passes, and ends with the remaining backward passes (Narayanan et al., PipeDream-Flush, ICML
+//! 2021; as in Megatron-LM, arXiv:2104.04473, section 2.2). Let f and b be the times of the forward
+//! and backward pass of a micro-batch in a stage, P the number of stages and M the number of
+//! micro-batches. Then all stages finish after (M + P - 1) (f + b), of which each stage idles (P -
+//! 1) (f + b).
 
 /// A pass of a micro-batch through a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +14,7 @@ pub(super) struct Pass {
     pub(super) backward: bool,
 }
 
-/// The passes of a stage in their order.
+/// Returns the passes of a stage in order.
 pub(super) fn one_forward_one_backward(stages: u32, stage: u32, micro_batches: u64) -> Vec<Pass> {
     let ahead = u64::from(stages - 1 - stage).min(micro_batches);
     let forward = |micro_batch| Pass {

@@ -1,6 +1,7 @@
-//! What an iteration consists of: the division that is asked for, its collectives, and the trace that is replayed.
+//! Parameters of an iteration with groups of ranks, its collectives, and the trace that is
+//! replayed.
 //!
-//! Collectives become messages of the replay, or take a time that is given for each ([`Carrier`]).
+//! Collectives become messages of the replay, or take a given time each ([`Carrier`]).
 
 use std::collections::BTreeMap;
 
@@ -11,27 +12,27 @@ use crate::trace::Trace;
 use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
 
-/// Bytes of a parameter or activation in 16 bits.
+/// Bytes of a 16-bit parameter or activation.
 pub const HALF: u64 = 2;
 
-/// An iteration that is asked for.
+/// Parameters of an iteration.
 #[derive(Debug, Clone)]
 pub struct GroupedTraining {
-    /// The groups.
+    /// Groups of ranks.
     pub groups: Groups,
-    /// What replicas divide.
+    /// Training state that replicas divide.
     pub sharding: Sharding,
-    /// Whether collectives among replicas go on beside the backward pass.
+    /// Whether collectives among replicas run concurrently with the backward pass.
     pub overlap: bool,
-    /// Micro-batches of an iteration.
+    /// Number of micro-batches per iteration.
     pub micro_batches: u64,
     /// Bytes of the activations of a micro-batch between two layers.
     pub activations: u64,
-    /// Bytes of a token's activations.
+    /// Bytes of the activations of a token.
     pub token: u64,
     /// Bytes of a gradient.
     pub gradient_bytes: u64,
-    /// What a rank of each stage holds.
+    /// Part of the model on a rank of each stage.
     pub stages: Vec<Stage>,
     /// Tokens of each expert.
     pub loads: ExpertLoads,
@@ -40,24 +41,25 @@ pub struct GroupedTraining {
 /// A collective of a group, or a message between stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupCollective {
-    /// The group.
+    /// Kind of the group.
     pub group: GroupKind,
-    /// The collective; none for a message.
+    /// The collective; `None` for a message.
     pub kind: Option<CollectiveKind>,
-    /// Ranks of the group.
+    /// Number of ranks of the group.
     pub ranks: u32,
-    /// Its size by its convention.
+    /// Size in bytes by the collective's convention.
     pub bytes: u64,
-    /// Of an all_to_all whose pairs exchange different amounts, the layer of experts and whether tokens come back.
+    /// For an all_to_all whose pairs exchange different amounts, the layer of experts and whether
+    /// tokens return; `None` otherwise.
     pub uneven: Option<(usize, bool)>,
 }
 
-/// What carries collectives.
+/// Execution of collectives.
 #[derive(Debug, Clone, Copy)]
 pub enum Carrier<'a> {
-    /// The network of a replay.
+    /// Messages in the network of a replay.
     Replay,
-    /// Nothing: each takes a time that is known.
+    /// A given time for each collective.
     Times(&'a BTreeMap<GroupCollective, Time>),
 }
 
@@ -66,39 +68,39 @@ pub enum Carrier<'a> {
 pub struct GroupedTrace {
     /// The trace.
     pub trace: Trace,
-    /// By rank and event.
+    /// Role of each event, by rank.
     pub(super) roles: Vec<Vec<Role>>,
-    /// By sender, receiver and tag of a message between stages, the event of the sender that it follows.
+    /// Event of the sender that a message between stages follows, by sender, receiver and tag.
     pub(super) sent_after: BTreeMap<(u32, u32, u32), Option<u32>>,
-    /// The groups as they stand in the trace.
+    /// Groups as represented in the trace.
     pub groups: Groups,
 }
 
-/// What an event of the trace is for.
+/// Purpose of an event of the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The device computes for so long.
+    /// The device computes for this time.
     Computing(Time),
     /// The device waits for a collective of its tensor-parallel group.
     Tensor,
     /// The device waits for a collective of its expert-parallel group.
     Expert,
-    /// The device waits for the message of this event.
+    /// The device waits for a message from another stage.
     Stage {
-        /// The event of its arrival.
+        /// Event in which the message arrives.
         arrival: u32,
     },
     /// The device waits for the last collective among replicas.
     LastReplicas,
     /// A message from another stage arrives.
     Arrival {
-        /// The rank that sends it.
+        /// The sending rank.
         peer: u32,
-        /// Its tag.
+        /// Tag of the message.
         tag: u32,
     },
     /// A message leaves.
     Sending,
-    /// A collective among replicas.
+    /// A collective among replicas runs.
     Replicas,
 }

@@ -1,4 +1,4 @@
-//! A model divided among the ranks of its groups: what one rank of each stage holds and computes.
+//! Stages: the part of a model that one rank of each stage holds and computes.
 
 use super::super::buckets::{self, Bucket, Buckets};
 use super::super::device::ComputeRate;
@@ -7,88 +7,88 @@ use super::super::{Division, Layer, Model, TimedLayer, TrainingError};
 use super::Groups;
 use opticoll_base::units::{Bytes, Time};
 
-/// A layer as one rank holds it.
+/// The part of a layer on one rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageLayer {
-    /// The layer in the model.
+    /// Index of the layer in the model.
     pub layer: usize,
-    /// Parameters of each tensor that all replicas hold.
+    /// Number of parameters of each tensor that all replicas hold.
     pub dense: Vec<u64>,
-    /// Parameters of each tensor of experts.
+    /// Number of parameters of each tensor of experts.
     pub expert: Vec<u64>,
-    /// The time of a micro-batch forward, at each expert-parallel rank.
+    /// Forward time of a micro-batch on each expert-parallel rank.
     pub forward: Vec<Time>,
-    /// The same backward.
+    /// Backward time of a micro-batch on each expert-parallel rank.
     pub backward: Vec<Time>,
-    /// Whether its output is summed over the tensor-parallel ranks.
+    /// Whether the output is summed over the tensor-parallel ranks.
     pub sums_output: bool,
-    /// Whether the gradient of its input is.
+    /// Whether the gradient of the input is summed over the tensor-parallel ranks.
     pub sums_input: bool,
-    /// Its number among the layers of experts, if it is one.
+    /// Index among the layers of experts; `None` for other layers.
     pub experts: Option<usize>,
 }
 
 /// Layers whose sharded parameters are gathered together: a block, or a layer outside of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
-    /// The first of its layers in the stage.
+    /// First layer of the unit in the stage.
     pub first: usize,
-    /// The layer of the stage behind its last.
+    /// End of the unit's range of layers in the stage.
     pub end: usize,
-    /// Parameters that all replicas hold.
+    /// Number of parameters that all replicas hold.
     pub dense: u64,
-    /// Parameters of experts.
+    /// Number of parameters of experts.
     pub expert: u64,
 }
 
-/// What one rank of a stage holds.
+/// The part of a model on one rank of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
-    /// Its layers, in the order in which they run forward.
+    /// Layers, in the order of the forward pass.
     pub layers: Vec<StageLayer>,
     /// Units of layers.
     pub units: Vec<Unit>,
-    /// Buckets of gradients that all replicas reduce; layers are counted in the stage.
+    /// Buckets of gradients that all replicas reduce; layers are indices in the stage.
     pub dense: Vec<Bucket>,
     /// Buckets of gradients of experts.
     pub expert: Vec<Bucket>,
 }
 
-/// What a division depends on beside the model.
+/// Parameters of a division, besides the model.
 #[derive(Debug, Clone, Copy)]
 pub struct StageRequest<'a> {
-    /// The groups.
+    /// Groups of ranks.
     pub groups: Groups,
-    /// Samples of a micro-batch.
+    /// Samples per micro-batch.
     pub samples: u64,
-    /// How fast a device computes.
+    /// Speed of a device.
     pub rate: ComputeRate,
     /// Tokens of each expert.
     pub loads: &'a ExpertLoads,
-    /// Which gradients share a collective.
+    /// Rule that assigns gradients to collectives.
     pub buckets: Buckets,
     /// Bytes of a gradient.
     pub gradient_bytes: u64,
 }
 
-/// The stage in which each layer of a model stands: blocks in equal parts, what comes before the first block in the
-/// first stage, what comes after the last in the last.
+/// Returns the stage of each layer of a model. Blocks are divided evenly among the stages; layers
+/// before the first block belong to the first stage, layers after the last block to the last.
 pub fn stage_of(model: &Model, stages: u32) -> Vec<u32> {
     let blocks = model.transformer.map_or(1, |shape| shape.layers);
-    let mut behind = false;
+    let mut after_blocks = false;
     let stage = |layer: &Layer| match layer.split.block {
         Some(block) => {
-            behind = true;
+            after_blocks = true;
             (u64::from(block) * u64::from(stages) / blocks) as u32
         }
-        None if behind => stages - 1,
+        None if after_blocks => stages - 1,
         None => 0,
     };
     model.layers.iter().map(stage).collect()
 }
 
-/// Parameters of a tensor on one rank.
-pub fn held(parameters: u64, division: Division, groups: Groups) -> u64 {
+/// Returns the number of parameters of a tensor on one rank.
+pub fn parameters_on_rank(parameters: u64, division: Division, groups: Groups) -> u64 {
     match division {
         Division::Whole => parameters,
         Division::Tensor => parameters.div_ceil(u64::from(groups.tensor)),
@@ -98,10 +98,11 @@ pub fn held(parameters: u64, division: Division, groups: Groups) -> u64 {
     }
 }
 
-/// The stages of a model.
+/// Divides a model into stages.
 ///
 /// # Errors
-/// No samples, no layer that computes where a rate in samples is shared out, a time or size beyond 64 bits.
+/// Fails for a batch of 0 samples, for a rate in samples if no layer computes, and for a time or
+/// size beyond 64 bits.
 pub fn stages(model: &Model, request: &StageRequest<'_>) -> Result<Vec<Stage>, TrainingError> {
     if request.samples == 0 {
         return Err(TrainingError::EmptyBatch);
@@ -110,11 +111,14 @@ pub fn stages(model: &Model, request: &StageRequest<'_>) -> Result<Vec<Stage>, T
     let mut experts_before = 0;
     (0..request.groups.pipeline)
         .map(|stage| {
-            let own: Vec<usize> = (0..model.layers.len())
+            let stage_layers: Vec<usize> = (0..model.layers.len())
                 .filter(|&layer| stage_of[layer] == stage)
                 .collect();
-            let layers = divided(model, &own, experts_before, request)?;
-            experts_before += layers.iter().filter(|one| one.experts.is_some()).count();
+            let layers = divided(model, &stage_layers, experts_before, request)?;
+            experts_before += layers
+                .iter()
+                .filter(|layer| layer.experts.is_some())
+                .count();
             Ok(Stage {
                 units: units(model, &layers),
                 dense: grouped(&layers, |layer| &layer.dense, request)?,
@@ -127,18 +131,21 @@ pub fn stages(model: &Model, request: &StageRequest<'_>) -> Result<Vec<Stage>, T
 
 fn divided(
     model: &Model,
-    own: &[usize],
+    stage_layers: &[usize],
     experts_before: usize,
     request: &StageRequest<'_>,
 ) -> Result<Vec<StageLayer>, TrainingError> {
     let mut experts = experts_before;
-    let mut layers = Vec::with_capacity(own.len());
-    for &number in own {
+    let mut layers = Vec::with_capacity(stage_layers.len());
+    for &number in stage_layers {
         let layer = &model.layers[number];
         let tensors = |expert: bool| {
             let tensors = layer.tensors.iter();
-            let own = tensors.filter(|one| (one.division == Division::Expert) == expert);
-            own.map(|one| held(one.parameters, one.division, request.groups))
+            let selected = tensors.filter(|tensor| (tensor.division == Division::Expert) == expert);
+            selected
+                .map(|tensor| {
+                    parameters_on_rank(tensor.parameters, tensor.division, request.groups)
+                })
                 .collect()
         };
         let split = layer.split;
@@ -160,7 +167,7 @@ fn divided(
     Ok(layers)
 }
 
-/// Adds the times of an expert-parallel rank.
+/// Adds the times of the layers on an expert-parallel rank.
 fn time(
     model: &Model,
     layers: &mut [StageLayer],
@@ -171,29 +178,29 @@ fn time(
     let total = forward + backward;
     let tensor = u128::from(request.groups.tensor);
     let mut clock = request.rate.clock(1, total)?.divided(tensor);
-    let work = |own: &StageLayer, of: fn(&Layer) -> u64| {
-        let layer = &model.layers[own.layer];
-        let operations = u128::from(of(layer));
-        let all = match (own.experts, model.transformer) {
+    let work = |part: &StageLayer, operations: fn(&Layer) -> u64| {
+        let layer = &model.layers[part.layer];
+        let per_sample = u128::from(operations(layer));
+        let total = match (part.experts, model.transformer) {
             (Some(number), Some(shape)) => {
-                let each = operations / u128::from(shape.sequence * shape.top_k);
-                each * request.loads.received(number, rank)
+                let per_token = per_sample / u128::from(shape.sequence * shape.top_k);
+                per_token * request.loads.received(number, rank)
             }
-            _ => operations * u128::from(request.samples),
+            _ => per_sample * u128::from(request.samples),
         };
         if layer.split.divided {
-            all
+            total
         } else {
-            all * tensor
+            total * tensor
         }
     };
-    for own in layers.iter_mut() {
-        let spent = clock.advance(work(own, |layer| layer.forward))?;
-        own.forward.push(spent);
+    for part in layers.iter_mut() {
+        let spent = clock.advance(work(part, |layer| layer.forward))?;
+        part.forward.push(spent);
     }
-    for own in layers.iter_mut().rev() {
-        let spent = clock.advance(work(own, |layer| layer.backward))?;
-        own.backward.push(spent);
+    for part in layers.iter_mut().rev() {
+        let spent = clock.advance(work(part, |layer| layer.backward))?;
+        part.backward.push(spent);
     }
     Ok(())
 }
@@ -202,8 +209,8 @@ fn units(model: &Model, layers: &[StageLayer]) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     let mut block = None;
     for (place, layer) in layers.iter().enumerate() {
-        let own = model.layers[layer.layer].split.block;
-        if own.is_none() || own != block || units.is_empty() {
+        let layer_block = model.layers[layer.layer].split.block;
+        if layer_block.is_none() || layer_block != block || units.is_empty() {
             units.push(Unit {
                 first: place,
                 end: place,
@@ -211,7 +218,7 @@ fn units(model: &Model, layers: &[StageLayer]) -> Vec<Unit> {
                 expert: 0,
             });
         }
-        block = own;
+        block = layer_block;
         if let Some(unit) = units.last_mut() {
             unit.end = place + 1;
             unit.dense += layer.dense.iter().sum::<u64>();

@@ -1,4 +1,4 @@
-//! The trace of an iteration, rank by rank, and the collectives in it.
+//! The trace of an iteration, rank by rank, and its collectives.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::{Groups, RankPlace};
 use crate::trace::Trace;
 
 impl GroupedTraining {
-    /// The trace of an iteration.
+    /// Writes the trace of an iteration.
     ///
     /// # Errors
-    /// A collective whose time is not given.
+    /// Fails if the time of a collective is missing.
     pub fn trace(&self, carrier: Carrier<'_>) -> Result<GroupedTrace, TrainingError> {
         let groups = match carrier {
             Carrier::Replay => self.groups,
@@ -60,12 +60,13 @@ impl GroupedTraining {
         (0..self.groups.expert as usize).flat_map(|source| [(source, false), (source, true)])
     }
 
-    /// The collectives of an iteration, and how often one rank of each stage takes part in each, summed over stages.
+    /// Returns the collectives of an iteration, and the number of times that one rank of each stage
+    /// takes part in each, summed over stages.
     ///
     /// # Errors
-    /// None of its own; those of [`GroupedTraining::trace`].
+    /// Fails as [`GroupedTraining::trace`] does.
     pub fn collectives(&self) -> Result<BTreeMap<GroupCollective, u64>, TrainingError> {
-        let mut all = BTreeMap::new();
+        let mut counts = BTreeMap::new();
         for stage in 0..self.groups.pipeline {
             let place = RankPlace {
                 tensor: 0,
@@ -77,10 +78,10 @@ impl GroupedTraining {
             let mut writer =
                 RankWriter::new(self, self.groups, rank, Carrier::Replay, &mut communicators);
             writer.iteration()?;
-            for (one, count) in writer.made {
-                *all.entry(one).or_default() += count;
+            for (collective, count) in writer.counts {
+                *counts.entry(collective).or_default() += count;
             }
         }
-        Ok(all)
+        Ok(counts)
     }
 }

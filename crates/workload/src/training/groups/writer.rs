@@ -1,22 +1,28 @@
-//! The trace of an iteration: what each rank computes, sends and waits for.
+//! Writer of the trace of an iteration: the computation, the messages and the waiting of each rank.
 //!
-//! A rank has a device, which does one thing after another: computing, collectives of tensor- and expert-parallel groups,
-//! which it waits for, and waiting for activations from another stage. Beside the device two streams go on: activations
-//! that were sent, and collectives among replicas, one after another in the order in which they become ready.
+//! A rank has a device that executes one event at a time: computation, collectives of tensor- and
+//! expert-parallel groups, and waiting for activations from another stage. Two streams run
+//! concurrently with the device: activations that were sent, and collectives among replicas, one
+//! after another in the order in which they become ready.
 //!
 //! | sharding | during an iteration |
 //! |---|---|
-//! | nothing | an all_reduce of each bucket of gradients, when the last micro-batch has gone backward through its layers |
-//! | optimizer | a reduce_scatter of each bucket then, an all_gather of its parameters behind all of them |
-//! | gradients | the reduce_scatter for every micro-batch, since no rank has room for all gradients |
-//! | parameters | besides, before a unit of layers goes forward or backward, an all_gather of its parameters, which begins with the unit before; none behind |
+//! | nothing | an all_reduce of each bucket of gradients, when the backward pass of the last
+//! micro-batch has finished its layers |
+//! | optimizer | a reduce_scatter of each bucket at that time, and an all_gather of its parameters
+//! after all buckets |
+//! | gradients | a reduce_scatter of each bucket for every micro-batch, because no rank has room
+//! for all gradients |
+//! | parameters | in addition, before the forward or backward pass of a unit of layers, an
+//! all_gather of its parameters, which starts with the previous unit; none at the end |
 //!
-//! Rajbhandari et al., arXiv:1910.02054, section 7, count the same volumes: an all_reduce, and a reduce_scatter with an
-//! all_gather, move 2 values for each parameter; with sharded parameters there are 3, since they are gathered twice.
+//! Rajbhandari et al., arXiv:1910.02054, section 7, count the same volumes: an all_reduce, or a
+//! reduce_scatter with an all_gather, moves 2 values per parameter; with sharded parameters it is 3
+//! values, because they are gathered twice.
 //!
-//! Collectives become messages of the replay, or take a time that is given for each ([`Carrier`]); in the second case one
-//! rank stands for all that do the same at the same time: those of its tensor-parallel group and of the replicas that no
-//! expert-parallel group tells apart.
+//! Collectives become messages of the replay, or take a given time each ([`Carrier`]). In the
+//! second case one rank represents all ranks that do the same at the same time: those of its
+//! tensor-parallel group, and those of the replicas that no expert-parallel group distinguishes.
 
 use std::collections::BTreeMap;
 
@@ -31,18 +37,19 @@ use crate::trace::Event;
 use opticoll_base::units::Time;
 use opticoll_plan::collective::CollectiveKind;
 
-/// What a device does; its collectives; its sends; its collectives among replicas: each a processor of a rank.
+/// Processors of a rank: its device, its collectives, its sends, and its collectives among
+/// replicas.
 const DEVICE: u8 = 0;
 const NETWORK: u8 = 1;
 const SENDS: u8 = 2;
 const REPLICAS: u8 = 3;
 
-/// The groups of ranks by their numbers.
+/// Groups of ranks with their numbers.
 #[derive(Default)]
 pub(super) struct Communicators {
     numbers: BTreeMap<Vec<u32>, u32>,
     pub(super) members: BTreeMap<u32, Vec<u32>>,
-    /// By layer of experts, whether tokens come back, and source: the place of its sizes.
+    /// Index of the sizes of an exchange, by layer of experts, whether tokens return, and source.
     pub(super) sizes: BTreeMap<(usize, bool, usize), u32>,
 }
 
@@ -55,7 +62,7 @@ impl Communicators {
     }
 }
 
-/// Writes the events of a rank.
+/// Writer of the events of a rank.
 pub(super) struct RankWriter<'a> {
     training: &'a GroupedTraining,
     stage: &'a Stage,
@@ -63,19 +70,19 @@ pub(super) struct RankWriter<'a> {
     groups: Groups,
     carrier: Carrier<'a>,
     communicators: &'a mut Communicators,
-    /// By kind of group, its number and its members.
-    own: BTreeMap<GroupKind, (u32, u32)>,
+    /// Number and size of the rank's group of each kind.
+    rank_groups: BTreeMap<GroupKind, (u32, u32)>,
     events: Vec<Event>,
     after: Vec<Vec<u32>>,
     roles: Vec<Role>,
-    /// The last event of the device, and of the collectives among replicas.
+    /// Last event of the device, and last collective among replicas.
     device: Option<u32>,
     replicas: Option<u32>,
-    /// The gathering of the parameters of the unit that comes next.
+    /// The event that gathers the parameters of the next unit.
     next_gathered: Option<u32>,
     sent_after: Vec<((u32, u32, u32), Option<u32>)>,
-    pub(super) made: BTreeMap<GroupCollective, u64>,
-    /// Collectives among replicas that wait for the end of the backward pass, where nothing overlaps.
+    pub(super) counts: BTreeMap<GroupCollective, u64>,
+    /// Collectives among replicas that wait for the end of the backward pass, if nothing overlaps.
     postponed: Vec<(GroupKind, CollectiveKind, u64)>,
 }
 
@@ -95,7 +102,7 @@ impl<'a> RankWriter<'a> {
             groups,
             carrier,
             communicators,
-            own: BTreeMap::new(),
+            rank_groups: BTreeMap::new(),
             events: Vec::new(),
             after: Vec::new(),
             roles: Vec::new(),
@@ -103,7 +110,7 @@ impl<'a> RankWriter<'a> {
             replicas: None,
             next_gathered: None,
             sent_after: Vec::new(),
-            made: BTreeMap::new(),
+            counts: BTreeMap::new(),
             postponed: Vec::new(),
         }
     }
@@ -130,7 +137,7 @@ impl<'a> RankWriter<'a> {
         self.events.len() as u32 - 1
     }
 
-    /// What the device does next; it waits for `besides` too.
+    /// Adds the next event of the device, which also waits for `besides`.
     fn on_device(&mut self, event: Event, besides: Option<u32>, role: Role) {
         let before = [self.device, besides];
         self.device = Some(self.push(event, before, role));
@@ -160,21 +167,22 @@ impl<'a> RankWriter<'a> {
         self.close_iteration()
     }
 
-    /// The units whose parameters are gathered, in their order; none where parameters are not sharded.
+    /// Returns the units whose parameters are gathered, in order; empty if parameters are not
+    /// sharded.
     fn gathered_units(&self, passes: &[Pass]) -> Vec<usize> {
         let count = self.stage.units.len();
-        let one = |pass: &Pass| {
+        let pass_units = |pass: &Pass| {
             let backward = pass.backward;
             (0..count).map(move |unit| if backward { count - 1 - unit } else { unit })
         };
         match self.training.sharding {
-            Sharding::Parameters => passes.iter().flat_map(one).collect(),
+            Sharding::Parameters => passes.iter().flat_map(pass_units).collect(),
             _ => Vec::new(),
         }
     }
 
-    /// Gathers the parameters of the first unit before it runs, and of each other one while the unit before runs. Gives
-    /// the event that the present unit waits for.
+    /// Gathers the parameters of the first unit before the unit runs, and those of every other unit
+    /// while the previous unit runs. Returns the event that the current unit waits for.
     fn gather(&mut self, turns: &[usize], turn: usize) -> Result<Option<u32>, TrainingError> {
         if turns.is_empty() {
             return Ok(None);
@@ -214,7 +222,7 @@ impl<'a> RankWriter<'a> {
         self.among_replicas(group, CollectiveKind::AllGather, block)
     }
 
-    /// A unit of layers goes forward or backward.
+    /// Writes the forward or backward pass of a unit of layers.
     fn unit(
         &mut self,
         pass: Pass,
@@ -262,7 +270,7 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// The device computes what was added up, if anything.
+    /// Writes the accumulated computation of the device, if there is any.
     fn compute(&mut self, computing: &mut Time, gathered: &mut Option<u32>) {
         if *computing == Time::ZERO && gathered.is_none() {
             return;
@@ -276,37 +284,38 @@ impl<'a> RankWriter<'a> {
         self.on_device(event, gathered.take(), Role::Computing(time));
     }
 
-    /// Tokens go to their experts, or come back; backward their gradients do.
+    /// Writes the exchange of tokens with the experts: there or back. In a backward pass their
+    /// gradients are exchanged.
     fn exchange(&mut self, layer: usize, back: bool) -> Result<(), TrainingError> {
         let ranks = self.training.groups.expert;
         if ranks == 1 {
             return Ok(());
         }
-        let even = self.training.loads.is_even(layer);
+        let is_even = self.training.loads.is_even(layer);
         let each = self.training.loads.between(layer, 0, 0) * self.training.token;
         self.blocking(GroupCollective {
             group: GroupKind::Expert,
             kind: Some(CollectiveKind::AllToAll),
             ranks,
-            bytes: if even { each * u64::from(ranks) } else { 0 },
-            uneven: (!even).then_some((layer, back)),
+            bytes: if is_even { each * u64::from(ranks) } else { 0 },
+            uneven: (!is_even).then_some((layer, back)),
         })
     }
 
-    /// A collective that the device waits for.
-    fn blocking(&mut self, one: GroupCollective) -> Result<(), TrainingError> {
-        *self.made.entry(one).or_default() += 1;
-        let role = match one.group {
+    /// Writes a collective that the device waits for.
+    fn blocking(&mut self, collective: GroupCollective) -> Result<(), TrainingError> {
+        *self.counts.entry(collective).or_default() += 1;
+        let role = match collective.group {
             GroupKind::Tensor => Role::Tensor,
             _ => Role::Expert,
         };
-        match self.time(&one)? {
+        match self.time(&collective)? {
             None => {
-                let event = self.event(&one, NETWORK);
+                let event = self.event(&collective, NETWORK);
                 self.on_device(event, None, role);
             }
             Some(time) => {
-                if let Some(event) = self.meeting(one.group, NETWORK) {
+                if let Some(event) = self.barrier(collective.group, NETWORK) {
                     self.on_device(event, None, role);
                 }
                 self.on_device(work(time, NETWORK), None, role);
@@ -315,18 +324,18 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// The time of a collective that nothing carries.
-    fn time(&self, one: &GroupCollective) -> Result<Option<Time>, TrainingError> {
+    /// Returns the given time of a collective, or `None` if messages carry it.
+    fn time(&self, collective: &GroupCollective) -> Result<Option<Time>, TrainingError> {
         match self.carrier {
             Carrier::Replay => Ok(None),
             Carrier::Times(times) => {
-                let time = times.get(one).copied();
+                let time = times.get(collective).copied();
                 let missing = || {
-                    let kind = one.kind.map_or("message", CollectiveKind::name);
-                    let group = one.group.name();
+                    let kind = collective.kind.map_or("message", CollectiveKind::name);
+                    let group = collective.group.name();
                     TrainingError::Groups(format!(
                         "the time of the {kind} of {} bytes of {group} groups is not given",
-                        one.bytes
+                        collective.bytes
                     ))
                 };
                 time.map(Some).ok_or_else(missing)
@@ -334,36 +343,37 @@ impl<'a> RankWriter<'a> {
         }
     }
 
-    /// The number of a group that the rank belongs to, and how many members it has in the trace.
+    /// Returns the number of the rank's group of a kind, and the number of its members in the
+    /// trace.
     fn group(&mut self, kind: GroupKind) -> (u32, u32) {
-        if let Some(&known) = self.own.get(&kind) {
+        if let Some(&known) = self.rank_groups.get(&kind) {
             return known;
         }
         let members = self.groups.members(kind, self.place);
         let ranks = members.len() as u32;
         let known = (self.communicators.number(members), ranks);
-        self.own.insert(kind, known);
+        self.rank_groups.insert(kind, known);
         known
     }
 
-    /// The call of a collective.
-    fn event(&mut self, one: &GroupCollective, processor: u8) -> Event {
-        let (communicator, _) = self.group(one.group);
-        let call = match one.kind {
+    /// Returns the call of a collective.
+    fn event(&mut self, collective: &GroupCollective, processor: u8) -> Event {
+        let (communicator, _) = self.group(collective.group);
+        let call = match collective.kind {
             Some(CollectiveKind::AllReduce) => Call::AllReduce,
             Some(CollectiveKind::ReduceScatter) => Call::ReduceScatter,
             Some(CollectiveKind::AllGather) => Call::AllGather,
-            Some(CollectiveKind::AllToAll) if one.uneven.is_some() => Call::AllToAllVarious,
+            Some(CollectiveKind::AllToAll) if collective.uneven.is_some() => Call::AllToAllVarious,
             Some(CollectiveKind::AllToAll) => Call::AllToAll,
             _ => Call::Local,
         };
-        let sizes = one.uneven.and_then(|(layer, back)| {
+        let sizes = collective.uneven.and_then(|(layer, back)| {
             let source = self.place.data % self.training.groups.expert;
             let key = (layer, back, source as usize);
             self.communicators.sizes.get(&key).copied()
         });
         Event {
-            bytes: one.bytes,
+            bytes: collective.bytes,
             communicator,
             request: sizes.unwrap_or(Event::NOTHING.request),
             call,
@@ -372,8 +382,9 @@ impl<'a> RankWriter<'a> {
         }
     }
 
-    /// The members of a group that the trace tells apart wait for each other.
-    fn meeting(&mut self, group: GroupKind, processor: u8) -> Option<Event> {
+    /// Returns a barrier of the members of a group that the trace distinguishes, or `None` for a
+    /// single member.
+    fn barrier(&mut self, group: GroupKind, processor: u8) -> Option<Event> {
         let (communicator, members) = self.group(group);
         (members > 1).then_some(Event {
             communicator,
@@ -383,13 +394,13 @@ impl<'a> RankWriter<'a> {
         })
     }
 
-    /// Whether the gradients of a micro-batch are reduced as it goes backward.
+    /// Returns whether the gradients of a micro-batch are reduced during its backward pass.
     fn reduces(&self, pass: Pass) -> bool {
         let each = self.training.sharding >= Sharding::Gradients;
         each || pass.micro_batch + 1 == self.training.micro_batches
     }
 
-    /// Reduces the gradients that are complete with a layer.
+    /// Reduces the gradients that a layer completes.
     fn reduce(
         &mut self,
         layer: usize,
@@ -417,7 +428,8 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// A collective among replicas, behind what the device has done so far and the one before.
+    /// Writes a collective among replicas, after the device's last event and the previous
+    /// collective among replicas.
     fn among_replicas(
         &mut self,
         group: GroupKind,
@@ -428,19 +440,19 @@ impl<'a> RankWriter<'a> {
         if ranks == 1 || bytes == 0 {
             return Ok(());
         }
-        let one = GroupCollective {
+        let collective = GroupCollective {
             group,
             kind: Some(kind),
             ranks,
             bytes,
             uneven: None,
         };
-        *self.made.entry(one).or_default() += 1;
+        *self.counts.entry(collective).or_default() += 1;
         let mut before = [self.device, self.replicas];
-        let event = match self.time(&one)? {
-            None => self.event(&one, REPLICAS),
+        let event = match self.time(&collective)? {
+            None => self.event(&collective, REPLICAS),
             Some(time) => {
-                if let Some(event) = self.meeting(group, REPLICAS) {
+                if let Some(event) = self.barrier(group, REPLICAS) {
                     before = [Some(self.push(event, before, Role::Replicas)), None];
                 }
                 work(time, REPLICAS)
@@ -450,7 +462,8 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// The stage from which, and to which, a pass takes its activations.
+    /// Returns the rank of the neighbouring stage that a pass exchanges activations with, or `None`
+    /// at the ends of the pipeline.
     fn neighbour(&self, stage: Option<u32>) -> Option<u32> {
         let stage = stage.filter(|stage| *stage < self.groups.pipeline)?;
         Some(self.groups.rank(RankPlace {
@@ -459,7 +472,7 @@ impl<'a> RankWriter<'a> {
         }))
     }
 
-    /// The tag of a message: forward and backward have their own.
+    /// Returns the tag of a message; forward and backward passes have different tags.
     fn tag(&self, pass: Pass) -> u32 {
         (2 * pass.micro_batch + u64::from(pass.backward)) as u32
     }
@@ -495,22 +508,22 @@ impl<'a> RankWriter<'a> {
         let Some(peer) = self.neighbour(to) else {
             return Ok(());
         };
-        let one = GroupCollective {
+        let collective = GroupCollective {
             group: GroupKind::Pipeline,
             kind: None,
             ranks: 2,
             bytes: self.training.activations,
             uneven: None,
         };
-        *self.made.entry(one).or_default() += 1;
+        *self.counts.entry(collective).or_default() += 1;
         let mut before = self.device;
-        if let Some(time) = self.time(&one)? {
+        if let Some(time) = self.time(&collective)? {
             before = Some(self.push(work(time, SENDS), [before], Role::Sending));
         }
-        let (tag, own) = (self.tag(pass), self.groups.rank(self.place));
-        self.sent_after.push(((own, peer, tag), self.device));
+        let (tag, rank) = (self.tag(pass), self.groups.rank(self.place));
+        self.sent_after.push(((rank, peer, tag), self.device));
         let event = Event {
-            bytes: one.bytes,
+            bytes: collective.bytes,
             peer,
             tag,
             call: Call::Send,
@@ -521,7 +534,8 @@ impl<'a> RankWriter<'a> {
         Ok(())
     }
 
-    /// What is left behind the backward pass: collectives among replicas, which the device waits for.
+    /// Writes the collectives among replicas after the backward pass, and the device's wait for
+    /// them.
     fn close_iteration(&mut self) -> Result<(), TrainingError> {
         for (group, kind, bytes) in std::mem::take(&mut self.postponed) {
             self.among_replicas(group, kind, bytes)?;
@@ -535,10 +549,10 @@ impl<'a> RankWriter<'a> {
             let dense = stage.dense.iter().map(parameters);
             let expert = stage.expert.iter().map(parameters);
             let dense = dense.map(|count| (GroupKind::Data, count));
-            let all: Vec<(GroupKind, u64)> = dense
+            let gathered: Vec<(GroupKind, u64)> = dense
                 .chain(expert.map(|count| (GroupKind::ExpertData, count)))
                 .collect();
-            for (group, count) in all {
+            for (group, count) in gathered {
                 self.gather_parameters(group, count)?;
             }
         }
