@@ -1,4 +1,4 @@
-//! Binary tree: reduce to rank 0 along a binomial tree, then broadcast along the same tree.
+//! Binary tree: reduction to rank 0 along a binomial tree, then broadcast along the same tree.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, binomial};
 use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -29,7 +29,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     schedule.claims = Claims {
         paper_steps: Some(u64::from(steps)),
         schedule_steps: Some(steps),
-        // The root sends to as many children as the tree is deep, the others to fewer.
+        // The root has one child per level of the tree, the other ranks have fewer children.
         chunks_sent_per_rank: Some(u64::from(steps / 2)),
         ..Claims::default()
     };

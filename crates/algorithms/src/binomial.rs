@@ -1,8 +1,8 @@
-//! Binomial trees from the root: in each step the number of ranks that hold data doubles.
+//! Binomial trees: the number of ranks that hold data doubles in each step.
 //!
-//! Seen from the root, rank r at distance v (v = r - root mod N) is reached from the rank at
-//! distance v without its lowest set bit. The subtree of v with lowest set bit D covers the ranks
-//! at distances v .. v + D, so that scatter hands on whole ranges.
+//! Let v = r - root mod N be the distance of rank r from the root. The rank at distance v receives
+//! from the rank at distance v without its lowest set bit. The subtree of v with lowest set bit D
+//! covers the ranks at distances v .. v + D, so a scatter forwards contiguous ranges.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, push_cyclic};
 use opticoll_plan::collective::CollectiveKind;
@@ -39,8 +39,8 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// The edges of the tree, step by step: (distance of the sender from the root, distance of the
-/// receiver from the root, distances that the receiver's subtree covers).
+/// Returns the edges of the tree, step by step: (distance of the sender from the root, distance of
+/// the receiver from the root, distances that the receiver's subtree covers).
 pub(super) fn edges(ranks: u32) -> Vec<Vec<(u32, u32, std::ops::Range<u32>)>> {
     let depth = ranks.next_power_of_two().ilog2();
     (0..depth)
@@ -59,7 +59,8 @@ pub(super) fn edges(ranks: u32) -> Vec<Vec<(u32, u32, std::ops::Range<u32>)>> {
         .collect()
 }
 
-/// The broadcast along the tree; also the second half of the binary-tree all_reduce.
+/// Builds the broadcast along the tree, which is also the second half of the binary-tree
+/// all_reduce.
 pub(super) fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let (ranks, root) = (request.ranks(), request.collective.root());
     let mut schedule = Schedule::new(request.collective);
@@ -78,7 +79,8 @@ pub(super) fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmErro
     Ok(schedule)
 }
 
-/// The scatter along the tree; also the first half of the broadcast by scatter and all_gather.
+/// Builds the scatter along the tree, which is also the first half of the broadcast by scatter and
+/// all_gather.
 pub(super) fn scatter(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let (ranks, root) = (request.ranks(), request.collective.root());
     let mut schedule = Schedule::new(request.collective);
@@ -97,7 +99,8 @@ pub(super) fn scatter(request: &Request<'_>) -> Result<Schedule, AlgorithmError>
     Ok(schedule)
 }
 
-/// The root sends most: `sent` vectors or blocks.
+/// Returns the claims of a tree whose root sends `sent` vectors or blocks, the maximum of all
+/// ranks.
 fn claims(ranks: u32, sent: u64) -> Claims {
     Claims {
         chunks_sent_per_rank: Some(sent),

@@ -1,11 +1,11 @@
-//! Bruck's algorithms: ceil(log2 N) steps for any N.
+//! Bruck's algorithms: ceil(log2 N) steps for any number of ranks N.
 //!
-//! all_gather: in step i, rank r sends all it holds (2^i blocks, fewer in the last step) to rank
-//! r - 2^i.
+//! all_gather: in step i, rank r sends all blocks that it holds (2^i blocks, fewer in the last
+//! step) to rank r - 2^i.
 //!
-//! all_to_all: the block from rank r to rank r + o travels by the bits of o. In step i, where bit i
-//! of o is set, it moves on by 2^i, from rank r + (o mod 2^i). A rank sends, in step i, one block
-//! for every o < N with bit i set: about N/2 of them.
+//! all_to_all: the block from rank r to rank r + o travels by the bits of the offset o. If bit i of
+//! o is set, the block moves in step i by 2^i ranks, from rank r + (o mod 2^i). In step i a rank
+//! sends one block for every o < N with bit i set: about N/2 blocks.
 
 use super::{
     Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, all_pairs, make_room_for,
@@ -40,13 +40,14 @@ pub const RECORDS: &[Algorithm] = &[
                 let offsets = (0..ring.ranks).filter(|offset| offset & distance > 0);
                 (distance, offsets.count() as u64)
             });
-            Ok(Some(LeastLoads::by_distances(steps, ring)))
+            Ok(Some(LeastLoads::from_distances(steps, ring)))
         },
         ..Algorithm::new("bruck", "Bruck", CollectiveKind::AllToAll, all_to_all)
     },
 ];
 
-/// Before the step with distance D, rank r holds the blocks of ranks r, r + 1, ..., r + D - 1.
+/// Builds the all_gather. Before the step with distance D, rank r holds the blocks of ranks r, r +
+/// 1, ..., r + D - 1.
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let mut schedule = Schedule::new(request.collective);

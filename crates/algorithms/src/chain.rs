@@ -1,8 +1,8 @@
-//! Chain: the vector is cut into segments, which follow one another along the ranks.
+//! Chain: the vector is cut into segments, which the ranks pass on one after another.
 //!
-//! Piece p leaves the rank at distance v from the root in step v + p, so that every rank but the
-//! last sends one piece in each step once the pipeline is full: N - 2 + K steps of M / K for K
-//! segments of a vector M.
+//! Piece p leaves the rank at distance v from the root in step v + p, so every rank but the last
+//! sends one piece in each step once the pipeline is full. For K segments of a vector of M bytes,
+//! this takes N - 2 + K steps of M / K bytes.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, SEGMENTS, make_room_for, segments};
 use opticoll_plan::collective::CollectiveKind;

@@ -1,11 +1,13 @@
-//! Doubling along a cycle, far first: what Bruck's all_gather does in the reverse order of distances.
+//! Cyclic doubling: doubling along a cycle, with the longest distance first. It is Bruck's
+//! all_gather with the distances in reverse order.
 //!
-//! With s = ceil(log2 N) the distances are ceil(N / 2), ceil(N / 4), ..., 1. In each step rank r sends what it holds to the rank so
-//! far after it, blocks that this rank has already excepted. Long ways have small messages, and short ones large: where data
-//! go from neighbour to neighbour, 2^i links of a ring carry N / 2^(i + 1) blocks each.
+//! With s = ceil(log2 N) steps, the distances are ceil(N / 2), ceil(N / 4), ..., 1. In each step
+//! rank r sends the blocks that it holds to the rank at this distance after it, except blocks that
+//! this rank already has. Long distances have small messages, short distances large messages: if
+//! data travel from neighbour to neighbour, 2^i links of a ring carry N / 2^(i + 1) blocks each.
 //!
-//! Every distance d_j is at most one more than the sum of those after it, so that the sums of some of them are all of 0, ..., N - 1:
-//! the blocks that a rank holds at the end are those of all ranks.
+//! Every distance is at most one more than the sum of the later distances, so the sums of subsets
+//! of the distances are all of 0, ..., N - 1: at the end every rank holds the blocks of all ranks.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, all_pairs, make_room};
 use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -14,7 +16,8 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
      MPICH, IJHPCA 2005; along a cycle opticoll";
 
-/// Elsewhere distances have no price of their own.
+/// The only families for which distances have a price: elsewhere the order of the distances does
+/// not matter.
 const FAMILIES: &[&str] = &["circuit_switch"];
 
 const NAME: &str = "cyclic_doubling";
@@ -41,60 +44,60 @@ pub const RECORDS: &[Algorithm] = &[
 ];
 
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    gathering(request.collective, Way::Onwards)
+    gathering(request.collective, Direction::Forward)
 }
 
-/// Which way around the cycle blocks go.
+/// Direction of blocks around the cycle.
 #[derive(Clone, Copy)]
-enum Way {
-    Onwards,
-    Back,
+enum Direction {
+    Forward,
+    Backward,
 }
 
-impl Way {
-    /// The rank so many places further.
-    fn go(self, rank: u32, places: u32, ranks: u32) -> u32 {
+impl Direction {
+    /// Returns the rank that is `places` places further.
+    fn advance(self, rank: u32, places: u32, ranks: u32) -> u32 {
         match self {
-            Way::Onwards => (rank + places) % ranks,
-            Way::Back => (rank + ranks - places) % ranks,
+            Direction::Forward => (rank + places) % ranks,
+            Direction::Backward => (rank + ranks - places) % ranks,
         }
     }
 
-    fn turned(self) -> Way {
+    fn opposite(self) -> Direction {
         match self {
-            Way::Onwards => Way::Back,
-            Way::Back => Way::Onwards,
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
         }
     }
 }
 
-fn gathering(collective: Collective, way: Way) -> Result<Schedule, AlgorithmError> {
+fn gathering(collective: Collective, direction: Direction) -> Result<Schedule, AlgorithmError> {
     let ranks = collective.ranks();
     let steps = ranks.next_power_of_two().ilog2();
     let mut schedule = Schedule::new(collective);
     make_room(&mut schedule, ranks)?;
-    // How far before a rank the blocks are that it holds, and whether it does.
-    let mut held = vec![0];
-    let mut holds = vec![false; ranks as usize];
-    holds[0] = true;
+    // Distances of the held blocks' ranks before a rank, as a list and as a table.
+    let mut offsets = vec![0];
+    let mut is_held = vec![false; ranks as usize];
+    is_held[0] = true;
     for step in 1..=steps {
         let distance = ranks.div_ceil(1 << step);
         schedule.begin_step();
-        let sent: Vec<u32> = held
+        let sent: Vec<u32> = offsets
             .iter()
             .copied()
-            .filter(|before| before + distance < ranks && !holds[(before + distance) as usize])
+            .filter(|before| before + distance < ranks && !is_held[(before + distance) as usize])
             .collect();
         for source in 0..ranks {
-            let destination = way.go(source, distance, ranks);
+            let destination = direction.advance(source, distance, ranks);
             for before in &sent {
-                let block = way.turned().go(source, *before, ranks);
+                let block = direction.opposite().advance(source, *before, ranks);
                 schedule.push(Transfer::copy(block, source, destination));
             }
         }
         for before in sent {
-            held.push(before + distance);
-            holds[(before + distance) as usize] = true;
+            offsets.push(before + distance);
+            is_held[(before + distance) as usize] = true;
         }
     }
     schedule.claims = Claims {
@@ -105,17 +108,18 @@ fn gathering(collective: Collective, way: Way) -> Result<Schedule, AlgorithmErro
     Ok(schedule)
 }
 
-/// The sums are collected onwards, too, so that both halves have the same circuits.
+/// Builds the all_reduce. The sums are collected in the forward direction as well, so both halves
+/// use the same circuits.
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let blocks = Collective::new(CollectiveKind::AllGather, ranks)?;
     let mut schedule =
-        gathering(blocks, Way::Back)?.reversed(request.collective.with_pieces(ranks)?);
-    let gathering = gathering(blocks, Way::Onwards)?;
+        gathering(blocks, Direction::Backward)?.reversed(request.collective.with_pieces(ranks)?);
+    let gathering = gathering(blocks, Direction::Forward)?;
     schedule.append(&gathering, 1);
     schedule.claims = Claims {
         schedule_steps: gathering.claims.schedule_steps.map(|steps| 2 * steps),
-        chunks_sent_per_rank: gathering.claims.chunks_sent_per_rank.map(|one| 2 * one),
+        chunks_sent_per_rank: gathering.claims.chunks_sent_per_rank.map(|sent| 2 * sent),
         ..Claims::default()
     };
     Ok(schedule)

@@ -1,14 +1,14 @@
-//! Direct: each chunk goes straight from where it is to where it must be.
+//! Direct exchange: each chunk travels straight from its source to its destination.
 //!
-//! Everything in one step (`at_once`), or spread out (`shift`): in step s, rank r sends to rank
-//! r + s + 1, so that every rank sends one block and receives one in each of N-1 steps. all_reduce
-//! sends the N-th parts of all vectors straight to the ranks that combine them, and the results
-//! straight to everybody. In a barrier every rank signals to every other.
+//! The transfers are all in one step (`at_once`), or spread over N - 1 steps (`shift`): in step s,
+//! rank r sends to rank r + s + 1, so every rank sends one block and receives one block per step.
+//! The all_reduce sends the N-th parts of all vectors straight to the ranks that combine them, and
+//! the results straight to all ranks. In a barrier every rank signals to every other rank.
 
 use super::pairwise::{self, Pairing};
 use super::{
-    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, a_round_each, all_pairs,
-    choice, make_room, make_room_for, one_stage,
+    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, all_pairs, choice,
+    logarithmic_rounds, make_room, make_room_for, one_stage,
 };
 use opticoll_base::interrupt;
 use opticoll_plan::collective::{Collective, CollectiveKind, Holders};
@@ -37,7 +37,7 @@ const fn record(
             _ => |_, _| Ok(None),
         },
         transfers: match collective {
-            CollectiveKind::Scatter => a_round_each,
+            CollectiveKind::Scatter => logarithmic_rounds,
             _ => all_pairs,
         },
         ..Algorithm::new(

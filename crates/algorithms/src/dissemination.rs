@@ -1,5 +1,6 @@
-//! Dissemination: in round k every rank signals to the one 2^k places after it. After ceil(log2 N)
-//! rounds each has heard, directly or not, from every other, for any N.
+//! Dissemination barrier: in round k every rank signals to the rank 2^k places after it. After
+//! ceil(log2 N) rounds each rank has heard, directly or indirectly, from every other rank, for any
+//! N.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request};
 use opticoll_plan::collective::CollectiveKind;

@@ -1,21 +1,23 @@
-//! Two trees at once (Sanders, Speck and Träff): each carries half of the vector, cut into pieces
-//! that follow one another, and who has children in one of them is a leaf of the other.
+//! Double binary tree (Sanders, Speck and Träff): each of two trees carries half of the vector, cut
+//! into pieces, and a rank with children in one tree is a leaf of the other tree.
 //!
-//! A single pipelined binary tree uses half of what ranks can send: leaves send nothing, inner ranks
-//! send every piece twice. With two trees every rank sends as much as it receives. See
-//! `double_tree/trees.rs` for the trees and for why nobody sends or receives twice in a step.
+//! A single pipelined binary tree uses half of the bandwidth of the ranks: leaves send nothing,
+//! inner ranks send every piece twice. With two trees every rank sends as many pieces as it
+//! receives. The header of `double_tree/trees.rs` defines the trees and shows why no rank sends or
+//! receives twice in a step.
 //!
-//! **broadcast**: K pieces of a vector M in K + 2 floor(log2(N - 1)) steps of M / K at most; every rank
-//! receives M and sends M at most (for odd K, a piece more).
+//! **broadcast**: a vector of M bytes in K pieces takes at most K + 2 floor(log2(N - 1)) steps of M
+//! / K bytes. Every rank receives M bytes and sends at most M bytes (for odd K, one more piece).
 //!
-//! **all_reduce**: the same edges upwards, later ones first, combine the vector at rank 0; the results
-//! follow down as soon as they are complete. Both pipelines run side by side, so that in a step a rank
-//! may send one piece up and another down. K + 4 floor(log2(N - 1)) + 2 steps at most; every rank
-//! sends and receives 2 M at most, which is what any all_reduce needs for large N.
+//! **all_reduce**: the edges in reverse order combine the vector at rank 0; the results travel down
+//! as soon as they are complete. Both pipelines run concurrently, so in a step a rank may send one
+//! piece up and another piece down. This takes at most K + 4 floor(log2(N - 1)) + 2 steps. Every
+//! rank sends and receives at most 2 M bytes, the minimum of any all_reduce for large N.
 //!
-//! In k **channels**, as NCCL runs it, the vector is cut into k parts, each with two trees of its own. The trees of channel c
-//! join the ranks c of all groups, such as servers; from there a chain goes through the ranks of each group. So what
-//! leaves a group leaves at k ranks, and by k network interfaces.
+//! In k **channels**, as in NCCL, the vector is cut into k parts, each with its own two trees. The
+//! trees of channel c connect the ranks number c of all groups (such as servers); from these ranks
+//! a chain passes through each group. So data leave a group at k ranks, through k network
+//! interfaces.
 
 mod trees;
 
@@ -62,13 +64,15 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// The trees of a request, and the pieces that go along them: piece 2i + t of a channel is the i-th of its tree t.
+/// The trees of a request and their pieces: piece 2 i + t of a channel is the i-th piece of its
+/// tree t.
 struct Pipelines {
-    /// Of all channels; ranks are counted from the root of the collective.
+    /// Edges of all channels, each with its channel. Ranks are counted from the root of the
+    /// collective.
     edges: Vec<(u32, DoubleTreeEdge)>,
     ranks: u32,
     root: u32,
-    /// Of a channel.
+    /// Number of pieces of a channel.
     pieces: u32,
     channels: u32,
 }
@@ -93,68 +97,69 @@ impl Pipelines {
         })
     }
 
-    /// The pieces that go along a tree.
-    fn pieces_of(&self, tree: usize) -> u32 {
+    /// Returns the number of pieces that travel along a tree.
+    fn tree_pieces(&self, tree: usize) -> u32 {
         (self.pieces + 1 - tree as u32) / 2
     }
 
-    /// The edges along which pieces go.
-    fn used(&self) -> impl Iterator<Item = &DoubleTreeEdge> {
+    /// Returns the edges along which pieces travel.
+    fn used_edges(&self) -> impl Iterator<Item = &DoubleTreeEdge> {
         let edges = self.edges.iter().map(|(_, edge)| edge);
-        edges.filter(|edge| self.pieces_of(edge.tree) > 0)
+        edges.filter(|edge| self.tree_pieces(edge.tree) > 0)
     }
 
-    /// The step in which the last of the edges in use is used first.
-    fn deepest(&self) -> u32 {
-        self.used().map(|edge| edge.step).max().unwrap_or(0)
+    /// Returns the last step in which an edge is used for the first time.
+    fn fill_step(&self) -> u32 {
+        self.used_edges().map(|edge| edge.step).max().unwrap_or(0)
     }
 
-    /// The step after the last one in which something goes down.
+    /// Returns the number of steps until the last piece has travelled down.
     fn end(&self) -> u32 {
-        let last = |edge: &DoubleTreeEdge| edge.step + 2 * (self.pieces_of(edge.tree) - 1) + 1;
-        self.used().map(last).max().unwrap_or(0)
+        let last = |edge: &DoubleTreeEdge| edge.step + 2 * (self.tree_pieces(edge.tree) - 1) + 1;
+        self.used_edges().map(last).max().unwrap_or(0)
     }
 
-    /// The most pieces that a rank sends: to its children, and where sums go up, to its parents.
-    fn most_sent(&self, goes_up: bool) -> u64 {
+    /// Returns the maximum number of pieces that a rank sends: to its children and, if `goes_up`,
+    /// to its parents.
+    fn max_sent(&self, goes_up: bool) -> u64 {
         let mut sent = vec![0u64; self.ranks as usize];
-        for edge in self.used() {
-            let pieces = u64::from(self.pieces_of(edge.tree));
+        for edge in self.used_edges() {
+            let pieces = u64::from(self.tree_pieces(edge.tree));
             sent[edge.parent as usize] += pieces;
             sent[edge.child as usize] += if goes_up { pieces } else { 0 };
         }
         sent.into_iter().max().unwrap_or(0)
     }
 
-    /// The pieces on their way down: (step, transfer), in the order of edges.
+    /// Returns the transfers down the trees, each with its step, in the order of edges.
     fn down(&self) -> impl Iterator<Item = (u32, Transfer)> + '_ {
         self.edges.iter().flat_map(move |(channel, edge)| {
             let rank = |from_root| (self.root + from_root) % self.ranks;
             let (parent, child) = (rank(edge.parent), rank(edge.child));
-            (0..self.pieces_of(edge.tree)).map(move |index| {
+            (0..self.tree_pieces(edge.tree)).map(move |index| {
                 let piece = channel * self.pieces + 2 * index + edge.tree as u32;
                 (edge.step + 2 * index, Transfer::copy(piece, parent, child))
             })
         })
     }
 
-    /// The same upwards: what went down first goes up last.
+    /// Returns the transfers up the trees: the reverse of the transfers down.
     fn up(&self) -> impl Iterator<Item = (u32, Transfer)> + '_ {
-        let deepest = self.deepest();
+        let fill_step = self.fill_step();
         self.down().map(move |(step, copy)| {
-            // The i-th piece of a tree starts two steps after the one before, up as down.
-            let waits = 2 * (copy.chunk % self.pieces / 2);
+            // The i-th piece of a tree starts two steps after its predecessor, in both directions.
+            let delay = 2 * (copy.chunk % self.pieces / 2);
             let transfer = Transfer {
                 source: copy.destination,
                 destination: copy.source,
                 action: Action::Reduce,
                 ..copy
             };
-            (deepest - (step - waits) + waits, transfer)
+            (fill_step - (step - delay) + delay, transfer)
         })
     }
 
-    /// A schedule of transfers with their steps.
+    /// Builds a schedule from transfers with their steps.
     fn schedule(
         &self,
         request: &Request<'_>,
@@ -178,7 +183,7 @@ impl Pipelines {
         Ok(schedule)
     }
 
-    /// Refuses more transfers than there is room for, `ways` for each edge and piece.
+    /// Fails if there are too many transfers, `times` for each edge and piece.
     fn limit(&self, request: &Request<'_>, times: u64) -> Result<(), AlgorithmError> {
         let pieces = u64::from(self.pieces) * u64::from(self.channels);
         let transfers = times * u64::from(self.ranks - 1) * pieces;
@@ -191,7 +196,7 @@ fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     pipelines.limit(request, 1)?;
     let claims = Claims {
         schedule_steps: Some(pipelines.end()),
-        chunks_sent_per_rank: Some(pipelines.most_sent(false)),
+        chunks_sent_per_rank: Some(pipelines.max_sent(false)),
         ..Claims::default()
     };
     pipelines.schedule(request, pipelines.down().collect(), claims)
@@ -200,16 +205,16 @@ fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let pipelines = Pipelines::new(request)?;
     pipelines.limit(request, 2)?;
-    // The first pieces are complete at the root after step `deepest` at the latest.
+    // The root has the first pieces complete after this step at the latest.
     let turn = match pipelines.ranks {
         1 => 0,
-        _ => pipelines.deepest() + 1,
+        _ => pipelines.fill_step() + 1,
     };
     let mut timed: Vec<(u32, Transfer)> = pipelines.up().collect();
     timed.extend(pipelines.down().map(|(step, copy)| (turn + step, copy)));
     let claims = Claims {
         schedule_steps: Some(turn + pipelines.end()),
-        chunks_sent_per_rank: Some(pipelines.most_sent(true)),
+        chunks_sent_per_rank: Some(pipelines.max_sent(true)),
         ..Claims::default()
     };
     pipelines.schedule(request, timed, claims)

@@ -1,15 +1,17 @@
-//! Halving and doubling in both planes of a grid at once.
+//! Dual-plane halving and doubling: both planes of a grid exchange at the same time.
 //!
-//! Each exchange of halving and doubling on a grid takes one of the two transceivers of a rank; the
-//! other idles. Here the vector M is split in two: of one part, x M, the rows exchange first and then
-//! the columns, of the other the columns first. With 2^j columns and 2^i rows, and time counted in M / B,
-//! the two phases of halving take
+//! Each exchange of halving and doubling on a grid uses one of the two transceivers of a rank; the
+//! other one is idle. Here the vector of M bytes is split into two parts: the part x M exchanges
+//! along the rows first and then along the columns, the part (1 - x) M along the columns first.
+//! With 2^j columns, 2^i rows and bandwidth B (bytes per second), the two phases of halving take
+//! the following time, in units of M / B:
 //!
 //! max(x (1 - 2^-j), (1 - x)(1 - 2^-i)) + max(x 2^-j (1 - 2^-i), (1 - x) 2^-i (1 - 2^-j)),
 //!
-//! those of doubling as long again. For i = j the best x is 1/2 and the bandwidth term is half that of
-//! one plane, (1 - 1/N) M / B in all; otherwise x is the best fraction with a denominator up to 16. In every
-//! phase the two parts use different planes, so that a step of both takes one slot.
+//! The two phases of doubling take the same time. For i = j the best x is 1/2, and the bandwidth
+//! term is half that of a single plane: (1 - 1/N) M / B in total. Otherwise x is the best fraction
+//! with a denominator up to 16. In every phase the two parts use different planes, so a step of
+//! both parts takes one slot.
 
 use super::grid::RankGrid;
 use super::grid_core::{GridCore, GridPhases, VectorPart};
@@ -29,42 +31,46 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     )
 }];
 
-/// The largest denominator of the share of a part.
-const MOST_SHARES: u32 = 16;
+/// Maximum denominator of the share of a part. Larger denominators mean smaller pieces for little
+/// gain.
+const MAX_DENOMINATOR: u32 = 16;
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let grid = RankGrid::of(request.fabric);
     let core = GridCore::of(&grid);
     let (row_share, column_share) = shares(core.rows.len() as u64, core.columns.len() as u64);
-    let by_rows = VectorPart {
+    let rows_first = VectorPart {
         first: 0,
-        each: row_share,
+        per_rank: row_share,
     };
-    let by_columns = VectorPart {
+    let columns_first = VectorPart {
         first: row_share * core.size(),
-        each: column_share,
+        per_rank: column_share,
     };
     let pieces = (row_share + column_share) * core.size();
     let mut parts = Vec::new();
     if row_share > 0 {
-        parts.push(core.all_reduce(&grid, by_rows, false));
+        parts.push(core.all_reduce(&grid, rows_first, false));
     }
     if column_share > 0 {
         let (turned, core) = (grid.transposed(), core.transposed());
-        parts.push(core.all_reduce(&turned, by_columns, false));
+        parts.push(core.all_reduce(&turned, columns_first, false));
     }
     let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);
     append(&mut schedule, &parts);
     Ok(schedule)
 }
 
-/// Halving and doubling of the whole vector on a grid: along the rows first if `near`, with distances
-/// that grow; else along the columns first, with distances that shrink.
+/// Builds halving and doubling of the whole vector on a grid: along the rows first, with growing
+/// distances, if `near`; otherwise along the columns first, with shrinking distances.
 pub(super) fn single(request: &Request<'_>, near: bool) -> Result<Schedule, AlgorithmError> {
     let grid = RankGrid::of(request.fabric);
     let core = GridCore::of(&grid);
     let pieces = core.size();
-    let whole = VectorPart { first: 0, each: 1 };
+    let whole = VectorPart {
+        first: 0,
+        per_rank: 1,
+    };
     let phases = if near {
         core.all_reduce(&grid, whole, near)
     } else {
@@ -76,7 +82,7 @@ pub(super) fn single(request: &Request<'_>, near: bool) -> Result<Schedule, Algo
     Ok(schedule)
 }
 
-/// Adds the steps of all parts, phase by phase, side by side.
+/// Appends the steps of all parts, phase by phase; the parts run concurrently.
 fn append(schedule: &mut Schedule, parts: &[GridPhases]) {
     for phase in 0..8 {
         let steps = parts.iter().map(|part| part[phase].len()).max();
@@ -94,17 +100,18 @@ fn append(schedule: &mut Schedule, parts: &[GridPhases]) {
     };
 }
 
-/// The shares of the part whose rows come first and of the other: the least time, then the least sum.
+/// Returns the shares of the part whose rows come first and of the other part: those with the
+/// shortest time and, among these, with the smallest sum.
 fn shares(rows: u64, columns: u64) -> (u32, u32) {
-    // The time of the two phases of halving, times rows * columns * the sum of the shares.
-    let time = |by_rows: u64, by_columns: u64| {
-        (by_rows * (columns - 1) * rows).max(by_columns * (rows - 1) * columns)
-            + (by_columns * (columns - 1)).max(by_rows * (rows - 1))
+    // Time of the two phases of halving, times rows * columns * (sum of the shares).
+    let time = |rows_first: u64, columns_first: u64| {
+        (rows_first * (columns - 1) * rows).max(columns_first * (rows - 1) * columns)
+            + (columns_first * (columns - 1)).max(rows_first * (rows - 1))
     };
     let mut best = (1, 0);
-    for sum in 1..=u64::from(MOST_SHARES) {
-        for by_rows in (0..=sum).rev() {
-            let found = (by_rows, sum - by_rows);
+    for sum in 1..=u64::from(MAX_DENOMINATOR) {
+        for rows_first in (0..=sum).rev() {
+            let found = (rows_first, sum - rows_first);
             let shorter = time(found.0, found.1) * (best.0 + best.1) < time(best.0, best.1) * sum;
             if shorter {
                 best = found;

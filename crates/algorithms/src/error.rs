@@ -1,4 +1,4 @@
-//! Why no schedule was made.
+//! Errors of algorithms.
 
 use thiserror::Error;
 
@@ -7,17 +7,17 @@ use opticoll_base::spec::SpecError;
 use opticoll_fabric::fabric::WrongFamily;
 use opticoll_plan::collective::{CollectiveError, CollectiveKind};
 
-/// Why no schedule was made.
+/// Reason why no schedule was built.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AlgorithmError {
-    /// No algorithm of the collective has this name.
+    /// The collective has no algorithm of this name.
     #[error("unknown algorithm `{}` for {collective}{hint}", shown(name))]
     Unknown {
-        /// The name as given.
+        /// The given name.
         name: String,
         /// The collective.
         collective: CollectiveKind,
-        /// The nearest known name, or all of them.
+        /// The nearest known name, or all known names.
         hint: String,
     },
     /// The algorithm is for other collectives.
@@ -26,17 +26,17 @@ pub enum AlgorithmError {
         shown(name)
     )]
     OtherCollective {
-        /// The name as given.
+        /// The given name.
         name: String,
         /// The collective.
         collective: CollectiveKind,
-        /// Those that it carries out.
+        /// The collectives of the algorithm.
         others: String,
     },
-    /// An option is unknown or does not fit.
+    /// An option is unknown or invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The fabric is no ring of light.
+    /// The fabric is no WDM ring.
     #[error(transparent)]
     WrongFamily(#[from] WrongFamily),
     /// The fabric has no groups.
@@ -45,43 +45,43 @@ pub enum AlgorithmError {
          `ring` and `binomial` run on any fabric"
     )]
     NoGroups {
-        /// The algorithm.
+        /// Name of the algorithm.
         name: &'static str,
-        /// The family of the fabric.
+        /// Family of the fabric.
         family: &'static str,
     },
-    /// The algorithm does not run here.
+    /// The algorithm does not run on this fabric or number of ranks.
     #[error("`{name}` does not run here, on {ranks} ranks: {reason}")]
     Refused {
-        /// The algorithm.
+        /// Name of the algorithm.
         name: &'static str,
-        /// The number of ranks.
+        /// Number of ranks.
         ranks: u32,
-        /// Why not, and what would do.
+        /// The reason, and an alternative.
         reason: String,
     },
-    /// The fabric and the collective differ in their number of ranks.
+    /// The collective and the fabric have different numbers of ranks.
     #[error("the collective has {collective} ranks, the fabric {fabric}")]
     Ranks {
-        /// Ranks of the collective.
+        /// Number of ranks of the collective.
         collective: u32,
-        /// Ranks of the fabric.
+        /// Number of ranks of the fabric.
         fabric: u32,
     },
-    /// More transfers than fit into memory.
+    /// The transfers do not fit into memory.
     #[error(
         "{transfers} transfers among {ranks} ranks are too many to list one by one (at most {most}); \
          plan for fewer ranks"
     )]
     TooLarge {
-        /// The number of ranks.
+        /// Number of ranks.
         ranks: u32,
-        /// The transfers that the schedule would have.
+        /// Number of transfers of the schedule.
         transfers: u64,
-        /// The most that a schedule may have.
+        /// Maximum number of transfers.
         most: u64,
     },
-    /// The collective that the algorithm needs cannot be made.
+    /// The collective that the algorithm needs is invalid.
     #[error(transparent)]
     Collective(#[from] CollectiveError),
 }

@@ -1,4 +1,4 @@
-//! Reads the formulas of records: `2 ceil(log2 N)`, `N - 2 + K`, `<= N / 2 ceil(log2 N)`.
+//! Parser of the cost formulas of records: `2 ceil(log2 N)`, `N - 2 + K`, `<= N / 2 ceil(log2 N)`.
 //!
 //! ```text
 //! sum     = product { ("+" | "-") product }
@@ -8,11 +8,11 @@
 
 use std::collections::BTreeMap;
 
-/// The values of the variables.
+/// Values of the variables.
 pub type Variables = BTreeMap<char, f64>;
 
-/// The value of a formula; `None` where it is none, or has another variable. One that starts with `<=` is an
-/// upper bound: read what follows these two characters.
+/// Evaluates a formula. Returns `None` if the text is no formula or has a variable without a value.
+/// A formula that starts with `<=` is an upper bound: pass the text after these two characters.
 ///
 /// ```
 /// use opticoll_algorithms::formula::{Variables, value};
@@ -30,8 +30,10 @@ pub fn value(formula: &str, values: &Variables) -> Option<f64> {
     (reader.next == reader.tokens.len()).then_some(value)
 }
 
-/// The variables that follow from the number of ranks: N, P, F and H.
-pub fn of_ranks(ranks: u32) -> Variables {
+/// Returns the variables that follow from the number of ranks: N (number of ranks), P (largest
+/// power of two up to N), F (1 unless N is a power of two, then 0) and H (largest power of two
+/// below N).
+pub fn rank_variables(ranks: u32) -> Variables {
     let power = |exponent: u32| f64::from(2u32.saturating_pow(exponent));
     let floor = power(ranks.max(1).ilog2());
     let below = match ranks.is_power_of_two() {
@@ -46,7 +48,7 @@ pub fn of_ranks(ranks: u32) -> Variables {
     ])
 }
 
-/// Words, numbers and signs.
+/// Splits a formula into words, numbers and signs.
 fn tokens(formula: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut in_word = false;
@@ -119,14 +121,14 @@ impl FormulaParser<'_> {
             "ceil" => self.factor()?.ceil(),
             "floor" => self.factor()?.floor(),
             "min" | "max" => {
-                let one = self.take("(").then(|| self.sum())??;
-                let other = self.take(",").then(|| self.sum())??;
-                let least = if token == "min" {
-                    one.min(other)
+                let first = self.take("(").then(|| self.sum())??;
+                let second = self.take(",").then(|| self.sum())??;
+                let value = if token == "min" {
+                    first.min(second)
                 } else {
-                    one.max(other)
+                    first.max(second)
                 };
-                self.take(")").then_some(least)?
+                self.take(")").then_some(value)?
             }
             _ => match token.parse() {
                 Ok(number) => number,

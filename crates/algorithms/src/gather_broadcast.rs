@@ -1,8 +1,9 @@
-//! Gather and broadcast: all blocks are gathered at rank 0 along a binomial tree and broadcast along
-//! the same tree. Nobody gets back what it handed in: a rank hands each child all blocks but those
-//! of the child's own subtree.
+//! Gather and broadcast: all blocks are gathered at rank 0 along a binomial tree and broadcast
+//! along the same tree. No rank gets its own blocks back: a rank sends each child all blocks except
+//! those of the child's subtree.
 //!
-//! 2 ceil(log2 N) steps, in which rank 0 sends N ceil(log2 N) - (N - 1) blocks: far more than others.
+//! The algorithm takes 2 ceil(log2 N) steps, in which rank 0 sends N ceil(log2 N) - (N - 1) blocks,
+//! many more than the other ranks.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, binomial, push_cyclic};
 use opticoll_plan::collective::CollectiveKind;
@@ -40,7 +41,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         }
     }
     let depth = tree.len() as u32;
-    // To each of its children rank 0 sends all but the child's subtree, N - 1 blocks in all.
+    // Rank 0 sends each child all blocks but the child's subtree; the subtrees have N - 1 blocks in
+    // total.
     let sent = u64::from(ranks) * u64::from(depth) - u64::from(ranks - 1);
     schedule.claims = Claims {
         schedule_steps: Some(2 * depth),

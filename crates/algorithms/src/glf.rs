@@ -1,16 +1,19 @@
-//! Global link first: a scatter or broadcast on a dragonfly in three phases, each down binomial trees:
-//! to one leader per group, from there to one leader per router, from there to the router's ranks.
+//! Global link first: a scatter or broadcast on a dragonfly in three phases, each along binomial
+//! trees: from the root to one leader per group, from there to one leader per router, from there to
+//! the router's ranks.
 //!
-//! The leader of a group is the first rank of the router on which the cable from the root's group
-//! lands; in the root's group it is the root. Lists count on cyclically from the root: groups from the
-//! root's, routers from the leader's, ranks from the leader.
+//! The leader of a group is the first rank of the router at which the cable from the root's group
+//! ends; in the root's group it is the root. Lists continue cyclically: groups from the root's
+//! group, routers from the leader's router, ranks from the leader.
 //!
-//! With G groups of A routers of T ranks that is ceil(log2 G) + ceil(log2 A) + ceil(log2 T) steps, and
-//! the root sends in each of them. A rank receives once. In a scatter the leader at distance v in its
-//! tree gets the blocks of the lowest set bit of v places, or of those that are left: at most G - B at
-//! v = B, the largest power of two below G, or B / 2 at v = B / 2.
+//! With G groups of A routers of T ranks, the algorithm takes ceil(log2 G) + ceil(log2 A) +
+//! ceil(log2 T) steps, and the root sends in each of them. A rank receives once. In a scatter the
+//! leader at distance v in its tree gets the blocks of L places, where L is the lowest set bit of
+//! v, or of the remaining places: at most G - B at v = B, the largest power of two below G, or B /
+//! 2 at v = B / 2.
 //!
-//! Cherièvre and Dorier, who give it for scatter; leaders and lists are ours where they are silent.
+//! The source (Cherièvre and Dorier) describes the scatter; leaders and the order of lists are ours
+//! where the source does not state them.
 
 use super::scatter_tree::{DragonflyShape, Member, TreePhases, depth};
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, tar};
@@ -62,7 +65,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     }
     phases.next();
     for router in routers.iter().flatten() {
-        phases.tree(&shape.terminals_from(router.leader));
+        phases.tree(&shape.ranks_from(router.leader));
     }
     let steps = depth(shape.groups) + depth(shape.routers) + depth(shape.terminals);
     let sent = match request.collective.kind() {

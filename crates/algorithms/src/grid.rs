@@ -1,4 +1,4 @@
-//! The grid that algorithms see: places in rows and columns, some of them without a rank.
+//! The grid of ranks as algorithms see it: places in rows and columns, some of them without a rank.
 
 use opticoll_fabric::fabric::{Fabric, Plane, Planes};
 
@@ -6,17 +6,18 @@ use opticoll_fabric::fabric::{Fabric, Plane, Planes};
 pub(super) struct RankGrid {
     pub(super) rows: u32,
     pub(super) columns: u32,
-    /// Row by row: the rank at a place, where there is one.
+    /// Rank at each place, row by row; `None` if the place has no rank.
     rank: Vec<Option<u32>>,
-    /// Row by row: whether light reaches the place in each plane.
+    /// Places that light reaches, by plane; row by row.
     works: Vec<[bool; 2]>,
 }
 
 impl RankGrid {
-    /// The grid of a fabric; of one that is none, the squarest that its ranks fill, wider than high.
+    /// Returns the grid of a fabric. For a fabric that is no grid, it is the squarest grid that its
+    /// ranks fill, with at least as many columns as rows.
     pub(super) fn of(fabric: &Fabric) -> RankGrid {
         if let Some(grid) = fabric.planes() {
-            return RankGrid::of_light(grid);
+            return RankGrid::from_planes(grid);
         }
         let ranks = fabric.ranks();
         let rows = (1..=ranks.isqrt()).rev().find(|rows| ranks % rows == 0);
@@ -29,7 +30,7 @@ impl RankGrid {
         }
     }
 
-    fn of_light(grid: &dyn Planes) -> RankGrid {
+    fn from_planes(grid: &dyn Planes) -> RankGrid {
         let places = (0..grid.rows()).flat_map(|row| (0..grid.columns()).map(move |at| (row, at)));
         let rank: Vec<Option<u32>> = places.map(|(row, at)| grid.rank_at(row, at)).collect();
         let works = rank.iter().map(|rank| match rank {
@@ -48,22 +49,22 @@ impl RankGrid {
         (row * self.columns + column) as usize
     }
 
-    /// The rank at a place.
+    /// Returns the rank at a place, or `None` if the place has no rank.
     pub(super) fn rank(&self, row: u32, column: u32) -> Option<u32> {
         self.rank[self.index(row, column)]
     }
 
-    /// Whether there is a rank that light reaches in a plane.
+    /// Returns whether the place has a rank that light reaches in a plane.
     pub(super) fn works(&self, row: u32, column: u32, plane: Plane) -> bool {
         self.works[self.index(row, column)][plane as usize]
     }
 
-    /// Whether there is a rank that light reaches in both planes.
+    /// Returns whether the place has a rank that light reaches in both planes.
     pub(super) fn is_whole(&self, row: u32, column: u32) -> bool {
         self.works[self.index(row, column)] == [true; 2]
     }
 
-    /// The same with rows and columns exchanged.
+    /// Returns the grid with rows and columns exchanged.
     pub(super) fn transposed(&self) -> RankGrid {
         let places = || (0..self.columns).flat_map(|at| (0..self.rows).map(move |row| (row, at)));
         let works = places().map(|(row, at)| self.works[self.index(row, at)]);
@@ -75,11 +76,11 @@ impl RankGrid {
         }
     }
 
-    /// A ring over all ranks on which every hop stays in a row or column; none where a place lacks a rank
-    /// or light in a plane. Row after row, from the column in which the row is entered over the others to
-    /// the one in which the next row is entered. The columns of entry are a closed walk on which no two
-    /// neighbours are the same: three columns, or an even number of rows, always have one; otherwise the
-    /// ring goes column after column.
+    /// Returns a ring over all ranks in which every hop stays in a row or column, or `None` if a
+    /// place has no rank or no light in a plane. The ring visits row after row, each from its entry
+    /// column over the other columns to the entry column of the next row. The entry columns are a
+    /// closed walk without equal neighbours: such a walk exists for three columns or an even number
+    /// of rows; otherwise the ring visits column after column.
     pub(super) fn ring(&self) -> Option<Vec<u32>> {
         let places = (0..self.rows).flat_map(|row| (0..self.columns).map(move |at| (row, at)));
         if !places.clone().all(|(row, at)| self.is_whole(row, at)) {
@@ -102,7 +103,8 @@ impl RankGrid {
         order.into_iter().collect()
     }
 
-    /// The column in which the ring enters a row: 0, 1, 0, 1, ..., and 2 for the last of an odd number.
+    /// Returns the column in which the ring enters a row: 0, 1, 0, 1, ..., and 2 for the last of an
+    /// odd number of rows.
     fn entry(&self, row: u32) -> u32 {
         if row + 1 == self.rows && self.rows % 2 == 1 {
             2

@@ -1,16 +1,16 @@
-//! Halving and doubling (Rabenseifner): all_reduce as reduce_scatter by recursive halving of the
-//! vector, then all_gather by recursive doubling.
+//! Halving and doubling (Rabenseifner): all_reduce as a reduce_scatter by recursive halving of the
+//! vector, followed by an all_gather by recursive doubling.
 //!
-//! The vector is cut into P pieces, P the largest power of two up to N; the other ranks fold in. In
-//! the k-th of log2 P exchanges a rank keeps half of what it kept before and sends its partner the
-//! other half, M / 2^k of the vector M; then the same partners in reverse order exchange the
-//! results. `near` exchanges at distance 1, 2, 4, ... first, as MPI libraries do: the large messages
-//! stay in the neighbourhood. `far` begins at distance P/2. On a grid of
+//! The vector is cut into P pieces, where P is the largest power of two up to N; the other ranks
+//! fold in. In the k-th of log2 P exchanges a rank keeps half of its current part and sends its
+//! partner the other half, M / 2^k of the vector of M bytes; then the same partners in reverse
+//! order exchange the results. `near` exchanges at distance 1, 2, 4, ... first, as MPI libraries
+//! do, so large messages stay in the neighbourhood. `far` starts at distance P/2. On a grid of
 //! tunable circuits every exchange stays in a row or a column (see [`super::dual_plane`]).
 //!
-//! With `halvings` = h < log2 P, ranks halve the vector in the first h exchanges only; along the other
-//! distances they exchange all that is left, as in recursive doubling. The log2 P + h exchanges send
-//! 2 (1 - 2^-h) M + (log2 P - h) 2^-h M one after the other.
+//! With `halvings` = h < log2 P, ranks halve the vector only in the first h exchanges; along the
+//! other distances they exchange the whole remaining part, as in recursive doubling. The log2 P + h
+//! exchanges send 2 (1 - 2^-h) M + (log2 P - h) 2^-h M bytes per rank one after another.
 
 use super::fold::Fold;
 use super::{
@@ -86,7 +86,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     if !near_first {
         distances.reverse();
     }
-    // What each index keeps after an exchange: `kept` pieces from `first` on.
+    // After an exchange each index keeps `kept` pieces from `first` on.
     let mut first = vec![0; fold.core as usize];
     let mut kept = pieces;
     let (halved, whole_left) = distances.split_at(halvings as usize);
@@ -95,7 +95,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         for (index, first) in first.iter_mut().enumerate() {
             *first += if index as u32 & distance > 0 { kept } else { 0 };
         }
-        // It sends what the partner keeps.
+        // A rank sends the half that its partner keeps.
         exchange(
             &mut schedule,
             &fold,
@@ -144,7 +144,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(schedule)
 }
 
-/// One step: every index sends `count` pieces, from `chunk_of(index)` on, to the one at `distance`.
+/// Appends a step in which every index sends `count` pieces, from `chunk_of(index)` on, to the
+/// index at `distance`.
 fn exchange(
     schedule: &mut Schedule,
     fold: &Fold,

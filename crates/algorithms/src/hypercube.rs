@@ -1,8 +1,8 @@
-//! all_to_all by recursive doubling, store and forward along the edges of a hypercube.
+//! all_to_all by recursive doubling: store and forward along the edges of a hypercube.
 //!
-//! log2 N steps; in step i, rank r exchanges with rank r XOR 2^i all blocks, half of those it holds, whose
-//! targets differ from r in bit i. So the block from rank o to rank t is, before step i, at the rank
-//! with the low i bits of t and the other bits of o.
+//! The algorithm takes log2 N steps. In step i, rank r exchanges with rank r XOR 2^i the blocks
+//! whose targets differ from r in bit i: half of the blocks that it holds. Before step i, the block
+//! from rank o to rank t is therefore at the rank with the low i bits of t and the other bits of o.
 
 use super::{
     Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room_for, powers_of_two,
@@ -21,7 +21,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
         let distances = (0..ring.ranks.ilog2()).map(|bit| 1 << bit);
         let half = u64::from(ring.ranks / 2);
         let steps = distances.map(|distance| (distance, half));
-        Ok(Some(LeastLoads::by_distances(steps, ring)))
+        Ok(Some(LeastLoads::from_distances(steps, ring)))
     },
     ..Algorithm::new(
         "recursive_doubling",
@@ -41,7 +41,8 @@ fn all_to_all(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         schedule.begin_step();
         for source in 0..ranks {
             let low = distance - 1;
-            // The low bits of the origins are free, and of the targets those above the step's.
+            // The low bits of the origins are free, and so are the bits of the targets above the
+            // step's bit.
             for origin in (0..distance).map(|free| source & !low | free) {
                 let target = (source ^ distance) & (distance | low);
                 for above in (0..ranks).step_by(2 * distance as usize) {

@@ -1,13 +1,13 @@
-//! Named algorithms: each turns a collective into a schedule, and nothing else.
+//! Named algorithms, each of which turns a collective into a schedule.
 //!
-//! Every algorithm is one file and one [`Algorithm`] here. From the records come the command line's
-//! lists, the docs' tables and the conformance tests. An algorithm is deterministic, knows no
-//! clock, and chooses no route and no wavelength.
+//! Every algorithm is a file and an [`Algorithm`] record in this crate. The lists of the command
+//! line, the tables of the docs and the conformance tests are derived from the records. An
+//! algorithm is deterministic, knows no clock, and chooses no route and no wavelength.
 //!
-//! Three collectives are others run backwards, and so are their algorithms: `reduce_scatter` is
-//! `all_gather` reversed, `reduce` is `broadcast` reversed, `gather` is `scatter` reversed. A record
-//! that is `reversed_from` another collective is declared under the name by which its backward form
-//! is known.
+//! Three collectives are time reversals of others, and so are their algorithms: `reduce_scatter` is
+//! `all_gather` reversed, `reduce` is `broadcast` reversed, `gather` is `scatter` reversed. A
+//! record that is `reversed_from` another collective is declared under the name of its reversed
+//! form.
 //!
 //! ```
 //!
@@ -67,29 +67,29 @@ use opticoll_fabric::fabric::{Fabric, Groups, WrongFamily};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Schedule, Transfer};
 
-/// What an algorithm is asked for.
+/// A request for a schedule.
 pub struct Request<'a> {
     /// The collective.
     pub collective: Collective,
-    /// The fabric it is for. Only its shape may matter to an algorithm, never its times; most
-    /// algorithms do not look at it.
+    /// The fabric. An algorithm may use its shape but never its times; most algorithms ignore the
+    /// fabric.
     pub fabric: &'a Fabric,
-    /// The name and options given.
+    /// Name and options as given.
     pub spec: &'a Spec,
-    /// The algorithm, as its record is named.
+    /// Name of the algorithm's record.
     pub name: &'static str,
 }
 
 impl Request<'_> {
-    /// The number of ranks, N.
+    /// Returns the number of ranks, N.
     pub fn ranks(&self) -> u32 {
         self.collective.ranks()
     }
 
-    /// The ring that some algorithms are made for.
+    /// Returns the ring of the fabric.
     ///
     /// # Errors
-    /// The ranks lie on none.
+    /// Fails if the fabric is no WDM ring.
     pub fn ring(&self) -> Result<RingShape, WrongFamily> {
         let circuits = self.fabric.circuits();
         let ring = circuits.and_then(|circuits| circuits.ring_shape());
@@ -101,10 +101,10 @@ impl Request<'_> {
         })
     }
 
-    /// The groups that some algorithms are made for.
+    /// Returns the groups of the fabric.
     ///
     /// # Errors
-    /// The fabric has none.
+    /// Fails if the fabric has no groups.
     pub fn groups(&self) -> Result<&dyn Groups, AlgorithmError> {
         self.fabric.groups().ok_or(AlgorithmError::NoGroups {
             name: self.name,
@@ -113,23 +113,23 @@ impl Request<'_> {
     }
 }
 
-/// What an algorithm costs by theory, for two ranks and more: the number of steps, and the most that
-/// a rank sends and receives, counted in blocks (of one rank, or of one pair of ranks), or in
-/// vectors where the collective has but one. `None` where it depends on more than is named here.
+/// Theoretical costs of an algorithm for two or more ranks: the number of steps, and the maximum
+/// amounts that a rank sends and receives, counted in blocks (of a rank or of a pair of ranks), or
+/// in vectors if the collective has a single vector. `None` if a cost depends on other quantities
+/// than the variables below.
 ///
-/// Formulas are written with `+ - /`, brackets and products without a sign, with `log2`, `floor`,
-/// `ceil`, `min` and `max`, and with N, the number of ranks; P, the largest power of two up to N;
-/// F, 1 where N is no power of two and 0 where it is; H, the largest power of two below N; and K,
-/// the default of the option `segments`. On a dragonfly there are G groups, A routers in each and T
-/// ranks on each router; B is the largest power of two below G. A formula that starts with `<=` is an
-/// upper bound.
+/// Formulas use `+ - /`, parentheses, products without a sign, `log2`, `floor`, `ceil`, `min`,
+/// `max` and these variables: N, the number of ranks; P, the largest power of two up to N; F, 0 if
+/// N is a power of two and otherwise 1; H, the largest power of two below N; K, the default of the
+/// option `segments`. A dragonfly has G groups of A routers with T ranks each; B is the largest
+/// power of two below G. A formula that starts with `<=` is an upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostFormulas {
-    /// The steps of the schedule.
+    /// Number of steps of the schedule.
     pub steps: Option<&'static str>,
-    /// The most that a rank sends.
+    /// Maximum amount that a rank sends.
     pub sent: Option<&'static str>,
-    /// The most that a rank receives.
+    /// Maximum amount that a rank receives.
     pub received: Option<&'static str>,
 }
 
@@ -141,7 +141,7 @@ impl CostFormulas {
         received: None,
     };
 
-    /// Costs by three formulas.
+    /// Creates costs from three formulas.
     pub const fn new(
         steps: &'static str,
         sent: &'static str,
@@ -154,7 +154,7 @@ impl CostFormulas {
         }
     }
 
-    /// The costs of the same transfers backwards.
+    /// Returns the costs of the reversed transfers.
     pub const fn reversed(self) -> CostFormulas {
         CostFormulas {
             sent: self.received,
@@ -164,24 +164,25 @@ impl CostFormulas {
     }
 }
 
-/// How much an algorithm loads the links of a ring at least, in single chunks on lightpaths.
+/// Lower bounds on the link loads of an algorithm on a ring with one chunk per lightpath.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeastLoads {
-    /// Slots.
+    /// Number of slots.
     pub slots: u64,
-    /// Chunks over the busiest link of each step, added up over all steps.
+    /// Chunks over the busiest link of each step, summed over the steps.
     pub by_step: u64,
-    /// Chunks over the link that is the busiest one over all steps.
+    /// Chunks over the link that is the busiest over all steps.
     pub busiest: u64,
-    /// Chunks over the busiest link of any one step.
+    /// Chunks over the busiest link of any single step.
     pub most: u64,
-    /// Pairs of ranks whose circuits pass a link in the mean; 0 where that is not known.
+    /// Mean number of pairs of ranks whose circuits cross a link; 0 if unknown.
     pub pairs: u64,
 }
 
 impl LeastLoads {
-    /// The loads of so many steps that are alike, where a link carries `chunks` chunks of each over so many channels.
-    pub(crate) fn alike(steps: u64, chunks: u64, channels: u32) -> LeastLoads {
+    /// Returns the loads of `steps` equal steps, in each of which a link carries `chunks` chunks
+    /// over `channels` channels.
+    pub(crate) fn uniform(steps: u64, chunks: u64, channels: u32) -> LeastLoads {
         LeastLoads {
             slots: steps * chunks.div_ceil(channels.into()),
             by_step: steps * chunks,
@@ -191,68 +192,71 @@ impl LeastLoads {
         }
     }
 
-    /// The loads of steps in each of which every rank sends so many chunks over such a distance, by the means over all links.
-    pub(crate) fn by_distances(
+    /// Returns the loads of steps given as (distance, chunks): every rank sends `chunks` chunks
+    /// over this distance. The loads are means over all links.
+    pub(crate) fn from_distances(
         steps: impl Iterator<Item = (u32, u64)>,
         ring: RingShape,
     ) -> LeastLoads {
-        let (mut slots, mut by_step, mut both_ways, mut most) = (0, 0, 0, 0);
+        let (mut slots, mut by_step, mut link_chunks, mut most) = (0, 0, 0, 0);
         for (distance, chunks) in steps {
             let links = u64::from(distance.min(ring.ranks - distance)) * chunks;
             let load = links.div_ceil(2);
             slots += load.div_ceil(ring.channels.into());
             by_step += load;
-            both_ways += links;
+            link_chunks += links;
             most = most.max(load);
         }
         LeastLoads {
             slots,
             by_step,
-            busiest: both_ways.div_ceil(2),
+            busiest: link_chunks.div_ceil(2),
             most,
             pairs: 0,
         }
     }
 }
 
-/// The declaration of an algorithm.
+/// Declaration of an algorithm.
 #[derive(Clone, Copy)]
 pub struct Algorithm {
-    /// As typed, such as `optree`.
+    /// Name to type, such as `optree`.
     pub name: &'static str,
-    /// Other names, as papers and libraries have them.
+    /// Other names, from papers and libraries.
     pub aliases: &'static [&'static str],
-    /// As printed in figures, such as `OpTree`.
+    /// Label in figures, such as `OpTree`.
     pub label: &'static str,
-    /// What it carries out.
+    /// Collective that the algorithm carries out.
     pub collective: CollectiveKind,
-    /// One sentence.
+    /// Summary of one sentence.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// Source of the algorithm.
     pub citation: &'static str,
-    /// Its options.
+    /// Options of the algorithm.
     pub options: &'static [OptionRecord],
-    /// The only fabric families that it is made for; none for any.
+    /// Families that the algorithm is made for; empty for any family.
     pub families: &'static [&'static str],
-    /// Steps and volumes by theory, with the defaults of all options.
+    /// Theoretical steps and amounts, with the defaults of all options.
     pub costs: CostFormulas,
-    /// What it does not load links less than on a ring whose ranks all reach each other; `None` where another algorithm is as good.
-    /// An error where options do not fit the ring.
+    /// Lower bound on the link loads on a fault-free ring. `None` if another algorithm's bound is
+    /// at least as tight. Fails if options do not fit the ring.
     pub least_loads: fn(&Spec, RingShape) -> Result<Option<LeastLoads>, AlgorithmError>,
-    /// About how many transfers it has among so many ranks.
+    /// Approximate number of transfers for a number of ranks.
     pub transfers: fn(u32) -> u64,
-    /// The collectives for which libraries run it where messages are short.
+    /// Collectives for which libraries use the algorithm for short messages.
     pub short_messages: &'static [CollectiveKind],
-    /// Whether it runs on so many ranks; if not, why.
+    /// Checks whether the algorithm runs on a number of ranks; an error states the reason.
     pub accepts: fn(u32) -> Result<(), String>,
-    /// Makes the schedule.
+    /// Builds the schedule.
     pub build: fn(&Request<'_>) -> Result<Schedule, AlgorithmError>,
-    /// The collective whose schedule `build` makes, to be run backwards for this one.
+    /// Collective of the schedule that `build` makes, which is then reversed; `None` if the
+    /// schedule is used as it is.
     pub reversed_from: Option<CollectiveKind>,
 }
 
 impl Algorithm {
-    /// An algorithm for any fabric and any number of ranks, without options, of which nothing else is known.
+    /// Creates the record of an algorithm for any fabric and any number of ranks, without options
+    /// and with default properties.
     pub(crate) const fn new(
         name: &'static str,
         label: &'static str,
@@ -273,7 +277,7 @@ impl Algorithm {
             least_loads: |_, _| Ok(None),
             transfers: match collective {
                 AllGather | ReduceScatter | AllToAll => all_pairs,
-                _ => a_round_each,
+                _ => logarithmic_rounds,
             },
             short_messages: &[],
             accepts: |_| Ok(()),
@@ -282,19 +286,19 @@ impl Algorithm {
         }
     }
 
-    /// Whether a name is one of its names.
+    /// Returns whether `name` is the name or an alias of the algorithm.
     pub fn is_named(&self, name: &str) -> bool {
         let mut names = self.aliases.iter().chain([&self.name]);
-        names.any(|own| same_name(own, name))
+        names.any(|known| same_name(known, name))
     }
 
-    /// Its name with every choice among the values that its options have for the planner to try on a fabric; the
-    /// plain name first.
+    /// Returns the specifications that the planner tries on a fabric: the plain name first, then
+    /// every combination of the values that the options offer for trial.
     pub fn variants(&self, fabric: &Fabric) -> Vec<Spec> {
         let mut specs = vec![Spec::new(self.name)];
         for option in self.options {
             let plain = match option.role {
-                // Which partner comes first makes no difference where halvings are tried.
+                // If halvings are tried, the order of the partners makes no difference.
                 Role::Halvings => vec![Spec::new(self.name)],
                 _ => specs.clone(),
             };
@@ -308,7 +312,7 @@ impl Algorithm {
         specs
     }
 
-    /// Into how many pieces the vector is cut, where an option says it.
+    /// Returns the number of pieces into which the vector is cut, if an option states it.
     pub fn pieces(&self, spec: &Spec) -> Option<u64> {
         let mut options = self.options.iter();
         let option = options.find(|option| option.role == Role::Pieces)?;
@@ -316,17 +320,17 @@ impl Algorithm {
     }
 }
 
-/// Returns whether the planner tries a value of an option on a fabric: channels where ranks leave
-/// groups by links of their own, fewer halvings than the ranks have dimensions where circuits lead
-/// from every rank to every other alike.
+/// Returns whether the planner tries a value of an option on a fabric: channels if ranks leave
+/// their groups by separate links, and fewer halvings than the ranks have dimensions if circuits
+/// connect all pairs of ranks equally.
 fn is_tried(option: &OptionRecord, value: &str, fabric: &Fabric) -> bool {
     match option.role {
         Role::Channels => ranks_leave_groups_by_own_links(fabric),
         Role::Halvings => {
             let circuits = fabric.circuits().filter(|_| fabric.planes().is_none());
-            let is_alike = circuits.is_some_and(|circuits| circuits.ring_shape().is_none());
+            let is_uniform = circuits.is_some_and(|circuits| circuits.ring_shape().is_none());
             let dimensions = fabric.ranks().checked_ilog2().unwrap_or(0);
-            is_alike
+            is_uniform
                 && value
                     .parse()
                     .is_ok_and(|halvings: u32| halvings < dimensions)
@@ -335,7 +339,7 @@ fn is_tried(option: &OptionRecord, value: &str, fabric: &Fabric) -> bool {
     }
 }
 
-/// For [`Algorithm::accepts`]: powers of two only.
+/// Accepts powers of two only, for [`Algorithm::accepts`].
 pub(crate) fn powers_of_two(ranks: u32) -> Result<(), String> {
     match ranks.is_power_of_two() {
         true => Ok(()),
@@ -343,39 +347,40 @@ pub(crate) fn powers_of_two(ranks: u32) -> Result<(), String> {
     }
 }
 
-/// For [`Algorithm::transfers`]: from every rank to every other.
+/// Returns N^2, the number of transfers from every rank to every other, for
+/// [`Algorithm::transfers`].
 pub(crate) fn all_pairs(ranks: u32) -> u64 {
     u64::from(ranks).pow(2)
 }
 
-/// For [`Algorithm::transfers`]: log2 N for each rank.
-pub(crate) fn a_round_each(ranks: u32) -> u64 {
+/// Returns N log2 N, the number of transfers with one round per bit, for [`Algorithm::transfers`].
+pub(crate) fn logarithmic_rounds(ranks: u32) -> u64 {
     u64::from(ranks) * u64::from(ranks.max(2).ilog2())
 }
 
-/// The most transfers that a schedule is built for: some 7 GB with routes and wavelengths.
-const MOST_TRANSFERS: u64 = 1 << 27;
+/// Maximum number of transfers of a schedule: about 7 GB with routes and wavelengths.
+const MAX_TRANSFERS: u64 = 1 << 27;
 
-/// Refuses more transfers than a schedule is built for.
+/// Fails if a schedule would have too many transfers.
 fn limit(ranks: u32, transfers: u64) -> Result<(), AlgorithmError> {
-    if transfers <= MOST_TRANSFERS {
+    if transfers <= MAX_TRANSFERS {
         return Ok(());
     }
     Err(AlgorithmError::TooLarge {
         ranks,
         transfers,
-        most: MOST_TRANSFERS,
+        most: MAX_TRANSFERS,
     })
 }
 
-/// Makes room for so many transfers.
+/// Reserves memory for a number of transfers, or fails if there are too many.
 pub(crate) fn make_room_for(schedule: &mut Schedule, transfers: u64) -> Result<(), AlgorithmError> {
     limit(schedule.collective.ranks(), transfers)?;
     schedule.reserve(transfers as usize);
     Ok(())
 }
 
-/// Makes room for the N(N - 1) transfers in which every rank receives N - 1 blocks.
+/// Reserves memory for N (N - 1) transfers, in which every rank receives N - 1 blocks.
 pub(crate) fn make_room(schedule: &mut Schedule, ranks: u32) -> Result<(), AlgorithmError> {
     make_room_for(
         schedule,
@@ -383,20 +388,21 @@ pub(crate) fn make_room(schedule: &mut Schedule, ranks: u32) -> Result<(), Algor
     )
 }
 
-/// The meaning of an option's value among those known, the first of which is the default.
+/// Returns the meaning of an option's value among the known values, the first of which is the
+/// default.
 pub fn choice<T: Copy>(spec: &Spec, key: &str, known: &[(&str, T)]) -> Result<T, SpecError> {
     let value = spec.option(key).unwrap_or(known[0].0);
-    let found = known.iter().find(|(name, _)| *name == value);
-    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+    let entry = known.iter().find(|(name, _)| *name == value);
+    entry.map(|(_, meaning)| *meaning).ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         spec.refuse(key, format!("must be {}", names.join(" or ")))
     })
 }
 
-/// Into how many pieces a pipeline cuts the vector where nothing is said.
+/// Default number of pieces into which a pipeline cuts the vector.
 pub(crate) const DEFAULT_SEGMENTS: u32 = 8;
 
-/// The option `segments` of a pipeline; the number is [`DEFAULT_SEGMENTS`].
+/// Option `segments` of a pipeline; the default is [`DEFAULT_SEGMENTS`].
 pub(crate) const SEGMENTS: &[OptionRecord] = &[OptionRecord {
     role: Role::Pieces,
     tries: &[
@@ -407,13 +413,13 @@ pub(crate) const SEGMENTS: &[OptionRecord] = &[OptionRecord {
         .default("8")
 }];
 
-/// The segments asked for.
+/// Returns the requested number of segments.
 pub(crate) fn segments(spec: &Spec) -> Result<u32, SpecError> {
-    let asked = spec.count("segments", 1, u32::MAX)?;
-    Ok(asked.unwrap_or(DEFAULT_SEGMENTS))
+    let requested = spec.count("segments", 1, u32::MAX)?;
+    Ok(requested.unwrap_or(DEFAULT_SEGMENTS))
 }
 
-/// The option `channels` of rings and trees that NCCL runs side by side; [`channels`] is the number.
+/// Option `channels` of the parallel rings and trees of NCCL; [`channels`] returns its value.
 pub(crate) const CHANNELS: OptionRecord = OptionRecord {
     role: Role::Channels,
     tries: &["all"],
@@ -426,28 +432,30 @@ pub(crate) const CHANNELS: OptionRecord = OptionRecord {
     .default("1, through the ranks without regard to groups")
 };
 
-/// The channels asked for.
+/// Returns the requested number of channels.
 pub(crate) fn channels(request: &Request<'_>) -> Result<u32, SpecError> {
-    let (spec, most) = (request.spec, group_size(request.fabric));
-    let asked = match spec.option(CHANNELS.name) {
-        Some("all") => Some(most),
+    let (spec, max_channels) = (request.spec, group_size(request.fabric));
+    let requested = match spec.option(CHANNELS.name) {
+        Some("all") => Some(max_channels),
         _ => spec.count(CHANNELS.name, 1, u32::MAX)?,
     };
-    let asked = asked.unwrap_or(1);
-    match (asked > most, most) {
-        (false, _) => Ok(asked),
+    let requested = requested.unwrap_or(1);
+    match (requested > max_channels, max_channels) {
+        (false, _) => Ok(requested),
         (true, 1) => {
             let problem = "the ranks form no groups here, such as servers: leave it out";
             Err(spec.refuse(CHANNELS.name, problem))
         }
         (true, _) => {
-            let problem = format!("a group has {most} ranks here: give at most {most}, or all");
+            let problem = format!(
+                "a group has {max_channels} ranks here: give at most {max_channels}, or all"
+            );
             Err(spec.refuse(CHANNELS.name, problem))
         }
     }
 }
 
-/// The number of ranks of a group; 1 where ranks form no groups.
+/// Returns the number of ranks of a group, or 1 if the ranks form no groups.
 pub(crate) fn group_size(fabric: &Fabric) -> u32 {
     let network = fabric.network();
     network
@@ -455,8 +463,8 @@ pub(crate) fn group_size(fabric: &Fabric) -> u32 {
         .unwrap_or(1)
 }
 
-/// Whether ranks form several groups, and have links beside the one within their group: what leaves at another rank then
-/// leaves by another link.
+/// Returns whether the ranks form several groups and have links of their own besides those within
+/// the group, so that data of different ranks leave the group by different links.
 fn ranks_leave_groups_by_own_links(fabric: &Fabric) -> bool {
     let Some(network) = fabric.network() else {
         return false;
@@ -466,8 +474,8 @@ fn ranks_leave_groups_by_own_links(fabric: &Fabric) -> bool {
     (2..fabric.ranks()).contains(&group_size(fabric)) && leaving > 1
 }
 
-/// Adds the copies of `count` chunks from `first` on, which go on from 0 after the last chunk: one
-/// transfer, or two where they do.
+/// Appends copies of `count` chunks from `first` on, continuing at chunk 0 after the last chunk:
+/// one transfer, or two if the range wraps around.
 pub(crate) fn push_cyclic(
     schedule: &mut Schedule,
     (first, count): (u32, u32),
@@ -487,7 +495,7 @@ pub(crate) fn push_cyclic(
     }
 }
 
-/// The algorithms as they are written down; the reversed ones are derived from them.
+/// Records as declared in the files; the reversed records are derived from them.
 const WRITTEN: &[&[Algorithm]] = &[
     one_stage::RECORDS,
     ring::RECORDS,
@@ -520,7 +528,7 @@ const WRITTEN: &[&[Algorithm]] = &[
     cyclic_doubling::RECORDS,
 ];
 
-/// Which collective becomes which when it runs backwards.
+/// Pairs of a collective and its time reversal.
 const REVERSED: [(CollectiveKind, CollectiveKind); 3] = [
     (CollectiveKind::AllGather, CollectiveKind::ReduceScatter),
     (CollectiveKind::Broadcast, CollectiveKind::Reduce),
@@ -543,18 +551,18 @@ static RECORDS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
                 }),
         );
     }
-    // Those declared under a name that is known backwards only.
+    // Records that are declared under the name of the reversed form only.
     records.extend(written().filter(|record| record.reversed_from.is_some()));
     records.sort_by_key(|record| (record.collective, !record.families.is_empty()));
     records
 });
 
-/// All algorithms, by collective: those for any fabric, then those for some families.
+/// Returns all algorithms, by collective; within a collective, those for any fabric come first.
 pub fn records() -> &'static [Algorithm] {
     &RECORDS
 }
 
-/// All algorithms that are made for a fabric: those for any, and those for its family.
+/// Returns the algorithms for a fabric: those for any fabric and those for its family.
 pub fn records_for(fabric: &Fabric) -> impl Iterator<Item = &'static Algorithm> + use<> {
     let family = fabric.family();
     let suits =
@@ -562,29 +570,30 @@ pub fn records_for(fabric: &Fabric) -> impl Iterator<Item = &'static Algorithm> 
     records().iter().filter(suits)
 }
 
-/// The record of an algorithm of a collective, whatever fabric it is for.
+/// Returns the record of an algorithm of a collective, for whatever fabric.
 pub fn find(collective: CollectiveKind, name: &str) -> Result<&'static Algorithm, AlgorithmError> {
-    let of_collective = || {
+    let candidates = || {
         records()
             .iter()
             .filter(|record| record.collective == collective)
     };
-    of_collective()
+    candidates()
         .find(|record| record.is_named(name))
         .ok_or_else(|| AlgorithmError::Unknown {
             name: name.into(),
             collective,
-            hint: suggest(name, of_collective().map(|record| record.name)),
+            hint: suggest(name, candidates().map(|record| record.name)),
         })
 }
 
-/// Builds the schedule of the algorithm that `spec` names, as it runs on the fabric: a lightpath
-/// carries one chunk in a slot, so that on a ring of wavelengths each chunk is a transfer of its own;
-/// an electrical fabric carries ranges.
+/// Builds the schedule of the algorithm that `spec` names in the form in which the fabric carries
+/// it. On a fabric whose lightpaths carry one chunk per slot, each chunk is a transfer; an
+/// electrical fabric carries ranges of chunks.
 ///
 /// # Errors
-/// An unknown algorithm or option, a number of ranks that the algorithm does not run on, a fabric
-/// with another number of ranks than the collective, or more transfers than fit into memory.
+/// Fails for an unknown algorithm or option, a number of ranks that the algorithm does not support,
+/// a fabric with another number of ranks than the collective, and more transfers than fit into
+/// memory.
 pub fn build(
     spec: &Spec,
     collective: Collective,
@@ -593,10 +602,11 @@ pub fn build(
     carried(build_ranges(spec, collective, fabric)?, fabric)
 }
 
-/// The deliveries of a schedule of ranges as a fabric carries them: where its circuits carry one chunk, with a transfer for each.
+/// Converts a schedule of ranges into the form in which a fabric carries it: one transfer per chunk
+/// if circuits carry one chunk.
 ///
 /// # Errors
-/// More transfers than fit into memory.
+/// Fails if the transfers do not fit into memory.
 pub fn carried(ranges: Schedule, fabric: &Fabric) -> Result<Schedule, AlgorithmError> {
     if !carries_one_chunk(fabric) {
         return Ok(ranges);
@@ -605,19 +615,19 @@ pub fn carried(ranges: Schedule, fabric: &Fabric) -> Result<Schedule, AlgorithmE
     Ok(ranges.into_single_chunks())
 }
 
-/// Whether the circuits of a fabric carry one chunk each.
+/// Returns whether each circuit of a fabric carries one chunk.
 fn carries_one_chunk(fabric: &Fabric) -> bool {
     let circuits = fabric.circuits();
     circuits.is_some_and(|circuits| circuits.carries_one_chunk())
 }
 
-/// Builds the same schedule in as few transfers as there are ranges of chunks: what a network sends
-/// as messages, all transfers of a step with one source, destination and action being one.
+/// Builds the same schedule with one transfer per range of chunks, as a network sends messages: the
+/// transfers of a step with the same source, destination and action are one message.
 ///
 /// # Errors
-/// As [`build`].
+/// Fails as [`build`] does.
 ///
-/// Algorithms send blocks. Where a demand says what blocks have, its chunks take their place.
+/// Algorithms send blocks. If a demand states the sizes of blocks, its chunks replace the blocks.
 pub fn build_ranges(
     spec: &Spec,
     collective: Collective,
@@ -646,8 +656,8 @@ pub fn build_ranges(
         reason,
     })?;
     if collective.demand().is_some() {
-        let of_blocks = build_ranges(spec, collective.without_demand(), fabric)?;
-        if of_blocks.collective.pieces() > 1 {
+        let block_schedule = build_ranges(spec, collective.without_demand(), fabric)?;
+        if block_schedule.collective.pieces() > 1 {
             let reason = "it cuts blocks into equal pieces, and a demand says how its own are cut";
             return Err(AlgorithmError::Refused {
                 name: record.name,
@@ -655,7 +665,7 @@ pub fn build_ranges(
                 reason: reason.into(),
             });
         }
-        return Ok(of_blocks.with_demand_of(collective));
+        return Ok(block_schedule.with_demand_of(collective));
     }
     let request = |collective| Request {
         collective,

@@ -1,19 +1,20 @@
-//! Local link first: a scatter or broadcast on a dragonfly in four phases: to one leader per router of
-//! the root's group (in a scatter with the blocks of that router and of every group to which the
-//! router has the cable); from there to one leader per such group; from there to one leader per
-//! router; from there to the router's ranks.
+//! Local link first: a scatter or broadcast on a dragonfly in four phases. The root sends to one
+//! leader per router of its group (in a scatter, the blocks of that router and of every group to
+//! which the router has a cable). These leaders send to one leader per such group, which sends to
+//! one leader per router, which sends to the router's ranks.
 //!
-//! Leaders are the first ranks of their routers, in other groups of the router on which the cable from
-//! the root's group lands; the root leads its own router. Lists count on cyclically from the root. All
-//! trees are binomial, but for the second phase with `groups=flat`, in which a leader sends to one
-//! group after the other. A tree among the groups of one router relays between them, so that blocks
-//! may cross more than one global link; sent straight they cross one.
+//! Leaders are the first ranks of their routers; in other groups, of the router at which the cable
+//! from the root's group ends. The root leads its own router. Lists continue cyclically from the
+//! root. All trees are binomial, except the second phase with `groups=flat`, in which a leader
+//! sends to one group after another. A tree among the groups of a router relays blocks between
+//! them, so blocks may cross more than one global link; sent straight they cross one global link.
 //!
-//! With G groups of A routers of T ranks a router of the root's group has cables to at most
-//! Q = ceil((G - 1) / A) groups. The phases take ceil(log2 A), ceil(log2 (1 + Q)) (flat: Q),
-//! ceil(log2 A) where there is another group, and ceil(log2 T) steps.
+//! With G groups of A routers of T ranks, a router of the root's group has cables to at most Q =
+//! ceil((G - 1) / A) groups. The phases take ceil(log2 A), ceil(log2 (1 + Q)) (flat: Q), ceil(log2
+//! A) if there is another group, and ceil(log2 T) steps.
 //!
-//! Cherièvre and Dorier, who give it for scatter; leaders and lists are ours where they are silent.
+//! The source (Cherièvre and Dorier) describes the scatter; leaders and the order of lists are ours
+//! where the source does not state them.
 
 use super::scatter_tree::{DragonflyShape, Member, TreePhases, depth};
 use super::{Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, tar};
@@ -63,12 +64,12 @@ pub const RECORDS: &[Algorithm] = &[
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let machine = request.groups()?;
-    let flat = choice(request.spec, "groups", &[("tree", false), ("flat", true)])?;
+    let is_flat = choice(request.spec, "groups", &[("tree", false), ("flat", true)])?;
     let (shape, root) = (DragonflyShape::new(machine), request.collective.root());
     let mut routers = shape.routers_from(root);
     let remote: Vec<Vec<Member>> = routers
         .iter()
-        .map(|router| groups_of(machine, &shape, root, router.leader))
+        .map(|router| cabled_groups(machine, &shape, root, router.leader))
         .collect();
     for (router, groups) in routers.iter_mut().zip(&remote) {
         let blocks = groups.iter().flat_map(|group| &group.blocks);
@@ -80,12 +81,12 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let mut leaders: Vec<u32> = routers.iter().map(|router| router.leader).collect();
     let mut local_leaders = Vec::new();
     for (router, groups) in routers.iter().zip(remote) {
-        let own = Member {
+        let local = Member {
             leader: router.leader,
             blocks: Vec::new(),
         };
-        let members: Vec<Member> = std::iter::once(own).chain(groups).collect();
-        if flat {
+        let members: Vec<Member> = std::iter::once(local).chain(groups).collect();
+        if is_flat {
             phases.star(&members);
         } else {
             phases.tree(&members);
@@ -100,18 +101,23 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     }
     phases.next();
     for leader in leaders {
-        phases.tree(&shape.terminals_from(leader));
+        phases.tree(&shape.ranks_from(leader));
     }
-    Ok(phases.schedule(request.collective, claims(&shape, flat, request)))
+    Ok(phases.schedule(request.collective, claims(&shape, is_flat, request)))
 }
 
-/// The leaders of the groups to which the router of a leader in the root's group has cables.
-fn groups_of(machine: &dyn Groups, shape: &DragonflyShape, root: u32, leader: u32) -> Vec<Member> {
+/// Returns the leaders of the groups to which a leader's router in the root's group has cables.
+fn cabled_groups(
+    machine: &dyn Groups,
+    shape: &DragonflyShape,
+    root: u32,
+    leader: u32,
+) -> Vec<Member> {
     let home = shape.group_of(root);
-    let own = leader / shape.terminals % shape.routers;
+    let local = leader / shape.terminals % shape.routers;
     shape
         .groups_after(home)
-        .filter(|&group| machine.gateway(home, group).0 == own)
+        .filter(|&group| machine.gateway(home, group).0 == local)
         .map(|group| Member {
             leader: shape.first_of(group, machine.gateway(group, home).0),
             blocks: shape.group(group),
@@ -119,9 +125,9 @@ fn groups_of(machine: &dyn Groups, shape: &DragonflyShape, root: u32, leader: u3
         .collect()
 }
 
-fn claims(shape: &DragonflyShape, flat: bool, request: &Request<'_>) -> Claims {
+fn claims(shape: &DragonflyShape, is_flat: bool, request: &Request<'_>) -> Claims {
     let cables = (shape.groups - 1).div_ceil(shape.routers);
-    let among_groups = if flat { cables } else { depth(1 + cables) };
+    let among_groups = if is_flat { cables } else { depth(1 + cables) };
     let local_phases = if shape.groups > 1 { 2 } else { 1 };
     let scatter = request.collective.kind() == CollectiveKind::Scatter;
     Claims {

@@ -1,15 +1,18 @@
-//! Multi-dimensional ring: on a torus, rings in all dimensions and both directions at once.
+//! Multi-dimensional ring: on a torus, rings in all dimensions and both directions at the same
+//! time.
 //!
-//! A block is cut into D parts, one for each of the D dimensions. Part d goes around the rings of dimension d first, then
-//! around those of dimension d + 1, and so on, cyclically: in any step of a torus of equal sides, each part is in another
-//! dimension. In a dimension of n ranks it goes both ways, in floor(n / 2) steps: in step s a rank hands on to both
-//! neighbours what began s - 1 places away. Where n is even the last of these steps brings the block of the opposite
-//! rank, half of it from each side.
+//! A block is cut into D parts, one for each of the D dimensions. Part d travels around the rings
+//! of dimension d first, then around those of dimension d + 1, and so on, cyclically: in any step
+//! on a torus with equal sides, each part is in a different dimension. In a dimension of n ranks
+//! the part travels in both directions, in floor(n / 2) steps: in step s a rank forwards to both
+//! neighbours the part that started s - 1 places away. If n is even, the last step brings the block
+//! of the opposite rank, one half from each side.
 //!
-//! An all_gather takes sum floor(n_d / 2) steps, the hops between the farthest ranks, which is the fewest possible. Every
-//! rank sends (N - 1) blocks; if all sides are equal and above 2, over all of its 2 D links evenly, so that step by step
-//! no link waits for another: (N - 1) / (2 D) blocks for each link, which is the bound. all_reduce is the all_gather
-//! backwards, with sums, and then forwards.
+//! An all_gather takes sum floor(n_d / 2) steps, the number of hops between the farthest ranks,
+//! which is the minimum. Every rank sends (N - 1) blocks. If all sides are equal and larger than 2,
+//! the blocks load all of the rank's 2 D links evenly, so that no link waits for another: (N - 1) /
+//! (2 D) blocks per link, which is the lower bound. all_reduce is the reversed all_gather, with
+//! sums, followed by the all_gather.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, all_pairs, make_room_for};
 use opticoll_base::interrupt;
@@ -54,19 +57,19 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// A dimension of the torus.
+/// A dimension of the torus with more than one rank.
 #[derive(Clone, Copy)]
 struct Side {
     ranks: u32,
-    /// What one more of this coordinate means in a rank's number.
+    /// Difference of the rank numbers of neighbours along this dimension.
     stride: u32,
 }
 
 impl Side {
-    /// The rank so many places on along the ring of this dimension.
+    /// Returns the rank `places` places further along the ring of this dimension.
     fn moved(self, rank: u32, places: u32) -> u32 {
-        let own = rank / self.stride % self.ranks;
-        rank - own * self.stride + (own + places) % self.ranks * self.stride
+        let coordinate = rank / self.stride % self.ranks;
+        rank - coordinate * self.stride + (coordinate + places) % self.ranks * self.stride
     }
 
     fn steps(self) -> u32 {
@@ -75,28 +78,28 @@ impl Side {
 }
 
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    gathering(request.collective, &sides(request)?)
+    gather_schedule(request.collective, &sides(request)?)
 }
 
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let blocks = Collective::new(CollectiveKind::AllGather, ranks)?;
-    let gathering = gathering(blocks, &sides(request)?)?;
+    let gather_schedule = gather_schedule(blocks, &sides(request)?)?;
     let collective = request
         .collective
-        .with_pieces(gathering.collective.chunks())?;
-    let mut schedule = gathering.reversed(collective);
-    schedule.append(&gathering, 1);
-    let both = |count: Option<u64>| count.map(|count| 2 * count);
+        .with_pieces(gather_schedule.collective.chunks())?;
+    let mut schedule = gather_schedule.reversed(collective);
+    schedule.append(&gather_schedule, 1);
+    let doubled = |count: Option<u64>| count.map(|count| 2 * count);
     schedule.claims = Claims {
-        schedule_steps: gathering.claims.schedule_steps.map(|steps| 2 * steps),
-        chunks_sent_per_rank: both(gathering.claims.chunks_sent_per_rank),
+        schedule_steps: gather_schedule.claims.schedule_steps.map(|steps| 2 * steps),
+        chunks_sent_per_rank: doubled(gather_schedule.claims.chunks_sent_per_rank),
         ..Claims::default()
     };
     Ok(schedule)
 }
 
-/// The dimensions of more than one rank.
+/// Returns the dimensions with more than one rank.
 fn sides(request: &Request<'_>) -> Result<Vec<Side>, AlgorithmError> {
     let network = request.fabric.network();
     let grid = network.and_then(|network| network.translations());
@@ -125,9 +128,10 @@ fn sides(request: &Request<'_>) -> Result<Vec<Side>, AlgorithmError> {
     Ok(sides)
 }
 
-fn gathering(collective: Collective, sides: &[Side]) -> Result<Schedule, AlgorithmError> {
+fn gather_schedule(collective: Collective, sides: &[Side]) -> Result<Schedule, AlgorithmError> {
     let (ranks, parts) = (collective.ranks(), sides.len() as u32);
-    // Halves of parts, for the last steps around rings of even length.
+    // Number of subdivisions of a part: 2 if the last steps around rings of even length send
+    // halves.
     let halves = 1 + u32::from(sides.iter().any(|side| side.ranks % 2 == 0));
     let pieces = (parts * halves).max(1);
     let mut schedule = Schedule::new(collective.with_pieces(pieces)?);
@@ -138,18 +142,19 @@ fn gathering(collective: Collective, sides: &[Side]) -> Result<Schedule, Algorit
         interrupt::check();
         schedule.begin_step();
         for part in 0..parts {
-            // The dimensions behind the part, its step in the next one, and that one.
-            let (mut behind, mut places) = (Vec::new(), step);
+            // The dimensions that the part has completed, its current dimension, and its step
+            // there.
+            let (mut completed, mut places) = (Vec::new(), step);
             let mut order = (part..parts)
                 .chain(0..part)
                 .map(|side| sides[side as usize]);
             let side = order.find(|&side| {
-                let is_behind = places >= side.steps();
-                if is_behind {
+                let is_completed = places >= side.steps();
+                if is_completed {
                     places -= side.steps();
-                    behind.push(side);
+                    completed.push(side);
                 }
-                !is_behind
+                !is_completed
             });
             let Some(side) = side else { continue };
             let first = part * halves;
@@ -163,7 +168,7 @@ fn gathering(collective: Collective, sides: &[Side]) -> Result<Schedule, Algorit
                     [(side.ranks - places, 1, up), (places, side.ranks - 1, down)]
                 {
                     let origin = side.moved(rank, origin);
-                    for block in gathered(origin, &behind) {
+                    for block in gathered(origin, &completed) {
                         schedule.push(Transfer {
                             count,
                             ..Transfer::copy(block * pieces + piece, rank, side.moved(rank, next))
@@ -181,12 +186,16 @@ fn gathering(collective: Collective, sides: &[Side]) -> Result<Schedule, Algorit
     Ok(schedule)
 }
 
-/// The ranks whose coordinates differ in the given dimensions only.
+/// Returns the ranks whose coordinates differ only in the given dimensions.
 fn gathered(rank: u32, dimensions: &[Side]) -> Vec<u32> {
-    let mut all = vec![rank];
+    let mut members = vec![rank];
     for side in dimensions {
-        let moved = |places| all.iter().map(move |&one| side.moved(one, places));
-        all = (0..side.ranks).flat_map(moved).collect();
+        let moved = |places| {
+            members
+                .iter()
+                .map(move |&member| side.moved(member, places))
+        };
+        members = (0..side.ranks).flat_map(moved).collect();
     }
-    all
+    members
 }

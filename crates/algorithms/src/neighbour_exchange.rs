@@ -1,8 +1,9 @@
-//! Neighbour exchange: ranks pair up alternately with their right and left neighbour and forward
-//! the two blocks they got last. N/2 steps, for even N.
+//! Neighbour exchange: ranks pair up alternately with their right and left neighbour, and forward
+//! the two blocks received last. It takes N/2 steps, for even N.
 //!
-//! On a ring of two wavelengths or more a step fits one slot, for each block is a lightpath of its
-//! own. The papers charge one block's time to a step although all but the first carry two blocks.
+//! On a ring with two or more wavelengths a step fits into one slot, because each block is a
+//! separate lightpath. The papers charge the time of one block per step, although all steps but the
+//! first carry two blocks.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room_for};
 use opticoll_plan::collective::CollectiveKind;
@@ -33,13 +34,13 @@ fn even_ranks(ranks: u32) -> Result<(), String> {
     )
 }
 
-/// Even ranks turn right in the first step, left in the second, and so on; odd ranks the other
-/// way. After the first step blocks travel in pairs (2b, 2b + 1).
+/// Builds the schedule: even ranks turn right in the first step, left in the second, and so on; odd
+/// ranks do the opposite. After the first step blocks travel in pairs (2 b, 2 b + 1).
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let mut schedule = Schedule::new(request.collective);
     make_room_for(&mut schedule, u64::from(ranks) * u64::from(ranks / 2))?;
-    // The pair of blocks that each rank got last.
+    // Pair of blocks that each rank received last.
     let mut latest: Vec<u32> = (0..ranks).map(|rank| rank / 2).collect();
     for step in 0..ranks / 2 {
         schedule.begin_step();

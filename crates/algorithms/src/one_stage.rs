@@ -1,4 +1,4 @@
-//! One-stage: every rank sends its block straight to every other, in one step.
+//! One-stage all_gather: every rank sends its block straight to every other rank, in one step.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room};
 use opticoll_fabric::fabric::circuits::RingShape;
@@ -14,33 +14,35 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     ..Algorithm::new("one_stage", "One-stage", CollectiveKind::AllGather, build)
 }];
 
-/// Wavelengths for a one-stage all-to-all on a line of `ranks` ranks: floor(n^2 / 4), the load of
-/// the middle link (Lemma 1 of the OpTree paper; exact).
+/// Returns the number of wavelengths of a one-stage all-to-all on a line of n = `ranks` ranks:
+/// floor(n^2 / 4), the load of the middle link (Lemma 1 of the OpTree paper; exact).
 pub fn line_wavelengths(ranks: u32) -> u64 {
     let ranks = u64::from(ranks);
     ranks * ranks / 4
 }
 
-/// Wavelengths per direction for a one-stage all-to-all on a ring of `ranks` ranks:
-/// ceil(floor(n^2 / 4) / 2), exact (Opatrny 2003).
+/// Returns the number of wavelengths per direction of a one-stage all-to-all on a ring of n =
+/// `ranks` ranks: ceil(floor(n^2 / 4) / 2), exact (Opatrny 2003).
 pub fn ring_wavelengths(ranks: u32) -> u64 {
     line_wavelengths(ranks).div_ceil(2)
 }
 
-/// What Lemma 1 of the OpTree paper gives for the ring: ceil(n^2 / 8). One too many for odd n.
+/// Returns the number of wavelengths that Lemma 1 of the OpTree paper states for a ring of n =
+/// `ranks` ranks: ceil(n^2 / 8), which is one too many for odd n.
 pub fn paper_ring_wavelengths(ranks: u32) -> u64 {
     let ranks = u64::from(ranks);
     (ranks * ranks).div_ceil(8)
 }
 
-/// The loads of so many all-to-alls, one after the other.
+/// Returns the loads of `steps` consecutive all-to-alls, or `None` if lightpaths do not reach
+/// half-way around the ring.
 pub(super) fn least_loads(ring: RingShape, steps: u64) -> Option<LeastLoads> {
     let chunks = ring_wavelengths(ring.ranks);
     let loads = LeastLoads {
-        // The mean over all links.
+        // Mean over all links.
         busiest: (steps * line_wavelengths(ring.ranks)).div_ceil(2),
         pairs: line_wavelengths(ring.ranks) / 2,
-        ..LeastLoads::alike(steps, chunks, ring.channels)
+        ..LeastLoads::uniform(steps, chunks, ring.channels)
     };
     (ring.longest >= ring.ranks / 2).then_some(loads)
 }

@@ -1,21 +1,22 @@
 //! OpTree: all_gather along an m-ary tree of contiguous groups (Dai et al.).
 //!
-//! The whole ring is the group of level 0. Stage j cuts each group of level j - 1 into
-//! (at most) m_j contiguous children, sizes differing by at most one; the rank at position i of a
-//! child sends all it holds to the rank at position i of each sibling, one block per wavelength
-//! and slot. After stage j the ranks of any one group of level j hold together every block exactly
-//! once; when groups have one rank, every rank holds everything. Stage 1 goes around the ring; the
-//! later stages stay on their group's segment, which is shorter than half the ring.
+//! The whole ring is the group of level 0. Stage j cuts each group of level j - 1 into at most m_j
+//! contiguous children, whose sizes differ by at most one. The rank at position i of a child sends
+//! all blocks that it holds to the rank at position i of each sibling, one block per wavelength and
+//! slot. After stage j the ranks of any group of level j together hold every block exactly once;
+//! when groups have one rank, every rank holds all blocks. Stage 1 uses the whole ring; the later
+//! stages stay on the segment of their group, which is shorter than half the ring.
 //!
-//! Where children differ in size, position i of a child of size a is matched with position
-//! floor(i b / a) of a sibling of size b: a map that reaches at most the positions there are and
-//! sends each block once.
+//! If children differ in size, position i of a child of size a is matched with position floor(i b /
+//! a) of a sibling of size b. This map stays within the sibling's positions and sends each block
+//! once.
 //!
-//! On a fabric without light along a ring the stages are the same, and the ranks of a child send to their siblings over
-//! whatever joins them. There the default is to halve groups, so that a rank starts the fewest messages.
+//! On a fabric without lightpaths along a ring the stages are the same, and the ranks of a child
+//! send to their siblings over any connection. There the default is to halve groups, which
+//! minimises the number of messages that a rank starts.
 //!
-//! Loads for N = m^k: (N/m) ceil(m^2/8) in stage 1 (a ring, exact for even m), (N/m) floor(m^2/4)
-//! in each later stage (a line).
+//! Link loads for N = m^k: (N/m) ceil(m^2/8) in stage 1 (a ring; exact for even m), (N/m)
+//! floor(m^2/4) in each later stage (a line).
 
 pub mod tree;
 
@@ -52,10 +53,11 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     ..Algorithm::new("optree", "OpTree", CollectiveKind::AllGather, build)
 }];
 
-/// Theorem 1: ceil((2k - 1) N^(1 + 1/k) / (8w)) steps; for k = 1 the one-stage ceil(N^2 / (8w)).
+/// Returns the number of steps of Theorem 1: ceil((2k - 1) N^(1 + 1/k) / (8w)) for N ranks, depth k
+/// and w channels; for k = 1 the one-stage value ceil(N^2 / (8w)).
 ///
-/// The formula is continuous in m = N^(1/k) and a bound for no particular tree. A float within
-/// rounding errors (1 part in 10^13) above a whole number is taken as that number.
+/// The formula is continuous in m = N^(1/k) and is a bound for no particular tree. A result that
+/// exceeds a whole number only by rounding errors (1 part in 10^13) counts as that number.
 pub fn paper_steps(ranks: u32, channels: u32, depth: u32) -> u64 {
     if depth <= 1 {
         return one_stage::paper_ring_wavelengths(ranks).div_ceil(u64::from(channels));
@@ -65,8 +67,8 @@ pub fn paper_steps(ranks: u32, channels: u32, depth: u32) -> u64 {
     (steps - 1e-13 * steps).ceil() as u64
 }
 
-/// Theorem 2: k* = (ln N + sqrt(ln N (ln N - 2))) / 2, rounded up as for the paper's Table I; `None`
-/// for N <= 7, where the root is of a negative number.
+/// Returns the depth of Theorem 2: k* = (ln N + sqrt(ln N (ln N - 2))) / 2 for N ranks, rounded up
+/// as for the paper's Table I. `None` for N <= 7, for which the root is not real.
 pub fn paper_depth(ranks: u32) -> Option<u32> {
     let log = f64::from(ranks).ln();
     if log < 2.0 {
@@ -76,7 +78,7 @@ pub fn paper_depth(ranks: u32) -> Option<u32> {
     Some(depth.ceil() as u32)
 }
 
-/// The tree asked for, and the depth at which the paper's claim is evaluated.
+/// Returns the requested tree, and the depth for which the paper's claim is evaluated.
 fn choose_tree(
     spec: &Spec,
     ranks: u32,
@@ -113,17 +115,17 @@ fn choose_tree(
             Ok((tree::uniform_radices(ranks, depth), paper))
         }
         _ => {
-            let most = tree::deepest(ranks).max(1);
+            let max_depth = tree::deepest(ranks).max(1);
             let depth = spec.count(key, 1, u32::MAX).map_err(|_| {
                 spec.refuse(
                     key,
-                    format!("must be auto, paper or a whole number from 1 to {most}"),
+                    format!("must be auto, paper or a whole number from 1 to {max_depth}"),
                 )
             })?;
             let depth = depth.unwrap_or(1);
-            if depth > most {
+            if depth > max_depth {
                 let problem =
-                    format!("too many stages: {most} halvings leave single ranks of {ranks}");
+                    format!("too many stages: {max_depth} halvings leave single ranks of {ranks}");
                 return Err(spec.refuse(key, problem).into());
             }
             Ok((tree::uniform_radices(ranks, depth), Some(depth)))
@@ -131,22 +133,24 @@ fn choose_tree(
     }
 }
 
-/// Where a tree joins more pairs of ranks in its stages, counting their loads takes longer than the bound saves.
-const MOST_PAIRS: u64 = 1 << 25;
+/// Maximum number of pairs of ranks in the stages of a tree for which loads are counted: beyond
+/// that, counting takes longer than the bound saves.
+const MAX_COUNTED_PAIRS: u64 = 1 << 25;
 
-/// By default with one stage, or where more save no slots, `one_stage` is as good.
+/// Returns the loads of the tree. `None` for the default tree if it needs no fewer slots than
+/// `one_stage`, whose bound is then as tight.
 fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
     let channels = ring.channels;
     let (radices, _) = choose_tree(spec, ring.ranks, Some(ring))?;
     let pairs = radices
         .iter()
         .map(|&radix| u64::from(radix) * u64::from(ring.ranks));
-    if pairs.sum::<u64>() > MOST_PAIRS {
+    if pairs.sum::<u64>() > MAX_COUNTED_PAIRS {
         return Ok(None);
     }
     let mut loads = tree::stage_loads(ring.ranks, &radices);
     for load in &mut loads {
-        // Ties among opposite ranks may be broken better.
+        // Other choices among the two routes of opposite ranks may lower the load by one.
         *load = load.saturating_sub(1);
     }
     let slots = loads.iter().map(|load| load.div_ceil(channels.into()));

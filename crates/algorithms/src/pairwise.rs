@@ -1,8 +1,8 @@
-//! Pairwise exchange: N-1 steps, in each of which every rank sends one block straight to one rank
-//! and receives one.
+//! Pairwise exchange: N - 1 steps, in each of which every rank sends one block straight to one rank
+//! and receives one block.
 //!
-//! With order `shift`, rank r sends to r + s + 1 in step s and receives from r - s - 1. With order
-//! `xor`, for powers of two, the partner of both is r xor (s + 1).
+//! With order `shift`, rank r sends to rank r + s + 1 in step s and receives from rank r - s - 1.
+//! With order `xor`, for powers of two, it exchanges with rank r xor (s + 1).
 
 use super::{Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room};
 use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -38,21 +38,21 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// Who sends to whom in which step.
+/// Assignment of partners to steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pairing {
-    /// By distance.
+    /// Partners at a distance that grows by one in each step.
     Shift,
-    /// By the bits of the ranks; for powers of two.
+    /// Partners by exclusive or, for powers of two.
     Xor,
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let power = ranks.is_power_of_two();
-    let natural = if power { Pairing::Xor } else { Pairing::Shift };
+    let default_order = if power { Pairing::Xor } else { Pairing::Shift };
     let order = match request.spec.option("order") {
-        None => natural,
+        None => default_order,
         Some(_) => choice(
             request.spec,
             "order",
@@ -69,7 +69,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     exchange(request.collective, order)
 }
 
-/// The blocks of an all_gather or an all_to_all, each straight to where it is due.
+/// Builds the schedule that sends each block of an all_gather or an all_to_all straight to its
+/// destination.
 pub(super) fn exchange(collective: Collective, order: Pairing) -> Result<Schedule, AlgorithmError> {
     let ranks = collective.ranks();
     let mut schedule = Schedule::new(collective);

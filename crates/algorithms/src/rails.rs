@@ -1,16 +1,18 @@
-//! Rails: collectives of two levels, within groups of ranks and, rank by rank, across them.
+//! Rails: collectives of two levels, within groups of ranks and along rails across the groups.
 //!
-//! The ranks form b groups of g, such as servers of GPUs; a rail joins the ranks with the same number in all groups.
-//! What crosses between groups goes along rails, so that each rank uses its own network interface, and each block crosses
-//! once to every group.
+//! The ranks form b groups of g ranks, such as servers of GPUs; a rail connects the ranks with the
+//! same number in all groups. Data between groups travel along rails, so each rank uses its own
+//! network interface, and each block crosses once to every group.
 //!
-//! * all_gather: a rank sends its block along its rail and to its group, and then to its group what came along the rail:
-//!   two steps.
-//! * all_reduce: the ranks of a group sum up a g-th of the vector each; rails sum up these sums; and every rank hands its
-//!   part to its group. On a rail either each rank sums up a b-th and hands it to the others (two steps), or each sends
-//!   its sums to all others (one step, but b / 2 times the bytes).
+//! * all_gather: a rank sends its block along its rail and to its group, and then forwards to its
+//!   group the blocks that came along the rail: two steps.
+//! * all_reduce: each rank of a group sums up one g-th of the vector; rails sum up these sums; and
+//!   every rank hands its part to its group. On a rail, either each rank sums up one b-th and hands
+//!   it to the others (two steps), or each rank sends its sums to all others (one step, but b / 2
+//!   times the bytes).
 //!
-//! In K segments the steps of one segment run beside those of the segments before it: K - 1 more steps.
+//! In K segments, the steps of a segment overlap with those of the previous segments: K - 1
+//! additional steps.
 
 use super::{
     Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, all_pairs, choice,
@@ -30,7 +32,7 @@ const CITATION: &str = "Cho et al., BlueConnect: Decomposing All-Reduce for Deep
                         Hierarchy, MLSys 2019; Ueno and Yokota, Exhaustive Study of Hierarchical AllReduce Patterns \
                         for Large Messages Between GPUs, CCGRID 2019";
 
-/// Fabrics whose ranks come in groups.
+/// Families whose ranks form groups.
 const FAMILIES: &[&str] = &["gpu_servers", "fat_tree", "dragonfly"];
 
 const SEGMENTS: OptionRecord = OptionRecord {
@@ -81,7 +83,7 @@ pub const RECORDS: &[Algorithm] = &[
 #[derive(Clone, Copy)]
 struct Rails {
     groups: u32,
-    /// Ranks of a group.
+    /// Number of ranks of a group.
     size: u32,
     segments: u32,
 }
@@ -106,14 +108,14 @@ impl Rails {
         })
     }
 
-    /// The other ranks of a rail.
+    /// Returns the other ranks of a rank's rail.
     fn rail(self, rank: u32) -> impl Iterator<Item = u32> {
-        let own = rank % self.size;
-        let all = (0..self.groups).map(move |group| group * self.size + own);
-        all.filter(move |&other| other != rank)
+        let number = rank % self.size;
+        let ranks = (0..self.groups).map(move |group| group * self.size + number);
+        ranks.filter(move |&other| other != rank)
     }
 
-    /// The other ranks of a group.
+    /// Returns the other ranks of a rank's group.
     fn group(self, rank: u32) -> impl Iterator<Item = u32> {
         let first = rank / self.size * self.size;
         (first..first + self.size).filter(move |&other| other != rank)
@@ -152,11 +154,11 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(schedule)
 }
 
-/// What the ranks do with a segment, in this order.
+/// Phases of a segment, in order.
 #[derive(Clone, Copy)]
 enum Phase {
     SumGroup,
-    /// Of the parts into which a rail's share is cut each its own, or all of one.
+    /// Each rank sums up its part of the rail's share, or the whole share.
     SumRail,
     HandOutRail,
     HandOutGroup,
@@ -166,9 +168,11 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let rails = Rails::of(request)?;
     let whole = choice(request.spec, "least", &[("bytes", false), ("steps", true)])?;
     let (ranks, segments, size) = (request.ranks(), rails.segments, rails.size);
-    // Chunks of the share that a rail sums up of a segment.
-    let cut = if whole { 1 } else { rails.groups };
-    let pieces = size.saturating_mul(segments).saturating_mul(cut);
+    // Number of chunks of a rail's share of a segment.
+    let chunks_per_share = if whole { 1 } else { rails.groups };
+    let pieces = size
+        .saturating_mul(segments)
+        .saturating_mul(chunks_per_share);
     let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);
     let phases: &[Phase] = match whole {
         true => &[Phase::SumGroup, Phase::SumRail, Phase::HandOutGroup],
@@ -186,11 +190,14 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     for step in 0..steps {
         interrupt::check();
         schedule.begin_step();
-        for (behind, phase) in (0..).zip(phases) {
-            let Some(segment) = step.checked_sub(behind).filter(|&one| one < segments) else {
+        for (delay, phase) in (0..).zip(phases) {
+            let Some(segment) = step
+                .checked_sub(delay)
+                .filter(|&segment| segment < segments)
+            else {
                 continue;
             };
-            let share = |rank: u32| (rank % size * segments + segment) * cut;
+            let share = |rank: u32| (rank % size * segments + segment) * chunks_per_share;
             let own_part = |rank: u32| match whole {
                 true => share(rank),
                 false => share(rank) + rank / size,
@@ -202,8 +209,8 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             for rank in 0..ranks {
                 match phase {
                     Phase::SumGroup | Phase::HandOutGroup => rails.group(rank).for_each(|other| {
-                        let kept = |rank| (share(rank), cut);
-                        schedule.push(Transfer::for_kept_chunks(action, rank, other, kept));
+                        let kept = |rank| (share(rank), chunks_per_share);
+                        schedule.push(Transfer::of_kept(action, rank, other, kept));
                     }),
                     Phase::SumRail | Phase::HandOutRail => rails.rail(rank).for_each(|other| {
                         let kept = |rank| (own_part(rank), 1);
@@ -213,7 +220,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             }
         }
     }
-    let within = 2 * u64::from(size - 1) * u64::from(cut);
+    let within = 2 * u64::from(size - 1) * u64::from(chunks_per_share);
     let across = (phases.len() as u64 - 2) * u64::from(rails.groups - 1);
     schedule.claims = Claims {
         schedule_steps: Some(steps),

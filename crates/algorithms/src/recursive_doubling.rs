@@ -1,7 +1,7 @@
-//! Recursive doubling: exchange everything with the partner at distance 1, 2, 4, ...
+//! Recursive doubling: exchange of all data with the partner at distance 1, 2, 4, ...
 //!
-//! log2 P steps, P the largest power of two up to N, and two more where the others fold in (see
-//! `fold.rs`).
+//! The algorithm takes log2 P steps, where P is the largest power of two up to N, and two more if
+//! the other ranks fold in (see `fold.rs`).
 
 use super::fold::Fold;
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, push_cyclic};
@@ -51,7 +51,7 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// Blocks are exchanged in order: the ranks whose blocks one holds follow one another.
+/// Builds the all_gather. The blocks that a rank holds are always those of contiguous ranks.
 pub(super) fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let fold = Fold::new(ranks);
@@ -78,7 +78,8 @@ pub(super) fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmErr
             push_cyclic(&mut schedule, (waiting + 1, ranks - 1), partner, waiting);
         }
     }
-    // The first that exchanges stands for most: for itself and, with a fold, for another.
+    // The first rank that exchanges sends the most blocks: its own and, with a fold, those of a
+    // second rank.
     let exchanged: u32 = fold
         .distances()
         .map(|distance| distance + distance.min(fold.folded))
@@ -91,7 +92,7 @@ pub(super) fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmErr
     Ok(schedule)
 }
 
-/// The same for vectors that combine, and for the signals of a barrier.
+/// Builds the all_reduce of whole vectors, and the barrier, which sends signals.
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let fold = Fold::new(request.ranks());
     let mut schedule = Schedule::new(request.collective);

@@ -1,7 +1,8 @@
-//! Recursive halving: reduce_scatter as recursive doubling backwards, with the far partner first.
+//! Recursive halving: reduce_scatter as the reversed recursive doubling, with the farthest partner
+//! first.
 //!
-//! In each step a rank hands its partner at distance N/2, N/4, ..., 1 the sums of the half of its
-//! blocks that are due on the partner's side.
+//! In each step a rank hands its partner, at distance N/2, N/4, ..., 1, the sums of the half of its
+//! blocks that belong to the partner's side.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, recursive_doubling};
 use opticoll_plan::collective::CollectiveKind;

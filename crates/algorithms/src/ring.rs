@@ -1,16 +1,17 @@
-//! Ring: every rank passes on to the next one what it got last.
+//! Ring: every rank passes the block that it received last to the next rank.
 //!
-//! all_gather in N-1 steps of one block; reduce_scatter is the same backwards. all_reduce passes
-//! partial sums around and then results, both in the same direction, in 2(N-1) steps of an N-th of
-//! the vector (Patarasuk and Yuan 2009).
+//! The all_gather takes N - 1 steps of one block; the reduce_scatter is its reverse. The all_reduce
+//! passes partial sums around the ring and then results, both in the same direction, in 2 (N - 1)
+//! steps of one N-th of the vector (Patarasuk and Yuan 2009).
 //!
-//! The ring goes through the ranks in any order. The rank at place i sends to the one at place i + 1:
-//! in step s of an all_gather the block of the rank at place i - s.
+//! The ring visits the ranks in any order. The rank at place i sends to the rank at place i + 1: in
+//! step s of an all_gather, the block of the rank at place i - s.
 //!
-//! In k **channels**, as NCCL runs it, each block is cut into k parts, and each part goes around a ring of its own. The ring
-//! of channel c enters the even groups of ranks, such as servers, at their rank c, and leaves them at rank c - 1; it enters odd
-//! groups where it left the one before, so that it stays on one rail. What leaves a group leaves at k ranks, and so
-//! by k network interfaces.
+//! In k **channels**, as in NCCL, each block is cut into k parts, and each part travels around its
+//! own ring. The ring of channel c enters the even groups of ranks (such as servers) at their rank
+//! c and leaves them at rank c - 1; it enters an odd group at the number at which it left the
+//! previous group, so it stays on one rail. So data leave a group at k ranks, through k network
+//! interfaces.
 
 use super::grid::RankGrid;
 use super::{
@@ -54,10 +55,10 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// What a ring all_gather costs, in whatever order.
+/// Costs of a ring all_gather, in any order.
 pub(super) const GATHERING: CostFormulas = CostFormulas::new("N - 1", "N - 1", "N - 1");
 
-/// What a ring all_reduce costs, in whatever order.
+/// Costs of a ring all_reduce, in any order.
 pub(super) const REDUCING: CostFormulas =
     CostFormulas::new("2 (N - 1)", "2 (N - 1) / N", "2 (N - 1) / N");
 
@@ -69,7 +70,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     all_reduce_along(request, &orders(request)?)
 }
 
-/// The order of the ranks along the ring of each channel.
+/// Returns the order of the ranks along the ring of each channel.
 fn orders(request: &Request<'_>) -> Result<Vec<Vec<u32>>, SpecError> {
     let order = order(request)?;
     let channels = channels(request)?;
@@ -80,12 +81,13 @@ fn orders(request: &Request<'_>) -> Result<Vec<Vec<u32>>, SpecError> {
         return Err(request.spec.refuse("channels", "belongs to order=natural"));
     }
     let size = group_size(request.fabric);
-    let through = |channel| through_groups(request.ranks(), size, channel);
-    Ok((0..channels).map(through).collect())
+    let channel_order = |channel| through_groups(request.ranks(), size, channel);
+    Ok((0..channels).map(channel_order).collect())
 }
 
-/// The ring of a channel through groups of `size` ranks, each of which it leaves at the number at which it enters the next.
-/// Around an odd number of groups, the last one is entered at a third number.
+/// Returns the ring of a channel through groups of `size` ranks. The ring leaves each group at the
+/// number at which it enters the next group. If the number of groups is odd, the last group is
+/// entered at a third number.
 fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<u32> {
     let groups = ranks / size;
     let entry = |group: u32| match group % groups {
@@ -96,7 +98,8 @@ fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<u32> {
     let mut order = Vec::with_capacity(ranks as usize);
     for group in 0..groups {
         let first = entry(group);
-        // A group with fewer than three ranks, or alone, is left at the rank before the first.
+        // If there is only one group, or groups have fewer than three ranks, the ring leaves at the
+        // rank before the first.
         let last = match entry(group + 1) {
             next if next == first => (first + size - 1) % size,
             next => next,
@@ -109,8 +112,8 @@ fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<u32> {
     order
 }
 
-/// The ranks in the order asked for; where none is, on a grid of tunable circuits in one with one hop
-/// from each to the next.
+/// Returns the ranks in the requested order. By default this is the natural order; on a grid of
+/// tunable circuits it is an order whose neighbours are one hop apart.
 fn order(request: &Request<'_>) -> Result<Vec<u32>, SpecError> {
     let (spec, ranks) = (request.spec, request.ranks());
     if spec.option("order").is_none()
@@ -120,14 +123,14 @@ fn order(request: &Request<'_>) -> Result<Vec<u32>, SpecError> {
         return Ok(order);
     }
     let seed = spec.count("seed", 0, u32::MAX)?;
-    let asked = spec.option("order").unwrap_or("natural");
-    if seed.is_some() && asked != "shuffled" {
+    let requested = spec.option("order").unwrap_or("natural");
+    if seed.is_some() && requested != "shuffled" {
         return Err(spec.refuse("seed", "belongs to order=shuffled"));
     }
-    match asked {
+    match requested {
         "natural" => Ok((0..ranks).collect()),
         "shuffled" => Ok(shuffled(ranks, seed.unwrap_or(1).into())),
-        list => given(list, ranks).ok_or_else(|| {
+        list => parse_order(list, ranks).ok_or_else(|| {
             let problem = format!(
                 "must be natural, shuffled, or the ranks 0 to {} once each, joined by -",
                 ranks - 1
@@ -137,8 +140,8 @@ fn order(request: &Request<'_>) -> Result<Vec<u32>, SpecError> {
     }
 }
 
-/// A list of ranks, each once.
-fn given(list: &str, ranks: u32) -> Option<Vec<u32>> {
+/// Parses a list that names each rank once, or returns `None`.
+fn parse_order(list: &str, ranks: u32) -> Option<Vec<u32>> {
     let numbers = list.split(['-', 'x']).map(|number| number.parse().ok());
     let order: Vec<u32> = numbers.collect::<Option<_>>()?;
     let mut sorted = order.clone();
@@ -146,7 +149,8 @@ fn given(list: &str, ranks: u32) -> Option<Vec<u32>> {
     sorted.into_iter().eq(0..ranks).then_some(order)
 }
 
-/// The all_gather around rings, each for a part of every block; an order has every rank once.
+/// Builds the all_gather around rings, each for a part of every block. An order contains every rank
+/// once.
 pub(super) fn all_gather_along(
     request: &Request<'_>,
     orders: &[Vec<u32>],
@@ -154,7 +158,8 @@ pub(super) fn all_gather_along(
     pass_around(request.collective, orders)
 }
 
-/// The all_reduce around rings, each for a part of the vector; an order has every rank once.
+/// Builds the all_reduce around rings, each for a part of the vector. An order contains every rank
+/// once.
 pub(super) fn all_reduce_along(
     request: &Request<'_>,
     orders: &[Vec<u32>],
@@ -164,21 +169,21 @@ pub(super) fn all_reduce_along(
     let pieces = gathering.collective.chunks();
     let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);
     make_room_for(&mut schedule, 2 * gathering.len() as u64)?;
-    // In step s, the rank at place i sends its sum of the part of the rank at place i - s - 1, so
-    // that the part of a rank ends there.
+    // In step s, the rank at place i sends its sum for the part of the rank at place i - s - 1, so
+    // the sum for a rank's part ends at that rank.
     for step in 0..ranks - 1 {
         schedule.begin_step();
-        each_hop(orders, step + 1, |part, rank, next| {
+        for_each_hop(orders, step + 1, |part, rank, next| {
             schedule.push(Transfer::reduce(part, rank, next));
         });
     }
     schedule.append(&gathering, 1);
-    let of_gathering = &gathering.claims;
+    let gather_claims = &gathering.claims;
     schedule.claims = Claims {
-        paper_steps: of_gathering.paper_steps.map(|steps| 2 * steps),
-        neighbours_only: of_gathering.neighbours_only,
+        paper_steps: gather_claims.paper_steps.map(|steps| 2 * steps),
+        neighbours_only: gather_claims.neighbours_only,
         schedule_steps: Some(2 * (ranks - 1)),
-        chunks_sent_per_rank: of_gathering.chunks_sent_per_rank.map(|sent| 2 * sent),
+        chunks_sent_per_rank: gather_claims.chunks_sent_per_rank.map(|sent| 2 * sent),
     };
     Ok(schedule)
 }
@@ -190,13 +195,13 @@ fn pass_around(collective: Collective, orders: &[Vec<u32>]) -> Result<Schedule, 
     make_room_for(&mut schedule, u64::from(ranks) * sent)?;
     for step in 0..ranks - 1 {
         schedule.begin_step();
-        each_hop(orders, step, |chunk, rank, next| {
+        for_each_hop(orders, step, |chunk, rank, next| {
             schedule.push(Transfer::copy(chunk, rank, next));
         });
     }
-    let is_of_paper = channels == 1;
+    let is_single_ring = channels == 1;
     schedule.claims = Claims {
-        paper_steps: is_of_paper.then_some(u64::from(ranks - 1)),
+        paper_steps: is_single_ring.then_some(u64::from(ranks - 1)),
         neighbours_only: orders.iter().all(|order| is_natural(order)),
         schedule_steps: Some(ranks - 1),
         chunks_sent_per_rank: Some(sent),
@@ -204,8 +209,9 @@ fn pass_around(collective: Collective, orders: &[Vec<u32>]) -> Result<Schedule, 
     Ok(schedule)
 }
 
-/// Every rank along each ring, with the ring's part of the block of the rank so many places before it and the rank after it.
-fn each_hop(orders: &[Vec<u32>], before: u32, mut hop: impl FnMut(u32, u32, u32)) {
+/// Calls `hop(chunk, rank, next)` for every rank along each ring: `chunk` is the ring's part of the
+/// block of the rank `before` places earlier, and `next` is the following rank.
+fn for_each_hop(orders: &[Vec<u32>], before: u32, mut hop: impl FnMut(u32, u32, u32)) {
     for (channel, order) in (0..).zip(orders) {
         let ranks = order.len();
         for (place, &rank) in order.iter().enumerate() {
@@ -216,7 +222,7 @@ fn each_hop(orders: &[Vec<u32>], before: u32, mut hop: impl FnMut(u32, u32, u32)
     }
 }
 
-/// Whether the ring goes from each rank to the next by number.
+/// Returns whether the ring visits the ranks by number.
 fn is_natural(order: &[u32]) -> bool {
     order.iter().copied().eq(0..order.len() as u32)
 }

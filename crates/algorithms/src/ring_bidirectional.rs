@@ -1,4 +1,5 @@
-//! Bidirectional ring: the ring algorithm on both directions at once, half the blocks each way.
+//! Bidirectional ring: the ring algorithm in both directions at the same time, with half of the
+//! blocks in each direction.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room};
 use opticoll_plan::collective::CollectiveKind;
@@ -11,7 +12,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     costs: CostFormulas::new("floor(N / 2)", "N - 1", "N - 1"),
     least_loads: |_, ring| {
         let steps = ring.ranks.saturating_sub(1).div_ceil(2);
-        Ok(Some(LeastLoads::alike(steps.into(), 1, ring.channels)))
+        Ok(Some(LeastLoads::uniform(steps.into(), 1, ring.channels)))
     },
     ..Algorithm::new(
         "ring_bidirectional",
@@ -21,8 +22,8 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     )
 }];
 
-/// In step s, rank r sends the block of rank r - s clockwise and that of rank r + s
-/// counter-clockwise; for even N the last step is clockwise only.
+/// Builds the schedule: in step s, rank r sends the block of rank r - s clockwise and the block of
+/// rank r + s counter-clockwise. For even N the last step is clockwise only.
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let (clockwise, counter_clockwise) = (ranks / 2, (ranks - 1) / 2);

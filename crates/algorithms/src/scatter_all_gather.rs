@@ -1,9 +1,9 @@
-//! Scatter and all_gather: a broadcast of long vectors. The vector's N parts are scattered, then
-//! collected: by default along a binomial tree and around a ring.
+//! Scatter and all_gather: a broadcast of long vectors. The N parts of the vector are scattered and
+//! then collected, by default along a binomial tree and around a ring.
 //!
-//! Ranks that relayed parts in the scatter keep them, so the all_gather brings nobody what it has. By
-//! default, at distance v from the root, with lowest set bit D, these are the parts v .. min(v + D, N);
-//! the root has all.
+//! Ranks that relayed parts in the scatter keep them, and the all_gather leaves out parts that a
+//! rank already has. By default the rank at distance v from the root, where v has the lowest set
+//! bit D, keeps the parts v .. min(v + D, N); the root has all parts.
 
 use super::{
     Algorithm, AlgorithmError, CostFormulas, LeastLoads, OptionRecord, Request, all_pairs,
@@ -45,20 +45,22 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     )
 }];
 
-/// Those of the all_gather alone, without what ranks keep from the scatter: N / 2 ceil(log2 N) parts in all, and N at the root.
-/// Around a ring some rank keeps nothing. Otherwise the N^2 / 4 links that the parts take to one rank at least are N^3 / 4 in all, each
-/// part that is left out takes N / 2 of them at most, and 2 N links have c channels. Sent 1, 2, 4 ... ranks on they take more, at
-/// least where N is a power of two.
+/// Returns the loads of the all_gather alone, reduced by the parts that ranks keep from the
+/// scatter: at most N / 2 ceil(log2 N) parts in total, and N parts at the root. Around a ring, some
+/// rank keeps nothing. Otherwise the parts take at least N^2 / 4 links to each rank, hence N^3 / 4
+/// links in total; each part that is left out saves at most N / 2 links, and there are 2 N links
+/// with c channels each. Sent over distances 1, 2, 4, ... the parts take more links, at least if N
+/// is a power of two.
 fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
     let ranks = u64::from(ring.ranks);
-    let around = ranks.saturating_sub(1);
+    let ring_steps = ranks.saturating_sub(1);
     let steps = match spec.option("all_gather") {
-        Some("ring_bidirectional") => Some(around.div_ceil(2)),
-        None | Some("ring") => Some(around),
+        Some("ring_bidirectional") => Some(ring_steps.div_ceil(2)),
+        None | Some("ring") => Some(ring_steps),
         _ => None,
     };
     if let Some(steps) = steps {
-        return Ok(Some(LeastLoads::alike(steps, 1, ring.channels)));
+        return Ok(Some(LeastLoads::uniform(steps, 1, ring.channels)));
     }
     let is_known = match spec.option("all_gather") {
         Some("one_stage") => true,
@@ -72,7 +74,7 @@ fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, Algor
     let kept = ranks / 2 * u64::from(ring.ranks.next_power_of_two().ilog2()) + ranks;
     let links = (ranks * (ranks * ranks / 4)).saturating_sub(kept * (ranks / 2));
     let chunks = links.div_ceil(2 * ranks.max(1));
-    Ok(Some(LeastLoads::alike(1, chunks, ring.channels)))
+    Ok(Some(LeastLoads::uniform(1, chunks, ring.channels)))
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
@@ -82,20 +84,23 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let all_gather = Collective::new(CollectiveKind::AllGather, ranks)?;
     let gathering = half(request, "all_gather", "ring", all_gather)?;
     let mut schedule = composed(request.collective, &scattering, &gathering)?;
-    // On a grid of tunable circuits the ring takes another order, and the root's neighbour may have more.
+    // On a grid of tunable circuits the ring has another order, in which the root's neighbour may
+    // keep more parts.
     let plain = request.fabric.planes().is_none() && request.spec.options().next().is_none();
     schedule.claims = Claims {
-        // A step that brings nobody anything new is left out.
+        // Steps without new parts for any rank are left out.
         schedule_steps: Some(schedule.steps() as u32),
-        // The root sends N - 1 parts in either phase: its neighbour on the ring has one only.
+        // The root sends N - 1 parts in either phase, because its neighbour on the ring keeps only
+        // one part.
         chunks_sent_per_rank: plain.then_some(2 * u64::from(ranks - 1)),
         ..Claims::default()
     };
     Ok(schedule)
 }
 
-/// The broadcast that scatters the vector's parts by one schedule and collects them by another, without what
-/// brings a rank a part that it has. Both are of whole parts.
+/// Builds the broadcast that scatters the parts of the vector by one schedule and collects them by
+/// another, without transfers of parts that the receiver already has. Both schedules must be of
+/// whole parts.
 pub fn composed(
     collective: Collective,
     scattering: &Schedule,
@@ -124,7 +129,7 @@ pub fn composed(
     Ok(schedule)
 }
 
-/// The schedule of one half by the algorithm asked for.
+/// Builds one half of the broadcast by the requested algorithm.
 fn half(
     request: &Request<'_>,
     key: &'static str,
@@ -140,14 +145,15 @@ fn half(
     Ok(schedule)
 }
 
-/// Which rank has which part, a bit each.
+/// Parts that each rank holds, as a bit set.
 struct HeldParts {
     words_per_rank: usize,
     words: Vec<u64>,
 }
 
 impl HeldParts {
-    /// After a scatter: the root has all parts, others those that came to them.
+    /// Returns the parts after a scatter: the root has all parts, other ranks the parts that they
+    /// received.
     fn after(scattering: &Schedule) -> HeldParts {
         let ranks = scattering.collective.ranks();
         let words_per_rank = (ranks as usize).div_ceil(64);
@@ -166,7 +172,7 @@ impl HeldParts {
         held
     }
 
-    /// A rank gets a part; returns whether it did not have it.
+    /// Gives a part to a rank, and returns whether the part is new to the rank.
     fn take(&mut self, rank: u32, part: u32) -> bool {
         let word = rank as usize * self.words_per_rank + part as usize / 64;
         let bit = 1 << (part % 64);

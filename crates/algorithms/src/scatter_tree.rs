@@ -1,25 +1,26 @@
-//! What scatters and broadcasts down trees of leaders share.
+//! Common parts of scatters and broadcasts along trees of leaders.
 //!
-//! In each phase some ranks, each with data to hand on, hand it on along binomial trees, side by side:
-//! member v of a list gets from v without its lowest set bit what is for members v up to v plus that
-//! bit; senders serve the farthest first. In a scatter that is blocks, in a broadcast the vector.
+//! In each phase some ranks forward data along binomial trees that run concurrently. Member v of a
+//! list receives, from the member v without its lowest set bit D, the data for the members v .. v +
+//! D; senders serve the farthest member first. The data are blocks in a scatter and the vector in a
+//! broadcast.
 
 use opticoll_fabric::fabric::Groups;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-/// A rank that receives in a phase, with the blocks for itself and those below it.
+/// A rank that receives in a phase, with the blocks for itself and for the members below it.
 pub(super) struct Member {
     pub(super) leader: u32,
     pub(super) blocks: Vec<u32>,
 }
 
-/// The steps of a binomial tree of so many members.
+/// Returns the number of steps of a binomial tree with the given number of members.
 pub(super) fn depth(members: u32) -> u32 {
     members.next_power_of_two().ilog2()
 }
 
-/// A scatter or broadcast phase by phase.
+/// A scatter or broadcast, phase by phase.
 pub(super) struct TreePhases {
     kind: CollectiveKind,
     steps: Vec<Vec<Transfer>>,
@@ -35,12 +36,12 @@ impl TreePhases {
         }
     }
 
-    /// Opens the next phase: its trees begin when all steps so far are over.
+    /// Starts the next phase, whose trees start after all steps so far.
     pub(super) fn next(&mut self) {
         self.first = self.steps.len();
     }
 
-    /// Adds a tree to the open phase; its root is the first member.
+    /// Adds a tree to the current phase. Its root is the first member.
     pub(super) fn tree(&mut self, members: &[Member]) {
         let depth = depth(members.len() as u32) as usize;
         for level in 0..depth {
@@ -48,35 +49,36 @@ impl TreePhases {
             for sender in (0..members.len()).step_by(2 * stride) {
                 let first = sender + stride;
                 if first < members.len() {
-                    let below = &members[first..(first + stride).min(members.len())];
-                    self.hand_on(level, members[sender].leader, below);
+                    let receivers = &members[first..(first + stride).min(members.len())];
+                    self.forward(level, members[sender].leader, receivers);
                 }
             }
         }
     }
 
-    /// Adds a tree in which the first member sends to one after the other.
+    /// Adds a tree in which the first member sends to the others one after another.
     pub(super) fn star(&mut self, members: &[Member]) {
         for place in 1..members.len() {
-            self.hand_on(place - 1, members[0].leader, &members[place..=place]);
+            self.forward(place - 1, members[0].leader, &members[place..=place]);
         }
     }
 
-    /// In a step of the open phase, a rank sends the first of some members what is for them all.
-    fn hand_on(&mut self, level: usize, source: u32, below: &[Member]) {
+    /// Adds transfers to a step of the current phase: `source` sends the data of all `receivers` to
+    /// the first of them.
+    fn forward(&mut self, level: usize, source: u32, receivers: &[Member]) {
         let needed = self.first + level + 1;
         if self.steps.len() < needed {
             self.steps.resize(needed, Vec::new());
         }
         let step = &mut self.steps[needed - 1];
-        let destination = below[0].leader;
+        let destination = receivers[0].leader;
         if self.kind != CollectiveKind::Scatter {
             step.push(Transfer::copy(0, source, destination));
             return;
         }
-        // Blocks go in ascending runs.
+        // Ascending blocks form one transfer.
         let first = step.len();
-        for &block in below.iter().flat_map(|member| &member.blocks) {
+        for &block in receivers.iter().flat_map(|member| &member.blocks) {
             match step[first..].last_mut() {
                 Some(run) if run.chunk + run.count == block => run.count += 1,
                 _ => step.push(Transfer::copy(block, source, destination)),
@@ -84,7 +86,7 @@ impl TreePhases {
         }
     }
 
-    /// The schedule of all phases.
+    /// Returns the schedule of all phases.
     pub(super) fn schedule(self, collective: Collective, claims: Claims) -> Schedule {
         let mut schedule = Schedule::new(collective);
         for step in self.steps {
@@ -98,7 +100,7 @@ impl TreePhases {
     }
 }
 
-/// Who is where on a dragonfly.
+/// Numbers of groups, routers and ranks of a dragonfly.
 pub(super) struct DragonflyShape {
     pub(super) groups: u32,
     pub(super) routers: u32,
@@ -122,31 +124,32 @@ impl DragonflyShape {
         rank / self.terminals / self.routers
     }
 
-    /// The first rank of a router.
+    /// Returns the first rank of a router.
     pub(super) fn first_of(&self, group: u32, router: u32) -> u32 {
         (group * self.routers + router) * self.terminals
     }
 
-    /// The ranks of a group.
+    /// Returns the ranks of a group.
     pub(super) fn group(&self, group: u32) -> Vec<u32> {
         let first = self.first_of(group, 0);
         (first..first + self.routers * self.terminals).collect()
     }
 
-    /// The other groups, counted on from one.
+    /// Returns the other groups in cyclic order, starting after `group`.
     pub(super) fn groups_after(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
         (1..self.groups).map(move |place| (group + place) % self.groups)
     }
 
-    /// One leader per router of a group, each with its router's ranks, from the given leader's on.
+    /// Returns a leader for each router of a group, with the ranks of the router. The first leader
+    /// is `leader`; the others are the first ranks of their routers.
     pub(super) fn routers_from(&self, leader: u32) -> Vec<Member> {
-        let (group, own) = (
+        let (group, leader_router) = (
             self.group_of(leader),
             leader / self.terminals % self.routers,
         );
         (0..self.routers)
             .map(|place| {
-                let first = self.first_of(group, (own + place) % self.routers);
+                let first = self.first_of(group, (leader_router + place) % self.routers);
                 Member {
                     leader: if place == 0 { leader } else { first },
                     blocks: (first..first + self.terminals).collect(),
@@ -155,8 +158,8 @@ impl DragonflyShape {
             .collect()
     }
 
-    /// The ranks of the leader's router, from the leader on.
-    pub(super) fn terminals_from(&self, leader: u32) -> Vec<Member> {
+    /// Returns the ranks of the leader's router, starting with the leader.
+    pub(super) fn ranks_from(&self, leader: u32) -> Vec<Member> {
         let first = leader / self.terminals * self.terminals;
         (0..self.terminals)
             .map(|place| {

@@ -1,21 +1,25 @@
-//! Swing: halving and doubling whose partners alternate between both sides of a ring, so that they stay near.
+//! Swing: halving and doubling whose partners alternate between both sides of a ring, which keeps
+//! them near.
 //!
-//! N is a power of two, 2^k. In step s = 0, 1, ... of a reduce_scatter rank r exchanges with
+//! Let N = 2^k. In step s = 0, 1, ... of a reduce_scatter, rank r exchanges with rank
 //!
 //! p(r, s) = r + d(s) for even r, r - d(s) for odd r, where d(s) = 1 - 2 + 4 - ... + (-2)^s = (1 - (-2)^(s + 1)) / 3,
 //!
-//! and sends the sums of the blocks of all ranks that p(r, s) reaches in the steps after s. The distances 1, 1, 3, 5,
-//! 11, ... are about two thirds of those of recursive halving.
+//! and sends the sums of the blocks of all ranks that p(r, s) reaches in the steps after s. The
+//! distances 1, 1, 3, 5, 11, ... are about two thirds of those of recursive halving.
 //!
-//! **Which ranks one reaches.** All d are odd, so that p(., s) is its own inverse and changes parity, and d(s + 1) -
-//! d(s) = (-2)^(s + 1). Let C(r, s) hold, for even r, the ranks r + i 2^(s + 1) and r + d(s) + i 2^(s + 1); for odd r,
-//! C(r, s) = C(r - d(s), s). Then C(r, s) is what r reaches in the steps from s on, itself included, each once: for
-//! s = k - 1 it is r and its partner. For smaller s, from an even r by the later steps it is C(r, s + 1), from r + d(s)
-//! it is C(r + d(s) - d(s + 1), s + 1); the even ranks of the two differ by 2^(s + 1) modulo 2^(s + 2), the odd ones
-//! do, too, so that the two are disjoint, and together they are C(r, s).
+//! **Reached ranks.** All d are odd, so p(., s) is its own inverse and changes parity, and d(s + 1)
+//! - d(s) = (-2)^(s + 1). For even r let C(r, s) contain the ranks r + i 2^(s + 1) and r + d(s) + i
+//! 2^(s + 1); for odd r let C(r, s) = C(r - d(s), s). Then C(r, s) is the set of ranks that r
+//! reaches in the steps from s on, including r, each exactly once. For s = k - 1 the set is r and
+//! its partner. For smaller s and even r, rank r reaches C(r, s + 1) in the later steps, and rank r
+//! + d(s) reaches C(r + d(s) - d(s + 1), s + 1). The even ranks of the two sets differ by 2^(s + 1)
+//! modulo 2^(s + 2), and so do the odd ranks; hence the sets are disjoint, and their union is C(r,
+//! s).
 //!
-//! C(r, s) is told by one even number, r or r - d(k - 1) for odd r, modulo 2^(s + 1). In the order of its bits
-//! reversed, each C is a range: all_reduce cuts its vector in that order and sends one range in a message.
+//! C(r, s) is determined by an even number modulo 2^(s + 1): r, or r - d(k - 1) for odd r. In the
+//! order of this number's reversed bits, each C is a range: all_reduce cuts its vector in this
+//! order and sends one range per message.
 
 use super::{
     Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room,
@@ -57,7 +61,7 @@ pub const RECORDS: &[Algorithm] = &[
 #[derive(Clone, Copy)]
 struct Swing {
     ranks: u32,
-    /// k.
+    /// Number of steps of a reduce_scatter, k.
     steps: u32,
 }
 
@@ -69,18 +73,18 @@ impl Swing {
         }
     }
 
-    /// r + d(s), or r - d(s), modulo N.
+    /// Returns r + sign d(s) modulo N.
     fn moved(self, rank: u32, step: u32, sign: i64) -> u32 {
         let distance = (1 - (-2i64).pow(step + 1)) / 3;
         (i64::from(rank) + sign * distance).rem_euclid(self.ranks.into()) as u32
     }
 
-    /// p(r, s).
+    /// Returns p(r, s).
     fn partner(self, rank: u32, step: u32) -> u32 {
         self.moved(rank, step, if rank % 2 == 0 { 1 } else { -1 })
     }
 
-    /// The place of a rank in the order in which all sets of ranks reached are ranges.
+    /// Returns the place of a rank in the order in which all sets of reached ranks are ranges.
     fn place(self, rank: u32) -> u32 {
         if self.steps == 0 {
             return 0;
@@ -89,19 +93,20 @@ impl Swing {
             0 => rank,
             _ => self.moved(rank, self.steps - 1, -1),
         };
-        // k - 1 bits of half the even number, the lowest first.
+        // The lowest k - 1 bits of half the even number, in reverse order.
         let reversed = (even / 2).reverse_bits().checked_shr(33 - self.steps);
         2 * reversed.unwrap_or(0) + rank % 2
     }
 
-    /// The places of the ranks that one reaches in the steps after `step`, itself included: the first and how many.
+    /// Returns the places of the ranks that `rank` reaches in the steps after `step`, including
+    /// `rank`: the first place and their number.
     fn reached(self, rank: u32, step: u32) -> (u32, u32) {
         let count = self.ranks >> (step + 1);
         (self.place(rank) & !(count - 1), count)
     }
 }
 
-/// A reduce_scatter backwards.
+/// Builds the all_gather, which is a reversed reduce_scatter.
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let swing = Swing::new(ranks);

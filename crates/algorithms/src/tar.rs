@@ -1,14 +1,14 @@
-//! Topology-aware ring: a ring on a dragonfly that crosses each boundary of groups once and needs no
-//! local hop around a global one.
+//! Topology-aware ring: a ring on a dragonfly that crosses each boundary between groups once,
+//! without local hops before or after the global hop.
 //!
-//! The ring visits the groups in order. It enters a group at the router on which the cable from the
-//! group before lands and leaves it at the router with the cable to the group after; the other
-//! routers come between, counted on cyclically from the entry. The ranks of a router follow one
-//! another. So every edge of the ring is one hop between routers or none, and no link between routers
-//! carries two edges, as long as entry and exit differ (in the absolute arrangement: if a group has
-//! more than two routers). What moves along the ring is what moves along any ring.
+//! The ring visits the groups in order. It enters a group at the router where the cable from the
+//! previous group ends, and leaves the group at the router with the cable to the next group; the
+//! other routers come in between, in cyclic order from the entry. The ranks of a router are
+//! consecutive. So every edge of the ring is at most one hop between routers, and no link between
+//! routers carries two edges if entry and exit differ (in the absolute arrangement: if a group has
+//! more than two routers). Data move along this ring as along any other ring.
 //!
-//! Cherièvre and Dorier name the aim; the order of the routers in between is ours.
+//! The source (Cherièvre and Dorier) states the goal; the order of the routers in between is ours.
 
 use super::{Algorithm, AlgorithmError, Request, all_pairs, ring};
 use opticoll_fabric::fabric::Groups;
@@ -18,7 +18,7 @@ use opticoll_plan::schedule::Schedule;
 pub(super) const CITATION: &str = "Cherièvre and Dorier, Design and Evaluation of Topology-aware \
                                    Scatter and AllGather Algorithms for Dragonfly Networks, SC 2016";
 
-/// They go by the groups and routers of a dragonfly.
+/// Families with the groups and routers that the ring and the trees of dragonflies need.
 pub(super) const FAMILIES: &[&str] = &["dragonfly"];
 
 /// The records of this file.
@@ -59,7 +59,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     ring::all_reduce_along(request, &[order(request.groups()?)])
 }
 
-/// The ranks in the order of the ring.
+/// Returns the ranks in the order of the ring.
 pub fn order(machine: &dyn Groups) -> Vec<u32> {
     let groups = machine.groups();
     let (routers, terminals) = (machine.routers_per_group(), machine.terminals_per_router());

@@ -1,14 +1,14 @@
-//! WRHT (Wavelength Reused Hierarchical Tree): groups around a middle rank, level upon level.
+//! WRHT (Wavelength Reused Hierarchical Tree): levels of groups, each around a middle rank.
 //!
-//! Collecting: the representatives, at first all ranks, are cut in ring order into groups of m;
-//! the middle of each group collects from the others and becomes the group's representative. As
-//! soon as r representatives can do a one-stage all-to-all, that is ceil(r^2 / 8) <= w, they do.
-//! Then the groups are served in reverse order. With m = 2w + 1 each group needs floor(m / 2) = w
-//! wavelengths per direction. The all_reduce moves the whole vector in every step; the all_gather
-//! is the same tree carrying blocks, as the OpTree paper extends it.
+//! Collection: the representatives, at first all ranks, are cut in ring order into groups of m; the
+//! middle rank of each group collects from the others and becomes the group's representative. As
+//! soon as r representatives can perform a one-stage all-to-all, that is if ceil(r^2 / 8) <= w for
+//! w wavelengths, they do so. Then the groups are served in reverse order. With m = 2w + 1 each
+//! group needs floor(m / 2) = w wavelengths per direction. The all_reduce moves the whole vector in
+//! every step; the all_gather is the same tree with blocks, as the OpTree paper extends it.
 //!
 //! *Striping* (all_reduce): a group of m uses floor(m / 2) of the w wavelengths per direction, so
-//! the vector may be cut into floor(w / floor(m / 2)) pieces on wavelengths of their own.
+//! the vector can be cut into floor(w / floor(m / 2)) pieces on separate wavelengths.
 
 use std::ops::Range;
 
@@ -48,12 +48,13 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// The largest groups that `channels` wavelengths per direction serve in one step: 2w + 1.
+/// Returns the size of the largest groups that w = `channels` wavelengths per direction serve in
+/// one step: 2w + 1.
 pub fn default_group_size(channels: u32) -> u32 {
     2 * channels + 1
 }
 
-/// ceil(log_m N), and m to the power of one less than that.
+/// Returns L = ceil(log_m N) for N = `ranks` and m = `group_size`, and m^(L - 1).
 fn levels(ranks: u32, group_size: u32) -> (u32, u64) {
     let (mut levels, mut power) = (0, 1u64);
     let mut below = 1;
@@ -65,8 +66,9 @@ fn levels(ranks: u32, group_size: u32) -> (u32, u64) {
     (levels, below)
 }
 
-/// Steps of the WRHT all_reduce: 2L - 1 if the ceil(N / m^(L-1)) representatives of the last
-/// level can do an all-to-all, else 2L, with L = ceil(log_m N) (WRHT poster, section 2).
+/// Returns the number of steps of the WRHT all_reduce: 2L - 1 if the ceil(N / m^(L - 1))
+/// representatives of the last level can perform an all-to-all, otherwise 2L, with L = ceil(log_m
+/// N) (WRHT poster, section 2).
 pub fn paper_all_reduce_steps(ranks: u32, channels: u32, group_size: u32) -> u64 {
     let (levels, below) = levels(ranks, group_size);
     let last = u64::from(ranks).div_ceil(below) as u32;
@@ -74,11 +76,12 @@ pub fn paper_all_reduce_steps(ranks: u32, channels: u32, group_size: u32) -> u64
     (2 * u64::from(levels)).saturating_sub(u64::from(exchange))
 }
 
-/// Steps of the WRHT all_gather as the OpTree paper evaluates it:
-/// 1 + p(p^(t-1) - 1)/(p - 1) + (t - 1) p^(t-1), with p = 2w + 1 and t = ceil(log_p N).
+/// Returns the number of steps of the WRHT all_gather as the OpTree paper evaluates it: 1 +
+/// p(p^(t-1) - 1)/(p - 1) + (t - 1) p^(t-1), with p = 2w + 1 for w = `channels` wavelengths and t =
+/// ceil(log_p N).
 ///
-/// Table I of that paper prints another formula; only this one gives the table's 259 and the
-/// paper's percentages.
+/// Table I of that paper prints another formula; only this formula gives the table's 259 steps and
+/// the paper's percentages.
 pub fn paper_all_gather_steps(ranks: u32, channels: u32) -> u64 {
     let base = u64::from(default_group_size(channels));
     let (levels, _) = levels(ranks, default_group_size(channels));
@@ -88,19 +91,20 @@ pub fn paper_all_gather_steps(ranks: u32, channels: u32) -> u64 {
         power *= base;
         steps += power;
     }
-    // Powers stay below N, so nothing overflows.
+    // The powers stay below N, so no sum overflows.
     steps + u64::from(levels.saturating_sub(1)) * power
 }
 
-/// The hierarchy of groups.
+/// Hierarchy of groups.
 struct Hierarchy {
-    /// For each level of collecting, its groups: (representative, other members).
+    /// Groups of each collection level, as (representative, other members).
     levels: Vec<Vec<(u32, Vec<u32>)>>,
-    /// The representatives that exchange in the end; one rank if there is nothing to exchange.
+    /// Representatives that exchange after the collection; a single rank if there is nothing to
+    /// exchange.
     last: Vec<u32>,
 }
 
-/// Cuts ranks into groups until `exchanges` of the number of representatives holds.
+/// Cuts ranks into groups until `exchanges` holds for the number of representatives.
 fn hierarchy(ranks: u32, group_size: u32, exchanges: impl Fn(u32) -> bool) -> Hierarchy {
     let mut levels = Vec::new();
     let mut representatives: Vec<u32> = (0..ranks).collect();
@@ -164,7 +168,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             <= u64::from(channels)
     });
     let mut schedule = Schedule::new(collective);
-    // A transfer of each piece of the vector.
+    // Sends each piece of the vector.
     let send = |schedule: &mut Schedule, transfer: Transfer| {
         for chunk in 0..stripes {
             schedule.push(Transfer { chunk, ..transfer });
@@ -219,8 +223,8 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             });
         }
     };
-    // The blocks that each rank holds when it has collected, always a contiguous range, and how
-    // many it held before each level (a representative's members keep only what they had).
+    // Blocks that each rank holds after the collection, always a contiguous range. Members keep
+    // only the blocks that they had before their representative collected them.
     let mut held: Vec<Range<u32>> = (0..ranks).map(|rank| rank..rank + 1).collect();
     for groups in &hierarchy.levels {
         schedule.begin_step();
@@ -233,11 +237,11 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
                     *middle,
                 );
             }
-            let all = members
+            let ranges = members
                 .iter()
                 .chain([middle])
                 .map(|&rank| held[rank as usize].clone());
-            let (first, last) = all.fold((u32::MAX, 0), |(first, last), range| {
+            let (first, last) = ranges.fold((u32::MAX, 0), |(first, last), range| {
                 (first.min(range.start), last.max(range.end))
             });
             held[*middle as usize] = first..last;
@@ -258,8 +262,8 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         schedule.begin_step();
         for (middle, members) in groups {
             for &member in members {
-                let own = held[member as usize].clone();
-                for missing in [0..own.start, own.end..ranks] {
+                let member_blocks = held[member as usize].clone();
+                for missing in [0..member_blocks.start, member_blocks.end..ranks] {
                     send(&mut schedule, missing, *middle, member);
                 }
             }

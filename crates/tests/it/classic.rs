@@ -24,7 +24,7 @@ use opticoll::verify::verify;
 
 use crate::{plan_with, verified};
 use formula::{Variables, agrees};
-use opticoll::algorithms::formula::of_ranks;
+use opticoll::algorithms::formula::rank_variables;
 
 /// The schedule in ranges of chunks, proved, from a root.
 fn ranges_from(kind: CollectiveKind, spec: &str, ranks: u32, root: u32) -> Schedule {
@@ -58,7 +58,7 @@ fn most(schedule: &Schedule, rank_of: fn(&Transfer) -> u32) -> u64 {
 
 /// What the variables of formulas stand for.
 fn values(record: &Algorithm, ranks: u32) -> Variables {
-    let mut values = of_ranks(ranks);
+    let mut values = rank_variables(ranks);
     let segments = record
         .options
         .iter()

@@ -10,6 +10,7 @@ use opticoll_simulate::SimulationError;
 /// Position in a trace: an event of a rank and its line in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
+    /// Rank of the world.
     pub rank: u32,
     /// Index of the event among the rank's events, from 0.
     pub event: u32,

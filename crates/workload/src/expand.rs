@@ -123,6 +123,7 @@ pub struct CollectiveTarget<'a> {
 /// A program and the algorithms of its collectives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expanded {
+    /// The expanded program.
     pub program: Program,
     /// Each pair of collective and communicator size, in the order of first use.
     pub chosen: Vec<ChosenAlgorithm>,
@@ -221,7 +222,7 @@ struct Expansion<'a> {
     target: CollectiveTarget<'a>,
     collectives: Entered,
     schedules: FxHashMap<ScheduleKey, MemberSchedule>,
-    /// Whether collectives are planned for their exact sizes.
+    /// True if collectives are planned for their exact sizes.
     is_exact: bool,
     /// Collectives planned on a fabric with circuits.
     planned: PlannedCollectives,

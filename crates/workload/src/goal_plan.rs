@@ -40,7 +40,7 @@ struct NodeGroup<'a> {
     operations: Vec<Operation<'a>>,
     /// Number of the first node.
     first: u32,
-    /// Whether a joining node follows, which requires all nodes of this step and which all nodes of
+    /// True if a joining node follows, which requires all nodes of this step and which all nodes of
     /// the next step require.
     joins: bool,
 }

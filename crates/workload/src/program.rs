@@ -102,12 +102,13 @@ pub struct Node {
     pub event: u32,
     /// Line in the trace file, from 1; 0 if the file has no lines.
     pub line: u32,
+    /// Kind of the node.
     pub kind: NodeKind,
     /// Call to which the node belongs.
     pub call: Call,
     /// Processor of the rank that executes the node. A processor executes one node at a time.
     pub processor: u8,
-    /// Whether a message leaves only after its receive has started, whatever the eager limit.
+    /// True if a message leaves only after its receive has started, whatever the eager limit.
     pub is_rendezvous: bool,
 }
 

@@ -41,7 +41,7 @@ pub struct ReplaySettings {
     pub compute_factor: (u32, u32),
     /// Scales of the ranks whose local work is slower or faster than that of the others.
     pub rank_factors: BTreeMap<u32, (u32, u32)>,
-    /// Whether to record the start and the end of every call.
+    /// True if the start and the end of every call are recorded.
     pub timeline: bool,
     /// Costs of messages at their ends.
     pub ends: EndCosts,

@@ -125,7 +125,7 @@ pub fn write(plan: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
 /// State of a rank between lines.
 #[derive(Default)]
 struct RankState {
-    /// Whether elements without a type are doubles.
+    /// True if elements without a type are doubles.
     double: bool,
     /// Picoseconds of a reduction's operations, which follow the reduction.
     deferred: u64,

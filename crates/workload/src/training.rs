@@ -154,16 +154,16 @@ pub struct Layer {
 pub struct LayerSplit {
     /// Block of the transformer; `None` before the first block and after the last.
     pub block: Option<u32>,
-    /// Whether the ranks divide the operations of the layer.
+    /// True if the ranks divide the operations of the layer.
     pub divided: bool,
-    /// Whether the forward pass ends with an all_reduce of the output: a matrix divided by rows.
+    /// True if the forward pass ends with an all_reduce of the output: a matrix divided by rows.
     pub sums_output: bool,
-    /// Whether the backward pass ends with an all_reduce of the gradient of the input: the first
+    /// True if the backward pass ends with an all_reduce of the gradient of the input: the first
     /// matrix divided by columns among those that share an input.
     pub sums_input: bool,
     /// Bytes of the activations that the ranks divide.
     pub divided_activations: u64,
-    /// Whether the layer holds the experts of a block, to which tokens are sent.
+    /// True if the layer holds the experts of a block, to which tokens are sent.
     pub experts: bool,
 }
 
@@ -178,6 +178,7 @@ pub struct Model {
     pub sample: String,
     /// Samples per epoch of the dataset for which the model is known.
     pub epoch_samples: Option<u64>,
+    /// Layers, in the order of the forward pass.
     pub layers: Vec<Layer>,
     /// Shape of a transformer; `None` for other models.
     pub transformer: Option<TransformerShape>,

@@ -1,43 +1,46 @@
-//! The two trees, and the steps in which their edges are used.
+//! The two trees of [`super`], and the steps in which their edges are used.
 //!
-//! **Trees.** The n = N - 1 ranks other than the root stand at places 1..n of a binary tree in
-//! in-order: a place with lowest set bit L > 1 has the children x - L/2 and x + L/2 (x + L/4, ...
-//! where that is beyond n), and the top is the largest power of two up to n. Odd places are leaves.
-//! In the first tree rank v (counted from the root) stands at place v, in the second at place v + 1,
-//! and rank n at place 1. A rank at an even place of the first is thus at an odd one of the second
-//! (or at place 1): it has children in one of the two trees at most. The root feeds both tops.
+//! **Trees.** The n = N - 1 ranks other than the root stand at the places 1..n of a binary tree in
+//! in-order: a place x with lowest set bit L > 1 has the children x - L/2 and x + L/2 (x + L/4, ...
+//! if that exceeds n), and the top is the largest power of two up to n. Odd places are leaves. In
+//! the first tree rank v (counted from the root) stands at place v, in the second tree at place v +
+//! 1, and rank n at place 1. A rank at an even place of the first tree is therefore at an odd place
+//! of the second tree (or at place 1): it has children in at most one of the two trees. The root
+//! feeds both tops.
 //!
-//! **Colours.** Every rank has at most two edges that it sends on, and at most two that it receives
-//! on. Take senders and receivers as the two sides of a graph: it has degrees up to two, hence is made
-//! of paths and even circles, and its edges can be coloured with two colours such that edges of one
-//! colour share no sender and no receiver. In even steps the edges of colour 0 are used, in odd steps
-//! those of colour 1: each rank sends at most once and receives at most once in a step, and both all
-//! the time while the pipeline is full.
+//! **Colours.** Every rank sends along at most two edges and receives along at most two edges. The
+//! bipartite graph of senders and receivers therefore has degree at most two: it consists of paths
+//! and even cycles, and its edges can be coloured with two colours such that edges of one colour
+//! share no sender and no receiver. Edges of colour 0 are used in even steps, edges of colour 1 in
+//! odd steps. So each rank sends at most once and receives at most once in a step, and does both in
+//! every step while the pipeline is full.
 //!
-//! **Groups.** The trees of a channel have one rank of each group as their ranks, and a chain from it through the rest of its
-//! group. Each edge of a chain is used in the step after the one before it. Pieces of the two trees reach a group in
-//! steps of different parity, so that each rank of a chain still sends and receives once in a step.
+//! **Groups.** The trees of a channel connect one rank of each group, and from this rank a chain
+//! passes through the rest of the group. Each edge of a chain is used one step after its
+//! predecessor. The pieces of the two trees reach a group in steps of different parity, so each
+//! rank of a chain still sends once and receives once in a step.
 
 use std::array;
 
-/// An edge of one of the trees; ranks are counted from the root, which is 0.
+/// An edge of a tree. Ranks are counted from the root, which is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DoubleTreeEdge {
-    /// 0 or 1.
+    /// Index of the tree: 0 or 1.
     pub(super) tree: usize,
     pub(super) parent: u32,
     pub(super) child: u32,
-    /// The step in which the first piece of the tree goes down this edge; the next one follows two
+    /// Step in which the first piece of the tree travels down this edge; the next piece follows two
     /// steps later.
     pub(super) step: u32,
 }
 
-/// The edges of both trees on `ranks` ranks, parents before children; the step of each is the first
-/// after its parent received that has the edge's colour.
+/// Returns the edges of both trees on `ranks` ranks, parents before children. The step of an edge
+/// is the first step of the edge's colour after its parent received the piece.
 pub(super) fn edges(ranks: u32) -> Vec<DoubleTreeEdge> {
     let mut edges: Vec<DoubleTreeEdge> = (0..2).flat_map(|tree| tree_edges(ranks, tree)).collect();
     let colours = colours(ranks, &edges);
-    // The step in which the first piece of each tree reaches a rank; the root has all before.
+    // Step in which the first piece of each tree reaches a rank; `None` for the root, which holds
+    // all pieces from the start.
     let mut reached: [Vec<Option<u32>>; 2] = array::from_fn(|_| vec![None; ranks as usize]);
     for (edge, colour) in edges.iter_mut().zip(colours) {
         let ready = reached[edge.tree][edge.parent as usize].map_or(0, |step| step + 1);
@@ -47,12 +50,13 @@ pub(super) fn edges(ranks: u32) -> Vec<DoubleTreeEdge> {
     edges
 }
 
-/// The edges of a channel on `ranks` ranks in groups of `size`: trees among the ranks number `channel` of all groups, and
-/// chains through each group from there.
+/// Returns the edges of a channel on `ranks` ranks in groups of `size`: trees among the ranks
+/// number `channel` of all groups, and chains from there through each group.
 pub(super) fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<DoubleTreeEdge> {
     let rank = |group: u32, place: u32| group * size + (channel + place) % size;
     let between = edges(ranks / size);
-    // When the first piece of each tree is at each group, beginning with the root's.
+    // Step from which the first piece of each tree is available in each group, starting with the
+    // root's group.
     let at_root = (0..2).map(|tree| (0, tree, tree as u32));
     let at_child = |edge: &DoubleTreeEdge| (edge.child, edge.tree, edge.step + 1);
     let reached = at_root.chain(between.iter().map(at_child));
@@ -72,7 +76,7 @@ pub(super) fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<DoubleT
     between.chain(chains).collect()
 }
 
-/// The edges of one tree, from the top down.
+/// Returns the edges of one tree, from the top down.
 fn tree_edges(ranks: u32, tree: usize) -> Vec<DoubleTreeEdge> {
     let places = ranks - 1;
     if places == 0 {
@@ -103,7 +107,7 @@ fn tree_edges(ranks: u32, tree: usize) -> Vec<DoubleTreeEdge> {
     edges
 }
 
-/// The children of a place, of which there are up to two.
+/// Returns the children of a place: at most two.
 fn children(place: u32, places: u32) -> impl Iterator<Item = u32> {
     let lowest = 1 << place.trailing_zeros();
     let left = (lowest > 1).then(|| place - lowest / 2);
@@ -115,13 +119,14 @@ fn children(place: u32, places: u32) -> impl Iterator<Item = u32> {
     left.into_iter().chain(right)
 }
 
-/// A colour, 0 or 1, for each edge, such that no two of a sender or of a receiver are equal.
+/// Returns a colour, 0 or 1, for each edge. Edges with a common sender or a common receiver have
+/// different colours.
 fn colours(ranks: u32, edges: &[DoubleTreeEdge]) -> Vec<u32> {
-    let mut of_sender = vec![Vec::new(); ranks as usize];
-    let mut of_receiver = vec![Vec::new(); ranks as usize];
+    let mut sender_edges = vec![Vec::new(); ranks as usize];
+    let mut receiver_edges = vec![Vec::new(); ranks as usize];
     for (index, edge) in edges.iter().enumerate() {
-        of_sender[edge.parent as usize].push(index);
-        of_receiver[edge.child as usize].push(index);
+        sender_edges[edge.parent as usize].push(index);
+        receiver_edges[edge.child as usize].push(index);
     }
     let mut colours: Vec<Option<u32>> = vec![None; edges.len()];
     for first in 0..edges.len() {
@@ -132,10 +137,10 @@ fn colours(ranks: u32, edges: &[DoubleTreeEdge]) -> Vec<u32> {
         let mut open = vec![(first, 0)];
         while let Some((index, colour)) = open.pop() {
             let edge = edges[index];
-            let beside = of_sender[edge.parent as usize]
+            let adjacent = sender_edges[edge.parent as usize]
                 .iter()
-                .chain(&of_receiver[edge.child as usize]);
-            for &other in beside {
+                .chain(&receiver_edges[edge.child as usize]);
+            for &other in adjacent {
                 if colours[other].is_none() {
                     colours[other] = Some(1 - colour);
                     open.push((other, 1 - colour));
@@ -157,14 +162,17 @@ mod tests {
             assert_eq!(edges.len() as u32, 2 * (ranks - 1), "{ranks}");
             for rank in 1..ranks {
                 let children = |tree| {
-                    let of = |edge: &&DoubleTreeEdge| edge.tree == tree && edge.parent == rank;
-                    edges.iter().filter(of).count()
+                    let in_tree = |edge: &&DoubleTreeEdge| edge.tree == tree && edge.parent == rank;
+                    edges.iter().filter(in_tree).count()
                 };
-                let (one, two) = (children(0), children(1));
-                assert!(one.min(two) == 0 && one.max(two) <= 2, "{rank} of {ranks}");
+                let (first, second) = (children(0), children(1));
+                assert!(
+                    first.min(second) == 0 && first.max(second) <= 2,
+                    "{rank} of {ranks}"
+                );
                 let parents = |tree| {
-                    let of = |edge: &&DoubleTreeEdge| edge.tree == tree && edge.child == rank;
-                    edges.iter().filter(of).count()
+                    let in_tree = |edge: &&DoubleTreeEdge| edge.tree == tree && edge.child == rank;
+                    edges.iter().filter(in_tree).count()
                 };
                 assert_eq!([parents(0), parents(1)], [1, 1], "{rank} of {ranks}");
             }
@@ -175,11 +183,11 @@ mod tests {
     fn in_a_step_a_rank_sends_once_and_receives_once() {
         for ranks in 2..400u32 {
             let edges = edges(ranks);
-            for one in &edges {
-                for other in edges.iter().filter(|other| *other != one) {
-                    let apart = (one.step + other.step) % 2 == 1;
-                    let meet = one.parent == other.parent || one.child == other.child;
-                    assert!(apart || !meet, "{one:?} and {other:?} of {ranks}");
+            for edge in &edges {
+                for other in edges.iter().filter(|other| *other != edge) {
+                    let apart = (edge.step + other.step) % 2 == 1;
+                    let meet = edge.parent == other.parent || edge.child == other.child;
+                    assert!(apart || !meet, "{edge:?} and {other:?} of {ranks}");
                 }
             }
         }
@@ -188,10 +196,11 @@ mod tests {
     #[test]
     fn trees_are_as_deep_as_the_logarithm() {
         for ranks in 2..400u32 {
-            // The first hop waits a step at most, and each of floor(log2 n) more takes two at most.
-            let most = 1 + 2 * (ranks - 1).ilog2();
+            // The first hop waits at most one step, and each of floor(log2 n) further hops takes at
+            // most two steps.
+            let max_step = 1 + 2 * (ranks - 1).ilog2();
             let last = edges(ranks).iter().map(|edge| edge.step).max();
-            assert!(last <= Some(most), "{ranks}: {last:?}");
+            assert!(last <= Some(max_step), "{ranks}: {last:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The trees of OpTree: groups, radices, loads, and the search for the best real tree.
+//! The trees of OpTree: groups, radices, link loads, and the search for the best tree.
 //!
 //! ```
 //! use opticoll_algorithms::optree::tree;
@@ -14,18 +14,18 @@ use rustc_hash::FxHashMap;
 use super::one_stage;
 use opticoll_base::interrupt;
 
-/// Ranks `start .. start + len`.
+/// Contiguous ranks `start .. start + len`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
-    /// The first rank.
+    /// First rank.
     pub start: u32,
-    /// The number of ranks, at least 1.
+    /// Number of ranks, at least 1.
     pub len: u32,
 }
 
 impl Group {
-    /// The group cut into `radix` contiguous children whose sizes differ by at most one, the
-    /// larger ones first; into single ranks where there are fewer than `radix`.
+    /// Returns the `radix` contiguous children of the group, the larger ones first; their sizes
+    /// differ by at most one. A group with fewer than `radix` ranks is cut into single ranks.
     pub fn children(self, radix: u32) -> impl Iterator<Item = Group> {
         let parts = radix.min(self.len);
         let (size, larger) = (self.len / parts, self.len % parts);
@@ -53,7 +53,7 @@ pub fn for_each_pair(group: Group, radix: u32, mut visit: impl FnMut(u32, u32)) 
     }
 }
 
-/// Reads `4x4x4`; the product must reach the number of ranks.
+/// Parses radices such as `4x4x4`, whose product must be at least the number of ranks.
 pub fn parse_radices(text: &str, ranks: u32) -> Result<Vec<u32>, String> {
     let radices: Vec<u32> = text
         .split('x')
@@ -77,13 +77,13 @@ pub fn parse_radices(text: &str, ranks: u32) -> Result<Vec<u32>, String> {
     Ok(radices)
 }
 
-/// The most stages in which `ranks` ranks can be cut into single ones: ceil(log2 N).
+/// Returns the maximum number of stages that cut `ranks` ranks into single ranks: ceil(log2 N).
 pub fn deepest(ranks: u32) -> u32 {
     ranks.next_power_of_two().ilog2()
 }
 
-/// The tree that the paper's depth k stands for: k stages of radix m, the least with m^k >= N.
-/// Where fewer stages of m would do, some are made smaller so that all k are used.
+/// Returns the tree for the paper's depth k: k stages of the smallest radix m with m^k >= N. If
+/// fewer than k stages of radix m suffice, some radices are reduced so that all k stages are used.
 pub fn uniform_radices(ranks: u32, depth: u32) -> Vec<u32> {
     let leaves = |radices: &[u32]| {
         radices
@@ -93,23 +93,23 @@ pub fn uniform_radices(ranks: u32, depth: u32) -> Vec<u32> {
     let reaches = |radices: &[u32]| leaves(radices) >= u64::from(ranks);
     let radix = (2..=ranks.max(2)).find(|&radix| reaches(&vec![radix; depth as usize]));
     let mut radices = vec![radix.unwrap_or(2); depth as usize];
-    // Each time the first k - 1 stages reach N, all k reach 2 N; one smaller radix of at least 2
-    // leaves two thirds of that or more.
+    // Whenever the first k - 1 stages reach N, all k stages reach 2 N; reducing one radix by one,
+    // to at least 2, keeps at least two thirds of that.
     while let Some((_, first)) = radices.split_last() {
-        let Some(place) = radices.iter().rposition(|&radix| radix > 2) else {
+        let Some(last_reducible) = radices.iter().rposition(|&radix| radix > 2) else {
             break;
         };
         if !reaches(first) {
             break;
         }
-        radices[place] -= 1;
+        radices[last_reducible] -= 1;
     }
     radices
 }
 
-/// The greatest link load of each stage, in lightpaths of one block: what the stage needs in
-/// wavelengths per direction at the least. Antipodal ties are broken by parity here, which may
-/// differ by one from the routes of a finished plan.
+/// Returns the maximum link load of each stage, in lightpaths of one block: a lower bound on the
+/// wavelengths per direction that the stage needs. Opposite ranks are routed by parity here, so the
+/// value may differ by one from the routes of a finished plan.
 pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
     let mut groups = vec![Group {
         start: 0,
@@ -142,7 +142,7 @@ pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
         loads.push(
             change
                 .iter()
-                .map(|change| greatest(change))
+                .map(|change| max_load(change))
                 .max()
                 .unwrap_or(0),
         );
@@ -150,7 +150,8 @@ pub fn stage_loads(ranks: u32, radices: &[u32]) -> Vec<u64> {
     loads
 }
 
-/// Adds an arc's load: the shorter way; antipodal pairs alternate by their lower rank's parity.
+/// Adds the load of a lightpath on the shorter route. Pairs of opposite ranks alternate by the
+/// parity of their lower rank.
 fn add_arc(change: &mut [Vec<i64>; 2], ranks: u32, source: u32, destination: u32, load: i64) {
     let clockwise = (destination + ranks - source) % ranks;
     let is_clockwise = match (2 * clockwise).cmp(&ranks) {
@@ -158,7 +159,7 @@ fn add_arc(change: &mut [Vec<i64>; 2], ranks: u32, source: u32, destination: u32
         Ordering::Greater => false,
         Ordering::Equal => source.min(destination) % 2 == 0,
     };
-    // Links are numbered by the lower end: link i joins i and i + 1.
+    // Link i connects ranks i and i + 1.
     let (direction, from, to) = if is_clockwise {
         (0, source, destination)
     } else {
@@ -167,7 +168,7 @@ fn add_arc(change: &mut [Vec<i64>; 2], ranks: u32, source: u32, destination: u32
     add_links(&mut change[direction], from, to, load);
 }
 
-/// Adds the load of an arc from link `from` to before link `to`.
+/// Adds a load to the links from `from` to the link before `to`.
 fn add_links(change: &mut [i64], from: u32, to: u32, load: i64) {
     change[from as usize] += load;
     change[to as usize] -= load;
@@ -176,7 +177,7 @@ fn add_links(change: &mut [i64], from: u32, to: u32, load: i64) {
     }
 }
 
-fn greatest(change: &[i64]) -> u64 {
+fn max_load(change: &[i64]) -> u64 {
     let mut load = 0;
     let loads = change.iter().map(|step| {
         load += step;
@@ -185,13 +186,13 @@ fn greatest(change: &[i64]) -> u64 {
     loads.max().unwrap_or(0) as u64
 }
 
-/// The tree with the fewest slots for `channels` wavelengths per direction; of equal ones that
-/// with the least load, then the flattest, then that with the fewest children.
+/// Returns the tree with the fewest slots for `channels` wavelengths per direction; among equal
+/// trees the one with the lowest load, then the fewest stages, then the fewest children.
 ///
-/// A stage takes its greatest link load in wavelengths, stage 1 what first-fit takes around the
-/// ring. No tree is better than the one returned, for the reasons given at `Search`, unless the
-/// search reaches `MOST_WORK`: then it returns the best tree that it has found, which may not be
-/// the best there is.
+/// A stage needs as many wavelengths as its maximum link load, stage 1 as many as first-fit takes
+/// around the ring. No tree is better than the returned tree, for the reasons given at [`Search`],
+/// unless the search reaches [`MAX_WORK`]: then the best tree found so far is returned, which may
+/// not be optimal.
 pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
     let mut search = Search {
         ranks: ranks.into(),
@@ -205,43 +206,46 @@ pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
     search.best.1
 }
 
-/// After how many positions, of groups or along the ring, a search ends. Of the rings of up to
-/// 65,536 ranks with no more wavelengths than ranks, none is known that needs so many.
-const MOST_WORK: u64 = 1 << 27;
+/// Maximum number of visited positions, of groups or along the ring, before a search ends. Rings of
+/// up to 65,536 ranks with at most one wavelength per rank are not known to need that many.
+const MAX_WORK: u64 = 1 << 27;
 
-/// Slots, the sum of the stages' loads, stages, and the sum of radices; compared in this order.
+/// Number of slots, sum of the stages' loads, number of stages and sum of radices, compared in this
+/// order.
 type Cost = [u64; 4];
 
-/// The size of the smallest group of a level, and whether others have one rank more.
+/// Size of the smallest group of a level, and whether other groups have one more rank.
 type Sizes = (u32, bool);
 
-/// How many blocks the first i ranks of a group hold together, for i from 0 to its size.
+/// Number of blocks that the first i ranks of a group hold together, for i from 0 to the group's
+/// size.
 type Holdings = Vec<u32>;
 
-/// A depth-first search over all lists of radices, the list of the lowest bound first.
+/// A depth-first search over all lists of radices, in the order of their lower bounds.
 ///
-/// Groups of a level differ in size by at most one. Groups whose positions hold equally many blocks
-/// load their links alike in all later stages. So the distinct holdings of a level determine what
-/// all later stages cost.
+/// Groups of a level differ in size by at most one. Groups whose positions hold equal numbers of
+/// blocks load their links equally in all later stages. So the distinct holdings of a level
+/// determine the cost of all later stages.
 ///
-/// The search gives up a list where the cost so far and a bound for the rest reach the best known
-/// cost. The bound knows the sizes only. No position of a group holds more blocks than the one
-/// before it. This is so at first, and every stage keeps it: position i of a child receives what
-/// one position of each sibling holds, position i or the next; only position 0 of a smaller child
-/// receives from two positions, and the last of a larger child receives nothing from smaller ones.
-/// So the first o of s ranks hold at least o / s of the N blocks. Where they are the first k of r
-/// children, they send all they hold to r - k children across one link, which therefore carries
-/// N o (r - k) / s or more.
+/// The search abandons a list if its cost so far plus a bound for the rest reaches the best known
+/// cost. The bound depends on the sizes only. No position of a group holds more blocks than the
+/// position before it. This holds at first, and every stage preserves it: position i of a child
+/// receives the blocks of one position of each sibling, position i or the next; only position 0 of
+/// a smaller child receives from two positions, and the last position of a larger child receives
+/// nothing from smaller children. So the first o of s ranks hold at least o / s of the N blocks. If
+/// they form the first k of r children, they send all their blocks to r - k children across one
+/// link, which therefore carries at least N o (r - k) / s blocks.
 ///
-/// In stage 1, k of r children with o ranks send o (r - k) blocks to the others and receive
-/// (N - o) k, over two links and in two directions, so that a link carries a quarter of that or
-/// more. Equal children need exactly this much, unequal ones what [`first_fit`] takes for them.
+/// In stage 1, k of r children with o ranks send o (r - k) blocks to the others and receive (N - o)
+/// k blocks, over two links and in two directions, so a link carries at least a quarter of the sum.
+/// Equal children need exactly this load, unequal children the number of wavelengths that
+/// [`first_fit`] takes.
 struct Search {
     ranks: u64,
     channels: u64,
-    /// The least that stages after the first may cost from groups of these sizes on.
+    /// Lower bound on the cost of the stages after the first, by sizes of the groups.
     bounds: FxHashMap<Sizes, Cost>,
-    /// The list that is looked at.
+    /// The current list.
     radices: Vec<u32>,
     best: (Cost, Vec<u32>),
     work: u64,
@@ -252,7 +256,7 @@ impl Search {
         [load.div_ceil(self.channels), load, 1, radix.into()]
     }
 
-    /// What a stage after the first costs at the least.
+    /// Returns a lower bound on the cost of a stage after the first.
     fn stage_bound(&self, (size, uneven): Sizes, radix: u32) -> Cost {
         let load = |size: u32| {
             let (size, radix) = (u64::from(size), u64::from(radix.min(size)));
@@ -263,7 +267,8 @@ impl Search {
         self.cost(load(size.max(1)).max(load(size + u32::from(uneven))), radix)
     }
 
-    /// What all stages from groups of these sizes on cost at the least, the first not among them.
+    /// Returns a lower bound on the cost of all later stages for groups of these sizes, without
+    /// stage 1.
     fn bound(&mut self, sizes: Sizes) -> Cost {
         if let Some(&bound) = self.bounds.get(&sizes) {
             return bound;
@@ -271,9 +276,9 @@ impl Search {
         let largest = sizes.0 + u32::from(sizes.1);
         let mut bound = [if largest > 1 { u64::MAX } else { 0 }; 4];
         for radix in 2..=largest {
-            // The least load of a radix rises with it, whatever the sizes.
-            let least = self.ranks * one_stage::line_wavelengths(radix) / u64::from(radix);
-            if self.cost(least, radix) >= bound {
+            // The lower bound on the load grows with the radix, whatever the sizes.
+            let lowest_load = self.ranks * one_stage::line_wavelengths(radix) / u64::from(radix);
+            if self.cost(lowest_load, radix) >= bound {
                 break;
             }
             let stage = self.stage_bound(sizes, radix);
@@ -306,7 +311,7 @@ impl Search {
         candidates.sort_unstable();
         for (bound, Reverse(radix)) in candidates {
             interrupt::check();
-            let is_over = self.work > MOST_WORK && !self.best.1.is_empty();
+            let is_over = self.work > MAX_WORK && !self.best.1.is_empty();
             if bound >= self.best.0 || is_over {
                 break;
             }
@@ -330,15 +335,16 @@ impl Search {
             self.radices.push(radix);
             self.extend(sizes, &children, sum(cost, stage));
             self.radices.pop();
-            // The best later stages are the same whatever the first takes, which is counted only
-            // where they may be worth it.
+            // The best later stages do not depend on the wavelengths of the first stage, which are
+            // counted only if the later stages can lead to a better tree.
             if is_first && self.ranks % u64::from(radix) != 0 && self.best.0 < known.0 {
                 let rest: Cost = std::array::from_fn(|part| self.best.0[part] - stage[part]);
-                // What beats the best takes fewer slots, or as many with no more load.
+                // A better tree needs fewer slots, or equally many slots with no more load.
                 let fewer = (known.0[0] - rest[0] - 1).saturating_mul(self.channels);
-                let alike = known.0[1].saturating_sub(rest[1]);
-                let most = fewer.max(alike.min(fewer.saturating_add(self.channels)));
-                let first = self.first_fit(radix, most);
+                let with_equal_slots = known.0[1].saturating_sub(rest[1]);
+                let max_wavelengths =
+                    fewer.max(with_equal_slots.min(fewer.saturating_add(self.channels)));
+                let first = self.first_fit(radix, max_wavelengths);
                 self.best.0 = sum(self.cost(first, radix), rest);
                 if self.best.0 >= known.0 {
                     self.best = known;
@@ -347,60 +353,62 @@ impl Search {
         }
     }
 
-    /// What [`first_fit`] takes for stage 1 in both directions; more than `most` if more than that,
-    /// and the bound where the search is over.
-    fn first_fit(&mut self, radix: u32, most: u64) -> u64 {
+    /// Returns the number of wavelengths that [`first_fit`] takes for stage 1, the maximum of both
+    /// directions. If it exceeds `max_wavelengths`, the result is some number above
+    /// `max_wavelengths`; if the search is over, the result is the lower bound.
+    fn first_fit(&mut self, radix: u32, max_wavelengths: u64) -> u64 {
         self.work += 2 * self.ranks * u64::from(radix).pow(2);
-        if self.work > MOST_WORK {
+        if self.work > MAX_WORK {
             return first_bound(self.ranks, radix.into());
         }
         let ranks = self.ranks as u32;
-        let ways = shorter_arcs(ranks, radix);
+        let directions = shorter_arcs(ranks, radix);
         let mut load = 0;
-        for lightpaths in &ways {
+        for lightpaths in &directions {
             let mut change = vec![0; ranks as usize + 1];
             for &(links, first) in lightpaths {
                 add_links(&mut change, first, (first + links) % ranks, 1);
             }
-            load = load.max(greatest(&change));
+            load = load.max(max_load(&change));
         }
-        if load > most {
+        if load > max_wavelengths {
             return load;
         }
-        let taken = ways.map(|lightpaths| first_fit(ranks, lightpaths, most));
-        taken[0].max(taken[1])
+        let wavelengths =
+            directions.map(|lightpaths| first_fit(ranks, lightpaths, max_wavelengths));
+        wavelengths[0].max(wavelengths[1])
     }
 }
 
-fn sum(one: Cost, other: Cost) -> Cost {
-    std::array::from_fn(|part| one[part] + other[part])
+fn sum(first: Cost, second: Cost) -> Cost {
+    std::array::from_fn(|part| first[part] + second[part])
 }
 
 fn cut_sizes((size, uneven): Sizes, radix: u32) -> Sizes {
     (size / radix, uneven || size % radix != 0)
 }
 
-/// What some link carries at the least in stage 1.
+/// Returns a lower bound on the maximum link load of stage 1.
 fn first_bound(ranks: u64, radix: u64) -> u64 {
     let half = radix / 2;
     let first = half * (ranks / radix) + half.min(ranks % radix);
     (first * (radix - half) + (ranks - first) * half).div_ceil(4)
 }
 
-/// Appends the holdings of the children of a group, one of each size, and returns the greatest load
-/// of the links between its ranks, as [`stage_loads`] counts it pair by pair.
+/// Appends the holdings of the children of a group, one child of each size, and returns the maximum
+/// load of the links between its ranks, as [`stage_loads`] counts it pair by pair.
 fn cut(group: &[u32], radix: u32, children: &mut Vec<Holdings>) -> u64 {
     let size = group.len() - 1;
     let parts = size.min(radix as usize);
-    let (least, larger) = (size / parts, size % parts);
-    // The first ranks of a larger or smaller child hold what they and the same positions of all
-    // siblings held; position 0 of a smaller one gets positions 0 and 1 of a larger one.
+    let (smaller_size, larger) = (size / parts, size % parts);
+    // The first ranks of a child hold their own blocks and those of the same positions of all
+    // siblings; position 0 of a smaller child gets positions 0 and 1 of a larger child.
     let child = |part: usize| {
-        let start = part * least + part.min(larger);
-        &group[start..=start + least + usize::from(part < larger)]
+        let start = part * smaller_size + part.min(larger);
+        &group[start..=start + smaller_size + usize::from(part < larger)]
     };
-    let held = |parts: std::ops::Range<usize>, most: usize| -> Holdings {
-        let mut held = vec![0; most + 1];
+    let held = |parts: std::ops::Range<usize>, child_size: usize| -> Holdings {
+        let mut held = vec![0; child_size + 1];
         for part in parts {
             let child = child(part);
             for (held, until) in held.iter_mut().zip(child) {
@@ -409,43 +417,53 @@ fn cut(group: &[u32], radix: u32, children: &mut Vec<Holdings>) -> u64 {
         }
         held
     };
-    let of_larger = held(0..larger, least + 1);
-    let of_smaller = held(larger..parts, least);
-    // What larger children send to the first ranks of a smaller one.
-    let to_smaller = |ranks: usize| if ranks > 0 { of_larger[ranks + 1] } else { 0 };
-    let all = [
-        (0..=least + 1)
-            .map(|ranks| of_larger[ranks] + of_smaller[ranks.min(least)])
+    let larger_holdings = held(0..larger, smaller_size + 1);
+    let smaller_holdings = held(larger..parts, smaller_size);
+    // Blocks that larger children send to the first ranks of a smaller child.
+    let to_smaller = |ranks: usize| {
+        if ranks > 0 {
+            larger_holdings[ranks + 1]
+        } else {
+            0
+        }
+    };
+    let received = [
+        (0..=smaller_size + 1)
+            .map(|ranks| larger_holdings[ranks] + smaller_holdings[ranks.min(smaller_size)])
             .collect(),
-        (0..=least)
-            .map(|ranks| of_smaller[ranks] + to_smaller(ranks))
+        (0..=smaller_size)
+            .map(|ranks| smaller_holdings[ranks] + to_smaller(ranks))
             .collect::<Holdings>(),
     ];
-    // The same of siblings before the child that is looked at.
-    let mut earlier: [Holdings; 2] = [vec![0; least + 2], (0..=least).map(to_smaller).collect()];
+    // The same sums over the siblings before the current child.
+    let mut earlier: [Holdings; 2] = [
+        vec![0; smaller_size + 2],
+        (0..=smaller_size).map(to_smaller).collect(),
+    ];
     let mut load = 0;
     for part in 0..parts {
         let (child, kind) = (child(part), usize::from(part >= larger));
         let (before, after) = (part as u64, (parts - 1 - part) as u64);
         for ranks in 1..child.len() {
-            let own = child[ranks] - child[0];
+            let child_blocks = child[ranks] - child[0];
             let upwards =
                 u64::from(child[ranks]) * after + u64::from(child[0] - earlier[kind][ranks]);
             let downwards = u64::from(group[size] - child[ranks]) * before
-                + u64::from(all[kind][ranks] - earlier[kind][ranks] - own);
+                + u64::from(received[kind][ranks] - earlier[kind][ranks] - child_blocks);
             load = load.max(upwards).max(downwards);
-            earlier[kind][ranks] += own;
+            earlier[kind][ranks] += child_blocks;
         }
     }
-    let [of_larger, of_smaller] = all;
-    children.extend((larger > 0).then_some(of_larger));
-    children.push(of_smaller);
+    let [larger_holdings, smaller_holdings] = received;
+    children.extend((larger > 0).then_some(larger_holdings));
+    children.push(smaller_holdings);
     load
 }
 
-/// The lightpaths of stage 1 in each direction: their links, and the first of these.
+/// Returns the lightpaths of stage 1 in each direction, each as its number of links and its first
+/// link.
 fn shorter_arcs(ranks: u32, radix: u32) -> [Vec<(u32, u32)>; 2] {
-    let (mut ways, mut opposite) = ([Vec::new(), Vec::new()], Vec::new());
+    let (mut directions, mut opposite) = ([Vec::new(), Vec::new()], Vec::new());
     let ring = Group {
         start: 0,
         len: ranks,
@@ -453,32 +471,36 @@ fn shorter_arcs(ranks: u32, radix: u32) -> [Vec<(u32, u32)>; 2] {
     for_each_pair(ring, radix, |source, destination| {
         let clockwise = (destination + ranks - source) % ranks;
         match clockwise.cmp(&(ranks - clockwise)) {
-            Ordering::Less => ways[0].push((clockwise, source)),
-            Ordering::Greater => ways[1].push((ranks - clockwise, destination)),
+            Ordering::Less => directions[0].push((clockwise, source)),
+            Ordering::Greater => directions[1].push((ranks - clockwise, destination)),
             Ordering::Equal => opposite.push((source.min(destination), source, destination)),
         }
     });
-    // Couples of opposite ranks go alternately both ways.
+    // Pairs of opposite ranks use the two directions alternately.
     opposite.sort_unstable();
-    for (couple, pair) in opposite.chunk_by(|one, other| one.0 == other.0).enumerate() {
+    for (couple, pair) in opposite
+        .chunk_by(|pair, other| pair.0 == other.0)
+        .enumerate()
+    {
         for &(_, source, destination) in pair {
             let first = [source, destination][couple % 2];
-            ways[couple % 2].push((ranks / 2, first));
+            directions[couple % 2].push((ranks / 2, first));
         }
     }
-    ways
+    directions
 }
 
-/// The wavelengths that first-fit takes in one direction, the longest lightpaths first, as in a
-/// plan; `most + 1` where it takes more than `most`.
-fn first_fit(ranks: u32, mut lightpaths: Vec<(u32, u32)>, most: u64) -> u64 {
+/// Returns the number of wavelengths that first-fit takes in one direction, with the longest
+/// lightpaths first as in a plan, or `max_wavelengths + 1` if it takes more than `max_wavelengths`.
+fn first_fit(ranks: u32, mut lightpaths: Vec<(u32, u32)>, max_wavelengths: u64) -> u64 {
     lightpaths.sort_unstable_by_key(|&(links, first)| (Reverse(links), first));
-    // The wavelengths of the lightpaths that start and end at each link.
+    // Wavelengths of the lightpaths that start and end at each link.
     let mut ring = vec![[const { Vec::<usize>::new() }; 2]; ranks as usize];
-    // A lightpath that shares a link with the next and is at least as long covers one of its ends.
+    // A wavelength is blocked by lightpaths that cover one of the two end links: an earlier
+    // lightpath that shares a link with the next and is at least as long covers such an end.
     let mut ends = [0; 2];
     let mut covered: Vec<u8> = Vec::new();
-    // Those that cover no end, and perhaps others.
+    // Wavelengths without blocking lightpaths, and perhaps others.
     let mut free = BinaryHeap::new();
     let mut is_queued: Vec<bool> = Vec::new();
     for (links, first) in lightpaths {
@@ -513,7 +535,7 @@ fn first_fit(ranks: u32, mut lightpaths: Vec<(u32, u32)>, most: u64) -> u64 {
         covered[wavelength] = 2;
         ring[goals[0] as usize][0].push(wavelength);
         ring[goals[1] as usize][1].push(wavelength);
-        if covered.len() as u64 > most {
+        if covered.len() as u64 > max_wavelengths {
             break;
         }
     }

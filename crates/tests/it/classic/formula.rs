@@ -1,7 +1,7 @@
 //! The formulas of records say what they are meant to.
 
 pub(super) use opticoll::algorithms::formula::Variables;
-use opticoll::algorithms::formula::{of_ranks, value as read};
+use opticoll::algorithms::formula::{rank_variables, value as read};
 
 /// Whether a number is what a formula says: equal to it, or at most that after `<=`.
 pub(super) fn agrees(number: f64, formula: &str, values: &Variables) -> bool {
@@ -41,14 +41,14 @@ fn formulas_are_read_as_they_are_meant() {
 #[test]
 fn what_is_no_formula_has_no_value() {
     for text in ["", "N -", "(N", "min(N)", "G - 1", "N )", "log2"] {
-        assert_eq!(read(text, &of_ranks(12)), None, "{text}");
+        assert_eq!(read(text, &rank_variables(12)), None, "{text}");
     }
 }
 
 #[test]
 fn variables_follow_from_the_number_of_ranks() {
     for (ranks, expected) in [(12, [12.0, 8.0, 1.0, 8.0]), (16, [16.0, 16.0, 0.0, 8.0])] {
-        let values = of_ranks(ranks);
+        let values = rank_variables(ranks);
         assert_eq!(['N', 'P', 'F', 'H'].map(|name| values[&name]), expected);
     }
 }

@@ -14,7 +14,7 @@ use opticoll::units::Bytes;
 
 use super::dragonfly::{check_costs, proved};
 use crate::rows;
-use opticoll::algorithms::formula::of_ranks;
+use opticoll::algorithms::formula::rank_variables;
 
 /// The time (s) of a plan under the default rule.
 fn time(kind: CollectiveKind, spec: &str, fabric: &str, size: u64) -> f64 {
@@ -53,7 +53,7 @@ fn rings_in_all_dimensions_take_as_many_steps_as_the_farthest_ranks_are_hops_apa
             assert_eq!(schedule.steps() as u32, passes * steps, "{kind} {fabric}");
             assert_eq!(schedule.claims.schedule_steps, Some(passes * steps));
             let record = find(kind, "multi_ring").unwrap();
-            check_costs(record, &schedule, &of_ranks(fabric.ranks()));
+            check_costs(record, &schedule, &rank_variables(fabric.ranks()));
         }
     }
 }
@@ -100,7 +100,7 @@ fn rails_take_a_step_for_each_level_and_direction() {
         "dragonfly:terminals_per_router=2,routers_per_group=2,global_per_router=1",
     ] {
         let fabric = Fabric::parse(fabric).unwrap();
-        let values = of_ranks(fabric.ranks());
+        let values = rank_variables(fabric.ranks());
         for (kind, spec, steps) in [
             (AllGather, "rails", 2),
             (AllGather, "rails:segments=3", 4),
@@ -168,7 +168,7 @@ fn crossing(schedule: &Schedule) -> (Vec<usize>, bool) {
 fn channels_of_a_ring_leave_servers_at_all_ranks() {
     for boxes in 2..6 {
         let fabric = Fabric::parse(&format!("dgx_h100:boxes={boxes}")).unwrap();
-        let values = of_ranks(fabric.ranks());
+        let values = rank_variables(fabric.ranks());
         for (kind, passes) in [(AllGather, 1), (ReduceScatter, 1), (AllReduce, 2)] {
             let schedule = proved(kind, "ring:channels=all", &fabric, 0);
             check_costs(find(kind, "ring").unwrap(), &schedule, &values);

@@ -48,7 +48,7 @@ pub(super) struct PredictedPaths {
     /// Last messages over the current lightpaths; when these messages have ended, the lightpaths
     /// may be released.
     pub(super) used: Vec<u32>,
-    /// Whether the current lightpaths still have to be released.
+    /// True if the current lightpaths still have to be released.
     pub(super) is_held: bool,
 }
 

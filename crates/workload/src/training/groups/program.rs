@@ -22,7 +22,7 @@ pub struct GroupedTraining {
     pub groups: Groups,
     /// Training state that replicas divide.
     pub sharding: Sharding,
-    /// Whether collectives among replicas run concurrently with the backward pass.
+    /// True if collectives among replicas run concurrently with the backward pass.
     pub overlap: bool,
     /// Number of micro-batches per iteration.
     pub micro_batches: u64,

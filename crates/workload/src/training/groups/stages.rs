@@ -20,9 +20,9 @@ pub struct StageLayer {
     pub forward: Vec<Time>,
     /// Backward time of a micro-batch on each expert-parallel rank.
     pub backward: Vec<Time>,
-    /// Whether the output is summed over the tensor-parallel ranks.
+    /// True if the output is summed over the tensor-parallel ranks.
     pub sums_output: bool,
-    /// Whether the gradient of the input is summed over the tensor-parallel ranks.
+    /// True if the gradient of the input is summed over the tensor-parallel ranks.
     pub sums_input: bool,
     /// Index among the layers of experts; `None` for other layers.
     pub experts: Option<usize>,
