@@ -8,17 +8,20 @@ use opticoll::simulate::SimulationError;
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 
-use crate::collective::{Demand, asked};
+use crate::collective::{Demand, requested_collective};
 use crate::error::{FabricError, IntoPyErr, OrRaise};
 use crate::fabric::Fabric;
 use crate::interrupt;
 
-/// The lower bound on the time of any plan in picoseconds, its name and its assumption.
+/// Returns the lower bound on the time of any plan in picoseconds, its name and its assumption.
 ///
-/// Without a bound two times None, and why, such as flows that do not share the cables of a rank.
-/// With a placement of packets the root is where the placement puts it.
+/// Without a bound, returns None, None and the reason, for example that flows do not share the
+/// cables of a rank. With a placement of packets, the placement also moves the root.
 #[pyfunction]
-#[pyo3(signature = (kind, fabric, size_bytes, policy, root = 0, paths = None, simulator = None, placement = None, demand = None))]
+#[pyo3(signature = (
+    kind, fabric, size_bytes, policy, root = 0, paths = None, simulator = None, placement = None,
+    demand = None
+))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn time_bound(
     py: Python<'_>,
@@ -32,7 +35,7 @@ pub(crate) fn time_bound(
     placement: Option<&str>,
     demand: Option<Demand>,
 ) -> PyResult<(Option<u64>, Option<&'static str>, String)> {
-    let collective = asked(kind, fabric.fabric.ranks(), root, demand.as_ref())?;
+    let collective = requested_collective(kind, fabric.fabric.ranks(), root, demand.as_ref())?;
     let given = [
         ("simulator", simulator),
         ("policy", policy),
@@ -53,19 +56,24 @@ pub(crate) fn time_bound(
     })?
 }
 
-/// The ranks on one side of a cut, of how many parts they are, and the names of the links into that side or out of it; or
-/// no ranks, no parts, links, and the length of each.
-type Shown = (Vec<u32>, u32, Vec<String>, Vec<u64>);
+/// Witness of a bound: the ranks on one side of a cut, the number of parts that the ranks belong
+/// to, and the names of the links between the sides; or no ranks, no parts, links, and the length
+/// of each link.
+type WitnessRow = (Vec<u32>, u32, Vec<String>, Vec<u64>);
 
-/// A time in picoseconds, a name, an assumption, and what shows it.
-type NamedBound = (u64, &'static str, &'static str, Option<Shown>);
+/// A time in picoseconds, a name, an assumption, and the witness.
+type NamedBound = (u64, &'static str, &'static str, Option<WitnessRow>);
 
-/// The policy for which they hold, None on electrical fabrics, and every lower bound on the time of any plan: the time
-/// in picoseconds, the name, the assumption, and where it is a cut that shows the bound, the ranks on one side, of how
-/// many parts they are, and the names of the links between the sides; where lengths of links do, their names and lengths.
-/// With a demand over circuits also the bound `direct`, of plans in which no rank relays.
+/// Returns the policy to which the bounds apply (None on electrical fabrics), and every lower bound
+/// on the time of any plan. A bound has a time in picoseconds, a name, an assumption and a witness.
+/// The witness of a cut has the ranks on one side, the number of parts that they belong to, and the
+/// names of the links between the sides; the witness of link lengths has the names of the links and
+/// their lengths. A demand over circuits adds the bound `direct`, which holds for plans in which no
+/// rank relays.
 #[pyfunction]
-#[pyo3(signature = (kind, fabric, size_bytes, root = 0, policy = None, paths = None, demand = None))]
+#[pyo3(signature = (
+    kind, fabric, size_bytes, root = 0, policy = None, paths = None, demand = None
+))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn time_bounds(
     py: Python<'_>,
@@ -77,7 +85,7 @@ pub(crate) fn time_bounds(
     paths: Option<&str>,
     demand: Option<Demand>,
 ) -> PyResult<(Option<&'static str>, Vec<NamedBound>)> {
-    let collective = asked(kind, fabric.fabric.ranks(), root, demand.as_ref())?;
+    let collective = requested_collective(kind, fabric.fabric.ranks(), root, demand.as_ref())?;
     let given = [("policy", policy), ("paths", paths)];
     let given = given
         .into_iter()
@@ -116,12 +124,12 @@ pub(crate) fn time_bounds(
     Ok((fabric.has_light().then(|| policy.name()), bounds))
 }
 
-/// Numerator and denominator.
+/// A fraction as (numerator, denominator).
 type Fraction = (u128, u128);
 
-/// The throughput optimum: seconds for 10^9 bytes of `size`, as two fractions (numerator, denominator); no plan takes
-/// less than the first, and some plan no more than the second, which is None where no such plan is known. None where
-/// nothing is known.
+/// Returns the throughput optimum in seconds per 10^9 bytes of `size`, as two fractions (numerator,
+/// denominator). No plan takes less time than the first fraction; some plan takes at most the
+/// second one, which is None if no such plan is known. Returns None if no optimum is known.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, root = 0))]
 pub(crate) fn throughput_optimum(
@@ -130,21 +138,22 @@ pub(crate) fn throughput_optimum(
     fabric: Fabric,
     root: u32,
 ) -> PyResult<Option<(Fraction, Option<Fraction>)>> {
-    let collective = asked(kind, fabric.fabric.ranks(), root, None)?;
+    let collective = requested_collective(kind, fabric.fabric.ranks(), root, None)?;
     let network = fabric.fabric.network();
-    let found = network.map(|network| interrupt::run(py, || optimum(network, &collective)));
-    let Some(found) = found.transpose()?.flatten() else {
+    let optimum_range = network.map(|network| interrupt::run(py, || optimum(network, &collective)));
+    let Some(optimum_range) = optimum_range.transpose()?.flatten() else {
         return Ok(None);
     };
-    let most = found.most.and_then(Ratio::seconds_per_gigabyte);
-    Ok(found
+    let most = optimum_range.most.and_then(Ratio::seconds_per_gigabyte);
+    Ok(optimum_range
         .least
         .seconds_per_gigabyte()
         .map(|least| (least, most)))
 }
 
-/// The time for a block of 10^9 bytes that multipliers of the links prove, in seconds, as a fraction: no plan takes
-/// less. Of all_to_all, scatter and gather; None where they prove nothing.
+/// Returns the lower bound that the lengths of the links prove for all_to_all, scatter and gather:
+/// the time per block of 10^9 bytes in seconds, as a fraction. Returns None if the lengths prove no
+/// bound.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, lengths, root = 0))]
 pub(crate) fn concurrent_flow_bound(
@@ -154,7 +163,7 @@ pub(crate) fn concurrent_flow_bound(
     lengths: Vec<u64>,
     root: u32,
 ) -> PyResult<Option<Fraction>> {
-    let collective = asked(kind, fabric.fabric.ranks(), root, None)?;
+    let collective = requested_collective(kind, fabric.fabric.ranks(), root, None)?;
     let Some(network) = fabric.fabric.network() else {
         return Ok(None);
     };
@@ -162,7 +171,7 @@ pub(crate) fn concurrent_flow_bound(
     Ok(proved.and_then(Ratio::seconds_per_gigabyte))
 }
 
-/// The lower bound on slots, its name and its assumption; blocks are whole.
+/// Returns the lower bound on slots for whole blocks, its name and its assumption.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, root = 0))]
 pub(crate) fn slots_bound(
@@ -171,7 +180,7 @@ pub(crate) fn slots_bound(
     fabric: Fabric,
     root: u32,
 ) -> PyResult<(u64, &'static str, &'static str)> {
-    let collective = asked(kind, fabric.fabric.ranks(), root, None)?;
+    let collective = requested_collective(kind, fabric.fabric.ranks(), root, None)?;
     let fabric = fabric.fabric;
     let bound = interrupt::run(py, || {
         opticoll::bounds::slots_bound(&fabric, &collective, true)
@@ -185,7 +194,8 @@ pub(crate) fn slots_bound(
     Ok((bound.steps, bound.name, bound.assumption))
 }
 
-/// C_1(N), ..., C_depth(N): the least total lengths of relay trees of a depth, in links.
+/// Returns C_1(N), ..., C_depth(N) for N = `ranks`: the minimum total lengths of relay trees of
+/// each depth, in links.
 #[pyfunction]
 pub(crate) fn relay_tree_costs(py: Python<'_>, ranks: u32, depth: usize) -> PyResult<Vec<u64>> {
     interrupt::run(py, || RelayCosts::new(ranks).take(depth).collect())

@@ -1,4 +1,4 @@
-//! Bursts of light: `simulate_bursts` and the theory beside it.
+//! Functions on bursts of light: `simulate_bursts` and blocking formulas.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,17 @@ use crate::interrupt;
 use crate::method::texts;
 use crate::table::Outcome;
 
-/// Simulate bursts on a network with wavelengths; the settings are the records `burst_settings`, as text.
+/// Simulates bursts on a network with wavelengths. The settings are the records `burst_settings`,
+/// as text.
 ///
-/// `progress` is called with bursts measured and to be measured; what it raises ends the run. The outcome does not
-/// depend on the number of threads. Raises FabricError, or SimulationError with the attribute `setting` where one is at
-/// fault.
+/// `progress` is called with the number of bursts measured so far and the number to be measured; an
+/// exception in it ends the run. The outcome does not depend on the number of threads. Raises
+/// FabricError, or SimulationError, whose attribute `setting` names the setting at fault, if there
+/// is one.
 #[pyfunction]
-#[pyo3(signature = (fabric, settings, *, threads = 1, progress: "Callable[[int, int], object] | None" = None))]
+#[pyo3(signature = (
+    fabric, settings, *, threads = 1, progress: "Callable[[int, int], object] | None" = None
+))]
 pub(crate) fn simulate_bursts(
     py: Python<'_>,
     fabric: &str,
@@ -27,21 +31,26 @@ pub(crate) fn simulate_bursts(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
     let settings = BurstSettings::from_texts(texts(&settings)).or_raise()?;
-    let network = network_of(py, fabric)?;
+    let network = parse_network(py, fabric)?;
     interrupt::watched(py, progress, |tell| {
-        burst::simulate(&network, &BurstWork::Random, &settings, threads, |one| {
-            tell(&[one.bursts, one.target])
-        })
+        burst::simulate(
+            &network,
+            &BurstWork::Random,
+            &settings,
+            threads,
+            |progress| tell(&[progress.bursts, progress.target]),
+        )
     })
     .map(Outcome::from_core)
 }
 
-/// The network of bursts that a specification names.
-pub(crate) fn network_of(py: Python<'_>, fabric: &str) -> PyResult<BurstNetwork> {
+/// Parses the specification of a burst-switched network.
+pub(crate) fn parse_network(py: Python<'_>, fabric: &str) -> PyResult<BurstNetwork> {
     interrupt::attempt(py, || BurstNetwork::of(&Medium::parse(fabric)?))
 }
 
-/// The network in full words; raises what `simulate_bursts` would raise.
+/// Returns the complete specification of the network. Raises the errors that `simulate_bursts`
+/// would raise.
 #[pyfunction]
 pub(crate) fn check_bursts(
     py: Python<'_>,
@@ -56,23 +65,24 @@ pub(crate) fn check_bursts(
     })
 }
 
-/// Erlang's B.
+/// Returns the blocking probability of Erlang's B formula.
 #[pyfunction]
 pub(crate) fn erlang_b(load: f64, servers: u32) -> f64 {
     erlang::erlang_b(load, servers)
 }
 
-/// Engset's call congestion.
+/// Returns the call congestion of Engset's formula.
 #[pyfunction]
 pub(crate) fn engset(sources: u32, load: f64, servers: u32) -> f64 {
     erlang::engset(sources, load, servers)
 }
 
-/// Loss of Poisson bursts to everyone with full conversion, by the reduced-load fixed point.
+/// Returns the burst loss ratio of Poisson bursts to all destinations with full wavelength
+/// conversion, by the reduced-load fixed point.
 #[pyfunction]
 pub(crate) fn burst_fixed_point(py: Python<'_>, fabric: &str, offered_load: f64) -> PyResult<f64> {
     let everyone = burst::Destinations::Everyone;
-    let network = network_of(py, fabric)?;
+    let network = parse_network(py, fabric)?;
     interrupt::run(py, || {
         erlang::fixed_point(&network, offered_load, everyone).loss
     })

@@ -1,4 +1,4 @@
-//! `Collective`.
+//! The Python classes `Collective` and `Demand`.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use pyo3::prelude::*;
 
 use crate::error::OrRaise;
 
-/// The bytes that each rank sends to each other in an all_to_all.
+/// The bytes that each rank sends to each other rank in an all_to_all.
 ///
-/// Where the collective has another size than `largest`, all amounts change in proportion.
+/// If the collective has another size than `largest`, all amounts are scaled in proportion.
 ///
 /// Parameters
 /// ----------
 /// amounts : list of list of int
-///     A row for each source: the bytes for each destination.
+///     One row for each source, with the bytes for each destination.
 ///
 /// Raises
 /// ------
 /// CollectiveError
-///     The rows are not as many as each is long, or all amounts are zero.
+///     A row has not as many amounts as there are rows, or all amounts are zero.
 ///
 /// Examples
 /// --------
@@ -39,7 +39,7 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
-    /// Of an all_to_all that can have it.
+    /// Wraps a demand, if an all_to_all can have it.
     fn of(demand: DemandMatrix) -> Result<Demand, CollectiveError> {
         collective::Collective::new(CollectiveKind::AllToAll, demand.ranks())?;
         Ok(Demand {
@@ -67,7 +67,7 @@ impl Demand {
             .or_raise()
     }
 
-    /// The bytes from each source, a row each, to each destination.
+    /// The bytes from each source to each destination, one row per source.
     #[getter]
     pub(crate) fn amounts(&self) -> Vec<Vec<u64>> {
         let rows = self.matrix.matrix();
@@ -85,13 +85,16 @@ impl Demand {
 getters! { Demand |self|
     /// The number of ranks.
     ranks: u32 = self.matrix.ranks();
-    /// The most bytes that a rank sends, to itself too: the size of the collective for which amounts are bytes.
+    /// The largest number of bytes that a rank sends, including bytes to itself: the size of the
+    /// collective for which the amounts are bytes.
     largest: u64 = self.matrix.largest();
-    /// The bytes for each pair of different ranks where all these are alike; None where blocks differ.
+    /// The bytes for each pair of different ranks if all pairs have the same amount; None if blocks
+    /// differ.
     even_block: Option<u64> = self.matrix.even_block();
 }
 
-/// The demand among so many ranks that a specification such as `zipf:exponent=1.2,seed=0` names.
+/// Returns the demand among `ranks` ranks that a specification such as `zipf:exponent=1.2,seed=0`
+/// describes.
 #[pyfunction]
 pub(crate) fn generated_demand(spec: &str, ranks: u32) -> PyResult<Demand> {
     let spec = spec.parse().or_raise()?;
@@ -99,8 +102,8 @@ pub(crate) fn generated_demand(spec: &str, ranks: u32) -> PyResult<Demand> {
     demand.and_then(Demand::of).or_raise()
 }
 
-/// A collective on so many ranks with a root, and with a demand if there is one.
-pub(crate) fn asked(
+/// Creates a collective on `ranks` ranks with a root and, if given, a demand.
+pub(crate) fn requested_collective(
     kind: &str,
     ranks: u32,
     root: u32,
@@ -118,10 +121,11 @@ pub(crate) fn asked(
     }
 }
 
-/// A collective operation: which rank has which chunk at the start, and which rank needs it at the end.
+/// A collective operation: the rank that has each chunk at the start, and the rank that needs it at
+/// the end.
 ///
-/// A **chunk** is the unit that transfers move. The collective has `chunks` of them: per rank or per pair of ranks a block,
-/// or parts of one vector, each cut into `pieces`.
+/// A **chunk** is the unit that transfers move. The collective has `chunks` chunks: one block per
+/// rank, one block per pair of ranks, or parts of one vector, each cut into `pieces`.
 ///
 /// Parameters
 /// ----------
@@ -134,7 +138,7 @@ pub(crate) fn asked(
 /// pieces : int
 ///     Number of chunks into which each block is cut.
 /// demand : Demand, optional
-///     The bytes of each block of an all_to_all (default: all blocks alike).
+///     The bytes of each block of an all_to_all (default: equal blocks).
 ///
 /// Raises
 /// ------
@@ -186,19 +190,20 @@ impl Collective {
         pieces: u32,
         demand: Option<Demand>,
     ) -> PyResult<Collective> {
-        let collective = asked(kind, ranks, root, demand.as_ref())?;
+        let collective = requested_collective(kind, ranks, root, demand.as_ref())?;
         let collective = collective.with_pieces(pieces).or_raise()?;
         Ok(Collective { collective })
     }
 
-    /// The bytes of each block of an all_to_all; None where all blocks are alike, a rank's own included.
+    /// The bytes of each block of an all_to_all; None if all blocks, including a rank's own, are
+    /// equal.
     #[getter]
     pub(crate) fn demand(&self) -> Option<Demand> {
         let whole = self.collective.demand()?.whole_blocks();
         Demand::of(whole).ok()
     }
 
-    /// The rank that has a chunk at the start; None for all ranks.
+    /// Returns the rank that has a chunk at the start, or None for all ranks.
     ///
     /// Parameters
     /// ----------
@@ -208,7 +213,7 @@ impl Collective {
     /// Raises
     /// ------
     /// IndexError
-    ///     There is no such chunk.
+    ///     The chunk does not exist.
     ///
     /// Examples
     /// --------
@@ -219,7 +224,7 @@ impl Collective {
         self.holders(chunk, self.collective.before(chunk))
     }
 
-    /// The rank that needs a chunk at the end; None for all ranks.
+    /// Returns the rank that needs a chunk at the end, or None for all ranks.
     ///
     /// Parameters
     /// ----------
@@ -229,7 +234,7 @@ impl Collective {
     /// Raises
     /// ------
     /// IndexError
-    ///     There is no such chunk.
+    ///     The chunk does not exist.
     ///
     /// Examples
     /// --------
@@ -265,8 +270,8 @@ getters! { Collective |self|
     pub(crate) pieces: u32 = self.collective.pieces();
     /// The number of chunks.
     chunks: u32 = self.collective.chunks();
-    /// Whether the collective reduces chunks, as reduce, reduce_scatter and all_reduce do.
+    /// True if the collective reduces chunks, as reduce, reduce_scatter and all_reduce do.
     combines: bool = self.collective.combines();
-    /// What the size of this collective counts, in words.
+    /// The quantity that the size of this collective counts, in words.
     size_convention: &'static str = self.collective.kind().size_convention();
 }

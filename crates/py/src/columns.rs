@@ -12,15 +12,15 @@ use crate::interrupt;
 
 type Columns<'py> = Bound<'py, PyDict>;
 
-/// The most transfers that are put into columns: some 4 GB on the way.
-const MOST_COLUMNS: u64 = 1 << 26;
+/// Maximum number of transfers that are put into columns: about 4 GB during the conversion.
+const MAX_TRANSFERS: u64 = 1 << 26;
 
-/// The columns of all transfers.
-pub(crate) fn of_plan<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Columns<'py>> {
+/// Returns the columns of all transfers.
+pub(crate) fn plan_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Columns<'py>> {
     let transfers = plan.transfers();
-    if transfers > MOST_COLUMNS {
+    if transfers > MAX_TRANSFERS {
         return Err(ScheduleError::new_err(format!(
-            "columns of {transfers} transfers are too large: {MOST_COLUMNS} at most; \
+            "columns of {transfers} transfers are too large: {MAX_TRANSFERS} at most; \
              `slot_columns` gives those of a slot"
         )));
     }
@@ -28,30 +28,30 @@ pub(crate) fn of_plan<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Colum
     to_columns(py, &whole)
 }
 
-/// The columns of the transfers of a slot, and their indices in the plan.
-pub(crate) fn of_slot<'py>(
+/// Returns the columns of the transfers of a slot, and their indices in the plan.
+pub(crate) fn slot_columns<'py>(
     py: Python<'py>,
     plan: &plan::Plan,
     slot: u32,
 ) -> PyResult<Columns<'py>> {
     let (indices, plan) = interrupt::run(py, || {
-        let mut here = plan.without_lightpaths();
-        let of_slot = plan.lightpaths_in_slot(slot);
-        let indices: Vec<u64> = of_slot
+        let mut slot_plan = plan.without_lightpaths();
+        let transfers = plan.of_slot(slot);
+        let indices: Vec<u64> = transfers
             .map(|(index, lightpath)| {
-                here.push(lightpath);
+                slot_plan.push(lightpath);
                 index
             })
             .collect();
-        (indices, here)
+        (indices, slot_plan)
     })?;
     let columns = to_columns(py, &plan)?;
     columns.set_item("transfer", indices.into_pyarray(py))?;
     Ok(columns)
 }
 
-/// The columns of the hops of a slot, or of all slots.
-pub(crate) fn of_hops<'py>(
+/// Returns the columns of the hops of a slot, or of all slots.
+pub(crate) fn hop_columns<'py>(
     py: Python<'py>,
     plan: &plan::Plan,
     slot: Option<u32>,
@@ -66,14 +66,14 @@ pub(crate) fn of_hops<'py>(
         hops.filter(|(_, hop)| slot.is_none_or(|slot| hop.slot == slot))
             .collect()
     })?;
-    let of =
-        |part: fn(&Hop) -> u32| -> Vec<u32> { hops.iter().map(|(_, hop)| part(hop)).collect() };
+    let values =
+        |field: fn(&Hop) -> u32| -> Vec<u32> { hops.iter().map(|(_, hop)| field(hop)).collect() };
     let transfers: Vec<u64> = hops.iter().map(|(transfer, _)| *transfer).collect();
     let columns = PyDict::new(py);
     columns.set_item("transfer", transfers.into_pyarray(py))?;
-    columns.set_item("source", of(|hop| hop.from).into_pyarray(py))?;
-    columns.set_item("destination", of(|hop| hop.to).into_pyarray(py))?;
-    columns.set_item("slot", of(|hop| hop.slot).into_pyarray(py))?;
+    columns.set_item("source", values(|hop| hop.from).into_pyarray(py))?;
+    columns.set_item("destination", values(|hop| hop.to).into_pyarray(py))?;
+    columns.set_item("slot", values(|hop| hop.slot).into_pyarray(py))?;
     let light = hops.iter().map(|(_, hop)| hop.light);
     set_light(py, plan.fabric.light(), light, &columns)?;
     Ok(columns)
@@ -81,15 +81,27 @@ pub(crate) fn of_hops<'py>(
 
 fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, PyDict>> {
     let schedule = &plan.schedule;
-    let of = |part: fn(&Transfer) -> u32| -> Vec<u32> {
-        schedule.transfers().map(|moved| part(&moved)).collect()
+    let values = |field: fn(&Transfer) -> u32| -> Vec<u32> {
+        schedule
+            .transfers()
+            .map(|transfer| field(&transfer))
+            .collect()
     };
-    let actions: Vec<u8> = schedule.transfers().map(|one| one.action as u8).collect();
+    let actions: Vec<u8> = schedule
+        .transfers()
+        .map(|transfer| transfer.action as u8)
+        .collect();
     let columns = PyDict::new(py);
-    columns.set_item("chunk", of(|one| one.chunk).into_pyarray(py))?;
-    columns.set_item("count", of(|one| one.count).into_pyarray(py))?;
-    columns.set_item("source", of(|one| one.source).into_pyarray(py))?;
-    columns.set_item("destination", of(|one| one.destination).into_pyarray(py))?;
+    columns.set_item("chunk", values(|transfer| transfer.chunk).into_pyarray(py))?;
+    columns.set_item("count", values(|transfer| transfer.count).into_pyarray(py))?;
+    columns.set_item(
+        "source",
+        values(|transfer| transfer.source).into_pyarray(py),
+    )?;
+    columns.set_item(
+        "destination",
+        values(|transfer| transfer.destination).into_pyarray(py),
+    )?;
     columns.set_item("action", actions.into_pyarray(py))?;
     set_light(
         py,
@@ -101,7 +113,7 @@ fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, Py
     Ok(columns)
 }
 
-/// A column for each field of light, of the smallest type that holds it.
+/// Adds a column for each field of light, of the smallest type that holds its values.
 fn set_light(
     py: Python<'_>,
     kind: Option<&LightKind>,

@@ -1,4 +1,5 @@
-//! Collectives over lightpaths that may be blocked, and where their ranks sit.
+//! Functions on collectives over lightpaths that may be blocked, and on the mapping of their ranks
+//! to hosts.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +14,15 @@ use opticoll::units::Bytes;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
-use crate::burst::network_of;
+use crate::burst::parse_network;
 use crate::error::{OrRaise, ScheduleError};
 use crate::interrupt;
 use crate::method::{Size, texts};
 use crate::plan::Plan;
 use crate::table::Outcome;
 
-/// Of a replication and collective, the transfers that arrived, in the order in which they did, as a plan to be
-/// verified.
+/// Returns the transfers of a replication and collective in the order of their arrival, as a plan
+/// to be verified.
 #[pyfunction]
 pub(crate) fn delivered_plan(
     py: Python<'_>,
@@ -46,7 +47,7 @@ pub(crate) fn delivered_plan(
     })
 }
 
-/// The whole plan, if it is one of messages.
+/// Returns the complete plan, or an error if the plan has lightpaths.
 fn messages(plan: &Plan) -> PyResult<plan::Plan> {
     let rows = plan.rows();
     if rows.has_light() {
@@ -57,12 +58,14 @@ fn messages(plan: &Plan) -> PyResult<plan::Plan> {
     Ok(rows.written_out().into_owned())
 }
 
-/// Copies of a plan at once over lightpaths; `places` are the hosts of each one's ranks.
+/// Simulates copies of a plan that run concurrently over lightpaths. `places` are the hosts of each
+/// copy's ranks.
 ///
-/// The settings are the records `congestion_settings` and `burst_settings`. Without `external` there are no bursts.
-/// `progress` is called with the number of replications so far; what it raises ends the run. The outcome does not depend
-/// on the number of threads. Raises FabricError, ScheduleError for a plan with light, or SimulationError with the
-/// attribute `setting` where one is at fault.
+/// The settings are the records `congestion_settings` and `burst_settings`. Without `external`
+/// there are no background bursts. `progress` is called with the number of completed replications;
+/// an exception in it ends the run. The outcome does not depend on the number of threads. Raises
+/// FabricError, ScheduleError for a plan with lightpaths, or SimulationError, whose attribute
+/// `setting` names the setting at fault, if there is one.
 #[pyfunction]
 #[pyo3(signature = (
     fabric, plan, places, size: "int | str", settings, *, external = true, threads = 1,
@@ -82,7 +85,7 @@ pub(crate) fn simulate_collectives(
 ) -> PyResult<Outcome> {
     let read = Congestion::from_texts(texts(&settings));
     let (congestion, settings) = read.or_raise()?;
-    let network = network_of(py, fabric)?;
+    let network = parse_network(py, fabric)?;
     let (plan, size) = (messages(plan)?, size.bytes()?);
     let work = match external {
         true => BurstWork::Random,
@@ -95,7 +98,7 @@ pub(crate) fn simulate_collectives(
             size,
         };
         let jobs: Vec<Job<'_>> = places.iter().map(job).collect();
-        let watch = |done: u32| tell(&[done.into()]);
+        let watch = |completed: u32| tell(&[completed.into()]);
         collective::simulate(
             &network,
             &jobs,
@@ -109,22 +112,24 @@ pub(crate) fn simulate_collectives(
     .map(Outcome::from_core)
 }
 
-/// Nodes of a network, and hosts at each.
+/// Returns the number of nodes of a network and the number of hosts per node.
 #[pyfunction]
 pub(crate) fn burst_hosts(py: Python<'_>, fabric: &str) -> PyResult<(u32, u32)> {
-    let network = network_of(py, fabric)?;
+    let network = parse_network(py, fabric)?;
     Ok((network.nodes(), network.hosts_per_node()))
 }
 
-/// Bits per second of a wavelength of a network.
+/// Returns the rate of a wavelength of a network in bits per second.
 #[pyfunction]
 pub(crate) fn burst_rate(py: Python<'_>, fabric: &str) -> PyResult<u64> {
-    Ok(network_of(py, fabric)?.rate().bits_per_second())
+    Ok(parse_network(py, fabric)?.rate().bits_per_second())
 }
 
-/// Hosts of all ranks, bytes times hops, a lower bound, whether it is the least.
+/// Returns the hosts of all ranks, the cost in bytes times hops, a lower bound on the cost, and
+/// whether the cost is the minimum.
 ///
-/// The search sets out from `starts` among others; without it the first of them is judged.
+/// The search also starts from the placements `starts`. Without the search, the first of them is
+/// evaluated.
 #[pyfunction]
 #[pyo3(signature = (fabric, plan, copies, size: "int | str", starts, *, search = true))]
 pub(crate) fn place_ranks(
@@ -136,7 +141,7 @@ pub(crate) fn place_ranks(
     starts: Vec<Vec<u32>>,
     search: bool,
 ) -> PyResult<(Vec<u32>, u128, u128, bool)> {
-    let network = network_of(py, fabric)?;
+    let network = parse_network(py, fabric)?;
     let (plan, size) = (messages(plan)?, size.bytes()?);
     interrupt::run(py, || {
         let jobs: Vec<(_, Bytes)> = vec![(&plan.schedule, size); copies];

@@ -1,4 +1,4 @@
-//! One Python exception per kind of error, all of them subclasses of `OpticollError`.
+//! Python exceptions, one for each kind of error; all are subclasses of `OpticollError`.
 
 use opticoll::algorithms::AlgorithmError as AlgorithmProblem;
 use opticoll::collective::CollectiveError as CollectiveProblem;
@@ -17,12 +17,13 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Declares the exceptions, and `add_to`, which adds them to the module, each with its `hint`.
+/// Declares the exceptions, and `add_to`, which adds them to the module with their hints.
 macro_rules! exceptions {
     ($($name:ident($base:ident): $about:literal, $hint:expr;)*) => {
         $(create_exception!(opticoll._core, $name, $base, $about);)*
 
-        /// Adds the exceptions. A hint is what helps where the message itself does not say it all.
+        /// Adds the exceptions to the module. A hint complements messages that do not state a
+        /// remedy.
         pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
             $(
                 let kind = module.py().get_type::<$name>();
@@ -57,15 +58,15 @@ exceptions! {
     TraceError(OpticollError): "The trace of a program is malformed or cannot be replayed; the message says where.", None;
 }
 
-/// Turns an error of the core into the Python exception of its kind.
+/// Conversion of an error of the core into the Python exception of its kind.
 pub(crate) trait IntoPyErr {
-    /// The exception, with the message of the error.
+    /// Returns the exception, with the message of the error.
     fn into_py_err(self) -> PyErr;
 }
 
-/// What may have failed with an error of the core, which then is raised.
+/// Conversion of a result of the core, which raises its error.
 pub(crate) trait OrRaise<T> {
-    /// The value, or the exception.
+    /// Returns the value, or the exception.
     fn or_raise(self) -> PyResult<T>;
 }
 
@@ -75,7 +76,7 @@ impl<T, E: IntoPyErr> OrRaise<T> for Result<T, E> {
     }
 }
 
-/// Errors of the core that are one exception each.
+/// Converts errors of the core that each map to one exception.
 macro_rules! raised_as {
     ($($problem:ident => $kind:ident;)*) => {$(
         impl IntoPyErr for $problem {
@@ -125,7 +126,8 @@ impl IntoPyErr for CollectiveProblem {
     }
 }
 
-/// A planner's refusal is one of the algorithm that it was asked for, or of how plans are timed.
+/// Conversion of a planner's error into an error of the requested algorithm or of the settings that
+/// time plans.
 impl IntoPyErr for PlannerProblem {
     fn into_py_err(self) -> PyErr {
         match self {
@@ -199,7 +201,7 @@ impl IntoPyErr for SiteError {
     }
 }
 
-/// The option at fault, so that a configuration file can point at its line.
+/// Returns the option at fault, so that a configuration file can point at its line.
 fn option_of(problem: &SpecError) -> Option<String> {
     match problem {
         SpecError::Syntax { .. } | SpecError::Unknown { .. } => None,
@@ -207,7 +209,7 @@ fn option_of(problem: &SpecError) -> Option<String> {
     }
 }
 
-/// The error with one attribute more.
+/// Returns the error with an additional attribute.
 fn with(error: PyErr, name: &str, value: impl for<'py> IntoPyObject<'py>) -> PyErr {
     Python::attach(|py| match error.value(py).setattr(name, value) {
         Ok(()) => error.clone_ref(py),

@@ -1,4 +1,4 @@
-//! `Fabric`.
+//! The Python class `Fabric`.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,8 @@ use crate::interrupt;
 
 /// A network: a family, such as `wdm_ring` or `dragonfly`, and its options.
 ///
-/// Fabrics are equal if their specifications are; they can be pickled, and be keys of a dictionary.
+/// Fabrics with equal specifications are equal. They can be pickled and used as keys of a
+/// dictionary.
 ///
 /// Parameters
 /// ----------
@@ -25,7 +26,8 @@ use crate::interrupt;
 ///     A specification such as `wdm_ring:ranks=16,wavelengths=2`, or the name of a family or preset (see `opticoll list
 ///     fabrics` for the options of each family with units and defaults).
 /// options : int or str
-///     Options by name, in place of those in the specification; rates and times are text with a unit.
+///     Options by name, which replace those in the specification; rates and times are text with a
+///     unit.
 ///
 /// Raises
 /// ------
@@ -60,26 +62,26 @@ pub(crate) struct Fabric {
     pub(crate) fabric: fabric::Fabric,
 }
 
-/// A circuit switch by its name, and the pairs of ports that it joins.
+/// The name of a circuit switch, and the pairs of ports that it connects.
 type JoinedPorts = (String, Vec<(String, String)>);
 
 /// An option of a fabric.
 #[derive(IntoPyObject)]
 pub(crate) struct OptionValue {
-    value: OneValue,
+    value: OptionContent,
     unit: &'static str,
     meaning: &'static str,
 }
 
-/// A number, or a text where it is none.
+/// The value of an option: a number, or text.
 #[derive(IntoPyObject)]
-pub(crate) enum OneValue {
+pub(crate) enum OptionContent {
     Number(u64),
     Text(String),
 }
 
-/// What a text of a specification says, and its unit.
-fn plain(text: &str) -> (OneValue, &'static str) {
+/// Returns the value of an option's text, and its unit.
+fn parse_value(text: &str) -> (OptionContent, &'static str) {
     let number = || Some((text.parse().ok()?, ""));
     let time = || {
         let time = text.parse::<Time>().ok()?;
@@ -90,8 +92,8 @@ fn plain(text: &str) -> (OneValue, &'static str) {
         (rate.to_string() == text).then_some((rate.bits_per_second(), "bit/s"))
     };
     match number().or_else(time).or_else(rate) {
-        Some((number, unit)) => (OneValue::Number(number), unit),
-        None => (OneValue::Text(text.to_owned()), ""),
+        Some((number, unit)) => (OptionContent::Number(number), unit),
+        None => (OptionContent::Text(text.to_owned()), ""),
     }
 }
 
@@ -120,7 +122,7 @@ impl Fabric {
         Ok(Fabric { fabric })
     }
 
-    /// The same fabric with other values of options.
+    /// Returns the same fabric with other values of options.
     ///
     /// Parameters
     /// ----------
@@ -142,9 +144,11 @@ impl Fabric {
         Fabric::new(&self.spec(), options)
     }
 
-    /// The part of the fabric that some of its ranks have for themselves, numbered anew in their order.
+    /// Returns the part of the fabric that some of its ranks occupy, with the ranks renumbered in
+    /// their order.
     ///
-    /// Of a fabric with links these ranks and all links, of circuits a fabric of as many ranks.
+    /// On a fabric with links, the part has these ranks and all links; on a fabric with circuits,
+    /// it is a fabric with the same number of ranks.
     ///
     /// Parameters
     /// ----------
@@ -166,9 +170,11 @@ impl Fabric {
         Ok(Fabric { fabric: part })
     }
 
-    /// The ranks, switches and links of an electrical fabric as one of the family `custom`, with the names that it has for them.
+    /// Returns the ranks, switches and links of an electrical fabric as a fabric of the family
+    /// `custom`, with the same names.
     ///
-    /// Its routes have the fewest links, as those of all custom fabrics, whatever the routes of this fabric are.
+    /// Its routes have the fewest links, as on all custom fabrics, whatever the routes of this
+    /// fabric are.
     ///
     /// Raises
     /// ------
@@ -193,10 +199,11 @@ impl Fabric {
         Ok(Fabric { fabric })
     }
 
-    /// The ranks, switches and links of an electrical fabric as a graph of NetworkX, which functions take in place of a fabric.
+    /// Returns the ranks, switches and links of an electrical fabric as a NetworkX graph, which
+    /// functions accept in place of a fabric.
     ///
-    /// Nodes have the attribute `kind` (`rank` or `switch`), edges `rate` and `latency`. The graph is directed where links
-    /// lead one way.
+    /// Nodes have the attribute `kind` (`rank` or `switch`), edges the attributes `rate` and
+    /// `latency`. The graph is directed if some links lead in one direction only.
     ///
     /// Raises
     /// ------
@@ -219,7 +226,7 @@ impl Fabric {
         graphs.call_method1("to_networkx", (slf,))
     }
 
-    /// The same fabric with nothing broken.
+    /// The same fabric without failures.
     ///
     /// Examples
     /// --------
@@ -245,19 +252,20 @@ impl Fabric {
     fn options(&self) -> BTreeMap<String, OptionValue> {
         let records = self.fabric.record().all_options();
         let described = |(name, text): (&str, &str)| {
-            let (value, unit) = plain(text);
-            let record = records.iter().find(|one| one.record.name == name);
+            let (value, unit) = parse_value(text);
+            let record = records.iter().find(|option| option.record.name == name);
             let value = OptionValue {
                 value,
                 unit,
-                meaning: record.map_or("", |one| one.record.meaning),
+                meaning: record.map_or("", |option| option.record.meaning),
             };
             (name.to_owned(), value)
         };
         self.fabric.spec().options().map(described).collect()
     }
 
-    /// The value of an option: times in picoseconds, rates in bits per second; None if the option is not set.
+    /// Returns the value of an option: times in picoseconds, rates in bits per second; None if the
+    /// option is not set.
     ///
     /// Parameters
     /// ----------
@@ -270,13 +278,17 @@ impl Fabric {
     /// >>> opticoll.Fabric("torus:dims=4x4").option("rate")
     /// 100000000000
     #[pyo3(signature = (name) -> "Any")]
-    fn option(&self, name: &str) -> Option<OneValue> {
-        self.fabric.spec().option(name).map(|text| plain(text).0)
+    fn option(&self, name: &str) -> Option<OptionContent> {
+        self.fabric
+            .spec()
+            .option(name)
+            .map(|text| parse_value(text).0)
     }
 
-    /// The fields of light that a plan on this fabric has for each transfer, with the names of their values.
+    /// The fields of light that a plan on this fabric has for each transfer, with the names of
+    /// their values.
     ///
-    /// A field without names has numbers. Electrical fabrics have no fields.
+    /// The values of a field without names are numbers. Electrical fabrics have no fields.
     #[getter]
     fn light_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let fields = PyDict::new(py);
@@ -286,13 +298,13 @@ impl Fabric {
         Ok(fields)
     }
 
-    /// The bandwidth in bits per second that a rank can inject; if ranks differ, the least.
+    /// The bandwidth that a rank can inject, in bits per second; the minimum if ranks differ.
     #[getter]
     fn injection_bandwidth(&self, py: Python<'_>) -> u128 {
         py.detach(|| self.fabric.injection_bandwidth())
     }
 
-    /// The time in picoseconds in which a message without bytes comes from rank 0 to the farthest rank.
+    /// The time in picoseconds of a message without bytes from rank 0 to the farthest rank.
     #[getter]
     fn latency_ps(&self, py: Python<'_>) -> u64 {
         py.detach(|| self.fabric.latency().ps())
@@ -305,7 +317,7 @@ impl Fabric {
         has_circuits.then(|| simulate::default_policy(&self.fabric).name())
     }
 
-    /// The links of an electrical fabric in words, as a list by number of the link.
+    /// The names of the links of an electrical fabric, as a list by number of the link.
     #[getter]
     fn link_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         interrupt::run(py, || match self.fabric.network() {
@@ -316,7 +328,7 @@ impl Fabric {
         })
     }
 
-    /// A link of an electrical fabric in words; None if there is no such link.
+    /// Returns the name of a link of an electrical fabric, or None if there is no such link.
     ///
     /// Parameters
     /// ----------
@@ -338,9 +350,11 @@ impl Fabric {
         ((link as usize) < network.links().len()).then(|| network.link_name(link))
     }
 
-    /// The circuit switches that join the parts of a fabric, as a list of (name, pairs of ports that the switch joins).
+    /// The circuit switches that connect the parts of a fabric, as a list of (name, pairs of
+    /// connected ports).
     ///
-    /// The switches of an `ocs_torus` are set before any plan runs; all other fabrics have none.
+    /// The switches of an `ocs_torus` are set before any plan runs; all other fabrics have no
+    /// switches.
     ///
     /// Examples
     /// --------
@@ -354,31 +368,39 @@ impl Fabric {
     fn switches(&self, py: Python<'_>) -> PyResult<Vec<JoinedPorts>> {
         interrupt::run(py, || {
             let switches = self.fabric.switches();
-            let switches = switches.map(|one| (one, 0..one.count())).into_iter();
-            let each = switches.flat_map(|(one, all)| all.map(move |switch| (one, switch)));
-            each.map(|(one, switch)| {
-                let name = |port| one.port_name(switch, port);
-                let joined = one.joined(switch).into_iter();
+            let switches = switches
+                .map(|switches| (switches, 0..switches.count()))
+                .into_iter();
+            let each = switches
+                .flat_map(|(switches, indices)| indices.map(move |switch| (switches, switch)));
+            each.map(|(switches, switch)| {
+                let name = |port| switches.port_name(switch, port);
+                let joined = switches.joined(switch).into_iter();
                 let joined = joined.map(|(from, to)| (name(from), name(to))).collect();
-                (one.switch_name(switch), joined)
+                (switches.switch_name(switch), joined)
             })
             .collect()
         })
     }
 
-    /// The rates of the links of an electrical fabric, in bits per second, as a list by number of the link.
+    /// The rates of the links of an electrical fabric, in bits per second, as a list by number of
+    /// the link.
     #[getter]
     fn link_rates(&self) -> Vec<u64> {
-        let links = self.fabric.network().map_or(&[][..], |one| one.links());
+        let links = self
+            .fabric
+            .network()
+            .map_or(&[][..], |network| network.links());
         links
             .iter()
             .map(|link| link.rate.bits_per_second())
             .collect()
     }
 
-    /// The ends of the links of an electrical fabric as a list of (source, destination), or None where they are not known.
+    /// The ends of the links of an electrical fabric, as a list of (source, destination); None if
+    /// they are unknown.
     ///
-    /// Vertices have numbers, the ranks before the switches.
+    /// Vertices are numbered, the ranks before the switches.
     #[getter]
     fn link_ends(&self) -> Option<Vec<(u32, u32)>> {
         let network = self.fabric.network()?;
@@ -386,13 +408,16 @@ impl Fabric {
         links.map(|link| network.ends(link)).collect()
     }
 
-    /// The positions from which figures of the fabric are drawn, as a dictionary with some of these entries.
+    /// The positions from which figures of the fabric are drawn, as a dictionary with some of these
+    /// entries.
     ///
-    /// - `places`: of an electrical fabric, x (to the right) and y (upwards) of each vertex, ranks first; float64 array of shape
-    ///   (vertices, 2).
-    /// - `around`: of an electrical fabric, the links that lead from one side of the picture to the other; uint32 array.
-    /// - `nodes`: of a grid of switches, the node of each rank; uint32 array of shape (ranks,).
-    /// - `dark`: of a grid of switches, (rank, plane) of the planes in which no light reaches a rank; list.
+    /// - `places`: for an electrical fabric, the x (to the right) and y (upwards) of each vertex,
+    ///   ranks first; float64 array of shape (vertices, 2).
+    /// - `around`: for an electrical fabric, the links that lead from one side of the picture to
+    ///   the other; uint32 array.
+    /// - `nodes`: for a grid of switches, the node of each rank; uint32 array of shape (ranks,).
+    /// - `dark`: for a grid of switches, (rank, plane) for each plane in which no light reaches a
+    ///   rank; list.
     #[getter]
     fn drawing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = PyDict::new(py);
@@ -419,7 +444,8 @@ impl Fabric {
         Ok(columns)
     }
 
-    /// The links of an electrical fabric that a message between two ranks takes: a list of numbers of links, in order.
+    /// Returns the links of an electrical fabric that a message between two ranks takes: a list of
+    /// link numbers, in order.
     ///
     /// Parameters
     /// ----------
@@ -468,20 +494,21 @@ impl Fabric {
 }
 
 getters! { Fabric |self|
-    /// The specification with all options that are set, which `Fabric` reads again.
+    /// The specification with all options that are set, which `Fabric` accepts.
     spec: String = self.fabric.to_string();
     /// The name of the family, such as `wdm_ring`.
     family: &'static str = self.fabric.family();
-    /// What the fabric is made of, in words.
-    words: String = self.fabric.description();
+    /// The components of the fabric, in words.
+    words: String = self.fabric.words();
     /// The number of ranks.
     ranks: u32 = self.fabric.ranks();
     /// The name of the simulator that times plans by default.
     simulator: &'static str = simulate::default_simulator(&self.fabric).name;
-    /// Whether messages share links, as on all fabrics without circuits.
+    /// True if messages share links, as on all fabrics without circuits.
     electrical: bool = self.fabric.network().is_some();
     /// The number of directed links of an electrical fabric; 0 for other fabrics.
     link_count: usize = self.fabric.network().map_or(0, |network| network.links().len());
-    /// The ports of each circuit switch that fibres of the fabric lead to; 0 if it has no switches.
+    /// The number of ports of each circuit switch that fibres of the fabric lead to; 0 if the
+    /// fabric has no switches.
     switch_ports: u32 = self.fabric.switches().map_or(0, |switches| switches.ports());
 }

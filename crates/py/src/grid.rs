@@ -1,4 +1,4 @@
-//! What is peculiar to grids of tunable circuits: planning anew after failures, and several tasks.
+//! Functions for grids of tunable circuits: new plans after failures, and concurrent tasks.
 
 use opticoll::families;
 use opticoll::planner::replan as planned_anew;
@@ -16,11 +16,14 @@ use crate::plan::Plan;
 use crate::table::Outcome;
 use crate::violation::Violation;
 
-/// After failures: the plan anew, picoseconds before and after.
+/// Plans anew after failures. Returns the plan, and the times before and after in picoseconds.
 ///
-/// Raises FabricError for failures that are none, AlgorithmError where nothing can be planned.
+/// Raises FabricError for invalid failures, and AlgorithmError if no plan exists.
 #[pyfunction]
-#[pyo3(signature = (plan, failed, algorithm = "auto", size: "int | str | None" = None, **settings: "Unpack[Settings]"))]
+#[pyo3(signature = (
+    plan, failed, algorithm = "auto", size: "int | str | None" = None,
+    **settings: "Unpack[Settings]"
+))]
 pub(crate) fn replan(
     py: Python<'_>,
     plan: &Plan,
@@ -31,30 +34,33 @@ pub(crate) fn replan(
 ) -> PyResult<(Plan, u64, u64)> {
     let method = method(settings.clone())?;
     let size = plan.size_or(size)?;
-    let asked: Spec = algorithm.parse().or_raise()?;
+    let requested: Spec = algorithm.parse().or_raise()?;
     let before = plan.rows();
-    let left = families::after_failures(&before.fabric, failed).or_raise()?;
+    let remaining = families::after(&before.fabric, failed).or_raise()?;
     let anew = interrupt::attempt(py, || {
-        planned_anew::replan(before, &left, &asked, size, &method)
+        planned_anew::replan(before, &remaining, &requested, size, &method)
     })?;
     let (before, after) = (anew.before.ps(), anew.after.ps());
-    let plan = Plan::from_planned(anew.planned, Some(&asked.to_string()), settings);
+    let plan = Plan::from_planned(anew.planned, Some(&requested.to_string()), settings);
     Ok((plan, before, after))
 }
 
-/// When a task was admitted, started and ended, the arbiter's messages, ports and settings, a round.
+/// Times of admission, start and end of a task in picoseconds, the arbiter's messages, the number
+/// of ports and of switch settings, and one round.
 type Admitted = (u64, u64, u64, u32, usize, usize, Outcome);
 
-/// Tasks on one wss_grid: plan, bytes, rounds and picoseconds of the request of each.
+/// Simulates tasks on one wss_grid, each given by its plan, bytes, rounds and time of request in
+/// picoseconds.
 ///
-/// Returns picoseconds admitted, started and ended, messages of the arbiter, ports, settings of switches, and one round.
-/// Raises SimulationError.
+/// Returns for each task the times of admission, start and end in picoseconds, the number of
+/// messages of the arbiter, the numbers of ports and of switch settings, and one round. Raises
+/// SimulationError.
 #[pyfunction]
 pub(crate) fn simulate_tasks(
     py: Python<'_>,
     tasks: Vec<(Py<Plan>, u64, u64, u64)>,
 ) -> PyResult<Vec<Admitted>> {
-    let asked: Vec<Task<'_>> = tasks
+    let grid_tasks: Vec<Task<'_>> = tasks
         .iter()
         .map(|(plan, size, rounds, request)| Task {
             plan: plan.get().rows(),
@@ -63,22 +69,22 @@ pub(crate) fn simulate_tasks(
             request: Time::from_ps(*request),
         })
         .collect();
-    let admissions = interrupt::attempt(py, || tasks::tasks(&asked))?;
-    let told = admissions.into_iter().map(|one| {
+    let admissions = interrupt::attempt(py, || tasks::tasks(&grid_tasks))?;
+    let rows = admissions.into_iter().map(|admission| {
         (
-            one.admitted.ps(),
-            one.start.ps(),
-            one.end.ps(),
-            one.arbiter_messages,
-            one.configuration.ports().len(),
-            one.configuration.settings().len(),
-            Outcome::from_core(one.round),
+            admission.admitted.ps(),
+            admission.start.ps(),
+            admission.end.ps(),
+            admission.arbiter_messages,
+            admission.configuration.ports().len(),
+            admission.configuration.settings().len(),
+            Outcome::from_core(admission.round),
         )
     });
-    Ok(told.collect())
+    Ok(rows.collect())
 }
 
-/// What is wrong with running plans side by side on one grid.
+/// Returns the violations of plans that run concurrently on one grid.
 #[pyfunction]
 pub(crate) fn task_conflicts(py: Python<'_>, plans: Vec<Py<Plan>>) -> PyResult<Vec<Violation>> {
     let plans: Vec<_> = plans.iter().map(|plan| plan.get().rows()).collect();

@@ -1,4 +1,5 @@
-//! `GroupedTraining`: iterations of training in which groups of ranks divide the model.
+//! The Python class `GroupedTraining`: iterations of training with groups of ranks that divide the
+//! model.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -34,7 +35,7 @@ pub(crate) struct GroupedTraining {
     batch: u64,
 }
 
-/// A collective of groups of a kind.
+/// A collective of the groups of a kind.
 #[derive(IntoPyObject)]
 pub(crate) struct GroupCollectiveRecord {
     group: &'static str,
@@ -75,10 +76,11 @@ impl GroupedTraining {
 
 #[pymethods]
 impl GroupedTraining {
-    /// Divides a model; raises TrainingError where numbers do not fit.
+    /// Divides a model. Raises TrainingError if the numbers do not fit.
     ///
-    /// `groups` are ranks of tensor, pipeline and expert parallelism, `zipf` is (exponent, seed) of Zipf's law, `weights`
-    /// are those of each layer, source and expert, `capacity` is the capacity factor in millionths.
+    /// `groups` are the numbers of ranks of tensor, pipeline and expert parallelism, `zipf` is
+    /// (exponent, seed) of Zipf's law, `weights` are the weights by layer, source and expert, and
+    /// `capacity` is the capacity factor in millionths.
     #[new]
     #[pyo3(signature = (
         model, ranks, groups: "tuple[int, int, int]", *, batch, micro_batches = 1, data = None, sharded = 0,
@@ -103,7 +105,7 @@ impl GroupedTraining {
         weights: Option<Vec<Vec<Vec<u64>>>>,
         capacity: Option<u64>,
     ) -> PyResult<GroupedTraining> {
-        let made = || -> Result<GroupedTraining, TrainingProblem> {
+        let build = || -> Result<GroupedTraining, TrainingProblem> {
             let model = models::parse(model)?;
             let groups = Groups::new(ranks, groups, data, &model)?;
             let sharding = Sharding::ALL.get(sharded).copied().ok_or_else(|| {
@@ -159,10 +161,10 @@ impl GroupedTraining {
                 batch,
             })
         };
-        made().or_raise()
+        build().or_raise()
     }
 
-    /// The ranks of tensor, pipeline, expert and data parallelism.
+    /// The numbers of ranks of tensor, pipeline, expert and data parallelism.
     #[getter]
     fn groups(&self) -> (u32, u32, u32, u32) {
         let groups = self.training.groups;
@@ -175,25 +177,28 @@ impl GroupedTraining {
         self.training.micro_batches
     }
 
-    /// Assignments of tokens to experts, and those above the capacity of experts, of all layers and sources.
+    /// The number of assignments of tokens to experts, and the number above the capacity of
+    /// experts, over all layers and sources.
     #[getter]
     fn assignments(&self) -> (u128, u128) {
         let loads = &self.training.loads;
         (loads.assigned, loads.dropped)
     }
 
-    /// Bytes on a device of the stage that needs most: weights, gradients, optimizer, activations.
+    /// Returns the bytes on a device of the stage that needs the most memory: weights, gradients,
+    /// optimizer, activations.
     fn memory_of_device(&self) -> (u128, u128, u128, u128) {
         let memory = self.memory().forecast(&self.model);
         let states = (memory.weights, memory.gradients, memory.optimizer);
         (states.0, states.1, states.2, memory.activations)
     }
 
-    /// The nearest groups and sharding that take at most so many bytes, if any do.
+    /// Returns the nearest groups and sharding that take at most `device_bytes`, or None if there
+    /// are none.
     #[pyo3(signature = (device_bytes) -> "FittingGroups | None")]
     fn that_fit(&self, device_bytes: u128) -> Option<FittingGroups> {
-        let asked = self.memory();
-        let fitting = asked.nearest_fit(&self.model, device_bytes, self.batch);
+        let current = self.memory();
+        let fitting = current.nearest_fit(&self.model, device_bytes, self.batch);
         fitting.map(|(fits, memory)| FittingGroups {
             tensor: fits.groups.tensor,
             pipeline: fits.groups.pipeline,
@@ -204,25 +209,26 @@ impl GroupedTraining {
         })
     }
 
-    /// The distinct collectives of an iteration, and how many one rank of each stage takes part in, summed over stages.
+    /// Returns the distinct collectives of an iteration, and the number of times that one rank of
+    /// each stage takes part in each, summed over stages.
     ///
-    /// `collective` is None for a message between stages; `layer` is that of an uneven exchange, whose tokens come back or
-    /// do not.
+    /// `collective` is None for a message between stages. `layer` is the layer of an uneven
+    /// exchange, and `back` tells whether its tokens return.
     #[pyo3(signature = () -> "list[GroupCollectiveRecord]")]
     fn made_of(&self) -> PyResult<Vec<GroupCollectiveRecord>> {
-        let record = |(one, count): (GroupCollective, u64)| GroupCollectiveRecord {
-            group: one.group.name(),
-            collective: one.kind.map(CollectiveKind::name),
-            ranks: one.ranks,
-            size_bytes: one.bytes,
+        let record = |(collective, count): (GroupCollective, u64)| GroupCollectiveRecord {
+            group: collective.group.name(),
+            collective: collective.kind.map(CollectiveKind::name),
+            ranks: collective.ranks,
+            size_bytes: collective.bytes,
             count,
-            layer: one.uneven.map(|(layer, _)| layer),
-            back: one.uneven.is_some_and(|(_, back)| back),
+            layer: collective.uneven.map(|(layer, _)| layer),
+            back: collective.uneven.is_some_and(|(_, back)| back),
         };
         Ok(self.collectives()?.into_iter().map(record).collect())
     }
 
-    /// Bytes from each expert-parallel rank to each other, in a layer of experts.
+    /// Returns the bytes from each expert-parallel rank to each other rank in a layer of experts.
     fn demand(&self, layer: usize, back: bool) -> Vec<Vec<u64>> {
         let ranks = self.training.groups.expert as usize;
         let bytes = |source, target| {
@@ -237,7 +243,8 @@ impl GroupedTraining {
         (0..ranks).map(row).collect()
     }
 
-    /// An iteration over a fabric whose simulator carries single messages; raises what `replay_trace` raises.
+    /// Replays an iteration over a fabric whose simulator carries single messages. Raises the
+    /// errors of `replay_trace`.
     #[pyo3(signature = (fabric, algorithms, **settings: "Unpack[Settings]"))]
     fn over(
         &self,
@@ -258,7 +265,8 @@ impl GroupedTraining {
             .map(Outcome::from_core)
     }
 
-    /// An iteration in which each collective of `made_of` takes a time of its own, in picoseconds.
+    /// Executes an iteration in which each collective of `made_of` takes a given time, in
+    /// picoseconds.
     fn with_times(&self, py: Python<'_>, times_ps: Vec<u64>) -> PyResult<Outcome> {
         let collectives = self.collectives()?;
         if times_ps.len() != collectives.len() {
@@ -268,13 +276,13 @@ impl GroupedTraining {
         }
         let times = collectives.into_keys().zip(times_ps);
         let times = times
-            .map(|(one, time)| (one, Time::from_ps(time)))
+            .map(|(collective, time)| (collective, Time::from_ps(time)))
             .collect();
         interrupt::attempt(py, || self.training.with_times(&times)).map(Outcome::from_core)
     }
 }
 
-/// Whether the simulator of a fabric carries messages one by one, as programs send them.
+/// Returns whether the simulator of a fabric carries messages one by one, as programs send them.
 #[pyfunction]
 #[pyo3(signature = (fabric, **settings: "Unpack[Settings]"))]
 pub(crate) fn carries_messages(fabric: &Fabric, settings: Option<Settings>) -> PyResult<bool> {

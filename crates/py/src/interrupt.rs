@@ -13,15 +13,16 @@ use pyo3::types::PyTuple;
 use crate::error::{IntoPyErr, MemoryLimitError, OrRaise};
 use crate::memory;
 
-/// How often signals are looked for while the core works.
+/// Interval between checks for signals while the core works. 50 ms stop the work without noticeable
+/// delay and take negligible time.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// As much as a main thread has.
+/// Stack of the worker thread: as large as that of a main thread.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Does work without the interpreter lock. Signals are looked for meanwhile, and where a handler raises
-/// (Ctrl-C: `KeyboardInterrupt`), all work of the core stops. Work whose memory is forecast to exceed the limit
-/// raises `MemoryLimitError`.
+/// Runs work without the interpreter lock. Signals are checked at intervals; if a handler raises an
+/// exception (Ctrl-C: `KeyboardInterrupt`), all work of the core stops. Work whose forecast memory
+/// exceeds the limit raises `MemoryLimitError`.
 pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     memory::set_limit();
     py.detach(|| {
@@ -29,7 +30,7 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> P
             let (sender, ended) = channel::<()>();
             let worker = thread::Builder::new().stack_size(STACK_BYTES);
             let worker = worker.spawn_scoped(scope, move || {
-                // Dropped at the end, also by a panic.
+                // The sender is dropped at the end of the work, also after a panic.
                 let _sender = sender;
                 interrupt::interruptible(work)
             })?;
@@ -41,10 +42,10 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> P
                     break;
                 }
             }
-            let done = worker
+            let outcome = worker
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            match (raised, done) {
+            match (raised, outcome) {
                 (Some(error), _) => Err(error),
                 (None, Ok(result)) => Ok(result),
                 (None, Err(Stopped::Interrupted)) => Err(PyKeyboardInterrupt::new_err(())),
@@ -56,7 +57,7 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> P
     })
 }
 
-/// Does work as [`run`] does; its error is raised.
+/// Runs work as [`run`] does, and raises its error.
 pub(crate) fn attempt<T: Send, E: IntoPyErr + Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, E> + Send,
@@ -64,17 +65,18 @@ pub(crate) fn attempt<T: Send, E: IntoPyErr + Send>(
     run(py, work)?.or_raise()
 }
 
-/// Tells Python numbers of what is done; says whether to go on.
+/// Progress callback: passes numbers to Python and returns whether to continue.
 pub(crate) type Tell<'a> = dyn FnMut(&[u64]) -> bool + Send + 'a;
 
-/// Does work as [`attempt`] does, which tells `watch` now and then how far it is; what that raises ends the work.
+/// Runs work as [`attempt`] does, and reports its progress to `watch`. An exception in `watch` ends
+/// the work.
 pub(crate) fn watched<T: Send, E: IntoPyErr + Send>(
     py: Python<'_>,
     watch: Option<Py<PyAny>>,
     work: impl FnOnce(&mut Tell<'_>) -> Result<T, E> + Send,
 ) -> PyResult<T> {
     let mut raised = None;
-    let done = run(py, || {
+    let outcome = run(py, || {
         work(&mut |numbers| {
             if let Some(watch) = &watch {
                 let called = Python::attach(|py| watch.call1(py, PyTuple::new(py, numbers)?));
@@ -85,11 +87,12 @@ pub(crate) fn watched<T: Send, E: IntoPyErr + Send>(
     })?;
     match raised {
         Some(error) => Err(error),
-        None => done.or_raise(),
+        None => outcome.or_raise(),
     }
 }
 
-/// Stop all work of the compiled core, on every thread: each call that is under way raises `KeyboardInterrupt`.
+/// Stops all work of the compiled core on every thread: each call in progress raises
+/// `KeyboardInterrupt`.
 ///
 /// Examples
 /// --------

@@ -1,15 +1,14 @@
-//! `opticoll._core`: the Python face of the crate `opticoll`.
+//! `opticoll._core`: the binding of the crate `opticoll` to Python.
 //!
-//! Every function converts its arguments, releases the interpreter lock around long work
-//! (by [`interrupt::run`], so that Ctrl-C stops it), calls
-//! the core, and converts the result. There is no logic here; `python/opticoll/_core.pyi`
-//! describes what Python sees.
+//! Every function converts its arguments, releases the interpreter lock around long work (by
+//! [`interrupt::run`], so that Ctrl-C stops the work), calls the core, and converts the result.
+//! There is no logic here; `python/opticoll/_core.pyi` describes the interface for Python.
 
 #![forbid(unsafe_code)]
-// Doc comments are docstrings of Python: `>>>` begins an example, not a quotation.
+// Doc comments become Python docstrings, in which `>>>` starts an example, not a quotation.
 #![allow(clippy::doc_lazy_continuation)]
 
-/// Attributes of a class that are only read: `name: Type = value;`, each with its comment.
+/// Declares read-only attributes of a class: `name: Type = value;`, each with its comment.
 macro_rules! getters {
     ($kind:ident |$this:ident| $($(#[$meaning:meta])* $seen:vis $name:ident: $of:ty = $value:expr;)*) => {
         #[pymethods]

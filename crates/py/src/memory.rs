@@ -1,4 +1,4 @@
-//! The limit of memory: as set, or what the machine has left.
+//! The memory limit: as set, or the memory that the machine has available.
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};
@@ -10,16 +10,16 @@ use pyo3::prelude::*;
 
 use crate::error::{MemoryLimitError, OrRaise};
 
-/// How long what the machine has left is taken for true.
-const FRESH: Duration = Duration::from_secs(1);
+/// Time for which a reading of the available memory remains valid.
+const READING_LIFETIME: Duration = Duration::from_secs(1);
 
-/// As set; none: what the machine has left.
+/// The limit as set; `None` for the available memory.
 static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 
-/// When the machine was last asked, and its answer.
+/// Time of the last reading, and the available bytes.
 static AVAILABLE: Mutex<Option<(Instant, Option<u64>)>> = Mutex::new(None);
 
-/// Limit the memory that the compiled core may need, by its own forecasts.
+/// Limits the memory that the compiled core may need, by its own forecasts.
 ///
 /// Parameters
 /// ----------
@@ -29,7 +29,7 @@ static AVAILABLE: Mutex<Option<(Instant, Option<u64>)>> = Mutex::new(None);
 /// Raises
 /// ------
 /// UnitError
-///     The text is no size.
+///     The text is not a size.
 ///
 /// Examples
 /// --------
@@ -45,12 +45,12 @@ pub(crate) fn set_memory_limit(limit: Option<&str>) -> PyResult<()> {
     Ok(())
 }
 
-/// Refuse work that needs more memory than the limit, before it takes any.
+/// Refuses work that needs more memory than the limit, before the work starts.
 ///
 /// Parameters
 /// ----------
 /// what : str
-///     What needs the memory, as the error names it.
+///     The work that needs the memory, as the error names it.
 /// bytes : int
 ///     The forecast.
 ///
@@ -71,14 +71,15 @@ pub(crate) fn take_memory(what: &str, bytes: u64) -> PyResult<()> {
         .map_err(|much| MemoryLimitError::new_err(much.to_string()))
 }
 
-/// The limit in bytes: as set, or what the machine has available; None where nothing is known of the machine.
+/// Returns the limit in bytes: as set, or the memory that the machine has available; None if this
+/// is unknown.
 #[pyfunction]
 pub(crate) fn memory_limit() -> Option<u64> {
     let given = *LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
     given.or_else(available)
 }
 
-/// Tells the core the limit.
+/// Passes the limit to the core.
 pub(crate) fn set_limit() {
     memory::set_limit(memory_limit().unwrap_or(u64::MAX));
 }
@@ -86,17 +87,20 @@ pub(crate) fn set_limit() {
 fn available() -> Option<u64> {
     let mut last = AVAILABLE.lock().unwrap_or_else(PoisonError::into_inner);
     match *last {
-        Some((asked, bytes)) if asked.elapsed() < FRESH => bytes,
+        Some((read_at, bytes)) if read_at.elapsed() < READING_LIFETIME => bytes,
         _ => {
-            let bytes = [of_machine(), of_group()].into_iter().flatten().min();
+            let bytes = [machine_memory(), control_group_memory()]
+                .into_iter()
+                .flatten()
+                .min();
             *last = Some((Instant::now(), bytes));
             bytes
         }
     }
 }
 
-/// What Linux says is available without swapping.
-fn of_machine() -> Option<u64> {
+/// Returns the memory that Linux reports as available without swapping.
+fn machine_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
         .lines()
@@ -105,8 +109,8 @@ fn of_machine() -> Option<u64> {
     Some(kibibytes << 10)
 }
 
-/// What a control group, such as a container, leaves.
-fn of_group() -> Option<u64> {
+/// Returns the memory that a control group, such as a container, has left.
+fn control_group_memory() -> Option<u64> {
     let number = |name: &str| -> Option<u64> {
         let text = fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?;
         text.trim().parse().ok()

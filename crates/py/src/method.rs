@@ -1,4 +1,4 @@
-//! Sizes and settings of simulators, as Python gives them.
+//! Conversion of sizes and of simulator settings from Python.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::error::{OrRaise, UnitError};
 
-/// A size as Python gives it: a number of bytes, or text with a unit.
+/// A size from Python: a number of bytes, or text with a unit.
 #[derive(FromPyObject)]
 pub(crate) enum Size {
     Count(u64),
@@ -28,10 +28,10 @@ impl Size {
     }
 }
 
-/// Settings as Python gives them: None where one is left out.
+/// Settings from Python; None for a setting that is left out.
 pub(crate) type Settings = BTreeMap<String, Option<String>>;
 
-/// Names of settings with their texts.
+/// Returns the names of settings with their texts.
 pub(crate) fn texts(
     settings: &BTreeMap<String, String>,
 ) -> impl Iterator<Item = (&str, &str)> + Clone {
@@ -40,7 +40,7 @@ pub(crate) fn texts(
         .map(|(name, text)| (name.as_str(), text.as_str()))
 }
 
-/// How a plan is timed.
+/// Returns the method with the given settings, which time a plan.
 pub(crate) fn method(settings: Option<Settings>) -> PyResult<Method> {
     let settings = settings.unwrap_or_default();
     let given = settings
@@ -49,7 +49,7 @@ pub(crate) fn method(settings: Option<Settings>) -> PyResult<Method> {
     Method::from_settings(given).or_raise()
 }
 
-/// Refuses settings that are none, whatever the plan.
+/// Checks that settings are valid for some plan.
 #[pyfunction]
 #[pyo3(signature = (**settings: "Unpack[Settings]"))]
 pub(crate) fn check_settings(settings: Option<Settings>) -> PyResult<()> {

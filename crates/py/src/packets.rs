@@ -1,4 +1,4 @@
-//! Traffic alone, packet by packet.
+//! Functions on traffic without a collective, packet by packet.
 
 use opticoll::simulate;
 use opticoll::simulate::packet;
@@ -12,8 +12,9 @@ use crate::interrupt::{self, Tell};
 use crate::method::{Settings, method};
 use crate::table::Outcome;
 
-/// Tells Python events, delivered messages and the time in picoseconds; says whether to go on.
-pub(crate) fn told(tell: &mut Tell<'_>, progress: &PacketProgress) -> bool {
+/// Reports events, delivered messages and the time in picoseconds to Python; returns whether to
+/// continue.
+pub(crate) fn report(tell: &mut Tell<'_>, progress: &PacketProgress) -> bool {
     tell(&[
         progress.events,
         progress.messages_delivered,
@@ -21,12 +22,12 @@ pub(crate) fn told(tell: &mut Tell<'_>, progress: &PacketProgress) -> bool {
     ])
 }
 
-/// Messages, chunks and about how many forwards by routers lie ahead.
+/// Returns the expected numbers of messages, chunks and (approximately) forwards by routers.
 pub(crate) fn expected_tuple(expected: ExpectedWork) -> (u64, u64, u64) {
     (expected.messages, expected.chunks, expected.forwards)
 }
 
-/// The work that traffic is, with the settings that are not its own.
+/// Returns the work of the traffic, and the settings that are not the traffic's own.
 fn work(
     fabric: &Fabric,
     traffic: &str,
@@ -35,7 +36,7 @@ fn work(
     let parsed = background::parse(traffic)?;
     let streams = parsed.iter();
     let streams: Result<Vec<_>, SimulationError> = streams
-        .map(|one| one.packets(&fabric.fabric, Draws::Foreground))
+        .map(|stream| stream.packets(&fabric.fabric, Draws::Foreground))
         .collect();
     let work = PacketWork {
         collective: None,
@@ -45,9 +46,12 @@ fn work(
     Ok((work, method.packet.clone()))
 }
 
-/// Traffic alone on a fabric, packet by packet.
+/// Simulates traffic without a collective on a fabric, packet by packet.
 #[pyfunction]
-#[pyo3(signature = (fabric, traffic, *, watch: "Callable[[int, int, int], None] | None" = None, timeline = false, **settings: "Unpack[Settings]"))]
+#[pyo3(signature = (
+    fabric, traffic, *, watch: "Callable[[int, int, int], None] | None" = None, timeline = false,
+    **settings: "Unpack[Settings]"
+))]
 pub(crate) fn simulate_traffic(
     py: Python<'_>,
     fabric: &Fabric,
@@ -62,14 +66,15 @@ pub(crate) fn simulate_traffic(
         settings.options.timeline_bin = Some(simulate::TIMELINE_BIN);
     }
     interrupt::watched(py, watch, |tell| {
-        let mut watch = |progress: &PacketProgress| told(tell, progress);
+        let mut watch = |progress: &PacketProgress| report(tell, progress);
         packet::simulate_watched(&fabric.fabric, &work, &settings.options, &mut watch)
             .map_err(SimulationError::from)
     })
     .map(Outcome::from_core)
 }
 
-/// The work of [`simulate_traffic`] before it starts: messages, chunks, about how many forwards.
+/// Returns the work of [`simulate_traffic`] before it starts: messages, chunks, approximate number
+/// of forwards.
 #[pyfunction]
 #[pyo3(signature = (fabric, traffic, **settings: "Unpack[Settings]"))]
 pub(crate) fn expected_traffic(

@@ -1,4 +1,5 @@
-//! Copies and pickles: what is never changed is its own copy; what is pickled is read back from what it says of itself.
+//! Copies and pickles. An immutable value is its own copy; a pickled value is restored from its
+//! description.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::plan::Plan;
 use crate::plan::choice::{CandidateRow, Choice};
 use crate::table::{Outcome, Table, column, to_python};
 
-/// Copies of what is never changed.
+/// Implements copies of immutable values.
 macro_rules! is_its_own_copy {
     ($($kind:ident)*) => {$(
         #[pymethods]
@@ -38,14 +39,14 @@ macro_rules! is_its_own_copy {
 
 is_its_own_copy! { Collective Demand Fabric Outcome Plan Table }
 
-/// A function of the core, and the arguments with which it makes a value again.
+/// A function of the core, and the arguments with which it restores a value.
 type Reduced<'py, T> = PyResult<(Bound<'py, PyAny>, T)>;
 
 fn function<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("opticoll._core")?.getattr(name)
 }
 
-/// The text of a plan, what was asked, the candidates and the reasons.
+/// The text of a plan, the request, the candidates and the reasons.
 type ToldPlan = (String, Option<String>, Vec<CandidateRow>, Vec<String>);
 
 #[pymethods]
@@ -57,12 +58,12 @@ impl Plan {
             candidates,
             reasons,
         } = &*self.choice;
-        let told = (text, asked.clone(), candidates.clone(), reasons.clone());
-        Ok((function(py, "pickled_plan")?, told))
+        let arguments = (text, asked.clone(), candidates.clone(), reasons.clone());
+        Ok((function(py, "pickled_plan")?, arguments))
     }
 }
 
-/// The plan of a pickle, with what it was chosen from.
+/// Restores a pickled plan, with the candidates from which it was chosen.
 #[pyfunction]
 pub(crate) fn pickled_plan(
     py: Python<'_>,
@@ -114,10 +115,10 @@ impl Table {
     }
 }
 
-/// Name, unit, meaning and value of a total or column.
+/// The name, unit, meaning and value of a total or column.
 type Told<'py> = (String, String, String, Bound<'py, PyAny>);
 
-/// Name, words for a row, axes and columns of a table.
+/// The name, noun for a row, axes and columns of a table.
 type ToldTable<'py> = (String, String, Vec<(String, usize)>, Vec<Told<'py>>);
 
 #[pymethods]
@@ -127,15 +128,15 @@ impl Outcome {
         py: Python<'py>,
     ) -> Reduced<'py, (Vec<Told<'py>>, Vec<ToldTable<'py>>)> {
         let Description { totals, tables } = Description::of(&*self.result);
-        let totals = totals.into_iter().map(|one| {
-            let value = to_python(py, one.value)?;
-            Ok((one.name, one.unit.to_owned(), one.meaning, value))
+        let totals = totals.into_iter().map(|total| {
+            let value = to_python(py, total.value)?;
+            Ok((total.name, total.unit.to_owned(), total.meaning, value))
         });
         let tables = tables.into_iter().map(|table| {
-            let columns = table.columns.iter().map(|one| {
-                let values = column(py, &table, one)?;
-                let (name, meaning) = (one.name.clone(), one.meaning.clone());
-                Ok((name, one.unit.to_owned(), meaning, values))
+            let columns = table.columns.iter().map(|described| {
+                let values = column(py, &table, described)?;
+                let (name, meaning) = (described.name.clone(), described.meaning.clone());
+                Ok((name, described.unit.to_owned(), meaning, values))
             });
             let columns = columns.collect::<PyResult<_>>()?;
             let axes = table
@@ -149,23 +150,23 @@ impl Outcome {
                 columns,
             ))
         });
-        let told = (
+        let arguments = (
             totals.collect::<PyResult<_>>()?,
             tables.collect::<PyResult<_>>()?,
         );
-        Ok((function(py, "pickled_outcome")?, told))
+        Ok((function(py, "pickled_outcome")?, arguments))
     }
 }
 
-/// The outcome of a pickle.
+/// Restores a pickled outcome.
 #[pyfunction]
 #[pyo3(signature = (totals: "list[Any]", tables: "list[Any]"))]
 pub(crate) fn pickled_outcome(
     totals: Vec<(String, String, String, Cell)>,
     tables: Vec<ToldTable<'_>>,
 ) -> PyResult<Outcome> {
-    let tables = tables.into_iter().map(|(name, row, axes, told)| {
-        let columns = told
+    let tables = tables.into_iter().map(|(name, row, axes, described)| {
+        let columns = described
             .into_iter()
             .map(|(name, unit, meaning, values)| Ok((name, unit, meaning, Cells::read(&values)?)));
         let columns = columns.collect::<PyResult<_>>()?;
@@ -180,7 +181,7 @@ pub(crate) fn pickled_outcome(
     Ok(Outcome::from_core(Pickled { totals, tables }))
 }
 
-/// A result as it described itself.
+/// A result restored from its own description.
 #[derive(Debug, Clone, PartialEq)]
 struct Pickled {
     totals: Vec<(String, String, String, Cell)>,
@@ -195,7 +196,7 @@ struct PickledTable {
     columns: Vec<(String, String, String, Cells)>,
 }
 
-/// A single value; Python's `True` is a whole number, too, so that flags are tried first.
+/// A single value. Flags are tried first, because Python's `True` is also a whole number.
 #[derive(Debug, Clone, PartialEq, FromPyObject)]
 pub(crate) enum Cell {
     Flag(bool),
@@ -229,7 +230,7 @@ enum Cells {
 }
 
 impl Cells {
-    /// The values of an array in any shape, or of a list.
+    /// Reads the values of an array of any shape, or of a list.
     fn read(values: &Bound<'_, PyAny>) -> PyResult<Cells> {
         fn array<T: Element + Copy>(values: &Bound<'_, PyAny>) -> Option<Vec<T>> {
             let array: PyReadonlyArrayDyn<'_, T> = values.extract().ok()?;
@@ -267,15 +268,15 @@ impl Described for Pickled {
                     value: cell.value(),
                 }),
         );
-        into.tables.extend(self.tables.iter().map(|one| {
-            let columns = one.columns.iter();
+        into.tables.extend(self.tables.iter().map(|pickled| {
+            let columns = pickled.columns.iter();
             let column = |(name, unit, meaning, cells): &'a (String, String, String, Cells)| {
                 table::Column::new(name, unit, meaning, cells.values())
             };
             table::Table {
-                name: &one.name,
-                row: one.row.clone(),
-                shape: one
+                name: &pickled.name,
+                row: pickled.row.clone(),
+                shape: pickled
                     .axes
                     .iter()
                     .map(|(axis, length)| (axis.as_str(), *length))

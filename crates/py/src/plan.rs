@@ -1,4 +1,4 @@
-//! `Plan`: what Python sees of a plan.
+//! The Python class `Plan`.
 
 pub(crate) mod choice;
 mod timing;
@@ -25,9 +25,10 @@ use choice::{CandidateRow, Choice};
 
 /// A schedule with a route, a wavelength and a slot for every transfer.
 ///
-/// `opticoll.plan` makes a plan and `opticoll.read_plan` reads one. `len(plan)` is the number of transfers. Plans are equal
-/// if they have the same transfers with the same light and slots in each step, in any order, and the same fabric,
-/// collective, algorithm and size. Plans can be pickled.
+/// `opticoll.plan` makes a plan, and `opticoll.read_plan` reads a plan. `len(plan)` is the number
+/// of transfers. Plans are equal if they have the same transfers with the same light and slots in
+/// each step, in any order, and the same fabric, collective, algorithm and size. Plans can be
+/// pickled.
 ///
 /// Examples
 /// --------
@@ -42,7 +43,7 @@ use choice::{CandidateRow, Choice};
 /// >>> plan.wavelengths_used, plan.configurations, plan.bound[:2]
 /// (2, 8, (5, 'relay_tree'))
 ///
-/// A plan by `auto` says what it was chosen from, and why:
+/// A plan by `auto` states the candidates from which it was chosen, and the reasons:
 ///
 /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=5,wavelengths=1", size="4MiB")
 /// >>> plan.candidates[0]
@@ -57,21 +58,23 @@ pub(crate) struct Plan {
     timed: Option<Arc<TimedChoice>>,
 }
 
-/// How a plan was timed when it was chosen: a simulation alike says nothing else.
+/// Outcome of the simulation by which a plan was chosen; a simulation with the same size and
+/// settings returns it.
 struct TimedChoice {
     size: Bytes,
     settings: Settings,
     outcome: Outcome,
 }
 
-/// Settings without those that are left out.
-fn given(settings: Option<Settings>) -> Settings {
+/// Returns the settings that are present.
+fn present_settings(settings: Option<Settings>) -> Settings {
     let mut settings = settings.unwrap_or_default();
     settings.retain(|_, text| text.is_some());
     settings
 }
 
-/// What is counted over all transfers of a plan, once: rows of every size and setting have it.
+/// Counts over all transfers of a plan, each computed at most once and shared by copies with other
+/// sizes and settings.
 #[derive(Default)]
 struct Counts {
     wavelengths: OnceLock<u32>,
@@ -79,7 +82,7 @@ struct Counts {
     bound: OnceLock<Option<SlotsBound>>,
 }
 
-/// Number of slots, name of the bound, and its assumptions.
+/// A number of slots, the name of the bound, and its assumptions.
 type SlotsBound = (u64, &'static str, &'static str);
 
 fn counted<T: Copy + Send>(
@@ -104,8 +107,8 @@ impl Plan {
         }
     }
 
-    /// A plan for which `asked` was asked, such as `auto`, if that is no more than its algorithm.
-    /// Where it was timed for a choice, `settings` say how.
+    /// Creates a plan that was requested as `asked`, such as `auto`, or None if the request is the
+    /// plan's algorithm. If a simulation chose the plan, `settings` are those of the simulation.
     pub(crate) fn from_planned(
         planned: planner::Planned,
         asked: Option<&str>,
@@ -114,7 +117,7 @@ impl Plan {
         let timed = planned.outcome.zip(planned.plan.size);
         let timed = timed.map(|(outcome, size)| TimedChoice {
             size,
-            settings: given(settings),
+            settings: present_settings(settings),
             outcome: *outcome,
         });
         Plan {
@@ -129,7 +132,7 @@ impl Plan {
         }
     }
 
-    /// The plan with the rows that it keeps.
+    /// Returns the plan in its compact form, in which a row may represent repetitions.
     pub(crate) fn rows(&self) -> &plan::Plan {
         &self.plan
     }
@@ -141,12 +144,12 @@ impl Plan {
 
 #[pymethods]
 impl Plan {
-    /// Read the text of a plan file.
+    /// Reads the text of a plan file.
     ///
     /// Parameters
     /// ----------
     /// text : str
-    ///     The whole text, which begins with `opticoll plan 1`.
+    ///     The complete text, which starts with `opticoll plan 1`.
     ///
     /// Raises
     /// ------
@@ -164,7 +167,8 @@ impl Plan {
         interrupt::attempt(py, || text::read_any(text)).map(Plan::from_core)
     }
 
-    /// The plan as the text of a plan file, which `from_text` and `opticoll.read_plan` read.
+    /// Returns the plan as the text of a plan file, which `from_text` and `opticoll.read_plan`
+    /// read.
     ///
     /// Examples
     /// --------
@@ -176,14 +180,14 @@ impl Plan {
         interrupt::run(py, || text::write(self.rows()))
     }
 
-    /// The specification of the algorithm as it was asked for, such as `auto`.
+    /// The specification of the algorithm as requested, such as `auto`.
     #[getter]
     pub(crate) fn asked(&self) -> &str {
         let asked = self.choice.asked.as_deref();
         asked.unwrap_or(&self.rows().algorithm)
     }
 
-    /// The same plan with another size for later simulations.
+    /// Returns the same plan with another size for later simulations.
     ///
     /// Parameters
     /// ----------
@@ -234,7 +238,8 @@ impl Plan {
         interrupt::run(py, || self.plan.is_same(&other.plan))
     }
 
-    /// The wavelengths and the pieces of a pipelined plan, for all of which a transfer stands that it keeps; None of other plans.
+    /// The numbers of wavelengths and of pieces that each row of a pipelined plan represents; None
+    /// for other plans.
     #[getter]
     fn pipeline(&self) -> Option<(u32, u32)> {
         let repetition = self.plan.repetition;
@@ -258,9 +263,11 @@ impl Plan {
         })
     }
 
-    /// The lower bound on the slots of any plan, as (number of slots, name of the bound, its assumptions), or None.
+    /// The lower bound on the slots of any plan, as (number of slots, name of the bound, its
+    /// assumptions), or None.
     ///
-    /// If a lightpath of the plan carries several chunks, the bound is the one that holds for any number of chunks.
+    /// If a lightpath of the plan carries several chunks, the bound holds for any number of chunks
+    /// per lightpath.
     #[getter]
     fn bound(&self, py: Python<'_>) -> PyResult<Option<SlotsBound>> {
         let schedule = &self.rows().schedule;
@@ -272,11 +279,13 @@ impl Plan {
         })
     }
 
-    /// Check the plan from its text alone: a list of everything that is wrong, empty if the plan is right.
+    /// Verifies the plan from its text alone, and returns a list of all violations, empty if the
+    /// plan is right.
     ///
-    /// The verifier shares no code with the planners. It checks that every transfer fits the fabric in its slot, that every
-    /// rank has a chunk before it sends the chunk, and that every rank ends with what the collective says. A violation of a
-    /// rotation-symmetric plan stands for all rotations of its transfers.
+    /// The verifier shares no code with the planners. It checks that every transfer fits the fabric
+    /// in its slot, that every rank has a chunk before it sends the chunk, and that every rank ends
+    /// with the chunks that the collective requires. A violation of a rotation-symmetric plan
+    /// stands for all rotations of its transfers.
     ///
     /// Examples
     /// --------
@@ -312,7 +321,8 @@ getters! { Plan |self|
     };
     /// The specification of the algorithm, with its options.
     algorithm: &str = &self.rows().algorithm;
-    /// The size of the collective in bytes, or None; `Collective.size_convention` says what it counts.
+    /// The size of the collective in bytes, or None; `Collective.size_convention` states the
+    /// quantity that it counts.
     size_bytes: Option<u64> = self.rows().size.map(Bytes::get);
     /// The number of time slots.
     slots: u32 = self.plan.slots();
@@ -323,17 +333,18 @@ getters! { Plan |self|
             .iter()
             .map(|slots| slots.end - slots.start)
             .collect();
-    /// Whether the plan is rotation-symmetric and kept as the transfers of rank 0.
+    /// True if the plan is rotation-symmetric and stored as the transfers of rank 0.
     folded: bool = self.plan.repetition.is_folded();
-    /// Whether the plan is pipelined and kept as the transfers of its first chunks.
+    /// True if the plan is pipelined and stored as the transfers of its first chunks.
     pipelined: bool = self.plan.repetition.is_pipelined();
-    /// The number of steps that the paper of the algorithm gives, or None.
+    /// The number of steps that the paper of the algorithm states, or None.
     claimed_steps: Option<u64> = self.rows().schedule.claims.paper_steps;
     /// The plans that `auto` compared, as a list of (name, slots, time in picoseconds, reason).
     ///
-    /// The chosen plan is first. The reason is empty if the plan was simulated, and otherwise says why it was left out; slots
-    /// and time are then lower bounds. The list is empty for other algorithms.
+    /// The chosen plan is first. The reason is empty if the plan was simulated; otherwise it states
+    /// why the plan was left out, and slots and time are lower bounds. The list is empty for other
+    /// algorithms.
     candidates: Vec<CandidateRow> = self.choice.candidates.clone();
-    /// The reasons for which `auto` chose this plan, as a list of sentences; empty for other algorithms.
+    /// The reasons why `auto` chose this plan, as a list of sentences; empty for other algorithms.
     reasons: Vec<&str> = self.choice.reasons.iter().map(String::as_str).collect();
 }

@@ -1,4 +1,4 @@
-//! The functions that make schedules and plans.
+//! Functions that make plans.
 
 use opticoll::planner::{self, PlanningTask};
 use opticoll::spec::Spec;
@@ -6,7 +6,7 @@ use opticoll::units::Bytes;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
-use crate::collective::{Demand, asked};
+use crate::collective::{Demand, requested_collective};
 use crate::error::OrRaise;
 use crate::fabric::Fabric;
 use crate::interrupt;
@@ -14,7 +14,7 @@ use crate::method::{Settings, method};
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 
-/// Route and assign wavelengths; the schedule is copied.
+/// Routes the transfers of a schedule and assigns wavelengths. The schedule is copied.
 #[pyfunction]
 #[pyo3(signature = (schedule, fabric, algorithm, wavelength = "auto", size_bytes = None))]
 pub(crate) fn make_plan(
@@ -33,10 +33,11 @@ pub(crate) fn make_plan(
     Ok(Plan::from_core(plan))
 }
 
-/// A schedule by an algorithm with routes and wavelengths, or a plan by the planner (relay_tree, auto).
+/// Makes a plan: a schedule by an algorithm with routes and wavelengths, or a plan by a planner
+/// (such as relay_tree or auto).
 ///
-/// The planner plans for a size (4 MiB if none is given) and for settings; `auto` calls `watch` with the name of each
-/// candidate before it is made.
+/// The planner plans for a size (4 MiB if none is given) and for settings. `auto` calls `watch`
+/// with the name of each candidate before the candidate is built.
 #[pyfunction]
 #[pyo3(name = "plan")]
 #[pyo3(signature = (
@@ -61,13 +62,13 @@ pub(crate) fn plan_collective(
     let problem = Mutex::new(None);
     let tell = |candidate: &str| {
         let Some(watch) = &watch else { return };
-        let told = Python::attach(|py| watch.call1(py, (candidate,)).map(drop));
-        if let (Err(error), Ok(mut problem)) = (told, problem.lock()) {
+        let called = Python::attach(|py| watch.call1(py, (candidate,)).map(drop));
+        if let (Err(error), Ok(mut problem)) = (called, problem.lock()) {
             problem.get_or_insert(error);
         }
     };
     let plan = interrupt::run(py, || {
-        let collective = asked(kind, fabric.fabric.ranks(), root, demand.as_ref())?;
+        let collective = requested_collective(kind, fabric.fabric.ranks(), root, demand.as_ref())?;
         let spec: Spec = algorithm.parse().or_raise()?;
         let task = PlanningTask {
             fabric: &fabric.fabric,

@@ -1,4 +1,4 @@
-//! `Program`: a collective as instructions of its ranks.
+//! The Python class `Program`.
 
 use opticoll::program;
 use opticoll::program::{CollectiveProgram, RunSettings};
@@ -17,9 +17,10 @@ use crate::interrupt;
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 
-/// A collective as instructions of its ranks: thread blocks that send, receive, copy and reduce chunks of buffers.
+/// A collective as instructions of its ranks: thread blocks that send, receive, copy and reduce
+/// chunks of buffers.
 ///
-/// Runtimes such as MSCCL execute programs. `opticoll.read_program` reads one.
+/// Runtimes such as MSCCL execute programs. `opticoll.read_program` reads programs from files.
 ///
 /// Examples
 /// --------
@@ -50,19 +51,19 @@ pub(crate) struct Program {
 
 #[pymethods]
 impl Program {
-    /// Read the text of an MSCCL XML file.
+    /// Reads the text of an MSCCL XML file.
     ///
     /// Parameters
     /// ----------
     /// text : str
-    ///     The whole text.
+    ///     The complete text.
     ///
     /// Raises
     /// ------
     /// ProgramError
     ///     The text is malformed; the message names the line.
     /// CollectiveError
-    ///     The collective cannot be.
+    ///     The collective is invalid.
     ///
     /// Examples
     /// --------
@@ -75,7 +76,8 @@ impl Program {
         Ok(Program { program })
     }
 
-    /// Read Chakra traces with the sends and receives of a collective, such as a custom collective of ASTRA-sim.
+    /// Reads Chakra traces with the sends and receives of a collective, such as a custom collective
+    /// of ASTRA-sim.
     ///
     /// Parameters
     /// ----------
@@ -85,9 +87,10 @@ impl Program {
     /// Raises
     /// ------
     /// ProgramError
-    ///     A trace is malformed, or does not say which chunks it moves; the message names rank and byte.
+    ///     A trace is malformed, or does not state which chunks it moves; the message names rank
+    ///     and byte.
     /// CollectiveError
-    ///     The collective cannot be.
+    ///     The collective is invalid.
     ///
     /// Examples
     /// --------
@@ -105,7 +108,8 @@ impl Program {
         Ok(Program { program })
     }
 
-    /// The program that carries out the schedule of a plan, without the links and the light that data travel over.
+    /// Returns the program that executes the schedule of a plan, without the links and the light
+    /// that data travel over.
     ///
     /// Parameters
     /// ----------
@@ -115,7 +119,7 @@ impl Program {
     /// Raises
     /// ------
     /// ProgramError
-    ///     The plan is of a barrier, which moves no chunks.
+    ///     The plan is that of a barrier, which moves no chunks.
     ///
     /// Examples
     /// --------
@@ -132,7 +136,8 @@ impl Program {
         Ok(Program { program })
     }
 
-    /// The program as the text of an MSCCL XML file, with all attributes that runtimes require.
+    /// Returns the program as the text of an MSCCL XML file, with all attributes that runtimes
+    /// require.
     ///
     /// Raises
     /// ------
@@ -149,17 +154,18 @@ impl Program {
         interrupt::attempt(py, || self.program.to_msccl())
     }
 
-    /// The program as Chakra traces, one for each rank, as ASTRA-sim takes a custom collective.
+    /// Returns the program as Chakra traces, one for each rank, in the form in which ASTRA-sim
+    /// reads a custom collective.
     ///
     /// Parameters
     /// ----------
     /// size_bytes : int
-    ///     Size of the collective in bytes; it must be possible to cut it into equal chunks.
+    ///     Size of the collective in bytes, which must be divisible into equal chunks.
     ///
     /// Raises
     /// ------
     /// ProgramError
-    ///     The size cannot be cut into equal chunks of whole bytes.
+    ///     The size is not divisible into equal chunks of whole bytes.
     ///
     /// Examples
     /// --------
@@ -176,30 +182,30 @@ impl Program {
         Ok(traces.iter().map(|trace| PyBytes::new(py, trace)).collect())
     }
 
-    /// Carry the program out with real bytes, in this process.
+    /// Executes the program with real bytes, in this process.
     ///
     /// Parameters
     /// ----------
     /// inputs : list of bytes
-    ///     By rank, the input buffer.
+    ///     The input buffer of each rank.
     /// elements : int
-    ///     Number of elements of a chunk.
+    ///     Number of elements per chunk.
     /// element_type : str
     ///     Type of the elements: `int8`, `uint8`, `int32`, `uint32`, `int64`, `uint64`, `float32` or `float64`.
     /// operator : str
-    ///     How reductions combine elements: `sum`, `prod`, `min` or `max`.
+    ///     Operator that reductions apply: `sum`, `prod`, `min` or `max`.
     /// in_place : bool
-    ///     Whether input and output share memory.
+    ///     True if input and output share memory.
     ///
     /// Returns
     /// -------
     /// list of bytes
-    ///     By rank, the output buffer.
+    ///     The output buffer of each rank.
     ///
     /// Raises
     /// ------
     /// ProgramError
-    ///     The program stands still or leaves its buffers; the message names rank and step.
+    ///     The program deadlocks or leaves its buffers; the message names rank and step.
     ///
     /// Examples
     /// --------
@@ -208,7 +214,9 @@ impl Program {
     /// >>> program = opticoll.Program.of_plan(plan)
     /// >>> program.run([bytes([1, 2, 3]), bytes([10, 20, 30]), bytes([100, 0, 0])], elements=1, element_type="uint8")[2]
     /// b'o\x16!'
-    #[pyo3(signature = (inputs, *, elements, element_type = "int32", operator = "sum", in_place = false))]
+    #[pyo3(signature = (
+        inputs, *, elements, element_type = "int32", operator = "sum", in_place = false
+    ))]
     #[allow(clippy::too_many_arguments)]
     fn run<'py>(
         &self,
@@ -219,7 +227,10 @@ impl Program {
         operator: &str,
         in_place: bool,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let inputs: Vec<Vec<u8>> = inputs.iter().map(|one| one.as_bytes().to_vec()).collect();
+        let inputs: Vec<Vec<u8>> = inputs
+            .iter()
+            .map(|input| input.as_bytes().to_vec())
+            .collect();
         let outputs = interrupt::attempt(py, || {
             let settings = RunSettings {
                 element: element_type.parse()?,
@@ -235,11 +246,13 @@ impl Program {
             .collect())
     }
 
-    /// The thread blocks of a rank: as a list of (rank to send to, rank to receive from, channel, instructions), -1 for none.
+    /// Returns the thread blocks of a rank, as a list of (rank to send to, rank to receive from,
+    /// channel, instructions); -1 stands for no rank.
     ///
-    /// An instruction is (operation, source buffer, source chunk, destination buffer, destination chunk, number of chunks,
-    /// thread block to wait for, step to wait for); operations have their names in MSCCL files, buffers are 0 for the input,
-    /// 1 for the output and 2 for scratch, and -1 stands for nothing to wait for.
+    /// An instruction is (operation, source buffer, source chunk, destination buffer, destination
+    /// chunk, number of chunks, thread block to wait for, step to wait for). Operations have the
+    /// names of MSCCL files. Buffers are 0 for input, 1 for output and 2 for scratch. If there is
+    /// nothing to wait for, thread block and step are -1.
     ///
     /// Parameters
     /// ----------
@@ -249,7 +262,7 @@ impl Program {
     /// Raises
     /// ------
     /// IndexError
-    ///     There is no such rank.
+    ///     The rank does not exist.
     ///
     /// Examples
     /// --------
@@ -269,15 +282,15 @@ impl Program {
             Vec<(&'static str, u8, i32, u8, i32, u32, i64, i64)>,
         )>,
     > {
-        let Some(own) = self.program.ranks.get(rank) else {
+        let Some(rank_program) = self.program.ranks.get(rank) else {
             return Err(PyIndexError::new_err(format!("there is no rank {rank}")));
         };
         let peer = |peer: Option<u32>| peer.map_or(-1, i64::from);
-        let blocks = own.thread_blocks.iter().map(|block| {
-            let instructions = block.instructions.iter().map(|one| {
-                let (_, name) = program::Operation::ALL[one.operation as usize];
-                let (from, to) = (one.source, one.destination);
-                let on = one.waits_for.map_or((-1, -1), |on| {
+        let blocks = rank_program.thread_blocks.iter().map(|block| {
+            let instructions = block.instructions.iter().map(|instruction| {
+                let (_, name) = program::Operation::ALL[instruction.operation as usize];
+                let (from, to) = (instruction.source, instruction.destination);
+                let on = instruction.waits_for.map_or((-1, -1), |on| {
                     (i64::from(on.thread_block), i64::from(on.step))
                 });
                 (
@@ -286,7 +299,7 @@ impl Program {
                     from.offset,
                     to.buffer as u8,
                     to.offset,
-                    one.count,
+                    instruction.count,
                     on.0,
                     on.1,
                 )
@@ -301,7 +314,7 @@ impl Program {
         Ok(blocks.collect())
     }
 
-    /// The number of chunks of the scratch buffer of a rank.
+    /// Returns the number of chunks of a rank's scratch buffer.
     ///
     /// Parameters
     /// ----------
@@ -311,7 +324,7 @@ impl Program {
     /// Raises
     /// ------
     /// IndexError
-    ///     There is no such rank.
+    ///     The rank does not exist.
     ///
     /// Examples
     /// --------
@@ -319,19 +332,21 @@ impl Program {
     /// >>> opticoll.Program.of_plan(opticoll.plan("broadcast", "crossbar:ranks=2", "linear")).scratch(1)
     /// 0
     fn scratch(&self, rank: usize) -> PyResult<u32> {
-        let own = self.program.ranks.get(rank);
-        own.map(|own| own.scratch)
+        let rank_program = self.program.ranks.get(rank);
+        rank_program
+            .map(|rank_program| rank_program.scratch)
             .ok_or_else(|| PyIndexError::new_err(format!("there is no rank {rank}")))
     }
 
-    /// Everything that is wrong with the program, in place or with separate buffers.
+    /// Verifies the program, in place or with separate buffers, and returns all violations.
     ///
     /// Parameters
     /// ----------
     /// in_place : bool
-    ///     Whether input and output share memory.
+    ///     True if input and output share memory.
     /// fabric : Fabric, optional
-    ///     A fabric whose links the messages must have; without it any rank may send to any other.
+    ///     A fabric whose links the messages must follow; without it any rank may send to any other
+    ///     rank.
     ///
     /// Examples
     /// --------
@@ -354,23 +369,23 @@ impl Program {
         Ok(ProgramProof { proof })
     }
 
-    /// The schedule of a proved program, with steps by dependence.
+    /// Returns the schedule of a proved program, with steps by dependence.
     ///
     /// Parameters
     /// ----------
     /// in_place : bool
-    ///     Whether input and output share memory.
+    ///     True if input and output share memory.
     ///
     /// Returns
     /// -------
     /// tuple of Schedule and int
-    ///     The schedule, and the number of chunks that the program sends to ranks that have them, which the schedule leaves
-    ///     out.
+    ///     The schedule, and the number of chunks that the program sends to ranks that already have
+    ///     them, which the schedule leaves out.
     ///
     /// Raises
     /// ------
     /// ProgramError
-    ///     The program keeps several values of a chunk at a rank.
+    ///     The program stores several values of a chunk at a rank.
     ///
     /// Examples
     /// --------
@@ -380,9 +395,9 @@ impl Program {
     /// (<Schedule of all_gather: 3 steps, 12 transfers>, 0)
     #[pyo3(signature = (*, in_place))]
     fn schedule(&self, py: Python<'_>, in_place: bool) -> PyResult<(Schedule, u64)> {
-        let raised = interrupt::run(py, || self.program.schedule(in_place))?;
-        let (schedule, in_vain) = raised.or_raise()?;
-        Ok((Schedule::from_core(schedule), in_vain))
+        let result = interrupt::run(py, || self.program.schedule(in_place))?;
+        let (schedule, redundant) = result.or_raise()?;
+        Ok((Schedule::from_core(schedule), redundant))
     }
 
     fn __len__(&self) -> usize {
@@ -405,19 +420,20 @@ impl Program {
 getters! { Program |self|
     /// The name of the program.
     name: &str = &self.program.name;
-    /// The collective that the program carries out.
+    /// The collective that the program executes.
     collective: Collective = Collective {
         collective: self.program.collective,
     };
-    /// Whether the program is for calls whose input and output share memory.
+    /// True if the program is for calls whose input and output share memory.
     in_place: bool = self.program.in_place;
-    /// Whether the program is for calls with separate buffers.
+    /// True if the program is for calls with separate buffers.
     out_of_place: bool = self.program.out_of_place;
     /// The number of thread blocks of all ranks.
     thread_blocks: usize = self.program.thread_blocks();
 }
 
-/// The links of an electrical fabric; None where light leads from any rank to any other.
+/// Returns the links of an electrical fabric, or None on a fabric where light connects all pairs of
+/// ranks.
 fn link_graph(fabric: &Fabric) -> Option<LinkGraph> {
     let network = fabric.fabric.network()?;
     let mut links = Vec::new();
@@ -434,16 +450,16 @@ fn link_graph(fabric: &Fabric) -> Option<LinkGraph> {
     })
 }
 
-/// What the verifier says of a program: what `Program.verify` returns.
+/// The result of `Program.verify`.
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct ProgramProof {
     proof: verify::ProgramProof,
 }
 
 getters! { ProgramProof |self|
-    /// Everything that is wrong, as a list; empty if the program is proved.
+    /// All violations, as a list; empty if the program is proved.
     violations: Vec<ProgramViolation> = listed(&self.proof.violations);
-    /// What is not wrong, but worth to know, as a list.
+    /// Remarks on correct but unusual parts of the program, as a list.
     remarks: Vec<ProgramViolation> = listed(&self.proof.remarks);
     /// The number of messages between ranks.
     messages: u64 = self.proof.messages;
@@ -483,8 +499,9 @@ getters! { ProgramViolation |self|
     thread_block: Option<u32> = self.violation.thread_block;
     /// The instruction of the thread block, or None.
     step: Option<u32> = self.violation.step;
-    /// The line of the file, or None; of a Chakra trace the number of the node in the file of its rank, from 1.
+    /// The line of the file, or None; for a Chakra trace, the number of the node in the file of its
+    /// rank, from 1.
     line: Option<u32> = Some(self.violation.line).filter(|line| *line > 0);
-    /// What is wrong, in one sentence.
+    /// The violation or remark, in one sentence.
     sentence: &str = &self.violation.sentence;
 }

@@ -1,4 +1,4 @@
-//! The records of everything that has a name, as dictionaries.
+//! Records of everything that has a name, as dictionaries.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::FabricOption;
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 
 use crate::fabric::Fabric;
 
-/// One entry of `opticoll list`.
+/// An entry of `opticoll list`.
 #[derive(IntoPyObject)]
 pub(crate) struct Record {
     name: &'static str,
@@ -43,7 +43,7 @@ impl Record {
     }
 }
 
-/// What is listed of an option.
+/// An entry of a record's list of options.
 #[derive(IntoPyObject)]
 pub(crate) struct OptionEntry {
     name: &'static str,
@@ -55,12 +55,12 @@ pub(crate) struct OptionEntry {
     source: Option<&'static str>,
 }
 
-/// A text where there is one.
-fn said<T: AsRef<str>>(text: T) -> Option<T> {
+/// Returns the text, or `None` if it is empty.
+fn non_empty<T: AsRef<str>>(text: T) -> Option<T> {
     (!text.as_ref().is_empty()).then_some(text)
 }
 
-/// Something of a record under a name.
+/// Returns an entry with a name and a meaning.
 fn entry(name: &'static str, meaning: impl Into<String>) -> OptionEntry {
     OptionEntry {
         name,
@@ -73,38 +73,39 @@ fn entry(name: &'static str, meaning: impl Into<String>) -> OptionEntry {
     }
 }
 
-fn option(one: &OptionRecord) -> OptionEntry {
-    of_fabric("", FabricOption::from(*one))
+fn option(record: &OptionRecord) -> OptionEntry {
+    family_option("", FabricOption::from(*record))
 }
 
-/// An option of a family whose source is that of each option that has none of its own.
-fn of_fabric(citation: &'static str, one: FabricOption) -> OptionEntry {
+/// Returns the entry of a family's option. `citation` is the source of options without a source of
+/// their own.
+fn family_option(citation: &'static str, option: FabricOption) -> OptionEntry {
     OptionEntry {
-        unit: said(one.record.unit),
-        range: said(one.range),
-        required: one.default.is_none(),
-        default: one.default.and_then(said),
-        source: said(one.record.source).or(said(citation)),
-        ..entry(one.record.name, one.record.meaning)
+        unit: non_empty(option.record.unit),
+        range: non_empty(option.range),
+        required: option.default.is_none(),
+        default: option.default.and_then(non_empty),
+        source: non_empty(option.record.source).or(non_empty(citation)),
+        ..entry(option.record.name, option.record.meaning)
     }
 }
 
-/// A word, and how the records of that kind are read.
+/// A word, and a function that reads the records of that kind.
 type Kind = (&'static str, fn() -> Vec<Record>);
 
-/// Reads records that are a name, a summary and a citation.
+/// Reads records that consist of a name, a summary and a citation.
 macro_rules! cited {
     ($records:path) => {
         || {
             let records = $records.iter();
             records
-                .map(|one| Record::new(one.name, one.summary, one.citation))
+                .map(|record| Record::new(record.name, record.summary, record.citation))
                 .collect()
         }
     };
 }
 
-/// What has records.
+/// Kinds of records.
 const KINDS: &[Kind] = &[
     ("algorithms", algorithms),
     ("fabrics", fabrics),
@@ -122,146 +123,150 @@ const KINDS: &[Kind] = &[
     ("wavelengths", wavelength_assignments),
 ];
 
-/// The records of a kind, such as `algorithms`; KeyError for another word.
+/// Returns the records of a kind, such as `algorithms`; raises KeyError for another word.
 #[pyfunction]
 #[pyo3(signature = (kind) -> "list[Record]")]
 pub(crate) fn records(kind: &str) -> PyResult<Vec<Record>> {
-    let found = KINDS.iter().find(|(name, _)| *name == kind);
-    let (_, read) = found.ok_or_else(|| PyKeyError::new_err(kind.to_owned()))?;
+    let entry = KINDS.iter().find(|(name, _)| *name == kind);
+    let (_, read) = entry.ok_or_else(|| PyKeyError::new_err(kind.to_owned()))?;
     Ok(read())
 }
 
-/// Whether a fabric is of a kind that an algorithm plans for: links or light.
+/// Returns whether a fabric is of a kind that an algorithm plans for: links or light.
 #[pyfunction]
 pub(crate) fn plans_for(collective: &str, algorithm: &str, fabric: &Fabric) -> bool {
-    let mut planners = planner::PLANNERS.iter().filter(|one| {
-        let kinds = one.collectives.iter();
-        one.name == algorithm && kinds.map(|kind| kind.name()).any(|name| name == collective)
+    let mut planners = planner::PLANNERS.iter().filter(|record| {
+        let kinds = record.collectives.iter();
+        record.name == algorithm && kinds.map(|kind| kind.name()).any(|name| name == collective)
     });
-    planners.all(|one| one.applies(&fabric.fabric))
+    planners.all(|record| record.applies(&fabric.fabric))
 }
 
-/// All algorithms, by collective, the default of each first.
+/// Returns the records of all algorithms, by collective, with the default of each collective first.
 fn algorithms() -> Vec<Record> {
-    let record = |one: &algorithms::Algorithm| Record {
-        label: one.label,
-        options: planner::options(one).iter().map(option).collect(),
-        collective: Some(one.collective.name()),
-        family: (!one.families.is_empty()).then(|| one.families.join(", ")),
-        ..Record::new(one.name, one.summary, one.citation)
+    let record = |algorithm: &algorithms::Algorithm| Record {
+        label: algorithm.label,
+        options: planner::options(algorithm).iter().map(option).collect(),
+        collective: Some(algorithm.collective.name()),
+        family: (!algorithm.families.is_empty()).then(|| algorithm.families.join(", ")),
+        ..Record::new(algorithm.name, algorithm.summary, algorithm.citation)
     };
     let mut records: Vec<Record> = algorithms::records().iter().map(record).collect();
-    for one in planner::PLANNERS {
-        records.extend(one.collectives.iter().map(|collective| Record {
-            label: one.label,
-            options: one.options.iter().map(option).collect(),
+    for planner in planner::PLANNERS {
+        records.extend(planner.collectives.iter().map(|collective| Record {
+            label: planner.label,
+            options: planner.options.iter().map(option).collect(),
             collective: Some(collective.name()),
-            by_size: one.by_size,
-            ..Record::new(one.name, one.summary, one.citation)
+            by_size: planner.by_size,
+            ..Record::new(planner.name, planner.summary, planner.citation)
         }));
     }
     records.sort_by_key(|record| {
-        let of = |kind: &CollectiveKind| Some(kind.name()) == record.collective;
-        CollectiveKind::ALL.iter().position(of)
+        let is_same = |kind: &CollectiveKind| Some(kind.name()) == record.collective;
+        CollectiveKind::ALL.iter().position(is_same)
     });
     records
 }
 
-/// All fabric families.
+/// Returns the records of all fabric families.
 fn fabrics() -> Vec<Record> {
-    let record = |one: &&fabric::FamilyRecord| Record {
-        options: one
+    let record = |family: &&fabric::FamilyRecord| Record {
+        options: family
             .all_options()
             .into_iter()
-            .map(|option| of_fabric(one.citation, option))
+            .map(|option| family_option(family.citation, option))
             .collect(),
-        ..Record::new(one.name, one.summary, one.citation)
+        ..Record::new(family.name, family.summary, family.citation)
     };
     FAMILIES.iter().map(record).collect()
 }
 
-/// All presets; listed as options are what each stands for, and what is unconfirmed.
+/// Returns the records of all presets. The options of a record state the preset's specification and
+/// its unconfirmed values.
 fn presets() -> Vec<Record> {
-    let record = |one: &fabric::PresetRecord| Record {
-        options: [("stands for", one.spec), ("unconfirmed", one.unconfirmed)]
-            .into_iter()
-            .filter(|(_, text)| !text.is_empty())
-            .map(|(name, text)| entry(name, text))
-            .collect(),
-        ..Record::new(one.name, one.summary, one.citation)
+    let record = |preset: &fabric::PresetRecord| Record {
+        options: [
+            ("stands for", preset.spec),
+            ("unconfirmed", preset.unconfirmed),
+        ]
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(name, text)| entry(name, text))
+        .collect(),
+        ..Record::new(preset.name, preset.summary, preset.citation)
     };
     families::presets().map(record).collect()
 }
 
-/// The record of a setting: its default, what it takes, the simulators that know it, and the help that shows it
-/// where that is not any.
-fn setting(one: &SettingRecord) -> Record {
+/// Returns the record of a setting: its default, its values, the simulators that know it, and the
+/// help that shows it, unless every help does.
+fn setting(record: &SettingRecord) -> Record {
     let values = [
-        ("values", one.values.range()),
-        ("unit", one.values.unit().into()),
+        ("values", record.values.range()),
+        ("unit", record.values.unit().into()),
     ];
     let values = values.into_iter().filter(|(_, text)| !text.is_empty());
-    let default = [("default", one.default.to_owned())];
-    let known = one
+    let default = [("default", record.default.to_owned())];
+    let known = record
         .simulators
         .iter()
         .map(|name| ("simulator", (*name).to_owned()));
-    let hidden = (one.level == HelpLevel::All).then(|| ("help", "--help-all".to_owned()));
+    let hidden = (record.level == HelpLevel::All).then(|| ("help", "--help-all".to_owned()));
     let options = default.into_iter().chain(values).chain(known);
     Record {
         options: options
             .chain(hidden)
             .map(|(name, text)| entry(name, text))
             .collect(),
-        ..Record::new(one.name, one.summary, "")
+        ..Record::new(record.name, record.summary, "")
     }
 }
 
-/// All settings of simulators of plans.
+/// Returns the records of all settings of the simulators of plans.
 fn settings() -> Vec<Record> {
     simulate::method::settings().map(setting).collect()
 }
 
-/// All settings of bursts.
+/// Returns the records of all settings of bursts.
 fn burst_settings() -> Vec<Record> {
     let settings = simulate::burst::SETTINGS.iter();
-    settings.map(|one| setting(&one.record)).collect()
+    settings.map(|entry| setting(&entry.record)).collect()
 }
 
-/// All settings of collectives over lightpaths that may be blocked.
+/// Returns the records of all settings of collectives over lightpaths that may be blocked.
 fn congestion_settings() -> Vec<Record> {
     let settings = simulate::burst::collective::SETTINGS.iter();
-    settings.map(|one| setting(&one.record)).collect()
+    settings.map(|entry| setting(&entry.record)).collect()
 }
 
-/// What may follow the blocking of a lightpath.
+/// Returns the records of the reactions to a blocked lightpath.
 fn congestion_policies() -> Vec<Record> {
     simulate::burst::collective::POLICIES
         .iter()
-        .map(|one| Record::new(one.name, one.summary, ""))
+        .map(|policy| Record::new(policy.name, policy.summary, ""))
         .collect()
 }
 
-/// All models of training.
+/// Returns the records of all models of training.
 fn models() -> Vec<Record> {
-    let record = |one: &training_models::ModelRecord| Record {
-        label: one.label,
-        options: one.options.iter().map(option).collect(),
-        ..Record::new(one.name, one.summary, one.citation)
+    let record = |model: &training_models::ModelRecord| Record {
+        label: model.label,
+        options: model.options.iter().map(option).collect(),
+        ..Record::new(model.name, model.summary, model.citation)
     };
     training_models::MODELS.iter().map(record).collect()
 }
 
-/// All devices that compute, the default first.
+/// Returns the records of all devices, the default first.
 fn devices() -> Vec<Record> {
-    let record = |one: &device::DeviceRecord| Record {
+    let record = |device: &device::DeviceRecord| Record {
         options: device::OPTIONS.iter().map(option).collect(),
-        ..Record::new(one.name, one.summary, one.citation)
+        ..Record::new(device.name, device.summary, device.citation)
     };
     device::DEVICES.iter().map(record).collect()
 }
 
-/// All collectives; the summary says what a size means.
+/// Returns the records of all collectives; the summary states the size convention.
 fn collectives() -> Vec<Record> {
     CollectiveKind::ALL
         .iter()
@@ -269,9 +274,10 @@ fn collectives() -> Vec<Record> {
         .collect()
 }
 
-/// All wavelength assignments, the default first.
+/// Returns the records of all wavelength assignments, the default first.
 fn wavelength_assignments() -> Vec<Record> {
-    let record =
-        |one: &placement::AssignmentRecord| Record::new(one.name, one.summary, one.citation);
+    let record = |assignment: &placement::AssignmentRecord| {
+        Record::new(assignment.name, assignment.summary, assignment.citation)
+    };
     placement::RECORDS.iter().map(record).collect()
 }

@@ -1,4 +1,4 @@
-//! `Trace`: traces of MPI programs, replayed over networks.
+//! The Python class `Trace`: traces of MPI programs, replayed over networks.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,7 +27,7 @@ use crate::plan::Plan;
 use crate::schedule::Schedule;
 use crate::table::Outcome;
 
-/// The trace of an MPI program, read by `opticoll.read_trace` and replayed by `opticoll.replay`.
+/// The trace of an MPI program, which `opticoll.read_trace` reads and `opticoll.replay` replays.
 ///
 /// Examples
 /// --------
@@ -43,7 +43,7 @@ use crate::table::Outcome;
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Trace {
     source: TraceContent,
-    /// The plan that was exported as this trace.
+    /// The plan that was exported as this trace, if any.
     exported: Option<Py<Plan>>,
 }
 
@@ -64,7 +64,8 @@ impl Trace {
         self.source.ranks()
     }
 
-    /// The number of calls; of a GOAL file, the number of operations, of a Chakra trace, of nodes.
+    /// The number of calls; for a GOAL file, the number of operations; for a Chakra trace, the
+    /// number of nodes.
     #[getter]
     fn events(&self) -> usize {
         match &self.source {
@@ -82,19 +83,22 @@ impl Trace {
         }
     }
 
-    /// Whether the trace has calls, one after another at each rank, and not only messages or a graph.
+    /// True if the ranks of the trace make one call after another; false for traces of messages or
+    /// graphs.
     #[getter]
     fn has_calls(&self) -> bool {
         matches!(&self.source, TraceContent::Calls(trace) if trace.after.is_empty())
     }
 
-    /// The plan that was exported as this trace, by which it is carried out on the plan's fabric; None without one.
+    /// The plan that was exported as this trace, which is executed in its place on the plan's
+    /// fabric; None without such a plan.
     #[getter]
     fn plan(&self, py: Python<'_>) -> Option<Py<Plan>> {
         self.exported.as_ref().map(|plan| plan.clone_ref(py))
     }
 
-    /// The same trace with the plan that was exported as it, which states its size, or without one.
+    /// Returns the same trace with the plan that was exported as it, or without a plan. The plan
+    /// must have a size.
     ///
     /// Parameters
     /// ----------
@@ -104,7 +108,7 @@ impl Trace {
     /// Raises
     /// ------
     /// TraceError
-    ///     The plan states no size.
+    ///     The plan has no size.
     ///
     /// Examples
     /// --------
@@ -131,7 +135,7 @@ impl Trace {
     }
 }
 
-/// Calls of ranks that come as columns, a batch of rows at a time.
+/// A table of the calls of ranks, filled from columns in batches of rows.
 #[pyclass(module = "opticoll._core")]
 pub(crate) struct EventTable {
     table: event_table::EventTable,
@@ -153,10 +157,12 @@ impl EventTable {
         Ok(EventTable { table })
     }
 
-    /// Append rows: names of calls, of each row the index of its call, and its numbers.
+    /// Appends rows: the names of calls, the index of each row's call among them, and the numbers
+    /// of each row.
     ///
-    /// The numbers are rank, peer, send_bytes, recv_bytes, tag, comm, req and compute_ns, 2^64 - 1 for one that is
-    /// missing; `sizes` are rows of an Alltoallv with the bytes for each member. Raises TraceError, which names the row.
+    /// The numbers are rank, peer, send_bytes, recv_bytes, tag, comm, req and compute_ns; 2^64 - 1
+    /// stands for a missing number. `sizes` are the rows with an Alltoallv and the bytes for each
+    /// member. Raises TraceError, which names the row.
     #[pyo3(signature = (
         names, call: "NDArray[np.uint32]", numbers: "list[NDArray[np.uint64]]", sizes
     ))]
@@ -185,7 +191,7 @@ impl EventTable {
         interrupt::run(py, || self.table.extend(columns))?.or_raise()
     }
 
-    /// The trace of all rows; the table is empty afterwards. Raises TraceError.
+    /// Returns the trace of all rows and empties the table. Raises TraceError.
     fn finish(&mut self) -> PyResult<Trace> {
         let read = std::mem::take(&mut self.table).finish();
         read.map(|trace| TraceContent::Calls(trace).into())
@@ -193,10 +199,9 @@ impl EventTable {
     }
 }
 
-/// A trace of the form `table`, `time_independent` or `goal`.
+/// Reads a trace of the form `table`, `time_independent` or `goal`.
 ///
-/// The lines of a `table` are in no file, and no message names them. Raises TraceError, which names line, byte, or rank
-/// and event.
+/// Raises TraceError, which names the line, the byte, or the rank and event.
 #[pyfunction]
 #[pyo3(signature = (content, form, operations_per_second = 1_000_000_000))]
 pub(crate) fn read_trace(
@@ -223,7 +228,7 @@ pub(crate) fn read_trace(
     Ok(read.into())
 }
 
-/// The execution trace in the contents of Chakra files, one for each rank; raises TraceError.
+/// Reads the execution trace in the contents of Chakra files, one for each rank. Raises TraceError.
 #[pyfunction]
 #[pyo3(signature = (contents: "list[bytes]"))]
 pub(crate) fn read_chakra(py: Python<'_>, contents: Vec<PyBackedBytes>) -> PyResult<Trace> {
@@ -234,9 +239,9 @@ pub(crate) fn read_chakra(py: Python<'_>, contents: Vec<PyBackedBytes>) -> PyRes
     Ok(TraceContent::Calls(read).into())
 }
 
-/// Write the messages of a plan to a file, in the form `goal` or `time_independent`.
+/// Writes the messages of a plan to a file, in the form `goal` or `time_independent`.
 ///
-/// Raises OSError, and TraceError where the form cannot hold them.
+/// Raises OSError, and TraceError if the form cannot express the messages.
 #[pyfunction]
 pub(crate) fn write_messages(
     py: Python<'_>,
@@ -247,15 +252,15 @@ pub(crate) fn write_messages(
 ) -> PyResult<()> {
     let written = interrupt::run(py, || {
         let size = Bytes::new(size_bytes);
-        let all = PlanMessages::of(&plan.rows().written_out(), size)?;
+        let messages = PlanMessages::of(&plan.rows().written_out(), size)?;
         if form != "time_independent" {
-            all.each_has_bytes("GOAL")?;
+            messages.each_has_bytes("GOAL")?;
         }
         let write = || {
             let mut to = BufWriter::new(File::create(path)?);
             match form {
-                "goal" => goal_plan::write_text(&all, &mut to)?,
-                _ => time_independent::write(&all, &mut to)?,
+                "goal" => goal_plan::write_text(&messages, &mut to)?,
+                _ => time_independent::write(&messages, &mut to)?,
             }
             to.flush()
         };
@@ -264,18 +269,19 @@ pub(crate) fn write_messages(
     Ok(written.or_raise()??)
 }
 
-/// The schedule that the text of a GOAL file states; raises TraceError, which names the line.
+/// Reads the schedule that the text of a GOAL file states. Raises TraceError, which names the line.
 #[pyfunction]
 pub(crate) fn read_goal_schedule(py: Python<'_>, text: &str) -> PyResult<Schedule> {
     let schedule = interrupt::run(py, || goal_plan::read(text))?;
     schedule.map(Schedule::from_core).or_raise()
 }
 
-/// Replay a trace over a fabric, or a cost model such as `zero`, `hockney:...`, `loggp:...`, `light_path_grid:...`.
+/// Replays a trace over a fabric, or over a cost model such as `zero`, `hockney:...`, `loggp:...`,
+/// `light_path_grid:...`.
 ///
-/// With `bursts`, settings of lightpaths and of bursts, over a network as of `simulate_bursts`, in which each message
-/// asks for a lightpath. Raises FabricError, SimulationError, AlgorithmError, and TraceError, which names rank, event
-/// and line where one is at fault.
+/// With `bursts`, the settings of lightpaths and bursts, the network is one of `simulate_bursts`,
+/// in which each message requests a lightpath. Raises FabricError, SimulationError, AlgorithmError,
+/// and TraceError, which names the rank, event and line at fault, if there are any.
 #[pyfunction]
 #[pyo3(signature = (
     trace, network, algorithms, *, compute_factor: "tuple[int, int]" = (1, 1),
@@ -343,7 +349,7 @@ pub(crate) fn replay_trace(
     .or_raise()
 }
 
-/// The kinds of calls, in the order of their numbers in a time-line.
+/// Returns the kinds of calls, in the order of their numbers in a timeline.
 #[pyfunction]
 pub(crate) fn call_names() -> Vec<&'static str> {
     Call::ALL.into_iter().map(Call::name).collect()

@@ -1,4 +1,4 @@
-//! `Schedule`, built step by step from NumPy columns.
+//! The Python class `Schedule`, built step by step from NumPy columns.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,9 +12,11 @@ use pyo3::types::PyDict;
 use crate::collective::Collective;
 use crate::error::ScheduleError;
 
-/// The transfers of a collective in steps, without routes and wavelengths: what a user's algorithm returns.
+/// The transfers of a collective in steps, without routes and wavelengths: the result of a user's
+/// algorithm.
 ///
-/// `len(schedule)` is the number of transfers. `opticoll.plan` gives the transfers their routes, wavelengths and slots.
+/// `len(schedule)` is the number of transfers. `opticoll.plan` assigns the routes, wavelengths and
+/// slots of the transfers.
 ///
 /// Parameters
 /// ----------
@@ -62,10 +64,10 @@ impl Schedule {
         Schedule::from_core(schedule::Schedule::new(collective.collective))
     }
 
-    /// Append one step: transfers that do not depend on each other.
+    /// Appends a step: transfers that do not depend on each other.
     ///
-    /// Every argument but `action` is an integer or an array of integers with one dimension and one entry per transfer; a
-    /// single integer holds for all transfers of the step.
+    /// Every argument except `action` is an integer or an array of integers with one dimension and
+    /// one entry per transfer; a single integer holds for all transfers of the step.
     ///
     /// Parameters
     /// ----------
@@ -78,13 +80,14 @@ impl Schedule {
     /// count : int or array of int, shape (transfers,), optional
     ///     Number of consecutive chunks (default: 1).
     /// action : str or list of str, optional
-    ///     `copy`: the destination stores the chunks; `reduce`: the destination adds them to its own. A single word holds for
-    ///     all transfers of the step (default: `copy`).
+    ///     `copy`: the destination stores the chunks; `reduce`: the destination adds the chunks to
+    ///     its own. A single word holds for all transfers of the step (default: `copy`).
     ///
     /// Raises
     /// ------
     /// ScheduleError
-    ///     An array has another type, shape or length, or a value is out of range. The schedule is unchanged.
+    ///     An array has another type, shape or length, or a value is out of range. The schedule
+    ///     remains unchanged.
     ///
     /// Examples
     /// --------
@@ -93,7 +96,9 @@ impl Schedule {
     /// >>> schedule.step(0, 0, [1, 2, 3])
     /// >>> schedule
     /// <Schedule of broadcast: 1 steps, 3 transfers>
-    #[pyo3(signature = (chunk, source, destination, count = None, action: "str | list[str] | None" = None))]
+    #[pyo3(signature = (
+        chunk, source, destination, count = None, action: "str | list[str] | None" = None
+    ))]
     fn step(
         &self,
         chunk: &Bound<'_, PyAny>,
@@ -133,18 +138,19 @@ impl Schedule {
         Ok(())
     }
 
-    /// Replace what the schedule claims about itself; the verifier enforces all claims but `paper_steps`.
+    /// Replaces the claims of the schedule about itself. The verifier enforces all claims except
+    /// `paper_steps`.
     ///
     /// Parameters
     /// ----------
     /// paper_steps : int, optional
-    ///     Number of steps that a paper gives, for comparison.
+    ///     Number of steps that a paper states, for comparison.
     /// schedule_steps : int, optional
     ///     Number of steps of the schedule.
     /// chunks_sent_per_rank : int, optional
     ///     Number of chunks that each rank sends.
     /// neighbours_only : bool
-    ///     Whether every transfer is between neighbours on the ring.
+    ///     True if every transfer is between neighbours on the ring.
     ///
     /// Raises
     /// ------
@@ -161,7 +167,10 @@ impl Schedule {
     /// ...     return schedule
     /// >>> [violation.kind for violation in opticoll.plan("broadcast", "crossbar:ranks=4", late).verify()]
     /// ['claim']
-    #[pyo3(signature = (*, paper_steps = None, schedule_steps = None, chunks_sent_per_rank = None, neighbours_only = false))]
+    #[pyo3(signature = (
+        *, paper_steps = None, schedule_steps = None, chunks_sent_per_rank = None,
+        neighbours_only = false
+    ))]
     fn claim(
         &self,
         paper_steps: Option<u64>,
@@ -201,7 +210,7 @@ getters! { Schedule |self|
     steps: usize = self.lock().steps();
 }
 
-/// A column of one step: a number for all transfers or one for each.
+/// A column of a step: a number for all transfers, or one number per transfer.
 struct Column {
     name: &'static str,
     values: Values,
@@ -212,7 +221,7 @@ enum Values {
     Many(Vec<u32>),
 }
 
-/// A word for all transfers of a step, or one for each.
+/// A word for all transfers of a step, or one word per transfer.
 #[derive(FromPyObject)]
 enum Words {
     One(PyBackedStr),
@@ -220,11 +229,11 @@ enum Words {
 }
 
 impl Column {
-    /// Reads integers within `least..end` from whatever NumPy takes for an array.
+    /// Reads integers within `least..end` from any object that NumPy converts to an array.
     fn read(
         name: &'static str,
         object: &Bound<'_, PyAny>,
-        least: u64,
+        start: u64,
         end: u64,
     ) -> PyResult<Column> {
         let py = object.py();
@@ -249,9 +258,9 @@ impl Column {
         let convert = |value: &i64| {
             u64::try_from(*value)
                 .ok()
-                .filter(|value| (least..end).contains(value))
+                .filter(|value| (start..end).contains(value))
                 .and_then(|value| u32::try_from(value).ok())
-                .ok_or_else(|| refuse(format!("{value} is none of {least} to {}", end - 1)))
+                .ok_or_else(|| refuse(format!("{value} is none of {start} to {}", end - 1)))
         };
         let view = wide.as_array();
         let mut values = view.iter().map(convert).collect::<PyResult<Vec<u32>>>()?;
@@ -266,7 +275,7 @@ impl Column {
         Ok(Column { name, values })
     }
 
-    /// Numbers of actions: 0 to copy, 1 to reduce.
+    /// Returns the numbers of actions: 0 for copy, 1 for reduce.
     fn actions(words: Option<Words>) -> PyResult<Column> {
         let number = |word: &PyBackedStr| match &**word {
             "copy" => Ok(0),
@@ -303,16 +312,17 @@ impl Column {
     }
 }
 
-/// The length that all columns with more than a single number share; 1 if there are none.
+/// Returns the common length of all columns with more than a single number, or 1 if there are no
+/// such columns.
 fn common_length(columns: &[&Column]) -> PyResult<usize> {
     let mut longest: Option<(&str, usize)> = None;
     for column in columns {
         match (longest, column.length()) {
             (_, None) => {}
             (None, Some(length)) => longest = Some((column.name, length)),
-            (Some((other, length)), Some(own)) if own != length => {
+            (Some((other, length)), Some(own_length)) if own_length != length => {
                 return Err(ScheduleError::new_err(format!(
-                    "{other} has {length} entries, {} has {own}: give as many, or one number",
+                    "{other} has {length} entries, {} has {own_length}: give as many, or one number",
                     column.name
                 )));
             }

@@ -1,4 +1,4 @@
-//! `Outcome` and `Table`: results of all simulators, which describe themselves.
+//! The Python classes `Outcome` and `Table`: results of all simulators, which describe themselves.
 
 use std::sync::Arc;
 
@@ -20,9 +20,10 @@ use crate::plan::Plan;
 
 /// The result of a simulation: totals, which are single values, and tables of columns.
 ///
-/// Totals and tables are attributes: `outcome.time_ps`, `outcome.slots["start_ps"]`. Each simulator has its own totals and
-/// tables; `describe` says what the totals mean, with their units, and `Table.describe` does for columns. Outcomes are
-/// equal if their totals and tables are; they can be pickled.
+/// Totals and tables are attributes: `outcome.time_ps`, `outcome.slots["start_ps"]`. Each simulator
+/// has its own totals and tables; `describe` returns the meanings and units of the totals,
+/// `Table.describe` those of the columns. Outcomes with equal totals and tables are equal. Outcomes
+/// can be pickled.
 ///
 /// Examples
 /// --------
@@ -47,7 +48,7 @@ impl Outcome {
         }
     }
 
-    /// The result itself, where it is of a type.
+    /// Returns the result as a value of type `T`, or `None` if it has another type.
     pub(crate) fn get<T: Described>(&self) -> Option<&T> {
         (*self.result).as_any().downcast_ref()
     }
@@ -62,7 +63,7 @@ impl Outcome {
 
 #[pymethods]
 impl Outcome {
-    /// The totals by name; None where a total does not apply.
+    /// The totals by name; None if a total does not apply.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let totals = PyDict::new(py);
@@ -82,7 +83,8 @@ impl Outcome {
         Ok(tables)
     }
 
-    /// The totals: a list of dictionaries with the name, the unit and the meaning of each.
+    /// Returns the descriptions of the totals: a list of dictionaries with the name, the unit and
+    /// the meaning of each total.
     ///
     /// Examples
     /// --------
@@ -94,54 +96,55 @@ impl Outcome {
     fn describe(&self) -> Vec<FieldRecord> {
         let totals = Description::of(&*self.result).totals.into_iter();
         totals
-            .map(|one| FieldRecord::new(one.name, one.unit, one.meaning))
+            .map(|total| FieldRecord::new(total.name, total.unit, total.meaning))
             .collect()
     }
 
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let Description { totals, tables } = Description::of(&*self.result);
-        if let Some(total) = totals.iter().find(|one| one.name == name) {
+        if let Some(total) = totals.iter().find(|total| total.name == name) {
             return to_python(py, total.value);
         }
-        if tables.iter().any(|one| one.name == name) {
+        if tables.iter().any(|table| table.name == name) {
             return Ok(Bound::new(py, self.table(name))?.into_any());
         }
-        let there = totals.iter().map(|one| one.name.as_str());
-        let there: Vec<&str> = there.chain(tables.iter().map(|one| one.name)).collect();
+        let names = totals.iter().map(|total| total.name.as_str());
+        let names: Vec<&str> = names.chain(tables.iter().map(|table| table.name)).collect();
         Err(PyAttributeError::new_err(format!(
             "there is no `{name}` in this outcome; it has {}",
-            there.join(", ")
+            names.join(", ")
         )))
     }
 
     fn __dir__(&self) -> Vec<String> {
         let Description { totals, tables } = Description::of(&*self.result);
-        let own = ["totals", "tables", "describe", "plot", "to_pandas"].map(str::to_owned);
-        let tables = tables.into_iter().map(|one| one.name.to_owned());
-        let totals = totals.into_iter().map(|one| one.name);
-        own.into_iter().chain(totals).chain(tables).collect()
+        let attributes = ["totals", "tables", "describe", "plot", "to_pandas"].map(str::to_owned);
+        let tables = tables.into_iter().map(|table| table.name.to_owned());
+        let totals = totals.into_iter().map(|total| total.name);
+        attributes.into_iter().chain(totals).chain(tables).collect()
     }
 
-    /// Draw what the simulator measured over time, by `opticoll.plot.outcome`.
+    /// Draws the quantities that the simulator measured over time, by `opticoll.plot.outcome`.
     ///
-    /// Of plans these are the slots, of packets the latencies, and of bursts the losses.
+    /// These are the slots for plans, the latencies for packets, and the losses for bursts.
     ///
     /// Parameters
     /// ----------
     /// path : str or PathLike, optional
     ///     The file; its suffix (svg, png or pdf) chooses the format.
     /// plan : Plan, optional
-    ///     The plan that was simulated: the use of its links is drawn if it was simulated with a `link_bin`, and the load of a
-    ///     dragonfly beside the latencies.
+    ///     The simulated plan: if it was simulated with a `link_bin`, the use of its links is
+    ///     drawn; for a dragonfly, the load is drawn beside the latencies.
     /// title : str
     ///     The title of the figure.
     /// ax : matplotlib.axes.Axes, optional
-    ///     The axes in which the figure is drawn, in place of a file.
+    ///     The axes in which the figure is drawn, instead of a file.
     ///
     /// Raises
     /// ------
     /// PlotError
-    ///     The suffix is unknown, the outcome has nothing over time, or the figure has several panels and is asked for in axes.
+    ///     The suffix is unknown, the outcome has no quantities over time, or a figure with several
+    ///     panels is requested in axes.
     /// FileError
     ///     The file cannot be written.
     ///
@@ -150,7 +153,10 @@ impl Outcome {
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
     /// >>> plan.simulate("4MiB").plot("slots.svg")
-    #[pyo3(signature = (path: "str | PathLike[str] | None" = None, plan: "Plan | None" = None, title: "str" = "", *, ax: "Axes | None" = None) -> "None")]
+    #[pyo3(signature = (
+        path: "str | PathLike[str] | None" = None, plan: "Plan | None" = None, title: "str" = "",
+        *, ax: "Axes | None" = None
+    ) -> "None")]
     fn plot<'py>(
         slf: &Bound<'py, Self>,
         path: Option<&Bound<'py, PyAny>>,
@@ -162,7 +168,8 @@ impl Outcome {
         plots.call_method1("outcome", (slf, ax.or(path), plan, title))
     }
 
-    /// The totals as a DataFrame of pandas with one row; `Table.to_pandas` has the rows of a table.
+    /// Returns the totals as a pandas DataFrame with one row; `Table.to_pandas` returns the rows of
+    /// a table.
     ///
     /// Raises
     /// ------
@@ -195,13 +202,13 @@ impl Outcome {
     }
 }
 
-/// What a function of `opticoll.notebook` makes of a value.
+/// Returns the result of a function of `opticoll.notebook` for a value.
 pub(crate) fn notebook<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let module = value.py().import("opticoll.notebook")?;
     module.call_method1(name, (value,))
 }
 
-/// What a notebook and libraries of data frames ask of a value.
+/// Implements the methods that notebooks and data frame libraries call.
 macro_rules! is_shown {
     ($($kind:ident)*) => {$(
         #[pymethods]
@@ -225,7 +232,7 @@ macro_rules! is_shown {
 
 is_shown! { Outcome Table Plan }
 
-/// Name, unit and meaning of a total or column.
+/// The name, unit and meaning of a total or column.
 #[derive(IntoPyObject)]
 pub(crate) struct FieldRecord {
     name: String,
@@ -245,8 +252,8 @@ impl FieldRecord {
 
 /// A table of a simulation: columns by name, as NumPy arrays.
 ///
-/// A column is an array of the table's shape, or a list where its values are texts or may be None. `len(table)` is the
-/// number of rows. Iteration over the table gives one dictionary per row.
+/// A column is an array of the table's shape, or a list if its values are texts or may be None.
+/// `len(table)` is the number of rows. Iteration over the table yields one dictionary per row.
 ///
 /// Examples
 /// --------
@@ -268,10 +275,13 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Reads the table's description, which is there as long as the result.
+    /// Applies a function to the description of the table.
     fn read<T>(&self, read: impl FnOnce(&table::Table<'_>) -> T) -> PyResult<T> {
         let description = Description::of(&*self.result);
-        let table = description.tables.iter().find(|one| one.name == self.name);
+        let table = description
+            .tables
+            .iter()
+            .find(|table| table.name == self.name);
         table
             .map(read)
             .ok_or_else(|| PyKeyError::new_err(self.name.clone()))
@@ -292,7 +302,8 @@ impl Table {
         self.read(|table| PyTuple::new(py, table.shape.iter().map(|(axis, _)| axis)))?
     }
 
-    /// The columns: a list of dictionaries with the name, the unit and the meaning of each.
+    /// Returns the descriptions of the columns: a list of dictionaries with the name, the unit and
+    /// the meaning of each column.
     ///
     /// Examples
     /// --------
@@ -305,7 +316,9 @@ impl Table {
         self.read(|table| {
             let columns = table.columns.iter();
             columns
-                .map(|one| FieldRecord::new(one.name.clone(), one.unit, one.meaning.clone()))
+                .map(|column| {
+                    FieldRecord::new(column.name.clone(), column.unit, column.meaning.clone())
+                })
                 .collect()
         })
     }
@@ -315,14 +328,14 @@ impl Table {
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.read(|table| {
             let columns = PyDict::new(py);
-            for one in &table.columns {
-                columns.set_item(&one.name, column(py, table, one)?)?;
+            for described in &table.columns {
+                columns.set_item(&described.name, column(py, table, described)?)?;
             }
             Ok(columns)
         })?
     }
 
-    /// The rows: a list with one dictionary of plain numbers and texts per row.
+    /// Returns the rows: a list with one dictionary of plain numbers and texts per row.
     ///
     /// Examples
     /// --------
@@ -336,8 +349,8 @@ impl Table {
             let rows = PyList::empty(py);
             for row in 0..table.rows() {
                 let values = PyDict::new(py);
-                for one in &table.columns {
-                    values.set_item(&one.name, to_python(py, one.value(row))?)?;
+                for column in &table.columns {
+                    values.set_item(&column.name, to_python(py, column.value(row))?)?;
                 }
                 rows.append(values)?;
             }
@@ -345,7 +358,7 @@ impl Table {
         })?
     }
 
-    /// The rows as a DataFrame of pandas, with the axes of the table as its index.
+    /// Returns the rows as a pandas DataFrame, with the axes of the table as its index.
     ///
     /// Raises
     /// ------
@@ -365,14 +378,14 @@ impl Table {
 
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.read(|table| {
-            let found = table.columns.iter().find(|one| one.name == name);
-            let found = found.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
-            column(py, table, found)
+            let described = table.columns.iter().find(|column| column.name == name);
+            let described = described.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+            column(py, table, described)
         })?
     }
 
     fn __contains__(&self, name: &str) -> PyResult<bool> {
-        self.read(|table| table.columns.iter().any(|one| one.name == name))
+        self.read(|table| table.columns.iter().any(|column| column.name == name))
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -385,7 +398,11 @@ impl Table {
 
     fn __repr__(&self) -> PyResult<String> {
         self.read(|table| {
-            let columns: Vec<&str> = table.columns.iter().map(|one| one.name.as_str()).collect();
+            let columns: Vec<&str> = table
+                .columns
+                .iter()
+                .map(|column| column.name.as_str())
+                .collect();
             let shape = lengths(table);
             format!("<Table {} {shape:?}: {}>", self.name, columns.join(", "))
         })
@@ -395,7 +412,7 @@ impl Table {
 getters! { Table |self|
     /// The name of the table.
     name: &str = &self.name;
-    /// What a row of the table is, in words.
+    /// The meaning of a row of the table, in words.
     row: PyResult<String> = self.read(|table| table.row.clone());
 }
 
@@ -415,18 +432,19 @@ const RESULTS: &[Known] = &[
     ("groups", outline::<GroupedIteration>),
 ];
 
-/// Name, unit and meaning of every total, and of every column as `table.column`, of a type of results.
+/// Returns the name, unit and meaning of every total of a type of results, and of every column as
+/// `table.column`.
 #[pyfunction]
 #[pyo3(signature = (result) -> "list[FieldRecord]")]
 pub(crate) fn fields_of(result: &str) -> PyResult<Vec<FieldRecord>> {
-    let found = RESULTS.iter().find(|(name, _)| *name == result);
-    let (_, outline) = found.ok_or_else(|| PyKeyError::new_err(result.to_owned()))?;
-    let named = |one: Outline| {
-        let name = match one.table {
-            "" => one.name,
-            table => format!("{table}.{}", one.name),
+    let entry = RESULTS.iter().find(|(name, _)| *name == result);
+    let (_, outline) = entry.ok_or_else(|| PyKeyError::new_err(result.to_owned()))?;
+    let named = |outline: Outline| {
+        let name = match outline.table {
+            "" => outline.name,
+            table => format!("{table}.{}", outline.name),
         };
-        FieldRecord::new(name, one.unit, one.meaning)
+        FieldRecord::new(name, outline.unit, outline.meaning)
     };
     Ok(outline().into_iter().map(named).collect())
 }
@@ -445,7 +463,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Boun
     })
 }
 
-/// A column as an array of the table's shape, or as a list.
+/// Returns a column as an array of the table's shape, or as a list.
 pub(crate) fn column<'py>(
     py: Python<'py>,
     table: &table::Table<'_>,

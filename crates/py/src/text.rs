@@ -1,4 +1,4 @@
-//! Sizes and times as text.
+//! Sizes, times and rates as text.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::units::{Bytes, Rate, Time};
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::error::OrRaise;
 
-/// Convert a size with its unit to a whole number of bytes.
+/// Converts a size with its unit to a whole number of bytes.
 ///
 /// Parameters
 /// ----------
@@ -16,7 +16,7 @@ use crate::error::OrRaise;
 /// Raises
 /// ------
 /// UnitError
-///     The text is no size, has no unit, or is no whole number of bytes.
+///     The text is malformed, has no unit, or is no whole number of bytes.
 ///
 /// Examples
 /// --------
@@ -28,7 +28,8 @@ pub(crate) fn parse_size(text: &str) -> PyResult<u64> {
     text.parse::<Bytes>().map(Bytes::get).or_raise()
 }
 
-/// What a rate such as `4.7GiB/s` is rounded to; none where it is a whole number of bits per second.
+/// Returns the rounded value of a rate such as `4.7GiB/s`, or None if the rate is a whole number of
+/// bits per second.
 #[pyfunction]
 pub(crate) fn rounded_rate(text: &str) -> PyResult<Option<String>> {
     Rate::rounded(text)
@@ -36,7 +37,7 @@ pub(crate) fn rounded_rate(text: &str) -> PyResult<Option<String>> {
         .or_raise()
 }
 
-/// Convert a time with its unit to a whole number of picoseconds.
+/// Converts a time with its unit to a whole number of picoseconds.
 ///
 /// Parameters
 /// ----------
@@ -46,7 +47,7 @@ pub(crate) fn rounded_rate(text: &str) -> PyResult<Option<String>> {
 /// Raises
 /// ------
 /// UnitError
-///     The text is no time, has no unit, or is no whole number of picoseconds.
+///     The text is malformed, has no unit, or is no whole number of picoseconds.
 ///
 /// Examples
 /// --------
@@ -58,7 +59,7 @@ pub(crate) fn parse_time(text: &str) -> PyResult<u64> {
     text.parse::<Time>().map(Time::ps).or_raise()
 }
 
-/// Write a size in the largest unit in which it is a whole number.
+/// Writes a size in the largest unit in which it is a whole number.
 ///
 /// Parameters
 /// ----------
@@ -80,7 +81,7 @@ pub(crate) fn format_size(size_bytes: u64) -> String {
     Bytes::new(size_bytes).to_string()
 }
 
-/// Write a time as an exact decimal number with its unit.
+/// Writes a time as an exact decimal number with its unit.
 ///
 /// Parameters
 /// ----------
@@ -102,7 +103,7 @@ pub(crate) fn format_time(time_ps: u64) -> String {
     Time::from_ps(time_ps).to_string()
 }
 
-/// The printed name of a collective, from any accepted name.
+/// Returns the printed name of a collective, for any accepted name.
 #[pyfunction]
 pub(crate) fn collective_kind(name: &str) -> PyResult<&'static str> {
     name.parse().map(CollectiveKind::name).or_raise()

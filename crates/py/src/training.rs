@@ -1,4 +1,4 @@
-//! `TrainingModel` and `TimedModel`, and what an all_reduce costs.
+//! The Python classes `TrainingModel` and `TimedModel`, and the cost of all_reduces.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,8 @@ impl TrainingModel {
             .or_raise()
     }
 
-    /// The memory that training needs on a device, in bytes: weights, gradients, optimizer state and activations.
+    /// Returns the memory that training needs on a device, in bytes: weights, gradients, optimizer
+    /// state and activations.
     ///
     /// Parameters
     /// ----------
@@ -74,7 +75,7 @@ impl TrainingModel {
         (states.0, states.1, states.2, forecast.activations)
     }
 
-    /// The layers with the times that they take on one device.
+    /// Returns the layers with their times on a device.
     ///
     /// Parameters
     /// ----------
@@ -83,19 +84,21 @@ impl TrainingModel {
     /// device : str, optional
     ///     A device such as `a100:efficiency=0.4` (default: the first of `opticoll list devices`).
     /// throughput : str, optional
-    ///     A measured throughput of one device, such as `50TFLOP/s` or `1100images/s`, in place of the device.
+    ///     A measured throughput of a device, such as `50TFLOP/s` or `1100images/s`, instead of the
+    ///     device's own.
     /// bytes_per_parameter : int
     ///     Bytes of a gradient.
     ///
     /// Returns
     /// -------
     /// TimedModel
-    ///     `layers` is a list of (name, bytes of each gradient, forward time in picoseconds, backward time in picoseconds).
+    ///     `layers` is a list of (name, bytes of each gradient, forward time in picoseconds,
+    ///     backward time in picoseconds).
     ///
     /// Raises
     /// ------
     /// TrainingError
-    ///     The device is unknown, the throughput is none, or the batch is 0.
+    ///     The device is unknown, the throughput is malformed, or the batch is 0.
     ///
     /// Examples
     /// --------
@@ -125,13 +128,13 @@ getters! { TrainingModel |self|
     name: &str = &self.model.name;
     /// The name of the model in figures, such as `ResNet50`.
     label: &str = &self.model.label;
-    /// The word for one sample, such as `image`.
+    /// The noun for a sample, such as `image`.
     sample: &str = &self.model.sample;
     /// The number of samples in an epoch of the usual data set, or None.
     epoch_samples: Option<u64> = self.model.epoch_samples;
     /// The number of trainable parameters.
     parameters: u64 = self.model.parameters();
-    /// The floating-point operations per sample, of the forward pass and of the backward pass.
+    /// The floating-point operations per sample: of the forward pass and of the backward pass.
     operations: (u128, u128) = self.model.operations();
 }
 
@@ -151,7 +154,8 @@ impl TimedModel {
 
 #[pymethods]
 impl TimedModel {
-    /// From (name, bytes of each gradient, picoseconds forward, picoseconds backward) of each layer.
+    /// Creates a model from the (name, bytes of each gradient, picoseconds forward, picoseconds
+    /// backward) of each layer.
     #[new]
     fn new(layers: Vec<(String, Vec<u64>, u64, u64)>) -> TimedModel {
         let timed = |(name, tensors, forward, backward): (String, Vec<u64>, u64, u64)| TimedLayer {
@@ -165,7 +169,8 @@ impl TimedModel {
         }
     }
 
-    /// The name of each layer, its bytes, its picoseconds forward and backward.
+    /// The name, the bytes of each gradient, and the picoseconds forward and backward of each
+    /// layer.
     #[getter]
     fn layers(&self) -> Vec<(&str, Vec<u64>, u64, u64)> {
         let bytes = |layer: &TimedLayer| layer.tensors.iter().map(|tensor| tensor.get()).collect();
@@ -178,13 +183,14 @@ impl TimedModel {
             .collect()
     }
 
-    /// The bytes of the buckets, in the order in which they are sent.
+    /// Returns the bytes of the buckets, in the order of sending.
     fn buckets(&self, rule: &str) -> PyResult<Vec<u64>> {
         let grouped = self.grouped(rule)?;
         Ok(grouped.iter().map(|bucket| bucket.bytes.get()).collect())
     }
 
-    /// An iteration; costs by size are picoseconds: all, of reconfiguration, of control.
+    /// Simulates an iteration. `costs` maps sizes to picoseconds: in total, of reconfiguration, of
+    /// control.
     fn iterate(
         &self,
         rule: &str,
@@ -207,7 +213,7 @@ impl TimedModel {
     }
 }
 
-/// Bytes of the memory of a device; of the default one if none is named.
+/// Returns the bytes of the memory of a device, by default of the default device.
 #[pyfunction]
 #[pyo3(signature = (device = None))]
 pub(crate) fn device_memory(device: Option<&str>) -> PyResult<u64> {
@@ -216,14 +222,14 @@ pub(crate) fn device_memory(device: Option<&str>) -> PyResult<u64> {
         .or_raise()
 }
 
-/// Bytes of so many parameters on a device: weights, gradients, optimizer.
+/// Returns the bytes of a number of parameters on a device: weights, gradients, optimizer.
 #[pyfunction]
 pub(crate) fn parameter_memory(parameters: u64) -> (u128, u128, u128) {
     let states = memory::Memory::for_parameters(parameters);
     (states.weights, states.gradients, states.optimizer)
 }
 
-/// What a collective by a plan costs, and how that was found.
+/// Cost of a collective by a plan, with the settings of its simulation.
 #[derive(IntoPyObject)]
 pub(crate) struct CollectiveCost {
     time_ps: u64,
@@ -234,7 +240,7 @@ pub(crate) struct CollectiveCost {
     start: Option<&'static str>,
 }
 
-/// Simulates a plan that was verified.
+/// Simulates a verified plan and returns its cost.
 #[pyfunction]
 #[pyo3(signature = (plan, size_bytes, **settings: "Unpack[Settings]") -> "CollectiveCost")]
 pub(crate) fn collective_cost(
@@ -259,7 +265,7 @@ pub(crate) fn collective_cost(
     .or_raise()
 }
 
-/// Refuses a rule that is none, whatever the model.
+/// Checks a rule for buckets, whatever the model, and returns it in its standard form.
 #[pyfunction]
 pub(crate) fn check_buckets(rule: &str) -> PyResult<String> {
     rule.parse::<Buckets>()

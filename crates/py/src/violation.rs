@@ -1,4 +1,4 @@
-//! `Violation`: what the verifier found.
+//! The Python class `Violation`: a finding of the verifier.
 
 use opticoll::verify;
 use pyo3::prelude::*;
@@ -53,6 +53,6 @@ getters! { Violation |self|
             .map(|link| (link.rank, link.direction.name(), link.fibre));
     /// The wavelength, or None.
     wavelength: Option<u16> = self.violation.wavelength;
-    /// What is wrong, in one sentence.
+    /// The violation, in one sentence.
     sentence: &str = &self.violation.sentence;
 }

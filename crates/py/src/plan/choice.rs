@@ -1,11 +1,13 @@
-//! What a plan was chosen from.
+//! The candidates and reasons of a plan's choice.
 
 use opticoll::planner::{CandidateResult, LeftOut};
 
-/// A candidate with its slots, its picoseconds and why it was left out, if it was.
+/// The name of a candidate, its slots, its time in picoseconds, and the reason why it was left out
+/// (empty if it was not).
 pub(crate) type CandidateRow = (String, u64, u64, String);
 
-/// What was asked for, and what the plan was chosen from and why; no part of the plan itself.
+/// The request for a plan, the candidates and the reasons of the choice; not part of the plan
+/// itself.
 #[derive(Default)]
 pub(crate) struct Choice {
     pub(crate) asked: Option<String>,
@@ -13,8 +15,13 @@ pub(crate) struct Choice {
     pub(crate) reasons: Vec<String>,
 }
 
-pub(super) fn row(one: &CandidateResult) -> CandidateRow {
-    let reason = one.left_out.as_ref().map(LeftOut::to_string);
+pub(super) fn row(candidate: &Candidate) -> CandidateRow {
+    let reason = candidate.left_out.as_ref().map(LeftOut::to_string);
     let reason = reason.unwrap_or_default();
-    (one.name.clone(), one.slots, one.time.ps(), reason)
+    (
+        candidate.name.clone(),
+        candidate.slots,
+        candidate.time.ps(),
+        reason,
+    )
 }

@@ -1,4 +1,4 @@
-//! Plans timed by simulators.
+//! Methods of `Plan` that time the plan by simulators.
 
 use opticoll::simulate;
 use opticoll::simulate::outcome;
@@ -10,11 +10,11 @@ use super::{Plan, TimedChoice, given};
 use crate::error::{OrRaise, UnitError};
 use crate::interrupt;
 use crate::method::{Settings, Size, method};
-use crate::packets::{expected_tuple, told};
+use crate::packets::{expected_tuple, report};
 use crate::table::Outcome;
 
 impl Plan {
-    /// The size given, else the plan's own.
+    /// Returns the given size, or the plan's size if none is given.
     pub(crate) fn size_or(&self, size: Option<Size>) -> PyResult<Bytes> {
         match (size, self.rows().size) {
             (Some(size), _) => size.bytes(),
@@ -25,30 +25,33 @@ impl Plan {
         }
     }
 
-    /// What came out when the plan was chosen for the same size and settings.
-    fn timed_alike(&self, size: Bytes, settings: Option<Settings>) -> Option<&outcome::Outcome> {
+    /// Returns the outcome of the simulation that chose the plan, if size and settings are the
+    /// same.
+    fn cached_outcome(&self, size: Bytes, settings: Option<Settings>) -> Option<&outcome::Outcome> {
         let timed = self.timed.as_deref().filter(|timed| timed.size == size);
-        let alike = |timed: &&TimedChoice| timed.settings == given(settings);
-        timed.filter(alike).map(|timed| &timed.outcome)
+        let has_settings = |timed: &&TimedChoice| timed.settings == present_settings(settings);
+        timed.filter(has_settings).map(|timed| &timed.outcome)
     }
 }
 
 #[pymethods]
 impl Plan {
-    /// Time the plan by a simulator.
+    /// Times the plan by a simulator.
     ///
     /// Parameters
     /// ----------
     /// size : int or str, optional
     ///     Size of the collective, in bytes or as text with a unit such as `"4MiB"` (default: the size of the plan).
     /// watch : callable, optional
-    ///     The packet simulator calls it now and then as `watch(events, messages_delivered, time_ps)`.
+    ///     Callback of the packet simulator, called at intervals as `watch(events,
+    ///     messages_delivered, time_ps)`.
     /// timeline : bool
-    ///     Whether the packet simulator measures the table `timeline`.
+    ///     True to measure the table `timeline` with the packet simulator.
     /// settings
-    ///     The simulator and its settings, as text: `simulator="packet"`, `policy="free"`, `start="step"`. `opticoll list
-    ///     settings` has them all. By default the simulator is `circuit` under the policy `every_step` on a `wdm_ring`, and
-    ///     `fluid` on electrical fabrics.
+    ///     The simulator and its settings, as text: `simulator="packet"`, `policy="free"`,
+    ///     `start="step"`. `opticoll list settings` lists all settings. By default the simulator is
+    ///     `circuit` under the policy `every_step` on a `wdm_ring`, and `fluid` on electrical
+    ///     fabrics.
     ///
     /// Returns
     /// -------
@@ -58,7 +61,7 @@ impl Plan {
     /// Raises
     /// ------
     /// UnitError
-    ///     No size is given and the plan has none, or the size is no size.
+    ///     No size is given and the plan has none, or the size is malformed.
     /// SimulationError
     ///     A setting is unknown or does not apply; the attribute `setting` names the setting.
     /// MemoryLimitError
@@ -72,7 +75,10 @@ impl Plan {
     /// 12957912000
     /// >>> plan.simulate("4MiB", policy="free").time_ps
     /// 12582912000
-    #[pyo3(signature = (size: "int | str | None" = None, *, watch: "Callable[[int, int, int], None] | None" = None, timeline = false, **settings: "Unpack[Settings]"))]
+    #[pyo3(signature = (
+        size: "int | str | None" = None, *, watch: "Callable[[int, int, int], None] | None" = None,
+        timeline = false, **settings: "Unpack[Settings]"
+    ))]
     fn simulate(
         &self,
         py: Python<'_>,
@@ -86,17 +92,18 @@ impl Plan {
             method.packet.options.timeline_bin = Some(simulate::TIMELINE_BIN);
         }
         let size = self.size_or(size)?;
-        if let Some(outcome) = self.timed_alike(size, settings).filter(|_| !timeline) {
+        if let Some(outcome) = self.cached_outcome(size, settings).filter(|_| !timeline) {
             return Ok(Outcome::from_core(outcome.clone()));
         }
         interrupt::watched(py, watch, |tell| {
-            let mut watch = |progress: &packet::PacketProgress| told(tell, progress);
+            let mut watch = |progress: &packet::PacketProgress| report(tell, progress);
             simulate::run_watched(self.rows(), size, &method, &mut watch)
         })
         .map(Outcome::from_core)
     }
 
-    /// The work of the packet simulator before it starts: messages, chunks and an estimate of the forwards by routers.
+    /// Returns the work of the packet simulator before it starts: messages, chunks and an estimate
+    /// of the forwards by routers.
     ///
     /// Parameters
     /// ----------
@@ -110,7 +117,7 @@ impl Plan {
     /// SimulationError
     ///     The fabric has no routers, or a setting is unknown or does not apply.
     /// UnitError
-    ///     No size is given and the plan has none, or the size is no size.
+    ///     No size is given and the plan has none, or the size is malformed.
     ///
     /// Examples
     /// --------
@@ -136,7 +143,8 @@ impl Plan {
         })
     }
 
-    /// The messages of a plan on an electrical fabric: a list of (transfer, start, end), times in picoseconds.
+    /// Returns the messages of a plan on an electrical fabric, as a list of (transfer, start, end)
+    /// with times in picoseconds.
     ///
     /// Parameters
     /// ----------
@@ -150,7 +158,7 @@ impl Plan {
     /// SimulationError
     ///     The fabric is not electrical, or the start rule is unknown.
     /// UnitError
-    ///     No size is given and the plan has none, or the size is no size.
+    ///     No size is given and the plan has none, or the size is malformed.
     ///
     /// Examples
     /// --------
@@ -167,10 +175,12 @@ impl Plan {
     ) -> PyResult<Vec<(usize, u64, u64)>> {
         let rule = start.parse().or_raise()?;
         let size = self.size_or(size)?;
-        let plain = fluid::FlowOptions::default();
-        let times =
-            interrupt::attempt(py, || fluid::message_times(self.rows(), size, rule, &plain))?;
-        let told = |one: fluid::MessageTime| (one.transfer, one.start.ps(), one.end.ps());
-        Ok(times.into_iter().map(told).collect())
+        let options = fluid::FlowOptions::default();
+        let times = interrupt::attempt(py, || {
+            fluid::message_times(self.rows(), size, rule, &options)
+        })?;
+        let row =
+            |message: fluid::MessageTime| (message.transfer, message.start.ps(), message.end.ps());
+        Ok(times.into_iter().map(row).collect())
     }
 }

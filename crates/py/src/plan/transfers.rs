@@ -1,4 +1,4 @@
-//! The transfers of a plan, as arrays and one by one.
+//! Methods of `Plan` that return transfers, as arrays and one by one.
 
 use opticoll::plan::Lightpath;
 use pyo3::exceptions::PyIndexError;
@@ -11,10 +11,11 @@ use crate::table::notebook;
 
 #[pymethods]
 impl Plan {
-    /// The transfers as NumPy arrays: a dictionary of columns, each of shape `(len(plan),)`, in the order of the schedule.
+    /// Returns the transfers as NumPy arrays: a dictionary of columns, each of shape
+    /// `(len(plan),)`, in the order of the schedule.
     ///
-    /// Other optical fabrics have other columns in place of direction, fibre and wavelength: `Fabric.light_fields` names them.
-    /// Electrical fabrics have none.
+    /// Other optical fabrics have other columns instead of direction, fibre and wavelength:
+    /// `Fabric.light_fields` names them. Electrical fabrics have none of these columns.
     ///
     /// Columns
     /// -------
@@ -29,14 +30,16 @@ impl Plan {
     /// direction, fibre : uint8
     ///     On a `wdm_ring` only: the direction of the lightpath (0 clockwise, 1 counter-clockwise) and its fibre.
     /// wavelength : uint16
-    ///     On a `wdm_ring` only: the wavelength, from 0; 65535 where converters choose a wavelength for each link.
+    ///     On a `wdm_ring` only: the wavelength, from 0; 65535 if converters choose a wavelength
+    ///     for each link.
     /// slot : uint32
-    ///     Slot of the transfer, from 0 to `plan.slots` - 1; on electrical fabrics its step.
+    ///     Slot of the transfer, from 0 to `plan.slots` - 1; on electrical fabrics the step of the
+    ///     transfer.
     ///
     /// Raises
     /// ------
     /// ScheduleError
-    ///     The plan has more than 2^26 transfers; `slot_columns` gives those of one slot.
+    ///     The plan has more than 2^26 transfers; `slot_columns` returns those of a single slot.
     ///
     /// Examples
     /// --------
@@ -56,10 +59,11 @@ impl Plan {
     /// slot uint32 (240,) 7
     #[pyo3(signature = () -> "dict[str, NDArray[Any]]")]
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        columns::of_plan(py, &self.plan)
+        columns::plan_columns(py, &self.plan)
     }
 
-    /// The transfers of one slot as NumPy arrays: the columns of `columns`, and their indices in the plan.
+    /// Returns the transfers of a slot as NumPy arrays: the columns of `columns`, and the indices
+    /// of the transfers in the plan.
     ///
     /// Parameters
     /// ----------
@@ -85,13 +89,14 @@ impl Plan {
     /// (12, array([0, 1, 1], dtype=uint32), array([4, 5, 9], dtype=uint32))
     #[pyo3(signature = (slot) -> "dict[str, NDArray[Any]]")]
     fn slot_columns<'py>(&self, py: Python<'py>, slot: u32) -> PyResult<Bound<'py, PyDict>> {
-        columns::of_slot(py, self.rows(), slot)
+        columns::slot_columns(py, self.rows(), slot)
     }
 
-    /// The hops of transfers on a grid of tunable circuits (`wss_grid`) as NumPy arrays of equal length.
+    /// Returns the hops of transfers on a grid of tunable circuits (`wss_grid`) as NumPy arrays of
+    /// equal length.
     ///
-    /// A transfer between nodes that share neither row nor column has two hops, by way of a relay. Other fabrics have no hops:
-    /// the arrays are empty.
+    /// A transfer between nodes that share neither row nor column has two hops, through a relay. On
+    /// other fabrics the arrays are empty.
     ///
     /// The fields of the fabric's light (`Fabric.light_fields`) are further columns.
     ///
@@ -123,10 +128,10 @@ impl Plan {
     /// ['transfer', 'source', 'destination', 'slot', 'plane', 'wavelength']
     #[pyo3(signature = (slot = None) -> "dict[str, NDArray[Any]]")]
     fn hop_columns<'py>(&self, py: Python<'py>, slot: Option<u32>) -> PyResult<Bound<'py, PyDict>> {
-        columns::of_hops(py, self.rows(), slot)
+        columns::hop_columns(py, self.rows(), slot)
     }
 
-    /// The source and the destination of a transfer: two ranks.
+    /// Returns the source and the destination of a transfer: two ranks.
     ///
     /// Parameters
     /// ----------
@@ -136,7 +141,7 @@ impl Plan {
     /// Raises
     /// ------
     /// IndexError
-    ///     There is no such transfer.
+    ///     The transfer does not exist.
     ///
     /// Examples
     /// --------
@@ -153,9 +158,11 @@ impl Plan {
         Ok((moved.source, moved.destination))
     }
 
-    /// The links that a transfer takes on an electrical fabric, in order; empty on other fabrics.
+    /// Returns the links that a transfer takes on an electrical fabric, in order; empty on other
+    /// fabrics.
     ///
-    /// They are those that the plan names, or else the fabric's route (`Fabric.route`).
+    /// The links are those that the plan names, or else those of the fabric's route
+    /// (`Fabric.route`).
     ///
     /// Parameters
     /// ----------
@@ -165,7 +172,7 @@ impl Plan {
     /// Raises
     /// ------
     /// IndexError
-    ///     There is no such transfer.
+    ///     The transfer does not exist.
     ///
     /// Examples
     /// --------
@@ -184,7 +191,7 @@ impl Plan {
         Ok(links)
     }
 
-    /// Whether the plan names the route of some transfer on an electrical fabric.
+    /// True if the plan names the route of some transfer on an electrical fabric.
     ///
     /// Examples
     /// --------
@@ -196,7 +203,7 @@ impl Plan {
         !self.rows().routes.is_empty()
     }
 
-    /// The transfers as a DataFrame of pandas, with the columns of `columns`.
+    /// Returns the transfers as a pandas DataFrame with the columns of `columns`.
     ///
     /// Raises
     /// ------

@@ -1,4 +1,4 @@
-//! What the package in Python does with a plan: figures, formats of others, runs with bytes.
+//! Methods of `Plan` that the Python package implements: figures, exports, runs with bytes.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -7,7 +7,7 @@ use super::Plan;
 
 #[pymethods]
 impl Plan {
-    /// Draw the plan to a file or in axes of matplotlib, by `opticoll.plot.plan`.
+    /// Draws the plan to a file or in matplotlib axes, by `opticoll.plot.plan`.
     ///
     /// Parameters
     /// ----------
@@ -22,13 +22,13 @@ impl Plan {
     /// rank, chunk : int, optional
     ///     The rank or the chunk whose trees the view `trees` draws.
     /// ax : matplotlib.axes.Axes, optional
-    ///     The axes in which the figure is drawn, in place of a file.
+    ///     The axes in which the figure is drawn, instead of a file.
     ///
     /// Raises
     /// ------
     /// PlotError
-    ///     The suffix or the view is unknown, the plan does not fit the view, or the view has several panels and is asked for
-    ///     in axes.
+    ///     The suffix or the view is unknown, the plan does not fit the view, or a view with
+    ///     several panels is requested in axes.
     /// FileError
     ///     The file cannot be written.
     ///
@@ -37,7 +37,11 @@ impl Plan {
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
     /// >>> plan.plot("slot0.svg", slot=0)
-    #[pyo3(signature = (path: "str | PathLike[str] | None" = None, view: "str | None" = None, *, slot: "int | None" = None, size: "int | None" = None, rank: "int | None" = None, chunk: "int | None" = None, ax: "Axes | None" = None))]
+    #[pyo3(signature = (
+        path: "str | PathLike[str] | None" = None, view: "str | None" = None, *,
+        slot: "int | None" = None, size: "int | None" = None, rank: "int | None" = None,
+        chunk: "int | None" = None, ax: "Axes | None" = None
+    ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn plot(
         slf: &Bound<'_, Plan>,
@@ -60,31 +64,34 @@ impl Plan {
             .map(drop)
     }
 
-    /// Write the plan in a format of others, such as MSCCL XML; `opticoll.write_plan` writes plan files.
+    /// Writes the plan in the format of another program, such as MSCCL XML; `opticoll.write_plan`
+    /// writes plan files.
     ///
-    /// What has no words for light and slots has the plan file beside it, as `ours.xml.plan`.
+    /// A format that cannot express light and slots is accompanied by a plan file, such as
+    /// `ours.xml.plan`.
     ///
     /// Parameters
     /// ----------
     /// path : str or PathLike
     ///     The file.
     /// format : str, optional
-    ///     The format, such as `msccl`; see `opticoll list formats` (default: by the ending of the file).
+    ///     The format, such as `msccl`; see `opticoll list formats` (default: by the ending of the
+    ///     file).
     /// size : str or int, optional
-    ///     Size of the collective in bytes or with its unit, for formats that state bytes (default: the size that the plan
-    ///     was made for, or 4MiB).
+    ///     Size of the collective in bytes or with its unit, for formats that state bytes (default:
+    ///     the size for which the plan was made, or 4MiB).
     ///
     /// Returns
     /// -------
     /// list of Path
-    ///     The files that are written.
+    ///     The written files.
     ///
     /// Raises
     /// ------
     /// FileError
     ///     The file cannot be written.
     /// UsageError
-    ///     There is no such format.
+    ///     The format does not exist.
     /// ProgramError
     ///     The plan exceeds a limit of the format.
     ///
@@ -94,7 +101,10 @@ impl Plan {
     /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")
     /// >>> [path.name for path in plan.export("ours.xml")]
     /// ['ours.xml', 'ours.xml.plan']
-    #[pyo3(signature = (path: "str | PathLike[str]", format: "str | None" = None, *, size: "str | int | None" = None) -> "list[Path]")]
+    #[pyo3(signature = (
+        path: "str | PathLike[str]", format: "str | None" = None, *,
+        size: "str | int | None" = None
+    ) -> "list[Path]")]
     fn export<'py>(
         slf: &Bound<'py, Plan>,
         path: &Bound<'py, PyAny>,
@@ -105,34 +115,36 @@ impl Plan {
         exports.call_method1("export", (slf, path, format, size))
     }
 
-    /// Carry the plan out with real bytes, and compare every byte with the definition of the collective.
+    /// Executes the plan with real bytes, and compares every byte with the definition of the
+    /// collective.
     ///
-    /// Times are of this machine; they say nothing of a fabric.
+    /// The measured times are those of this machine; they are unrelated to the fabric.
     ///
     /// Parameters
     /// ----------
     /// size : str or int, optional
-    ///     Size of the collective in bytes or with its unit; several, separated by commas (default: 4MiB).
+    ///     Size of the collective in bytes or with its unit; several sizes are separated by commas
+    ///     (default: 4MiB).
     /// on : str
-    ///     Who carries it out: this `process`, or a process for each rank by `mpi`.
+    ///     Where the plan is executed: in this `process`, or in one process per rank by `mpi`.
     /// type : str
     ///     Type of the elements, such as `float32`.
     /// operator : str
-    ///     How reductions combine elements: `sum`, `prod`, `min` or `max`.
+    ///     Operator that reductions apply: `sum`, `prod`, `min` or `max`.
     /// repetitions : int
-    ///     Number of repetitions, whose mean time is given.
+    ///     Number of repetitions, of which the mean time is reported.
     /// time_limit : str
-    ///     Time without any progress after which MPI processes are ended.
+    ///     Time without progress after which MPI processes are terminated.
     ///
     /// Returns
     /// -------
     /// list of RunRow
-    ///     A row for each size and mode (in place, out of place).
+    ///     One row for each size and mode (in place, out of place).
     ///
     /// Raises
     /// ------
     /// UsageError
-    ///     The plan is violated; MPI is missing.
+    ///     The plan violates a rule, or MPI is missing.
     ///
     /// Examples
     /// --------
@@ -140,7 +152,10 @@ impl Plan {
     /// >>> plan = opticoll.plan("all_reduce", "wdm_ring:ranks=4,wavelengths=1", "ring")
     /// >>> [(row.mode, row.wrong) for row in plan.run("1KiB", operator="max")]
     /// [('out of place', 0), ('in place', 0)]
-    #[pyo3(signature = (size: "str | int | None" = None, *, on = "process", r#type = "int32", operator = "sum", repetitions = 1, time_limit = "30s") -> "list[RunRow]")]
+    #[pyo3(signature = (
+        size: "str | int | None" = None, *, on = "process", r#type = "int32", operator = "sum",
+        repetitions = 1, time_limit = "30s"
+    ) -> "list[RunRow]")]
     fn run<'py>(
         slf: &Bound<'py, Plan>,
         size: Option<&Bound<'py, PyAny>>,
@@ -150,15 +165,15 @@ impl Plan {
         repetitions: u32,
         time_limit: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let asked = PyDict::new(slf.py());
-        asked.set_item("source", slf)?;
-        asked.set_item("size", size.map(|size| size.str()).transpose()?)?;
-        asked.set_item("on", on)?;
-        asked.set_item("type", r#type)?;
-        asked.set_item("operator", operator)?;
-        asked.set_item("repetitions", repetitions)?;
-        asked.set_item("time_limit", time_limit)?;
+        let parameters = PyDict::new(slf.py());
+        parameters.set_item("source", slf)?;
+        parameters.set_item("size", size.map(|size| size.str()).transpose()?)?;
+        parameters.set_item("on", on)?;
+        parameters.set_item("type", r#type)?;
+        parameters.set_item("operator", operator)?;
+        parameters.set_item("repetitions", repetitions)?;
+        parameters.set_item("time_limit", time_limit)?;
         let commands = slf.py().import("opticoll.interface.command")?;
-        commands.call_method("rows", ("run",), Some(&asked))
+        commands.call_method("rows", ("run",), Some(&parameters))
     }
 }
