@@ -8,13 +8,15 @@ use super::{Algorithm, AlgorithmError, CostFormulas, Request, push_cyclic};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
+const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication \
+    Operations in \
      MPICH, IJHPCA 2005";
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Every rank that holds the vector forwards it to the rank at distance N/2, N/4, ..., 1",
+        summary: "Every rank that holds the vector forwards it to the rank at distance N/2, N/4, \
+            ..., 1",
         citation: CITATION,
         costs: CostFormulas::new("ceil(log2 N)", "ceil(log2 N)", "1"),
         short_messages: &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
@@ -26,7 +28,8 @@ pub const RECORDS: &[Algorithm] = &[
         )
     },
     Algorithm {
-        summary: "Every rank that holds blocks forwards half of them to the rank at distance N/2, N/4, ..., 1",
+        summary: "Every rank that holds blocks forwards half of them to the rank at distance N/2, \
+            N/4, ..., 1",
         citation: CITATION,
         costs: CostFormulas::new("ceil(log2 N)", "N - 1", "max(N - H, H / 2)"),
         short_messages: &[CollectiveKind::Scatter, CollectiveKind::Gather],

@@ -14,7 +14,8 @@ use super::{
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-const CITATION: &str = "Bruck et al., Efficient Algorithms for All-to-All Communications in Multiport \
+const CITATION: &str = "Bruck et al., Efficient Algorithms for All-to-All Communications in \
+    Multiport \
      Message-Passing Systems, TPDS 1997";
 
 /// The records of this file.
@@ -26,7 +27,8 @@ pub const RECORDS: &[Algorithm] = &[
         ..Algorithm::new("bruck", "Bruck", CollectiveKind::AllGather, all_gather)
     },
     Algorithm {
-        summary: "Forward blocks by the bits of their distance, to the rank 1, 2, 4, ... places after",
+        summary: "Forward blocks by the bits of their distance, to the rank 1, 2, 4, ... places \
+            after",
         citation: CITATION,
         costs: CostFormulas::new(
             "ceil(log2 N)",

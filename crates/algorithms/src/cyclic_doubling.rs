@@ -13,7 +13,8 @@ use super::{Algorithm, AlgorithmError, CostFormulas, Request, all_pairs, make_ro
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
+const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication \
+    Operations in \
      MPICH, IJHPCA 2005; along a cycle opticoll";
 
 /// The only families for which distances have a price: elsewhere the order of the distances does
@@ -34,7 +35,8 @@ pub const RECORDS: &[Algorithm] = &[
         ..Algorithm::new(NAME, LABEL, CollectiveKind::AllGather, all_gather)
     },
     Algorithm {
-        summary: "Sum up halves, quarters, ... of the vector over distances 1, 2, 4, ..., then hand them out the same way back",
+        summary: "Sum up halves, quarters, ... of the vector over distances 1, 2, 4, ..., then \
+            hand them out the same way back",
         citation: CITATION,
         families: FAMILIES,
         costs: CostFormulas::new("2 ceil(log2 N)", "2 (N - 1) / N", "2 (N - 1) / N"),

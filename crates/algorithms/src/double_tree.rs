@@ -29,13 +29,15 @@ use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
 use trees::DoubleTreeEdge;
 
-const CITATION: &str = "Sanders, Speck and Träff, Two-tree Algorithms for Full Bandwidth Broadcast, Reduction and \
+const CITATION: &str = "Sanders, Speck and Träff, Two-tree Algorithms for Full Bandwidth \
+    Broadcast, Reduction and \
      Scan, Parallel Computing 2009";
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Reduce each half of the vector up its own tree, then broadcast it down the same tree",
+        summary: "Reduce each half of the vector up its own tree, then broadcast it down the same \
+            tree",
         citation: CITATION,
         options: &[SEGMENTS[0], CHANNELS],
         costs: CostFormulas::new(

@@ -21,7 +21,8 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Halving and doubling of two parts of the vector side by side, one along rows first, one along columns first",
+    summary: "Halving and doubling of two parts of the vector side by side, one along rows first, \
+        one along columns first",
     citation: "opticoll; halving and doubling after Rabenseifner, ICCS 2004",
     ..Algorithm::new(
         "dual_plane_halving_doubling",

@@ -3,7 +3,8 @@
 //! ```text
 //! sum     = product { ("+" | "-") product }
 //! product = factor { ["/"] factor }
-//! factor  = number | variable | "(" sum ")" | function factor | ("min" | "max") "(" sum "," sum ")"
+//! factor  = number | variable | "(" sum ")" | function factor
+//!         | ("min" | "max") "(" sum "," sum ")"
 //! ```
 
 use std::collections::BTreeMap;

@@ -12,7 +12,8 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
 /// The record of this file.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Exchange all blocks for the partner's half with the partner at distance 1, 2, 4, ... (store and forward)",
+    summary: "Exchange all blocks for the partner's half with the partner at distance 1, 2, 4, \
+        ... (store and forward)",
     citation: "Johnsson and Ho, Optimum Broadcasting and Personalized Communication in Hypercubes, \
                IEEE Trans. Computers 1989",
     costs: CostFormulas::new("log2 N", "N / 2 log2 N", "N / 2 log2 N"),

@@ -425,7 +425,8 @@ pub(crate) const CHANNELS: OptionRecord = OptionRecord {
     tries: &["all"],
     ..OptionRecord::new(
         "channels",
-        "parts of the data that travel side by side and leave each group, such as a server, at a rank of \
+        "parts of the data that travel side by side and leave each group, such as a server, at a \
+            rank of \
          their own",
     )
     .range("1 to the number of ranks of a group; all, as many")

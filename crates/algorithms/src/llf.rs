@@ -36,7 +36,8 @@ const OPTIONS: &[OptionRecord] = &[OptionRecord::new(
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Send the vector down trees among the routers of the root's group, then among groups, routers and ranks",
+        summary: "Send the vector down trees among the routers of the root's group, then among \
+            groups, routers and ranks",
         citation: tar::CITATION,
         options: OPTIONS,
         costs: CostFormulas::new(

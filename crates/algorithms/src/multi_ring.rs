@@ -24,8 +24,10 @@ const NAME: &str = "multi_ring";
 
 const LABEL: &str = "Multi-dimensional ring";
 
-const CITATION: &str = "Jain and Sabharwal, Optimal Bucket Algorithms for Large MPI Collectives on Torus \
-                        Interconnects, ICS 2010; Sack and Gropp, Collective Algorithms for Multiported Torus \
+const CITATION: &str = "Jain and Sabharwal, Optimal Bucket Algorithms for Large MPI Collectives \
+    on Torus \
+                        Interconnects, ICS 2010; Sack and Gropp, Collective Algorithms for \
+                        Multiported Torus \
                         Networks, TOPC 2015";
 
 const TORUS: &[&str] = &["torus", "ocs_torus"];
@@ -34,7 +36,8 @@ const TORUS: &[&str] = &["torus", "ocs_torus"];
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         aliases: &["bucket"],
-        summary: "Rings in all dimensions of a torus and both directions at once, each for another part of the blocks",
+        summary: "Rings in all dimensions of a torus and both directions at once, each for \
+            another part of the blocks",
         citation: CITATION,
         families: TORUS,
         costs: CostFormulas {
@@ -45,7 +48,8 @@ pub const RECORDS: &[Algorithm] = &[
     },
     Algorithm {
         aliases: &["bucket"],
-        summary: "Reduce_scatter, then all_gather, by rings in all dimensions of a torus and both directions at once",
+        summary: "Reduce_scatter, then all_gather, by rings in all dimensions of a torus and both \
+            directions at once",
         citation: CITATION,
         families: TORUS,
         costs: CostFormulas {

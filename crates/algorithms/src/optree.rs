@@ -34,7 +34,8 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     options: &[
         OptionRecord::new(
             "depth",
-            "number of stages: auto, those with the fewest slots on a ring, elsewhere ceil(log2 N) that halve each group; paper, \
+            "number of stages: auto, those with the fewest slots on a ring, elsewhere ceil(log2 \
+                N) that halve each group; paper, \
              those of Eq. 2",
         )
         .range("auto, paper, 1 or more")

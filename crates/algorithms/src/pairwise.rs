@@ -8,7 +8,8 @@ use super::{Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choi
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
+const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication \
+    Operations in \
      MPICH, IJHPCA 2005";
 const SHIFT_OR_XOR: &[OptionRecord] = &[OptionRecord::new(
     "order",

@@ -28,8 +28,10 @@ const NAME: &str = "rails";
 
 const LABEL: &str = "Rails";
 
-const CITATION: &str = "Cho et al., BlueConnect: Decomposing All-Reduce for Deep Learning on Heterogeneous Network \
-                        Hierarchy, MLSys 2019; Ueno and Yokota, Exhaustive Study of Hierarchical AllReduce Patterns \
+const CITATION: &str = "Cho et al., BlueConnect: Decomposing All-Reduce for Deep Learning on \
+    Heterogeneous Network \
+                        Hierarchy, MLSys 2019; Ueno and Yokota, Exhaustive Study of Hierarchical \
+                        AllReduce Patterns \
                         for Large Messages Between GPUs, CCGRID 2019";
 
 /// Families whose ranks form groups.
@@ -56,13 +58,15 @@ pub const RECORDS: &[Algorithm] = &[
     },
     Algorithm {
         aliases: &["hierarchical"],
-        summary: "Sum up within groups, then among the ranks of the same number in all groups; then hand out within groups",
+        summary: "Sum up within groups, then among the ranks of the same number in all groups; \
+            then hand out within groups",
         citation: CITATION,
         options: &[
             SEGMENTS,
             OptionRecord::new(
                 "least",
-                "quantity to minimize between groups: bytes, in two steps; steps, one in which all send whole sums",
+                "quantity to minimize between groups: bytes, in two steps; steps, one in which \
+                    all send whole sums",
             )
             .range("bytes, steps")
             .default("bytes")

@@ -8,7 +8,8 @@ use super::{Algorithm, AlgorithmError, CostFormulas, Request, push_cyclic};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
+const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication \
+    Operations in \
      MPICH, IJHPCA 2005";
 
 /// The records of this file.

@@ -16,7 +16,8 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Scatter the parts of the vector along a binomial tree, then all_gather them around a ring",
+    summary: "Scatter the parts of the vector along a binomial tree, then all_gather them around \
+        a ring",
     citation: "Barnett, Gupta, Payne, Shuler, van de Geijn and Watts, Interprocessor Collective \
                Communication Library, SHPCC 1994",
     options: &[

@@ -3,7 +3,8 @@
 //!
 //! Let N = 2^k. In step s = 0, 1, ... of a reduce_scatter, rank r exchanges with rank
 //!
-//! p(r, s) = r + d(s) for even r, r - d(s) for odd r, where d(s) = 1 - 2 + 4 - ... + (-2)^s = (1 - (-2)^(s + 1)) / 3,
+//! p(r, s) = r + d(s) for even r, r - d(s) for odd r, where
+//! d(s) = 1 - 2 + 4 - ... + (-2)^s = (1 - (-2)^(s + 1)) / 3,
 //!
 //! and sends the sums of the blocks of all ranks that p(r, s) reaches in the steps after s. The
 //! distances 1, 1, 3, 5, 11, ... are about two thirds of those of recursive halving.
@@ -28,20 +29,23 @@ use super::{
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
 
-const CITATION: &str = "De Sensi, Bonato, Saam and Hoefler, Swing: Short-cutting Rings for Higher Bandwidth Allreduce, \
+const CITATION: &str = "De Sensi, Bonato, Saam and Hoefler, Swing: Short-cutting Rings for Higher \
+    Bandwidth Allreduce, \
      NSDI 2024";
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Exchange blocks with partners at distance ..., 11, 5, 3, 1, 1, to the left and right in turn",
+        summary: "Exchange blocks with partners at distance ..., 11, 5, 3, 1, 1, to the left and \
+            right in turn",
         citation: CITATION,
         costs: CostFormulas::new("log2 N", "N - 1", "N - 1"),
         accepts: powers_of_two,
         ..Algorithm::new("swing", "Swing", CollectiveKind::AllGather, all_gather)
     },
     Algorithm {
-        summary: "Halving and doubling with partners at distance 1, 1, 3, 5, 11, ..., to the left and right in turn",
+        summary: "Halving and doubling with partners at distance 1, 1, 3, 5, 11, ..., to the left \
+            and right in turn",
         citation: CITATION,
         options: &[OptionRecord::new(
             "least",

@@ -16,7 +16,8 @@ use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::Schedule;
 
 pub(super) const CITATION: &str = "Cherièvre and Dorier, Design and Evaluation of Topology-aware \
-                                   Scatter and AllGather Algorithms for Dragonfly Networks, SC 2016";
+                                   Scatter and AllGather Algorithms for Dragonfly Networks, SC \
+                                   2016";
 
 /// Families with the groups and routers that the ring and the trees of dragonflies need.
 pub(super) const FAMILIES: &[&str] = &["dragonfly"];

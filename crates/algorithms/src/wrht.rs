@@ -24,8 +24,10 @@ const GROUP_SIZE: OptionRecord = OptionRecord::new("group_size", "ranks of a gro
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Gather blocks group by group, exchange among the last representatives, then hand the blocks back",
-        citation: "Dai et al., OpTree, section III.D and Table I; after the WRHT poster, PPoPP 2023",
+        summary: "Gather blocks group by group, exchange among the last representatives, then \
+            hand the blocks back",
+        citation: "Dai et al., OpTree, section III.D and Table I; after the WRHT poster, PPoPP \
+            2023",
         options: &[GROUP_SIZE],
         ..Algorithm::new("wrht", "WRHT", CollectiveKind::AllGather, all_gather)
     },

@@ -55,7 +55,8 @@ impl Demand {
         let ranks = amounts.len();
         if let Some((place, row)) = (0usize..).zip(&amounts).find(|(_, row)| row.len() != ranks) {
             return Err(crate::error::CollectiveError::new_err(format!(
-                "row {place} of the demand has {} amounts: there are {ranks} rows, and as many in each",
+                "row {place} of the demand has {} amounts: there are {ranks} rows, and as many in \
+                    each",
                 row.len()
             )));
         }
@@ -155,7 +156,8 @@ pub(crate) fn requested_collective(
 /// ('reduce', 8, 3, 2)
 /// >>> collective.chunks, collective.combines, collective.size_convention
 /// (2, True, 'bytes of the vector')
-/// >>> opticoll.Collective("all_to_all", 2, demand=opticoll.Demand([[0, 3], [1, 0]])).demand.amounts
+/// >>> demand = opticoll.Demand([[0, 3], [1, 0]])
+/// >>> opticoll.Collective("all_to_all", 2, demand=demand).demand.amounts
 /// [[0, 3], [1, 0]]
 #[pyclass(frozen, eq, module = "opticoll._core", from_py_object)]
 #[derive(Clone, PartialEq)]

@@ -36,26 +36,38 @@ macro_rules! exceptions {
 }
 
 exceptions! {
-    OpticollError(PyValueError): "Base class of all errors of opticoll; the message is one sentence that names the value at fault.", None;
+    OpticollError(PyValueError): "Base class of all errors of opticoll; the message is one \
+        sentence that names the value at fault.", None;
     UnitError(OpticollError): "A size, a time or a rate is malformed, or has no unit.", None;
-    FabricError(OpticollError): "A fabric cannot be built; the attribute `option` names the option at fault, or is None.",
+    FabricError(OpticollError): "A fabric cannot be built; the attribute `option` names the \
+        option at fault, or is None.",
         Some("see `opticoll list fabrics`");
-    CollectiveError(OpticollError): "A collective is unknown, or its ranks, root or pieces are out of range.",
+    CollectiveError(OpticollError): "A collective is unknown, or its ranks, root or pieces are \
+        out of range.",
         Some("see `opticoll list collectives`");
-    AlgorithmError(OpticollError): "An algorithm is unknown, has a wrong option, or does not run on the fabric.",
+    AlgorithmError(OpticollError): "An algorithm is unknown, has a wrong option, or does not run \
+        on the fabric.",
         Some("see `opticoll list algorithms`, and for the options of one `opticoll list NAME`");
-    ScheduleError(OpticollError): "A transfer of a schedule is impossible, or its columns are too large.", None;
-    WavelengthError(OpticollError): "An assignment of wavelengths is unknown, or finds no wavelength for a transfer.",
+    ScheduleError(OpticollError): "A transfer of a schedule is impossible, or its columns are too \
+        large.", None;
+    WavelengthError(OpticollError): "An assignment of wavelengths is unknown, or finds no \
+        wavelength for a transfer.",
         Some("see `opticoll list wavelengths`");
-    PlanFileError(OpticollError): "The text of a plan is malformed; the message names line and column.", None;
-    ProgramError(OpticollError): "A file with the programs of ranks is malformed, or a plan has no such form; the message says where.", None;
-    SimulationError(OpticollError): "A plan cannot be simulated as asked; the attribute `setting` names the setting at fault, or is None.",
-        Some("see `opticoll list simulators`, `opticoll list policies` and `opticoll list settings`");
-    TrainingError(OpticollError): "A model, a device or a setting of a training run is unknown or out of range.",
+    PlanFileError(OpticollError): "The text of a plan is malformed; the message names line and \
+        column.", None;
+    ProgramError(OpticollError): "A file with the programs of ranks is malformed, or a plan has \
+        no such form; the message says where.", None;
+    SimulationError(OpticollError): "A plan cannot be simulated as asked; the attribute `setting` \
+        names the setting at fault, or is None.",
+        Some("see `opticoll list simulators`, `opticoll list policies` and `opticoll list \
+            settings`");
+    TrainingError(OpticollError): "A model, a device or a setting of a training run is unknown or \
+        out of range.",
         Some("see `opticoll list models` and `opticoll list devices`");
     MemoryLimitError(OpticollError): "A computation would need more memory than the limit.",
         Some("allow more by --memory-limit, such as 64GiB, or try fewer ranks");
-    TraceError(OpticollError): "The trace of a program is malformed or cannot be replayed; the message says where.", None;
+    TraceError(OpticollError): "The trace of a program is malformed or cannot be replayed; the \
+        message says where.", None;
 }
 
 /// Conversion of an error of the core into the Python exception of its kind.

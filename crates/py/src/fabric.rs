@@ -23,8 +23,8 @@ use crate::interrupt;
 /// Parameters
 /// ----------
 /// spec : str
-///     A specification such as `wdm_ring:ranks=16,wavelengths=2`, or the name of a family or preset (see `opticoll list
-///     fabrics` for the options of each family with units and defaults).
+///     A specification such as `wdm_ring:ranks=16,wavelengths=2`, or the name of a family or preset
+///     (see `opticoll list fabrics` for the options of each family with units and defaults).
 /// options : int or str
 ///     Options by name, which replace those in the specification; rates and times are text with a
 ///     unit.
@@ -32,8 +32,8 @@ use crate::interrupt;
 /// Raises
 /// ------
 /// FabricError
-///     The family or an option is unknown, a value is out of range, or an option is missing. The attribute `option` names
-///     the option.
+///     The family or an option is unknown, a value is out of range, or an option is missing. The
+///     attribute `option` names the option.
 ///
 /// Examples
 /// --------
@@ -41,17 +41,21 @@ use crate::interrupt;
 /// >>> ring = opticoll.Fabric("wdm_ring:ranks=16,wavelengths=2", rate="25Gb/s")
 /// >>> ring.spec
 /// 'wdm_ring:ranks=16,wavelengths=2,fibres=1,rate=25Gb/s,reconfiguration=25us'
-/// >>> ring.family, ring.ranks, ring.electrical, ring.simulator, ring.policy, ring.injection_bandwidth
-/// ('wdm_ring', 16, False, 'circuit', 'every_step', 100000000000)
-/// >>> ring.words
-/// '16 ranks, 1 fibre per direction, 2 wavelengths per fibre, 25 Gb/s per wavelength, 25us to reconfigure'
+/// >>> ring.family, ring.ranks, ring.electrical
+/// ('wdm_ring', 16, False)
+/// >>> ring.simulator, ring.policy, ring.injection_bandwidth
+/// ('circuit', 'every_step', 100000000000)
+/// >>> ring.words.split(", ")[:3]
+/// ['16 ranks', '1 fibre per direction', '2 wavelengths per fibre']
 /// >>> ring.options["rate"]["value"], ring.options["rate"]["unit"]
 /// (25000000000, 'bit/s')
 /// >>> ring.light_fields
 /// {'direction': ['cw', 'ccw'], 'fibre': [], 'wavelength': []}
 /// >>> star = opticoll.Fabric("crossbar:ranks=2")
-/// >>> star.link_count, star.link_names, star.link_rates, star.link_ends
-/// (4, ['rank 0 -> switch', 'switch -> rank 0', 'rank 1 -> switch', 'switch -> rank 1'], [100000000000, 100000000000, 100000000000, 100000000000], [(0, 2), (2, 0), (1, 2), (2, 1)])
+/// >>> star.link_count, star.link_names[:2]
+/// (4, ['rank 0 -> switch', 'switch -> rank 0'])
+/// >>> star.link_rates[0], star.link_ends
+/// (100000000000, [(0, 2), (2, 0), (1, 2), (2, 1)])
 /// >>> opticoll.Fabric("crossbar:ranks=2,latency=1us").latency_ps
 /// 2000000
 /// >>> star.drawing["places"].shape
@@ -184,8 +188,9 @@ impl Fabric {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> opticoll.Fabric("crossbar:ranks=2,rate=40Gb/s").as_custom().spec
-    /// 'custom:ranks=2,switches=1,links=0-2@40Gb/s+1-2@40Gb/s,names=rank%200+rank%201+switch,rate=100Gb/s,latency=0s'
+    /// >>> custom = opticoll.Fabric("crossbar:ranks=2,rate=40Gb/s").as_custom()
+    /// >>> custom.spec.split(",")[:3]
+    /// ['custom:ranks=2', 'switches=1', 'links=0-2@40Gb/s+1-2@40Gb/s']
     fn as_custom(&self, py: Python<'_>) -> PyResult<Fabric> {
         let family = self.fabric.record().name;
         let custom = interrupt::run(py, || match self.fabric.network() {

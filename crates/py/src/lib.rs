@@ -10,7 +10,8 @@
 
 /// Declares read-only attributes of a class: `name: Type = value;`, each with its comment.
 macro_rules! getters {
-    ($kind:ident |$this:ident| $($(#[$meaning:meta])* $seen:vis $name:ident: $of:ty = $value:expr;)*) => {
+    ($kind:ident |$this:ident|
+        $($(#[$meaning:meta])* $seen:vis $name:ident: $of:ty = $value:expr;)*) => {
         #[pymethods]
         impl $kind {$(
             $(#[$meaning])*

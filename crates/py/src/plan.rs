@@ -38,8 +38,10 @@ use choice::{CandidateRow, Choice};
 /// <Plan of all_gather by optree:radices=4x4 on 16 ranks: 12 slots, 240 transfers>
 /// >>> plan.collective.kind, plan.fabric.ranks, plan.algorithm, plan.asked, plan.size_bytes
 /// ('all_gather', 16, 'optree:radices=4x4', 'optree:radices=4x4', None)
-/// >>> len(plan), plan.slots, plan.step_slots, plan.claimed_steps, plan.folded, plan.pipelined, plan.pipeline
-/// (240, 12, [4, 8], 12, False, False, None)
+/// >>> len(plan), plan.slots, plan.step_slots, plan.claimed_steps
+/// (240, 12, [4, 8], 12)
+/// >>> plan.folded, plan.pipelined, plan.pipeline
+/// (False, False, None)
 /// >>> plan.wavelengths_used, plan.configurations, plan.bound[:2]
 /// (2, 8, (5, 'relay_tree'))
 ///

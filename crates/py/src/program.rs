@@ -35,15 +35,18 @@ use crate::schedule::Schedule;
 /// ...     <step s="1" type="r" dstbuf="o" dstoff="0" cnt="1"/></tb></gpu></algo>''')
 /// >>> program
 /// <Program pair of all_gather: 2 ranks, 2 thread blocks, 4 instructions>
-/// >>> program.name, program.collective.ranks, program.in_place, program.out_of_place, program.thread_blocks
-/// ('pair', 2, True, False, 2)
+/// >>> program.name, program.collective.ranks, program.thread_blocks
+/// ('pair', 2, 2)
+/// >>> program.in_place, program.out_of_place
+/// (True, False)
 /// >>> for violation in program.verify(in_place=True).violations:
-/// ...     print(violation.kind, violation.rank, violation.thread_block, violation.step, violation.line)
-/// ...     print(violation.sentence)
+/// ...     place = (violation.rank, violation.thread_block, violation.step, violation.line)
+/// ...     print(violation.kind, *place)
+/// ...     print(violation.sentence.split("; ")[0])
 /// not_written 1 0 0 7
 /// rank 1, thread block 0, step 0: reads chunk 0 of output, in which nothing is yet
 /// wrong_result 0 0 1 5
-/// rank 0: output chunk 1 holds nothing at the end, not chunk 0 of rank 1; thread block 0, step 1 wrote it
+/// rank 0: output chunk 1 holds nothing at the end, not chunk 0 of rank 1
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Program {
     pub(crate) program: CollectiveProgram,
@@ -68,7 +71,8 @@ impl Program {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> opticoll.Program.from_msccl('<algo nchunksperloop="1" ngpus="1" coll="allreduce" inplace="1"><gpu id="0"/></algo>')
+    /// >>> head = '<algo nchunksperloop="1" ngpus="1" coll="allreduce" inplace="1">'
+    /// >>> opticoll.Program.from_msccl(head + '<gpu id="0"/></algo>')
     /// <Program  of all_reduce: 1 ranks, 0 thread blocks, 0 instructions>
     #[staticmethod]
     fn from_msccl(py: Python<'_>, text: &str) -> PyResult<Program> {
@@ -147,7 +151,8 @@ impl Program {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+    /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+    /// >>> program = opticoll.Program.of_plan(plan)
     /// >>> print(program.to_msccl().splitlines()[2].strip())
     /// <tb id="0" send="1" recv="3" chan="0">
     fn to_msccl(&self, py: Python<'_>) -> PyResult<String> {
@@ -170,7 +175,8 @@ impl Program {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+    /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+    /// >>> program = opticoll.Program.of_plan(plan)
     /// >>> len(program.to_chakra(1024))
     /// 4
     fn to_chakra<'py>(
@@ -191,7 +197,8 @@ impl Program {
     /// elements : int
     ///     Number of elements per chunk.
     /// element_type : str
-    ///     Type of the elements: `int8`, `uint8`, `int32`, `uint32`, `int64`, `uint64`, `float32` or `float64`.
+    ///     Type of the elements: `int8`, `uint8`, `int32`, `uint32`, `int64`, `uint64`, `float32`
+    ///     or `float64`.
     /// operator : str
     ///     Operator that reductions apply: `sum`, `prod`, `min` or `max`.
     /// in_place : bool
@@ -212,7 +219,8 @@ impl Program {
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_reduce", "crossbar:ranks=3", "ring")
     /// >>> program = opticoll.Program.of_plan(plan)
-    /// >>> program.run([bytes([1, 2, 3]), bytes([10, 20, 30]), bytes([100, 0, 0])], elements=1, element_type="uint8")[2]
+    /// >>> inputs = [bytes([1, 2, 3]), bytes([10, 20, 30]), bytes([100, 0, 0])]
+    /// >>> program.run(inputs, elements=1, element_type="uint8")[2]
     /// b'o\x16!'
     #[pyo3(signature = (
         inputs, *, elements, element_type = "int32", operator = "sum", in_place = false
@@ -267,7 +275,8 @@ impl Program {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> program = opticoll.Program.of_plan(opticoll.plan("broadcast", "crossbar:ranks=2", "linear"))
+    /// >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2", "linear")
+    /// >>> program = opticoll.Program.of_plan(plan)
     /// >>> program.of_rank(1)
     /// [(-1, 0, 0, [('r', 1, 0, 1, 0, 1, -1, -1)])]
     #[allow(clippy::type_complexity)]
@@ -329,7 +338,8 @@ impl Program {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> opticoll.Program.of_plan(opticoll.plan("broadcast", "crossbar:ranks=2", "linear")).scratch(1)
+    /// >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2", "linear")
+    /// >>> opticoll.Program.of_plan(plan).scratch(1)
     /// 0
     fn scratch(&self, rank: usize) -> PyResult<u32> {
         let rank_program = self.program.ranks.get(rank);
@@ -351,7 +361,8 @@ impl Program {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+    /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+    /// >>> program = opticoll.Program.of_plan(plan)
     /// >>> proof = program.verify(in_place=True)
     /// >>> proof.violations, proof.remarks, proof.messages, proof.chunks_sent
     /// ([], [], 12, 12)
@@ -390,7 +401,8 @@ impl Program {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+    /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+    /// >>> program = opticoll.Program.of_plan(plan)
     /// >>> program.schedule(in_place=True)
     /// (<Schedule of all_gather: 3 steps, 12 transfers>, 0)
     #[pyo3(signature = (*, in_place))]

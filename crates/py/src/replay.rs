@@ -113,8 +113,10 @@ impl Trace {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=2,wavelengths=1", "ring").with_size(16)
-    /// >>> messages = b"num_ranks 2\nrank 0 {\nl0: send 8b to 1\n}\nrank 1 {\nl0: recv 8b from 0\n}\n"
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=2,wavelengths=1", "ring")
+    /// >>> plan = plan.with_size(16)
+    /// >>> messages = b"num_ranks 2\nrank 0 {\nl0: send 8b to 1\n}\n"
+    /// >>> messages += b"rank 1 {\nl0: recv 8b from 0\n}\n"
     /// >>> trace = opticoll.read_trace(messages).exported_from(plan)
     /// >>> trace.plan == plan
     /// True
@@ -285,7 +287,8 @@ pub(crate) fn read_goal_schedule(py: Python<'_>, text: &str) -> PyResult<Schedul
 #[pyfunction]
 #[pyo3(signature = (
     trace, network, algorithms, *, compute_factor: "tuple[int, int]" = (1, 1),
-    rank_factors: "dict[int, tuple[int, int]]" = BTreeMap::new(), overhead_ps = 0, eager_bytes = None,
+    rank_factors: "dict[int, tuple[int, \
+        int]]" = BTreeMap::new(), overhead_ps = 0, eager_bytes = None,
     rendezvous = false, timeline = false, bursts = None, **settings: "Unpack[Settings]"
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]

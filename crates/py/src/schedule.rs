@@ -165,7 +165,8 @@ impl Schedule {
     /// ...     schedule.step(0, 0, [1, 2, 3])
     /// ...     schedule.claim(schedule_steps=2)
     /// ...     return schedule
-    /// >>> [violation.kind for violation in opticoll.plan("broadcast", "crossbar:ranks=4", late).verify()]
+    /// >>> plan = opticoll.plan("broadcast", "crossbar:ranks=4", late)
+    /// >>> [violation.kind for violation in plan.verify()]
     /// ['claim']
     #[pyo3(signature = (
         *, paper_steps = None, schedule_steps = None, chunks_sent_per_rank = None,
@@ -322,7 +323,8 @@ fn common_length(columns: &[&Column]) -> PyResult<usize> {
             (None, Some(length)) => longest = Some((column.name, length)),
             (Some((other, length)), Some(own_length)) if own_length != length => {
                 return Err(ScheduleError::new_err(format!(
-                    "{other} has {length} entries, {} has {own_length}: give as many, or one number",
+                    "{other} has {length} entries, {} has {own_length}: give as many, or one \
+                        number",
                     column.name
                 )));
             }

@@ -89,9 +89,11 @@ impl Outcome {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
-    /// >>> outcome.describe()[3]
-    /// {'name': 'time_ps', 'unit': 'ps', 'meaning': 'From the start to the last delivery.'}
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    /// >>> outcome = plan.simulate("4MiB")
+    /// >>> field = outcome.describe()[3]
+    /// >>> field["name"], field["unit"]
+    /// ('time_ps', 'ps')
     #[pyo3(signature = () -> "list[FieldRecord]")]
     fn describe(&self) -> Vec<FieldRecord> {
         let totals = Description::of(&*self.result).totals.into_iter();
@@ -179,7 +181,8 @@ impl Outcome {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    /// >>> outcome = plan.simulate("4MiB")
     /// >>> outcome.to_pandas()["time_ps"].tolist()
     /// [12957912000]
     #[pyo3(signature = () -> "pandas.DataFrame")]
@@ -258,7 +261,8 @@ impl FieldRecord {
 /// Examples
 /// --------
 /// >>> import opticoll
-/// >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+/// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+/// >>> outcome = plan.simulate("4MiB")
 /// >>> links = outcome.links
 /// >>> links.name, links.shape, links.axes, len(links)
 /// ('links', (2, 16), ('direction', 'rank'), 32)
@@ -308,9 +312,11 @@ impl Table {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
-    /// >>> outcome.slots.describe()[0]
-    /// {'name': 'start_ps', 'unit': 'ps', 'meaning': "When the slot's first circuit began to be set up or to send."}
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    /// >>> outcome = plan.simulate("4MiB")
+    /// >>> field = outcome.slots.describe()[0]
+    /// >>> field["name"], field["unit"]
+    /// ('start_ps', 'ps')
     #[pyo3(signature = () -> "list[FieldRecord]")]
     fn describe(&self) -> PyResult<Vec<FieldRecord>> {
         self.read(|table| {
@@ -340,9 +346,11 @@ impl Table {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
-    /// >>> outcome.slots.rows()[1]
-    /// {'start_ps': 863860800, 'end_ps': 1727721600, 'reconfiguration_ps': 25000000, 'lightpaths': 16}
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    /// >>> outcome = plan.simulate("4MiB")
+    /// >>> row = outcome.slots.rows()[1]
+    /// >>> row["start_ps"], row["end_ps"]
+    /// (863860800, 1727721600)
     #[pyo3(signature = () -> "list[dict[str, Any]]")]
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.read(|table| {
@@ -368,7 +376,8 @@ impl Table {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    /// >>> outcome = plan.simulate("4MiB")
     /// >>> int(outcome.slots.to_pandas()["lightpaths"].sum())
     /// 240
     #[pyo3(signature = () -> "pandas.DataFrame")]

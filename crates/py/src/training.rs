@@ -21,8 +21,8 @@ use crate::table::Outcome;
 /// Parameters
 /// ----------
 /// spec : str
-///     A name, or a name with options, such as `resnet50` or `gpt:layers=12,width=768` (see `opticoll list models`, which
-///     also names the source of each model).
+///     A name, or a name with options, such as `resnet50` or `gpt:layers=12,width=768` (see
+///     `opticoll list models`, which also names the source of each model).
 ///
 /// Raises
 /// ------

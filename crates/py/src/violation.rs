@@ -15,8 +15,10 @@ use pyo3::prelude::*;
 /// ('duplicate', [2, 0], 1, 2, 0)
 /// >>> violation.link, violation.wavelength
 /// (None, None)
-/// >>> violation.sentence
-/// 'slot 1: transfer 2 (rank 0 to 2) brings chunk 0 to rank 2, which gets it in slot 0 by transfer 0 (rank 0 to 2)'
+/// >>> for clause in violation.sentence.split(", "):
+/// ...     print(clause)
+/// slot 1: transfer 2 (rank 0 to 2) brings chunk 0 to rank 2
+/// which gets it in slot 0 by transfer 0 (rank 0 to 2)
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Violation {
     violation: verify::Violation,
@@ -46,7 +48,7 @@ getters! { Violation |self|
     rank: Option<u32> = self.violation.rank;
     /// The chunk, or None.
     chunk: Option<u32> = self.violation.chunk;
-    /// The link of a ring as (rank that sends into the link, direction `cw` or `ccw`, fibre), or None.
+    /// The link of a ring as (sending rank, direction `cw` or `ccw`, fibre), or None.
     link: Option<(u32, &'static str, u8)> =
         self.violation
             .link

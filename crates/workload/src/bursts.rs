@@ -9,7 +9,8 @@
 //! use opticoll_fabric::families::Medium;
 //! use opticoll_workload::bursts::OverBursts;
 //! let medium = Medium::parse("ladder:rungs=4,hosts=4,wavelengths=8,rate=10Gb/s")?;
-//! let over = OverBursts::new(&medium, [("offered_load", "0.4"), ("ports", "2"), ("retries", "5")])?;
+//! let settings = [("offered_load", "0.4"), ("ports", "2"), ("retries", "5")];
+//! let over = OverBursts::new(&medium, settings)?;
 //! assert_eq!((over.network.hosts(), over.congestion.retries), (32, 5));
 //! # Ok::<(), opticoll_simulate::burst::BurstError>(())
 //! ```
@@ -47,7 +48,8 @@ impl OverBursts {
         for (name, text) in settings {
             let phase_settings = ["congestion", "degrade_after", "replications"];
             if let Some(&setting) = phase_settings.iter().find(|&&setting| setting == name) {
-                let problem = "in a replay each message asks for one lightpath, once in each try; leave it out";
+                let problem = "in a replay each message asks for one lightpath, once in each try; \
+                    leave it out";
                 return Err(BurstError::Setting {
                     setting,
                     problem: problem.into(),

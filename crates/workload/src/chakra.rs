@@ -128,7 +128,10 @@ impl Groups {
             for word in words {
                 let member = word.parse::<u32>().ok().filter(|member| *member < ranks);
                 members.push(member.ok_or_else(|| {
-                    format!("`{word}` of group `{name}` is none of {ranks} ranks; give the traces of all ranks")
+                    format!(
+                        "`{word}` of group `{name}` is none of {ranks} ranks; give the traces \
+                        of all ranks"
+                    )
                 })?);
             }
             if members.is_empty() {
@@ -210,7 +213,8 @@ fn rank_events(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Order
             .for_each(|&place| sorted[place as usize] = true);
         let stuck = sorted.iter().position(|sorted| !sorted).unwrap_or(0);
         return Err(nodes[stuck].error(
-            "it waits for itself over others (data dependencies, and collectives of a group in the order of the file)",
+            "it waits for itself over others (data dependencies, and collectives of a group in \
+                the order of the file)",
         ));
     }
     let mut turn = vec![0u32; nodes.len()];

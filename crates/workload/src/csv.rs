@@ -6,12 +6,15 @@
 //! | column | meaning |
 //! |---|---|
 //! | `rank` | rank of the world |
-//! | `call` | Init, Finalize, Comm_split, Comm_dup, Send, Isend, Recv, Irecv, Wait, Waitall, Barrier, Bcast, Reduce, Allreduce, Gather, Scatter, Allgather, Reduce_scatter, Alltoall, Alltoallv |
+//! | `call` | name of the call: see the list below |
 //! | `peer` | the partner or the root, a rank of the world; empty if the call has none |
 //! | `send_bytes`, `recv_bytes` | bytes that this rank gives, and has room for or gets |
 //! | `tag`, `comm` | tag and communicator; empty is 0 |
 //! | `req` | the request that Isend or Irecv opens and Wait closes |
 //! | `compute_ns` | local work since the rank's call before |
+//!
+//! Calls are Init, Finalize, Comm_split, Comm_dup, Send, Isend, Recv, Irecv, Wait, Waitall,
+//! Barrier, Bcast, Reduce, Allreduce, Gather, Scatter, Allgather, Reduce_scatter, Alltoall and Alltoallv.
 //!
 //! Three comments carry data: `# app=NAME ranks=N` (number of ranks), `# comm ID = R R ...`
 //! (members of a communicator) and, after an Alltoallv, `# v B B ...` (bytes for each member).

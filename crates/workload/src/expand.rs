@@ -101,7 +101,7 @@ pub struct SetUp {
     pub release: Time,
     /// Number of ports of a rank, at least 1.
     pub ports: u32,
-    /// When paths are released.
+    /// Policy that releases paths.
     pub paths: Paths,
 }
 

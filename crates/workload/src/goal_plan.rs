@@ -166,7 +166,8 @@ fn write_message(
 pub fn read(text: &str) -> Result<Schedule, TraceError> {
     let Some((collective, size)) = stated_collective(text)? else {
         return Err(TraceError::Refused(
-            "no comment at its begin names a collective, such as `// all_gather ranks=4 size=4096`, so it is a trace and \
+            "no comment at its begin names a collective, such as `// all_gather ranks=4 \
+                size=4096`, so it is a trace and \
              no schedule; `opticoll replay` takes it"
                 .into(),
         ));
@@ -290,7 +291,8 @@ impl StatedSend {
         node: &Node,
         program: &Program,
     ) -> Result<StatedSend, String> {
-        let lacking = "no comment above it says the step, the action and the chunks, as in `// step 0 copy 4+2`";
+        let lacking = "no comment above it says the step, the action and the chunks, as in `// \
+            step 0 copy 4+2`";
         let comment = line.trim_start().strip_prefix("//").ok_or(lacking)?;
         let mut words = comment.split_whitespace();
         let step = (words.next() == Some("step")).then(|| words.next()?.parse().ok());
@@ -398,7 +400,8 @@ fn check_order(program: &Program, rank: u32, step_of: &[u32]) -> Result<(), Trac
             }
             if let Some((last, count)) = before.filter(|(_, count)| met < *count) {
                 let problem = format!(
-                    "the message of step {step} must require all {count} messages that its rank has in step {last}, not {met}"
+                    "the message of step {step} must require all {count} messages that its rank \
+                        has in step {last}, not {met}"
                 );
                 return Err(refuse(message, problem));
             }

@@ -165,7 +165,8 @@ impl GoalParser {
             .filter(|&ranks| self.ranks < ranks && !self.open);
         if expected.is_none() || rank != self.ranks || words.next() != Some("{") {
             return Err(self.refuse(format!(
-                "ranks stand in order, each as `rank R {{ ... }}`, after `num_ranks N`; the next is {}",
+                "ranks stand in order, each as `rank R {{ ... }}`, after `num_ranks N`; the next \
+                    is {}",
                 self.ranks
             )));
         }

@@ -343,7 +343,8 @@ fn replay_program(
                 return Err(TraceError::Ranks { trace, fabric });
             }
             if request.settings.ends.eager != Eager::All {
-                let problem = "a lightpath joins two ranks that are both ready: no message is eager; \
+                let problem = "a lightpath joins two ranks that are both ready: no message is \
+                    eager; \
                                leave the eager limit out";
                 return Err(TraceError::Refused(problem.into()));
             }
@@ -396,7 +397,8 @@ pub fn on_fabric<'a>(
     let applies_to = "plans; the ends of a replay have an overhead and an eager limit of their own";
     let simulator = Simulator::of(fabric, method)?;
     let live = simulator.live.ok_or_else(|| {
-        let hint = "replays run message by message: fluid and packet on electrical fabrics, circuit on a \
+        let hint = "replays run message by message: fluid and packet on electrical fabrics, \
+            circuit on a \
                     wdm_ring";
         simulator.not_on(fabric, hint)
     })?;

@@ -240,7 +240,8 @@ impl PlanMessages {
             _ => "give a larger size",
         };
         Err(TraceError::Refused(format!(
-            "the message of step {step} from rank {source} to {destination} has no bytes, and those of {format} have at least one; {hint}"
+            "the message of step {step} from rank {source} to {destination} has no bytes, and \
+                those of {format} have at least one; {hint}"
         )))
     }
 }

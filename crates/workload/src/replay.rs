@@ -92,7 +92,7 @@ impl Default for ReplaySettings {
 }
 
 opticoll_simulate::columns! {
-    /// One row per call of a rank, in the order in which the calls ended.
+    /// A row per call of a rank, in the order in which the calls ended.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Timeline {
         /// Rank.
@@ -109,7 +109,7 @@ opticoll_simulate::columns! {
 }
 
 opticoll_simulate::columns! {
-    /// One row per rank.
+    /// A row per rank.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct ReplayedRanks {
         /// Time at which the last node of the rank ended.
@@ -132,7 +132,7 @@ opticoll_simulate::columns! {
 }
 
 opticoll_simulate::columns! {
-    /// One row per kind of call that occurred, and rank.
+    /// A row per kind of call that occurred, and rank.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Calls shaped {
         /// Number of calls of the rank; for GOAL, number of nodes.
@@ -143,7 +143,7 @@ opticoll_simulate::columns! {
 }
 
 opticoll_simulate::rows! {
-    /// One row per kind of call that occurred.
+    /// A row per kind of call that occurred.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct CallSum {
         /// Kind of call.

@@ -5,7 +5,7 @@
 //!
 //! | action | arguments |
 //! |---|---|
-//! | `init`, `finalize` | `init` with any argument makes doubles the default type, without it bytes |
+//! | `init`, `finalize` | `init` with an argument makes doubles the default type, otherwise bytes |
 //! | `compute` | floating point operations |
 //! | `send`, `isend`, `recv`, `irecv` | partner, tag, elements, \[type\]; a receive of 0 or fewer
 //! elements has room for any size |

@@ -209,7 +209,7 @@ pub struct Cost {
 }
 
 opticoll_simulate::rows! {
-    /// One row per bucket, in the order of sending.
+    /// A row per bucket, in the order of sending.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct SentBuckets {
         /// Bytes of its gradients.

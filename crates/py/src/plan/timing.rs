@@ -6,7 +6,7 @@ use opticoll::simulate::{SimulationError, fluid, packet};
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 
-use super::{Plan, TimedChoice, given};
+use super::{Plan, TimedChoice, present_settings};
 use crate::error::{OrRaise, UnitError};
 use crate::interrupt;
 use crate::method::{Settings, Size, method};
@@ -41,7 +41,8 @@ impl Plan {
     /// Parameters
     /// ----------
     /// size : int or str, optional
-    ///     Size of the collective, in bytes or as text with a unit such as `"4MiB"` (default: the size of the plan).
+    ///     Size of the collective, in bytes or as text with a unit such as `"4MiB"` (default: the
+    ///     size of the plan).
     /// watch : callable, optional
     ///     Callback of the packet simulator, called at intervals as `watch(events,
     ///     messages_delivered, time_ps)`.

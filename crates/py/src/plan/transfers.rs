@@ -28,7 +28,8 @@ impl Plan {
     /// action : uint8
     ///     0: the destination stores a copy. 1: the destination reduces the chunks into its own.
     /// direction, fibre : uint8
-    ///     On a `wdm_ring` only: the direction of the lightpath (0 clockwise, 1 counter-clockwise) and its fibre.
+    ///     On a `wdm_ring` only: the direction of the lightpath (0 clockwise, 1 counter-clockwise)
+    ///     and its fibre.
     /// wavelength : uint16
     ///     On a `wdm_ring` only: the wavelength, from 0; 65535 if converters choose a wavelength
     ///     for each link.
@@ -44,7 +45,8 @@ impl Plan {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+    /// >>> ring = "wdm_ring:ranks=16,wavelengths=2"
+    /// >>> plan = opticoll.plan("all_gather", ring, "optree:radices=4x4")
     /// >>> columns = plan.columns()
     /// >>> for name, column in columns.items():
     /// ...     print(name, column.dtype, column.shape, column[-1])
@@ -83,7 +85,8 @@ impl Plan {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+    /// >>> ring = "wdm_ring:ranks=16,wavelengths=2"
+    /// >>> plan = opticoll.plan("all_gather", ring, "optree:radices=4x4")
     /// >>> slot = plan.slot_columns(0)
     /// >>> len(slot["transfer"]), slot["source"][:3], slot["destination"][:3]
     /// (12, array([0, 1, 1], dtype=uint32), array([4, 5, 9], dtype=uint32))

@@ -35,7 +35,8 @@ impl Plan {
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+    /// >>> ring = "wdm_ring:ranks=16,wavelengths=2"
+    /// >>> plan = opticoll.plan("all_gather", ring, "optree:radices=4x4")
     /// >>> plan.plot("slot0.svg", slot=0)
     #[pyo3(signature = (
         path: "str | PathLike[str] | None" = None, view: "str | None" = None, *,

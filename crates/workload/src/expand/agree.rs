@@ -96,7 +96,8 @@ fn check_agreement(
             let [current, first_entered] =
                 [shape(rank, index), shape(first_rank, first)].map(describe);
             let problem = format!(
-                "enters {current} on communicator {communicator} where {place} enters {first_entered}"
+                "enters {current} on communicator {communicator} where {place} enters \
+                    {first_entered}"
             );
             return Err(TraceError::at(trace.place(rank, index), problem));
         }
@@ -107,7 +108,8 @@ fn check_agreement(
             let (call, missing) = (shape(first_rank, first).0.name(), members[missing]);
             let article = if call.starts_with('a') { "an" } else { "a" };
             let problem = format!(
-                "enters {article} {call} on communicator {communicator} that rank {missing} never enters"
+                "enters {article} {call} on communicator {communicator} that rank {missing} never \
+                    enters"
             );
             Err(TraceError::at(place, problem))
         }

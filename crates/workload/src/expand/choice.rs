@@ -20,7 +20,7 @@ use opticoll_simulate::{Method, Policy, default_simulator};
 use opticoll_verify::verify;
 
 opticoll_simulate::rows! {
-    /// One row per collective, size and number of ranks.
+    /// A row per collective, size and number of ranks.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ChosenAlgorithm {
         /// The collective.

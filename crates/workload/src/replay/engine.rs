@@ -112,7 +112,8 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         }
         if let Some(&(numerator, _)) = factors.iter().find(|(_, denominator)| *denominator == 0) {
             return Err(TraceError::Refused(format!(
-                "local work cannot take {numerator} / 0 of its time; write 1 / 1 for the traced time"
+                "local work cannot take {numerator} / 0 of its time; write 1 / 1 for the traced \
+                    time"
             )));
         }
         let (nodes, in_order) = (&program.nodes, is_sequence(program));

@@ -15,9 +15,9 @@ use opticoll_base::units::{Bytes, UnitError};
 /// Rule that assigns gradients to buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buckets {
-    /// One all_reduce per tensor.
+    /// A separate all_reduce for each tensor.
     Tensor,
-    /// One all_reduce for all tensors.
+    /// A single all_reduce for all tensors.
     All,
     /// Buckets of at least a given size.
     Sized {

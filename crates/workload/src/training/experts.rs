@@ -78,7 +78,8 @@ impl ExpertLoads {
                 let row = weights.get(source).unwrap_or(&weights[0]);
                 let mut shared = share(row, assignments, u128::from(tokens)).ok_or_else(|| {
                     TrainingError::Groups(format!(
-                        "the experts of layer {layer} take too few tokens: {} of them have a weight, and each token goes to {}",
+                        "the experts of layer {layer} take too few tokens: {} of them have a \
+                            weight, and each token goes to {}",
                         row.iter().filter(|weight| **weight > 0).count(),
                         shape.top_k
                     ))
@@ -172,7 +173,8 @@ fn weights(
             let rows = &table[layer as usize];
             if rows.len() != 1 && rows.len() != ranks as usize {
                 return Err(refuse(format!(
-                    "layer {layer} has {} sources; one for all, or {ranks}, one for each expert-parallel rank, are needed",
+                    "layer {layer} has {} sources; one for all, or {ranks}, one for each \
+                        expert-parallel rank, are needed",
                     rows.len()
                 )));
             }

@@ -185,7 +185,8 @@ const fn mixtral_shape(
 
 /// Builds the list of records, one per paragraph: name, label, options, form; summary, citation.
 macro_rules! models {
-    ($($name:literal, $label:literal, $options:expr, $form:expr; $summary:literal, $citation:expr;)+) => {
+    ($($name:literal, $label:literal, $options:expr, $form:expr;
+        $summary:literal, $citation:expr;)+) => {
         &[$(ModelRecord {
             name: $name,
             label: $label,
@@ -222,25 +223,35 @@ pub const MODELS: &[ModelRecord] = models! {
     "googlenet", "GoogLeNet", &[], ModelForm::Images(convolutional::googlenet);
         "57 convolutions and a matrix for images of 224 x 224 pixels, as in torchvision",
         "Szegedy et al., Going Deeper with Convolutions, CVPR 2015, Table 1";
-    "bert_base", "BERT base", &[BERT_SEQUENCE], ModelForm::Tokens(transformer::bert, bert_shape(12, 768));
+    "bert_base", "BERT base", &[BERT_SEQUENCE],
+        ModelForm::Tokens(transformer::bert, bert_shape(12, 768));
         "12 blocks of width 768, with the heads for pre-training", BERT;
-    "bert_large", "BERT large", &[BERT_SEQUENCE], ModelForm::Tokens(transformer::bert, bert_shape(24, 1024));
+    "bert_large", "BERT large", &[BERT_SEQUENCE],
+        ModelForm::Tokens(transformer::bert, bert_shape(24, 1024));
         "24 blocks of width 1024, with the heads for pre-training", BERT;
-    "gpt2_small", "GPT-2 small", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, standard(12, 768, 12, 50_257, 1024));
+    "gpt2_small", "GPT-2 small", &[SEQUENCE],
+        ModelForm::Tokens(transformer::gpt, standard(12, 768, 12, 50_257, 1024));
         "12 blocks of width 768", GPT2;
-    "gpt2_medium", "GPT-2 medium", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, standard(24, 1024, 16, 50_257, 1024));
+    "gpt2_medium", "GPT-2 medium", &[SEQUENCE],
+        ModelForm::Tokens(transformer::gpt, standard(24, 1024, 16, 50_257, 1024));
         "24 blocks of width 1024", GPT2;
-    "gpt2_large", "GPT-2 large", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, standard(36, 1280, 20, 50_257, 1024));
+    "gpt2_large", "GPT-2 large", &[SEQUENCE],
+        ModelForm::Tokens(transformer::gpt, standard(36, 1280, 20, 50_257, 1024));
         "36 blocks of width 1280", GPT2;
-    "gpt2_xl", "GPT-2 XL", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, standard(48, 1600, 25, 50_257, 1024));
+    "gpt2_xl", "GPT-2 XL", &[SEQUENCE],
+        ModelForm::Tokens(transformer::gpt, standard(48, 1600, 25, 50_257, 1024));
         "48 blocks of width 1600", GPT2;
-    "gpt3_6_7b", "GPT-3 6.7B", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, standard(32, 4096, 32, 50_257, 2048));
+    "gpt3_6_7b", "GPT-3 6.7B", &[SEQUENCE],
+        ModelForm::Tokens(transformer::gpt, standard(32, 4096, 32, 50_257, 2048));
         "32 blocks of width 4096", GPT3;
-    "gpt3_175b", "GPT-3 175B", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, standard(96, 12_288, 96, 50_257, 2048));
+    "gpt3_175b", "GPT-3 175B", &[SEQUENCE],
+        ModelForm::Tokens(transformer::gpt, standard(96, 12_288, 96, 50_257, 2048));
         "96 blocks of width 12288", GPT3;
-    "llama2_7b", "Llama 2 7B", &[SEQUENCE], ModelForm::Tokens(transformer::llama, llama_shape(32, 4096, 11_008, 4096));
+    "llama2_7b", "Llama 2 7B", &[SEQUENCE],
+        ModelForm::Tokens(transformer::llama, llama_shape(32, 4096, 11_008, 4096));
         "32 blocks of width 4096", LLAMA2;
-    "llama2_70b", "Llama 2 70B", &[SEQUENCE], ModelForm::Tokens(transformer::llama, llama_shape(80, 8192, 28_672, 1024));
+    "llama2_70b", "Llama 2 70B", &[SEQUENCE],
+        ModelForm::Tokens(transformer::llama, llama_shape(80, 8192, 28_672, 1024));
         "80 blocks of width 8192, 8 heads of keys and values", LLAMA2;
     "gpt", "GPT", GPT_OPTIONS, ModelForm::Family(transformer::gpt, standard(0, 0, 0, 50_257, 2048));
         "A transformer in the form of GPT-2 and GPT-3, of any shape", GPT3;
@@ -252,7 +263,8 @@ pub const MODELS: &[ModelRecord] = models! {
     "mixtral_8x22b", "Mixtral 8x22B", &[MIXTRAL_SEQUENCE.range("1 to 65536")],
         ModelForm::Tokens(transformer::mixture, mixtral_shape(56, 6144, 16_384, 32_000, 65_536));
         "56 blocks of width 6144 with 8 experts, 2 for each token", MIXTRAL_8X22B;
-    "moe", "Mixture of experts", MIXTURE_OPTIONS, ModelForm::Family(transformer::mixture, mixtral_shape(0, 0, 0, 32_000, 4096));
+    "moe", "Mixture of experts", MIXTURE_OPTIONS,
+        ModelForm::Family(transformer::mixture, mixtral_shape(0, 0, 0, 32_000, 4096));
         "A transformer in the form of Mixtral, of any shape", MIXTRAL;
 };
 

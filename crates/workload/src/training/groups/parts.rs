@@ -13,7 +13,7 @@ use crate::replay::Timeline;
 use opticoll_base::units::Time;
 
 opticoll_simulate::columns! {
-    /// One row per stage of the pipeline: means over its ranks.
+    /// A row per stage of the pipeline: means over its ranks.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct StageParts {
         /// Time in which the device computes.

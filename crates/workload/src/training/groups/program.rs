@@ -49,7 +49,7 @@ pub struct GroupCollective {
     pub ranks: u32,
     /// Size in bytes by the collective's convention.
     pub bytes: u64,
-    /// For an all_to_all whose pairs exchange different amounts, the layer of experts and whether
+    /// Layer of experts of an all_to_all whose pairs exchange different amounts, and whether
     /// tokens return; `None` otherwise.
     pub uneven: Option<(usize, bool)>,
 }
