@@ -1,4 +1,5 @@
-//! All_gather in a single stage: every rank sends its block straight to every other rank, in one step.
+//! All_gather in a single stage: every rank sends its block straight to every other rank, in one
+//! step.
 
 use super::{Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room};
 use opticoll_fabric::fabric::circuits::RingShape;
