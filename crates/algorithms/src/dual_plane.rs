@@ -112,10 +112,11 @@ fn shares(rows: u64, columns: u64) -> (u32, u32) {
     let mut best = (1, 0);
     for sum in 1..=u64::from(MAX_DENOMINATOR) {
         for rows_first in (0..=sum).rev() {
-            let found = (rows_first, sum - rows_first);
-            let shorter = time(found.0, found.1) * (best.0 + best.1) < time(best.0, best.1) * sum;
-            if shorter {
-                best = found;
+            let candidate = (rows_first, sum - rows_first);
+            let is_shorter =
+                time(candidate.0, candidate.1) * (best.0 + best.1) < time(best.0, best.1) * sum;
+            if is_shorter {
+                best = candidate;
             }
         }
     }

@@ -79,9 +79,9 @@ impl FormulaParser<'_> {
     }
 
     fn take(&mut self, token: &str) -> bool {
-        let found = self.peek() == token;
-        self.next += usize::from(found);
-        found
+        let is_next = self.peek() == token;
+        self.next += usize::from(is_next);
+        is_next
     }
 
     fn sum(&mut self) -> Option<f64> {

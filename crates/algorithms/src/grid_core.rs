@@ -203,8 +203,8 @@ impl GridCore {
 
 /// Returns the first line with the largest value of `measure`.
 fn first_maximum(lines: &[u32], measure: impl Fn(u32) -> usize) -> u32 {
-    let most = lines.iter().rev().max_by_key(|&&line| measure(line));
-    most.copied().unwrap_or(0)
+    let first = lines.iter().rev().max_by_key(|&&line| measure(line));
+    first.copied().unwrap_or(0)
 }
 
 /// Returns the distances 1, 2, 4, ... below a power of two, in this order if `near`, otherwise in

@@ -297,14 +297,14 @@ impl Algorithm {
     pub fn variants(&self, fabric: &Fabric) -> Vec<Spec> {
         let mut specs = vec![Spec::new(self.name)];
         for option in self.options {
-            let plain = match option.role {
+            let earlier = match option.role {
                 // If halvings are tried, the order of the partners makes no difference.
                 Role::Halvings => vec![Spec::new(self.name)],
                 _ => specs.clone(),
             };
             for value in option.tries {
                 if is_tried(option, value, fabric) {
-                    let chosen = plain.iter();
+                    let chosen = earlier.iter();
                     specs.extend(chosen.map(|spec| spec.clone().with(option.name, value)));
                 }
             }

@@ -85,12 +85,12 @@ fn choose_tree(
     ranks: u32,
     ring: Option<RingShape>,
 ) -> Result<(Vec<u32>, Option<u32>), AlgorithmError> {
-    let given: Vec<&str> = ["depth", "k", "radices"]
+    let stated: Vec<&str> = ["depth", "k", "radices"]
         .into_iter()
         .filter(|key| spec.option(key).is_some())
         .collect();
-    if let [_, second, ..] = given[..] {
-        let problem = format!("{} says which tree already; give one of them", given[0]);
+    if let [_, second, ..] = stated[..] {
+        let problem = format!("{} says which tree already; give one of them", stated[0]);
         return Err(spec.refuse(second, problem).into());
     }
     if let Some(text) = spec.option("radices") {
@@ -99,7 +99,7 @@ fn choose_tree(
         let depth = radices.len() as u32;
         return Ok((radices, Some(depth)));
     }
-    let key = given.first().copied().unwrap_or("depth");
+    let key = stated.first().copied().unwrap_or("depth");
     let paper = paper_depth(ranks);
     match spec.option(key).unwrap_or("auto") {
         "auto" => Ok(match ring {
@@ -155,18 +155,18 @@ fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, Algor
         *load = load.saturating_sub(1);
     }
     let slots = loads.iter().map(|load| load.div_ceil(channels.into()));
-    let most = loads.iter().copied().max().unwrap_or(0);
+    let max_load = loads.iter().copied().max().unwrap_or(0);
     let loads = LeastLoads {
         slots: slots.sum(),
         by_step: loads.iter().sum(),
-        busiest: most,
-        most,
+        busiest: max_load,
+        most: max_load,
         pairs: 0,
     };
-    let is_plain = spec.options().next().is_none();
+    let is_default = spec.options().next().is_none();
     let one_stage = one_stage::least_loads(ring, 1);
     Ok(one_stage
-        .filter(|one_stage| !is_plain || loads.slots < one_stage.slots)
+        .filter(|one_stage| !is_default || loads.slots < one_stage.slots)
         .map(|_| loads))
 }
 

@@ -87,13 +87,13 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let mut schedule = composed(request.collective, &scattering, &gathering)?;
     // On a grid of tunable circuits the ring has another order, in which the root's neighbour may
     // keep more parts.
-    let plain = request.fabric.planes().is_none() && request.spec.options().next().is_none();
+    let is_default = request.fabric.planes().is_none() && request.spec.options().next().is_none();
     schedule.claims = Claims {
         // Steps without new parts for any rank are left out.
         schedule_steps: Some(schedule.steps() as u32),
         // The root sends N - 1 parts in either phase, because its neighbour on the ring keeps only
         // one part.
-        chunks_sent_per_rank: plain.then_some(2 * u64::from(ranks - 1)),
+        chunks_sent_per_rank: is_default.then_some(2 * u64::from(ranks - 1)),
         ..Claims::default()
     };
     Ok(schedule)

@@ -144,11 +144,9 @@ pub(crate) fn throughput_optimum(
     let Some(optimum_range) = optimum_range.transpose()?.flatten() else {
         return Ok(None);
     };
-    let most = optimum_range.most.and_then(Ratio::seconds_per_gigabyte);
-    Ok(optimum_range
-        .least
-        .seconds_per_gigabyte()
-        .map(|least| (least, most)))
+    let upper = optimum_range.most.and_then(Ratio::seconds_per_gigabyte);
+    let lower = optimum_range.least.seconds_per_gigabyte();
+    Ok(lower.map(|lower| (lower, upper)))
 }
 
 /// Returns the lower bound that the lengths of the links prove for all_to_all, scatter and gather:

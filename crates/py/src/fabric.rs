@@ -376,15 +376,16 @@ impl Fabric {
             let switches = switches
                 .map(|switches| (switches, 0..switches.count()))
                 .into_iter();
-            let each = switches
+            let numbered = switches
                 .flat_map(|(switches, indices)| indices.map(move |switch| (switches, switch)));
-            each.map(|(switches, switch)| {
-                let name = |port| switches.port_name(switch, port);
-                let joined = switches.joined(switch).into_iter();
-                let joined = joined.map(|(from, to)| (name(from), name(to))).collect();
-                (switches.switch_name(switch), joined)
-            })
-            .collect()
+            numbered
+                .map(|(switches, switch)| {
+                    let name = |port| switches.port_name(switch, port);
+                    let joined = switches.joined(switch).into_iter();
+                    let joined = joined.map(|(from, to)| (name(from), name(to))).collect();
+                    (switches.switch_name(switch), joined)
+                })
+                .collect()
         })
     }
 

@@ -37,11 +37,11 @@ pub(crate) fn replan(
     let requested: Spec = algorithm.parse().or_raise()?;
     let before = plan.rows();
     let remaining = families::after(&before.fabric, failed).or_raise()?;
-    let anew = interrupt::attempt(py, || {
+    let replanned = interrupt::attempt(py, || {
         planned_anew::replan(before, &remaining, &requested, size, &method)
     })?;
-    let (before, after) = (anew.before.ps(), anew.after.ps());
-    let plan = Plan::from_planned(anew.planned, Some(&requested.to_string()), settings);
+    let (before, after) = (replanned.before.ps(), replanned.after.ps());
+    let plan = Plan::from_planned(replanned.planned, Some(&requested.to_string()), settings);
     Ok((plan, before, after))
 }
 
@@ -88,6 +88,6 @@ pub(crate) fn simulate_tasks(
 #[pyfunction]
 pub(crate) fn task_conflicts(py: Python<'_>, plans: Vec<Py<Plan>>) -> PyResult<Vec<Violation>> {
     let plans: Vec<_> = plans.iter().map(|plan| plan.get().rows()).collect();
-    let found = interrupt::run(py, || verify::tasks(&plans))?;
-    Ok(found.into_iter().map(Violation::from_core).collect())
+    let violations = interrupt::run(py, || verify::tasks(&plans))?;
+    Ok(violations.into_iter().map(Violation::from_core).collect())
 }

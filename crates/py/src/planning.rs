@@ -80,8 +80,8 @@ pub(crate) fn plan_collective(
         };
         let planned = planner::plan_task(&spec, &task).or_raise()?;
         let chooses = spec.is_rule() || planner::find(collective.kind(), spec.name()).is_some();
-        let asked = chooses.then_some(algorithm);
-        Ok::<_, PyErr>(Plan::from_planned(planned, asked, settings))
+        let request = chooses.then_some(algorithm);
+        Ok::<_, PyErr>(Plan::from_planned(planned, request, settings))
     })??;
     match problem.into_inner() {
         Ok(Some(error)) => Err(error),

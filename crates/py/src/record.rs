@@ -207,12 +207,12 @@ fn setting(record: &SettingRecord) -> Record {
     ];
     let values = values.into_iter().filter(|(_, text)| !text.is_empty());
     let default = [("default", record.default.to_owned())];
-    let known = record
+    let simulators = record
         .simulators
         .iter()
         .map(|name| ("simulator", (*name).to_owned()));
     let hidden = (record.level == HelpLevel::All).then(|| ("help", "--help-all".to_owned()));
-    let options = default.into_iter().chain(values).chain(known);
+    let options = default.into_iter().chain(values).chain(simulators);
     Record {
         options: options
             .chain(hidden)

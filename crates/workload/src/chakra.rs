@@ -104,8 +104,8 @@ impl Groups {
     /// Adds the groups of a text with objects `{"pg_name": "0", "ranks": [0, 1]}`; backslashes
     /// before quotes are ignored.
     fn define(&mut self, text: &str, ranks: u32) -> Result<(), String> {
-        let plain = text.replace('\\', "");
-        for part in plain.split("\"pg_name\"").skip(1) {
+        let unescaped = text.replace('\\', "");
+        for part in unescaped.split("\"pg_name\"").skip(1) {
             let value =
                 |text: &str| Some(text.trim_start().strip_prefix(':')?.trim_start().to_owned());
             let name = value(part).and_then(|text| {
@@ -139,11 +139,11 @@ impl Groups {
             }
             let next = self.numbers.len() as u32 + 1;
             let number = *self.numbers.entry(name.clone()).or_insert(next);
-            let known = self
+            let earlier = self
                 .members
                 .entry(number)
                 .or_insert_with(|| members.clone());
-            if *known != members {
+            if *earlier != members {
                 return Err(format!("group `{name}` has other ranks elsewhere"));
             }
         }
@@ -176,35 +176,37 @@ fn rank_events(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Order
     let mut events = Vec::with_capacity(nodes.len());
     let mut last_of_group: FxHashMap<u32, u32> = FxHashMap::default();
     // The previous collective of the same group, by node; `NONE` for the first one.
-    let mut behind = vec![NONE; nodes.len()];
+    let mut previous = vec![NONE; nodes.len()];
     for (place, node) in nodes.iter().enumerate() {
         interrupt::check();
         let event = event(rank, node, groups)?;
         if COLLECTIVES.contains(&event.call) {
             let last = last_of_group.insert(event.communicator, place as u32);
-            behind[place] = last.unwrap_or(NONE);
+            previous[place] = last.unwrap_or(NONE);
         }
         events.push(event);
     }
     let dependencies = |control: bool| -> Vec<Vec<u32>> {
-        let each = nodes.iter().zip(&behind).map(|(node, &behind)| {
+        let lists = nodes.iter().zip(&previous).map(|(node, &previous)| {
             let control: &[u64] = if control { &node.control } else { &[] };
             let ids = node.data.iter().chain(control);
-            let mut on: Vec<u32> = ids.filter_map(|id| node_indices.get(id).copied()).collect();
-            on.extend(Some(behind).filter(|behind| *behind != NONE));
-            on.sort_unstable();
-            on.dedup();
-            on
+            let mut awaited: Vec<u32> =
+                ids.filter_map(|id| node_indices.get(id).copied()).collect();
+            awaited.extend(Some(previous).filter(|previous| *previous != NONE));
+            awaited.sort_unstable();
+            awaited.dedup();
+            awaited
         });
-        each.collect()
+        lists.collect()
     };
-    let mut on = dependencies(true);
-    let ordered =
-        |on: &[Vec<u32>]| graph::topological_order(on.len(), |node| on[node as usize].iter().copied());
-    let mut order = ordered(&on);
+    let mut awaited = dependencies(true);
+    let ordered = |awaited: &[Vec<u32>]| {
+        graph::topological_order(awaited.len(), |node| awaited[node as usize].iter().copied())
+    };
+    let mut order = ordered(&awaited);
     if order.len() < nodes.len() {
-        on = dependencies(false);
-        order = ordered(&on);
+        awaited = dependencies(false);
+        order = ordered(&awaited);
     }
     if order.len() < nodes.len() {
         let mut sorted = vec![false; nodes.len()];
@@ -222,10 +224,10 @@ fn rank_events(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Order
         turn[place as usize] = number as u32;
     }
     let rows = order.iter().map(|&place| {
-        let on = on[place as usize]
+        let awaited = awaited[place as usize]
             .iter()
             .map(|&earlier| turn[earlier as usize]);
-        (events[place as usize], on.collect())
+        (events[place as usize], awaited.collect())
     });
     Ok(rows.unzip())
 }
@@ -263,8 +265,8 @@ fn event(rank: u32, node: &ChakraNode, groups: &Groups) -> Result<Event, ChakraE
                     false => Err(node.error("it is a collective without comm_type")),
                 };
             };
-            let known = usize::try_from(number).ok();
-            let call = known.and_then(|number| COLLECTIVES.get(number).copied());
+            let index = usize::try_from(number).ok();
+            let call = index.and_then(|number| COLLECTIVES.get(number).copied());
             let call = call.ok_or_else(|| {
                 node.error(format!(
                     "comm_type is {number}; types are numbered from 0 to 9"

@@ -112,11 +112,10 @@ impl GoalParser {
         let Some(first) = words.next() else {
             return Ok(());
         };
-        let rest: GoalWords<'_> = words;
         match first {
-            "num_ranks" => self.declare(rest),
-            "rank" => self.begin_rank(rest),
-            "}" => self.end_rank(rest),
+            "num_ranks" => self.declare(words),
+            "rank" => self.begin_rank(words),
+            "}" => self.end_rank(words),
             _ if self.declared.is_none() => Err(self.refuse("GOAL begins with `num_ranks N`")),
             _ if !self.open => Err(self.refuse("expected `rank R {`")),
             _ => match first.strip_suffix(':') {
@@ -135,14 +134,13 @@ impl GoalParser {
                             self.refuse(format!("label `{}` is defined twice", shown(label)))
                         );
                     }
-                    let mut rest = rest;
-                    let operation = rest
+                    let operation = words
                         .next()
                         .ok_or_else(|| self.refuse("nothing follows the label"))?;
-                    self.operation(operation, rest)
+                    self.operation(operation, words)
                 }
-                None if matches!(first, "calc" | "send" | "recv") => self.operation(first, rest),
-                None => self.dependency(first, rest),
+                None if matches!(first, "calc" | "send" | "recv") => self.operation(first, words),
+                None => self.dependency(first, words),
             },
         }
     }

@@ -502,13 +502,11 @@ fn modelled(
         set_ups,
         setting_up,
     };
-    let found = Details::default();
-    let found = if set_ups > 0 {
-        found.with(setups)
-    } else {
-        found
+    let details = match set_ups {
+        0 => Details::default(),
+        _ => Details::default().with(setups),
     };
-    Ok(outcome(replayed, name, found, program, request))
+    Ok(outcome(replayed, name, details, program, request))
 }
 
 fn simulated(
@@ -521,8 +519,8 @@ fn simulated(
         model.take_routes(&program.routes)?;
     }
     let replayed = replay(program, &mut *model, request.settings.clone())?;
-    let found = model.close(replayed.time)?;
-    Ok(outcome(replayed, simulator, found, program, request))
+    let details = model.close(replayed.time)?;
+    Ok(outcome(replayed, simulator, details, program, request))
 }
 
 fn over_bursts<'a>(

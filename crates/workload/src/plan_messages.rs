@@ -215,8 +215,9 @@ impl PlanMessages {
         let groups = operations.chunk_by(move |operation, other| step(operation) == step(other));
         groups.map(|group| {
             interrupt::check();
-            let each = group.iter();
-            each.map(|operation| (&self.messages[(operation / 2) as usize], operation % 2 == 0))
+            group
+                .iter()
+                .map(|operation| (&self.messages[(operation / 2) as usize], operation % 2 == 0))
                 .collect()
         })
     }

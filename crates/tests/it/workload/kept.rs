@@ -10,7 +10,7 @@ use opticoll::simulate::Method;
 use opticoll::units::Bytes;
 use opticoll::workload::csv;
 use opticoll::workload::expand::Algorithms;
-use opticoll::workload::network::{Done, ReplayRequest, TraceContent, run};
+use opticoll::workload::network::{ReplayOutcome, ReplayRequest, TraceContent, run};
 use opticoll::workload::replay::ReplaySettings;
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ use super::real::table;
 use super::transport;
 use crate::light_path_grid::proved;
 
-fn replayed(text: &str, network: &str, paths: &str, algorithms: &Algorithms) -> Done {
+fn replayed(text: &str, network: &str, paths: &str, algorithms: &Algorithms) -> ReplayOutcome {
     let trace = csv::read(text).unwrap();
     let request = ReplayRequest {
         network: &transport(network, trace.ranks.len() as u32),

@@ -8,7 +8,7 @@ use opticoll::units::{Bytes, Time};
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::Algorithms;
-use opticoll::workload::network::{Done, ReplayRequest, TraceContent, run};
+use opticoll::workload::network::{ReplayOutcome, ReplayRequest, TraceContent, run};
 use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings};
 
 use super::real::table;
@@ -20,7 +20,7 @@ fn replayed(
     network: &str,
     algorithms: &Algorithms,
     ends: EndCosts,
-) -> Result<Done, TraceError> {
+) -> Result<ReplayOutcome, TraceError> {
     let trace = csv::read(text)?;
     let request = ReplayRequest {
         network: &transport(network, trace.ranks.len() as u32),
@@ -34,7 +34,7 @@ fn replayed(
     run(&TraceContent::Calls(trace), &request)
 }
 
-fn over_ports(text: &str, ports: &str, algorithms: &Algorithms) -> Done {
+fn over_ports(text: &str, ports: &str, algorithms: &Algorithms) -> ReplayOutcome {
     let network = format!("light_path_grid:{ports}");
     replayed(text, &network, algorithms, EndCosts::default()).unwrap()
 }

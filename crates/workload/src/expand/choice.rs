@@ -67,13 +67,14 @@ pub(super) fn plan(
         }
         (None, None) => None,
     };
-    let same = target.fabric.filter(|fabric| fabric.ranks() == ranks);
+    let whole_fabric = target.fabric.filter(|fabric| fabric.ranks() == ranks);
     let crossbar = parse_fabric(format!("crossbar:ranks={ranks}"))?;
-    let without_light =
-        |schedule, algorithm| Plan::without_light(same.unwrap_or(&crossbar), schedule, algorithm);
+    let without_light = |schedule, algorithm| {
+        Plan::without_light(whole_fabric.unwrap_or(&crossbar), schedule, algorithm)
+    };
     let named = |spec: &Spec| {
         let ring = ring()?;
-        opticoll_algorithms::build_ranges(spec, collective, same.unwrap_or(&ring))
+        opticoll_algorithms::build_ranges(spec, collective, whole_fabric.unwrap_or(&ring))
             .map(|schedule| without_light(schedule, spec.to_string()))
             .map_err(|error| TraceError::at(place, error))
     };
@@ -133,18 +134,18 @@ fn has_policy(fabric: &Fabric, policy: Policy) -> bool {
 
 /// Returns the method that times plans on a fabric that only resembles the network.
 fn method_on(fabric: &Fabric, target: CollectiveTarget<'_>) -> Method {
-    let given = target.method.cloned().unwrap_or_default();
+    let replay_method = target.method.cloned().unwrap_or_default();
     let mut method = Method::default();
     let simulator = default_simulator(fabric);
-    if simulator.has_setting("endpoint") {
-        method.fluid.endpoint = given.fluid.endpoint;
+    if simulator.takes("endpoint") {
+        method.fluid.endpoint = replay_method.fluid.endpoint;
     }
     if simulator.takes("policy")
-        && given
+        && replay_method
             .policy
             .is_some_and(|policy| has_policy(fabric, policy))
     {
-        method.policy = given.policy;
+        method.policy = replay_method.policy;
     }
     if simulator.has_setting("paths") {
         method.paths = target.set_up.map(|paths| paths.paths);

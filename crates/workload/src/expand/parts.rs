@@ -89,8 +89,8 @@ fn cut(messages: ChunksByMessage, ranks: usize, ports: usize) -> Vec<ChunksByMes
             };
             fits(source, ends.1) && fits(destination, ends.0)
         };
-        let found = parts.iter().position(|(_, partners)| has_port(partners));
-        let place = found.unwrap_or_else(|| {
+        let first_fitting = parts.iter().position(|(_, partners)| has_port(partners));
+        let place = first_fitting.unwrap_or_else(|| {
             parts.push((ChunksByMessage::new(), vec![BTreeSet::new(); ranks]));
             parts.len() - 1
         });

@@ -176,22 +176,28 @@ pub(super) fn vgg(blocks: [u64; 5]) -> Vec<Layer> {
 /// the 3 x 3 convolution.
 pub(super) fn resnet(stages: [u64; 4]) -> Vec<Layer> {
     let mut network = ImageLayers::default();
-    let plain = AfterConvolution::Normalization;
-    let image = network.convolution("conv1", INPUT, 64, window(7, 2, 3), plain);
+    let normalized = AfterConvolution::Normalization;
+    let image = network.convolution("conv1", INPUT, 64, window(7, 2, 3), normalized);
     let mut image = image.pooled(window(3, 2, 1));
     for (stage, (count, channels)) in stages.into_iter().zip([64, 128, 256, 512]).enumerate() {
         for block in 0..count {
             let stride = if stage > 0 && block == 0 { 2 } else { 1 };
             let name = format!("conv{}_{}", stage + 2, block + 1);
             let part = |part: &str| format!("{name}.{part}");
-            let inner = network.convolution(&part("a"), image, channels, window(1, 1, 0), plain);
             let inner =
-                network.convolution(&part("b"), inner, channels, window(3, stride, 1), plain);
+                network.convolution(&part("a"), image, channels, window(1, 1, 0), normalized);
+            let inner = network.convolution(
+                &part("b"),
+                inner,
+                channels,
+                window(3, stride, 1),
+                normalized,
+            );
             let outer =
-                network.convolution(&part("c"), inner, 4 * channels, window(1, 1, 0), plain);
+                network.convolution(&part("c"), inner, 4 * channels, window(1, 1, 0), normalized);
             if block == 0 {
                 let form = window(1, stride, 0);
-                network.convolution(&part("skip"), image, 4 * channels, form, plain);
+                network.convolution(&part("skip"), image, 4 * channels, form, normalized);
             }
             image = outer;
         }
@@ -223,12 +229,12 @@ const INCEPTIONS: [(&str, Option<Inception>); 11] = [
 /// normalization, and with 3 x 3 instead of 5 x 5 convolutions.
 pub(super) fn googlenet() -> Vec<Layer> {
     let mut network = ImageLayers::default();
-    let plain = AfterConvolution::Normalization;
-    let (one, three) = (window(1, 1, 0), window(3, 1, 1));
-    let image = network.convolution("conv1", INPUT, 64, window(7, 2, 3), plain);
+    let normalized = AfterConvolution::Normalization;
+    let (pointwise, square) = (window(1, 1, 0), window(3, 1, 1));
+    let image = network.convolution("conv1", INPUT, 64, window(7, 2, 3), normalized);
     let image = image.pooled_over_the_edge(window(3, 2, 0));
-    let image = network.convolution("conv2", image, 64, one, plain);
-    let image = network.convolution("conv3", image, 192, three, plain);
+    let image = network.convolution("conv2", image, 64, pointwise, normalized);
+    let image = network.convolution("conv3", image, 192, square, normalized);
     let mut image = image.pooled_over_the_edge(window(3, 2, 0));
     for (module, channels) in INCEPTIONS {
         let Some([direct, narrow3, wide3, narrow5, wide5, pooled]) = channels else {
@@ -237,12 +243,12 @@ pub(super) fn googlenet() -> Vec<Layer> {
             continue;
         };
         let name = |part: &str| format!("inception{module}.{part}");
-        network.convolution(&name("1x1"), image, direct, one, plain);
-        let inner = network.convolution(&name("3x3_reduce"), image, narrow3, one, plain);
-        network.convolution(&name("3x3"), inner, wide3, three, plain);
-        let inner = network.convolution(&name("5x5_reduce"), image, narrow5, one, plain);
-        network.convolution(&name("5x5"), inner, wide5, three, plain);
-        network.convolution(&name("pool"), image, pooled, one, plain);
+        network.convolution(&name("1x1"), image, direct, pointwise, normalized);
+        let inner = network.convolution(&name("3x3_reduce"), image, narrow3, pointwise, normalized);
+        network.convolution(&name("3x3"), inner, wide3, square, normalized);
+        let inner = network.convolution(&name("5x5_reduce"), image, narrow5, pointwise, normalized);
+        network.convolution(&name("5x5"), inner, wide5, square, normalized);
+        network.convolution(&name("pool"), image, pooled, pointwise, normalized);
         image.channels = direct + wide3 + wide5 + pooled;
     }
     network.linear("fc", image.channels, CLASSES);

@@ -228,15 +228,15 @@ fn divide(weights: &[u64], open: &[usize], remaining: u128, sum: u128, shares: &
         return;
     }
     let mut remainders = Vec::with_capacity(open.len());
-    let mut given = 0;
+    let mut assigned = 0;
     for &expert in open {
         let product = remaining * u128::from(weights[expert]);
         shares[expert] = product / sum;
-        given += product / sum;
+        assigned += product / sum;
         remainders.push((std::cmp::Reverse(product % sum), expert));
     }
     remainders.sort_unstable();
-    for (_, expert) in remainders.into_iter().take((remaining - given) as usize) {
+    for (_, expert) in remainders.into_iter().take((remaining - assigned) as usize) {
         shares[expert] += 1;
     }
 }

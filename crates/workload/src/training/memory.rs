@@ -162,8 +162,8 @@ impl GroupedMemory<'_> {
         };
         let ranks = 0..self.groups.expert as usize;
         let most_tokens = ranks.map(|rank| loads.received(layer, rank)).max();
-        let each = u128::from(shape.sequence * shape.top_k);
-        (sample * most_tokens.unwrap_or(0)).div_ceil(each)
+        let assignments_per_sample = u128::from(shape.sequence * shape.top_k);
+        (sample * most_tokens.unwrap_or(0)).div_ceil(assignments_per_sample)
     }
 
     /// Returns the groups, sharding and micro-batches closest to these whose forecast is at most

@@ -292,12 +292,16 @@ impl<'a> RankWriter<'a> {
             return Ok(());
         }
         let is_even = self.training.loads.is_even(layer);
-        let each = self.training.loads.between(layer, 0, 0) * self.training.token;
+        let pair_bytes = self.training.loads.between(layer, 0, 0) * self.training.token;
         self.blocking(GroupCollective {
             group: GroupKind::Expert,
             kind: Some(CollectiveKind::AllToAll),
             ranks,
-            bytes: if is_even { each * u64::from(ranks) } else { 0 },
+            bytes: if is_even {
+                pair_bytes * u64::from(ranks)
+            } else {
+                0
+            },
             uneven: (!is_even).then_some((layer, back)),
         })
     }
@@ -346,14 +350,14 @@ impl<'a> RankWriter<'a> {
     /// Returns the number of the rank's group of a kind, and the number of its members in the
     /// trace.
     fn group(&mut self, kind: GroupKind) -> (u32, u32) {
-        if let Some(&known) = self.rank_groups.get(&kind) {
-            return known;
+        if let Some(&group) = self.rank_groups.get(&kind) {
+            return group;
         }
         let members = self.groups.members(kind, self.place);
         let ranks = members.len() as u32;
-        let known = (self.communicators.number(members), ranks);
-        self.rank_groups.insert(kind, known);
-        known
+        let group = (self.communicators.number(members), ranks);
+        self.rank_groups.insert(kind, group);
+        group
     }
 
     /// Returns the call of a collective.
@@ -396,8 +400,8 @@ impl<'a> RankWriter<'a> {
 
     /// Returns whether the gradients of a micro-batch are reduced during its backward pass.
     fn reduces(&self, pass: Pass) -> bool {
-        let each = self.training.sharding >= Sharding::Gradients;
-        each || pass.micro_batch + 1 == self.training.micro_batches
+        let every_micro_batch = self.training.sharding >= Sharding::Gradients;
+        every_micro_batch || pass.micro_batch + 1 == self.training.micro_batches
     }
 
     /// Reduces the gradients that a layer completes.
