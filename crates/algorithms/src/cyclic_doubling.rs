@@ -73,6 +73,7 @@ impl Direction {
     }
 }
 
+/// Builds the all_gather in one direction around the cycle.
 fn gathering(collective: Collective, direction: Direction) -> Result<Schedule, AlgorithmError> {
     let ranks = collective.ranks();
     let steps = ranks.next_power_of_two().ilog2();

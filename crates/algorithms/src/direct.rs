@@ -151,6 +151,7 @@ fn barrier(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(schedule)
 }
 
+/// Builds the schedule that sends every chunk straight to its destinations in one step.
 fn one_step(collective: Collective) -> Result<Schedule, AlgorithmError> {
     let ranks = collective.ranks();
     let mut schedule = Schedule::new(collective);

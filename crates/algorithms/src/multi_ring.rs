@@ -132,6 +132,7 @@ fn sides(request: &Request<'_>) -> Result<Vec<Side>, AlgorithmError> {
     Ok(sides)
 }
 
+/// Builds the all_gather on a torus with these sides.
 fn gather_schedule(collective: Collective, sides: &[Side]) -> Result<Schedule, AlgorithmError> {
     let (ranks, parts) = (collective.ranks(), sides.len() as u32);
     // Number of subdivisions of a part: 2 if the last steps around rings of even length send

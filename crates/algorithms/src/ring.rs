@@ -188,6 +188,7 @@ pub(super) fn all_reduce_along(
     Ok(schedule)
 }
 
+/// Builds the all_gather around rings.
 fn pass_around(collective: Collective, orders: &[Vec<u32>]) -> Result<Schedule, AlgorithmError> {
     let (ranks, channels) = (collective.ranks(), orders.len() as u32);
     let mut schedule = Schedule::new(collective.with_pieces(channels)?);

@@ -79,6 +79,7 @@ pub(crate) fn hop_columns<'py>(
     Ok(columns)
 }
 
+/// Returns the columns of the rows of a plan.
 fn to_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Bound<'py, PyDict>> {
     let schedule = &plan.schedule;
     let values = |field: fn(&Transfer) -> u32| -> Vec<u32> {

@@ -86,6 +86,7 @@ pub fn read(traces: &[&[u8]]) -> Result<Trace, TraceError> {
     Ok(trace)
 }
 
+/// Returns the error of a rank's trace.
 fn at(rank: u32, error: ChakraError) -> TraceError {
     TraceError::Binary {
         offset: error.offset,
@@ -166,6 +167,8 @@ impl Groups {
 /// that it waits for.
 type Ordered = (Vec<Event>, Vec<Vec<u32>>);
 
+/// Orders the events of a rank topologically, by all dependencies or, if these contain a cycle, by
+/// data dependencies and the order of collectives alone.
 fn rank_events(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Ordered, ChakraError> {
     let mut node_indices: FxHashMap<u64, u32> = FxHashMap::default();
     for (place, node) in nodes.iter().enumerate() {

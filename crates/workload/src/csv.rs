@@ -73,6 +73,7 @@ struct CsvReader {
 }
 
 impl CsvReader {
+    /// Reads a comment, which may declare the number of ranks, a communicator or sizes.
     fn comment(&mut self, comment: &str) -> Result<(), String> {
         let mut words = comment.split_whitespace();
         match words.next() {
@@ -101,6 +102,7 @@ impl CsvReader {
         }
     }
 
+    /// Reads the row that names the columns.
     fn header(&mut self, line: &str) -> Result<(), String> {
         let names: Vec<&str> = line.split(',').map(str::trim).collect();
         let mut columns = [0; COLUMNS.len()];

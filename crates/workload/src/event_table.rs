@@ -268,6 +268,7 @@ impl EventTable {
     }
 }
 
+/// Converts a row to an event and checks that the call has its peer and its request.
 fn event(row: &EventRow, line: u32) -> Result<Event, String> {
     let &(name, call) = row.call;
     let needs_peer = matches!(

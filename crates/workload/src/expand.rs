@@ -247,6 +247,7 @@ struct Open {
 }
 
 impl Expansion<'_> {
+    /// Adds the calls of a rank, one after another.
     fn rank(&mut self, rank: u32) -> Result<(), TraceError> {
         self.builder.begin_rank();
         let trace = self.trace;
@@ -321,6 +322,7 @@ impl Expansion<'_> {
         Ok(())
     }
 
+    /// Adds a node that requires, or with [`FOLLOWS`] follows, the nodes `before`.
     fn push(&mut self, node: Node, before: &[u32]) -> Result<u32, TraceError> {
         let index = self.builder.push(node)?;
         for &earlier in before {

@@ -318,6 +318,7 @@ pub fn carry_out(
     })
 }
 
+/// Replays a program over the network of a request.
 fn replay_program(
     program: &Program,
     request: &ReplayRequest<'_>,
@@ -477,6 +478,7 @@ fn outcome(
     }
 }
 
+/// Replays a program over a cost model.
 fn modelled(
     program: &Program,
     name: &'static str,
@@ -509,6 +511,7 @@ fn modelled(
     Ok(outcome(replayed, name, details, program, request))
 }
 
+/// Replays a program over a simulated network.
 fn simulated(
     program: &Program,
     mut model: Box<dyn Live + '_>,

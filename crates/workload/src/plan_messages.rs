@@ -162,6 +162,7 @@ impl PlanMessages {
         Ok(pairs.values().copied().max().unwrap_or(1))
     }
 
+    /// Fills `operations` and `rank_starts` by counting.
     fn sort_by_rank(&mut self) {
         let ranks = self.collective.ranks() as usize;
         let mut starts = vec![0; ranks + 1];

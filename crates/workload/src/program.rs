@@ -361,6 +361,7 @@ struct MessageQueue {
     last: u32,
 }
 
+/// Connects each send with its receive through `partner`, and checks ranks and sizes.
 fn match_messages(program: &mut Program) -> Result<(), TraceError> {
     let ranks = program.ranks();
     // The sends of a channel form a list through `partner`, from which receives take the first.

@@ -143,6 +143,7 @@ struct ActionLine<'a> {
 }
 
 impl ActionLine<'_> {
+    /// Returns the event of an action, and updates the state of its rank.
     fn event(&self, state: &mut RankState) -> Result<Event, String> {
         let name = *self.words.first().ok_or("an action has a name")?;
         let deferred = std::mem::take(&mut state.deferred);

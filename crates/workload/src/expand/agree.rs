@@ -70,6 +70,7 @@ pub(super) fn agree(trace: &Trace) -> Result<Entered, TraceError> {
     Ok(entered)
 }
 
+/// Checks that all members enter a collective, with the same call, root and size.
 fn check_agreement(
     trace: &Trace,
     communicator: u32,

@@ -7,6 +7,7 @@ use opticoll_base::interrupt;
 use opticoll_simulate::live::Live;
 
 impl<C: Live + ?Sized> ReplayEngine<'_, C> {
+    /// Returns the node that a started node waits for: its partner, or an absent member.
     fn other_end(&self, node: u32) -> u32 {
         let operation = &self.program.nodes[node as usize];
         if operation.kind != NodeKind::Collective {

@@ -38,13 +38,16 @@ pub(super) struct ReplayEngine<'a, C: ?Sized> {
     absent: Vec<u32>,
     /// Number of messages of the planned collectives that have started.
     planned_messages: u64,
+    /// Buffer for the events of the network.
     happened: Vec<MessageEvent>,
     settings: ReplaySettings,
     /// Scale of the local work of each rank, as (numerator, denominator).
     factors: Vec<(u32, u32)>,
     overhead: u64,
     now: u64,
+    /// Queue of later events, as (time, key).
     later: BinaryHeap<Reverse<(u64, u64)>>,
+    /// Keys of the events of the current time, in order.
     present: VecDeque<u64>,
     pub(super) waits: Vec<u32>,
     pub(super) phase: Vec<NodePhase>,
@@ -479,6 +482,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         }
     }
 
+    /// Adds a call that ends now to the totals and, if requested, to the timeline.
     fn record(&mut self, rank: u32, node: u32, start: u64) -> Result<(), TraceError> {
         let operation = &self.program.nodes[node as usize];
         let (count, inside) = &mut self.call_totals[rank as usize][operation.call as usize];
@@ -495,6 +499,7 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
         Ok(())
     }
 
+    /// Returns the result, with sums over ranks and kinds of calls.
     pub(super) fn result(mut self) -> Result<Replayed, TraceError> {
         let mut bytes = self.ranks.bytes.iter();
         let bytes = bytes.try_fold(0u64, |sum, &bytes| sum.checked_add(bytes));

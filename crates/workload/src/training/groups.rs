@@ -137,6 +137,7 @@ impl Groups {
         Ok(groups)
     }
 
+    /// Checks that the groups divide the sizes of a model.
     fn check(&self, model: &Model) -> Result<(), TrainingError> {
         divides(
             "expert-parallel",

@@ -113,6 +113,7 @@ impl GroupedMemory<'_> {
         largest.unwrap_or(Memory::for_parameters(0))
     }
 
+    /// Returns the memory of a rank of a stage. `stage_of` is the stage of each layer.
     fn stage_memory(&self, model: &Model, stage: u32, stage_of: &[u32]) -> Memory {
         let Groups { tensor, data, .. } = self.groups;
         let mut memory = Memory::for_parameters(0);

@@ -88,6 +88,7 @@ fn event_ends(written: &GroupedTrace, timeline: &Timeline) -> Vec<Vec<u64>> {
     ends
 }
 
+/// Divides the time of a rank among its causes. `time` is the time of the iteration.
 fn rank_sums(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) -> Sums {
     let rank_ends = &ends[rank as usize];
     let after = &written.trace.after[rank as usize];

@@ -129,6 +129,8 @@ pub fn stages(model: &Model, request: &StageRequest<'_>) -> Result<Vec<Stage>, T
         .collect()
 }
 
+/// Returns the parts of a stage's layers on one rank, with their times. `experts_before` is the
+/// number of layers of experts in earlier stages.
 fn divided(
     model: &Model,
     stage_layers: &[usize],
@@ -205,6 +207,7 @@ fn time(
     Ok(())
 }
 
+/// Groups the layers of a stage into units.
 fn units(model: &Model, layers: &[StageLayer]) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
     let mut block = None;
@@ -228,6 +231,7 @@ fn units(model: &Model, layers: &[StageLayer]) -> Vec<Unit> {
     units
 }
 
+/// Assigns the gradients of a stage to buckets.
 fn grouped(
     layers: &[StageLayer],
     tensors: fn(&StageLayer) -> &Vec<u64>,
