@@ -12,6 +12,7 @@ use crate::collective::{Demand, requested_collective};
 use crate::error::{FabricError, IntoPyErr, OrRaise};
 use crate::fabric::Fabric;
 use crate::interrupt;
+use crate::method::method_with;
 
 /// Returns the lower bound on the time of any plan in picoseconds, its name and its assumption.
 ///
@@ -36,16 +37,12 @@ pub(crate) fn time_bound(
     demand: Option<Demand>,
 ) -> PyResult<(Option<u64>, Option<&'static str>, String)> {
     let collective = requested_collective(kind, fabric.fabric.ranks(), root, demand.as_ref())?;
-    let given = [
+    let method = method_with([
         ("simulator", simulator),
         ("policy", policy),
         ("paths", paths),
         ("placement", placement),
-    ];
-    let given = given
-        .into_iter()
-        .filter_map(|(name, text)| Some((name, text?)));
-    let method = simulate::Method::from_settings(given).or_raise()?;
+    ])?;
     let size = Bytes::new(size_bytes);
     interrupt::run(py, || {
         match planner::stated_bound(&fabric.fabric, &collective, size, &method) {
@@ -86,11 +83,7 @@ pub(crate) fn time_bounds(
     demand: Option<Demand>,
 ) -> PyResult<(Option<&'static str>, Vec<NamedBound>)> {
     let collective = requested_collective(kind, fabric.fabric.ranks(), root, demand.as_ref())?;
-    let given = [("policy", policy), ("paths", paths)];
-    let given = given
-        .into_iter()
-        .filter_map(|(name, text)| Some((name, text?)));
-    let method = simulate::Method::from_settings(given).or_raise()?;
+    let method = method_with([("policy", policy), ("paths", paths)])?;
     let (fabric, size) = (fabric.fabric, Bytes::new(size_bytes));
     let simulator = simulate::Simulator::of(&fabric, &method).or_raise()?;
     let policy = method.policy.unwrap_or(simulate::default_policy(&fabric));

@@ -2,13 +2,11 @@
 //! model.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
 use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
 use opticoll::simulate::Simulator;
 use opticoll::units::Time;
-use opticoll::workload::expand::Algorithms;
 use opticoll::workload::network::Transport;
 use opticoll::workload::training::device;
 use opticoll::workload::training::experts::{ExpertLoads, ExpertSkew};
@@ -23,7 +21,7 @@ use pyo3::prelude::*;
 use crate::error::{IntoPyErr, OrRaise, TrainingError};
 use crate::fabric::Fabric;
 use crate::interrupt;
-use crate::method::{Settings, method};
+use crate::method::{Settings, method, named_algorithms};
 use crate::table::Outcome;
 
 /// An iteration of training whose model is divided among groups of ranks.
@@ -257,11 +255,7 @@ impl GroupedTraining {
         let medium = Medium::parse_for(fabric, self.training.groups.ranks()).or_raise()?;
         let network = Transport::new(medium, None::<Vec<(&str, &str)>>).or_raise()?;
         let method = method(settings)?;
-        let mut chosen = Algorithms::default();
-        for (collective, algorithm) in &algorithms {
-            let kind = CollectiveKind::from_str(collective).or_raise()?;
-            chosen = chosen.with(kind, algorithm.parse().or_raise()?);
-        }
+        let chosen = named_algorithms(&algorithms)?;
         interrupt::attempt(py, || self.training.over(&network, &method, &chosen))
             .map(Outcome::from_core)
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use opticoll::simulate::Method;
 use opticoll::units::Bytes;
+use opticoll::workload::expand::Algorithms;
 use pyo3::prelude::*;
 
 use crate::error::{OrRaise, UnitError};
@@ -40,13 +41,30 @@ pub(crate) fn texts(
         .map(|(name, text)| (name.as_str(), text.as_str()))
 }
 
-/// Returns the method with the given settings, which time a plan.
+/// Returns the method with the settings that are present, which time a plan.
 pub(crate) fn method(settings: Option<Settings>) -> PyResult<Method> {
     let settings = settings.unwrap_or_default();
-    let given = settings
-        .iter()
-        .filter_map(|(name, text)| Some((name.as_str(), text.as_deref()?)));
-    Method::from_settings(given).or_raise()
+    let settings = settings.iter();
+    method_with(settings.map(|(name, text)| (name.as_str(), text.as_deref())))
+}
+
+/// Returns the method with the named settings that are present.
+pub(crate) fn method_with<'a>(
+    settings: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+) -> PyResult<Method> {
+    let settings = settings.into_iter();
+    let present = settings.filter_map(|(name, text)| Some((name, text?)));
+    Method::from_settings(present).or_raise()
+}
+
+/// Returns the algorithms of collectives by name, with defaults for the other collectives.
+pub(crate) fn named_algorithms(names: &BTreeMap<String, String>) -> PyResult<Algorithms> {
+    let mut algorithms = Algorithms::default();
+    for (collective, algorithm) in names {
+        let kind = collective.parse().or_raise()?;
+        algorithms = algorithms.with(kind, algorithm.parse().or_raise()?);
+    }
+    Ok(algorithms)
 }
 
 /// Checks that settings are valid for some plan.

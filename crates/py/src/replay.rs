@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use numpy::PyReadonlyArray1;
-use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::error::TraceError as TraceProblem;
-use opticoll::workload::expand::Algorithms;
 use opticoll::workload::network::{self, ReplayRequest, TraceContent, Transport};
 use opticoll::workload::plan_messages::PlanMessages;
 use opticoll::workload::program::Call;
@@ -22,7 +19,7 @@ use pyo3::pybacked::PyBackedBytes;
 
 use crate::error::{IntoPyErr, OrRaise, TraceError};
 use crate::interrupt;
-use crate::method::{Settings, method};
+use crate::method::{Settings, method, named_algorithms, texts};
 use crate::plan::Plan;
 use crate::schedule::Schedule;
 use crate::table::Outcome;
@@ -308,17 +305,9 @@ pub(crate) fn replay_trace(
 ) -> PyResult<Outcome> {
     let ranks = trace.get().source.ranks();
     let medium = Medium::parse_for(network, ranks).or_raise()?;
-    let texts = bursts.as_ref().map(|texts| {
-        let texts = texts.iter();
-        texts.map(|(name, text)| (name.as_str(), text.as_str()))
-    });
-    let network = Transport::new(medium, texts).or_raise()?;
+    let network = Transport::new(medium, bursts.as_ref().map(texts)).or_raise()?;
     let method = method(settings)?;
-    let mut chosen = Algorithms::default();
-    for (collective, algorithm) in &algorithms {
-        let kind = CollectiveKind::from_str(collective).or_raise()?;
-        chosen = chosen.with(kind, algorithm.parse().or_raise()?);
-    }
+    let chosen = named_algorithms(&algorithms)?;
     let eager = match (rendezvous, eager_bytes) {
         (true, _) => Eager::Never,
         (false, Some(limit)) => Eager::UpTo(Bytes::new(limit)),
