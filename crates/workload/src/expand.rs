@@ -164,19 +164,12 @@ pub fn expand_on(
         held: None,
         predicted: PredictedPaths::default(),
     };
+    let keeps_paths = |set_up: &SetUp| matches!(set_up.paths, Paths::Kept | Paths::Warm);
+    let kept = target.set_up.filter(keeps_paths);
     for rank in 0..trace.ranks.len() as u32 {
-        expansion.held = None;
+        expansion.held = kept.map(|set_up| HeldPaths::new(set_up.ports));
         expansion.predicted = PredictedPaths::default();
-        match target.set_up {
-            Some(set_up) if matches!(set_up.paths, Paths::Kept | Paths::Warm) => {
-                expansion.held = Some(HeldPaths::new(set_up.ports));
-            }
-            _ => {}
-        }
-        if target
-            .set_up
-            .is_some_and(|set_up| set_up.paths == Paths::Warm)
-        {
+        if kept.is_some_and(|set_up| set_up.paths == Paths::Warm) {
             // A previous run, of which only the lightpaths remain.
             let builder = std::mem::take(&mut expansion.builder);
             expansion.rank(rank)?;
