@@ -32,8 +32,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     )
 }];
 
-/// Maximum denominator of the share of a part. Larger denominators mean smaller pieces for little
-/// gain.
+/// Maximum denominator of the share of a part.
 const MAX_DENOMINATOR: u32 = 16;
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

@@ -75,8 +75,7 @@ fn present_settings(settings: Option<Settings>) -> Settings {
     settings
 }
 
-/// Counts over all transfers of a plan, each computed at most once and shared by copies with other
-/// sizes and settings.
+/// Counts over all transfers of a plan, each computed at most once.
 #[derive(Default)]
 struct Counts {
     wavelengths: OnceLock<u32>,

@@ -13,8 +13,8 @@
 //! A node waits for its data and control dependencies. If the two together contain a cycle, as in
 //! captures whose control dependencies are a call tree, only the data dependencies count.
 //! Dependencies on missing nodes are ignored. The collectives of a group run in the order of the
-//! file. A group without a list of ranks is the world; so is any group name if no trace defines
-//! groups.
+//! file. A group with an empty list has all ranks. If no trace defines groups, every group name
+//! stands for the world.
 
 use std::collections::BTreeMap;
 

@@ -18,8 +18,8 @@
 //! * An electrical fabric under `fluid`: each message is a flow over its route, and flows share
 //!   links by max-min fairness. A message leaves when it arrives, because it occupies its links
 //!   until then.
-//! * An electrical fabric under `packet`: the host of the sending rank cuts each message into
-//!   packets. A message has left when its last packet is on the host's link.
+//! * An electrical fabric under `packet`: the terminal of the sending rank cuts each message into
+//!   chunks. A message has left when its last chunk is on the terminal's link.
 //! * A ring with wavelengths: collectives run as planned and wait until the links that they use are
 //!   free. Every other message requests a lightpath ([`opticoll_simulate::on_demand`]) and waits if
 //!   none is free. It leaves when it arrives.

@@ -496,8 +496,9 @@ fn first_fit(ranks: u32, mut lightpaths: Vec<(u32, u32)>, max_wavelengths: u64) 
     lightpaths.sort_unstable_by_key(|&(links, first)| (Reverse(links), first));
     // Wavelengths of the lightpaths that start and end at each link.
     let mut ring = vec![[const { Vec::<usize>::new() }; 2]; ranks as usize];
-    // A wavelength is blocked by lightpaths that cover one of the two end links: an earlier
-    // lightpath that shares a link with the next and is at least as long covers such an end.
+    // First and last link of the next lightpath. An earlier lightpath that shares a link with the
+    // next one is at least as long, so it covers at least one of these two links. Per wavelength,
+    // `covered` counts the covered links.
     let mut ends = [0; 2];
     let mut covered: Vec<u8> = Vec::new();
     // Wavelengths without blocking lightpaths, and perhaps others.

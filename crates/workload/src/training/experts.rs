@@ -28,8 +28,8 @@ pub enum ExpertSkew {
     Table(Vec<Vec<Vec<u64>>>),
 }
 
-/// Weight of the most popular expert under Zipf's law: 2^32, which leaves the integer weights of
-/// the others about nine digits.
+/// Weight of the most popular expert under Zipf's law: 2^32, so that integer weights resolve ratios
+/// up to about 10^9.
 const MAX_WEIGHT: f64 = 4_294_967_296.0;
 
 /// Assignments of a micro-batch in each layer of experts.
