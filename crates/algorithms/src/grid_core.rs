@@ -238,17 +238,15 @@ impl Exchange {
         }
     }
 
-    /// Returns the transfers of a step: each index sends the chunks from `chunk_of(index)` on to
-    /// the index at the given distance.
-    fn step(
-        &self,
-        distance: usize,
-        action: Action,
-        chunk_of: impl Fn(usize) -> u32,
-    ) -> Vec<Transfer> {
+    /// Returns the transfers of a step with the indices at a distance. Each index sends the sums
+    /// that its partner keeps, or the results that it keeps itself.
+    fn step(&self, distance: usize, action: Action) -> Vec<Transfer> {
         let indices = 0..self.ranks.len();
         let transfers = indices.map(|index| Transfer {
-            chunk: chunk_of(index),
+            chunk: match action {
+                Action::Reduce => self.first[index ^ distance],
+                Action::Copy => self.first[index],
+            },
             count: self.kept,
             source: self.ranks[index],
             destination: self.ranks[index ^ distance],
@@ -265,9 +263,7 @@ impl Exchange {
             for (index, first) in self.first.iter_mut().enumerate() {
                 *first += if index & distance > 0 { self.kept } else { 0 };
             }
-            // A rank sends the half that its partner keeps.
-            let first = &self.first;
-            steps.push(self.step(distance, Action::Reduce, |index| first[index ^ distance]));
+            steps.push(self.step(distance, Action::Reduce));
         }
         steps
     }
@@ -276,8 +272,7 @@ impl Exchange {
     fn double(&mut self, distances: Vec<usize>, unit: usize) -> Vec<Vec<Transfer>> {
         let mut steps = Vec::new();
         for distance in distances.into_iter().map(|distance| distance * unit) {
-            let first = &self.first;
-            steps.push(self.step(distance, Action::Copy, |index| first[index]));
+            steps.push(self.step(distance, Action::Copy));
             for (index, first) in self.first.iter_mut().enumerate() {
                 *first -= if index & distance > 0 { self.kept } else { 0 };
             }

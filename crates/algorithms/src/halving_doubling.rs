@@ -95,35 +95,13 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         for (index, first) in first.iter_mut().enumerate() {
             *first += if index as u32 & distance > 0 { kept } else { 0 };
         }
-        // A rank sends the half that its partner keeps.
-        exchange(
-            &mut schedule,
-            &fold,
-            distance,
-            kept,
-            Action::Reduce,
-            |index| first[(index ^ distance) as usize],
-        );
+        exchange(&mut schedule, &fold, distance, Action::Reduce, &first, kept);
     }
     for &distance in whole_left {
-        exchange(
-            &mut schedule,
-            &fold,
-            distance,
-            kept,
-            Action::Reduce,
-            |index| first[index as usize],
-        );
+        exchange(&mut schedule, &fold, distance, Action::Reduce, &first, kept);
     }
     for &distance in halved.iter().rev() {
-        exchange(
-            &mut schedule,
-            &fold,
-            distance,
-            kept,
-            Action::Copy,
-            |index| first[index as usize],
-        );
+        exchange(&mut schedule, &fold, distance, Action::Copy, &first, kept);
         for (index, first) in first.iter_mut().enumerate() {
             *first -= if index as u32 & distance > 0 { kept } else { 0 };
         }
@@ -144,23 +122,29 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     Ok(schedule)
 }
 
-/// Appends a step in which every index sends `count` pieces, from `chunk_of(index)` on, to the
-/// index at `distance`.
+/// Appends a step in which every index exchanges pieces with the index at `distance`. Each index
+/// keeps `count` pieces from `first` on: it sends the sums that its partner keeps, or the results
+/// that it keeps itself.
 fn exchange(
     schedule: &mut Schedule,
     fold: &Fold,
     distance: u32,
-    count: u32,
     action: Action,
-    chunk_of: impl Fn(u32) -> u32,
+    first: &[u32],
+    count: u32,
 ) {
     schedule.begin_step();
     for index in 0..fold.core {
+        let partner = index ^ distance;
+        let keeper = match action {
+            Action::Reduce => partner,
+            Action::Copy => index,
+        };
         schedule.push(Transfer {
-            chunk: chunk_of(index),
+            chunk: first[keeper as usize],
             count,
             source: fold.rank(index),
-            destination: fold.rank(index ^ distance),
+            destination: fold.rank(partner),
             action,
         });
     }
