@@ -4,20 +4,16 @@
 //! from the rank at distance v without its lowest set bit. The subtree of v with lowest set bit D
 //! covers the ranks at distances v .. v + D, so a scatter forwards contiguous ranges.
 
-use super::{Algorithm, AlgorithmError, CostFormulas, Request, push_cyclic};
+use super::{Algorithm, AlgorithmError, CostFormulas, MPICH, Request, push_cyclic};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
-
-const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication \
-    Operations in \
-     MPICH, IJHPCA 2005";
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Every rank that holds the vector forwards it to the rank at distance N/2, N/4, \
             ..., 1",
-        citation: CITATION,
+        citation: MPICH,
         costs: CostFormulas::new("ceil(log2 N)", "ceil(log2 N)", "1"),
         short_messages: &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
         ..Algorithm::new(
@@ -30,7 +26,7 @@ pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Every rank that holds blocks forwards half of them to the rank at distance N/2, \
             N/4, ..., 1",
-        citation: CITATION,
+        citation: MPICH,
         costs: CostFormulas::new("ceil(log2 N)", "N - 1", "max(N - H, H / 2)"),
         short_messages: &[CollectiveKind::Scatter, CollectiveKind::Gather],
         ..Algorithm::new(

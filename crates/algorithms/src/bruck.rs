@@ -15,8 +15,7 @@ use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
 const CITATION: &str = "Bruck et al., Efficient Algorithms for All-to-All Communications in \
-    Multiport \
-     Message-Passing Systems, TPDS 1997";
+    Multiport Message-Passing Systems, TPDS 1997";
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[

@@ -14,8 +14,7 @@ use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
 const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication \
-    Operations in \
-     MPICH, IJHPCA 2005; along a cycle opticoll";
+    Operations in MPICH, IJHPCA 2005; along a cycle opticoll";
 
 /// The only families for which distances have a price: elsewhere the order of the distances does
 /// not matter.

@@ -30,8 +30,7 @@ use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
 use trees::DoubleTreeEdge;
 
 const CITATION: &str = "Sanders, Speck and Träff, Two-tree Algorithms for Full Bandwidth \
-    Broadcast, Reduction and \
-     Scan, Parallel Computing 2009";
+    Broadcast, Reduction and Scan, Parallel Computing 2009";
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[

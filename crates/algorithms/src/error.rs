@@ -71,8 +71,7 @@ pub enum AlgorithmError {
     /// The transfers do not fit into memory.
     #[error(
         "{transfers} transfers among {ranks} ranks are too many to list one by one (at most \
-            {most}); \
-         plan for fewer ranks"
+            {most}); plan for fewer ranks"
     )]
     TooLarge {
         /// Number of ranks.

@@ -339,6 +339,10 @@ fn is_tried(option: &OptionRecord, value: &str, fabric: &Fabric) -> bool {
     }
 }
 
+/// Source of the algorithms of MPI libraries.
+pub(crate) const MPICH: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective \
+    Communication Operations in MPICH, IJHPCA 2005";
+
 /// Accepts powers of two only, for [`Algorithm::accepts`].
 pub(crate) fn powers_of_two(ranks: u32) -> Result<(), String> {
     match ranks.is_power_of_two() {
@@ -426,8 +430,7 @@ pub(crate) const CHANNELS: OptionRecord = OptionRecord {
     ..OptionRecord::new(
         "channels",
         "parts of the data that travel side by side and leave each group, such as a server, at a \
-            rank of \
-         their own",
+            rank of their own",
     )
     .range("1 to the number of ranks of a group; all, as many")
     .default("1, through the ranks without regard to groups")

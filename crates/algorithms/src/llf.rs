@@ -26,8 +26,7 @@ const STEPS: &str =
     "(1 + min(1, G - 1)) ceil(log2 A) + ceil(log2 (1 + ceil((G - 1) / A))) + ceil(log2 T)";
 const OPTIONS: &[OptionRecord] = &[OptionRecord::new(
     "groups",
-    "way from a router to the other groups: tree, from group to group down a \
-         tree; flat, straight",
+    "way from a router to the other groups: tree, from group to group down a tree; flat, straight",
 )
 .range("tree, flat")
 .default("tree")

@@ -25,10 +25,8 @@ const NAME: &str = "multi_ring";
 const LABEL: &str = "Multi-dimensional ring";
 
 const CITATION: &str = "Jain and Sabharwal, Optimal Bucket Algorithms for Large MPI Collectives \
-    on Torus \
-                        Interconnects, ICS 2010; Sack and Gropp, Collective Algorithms for \
-                        Multiported Torus \
-                        Networks, TOPC 2015";
+    on Torus Interconnects, ICS 2010; Sack and Gropp, Collective Algorithms for Multiported Torus \
+    Networks, TOPC 2015";
 
 const TORUS: &[&str] = &["torus", "ocs_torus"];
 

@@ -35,8 +35,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
         OptionRecord::new(
             "depth",
             "number of stages: auto, those with the fewest slots on a ring, elsewhere ceil(log2 \
-                N) that halve each group; paper, \
-             those of Eq. 2",
+                N) that halve each group; paper, those of Eq. 2",
         )
         .range("auto, paper, 1 or more")
         .default("auto"),

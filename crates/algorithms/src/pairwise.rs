@@ -4,13 +4,12 @@
 //! With order `shift`, rank r sends to rank r + s + 1 in step s and receives from rank r - s - 1.
 //! With order `xor`, for powers of two, it exchanges with rank r xor (s + 1).
 
-use super::{Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room};
+use super::{
+    Algorithm, AlgorithmError, CostFormulas, MPICH, OptionRecord, Request, choice, make_room,
+};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
-const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication \
-    Operations in \
-     MPICH, IJHPCA 2005";
 const SHIFT_OR_XOR: &[OptionRecord] = &[OptionRecord::new(
     "order",
     "partner of rank r in step s: shift, rank r + s + 1; xor, rank r xor (s + 1)",
@@ -23,7 +22,7 @@ const SHIFT_OR_XOR: &[OptionRecord] = &[OptionRecord::new(
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Exchange blocks with one rank in each step",
-        citation: CITATION,
+        citation: MPICH,
         options: SHIFT_OR_XOR,
         costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
         short_messages: &[CollectiveKind::AllToAll],
@@ -31,7 +30,7 @@ pub const RECORDS: &[Algorithm] = &[
     },
     Algorithm {
         summary: "Send in each step one rank its block, which that rank combines",
-        citation: CITATION,
+        citation: MPICH,
         options: SHIFT_OR_XOR,
         costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
         reversed_from: Some(CollectiveKind::AllGather),

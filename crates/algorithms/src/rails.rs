@@ -29,10 +29,8 @@ const NAME: &str = "rails";
 const LABEL: &str = "Rails";
 
 const CITATION: &str = "Cho et al., BlueConnect: Decomposing All-Reduce for Deep Learning on \
-    Heterogeneous Network \
-                        Hierarchy, MLSys 2019; Ueno and Yokota, Exhaustive Study of Hierarchical \
-                        AllReduce Patterns \
-                        for Large Messages Between GPUs, CCGRID 2019";
+    Heterogeneous Network Hierarchy, MLSys 2019; Ueno and Yokota, Exhaustive Study of \
+    Hierarchical AllReduce Patterns for Large Messages Between GPUs, CCGRID 2019";
 
 /// Families whose ranks form groups.
 const FAMILIES: &[&str] = &["gpu_servers", "fat_tree", "dragonfly"];

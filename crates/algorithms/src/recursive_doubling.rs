@@ -4,19 +4,15 @@
 //! the other ranks fold in (see `fold.rs`).
 
 use super::fold::Fold;
-use super::{Algorithm, AlgorithmError, CostFormulas, Request, push_cyclic};
+use super::{Algorithm, AlgorithmError, CostFormulas, MPICH, Request, push_cyclic};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
-
-const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication \
-    Operations in \
-     MPICH, IJHPCA 2005";
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Exchange all blocks held with the partner at distance 1, 2, 4, ...",
-        citation: CITATION,
+        citation: MPICH,
         costs: CostFormulas::new("log2 P + 2 F", "<= N - 1 + 2 F (P - 1)", "N - 1"),
         short_messages: &[CollectiveKind::AllGather],
         ..Algorithm::new(
@@ -28,7 +24,7 @@ pub const RECORDS: &[Algorithm] = &[
     },
     Algorithm {
         summary: "Exchange and combine whole vectors with the partner at distance 1, 2, 4, ...",
-        citation: CITATION,
+        citation: MPICH,
         costs: CostFormulas::new("log2 P + 2 F", "log2 P + F", "log2 P + F"),
         short_messages: &[CollectiveKind::AllReduce],
         ..Algorithm::new(
@@ -40,7 +36,7 @@ pub const RECORDS: &[Algorithm] = &[
     },
     Algorithm {
         summary: "Exchange signals with the partner at distance 1, 2, 4, ...",
-        citation: CITATION,
+        citation: MPICH,
         costs: CostFormulas::new("log2 P + 2 F", "log2 P + F", "log2 P + F"),
         short_messages: &[CollectiveKind::Barrier],
         ..Algorithm::new(

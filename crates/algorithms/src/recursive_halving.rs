@@ -4,7 +4,7 @@
 //! In each step a rank hands its partner, at distance N/2, N/4, ..., 1, the sums of the half of its
 //! blocks that belong to the partner's side.
 
-use super::{Algorithm, AlgorithmError, CostFormulas, Request, recursive_doubling};
+use super::{Algorithm, AlgorithmError, CostFormulas, MPICH, Request, recursive_doubling};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::Schedule;
 
@@ -12,8 +12,7 @@ use opticoll_plan::schedule::Schedule;
 pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Send the sums of the partner's half of the blocks to the rank at distance N/2, N/4, \
         ..., 1",
-    citation: "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations \
-               in MPICH, IJHPCA 2005",
+    citation: MPICH,
     costs: CostFormulas::new("log2 P + 2 F", "N - 1", "<= N - 1 + 2 F (P - 1)"),
     reversed_from: Some(CollectiveKind::AllGather),
     short_messages: &[CollectiveKind::ReduceScatter],

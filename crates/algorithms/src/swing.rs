@@ -30,8 +30,7 @@ use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
 
 const CITATION: &str = "De Sensi, Bonato, Saam and Hoefler, Swing: Short-cutting Rings for Higher \
-    Bandwidth Allreduce, \
-     NSDI 2024";
+    Bandwidth Allreduce, NSDI 2024";
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[

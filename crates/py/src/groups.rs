@@ -81,10 +81,9 @@ impl GroupedTraining {
     /// `capacity` is the capacity factor in millionths.
     #[new]
     #[pyo3(signature = (
-        model, ranks, groups: "tuple[int, int, \
-            int]", *, batch, micro_batches = 1, data = None, sharded = 0,
-        device = None, throughput = None, bytes_per_parameter = 4, buckets = "ddp", overlap = true,
-        zipf = None, weights = None, capacity = None
+        model, ranks, groups: "tuple[int, int, int]", *, batch, micro_batches = 1, data = None,
+        sharded = 0, device = None, throughput = None, bytes_per_parameter = 4, buckets = "ddp",
+        overlap = true, zipf = None, weights = None, capacity = None
     ))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
     fn new(

@@ -284,9 +284,9 @@ pub(crate) fn read_goal_schedule(py: Python<'_>, text: &str) -> PyResult<Schedul
 #[pyfunction]
 #[pyo3(signature = (
     trace, network, algorithms, *, compute_factor: "tuple[int, int]" = (1, 1),
-    rank_factors: "dict[int, tuple[int, \
-        int]]" = BTreeMap::new(), overhead_ps = 0, eager_bytes = None,
-    rendezvous = false, timeline = false, bursts = None, **settings: "Unpack[Settings]"
+    rank_factors: "dict[int, tuple[int, int]]" = BTreeMap::new(), overhead_ps = 0,
+    eager_bytes = None, rendezvous = false, timeline = false, bursts = None,
+    **settings: "Unpack[Settings]"
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
 pub(crate) fn replay_trace(

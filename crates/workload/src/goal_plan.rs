@@ -167,8 +167,7 @@ pub fn read(text: &str) -> Result<Schedule, TraceError> {
     let Some((collective, size)) = stated_collective(text)? else {
         return Err(TraceError::Refused(
             "no comment at its begin names a collective, such as `// all_gather ranks=4 \
-                size=4096`, so it is a trace and \
-             no schedule; `opticoll replay` takes it"
+                size=4096`, so it is a trace and no schedule; `opticoll replay` takes it"
                 .into(),
         ));
     };

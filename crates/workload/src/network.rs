@@ -345,8 +345,7 @@ fn replay_program(
             }
             if request.settings.ends.eager != Eager::All {
                 let problem = "a lightpath joins two ranks that are both ready: no message is \
-                    eager; \
-                               leave the eager limit out";
+                    eager; leave the eager limit out";
                 return Err(TraceError::Refused(problem.into()));
             }
             let ends = EndCosts {
@@ -399,8 +398,7 @@ pub fn on_fabric<'a>(
     let simulator = Simulator::of(fabric, method)?;
     let live = simulator.live.ok_or_else(|| {
         let hint = "replays run message by message: fluid and packet on electrical fabrics, \
-            circuit on a \
-                    wdm_ring";
+            circuit on a wdm_ring";
         simulator.not_on(fabric, hint)
     })?;
     method.lacks(&PLAN_SETTINGS, simulator.name, applies_to)?;

@@ -114,16 +114,15 @@ impl Groups {
         if model_ranks == 0 || u64::from(ranks) % model_ranks != 0 {
             return Err(TrainingError::Groups(format!(
                 "tensor-parallel {tensor} x pipeline-parallel {pipeline} = {model_ranks} ranks \
-                    hold the model once, and {model_ranks} does \
-                 not divide the {ranks} ranks of the fabric"
+                    hold the model once, and {model_ranks} does not divide the {ranks} ranks of \
+                    the fabric"
             )));
         }
         let replicas = (u64::from(ranks) / model_ranks) as u32;
         if let Some(data) = data.filter(|data| *data != replicas) {
             return Err(TrainingError::Groups(format!(
                 "tensor-parallel {tensor} x pipeline-parallel {pipeline} x data-parallel {data} \
-                    is {} ranks, and the \
-                 fabric has {ranks}; data-parallel {replicas} fits",
+                    is {} ranks, and the fabric has {ranks}; data-parallel {replicas} fits",
                 u128::from(model_ranks) * u128::from(data)
             )));
         }
