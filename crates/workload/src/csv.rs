@@ -8,10 +8,10 @@
 //! | `rank` | rank of the world |
 //! | `call` | name of the call: see the list below |
 //! | `peer` | the partner or the root, a rank of the world; empty if the call has none |
-//! | `send_bytes`, `recv_bytes` | bytes that this rank gives, and has room for or gets |
+//! | `send_bytes`, `recv_bytes` | bytes that the rank sends, and receives or has room for |
 //! | `tag`, `comm` | tag and communicator; empty is 0 |
 //! | `req` | the request that Isend or Irecv opens and Wait closes |
-//! | `compute_ns` | local work since the rank's call before |
+//! | `compute_ns` | local work since the rank's previous call |
 //!
 //! Calls are Init, Finalize, Comm_split, Comm_dup, Send, Isend, Recv, Irecv, Wait, Waitall,
 //! Barrier, Bcast, Reduce, Allreduce, Gather, Scatter, Allgather, Reduce_scatter, Alltoall and

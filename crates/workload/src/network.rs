@@ -1,17 +1,17 @@
 //! Replays of traces over a network or a cost model.
 //!
-//! | specification | what a message costs |
-//! |---|---|
-//! | `zero` | no time |
-//! | `hockney:latency=1us,rate=10Gb/s` | [`Hockney`]: latency plus bytes at the rate, regardless of
-//! other messages |
-//! | `loggp:latency=1us,gap=200ns,rate=10Gb/s` | [`LogGp`]: as `hockney`, through one sending port
-//! and one receiving port per rank |
-//! | `light_path_grid:ports=2,...` | as `hockney` from the moment when both ends are ready,
-//! occupying both ends; the program also spends time on setting up and releasing lightpaths
-//! ([`SetUp`]); the setting `paths` decides when they are released |
-//! | a fabric with links, or a `wdm_ring` | the time that its simulator computes |
-//! | links with `wavelengths` | the time of a lightpath on request ([`OverBursts`]) |
+//! The specification of a network decides the cost of a message:
+//!
+//! * `zero`: no time.
+//! * `hockney:latency=1us,rate=10Gb/s` ([`Hockney`]): latency plus bytes at the rate, regardless of
+//!   other messages.
+//! * `loggp:latency=1us,gap=200ns,rate=10Gb/s` ([`LogGp`]): as `hockney`, through one sending port
+//!   and one receiving port per rank.
+//! * `light_path_grid:ports=2,...`: as `hockney` from the moment when both ends are ready,
+//!   occupying both ends. The program also spends time on setting up and releasing lightpaths
+//!   ([`SetUp`]); the setting `paths` decides when they are released.
+//! * A fabric with links, or a `wdm_ring`: the time that its simulator computes.
+//! * Links with `wavelengths`: the time of a lightpath on request ([`OverBursts`]).
 //!
 //! **Simulated networks:**
 //!

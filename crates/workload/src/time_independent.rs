@@ -7,16 +7,16 @@
 //! |---|---|
 //! | `init`, `finalize` | `init` with an argument makes doubles the default type, otherwise bytes |
 //! | `compute` | floating point operations |
-//! | `send`, `isend`, `recv`, `irecv` | partner, tag, elements, \[type\]; a receive of 0 or fewer
-//! elements has room for any size |
+//! | `send`, `isend`, `recv`, `irecv` | partner, tag, elements, \[type\] |
 //! | `wait` | source, destination and tag of the request; the oldest open request is meant |
-//! | `waitall`, `barrier`, `comm_size`, `comm_split`, `comm_dup`, `test` | arguments are ignored;
-//! `test` does not wait |
+//! | `waitall`, `barrier`, `comm_size`, `comm_split`, `comm_dup`, `test` | ignored |
 //! | `bcast` | elements, \[root\], \[type\] |
 //! | `reduce` | elements, operations, \[root\], \[type\] |
 //! | `allreduce` | elements, operations, \[type\] |
 //! | `gather`, `scatter` | elements of a block sent, received, \[root\], \[types\] |
 //! | `allgather`, `alltoall` | elements of a block sent, received, \[types\] |
+//!
+//! A receive of 0 or fewer elements has room for any size. `test` does not wait.
 //!
 //! Types are 0 double, 1 int, 2 char, 3 short, 4 long, 5 float, 6 byte. All communication is among
 //! all ranks. The trace holds no times: operations take their number divided by a rate, rounded to

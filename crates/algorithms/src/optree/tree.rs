@@ -190,8 +190,8 @@ fn max_load(change: &[i64]) -> u64 {
 /// trees the one with the lowest load, then the fewest stages, then the fewest children.
 ///
 /// A stage needs as many wavelengths as its maximum link load, stage 1 as many as first-fit takes
-/// around the ring. No tree is better than the returned tree, for the reasons given at [`Search`],
-/// unless the search reaches [`MAX_WORK`]: then the best tree found so far is returned, which may
+/// around the ring. No tree is better than the returned tree, for the reasons given at `Search`,
+/// unless the search reaches `MAX_WORK`: then the best tree found so far is returned, which may
 /// not be optimal.
 pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
     let mut search = Search {

@@ -106,8 +106,8 @@ impl HeldPaths {
         }
     }
 
-    /// Releases paths without open requests until at most `most` paths remain. Returns whether any
-    /// path was released.
+    /// Releases paths without open requests until at most `max_paths` paths remain. Returns whether
+    /// any path was released.
     fn shrink(&mut self, max_paths: usize) -> bool {
         let mut excess = self.partners.len().saturating_sub(max_paths);
         let open = &self.open;

@@ -189,7 +189,7 @@ fn weights(
     }
 }
 
-/// Divides assignments in proportion to weights, with at most `most` for each expert. Returns
+/// Divides assignments in proportion to weights, with at most `max_share` for each expert. Returns
 /// `None` if too few experts have a weight.
 fn share(weights: &[u64], assignments: u128, max_share: u128) -> Option<Vec<u64>> {
     let mut shares = vec![0u128; weights.len()];

@@ -8,13 +8,13 @@
 //!
 //! | group | ranks | sends |
 //! |---|---|---|
-//! | tensor | T consecutive ranks | an all_reduce of the activations after each pair of matrices,
-//! forward and backward |
+//! | tensor | T consecutive ranks | all_reduces of activations after each pair of matrices |
 //! | pipeline | one rank of each stage | activations and their gradients, from stage to stage |
-//! | expert | one rank of each of E replicas | an all_to_all of tokens before and after the
-//! experts, forward and backward |
+//! | expert | one rank of each of E replicas | all_to_alls of tokens before and after the experts |
 //! | data | one rank of each replica | gradients, and parameters that are sharded |
 //! | expert data | one rank of every E-th replica | as data, for the experts |
+//!
+//! Tensor and expert groups communicate in the forward and in the backward pass.
 //!
 //! [`stages`] divides a model. [`program`] writes the computation and communication of each rank as
 //! a trace, which is [expanded](super::super::expand) and [replayed](super::super::replay) like the

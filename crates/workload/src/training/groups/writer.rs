@@ -5,16 +5,16 @@
 //! concurrently with the device: activations that were sent, and collectives among replicas, one
 //! after another in the order in which they become ready.
 //!
-//! | sharding | during an iteration |
-//! |---|---|
-//! | nothing | an all_reduce of each bucket of gradients, when the backward pass of the last
-//! micro-batch has finished its layers |
-//! | optimizer | a reduce_scatter of each bucket at that time, and an all_gather of its parameters
-//! after all buckets |
-//! | gradients | a reduce_scatter of each bucket for every micro-batch, because no rank has room
-//! for all gradients |
-//! | parameters | in addition, before the forward or backward pass of a unit of layers, an
-//! all_gather of its parameters, which starts with the previous unit; none at the end |
+//! The collectives of an iteration depend on the sharding:
+//!
+//! * nothing: an all_reduce of each bucket of gradients, when the backward pass of the last
+//!   micro-batch has finished its layers.
+//! * optimizer: a reduce_scatter of each bucket at that time, and an all_gather of its parameters
+//!   after all buckets.
+//! * gradients: a reduce_scatter of each bucket for every micro-batch, because no rank has room for
+//!   all gradients; the all_gather as above.
+//! * parameters: the reduce_scatter as above. Before the forward or backward pass of a unit of
+//!   layers, an all_gather of its parameters, which starts with the previous unit; none at the end.
 //!
 //! Rajbhandari et al., arXiv:1910.02054, section 7, count the same volumes: an all_reduce, or a
 //! reduce_scatter with an all_gather, moves 2 values per parameter; with sharded parameters it is 3
