@@ -1,7 +1,7 @@
 //! `opticoll._core`: the binding of the crate `opticoll` to Python.
 //!
 //! Every function converts its arguments, releases the interpreter lock around long work (by
-//! [`interrupt::run`], so that Ctrl-C stops the work), calls the core, and converts the result.
+//! `interrupt::run`, so that Ctrl-C stops the work), calls the core, and converts the result.
 //! There is no logic here; `python/opticoll/_core.pyi` describes the interface for Python.
 
 #![forbid(unsafe_code)]
