@@ -22,7 +22,7 @@
 //!   chunks. A message has left when its last chunk is on the terminal's link.
 //! * A ring with wavelengths: collectives run as planned and wait until the links that they use are
 //!   free. Every other message requests a lightpath ([`opticoll_simulate::on_demand`]) and waits if
-//!   none is free. It leaves when it arrives.
+//!   none is free. The message leaves when it arrives.
 //!
 //! On these networks a message from a rank to itself takes no time.
 //!

@@ -1,11 +1,11 @@
 //! Transformers, layer by layer, from their configuration.
 //!
 //! An a x b matrix applied to s tokens takes a b s multiplications with addition, 2 operations
-//! each. The scores of attention and the sum of values take d s^2 each for width d, counted for all
-//! pairs of tokens (a causal mask needs half of them, but few implementations make use of this).
-//! The backward pass takes twice these numbers. Embeddings are looked up and take no operations. If
-//! the output matrix is that of the embedding, its gradient is complete only with the embedding's,
-//! at the very end.
+//! each. The scores of attention and the sum of values take h s^2 each for tokens of width h,
+//! counted for all pairs of tokens (a causal mask needs half of them, but few implementations make
+//! use of this). The backward pass takes twice these numbers. Embeddings are looked up and take no
+//! operations. If the output matrix is that of the embedding, its gradient is complete only with
+//! the embedding's, at the very end.
 //!
 //! For s tokens of width h, the backward pass needs the following bytes, with 2 bytes per value and
 //! 1 byte per entry of a dropout mask (Korthikanti et al., arXiv:2205.05198, section 4.1): the
@@ -26,11 +26,11 @@ use super::{Division, Layer, LayerSplit, Tensor};
 pub struct TransformerShape {
     /// Number of blocks.
     pub layers: u64,
-    /// Values per token, d.
+    /// Values per token, h.
     pub width: u64,
     /// Values inside the feed-forward part, f.
     pub feed_forward: u64,
-    /// Values of the keys, and of the values, per token: d unless heads share them.
+    /// Values of the keys, and of the values, per token: h unless heads share them.
     pub key_value: u64,
     /// Number of heads of attention, a.
     pub heads: u64,
