@@ -206,8 +206,8 @@ pub fn best_radices(ranks: u32, channels: u32) -> Vec<u32> {
     search.best.1
 }
 
-/// Maximum number of visited positions, of groups or along the ring, before a search ends. Rings of
-/// up to 65,536 ranks with at most one wavelength per rank are not known to need that many.
+/// Maximum number of visited positions, of groups or along the ring, before a search ends. No ring
+/// of up to 65,536 ranks with at most one wavelength per rank is known to need that many positions.
 const MAX_WORK: u64 = 1 << 27;
 
 /// Number of slots, sum of the stages' loads, number of stages and sum of radices, compared in this
