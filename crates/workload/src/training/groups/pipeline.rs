@@ -4,8 +4,8 @@
 //! passes, and ends with the remaining backward passes (Narayanan et al., PipeDream-Flush, ICML
 //! 2021; as in Megatron-LM, arXiv:2104.04473, section 2.2). Let f and b be the times of the forward
 //! and backward pass of a micro-batch in a stage, P the number of stages and M the number of
-//! micro-batches. Then all stages finish after (M + P - 1) (f + b), of which each stage idles (P -
-//! 1) (f + b).
+//! micro-batches. All stages then finish after (M + P - 1) (f + b), of which each stage idles
+//! (P - 1) (f + b).
 
 /// A pass of a micro-batch through a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
