@@ -120,7 +120,7 @@ const KINDS: &[Kind] = &[
     ("models", models),
     ("devices", devices),
     ("collectives", collectives),
-    ("wavelengths", wavelength_assignments),
+    ("wavelengths", cited!(placement::RECORDS)),
 ];
 
 /// Returns the records of a kind, such as `algorithms`; raises KeyError for another word.
@@ -272,12 +272,4 @@ fn collectives() -> Vec<Record> {
         .iter()
         .map(|kind| Record::new(kind.name(), kind.size_convention(), ""))
         .collect()
-}
-
-/// Returns the records of all wavelength assignments, the default first.
-fn wavelength_assignments() -> Vec<Record> {
-    let record = |assignment: &placement::AssignmentRecord| {
-        Record::new(assignment.name, assignment.summary, assignment.citation)
-    };
-    placement::RECORDS.iter().map(record).collect()
 }
