@@ -212,7 +212,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
                 match phase {
                     Phase::SumGroup | Phase::HandOutGroup => rails.group(rank).for_each(|other| {
                         let kept = |rank| (share(rank), chunks_per_share);
-                        schedule.push(Transfer::of_kept(action, rank, other, kept));
+                        schedule.push(Transfer::for_kept_chunks(action, rank, other, kept));
                     }),
                     Phase::SumRail | Phase::HandOutRail => rails.rail(rank).for_each(|other| {
                         let kept = |rank| (own_part(rank), 1);

@@ -36,7 +36,7 @@ pub(crate) fn slot_columns<'py>(
 ) -> PyResult<Columns<'py>> {
     let (indices, plan) = interrupt::run(py, || {
         let mut slot_plan = plan.without_lightpaths();
-        let transfers = plan.of_slot(slot);
+        let transfers = plan.lightpaths_in_slot(slot);
         let indices: Vec<u64> = transfers
             .map(|(index, lightpath)| {
                 slot_plan.push(lightpath);

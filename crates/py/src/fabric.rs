@@ -505,7 +505,7 @@ getters! { Fabric |self|
     /// The name of the family, such as `wdm_ring`.
     family: &'static str = self.fabric.family();
     /// The components of the fabric, in words.
-    words: String = self.fabric.words();
+    words: String = self.fabric.description();
     /// The number of ranks.
     ranks: u32 = self.fabric.ranks();
     /// The name of the simulator that times plans by default.

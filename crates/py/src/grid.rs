@@ -36,7 +36,7 @@ pub(crate) fn replan(
     let size = plan.size_or(size)?;
     let requested: Spec = algorithm.parse().or_raise()?;
     let before = plan.rows();
-    let remaining = families::after(&before.fabric, failed).or_raise()?;
+    let remaining = families::after_failures(&before.fabric, failed).or_raise()?;
     let replanned = interrupt::attempt(py, || {
         planned_anew::replan(before, &remaining, &requested, size, &method)
     })?;

@@ -401,7 +401,7 @@ pub fn on_fabric<'a>(
             circuit on a wdm_ring";
         simulator.not_on(fabric, hint)
     })?;
-    method.lacks(&PLAN_SETTINGS, simulator.name, applies_to)?;
+    method.check_absent(&PLAN_SETTINGS, simulator.name, applies_to)?;
     Ok((live(fabric, method)?, simulator.name))
 }
 

@@ -116,7 +116,7 @@ pub(crate) fn formula_bound(
     if !is_plain {
         return Ok(known);
     }
-    let mut values = formula::of_ranks(ranks);
+    let mut values = formula::rank_variables(ranks);
     values.extend(pieces.map(|pieces| ('K', pieces as f64)));
     let exactly = |text: Option<&str>| text.and_then(|text| formula::value(text, &values));
     let slots = exactly(record.costs.steps).map_or(0, |steps| steps.round() as u64);

@@ -15,7 +15,7 @@ pub(crate) struct Choice {
     pub(crate) reasons: Vec<String>,
 }
 
-pub(super) fn row(candidate: &Candidate) -> CandidateRow {
+pub(super) fn row(candidate: &CandidateResult) -> CandidateRow {
     let reason = candidate.left_out.as_ref().map(LeftOut::to_string);
     let reason = reason.unwrap_or_default();
     (

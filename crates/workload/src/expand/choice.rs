@@ -137,10 +137,10 @@ fn method_on(fabric: &Fabric, target: CollectiveTarget<'_>) -> Method {
     let replay_method = target.method.cloned().unwrap_or_default();
     let mut method = Method::default();
     let simulator = default_simulator(fabric);
-    if simulator.takes("endpoint") {
+    if simulator.has_setting("endpoint") {
         method.fluid.endpoint = replay_method.fluid.endpoint;
     }
-    if simulator.takes("policy")
+    if simulator.has_setting("policy")
         && replay_method
             .policy
             .is_some_and(|policy| has_policy(fabric, policy))
