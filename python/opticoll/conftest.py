@@ -11,6 +11,6 @@ import pytest
 def in_own_folder(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Run each docstring's examples in an empty folder; other tests stay where they are."""
+    """Runs each docstring's examples in an empty folder; other tests stay where they are."""
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(tmp_path)

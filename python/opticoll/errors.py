@@ -88,7 +88,7 @@ def installing(extra: str) -> str:
 
 
 def needed(module: str, use: str, extra: str = "", package: str = "") -> Any:
-    """A module of a package that may be missing; `use` begins the sentence that says so.
+    """Returns a module of a package that may be missing; `use` begins the sentence that says so.
 
     Raises
     ------

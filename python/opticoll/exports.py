@@ -31,7 +31,8 @@ COLUMNS = ("slot", "action", "chunk", "count", "source", "destination")
 
 
 def transfers(plan: Plan) -> list[dict[str, int | str]]:
-    """The transfers of a plan in the order of its schedule; of relayed ones the light of hop 0.
+    """Returns the transfers of a plan in the order of its schedule; of relayed ones the light of
+    hop 0.
 
     Raises
     ------
@@ -74,7 +75,7 @@ CHOICES = {one.name: one for one in of("choices")}
 
 
 def format_of(name: str | None, path: Path, known: Mapping[str, Format] = KNOWN) -> Format:
-    """The format with a name, or by the ending of a file.
+    """Returns the format with a name, or by the ending of a file.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def export(
     format: str | None = None,
     size: str | int | None = None,
 ) -> list[Path]:
-    """Write a plan, and the plan file beside traces and beside what leaves out light or routes.
+    """Writes a plan, and the plan file beside traces and beside what leaves out light or routes.
 
     Parameters
     ----------
@@ -139,7 +140,7 @@ def export(
 
 
 def plan_beside(path: str | os.PathLike[str]) -> Path | None:
-    """The plan file beside a file, if its plan is exported as just this file.
+    """Returns the plan file beside a file, if its plan is exported as just this file.
 
     Raises
     ------
@@ -168,7 +169,9 @@ def plan_beside(path: str | os.PathLike[str]) -> Path | None:
 
 
 def of_its_own(path: str | os.PathLike[str]) -> list[str]:
-    """A sentence that a file is read for itself, where the plan of its export lies beside it."""
+    """Returns a sentence that a file is read for itself, where the plan of its export lies beside
+    it.
+    """
     with suppress(OpticollError):
         if (beside := plan_beside(path)) is not None:
             return [f"`{path}` itself was read; `{beside}` has the plan that it was exported from"]
@@ -180,7 +183,8 @@ def read_trace(
     form: str | None = None,
     operations_per_second: int | None = None,
 ) -> Trace:
-    """The trace in a file or folder, and the plan that was exported as it, if that is beside it.
+    """Returns the trace in a file or folder, and the plan that was exported as it, if that is
+    beside it.
 
     Raises
     ------
@@ -201,7 +205,7 @@ def read_trace(
 
 
 def carried_out_on(trace: Trace, network: str) -> tuple[Trace, list[str]]:
-    """The trace with the plan that was exported as it on another fabric, and notes on that.
+    """Returns the trace with the plan that was exported as it on another fabric, and notes on that.
 
     Where the plan does not fit, the trace has none: each message then goes by itself.
     """

@@ -29,7 +29,9 @@ __all__ = [
 def bandwidths(
     collective: str, ranks: int, size_bytes: int, seconds: float
 ) -> tuple[float, float] | None:
-    """The algbw and busbw of nccl-tests in GB/s; None where no bytes move or no time passes."""
+    """Returns the algbw and busbw of nccl-tests in GB/s, or None if no bytes move or no time
+    passes.
+    """
     if collective == "barrier" or size_bytes == 0 or seconds <= 0:
         return None
     # The size of these is that of one rank's block, and the buffer has the blocks of all ranks.

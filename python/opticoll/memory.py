@@ -16,13 +16,15 @@ BYTES_PER_VALUE = 100
 
 
 def share(processes: int) -> int | None:
-    """The bytes for each of so many processes; None where nothing is known of the machine."""
+    """Returns the bytes for each of so many processes, or None if nothing is known of the
+    machine.
+    """
     whole = _core.memory_limit()
     return None if whole is None else whole // processes
 
 
 def take_values(what: str, text: str, marks: str = ",[{\n", each: int = BYTES_PER_VALUE) -> None:
-    """Refuse a text whose values need more memory than the limit; marks begin or part values.
+    """Refuses a text whose values need more memory than the limit; marks begin or part values.
 
     Raises
     ------

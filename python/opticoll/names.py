@@ -22,7 +22,7 @@ DEFAULT_ALGORITHM = "auto"
 
 
 def known_names(kind: str) -> list[str]:
-    """Names of the records of a kind, such as `collectives`.
+    """Returns names of the records of a kind, such as `collectives`.
 
     >>> known_names("policies")[0]
     'every_step'
@@ -31,7 +31,7 @@ def known_names(kind: str) -> list[str]:
 
 
 def algorithm_names(collective: str, family: str | None = None) -> list[str]:
-    """Names of the algorithms of a collective.
+    """Returns names of the algorithms of a collective.
 
     With a family of fabrics, those that are made for others are left out.
     """
@@ -43,14 +43,15 @@ def algorithm_names(collective: str, family: str | None = None) -> list[str]:
 
 
 def plans_by_size(algorithm: str) -> bool:
-    """Whether the plans of an algorithm as spelled depend on the size and the policy."""
+    """Returns whether the plans of an algorithm as spelled depend on the size and the policy."""
     return (
         "<" in algorithm or canonical(algorithm.partition(":")[0], _planned_by_size()) is not None
     )
 
 
 def takes_all_stripes(algorithm: str) -> bool:
-    """Whether an algorithm has the option `stripes=all`, which planners of their own do not.
+    """Returns whether an algorithm has the option `stripes=all`, which planners of their own do
+    not.
 
     >>> takes_all_stripes("ring"), takes_all_stripes("grouped")
     (True, False)
@@ -68,13 +69,13 @@ def takes_all_stripes(algorithm: str) -> bool:
 
 @cache
 def _planned_by_size() -> tuple[str, ...]:
-    """The algorithms whose plans depend on the size and the policy."""
+    """Returns the algorithms whose plans depend on the size and the policy."""
     records = _core.records("algorithms")
     return tuple(record["name"] for record in records if record["by_size"])
 
 
 def has_root(collective: str) -> bool:
-    """Whether a collective has a root: whether its demands change with it."""
+    """Returns whether a collective has a root: whether its demands change with it."""
 
     def demands(root: int) -> list[tuple[int | None, int | None]]:
         demanded = _core.Collective(collective, 2, root=root)
@@ -85,7 +86,7 @@ def has_root(collective: str) -> bool:
 
 
 def canonical(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a name stands for, whatever its case, hyphens and underscores.
+    """Returns the known name that a name stands for, whatever its case, hyphens and underscores.
 
     >>> canonical("WDM-Ring", ["wdm_ring"])
     'wdm_ring'
@@ -110,7 +111,8 @@ def resolve(name: str, known: Iterable[str], problem: str = "there is no") -> st
 
 
 def algorithm_spelling(collective: str, spec: str) -> str:
-    """The spelling of an algorithm with its recorded name; an unknown name is left as it is.
+    """Returns the spelling of an algorithm with its recorded name; an unknown name is left as it
+    is.
 
     >>> algorithm_spelling("all_gather", "Bruck<80KiB, Ring")
     'bruck<80KiB,ring'
@@ -149,7 +151,7 @@ def _letters(name: str) -> str:
 
 
 def defaults(*kinds: str) -> dict[str, str]:
-    """The defaults of the settings of some kinds, by their names."""
+    """Returns the defaults of the settings of some kinds, by their names."""
     return {
         record["name"]: one["meaning"]
         for kind in kinds
@@ -160,7 +162,7 @@ def defaults(*kinds: str) -> dict[str, str]:
 
 
 def without_defaults(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a kind that differ from their defaults.
+    """Returns the settings of a kind that differ from their defaults.
 
     >>> without_defaults("settings", {"routing": "minimal", "packet": "4KiB"})
     {'packet': '4KiB'}

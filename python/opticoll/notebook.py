@@ -38,7 +38,7 @@ ENDINGS = {"ps": "_ps", "s": "_s", "B": "_bytes"}
 
 
 def html(value: Plan | Outcome | Table) -> str:
-    """A plan with its drawing, the totals of an outcome, or the rows of a table."""
+    """Returns a plan with its drawing, the totals of an outcome, or the rows of a table."""
     if isinstance(value, Plan):
         return _plan(value)
     if isinstance(value, Outcome):
@@ -47,7 +47,7 @@ def html(value: Plan | Outcome | Table) -> str:
 
 
 def frame(value: Plan | Outcome | Table) -> pandas.DataFrame:
-    """The transfers of a plan, the totals of an outcome as one row, or the rows of a table.
+    """Returns the transfers of a plan, the totals of an outcome as one row, or the rows of a table.
 
     The rows of a table with several axes have an index of these. Raises UsageError where the
     package `pandas` is not installed.
@@ -67,7 +67,7 @@ def stream(value: Plan | Outcome | Table, requested_schema: object = None) -> ob
 
 
 def _columns_of(value: Plan | Outcome | Table) -> dict[str, Any]:
-    """Columns by name, several axes before what they lead to."""
+    """Returns columns by name, several axes before what they lead to."""
     if isinstance(value, Plan):
         return value.columns()
     if isinstance(value, Outcome):
@@ -80,7 +80,9 @@ def _columns_of(value: Plan | Outcome | Table) -> dict[str, Any]:
 
 
 def rows_html(rows: Sequence[Row]) -> str:
-    """Rows as a table of the columns that differ between them, in the words of text tables."""
+    """Returns rows as a table of the columns that differ between them, in the words of text
+    tables.
+    """
     if not rows:
         return "<p>no rows</p>"
     plain = [one for one in columns(type(rows[0])) if one.shape is None and not one.spread]
@@ -90,7 +92,9 @@ def rows_html(rows: Sequence[Row]) -> str:
 
 
 def cells_html(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> str:
-    """Rows that all have the same names as a table of what differs between them, with units."""
+    """Returns rows that all have the same names as a table of what differs between them, with
+    units.
+    """
     cells = []
     for name in rows[0] if rows else ():
         values, unit = [row[name] for row in rows], units.get(name, "")
@@ -101,14 +105,16 @@ def cells_html(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> s
 
 
 def _is_twin(name: str, row: Mapping[str, Any]) -> bool:
-    """Whether another column says the same, in seconds or bytes."""
+    """Returns whether another column says the same, in seconds or bytes."""
     return f"{name}_bytes" in row or (
         name.endswith("_ps") and f"{name.removesuffix('_ps')}_s" in row
     )
 
 
 def _differing(columns: Iterable[tuple[str, list[str]]], count: int) -> str:
-    """A table of those columns, with their headings, that are short and differ between rows."""
+    """Returns a table of those columns, with their headings, that are short and differ between
+    rows.
+    """
     shown = [
         (heading.replace("_", " "), cells)
         for heading, cells in columns
@@ -130,7 +136,7 @@ def _plan(plan: Plan) -> str:
 
 
 def _picture(plan: Plan) -> str:
-    """The usual picture of a plan as SVG; nothing where it has none."""
+    """Returns the usual picture of a plan as SVG; nothing where it has none."""
     if len(plan) > MOST_DRAWN:
         return ""
     with tempfile.TemporaryDirectory() as folder:
@@ -144,7 +150,7 @@ def _picture(plan: Plan) -> str:
 
 
 def _outcome(outcome: Outcome) -> str:
-    """The totals of an outcome with their units, and the names of its tables."""
+    """Returns the totals of an outcome with their units, and the names of its tables."""
     told = {one["name"]: one for one in outcome.describe()}
     facts = [
         (name, _reading(value, told[name]["unit"] if name in told else ""))
@@ -182,7 +188,7 @@ def _facts(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def _lines(heading: Sequence[str], lines: Iterable[Sequence[str]], count: int) -> str:
-    """A table of the first rows, and how many more there are."""
+    """Returns a table of the first rows, and how many more there are."""
     head = "".join(f"<th>{escape(name)}</th>" for name in heading)
     body = ""
     for number, line in enumerate(lines):

@@ -47,7 +47,7 @@ class PartOptions:
     )
 
     def __post_init__(self) -> None:
-        """Make the parts options of the fabric, so that nothing else has to know them."""
+        """Makes the parts options of the fabric, so that nothing else has to know them."""
         parts = {"without": "+".join(self.without or ()), "members": self.members or ""}
         fabric, source = vars(self)["fabric"], vars(self).get("source")
         if (
@@ -114,8 +114,8 @@ def plan_key(collective: str, asked: PlanOptions, wavelength: str | None) -> Has
 def obtain(
     asked: Source, wavelength: str | None, watch: Watch, *, as_exported: bool = True
 ) -> Plan:
-    """The plan in a file, or the one that a collective and options ask for; for a file that was
-    exported, the plan beside it, unless `as_exported` is False.
+    """Returns the plan in a file, or the one that a collective and options ask for; for a file that
+    was exported, the plan beside it, unless `as_exported` is False.
     """
     if isinstance(asked.source, Plan):
         return asked.source
@@ -150,14 +150,14 @@ def obtain(
 
 
 def refuse_given(options: Mapping[str, object], problem: str) -> None:
-    """Refuse the first option that is given, of options by their names in Python."""
+    """Refuses the first option that is given, of options by their names in Python."""
     for name, value in options.items():
         if value is not None:
             raise errors.UsageError(f"--{name.replace('_', '-')} {problem}")
 
 
 def check_planned(source: str, size: str | None, settings: Settings) -> None:
-    """Refuse what only a choice of a plan depends on where the plan is in a file."""
+    """Refuses what only a choice of a plan depends on where the plan is in a file."""
     options = {"--size": size}
     options |= {f"--{name}".replace("_", "-"): str(one) for name, one in settings.items()}
     option = next((option for option, value in options.items() if value is not None), None)
@@ -170,7 +170,8 @@ def check_planned(source: str, size: str | None, settings: Settings) -> None:
 
 
 def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -> Settings:
-    """The settings for one of several fabrics: without those that only others' simulators know.
+    """Returns the settings for one of several fabrics: without those that only others' simulators
+    know.
 
     >>> ring, switch = Fabric("wdm_ring:ranks=4,wavelengths=1"), Fabric("crossbar:ranks=4")
     >>> settings_on(switch, [ring, switch], {"policy": "free", "start": "step"})
@@ -193,7 +194,7 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
 
 
 def names_file(source: str) -> bool:
-    """Whether a source is a file, by its name or because it exists and is no collective."""
+    """Returns whether a source is a file, by its name or because it exists and is no collective."""
     if source.endswith(imported.SUFFIXES) or os.sep in source:
         return True
     try:
@@ -204,7 +205,8 @@ def names_file(source: str) -> bool:
 
 
 def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
-    """The fabric, or the fabrics, of which only parts are used; unchanged where all of it is.
+    """Returns the fabric, or the fabrics, of which only parts are used; unchanged where all of it
+    is.
 
     Raises
     ------
@@ -226,7 +228,7 @@ def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
 
 
 def key_values(option: str, text: str, example: str) -> dict[str, str]:
-    """The settings in `key=value,...`."""
+    """Returns the settings in `key=value,...`."""
     settings: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))

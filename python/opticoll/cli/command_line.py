@@ -44,15 +44,15 @@ class Option:
     hint: Any
     reads: Callable[[Any, Any], Any] | None
     unsaid: bool = False
-    """Whether only Python can give it."""
+    """True if only Python can give it."""
 
     @cached_property
     def many(self) -> bool:
-        """Whether it may be given several times."""
+        """True if it may be given several times."""
         return any(get_origin(one) is list for one in (self.hint, *get_args(self.hint)))
 
     def value(self, given: Value) -> Any:
-        """The value that the command takes; raises OpticollError where it is none."""
+        """Returns the value that the command takes; raises OpticollError where it is none."""
         from cyclopts import Token
 
         if self.hint is bool:
@@ -69,7 +69,7 @@ class Option:
 
 
 def as_text(value: Any) -> str:
-    """A value as the command line has it."""
+    """Returns a value as the command line has it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -78,7 +78,7 @@ def as_text(value: Any) -> str:
 
 
 def options(parameters: Any) -> dict[str, Option]:
-    """The options of a class of parameters by their names in studies."""
+    """Returns the options of a class of parameters by their names in studies."""
     if parameters not in _OPTIONS:
         _OPTIONS[parameters] = {one.name: one for one in _options(parameters, None)}
     return _OPTIONS[parameters]
@@ -117,7 +117,7 @@ def _options(kind: type, group: str | None) -> Iterator[Option]:
 
 
 def line(command: str, parameters: type, given: Mapping[str, Value]) -> str:
-    """The command line with values of options by their names in studies, for a shell."""
+    """Returns the command line with values of options by their names in studies, for a shell."""
     known = options(parameters)
     places, words = [], []
     for name, value in given.items():
@@ -140,7 +140,8 @@ def line(command: str, parameters: type, given: Mapping[str, Value]) -> str:
 
 
 def words(command: str, places: Iterable[str], given: Mapping[str, object]) -> str:
-    """The command line with values of options that are called as they are on it; None: not given.
+    """Returns the command line with values of options that are called as they are on it; None: not
+    given.
 
     >>> words("plan", ["all_gather"], {"step_overhead": "1us", "root": None})
     'opticoll plan all_gather --step-overhead 1us'
@@ -151,7 +152,7 @@ def words(command: str, places: Iterable[str], given: Mapping[str, object]) -> s
 
 
 def _said(value: object) -> Any:
-    """A value as the command line takes it; None where it has no words."""
+    """Returns a value as the command line takes it, or None if it has no words."""
     if isinstance(value, Fabric):
         return value.spec
     if isinstance(value, os.PathLike):
@@ -160,7 +161,7 @@ def _said(value: object) -> Any:
 
 
 def line_of(command: str, asked: Any, changes: Mapping[str, Any] | None = None) -> str | None:
-    """The command line of parameters, some of them changed; None where a value is no text.
+    """Returns the command line of parameters, some of them changed, or None if a value is no text.
 
     Only what differs from the defaults is said, and what changes no row is left out.
     """

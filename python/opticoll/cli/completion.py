@@ -68,7 +68,7 @@ complete -o default -F _opticoll opticoll
 
 
 def script(shell: Shell) -> str:
-    """The script for a shell, which writes nothing."""
+    """Returns the script for a shell, which writes nothing."""
     places: dict[str, list[str]] = {}
     options: dict[str, list[str]] = {}
     values: dict[str, dict[str, list[str]]] = {}
@@ -105,12 +105,12 @@ def script(shell: Shell) -> str:
 
 
 def _alike(own: dict[str, list[str]]) -> bool:
-    """Whether an option has the same words in all its commands."""
+    """Returns whether an option has the same words in all its commands."""
     return len({*map(tuple, own.values())}) == 1
 
 
 def _words(option: command_line.Option, command: str) -> list[str]:
-    """The names among the values of an option of a command."""
+    """Returns the names among the values of an option of a command."""
     hints: list[Any] = [option.hint, *get_args(option.hint)]
     for hint in hints:
         if get_origin(hint) is Literal:
@@ -142,7 +142,7 @@ def _words(option: command_line.Option, command: str) -> list[str]:
 
 
 def _cases(words: dict[str, list[str]]) -> str:
-    """The branches of a `case` that sets the words of each name that has some."""
+    """Returns the branches of a `case` that sets the words of each name that has some."""
     some = {name: own for name, own in words.items() if own}
     return "\n".join(f"        {name}) words='{' '.join(own)}' ;;" for name, own in some.items())
 
@@ -152,7 +152,7 @@ def _fish(
     values: dict[str, dict[str, list[str]]],
     places: dict[str, list[str]],
 ) -> str:
-    """A line for each command, each option and each first word of a command."""
+    """Returns a line for each command, each option and each first word of a command."""
     lines = [
         f"complete -c opticoll -n __fish_use_subcommand -f -a {name} -d {shlex.quote(summary)}"
         for name, summary in COMMANDS.items()

@@ -27,7 +27,7 @@ class HelpPage:
     """Prints usage, description and panels for cyclopts."""
 
     def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
-        """Print the usage line."""
+        """Prints the usage line."""
         line = plain(usage).removeprefix("Usage: ")
         for kind, shown in METAVARS.items():
             line = line.replace(f" {kind} ", f" {shown} ")
@@ -36,11 +36,11 @@ class HelpPage:
     def render_description(
         self, console: Console, options: ConsoleOptions, description: Any
     ) -> None:
-        """Print what the command does."""
+        """Prints what the command does."""
         _print(console, *textwrap.wrap(plain(description), _width(console)), "")
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
-        """Print a panel: its title, and a paragraph for each option."""
+        """Prints a panel: its title, and a paragraph for each option."""
         if not panel.entries:
             return
         rows = [(label(entry), described(entry)) for entry in panel.entries]
@@ -50,7 +50,7 @@ class HelpPage:
 
 
 def paragraphs(rows: list[tuple[str, str]], names: int, width: int) -> list[str]:
-    """Names in a column of their own width, their texts wrapped beside them."""
+    """Returns names in a column of their own width, their texts wrapped beside them."""
     margin = " " * (names + 4)
     lines = []
     for name, text in rows:
@@ -66,13 +66,13 @@ def paragraphs(rows: list[tuple[str, str]], names: int, width: int) -> list[str]
 
 
 def label(entry: HelpEntry) -> str:
-    """The names of an option, and what stands for its value."""
+    """Returns the names of an option, and what stands for its value."""
     known = METAVARS.get(entry.metavar or "", entry.metavar)
     return ", ".join(entry.copy(metavar=known).display_labels_with_metavar)
 
 
 def described(entry: HelpEntry) -> str:
-    """The text of an option, and its default."""
+    """Returns the text of an option, and its default."""
     text = plain(entry.description)
     if entry.required:
         return f"{text} (required)"
@@ -83,7 +83,8 @@ def described(entry: HelpEntry) -> str:
 
 
 def example(commands: str, width: int = 80) -> str:
-    """Command lines for a shell, in lines of at most so many columns where their words allow it.
+    """Returns command lines for a shell, in lines of at most so many columns where their words
+    allow it.
 
     >>> print(example("opticoll plan all_gather --fabric optree_paper", 40))
     Example:
@@ -110,7 +111,7 @@ def example(commands: str, width: int = 80) -> str:
 
 
 def plain(text: Any) -> str:
-    """The text of what cyclopts hands over, without styles."""
+    """Returns the text of what cyclopts hands over, without styles."""
     found = getattr(text, "primary_renderable", text)
     return str(getattr(found, "plain", None) or getattr(found, "markup", None) or found).strip()
 

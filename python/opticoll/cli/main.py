@@ -87,7 +87,7 @@ READER_GONE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code; `argv` are the arguments after `opticoll`."""
+    """Runs a command line and returns its exit code; `argv` are the arguments after `opticoll`."""
     words = list(sys.argv[1:] if argv is None else argv)
     prepare()
     try:
@@ -141,7 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def prepare() -> None:
-    """Make ready what the environment has left closed or set to what is not known."""
+    """Makes ready what the environment has left closed or set to what is not known."""
     if sys.stderr is None:
         # Otherwise the next file that is opened would take its place.
         while (nowhere := os.open(os.devnull, os.O_WRONLY)) < STANDARD_ERROR:
@@ -165,7 +165,7 @@ LONGEST_WORD = 300
 
 
 def without_memory_limit(words: list[str]) -> list[str]:
-    """The words but for `--memory-limit`, which every command takes; the limit is set."""
+    """Returns the words but for `--memory-limit`, which every command takes; the limit is set."""
     left, values = [], []
     rest = iter(words)
     for word in rest:
@@ -183,7 +183,7 @@ def without_memory_limit(words: list[str]) -> list[str]:
 
 
 def rounded_rates(words: Sequence[str]) -> list[str]:
-    """A note on each rate among the words that is no whole number of bits per second."""
+    """Returns a note on each rate among the words that is no whole number of bits per second."""
     notes = {}
     for rate in re.findall(r"(?<==)[0-9.]+[A-Za-z]+/s", " ".join(words)):
         with suppress(errors.UnitError):
@@ -194,7 +194,7 @@ def rounded_rates(words: Sequence[str]) -> list[str]:
 
 @contextmanager
 def notes_said() -> Iterator[None]:
-    """Say how files are read, each note once, as soon as it is known."""
+    """Says how files are read, each note once, as soon as it is known."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", errors.ReadingNote)
         others = warnings.showwarning
@@ -212,7 +212,7 @@ def notes_said() -> Iterator[None]:
 
 
 def deliver(text: str, code: int = 0) -> int:
-    """Print a result; returns `code`, or if it is 0 that of what kept it from being printed."""
+    """Prints a result; returns `code`, or if it is 0 that of what kept it from being printed."""
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed")
@@ -228,13 +228,13 @@ def deliver(text: str, code: int = 0) -> int:
 
 
 def forget_output() -> None:
-    """Keep Python from printing at its exit what could not be printed."""
+    """Keeps Python from printing at its exit what could not be printed."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def one_line(error: BaseException) -> str:
-    """An error in one line, with the place in the source where it happened."""
+    """Returns an error in one line, with the place in the source where it happened."""
     import traceback
 
     frames = traceback.extract_tb(error.__traceback__)
@@ -249,7 +249,9 @@ LISTS = ("--algorithms", "--fabrics", "--sizes", "--wavelengths", "--reconfigura
 
 
 def separated(words: Sequence[str]) -> str | None:
-    """A hint where one value is several words, such as `4 MiB`, or `ring optree` of a list."""
+    """Returns a hint where one value is several words, such as `4 MiB`, or `ring optree` of a
+    list.
+    """
     for number, unit in pairwise(words):
         if re.fullmatch(r"[0-9.]+", number) and re.fullmatch(r"[kKMGTP]?i?B|[munp]?s", unit):
             return f"write {number}{unit}, without a space"
@@ -260,7 +262,7 @@ def separated(words: Sequence[str]) -> str | None:
 
 
 def say(line: str) -> None:
-    """Print a line on standard error, if anybody is there."""
+    """Prints a line on standard error, if anybody is there."""
     with suppress(OSError):
         print(shortened(escaped(line), LONGEST_WORD), file=sys.stderr, flush=True)
 
@@ -271,7 +273,9 @@ def notes_of(error: BaseException) -> list[str]:
 
 
 def refuse(message: str, hint: str | None, error: BaseException | None = None) -> int:
-    """Say what was wrong on standard error; returns the exit code, as a rule that for bad input."""
+    """Says what was wrong on standard error; returns the exit code, as a rule that for bad
+    input.
+    """
     for note in [] if error is None else notes_of(error):
         say(f"opticoll: {note}")
     say(f"opticoll: error: {' '.join(message.split())}")

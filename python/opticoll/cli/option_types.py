@@ -28,7 +28,7 @@ Converter = Callable[[Any, Sequence[Token]], Any]
 
 
 def whole(most: int | None = None, least: int | None = None) -> Converter:
-    """A converter to a whole number within bounds; `1.5` and `0x3` are none."""
+    """Returns a converter to a whole number within bounds; `1.5` and `0x3` are none."""
 
     def convert(_: Any, tokens: Sequence[Token]) -> int:
         from opticoll.inputs.values import whole_number
@@ -84,13 +84,15 @@ def _by_type(kind: Any) -> Parameter:
 
 
 def text(_: Any, tokens: Sequence[Token]) -> str:
-    """A converter to the text as it is, for what may be something else in Python."""
+    """Returns a converter to the text as it is, for what may be something else in Python."""
     (token,) = tokens
     return token.value
 
 
 def listed(option: str, values: str | None) -> list[str]:
-    """The values of an option with commas between them; one empty text where it is not given."""
+    """Returns the values of an option with commas between them; one empty text where it is not
+    given.
+    """
     parts = [part.strip() for part in (values or "").split(",")]
     if values is not None and not all(parts):
         raise errors.UsageError(f"{option}: `{values}` has nothing between two commas")
@@ -98,7 +100,7 @@ def listed(option: str, values: str | None) -> list[str]:
 
 
 def choice(kind: Any, tokens: Sequence[Token]) -> str:
-    """A converter to one of the values of a `Literal`, whatever its case and hyphens."""
+    """Returns a converter to one of the values of a `Literal`, whatever its case and hyphens."""
     from opticoll.names import resolve
 
     (token,) = tokens
@@ -106,7 +108,7 @@ def choice(kind: Any, tokens: Sequence[Token]) -> str:
 
 
 def path(_: Any, tokens: Sequence[Token]) -> Path:
-    """A converter to a path that is not empty."""
+    """Returns a converter to a path that is not empty."""
     (token,) = tokens
     if not token.value:
         raise errors.UsageError(f"{token.keyword} is empty; give the name of a file")
@@ -114,7 +116,7 @@ def path(_: Any, tokens: Sequence[Token]) -> Path:
 
 
 def literals(kind: Any) -> list[str]:
-    """The values of a `Literal`, also where it may be None besides."""
+    """Returns the values of a `Literal`, also where it may be None besides."""
     return [
         value
         for part in get_args(kind)

@@ -20,7 +20,7 @@ class _Shown(Group):
 
     @property
     def show(self) -> bool:
-        """Whether the help that is asked for has them."""
+        """True if the help that is asked for has them."""
         return _Shown.all
 
 
@@ -122,7 +122,7 @@ SEVERAL = ("source", "offered_load", "signalling", "assignment", "converters", "
 
 
 def _simulators(record: Mapping[str, Any]) -> list[str]:
-    """The simulators that know a setting."""
+    """Returns the simulators that know a setting."""
     return [one["meaning"] for one in record["options"] if one["name"] == "simulator"]
 
 
@@ -132,7 +132,7 @@ def _about(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _parameter(record: Mapping[str, Any], group: str | Group, text: str = "") -> Parameter:
-    """The option of a setting."""
+    """Returns the option of a setting."""
     about = _about(record)
     default = f"(default: {about['default']})"
     parts = [text or record["summary"]]
@@ -156,13 +156,13 @@ _GROUPS: dict[str, Group] = {}
 
 
 def _further(record: Mapping[str, Any]) -> Group:
-    """The group of the settings of the same simulators."""
+    """Returns the group of the settings of the same simulators."""
     title = f"Settings of {' and '.join(_simulators(record))}"
     return _GROUPS.setdefault(title, _Shown(title, sort_key=5))
 
 
 def _group(name: str, options: Mapping[str, Parameter]) -> Any:
-    """An object with a field for each option, none of which is given."""
+    """Returns an object with a field for each option, none of which is given."""
     fields = [(one, Annotated[str | None, option], None) for one, option in options.items()]
     made = make_dataclass(name, fields, frozen=True)
     made.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
@@ -172,13 +172,13 @@ def _group(name: str, options: Mapping[str, Parameter]) -> Any:
 def _settings(
     kind: str, group: str | Group = "Options", without: Sequence[str] = ()
 ) -> dict[str, Parameter]:
-    """An option for each setting of a kind."""
+    """Returns an option for each setting of a kind."""
     wanted = (one for one in records(kind) if one["name"] not in without)
     return {one["name"]: _parameter(one, group) for one in wanted}
 
 
 def _method(name: str, without: Sequence[str] = (), group: str | Group = "Options") -> Any:
-    """A field for the simulator and one for each recorded setting."""
+    """Returns a field for the simulator and one for each recorded setting."""
     simulators = ", ".join(record["name"] for record in records("simulators"))
     text = f"Simulator: {simulators} (default: that of the fabric)"
     simulator = Parameter(help=text, metavar="NAME", group=group)
@@ -186,7 +186,7 @@ def _method(name: str, without: Sequence[str] = (), group: str | Group = "Option
 
 
 def _packets() -> dict[str, Parameter]:
-    """The settings of packets alone; `routing` is one of bursts as well."""
+    """Returns the settings of packets alone; `routing` is one of bursts as well."""
     others = [one["name"] for one in records("settings") if "packet" not in _simulators(one)]
     options = _settings("settings", "Options", [*others, *OF_PLANS])
     (packets,) = (one for one in records("settings") if one["name"] == "routing")
@@ -197,7 +197,7 @@ def _packets() -> dict[str, Parameter]:
 
 
 def _bounded() -> dict[str, Parameter]:
-    """The settings on which bounds depend."""
+    """Returns the settings on which bounds depend."""
     return {name: one for name, one in _settings("settings").items() if name in OF_BOUNDS}
 
 

@@ -58,14 +58,14 @@ class Waiting:
                 self._bar.stop()
 
     def announce_work(self, messages: int, chunks: int, forwards: int) -> None:
-        """Say how much work the packet simulator has before it, if it takes a while."""
+        """Says how much work the packet simulator has before it, if it takes a while."""
         if forwards < ANNOUNCED:
             return
         line = f"{messages} messages in {chunks} chunks, about {forwards:.2g} forwards by routers"
         self._write(f"{line}: some {forwards / FORWARDS_PER_SECOND:.0f} s")
 
     def update(self, label: str, done: int, total: int) -> None:
-        """Say what is being done, as number `done` of `total`."""
+        """Says what is being done, as number `done` of `total`."""
         with self._lock:
             self._label, self._done, self._total = label, done, total
             if self._bar is not None and self._task is not None:

@@ -77,7 +77,9 @@ def text_file(
     *,
     of_rows: bool = False,
 ) -> File[A, R]:
-    """A file of formats of one kind, which may be written and, but for plans, is named as such."""
+    """Returns a file of formats of one kind, which may be written and, but for plans, is named as
+    such.
+    """
     from opticoll.formats.atomic import check_writable, is_device
 
     known = suffixes(holds)
@@ -91,7 +93,7 @@ def text_file(
 
 
 def plan_file(help: str) -> File[A, R]:
-    """The file of `--output` for the plan of the only row."""
+    """Returns the file of `--output` for the plan of the only row."""
 
     def write(asked: A, rows: list[R], path: Path) -> None:
         named("plan", str(path)).write(vars(rows[0])["plan"], path)
@@ -102,7 +104,7 @@ def plan_file(help: str) -> File[A, R]:
 def rows_file(
     rows_of: Callable[[A, list[R]], Sequence[Row | Mapping[str, object]]] | None = None,
 ) -> File[A, R]:
-    """The file of `--csv`: the rows, or others that are drawn from them."""
+    """Returns the file of `--csv`: the rows, or others that are drawn from them."""
 
     def write(asked: A, rows: list[R], path: Path) -> None:
         shown = rows if rows_of is None else rows_of(asked, rows)
@@ -113,7 +115,7 @@ def rows_file(
 
 
 def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> File[A, R]:
-    """The file of `--figure`."""
+    """Returns the file of `--figure`."""
 
     def check(path: Path) -> None:
         from opticoll.plot.output import check_path
@@ -167,7 +169,7 @@ class Command(Generic[A, R]):
     names: Collection[str] = ()
 
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of what the command prints."""
+        """Returns the JSON schema of what the command prints."""
         from opticoll.outputs.rows import schema
 
         classes = self.rows if isinstance(self.rows, tuple) else (self.rows,)
@@ -200,7 +202,7 @@ class Answer:
     """Why the first of the files that could not be written could not."""
 
     def write(self, path: Path, write: Callable[[], Sequence[Path] | None]) -> None:
-        """Write a file; one that fails leaves the answer and the other files as they are."""
+        """Writes a file; one that fails leaves the answer and the other files as they are."""
         from opticoll.formats.atomic import together
 
         try:
@@ -213,12 +215,16 @@ class Answer:
 
 
 def run(command: Command[A, R], **values: Any) -> list[R]:
-    """The rows of a command in Python; values of settings in groups are given like the others."""
+    """Returns the rows of a command in Python; values of settings in groups are given like the
+    others.
+    """
     return list(computed(command, _grouped(command.parameters, values), Watch()))
 
 
 def computed(command: Command[A, R], asked: A, watch: Watch) -> Iterator[R]:
-    """The rows of a command; those with a field `command` have the line that computes them."""
+    """Yields the rows of a command; those with a field `command` have the line that computes
+    them.
+    """
     for row in command.compute(asked, watch):
         if getattr(row, "command", None) is not OMITTED:
             yield row
@@ -245,7 +251,7 @@ def _grouped(kind: type[A], values: dict[str, Any]) -> A:
 def answer(
     command: Command[A, R], asked: A, paths: Mapping[str, Path | None], *, as_json: bool
 ) -> Answer:
-    """Run a command: check the files, compute the rows, say and write them.
+    """Runs a command: check the files, computes the rows, say and writes them.
 
     Raises
     ------
@@ -288,7 +294,7 @@ def _said(command: Command[A, R], asked: A, rows: list[R], as_json: bool) -> str
 
 
 def _json(value: object) -> str:
-    """JSON for machines, indented for whoever looks at it."""
+    """Returns JSON for machines, indented for whoever looks at it."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -296,7 +302,7 @@ def _json(value: object) -> str:
 def _kept_on_failure(
     files: Sequence[tuple[File[A, R], Path]], asked: A, rows: list[R]
 ) -> Iterator[None]:
-    """Write the rows computed so far, if a table is asked for, when the work does not end well."""
+    """Writes the rows computed so far, if a table is asked for, when the work does not end well."""
     try:
         yield
     except BaseException as failure:
@@ -316,7 +322,7 @@ NOTHING = SimpleNamespace()
 
 
 def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
-    """The function of a command for cyclopts: its parameters, its files and `--json`.
+    """Returns the function of a command for cyclopts: its parameters, its files and `--json`.
 
     Fields that are not keyword-only are positional.
     """
@@ -368,7 +374,7 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
 
 
 def _group(name: str, fields: Sequence[tuple[str, Any, Any]]) -> Any:
-    """A dataclass of options that cyclopts takes apart."""
+    """Returns a dataclass of options that cyclopts takes apart."""
     group = make_dataclass(name, fields, frozen=True, kw_only=True)
     group.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
     return group

@@ -45,7 +45,9 @@ COMMANDS = {name: summary for group in GROUPS.values() for name, summary in grou
 
 
 def installed() -> dict[str, Any]:
-    """The record of each command by its name, without those whose package is not installed."""
+    """Returns the record of each command by its name, without those whose package is not
+    installed.
+    """
     from opticoll.errors import UsageError
 
     records = {}

@@ -124,7 +124,7 @@ class BoundsRow(Row):
 
 
 def compute(asked: Parameters, watch: Watch) -> Iterator[BoundsRow]:
-    """Find the throughput optimum and all bounds on time.
+    """Finds the throughput optimum and all bounds on time.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[BoundsRow]:
 
 
 def _by_linear_program(kind: str, fabric: _core.Fabric, size_bytes: int) -> Iterator[BoundRow]:
-    """The bound of an all_to_all where it took the linear program to find it."""
+    """Yields the bound of an all_to_all where it took the linear program to find it."""
     proved = proved_time(kind, fabric, size_bytes)
     if proved is None:
         return
@@ -249,7 +249,7 @@ def _text(asked: Parameters, rows: list[BoundsRow]) -> str:
 
 
 def _bottleneck(witness: WitnessRow) -> str:
-    """The ranks and links that show a bound, in words."""
+    """Returns the ranks and links that show a bound, in words."""
     names = witness.links[:MOST_NAMED]
     more = len(witness.links) - len(names)
     links = f"{plural(len(witness.links), 'link')}: {'; '.join(names)}"
@@ -266,7 +266,7 @@ def _bottleneck(witness: WitnessRow) -> str:
 
 
 def _ranges(ranks: list[int]) -> str:
-    """Ranks in ascending order, those that follow one another as `first-last`.
+    """Returns ranks in ascending order, those that follow one another as `first-last`.
 
     >>> _ranges([0, 1, 2, 5, 7, 8])
     '0-2, 5, 7-8'

@@ -209,7 +209,7 @@ class _Case:
     settings: Mapping[str, str]
 
     def value(self, name: str) -> str:
-        """A setting, or what holds where it is not given."""
+        """Returns a setting, or what holds where it is not given."""
         if name == "replications" and name not in self.settings:
             return str(REPLICATIONS)
         return self.settings.get(name, defaults("congestion_settings", "burst_settings")[name])
@@ -226,7 +226,7 @@ class _Places:
 
 
 def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
-    """Carry out the cases one after the other; the results do not depend on the threads.
+    """Carries out the cases one after the other; the results do not depend on the threads.
 
     Every replication's transfers, in the order in which they arrived, are verified anew.
 
@@ -273,7 +273,7 @@ def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
 
 
 def _cases(asked: Congestion) -> list[_Case]:
-    """A case of each combination."""
+    """Returns a case of each combination."""
     given = {name: str(text) for name, text in vars(asked.settings).items() if text is not None}
     if isinstance(asked.bursts, Mapping):
         given |= asked.bursts
@@ -316,13 +316,13 @@ def _cases(asked: Congestion) -> list[_Case]:
 def _draws(
     collectives: int, policies: list[str], loads: list[float], given: Mapping[str, str]
 ) -> bool:
-    """Whether bursts, waits between a collective's requests or wavelengths are drawn."""
+    """Returns whether bursts, waits between a collective's requests or wavelengths are drawn."""
     alone = collectives == 1 and all(canonical(one or AT_ONCE, [AT_ONCE]) for one in policies)
     return not alone or any(loads) or canonical(given.get("assignment", ""), ["random"]) is not None
 
 
 def _of_bursts(text: str | None) -> dict[str, str]:
-    """The settings of bursts in `key=value,...`."""
+    """Returns the settings of bursts in `key=value,...`."""
     settings = {} if text is None else key_values("--bursts", text, "source=poisson")
     for name in settings:
         if name == "assembly":
@@ -333,7 +333,7 @@ def _of_bursts(text: str | None) -> dict[str, str]:
 
 
 def _number(text: str) -> float:
-    """An offered load: a number that is not negative."""
+    """Returns an offered load: a number that is not negative."""
     try:
         number = float(text)
     except ValueError:
@@ -344,13 +344,15 @@ def _number(text: str) -> float:
 
 
 def _algorithms(collective: str) -> list[str]:
-    """All algorithms but the one that chooses among them."""
+    """Returns all algorithms but the one that chooses among them."""
     names = algorithm_names(collective)
     return [name for name in names if name != DEFAULT_ALGORITHM]
 
 
 def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places]:
-    """The plan that takes the least time without bursts, of all algorithms that run; its places."""
+    """Returns the plan that takes the least time without bursts, of all algorithms that run; its
+    places.
+    """
     settings = {**case.settings, "replications": "1"}
     best: tuple[float, Plan, _Places] | None = None
     refused: OpticollError | None = None
@@ -518,7 +520,7 @@ def _text(asked: Congestion, rows: list[CongestionRow]) -> str:
 
 
 def _placement(row: CongestionRow) -> str:
-    """Bytes times hops of a placement against the bound."""
+    """Returns bytes times hops of a placement against the bound."""
     bound = f"lower bound {_megabytes(row.hop_bytes_bound)}"
     least = "the minimum" if row.hop_bytes_least else bound
     return f"placement {row.placement}: bytes times hops {_megabytes(row.hop_bytes)}, {least}"
@@ -551,7 +553,7 @@ def _draw(asked: Any, rows: list[CongestionRow], path: Path) -> None:
 
 
 def _alone(asked: Congestion, row: CongestionRow) -> dict[str, Any]:
-    """The options of the case of a row."""
+    """Returns the options of the case of a row."""
     return {
         "congestion": row.congestion,
         "placement": row.placement,

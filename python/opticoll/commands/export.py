@@ -76,7 +76,7 @@ AnyRow = ExportRow | ExportedFabricRow | ExportedChoicesRow
 
 
 def compute(asked: Parameters, watch: Watch) -> Iterator[AnyRow]:
-    """Obtain what a file is to hold.
+    """Obtains what a file is to hold.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def _of_rows(asked: Parameters, form: str) -> ExportedChoicesRow:
 
 
 def _refuse(asked: Parameters, problem: str, fabric: object = None) -> None:
-    """Refuse options that only plans have."""
+    """Refuses options that only plans have."""
     names = ("algorithm", "size", "root", "demand", "wavelength")
     own = {name: getattr(asked, name) for name in names}
     refuse_given({**own, "fabric": fabric, **asked.settings}, problem)

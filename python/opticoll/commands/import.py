@@ -41,7 +41,7 @@ class ImportRow(SizedHead):
 
 
 def compute(asked: Import, watch: Watch) -> Iterator[ImportRow]:
-    """Read a schedule, place it on a fabric, and prove it there.
+    """Reads a schedule, place it on a fabric, and proves it there.
 
     Raises
     ------

@@ -53,7 +53,8 @@ class FormatRow(Row):
 
 
 def compute(asked: List, watch: Watch) -> Iterator[RecordRow | FormatRow | SchemaRow]:
-    """Records of all kinds, of one, of a name, or the algorithms of a collective; formats; schemas.
+    """Yields records of all kinds, of one, of a name, or the algorithms of a collective; formats;
+    schemas.
 
     Raises
     ------
@@ -104,7 +105,7 @@ def _use(row: FormatRow) -> str:
 
 
 def _overview(records: list[RecordRow]) -> str:
-    """The kinds with their counts and first names, and what to type next."""
+    """Returns the kinds with their counts and first names, and what to type next."""
     cells = []
     for kind, own in groupby(records, lambda row: row.kind):
         names = list(dict.fromkeys(row.name for row in own))
@@ -123,7 +124,7 @@ def _overview(records: list[RecordRow]) -> str:
 
 
 def _lines(records: list[RecordRow]) -> str:
-    """Records of one kind, a paragraph each, below their collective where they have one."""
+    """Returns records of one kind, a paragraph each, below their collective where they have one."""
     lines = []
     width = max(len(record.name) for record in records)
     for collective, own in groupby(records, lambda row: row.collective):
@@ -145,7 +146,7 @@ def _sources(record: RecordRow) -> list[str]:
 
 
 def _by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:
-    """Records that differ at most in their collective."""
+    """Returns records that differ at most in their collective."""
     same: dict[str, list[RecordRow]] = {}
     for record in records:
         same.setdefault(str(replace(record, collective=None)), []).append(record)
@@ -153,7 +154,7 @@ def _by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:
 
 
 def _in_full(same: list[RecordRow]) -> str:
-    """A record: what it is, its options and its source."""
+    """Returns a record: what it is, its options and its source."""
     record = same[0]
     kind = record.kind.replace("_", " ").removesuffix("s")
     kind = f"{kind.removesuffix('ie')}y" if kind.endswith("ie") else kind

@@ -61,7 +61,7 @@ def _key(asked: Parameters) -> Hashable:
 
 
 def compute(asked: Parameters, watch: Watch) -> Iterator[PlannedRow]:
-    """Build a plan, verify and simulate it.
+    """Builds a plan, verify and simulates it.
 
     Raises
     ------
@@ -78,7 +78,9 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[PlannedRow]:
 
 
 def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[str, Any]:
-    """The time and algorithm of a plan where circuits stay up; nothing where they cannot."""
+    """Returns the time and algorithm of a plan where circuits stay up; nothing where they
+    cannot.
+    """
     settings: Settings = {**request.settings, "policy": HELD}
     try:
         if plan.asked == DEFAULT_ALGORITHM:

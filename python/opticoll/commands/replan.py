@@ -46,14 +46,14 @@ class Replan(Source):
     )
 
     def __post_init__(self) -> None:
-        """Join the failures, which Python may give as one text."""
+        """Joins the failures, which Python may give as one text."""
         super().__post_init__()
         given = [self.failed] if isinstance(self.failed, str) else self.failed
         object.__setattr__(self, "failed", [_joined(given)])
 
 
 def _joined(failed: Sequence[str]) -> str:
-    """Failures as one text, those of an option joined by `+`.
+    """Returns failures as one text, those of an option joined by `+`.
 
     >>> _joined(["rank 5", "0-1@50Gb/s", "rank 6"])
     'without=rank 5+rank 6,degraded=0-1@50Gb/s'
@@ -64,7 +64,7 @@ def _joined(failed: Sequence[str]) -> str:
 
 
 def _options(failed: Sequence[str]) -> dict[str, str]:
-    """Failures by the options of a fabric that state them."""
+    """Returns failures by the options of a fabric that state them."""
     options: dict[str, str] = {}
     for one in ",".join(failed).split(","):
         key, equals, value = one.partition("=")
@@ -77,7 +77,7 @@ def _options(failed: Sequence[str]) -> dict[str, str]:
 
 
 def _check(failed: str, fabric: Fabric) -> None:
-    """Refuse parts that a fabric does not have, before a plan is made on it.
+    """Refuses parts that a fabric does not have, before a plan is made on it.
 
     Raises
     ------
@@ -121,7 +121,7 @@ class ReplanRow(PlanRow):
 
 
 def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
-    """Plan anew, verify, and compare the times.
+    """Plans anew, verify, and compares the times.
 
     Raises
     ------
@@ -157,7 +157,9 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
 
 
 def _kept(before: Plan, fabric: Fabric) -> Plan | None:
-    """The plan as it was on what is left of its fabric; None where it does not work there."""
+    """Returns the plan as it was on what is left of its fabric, or None if it does not work
+    there.
+    """
     try:
         kept = moved(before, fabric)
     except OpticollError:
@@ -166,7 +168,7 @@ def _kept(before: Plan, fabric: Fabric) -> Plan | None:
 
 
 def _text(asked: Replan, rows: list[ReplanRow]) -> str:
-    """The plan, and how much longer it takes than the one that it replaces."""
+    """Returns the plan, and how much longer it takes than the one that it replaces."""
     (row,) = rows
     before, after = human_time(row.before_time_ps), human_time(row.time_ps)
     left, of = row.plan.collective.ranks, row.before.collective.ranks

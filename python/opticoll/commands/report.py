@@ -56,7 +56,7 @@ class PartRow(Row):
 
 
 def compute(asked: Report, watch: Watch) -> Iterator[PartRow]:
-    """The parts of a page, in the order of the sources.
+    """Yields the parts of a page, in the order of the sources.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def compute(asked: Report, watch: Watch) -> Iterator[PartRow]:
 
 
 def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[str, int, Any]]:
-    """The parts of a source: their kind, how much they are, and themselves."""
+    """Yields the parts of a source: their kind, how much they are, and themselves."""
     from opticoll.report import parts, rows_file
     from opticoll.study.results import ResultRow
 
@@ -105,7 +105,7 @@ def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[
 
 
 def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
-    """A part for each study of a store."""
+    """Yields a part for each study of a store."""
     from opticoll.report import parts
     from opticoll.study.results import table_of
     from opticoll.study.store import Store
@@ -129,7 +129,7 @@ def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
 
 
 def _points(rows: list[dict[str, Any]]) -> Iterator[tuple[str, int, Any]]:
-    """A part for each study of the rows that `opticoll results` wrote."""
+    """Yields a part for each study of the rows that `opticoll results` wrote."""
     from opticoll.report import parts, rows_file
     from opticoll.study.results import ResultRow
 
@@ -146,13 +146,13 @@ def _points(rows: list[dict[str, Any]]) -> Iterator[tuple[str, int, Any]]:
 
 
 def _without_place(command: str) -> str:
-    """A command line without the folder of its program."""
+    """Returns a command line without the folder of its program."""
     program, _, rest = command.partition(" ")
     return f"{Path(program).name} {rest}"
 
 
 def _builders(runs: list[dict[str, Any]]) -> list[str]:
-    """The versions and machines that computed a study, and the days."""
+    """Returns the versions and machines that computed a study, and the days."""
     days = (time.strftime("%Y-%m-%d", time.gmtime(run["started"])) for run in runs)
     told = zip(
         (f"opticoll {run['version']} on {run['machine']}" for run in runs), days, strict=True
@@ -180,7 +180,7 @@ def _write_figures(asked: Report, rows: list[PartRow], path: Path) -> list[Path]
 
 
 def _check_page(path: Path) -> None:
-    """Refuse a page that cannot be made or written, before anything is read."""
+    """Refuses a page that cannot be made or written, before anything is read."""
     from opticoll.report import figures
 
     figures.library()
@@ -188,7 +188,7 @@ def _check_page(path: Path) -> None:
 
 
 def _check_folder(path: Path) -> None:
-    """Refuse a folder for figures that is none; it is made when there are figures."""
+    """Refuses a folder for figures that is none; it is made when there are figures."""
     if path.exists() and not path.is_dir():
         raise FileError(f"`{path}` is no folder")
 

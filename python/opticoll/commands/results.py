@@ -53,7 +53,7 @@ class Parameters:
 
 
 def compute(asked: Parameters, watch: Watch) -> Iterator[ResultRow]:
-    """The rows of the points in the order of their studies.
+    """Yields the rows of the points in the order of their studies.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ResultRow]:
 
 
 def _text(asked: Parameters, rows: list[ResultRow]) -> str:
-    """A table for each study: its axes and the columns that differ, as wide as a line."""
+    """Returns a table for each study: its axes and the columns that differ, as wide as a line."""
     with Store.read(asked.store) as store:
         commands = {one.name: one.command for one in store.studies()}
     studies: dict[str, list[ResultRow]] = {}
@@ -107,7 +107,7 @@ def _text(asked: Parameters, rows: list[ResultRow]) -> str:
 
 
 def _table(rows: list[ResultRow], known: dict[str, Column], most: int) -> str:
-    """The axes, times, and what else differs between rows, as far as a line has room.
+    """Returns the axes, times, and what else differs between rows, as far as a line has room.
 
     The axes, the algorithm, the first time, and what a rank can inject always have room: without
     an axis, points that differ would look alike. An axis that follows from others shown is left
@@ -139,7 +139,7 @@ def _table(rows: list[ResultRow], known: dict[str, Column], most: int) -> str:
 
 
 def _follows(texts: list[str], others: list[str]) -> bool:
-    """Whether a text of one column always stands beside the same text of another."""
+    """Returns whether a text of one column always stands beside the same text of another."""
     return len(texts) > 1 and len(set(zip(texts, others, strict=True))) == len(set(others))
 
 
@@ -154,7 +154,7 @@ def _rank(name: str, known: dict[str, Column]) -> int:
 
 
 def _cells(name: str, rows: list[ResultRow], known: dict[str, Column]) -> list[str]:
-    """The texts of a column; all empty where it holds tables."""
+    """Returns the texts of a column; all empty where it holds tables."""
     values = [row[name] for row in rows]
     if any(isinstance(value, list | dict) for value in values):
         return [""] * len(rows)

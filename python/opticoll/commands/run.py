@@ -109,7 +109,7 @@ class RunRow(Row):
 
 
 def compute(asked: Run, watch: Watch) -> Iterator[RunRow]:
-    """Carry a schedule out in each of its modes, for each size.
+    """Carries a schedule out in each of its modes, for each size.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def compute(asked: Run, watch: Watch) -> Iterator[RunRow]:
 
 
 def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
-    """The program to carry out, proved, and the name of its schedule."""
+    """Returns the program to carry out, proved, and the name of its schedule."""
     if isinstance(asked.source, str) and names_file(asked.source):
         form = imported.format_of(asked.source, asked.format)
         if form.holds == "program":

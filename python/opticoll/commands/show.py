@@ -161,7 +161,7 @@ class SlotRow(PlanHead):
 
 
 def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
-    """The head of a plan and the lightpaths of a slot, in the order of the schedule.
+    """Yields the head of a plan and the lightpaths of a slot, in the order of the schedule.
 
     Raises
     ------
@@ -216,7 +216,7 @@ def _settings(plan: Plan, asked: Show) -> list[CircuitSettingRow]:
 
 
 def _setting_lines(listed: list[CircuitSettingRow]) -> str:
-    """The settings in words, with their times and the first of their circuits."""
+    """Returns the settings in words, with their times and the first of their circuits."""
     cells = []
     for number, one in enumerate(listed[:MOST_STEPS]):
         pairs = [f"{each.source} > {each.destination}" for each in one.circuits[:MOST_CIRCUITS]]
@@ -251,7 +251,7 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
 
 
 def _checked_view(plan: Plan, asked: Show, *, drawn: bool) -> str:
-    """The view of a plan, by its fabric if none is given; refuses one of the other kind."""
+    """Returns the view of a plan, by its fabric if none is given; refuses one of the other kind."""
     from opticoll.plot.views import OVER_TIME, views_of
 
     view = asked.view
@@ -291,7 +291,7 @@ def _text(asked: Show, rows: list[SlotRow]) -> str:
 
 
 def _tree_lines(found: list[TreeRow]) -> str:
-    """The trees in words, step by step."""
+    """Returns the trees in words, step by step."""
     lines = []
     for tree in found[:MOST_TREES]:
         chunks = ", ".join(map(str, tree.chunks[:MOST_HEARD]))
@@ -310,7 +310,7 @@ def _tree_lines(found: list[TreeRow]) -> str:
 
 
 def _other_trees(asked: Show, row: SlotRow) -> list[str]:
-    """A sentence on the trees that are not shown."""
+    """Returns a sentence on the trees that are not shown."""
     if asked.of_chunk is not None:
         return []
     collective = row.plan.collective
@@ -359,7 +359,7 @@ def _head(plan: Plan) -> str:
 
 
 def _slot_lines(row: SlotRow) -> str:
-    """The lightpaths of a slot in words, the first of them where they are many."""
+    """Returns the lightpaths of a slot in words, the first of them where they are many."""
     plan = row.plan
     if not plan.slots:
         return "no slots: nothing needs to be sent"
@@ -388,7 +388,7 @@ def _slot_lines(row: SlotRow) -> str:
 
 
 def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
-    """The light of a slot, and who hears it: of light that goes to all, several may."""
+    """Returns the light of a slot, and who hears it: of light that goes to all, several may."""
     shared = list(row.plan.fabric.light_fields) == ["wavelength"]
     lights: dict[object, tuple[LightpathRow, list[int]]] = {}
     for one in row.lightpaths:
@@ -421,7 +421,7 @@ def _words(one: LightpathRow, heard: list[int], names: list[str]) -> list[str]:
 
 
 def _draw(asked: Show, rows: list[SlotRow], path: Path) -> None:
-    """Draw a plan in its view; sizes matter only where the view takes them."""
+    """Draws a plan in its view; sizes matter only where the view takes them."""
     from opticoll import plot
 
     (row,) = rows

@@ -193,7 +193,7 @@ class SimulateRow(PlanRow, core="tuned"):
 
 
 def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
-    """Simulate a plan.
+    """Simulates a plan.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
 
 
 def _check_per(per: str | None, settings: Settings) -> None:
-    """Refuse a table over time without bins."""
+    """Refuses a table over time without bins."""
     if per == "time" and settings.get("link_bin") is None:
         raise UsageError(
             "--per time: give the length of a bin of time too, such as --link-bin 10us"
@@ -286,7 +286,7 @@ def _links(plan: Plan, outcome: Outcome) -> list[LinkRow]:
 
 
 def _bins(plan: Plan, outcome: Outcome) -> list[BinRow]:
-    """All bins in the order of time, in each the links in the order of the fabric."""
+    """Returns all bins in the order of time, in each the links in the order of the fabric."""
     if "link_use" not in outcome.tables:
         return []
     bin_ps, carried = outcome.link_use_bin_ps, outcome.link_use["bytes"]
@@ -322,7 +322,7 @@ def _packets(outcome: Outcome) -> PacketRow:
 
 
 def _latency(row: dict[str, Any]) -> LatencyRow:
-    """A distribution of times; percentiles by their number."""
+    """Returns a distribution of times; percentiles by their number."""
     percentiles = (name for name in row if name.startswith("p"))
     return LatencyRow.of(
         row,
@@ -358,7 +358,7 @@ WORDS_OF_FLOWS = {"slot": "step", "lightpaths": "messages"}
 
 
 def _table(row: SimulateRow, per: str) -> str:
-    """The steps, links, ranks or bins of a simulation."""
+    """Returns the steps, links, ranks or bins of a simulation."""
     rows = row[f"per_{per}"]
     flows = OF_FLOWS if row.start is not None else {}
     names = flows.get(per, SHOWN[per])
@@ -474,7 +474,7 @@ def _bounded(link: str | None) -> str:
 
 
 def _draw(asked: Simulate, rows: list[SimulateRow], path: Path) -> None:
-    """Draw an outcome of packets or of flows."""
+    """Draws an outcome of packets or of flows."""
     from opticoll import plot
     from opticoll.plot import style
 

@@ -120,7 +120,7 @@ class SweepRow(Row):
 
 
 def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
-    """Compute the missing points of a study.
+    """Computes the missing points of a study.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
 
 
 def _jobs(asked: Sweep) -> tuple[clusters.Manager, Path] | None:
-    """The manager of jobs and the profile that are asked for; only one is."""
+    """Returns the manager of jobs and the profile that are asked for; only one is."""
     managers: dict[clusters.Manager, Path | None] = {
         "slurm": asked.slurm,
         "pbs": asked.pbs,
@@ -249,7 +249,7 @@ def _dry(
 
 
 def _points(row: SweepRow) -> str:
-    """The number of points, and in how many pieces they are computed."""
+    """Returns the number of points, and in how many pieces they are computed."""
     if row.plans == row.points:
         return f"{row.points}"
     return f"{row.points}; some share a plan, which makes {row.plans} plans"

@@ -173,7 +173,7 @@ SHOWN = (
 
 
 def _text(asked: Tasks, rows: list[TaskRow]) -> str:
-    """A line for each task, and what is wrong."""
+    """Returns a line for each task, and what is wrong."""
     grid = Fabric(rows[0].fabric, nodes="all").spec
     messages = sum(row.arbiter_messages for row in rows)
     notes = [

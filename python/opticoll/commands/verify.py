@@ -31,7 +31,7 @@ class Parameters(FileSource):
 
 
 def compute(asked: Parameters, watch: Watch) -> Iterator[ProofRow | ProgramProofRow]:
-    """Verify a plan, or a program in each of its modes.
+    """Verifies a plan, or a program in each of its modes.
 
     Raises
     ------

@@ -33,7 +33,7 @@ class Ended:
 
 
 def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions: int = 1) -> Ended:
-    """Carry a program out, and compare its outputs with the definition.
+    """Carries a program out, and compares its outputs with the definition.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions
 
 
 def differing(found: np.ndarray, wanted: np.ndarray) -> int:
-    """Elements whose bytes differ."""
+    """Returns elements whose bytes differ."""
     if found.size != wanted.size:
         return max(found.size, wanted.size)
     width = found.dtype.itemsize

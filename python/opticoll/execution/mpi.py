@@ -53,12 +53,12 @@ class Job:
 
 
 def launched() -> bool:
-    """Whether this process is one of an MPI program that somebody else started."""
+    """Returns whether this process is one of an MPI program that somebody else started."""
     return any(name in os.environ for name in LAUNCHERS)
 
 
 def check() -> None:
-    """Refuse to go on without MPI.
+    """Refuses to go on without MPI.
 
     Raises
     ------
@@ -72,13 +72,13 @@ def check() -> None:
 
 
 def _mpiexec() -> str | None:
-    """The `mpiexec` beside this Python, else the one of the path."""
+    """Returns the `mpiexec` beside this Python, else the one of the path."""
     beside = Path(sys.executable).with_name("mpiexec")
     return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
 def _lasting() -> list[str]:
-    """The option by which MPICH's `mpiexec` leaves the ranks alone when one dies.
+    """Returns the option by which MPICH's `mpiexec` leaves the ranks alone when one dies.
 
     They are ended here, after it is known which one it was.
     """
@@ -111,7 +111,7 @@ def _described(job: Job, rank: int, folder: str, time_limit_s: float) -> dict[st
 
 
 def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
-    """Carry jobs out as one process of an MPI program, of which rank 0 alone prints.
+    """Carries jobs out as one process of an MPI program, of which rank 0 alone prints.
 
     Raises
     ------
@@ -160,7 +160,7 @@ RANK = 5
 
 
 def _in_a_child() -> np.ndarray:
-    """Go on in a child, whose progress is returned, while this process waits for its end.
+    """Goes on in a child, whose progress is returned, while this process waits for its end.
 
     If the child dies, this process says so, with rank and step, and ends with code 1. A program
     that has started MPI itself goes on as it is.
@@ -187,7 +187,7 @@ def carry_out(
     *,
     watch: Callable[[np.ndarray], object] = lambda progress: None,
 ) -> list[Ended]:
-    """Carry jobs out by processes that are started here, one for each rank, and ended with it.
+    """Carries jobs out by processes that are started here, one for each rank, and ended with it.
 
     `watch` is called with the progress of the ranks from time to time.
 
@@ -261,7 +261,7 @@ def _wait(
     time_limit_s: float,
     watch: Callable[[np.ndarray], object],
 ) -> str | None:
-    """Wait for the end; what ended it if that was a rank that died."""
+    """Waits for the end; what ended it if that was a rank that died."""
     total, moved = -1, time.monotonic()
     while process.poll() is None:
         time.sleep(PERIOD_S)
@@ -286,7 +286,7 @@ def _wait(
 
 
 def _ends_soon(process: subprocess.Popen[bytes]) -> bool:
-    """Whether all end now, and well."""
+    """Returns whether all end now, and well."""
     try:
         return process.wait(2.0) == 0
     except subprocess.TimeoutExpired:
@@ -294,7 +294,7 @@ def _ends_soon(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _is_ours(identity: int, process: subprocess.Popen[bytes]) -> bool:
-    """Whether a process was started for this run: its command line names our folder."""
+    """Returns whether a process was started for this run: its command line names our folder."""
     folder = str(process.args[-1]).encode()  # type: ignore[index]
     try:
         return folder in Path(f"/proc/{identity}/cmdline").read_bytes()
@@ -303,7 +303,7 @@ def _is_ours(identity: int, process: subprocess.Popen[bytes]) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes], progress: np.ndarray) -> None:
-    """End all processes that are left."""
+    """Ends all processes that are left."""
     if process.poll() is None:
         process.terminate()
         try:

@@ -55,7 +55,7 @@ class StuckError(Exception):
 
 
 def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buffers:
-    """The buffers of a rank, with its input."""
+    """Returns the buffers of a rank, with its input."""
     piece = payload.collective.pieces * payload.elements
     given = payload.input(rank)
     sizes = payload.sizes(rank)
@@ -86,7 +86,7 @@ class Interpreter:
         self.combine = OPERATORS[payload.operator]
 
     def carry_out(self, memory: Buffers) -> None:
-        """Carry all out.
+        """Carries all out.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class Interpreter:
     def _step(
         self, number: int, block: Any, next_of: list[int], memory: Buffers, sent: list[Sent]
     ) -> bool:
-        """Carry the next instruction of a thread block out; whether it could be."""
+        """Carries the next instruction of a thread block out; whether it could be."""
         to, source, channel, instructions = block
         if next_of[number] == len(instructions):
             return False
@@ -169,7 +169,7 @@ class Interpreter:
 
 
 def library(comm: Any, payload: Payload, limit_s: float) -> tuple[float, NDArray[Any]]:
-    """The MPI library's own collective: its time in seconds and its output.
+    """Returns the MPI library's own collective: its time in seconds and its output.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def library(comm: Any, payload: Payload, limit_s: float) -> tuple[float, NDArray
 
 
 def end(request: Any, limit_s: float, problem: str) -> None:
-    """Wait for a request of MPI.
+    """Waits for a request of MPI.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def end(request: Any, limit_s: float, problem: str) -> None:
 
 
 def meet(comm: Any, limit_s: float) -> None:
-    """Wait until all ranks are here: they tell rank 0, which then tells them.
+    """Waits until all ranks are here: they tell rank 0, which then tells them.
 
     Raises
     ------
@@ -248,7 +248,7 @@ def meet(comm: Any, limit_s: float) -> None:
 
 
 def state(identity: int) -> str:
-    """The state of a process, a letter as Linux has it; X where there is none."""
+    """Returns the state of a process, a letter as Linux has it; X where there is none."""
     try:
         return Path(f"/proc/{identity}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -256,7 +256,7 @@ def state(identity: int) -> str:
 
 
 def lives(identity: int) -> bool:
-    """Whether a process is there and no zombie."""
+    """Returns whether a process is there and no zombie."""
     return state(identity) not in "ZX"
 
 
@@ -271,7 +271,7 @@ def silent(rank: int, block: int, step: int) -> str:
 
 
 def leave_with(folder: str, watcher: int, starter: int) -> None:
-    """End this process when who watches it is gone, which is noted, or who started all of them."""
+    """Ends this process when who watches it is gone, which is noted, or who started all of them."""
     while lives(watcher) and lives(starter):
         time.sleep(LOOK_S)
     if lives(starter):
@@ -280,14 +280,14 @@ def leave_with(folder: str, watcher: int, starter: int) -> None:
 
 
 def leave_after(watcher: int) -> None:
-    """End this process when who watches it is gone."""
+    """Ends this process when who watches it is gone."""
     while lives(watcher):
         time.sleep(LOOK_S)
     os._exit(1)
 
 
 def watched(folder: str) -> int:
-    """Carry out the job in a folder in a child, and note if that dies; returns the exit code."""
+    """Carries out the job in a folder in a child, and note if that dies; returns the exit code."""
     # So MPICH's launcher tells ranks that another has ended.
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     watcher, rank = os.getpid(), os.fork()
@@ -311,7 +311,7 @@ def progress(folder: str, ranks: int) -> NDArray[np.int64]:
 def run(
     comm: Any, job: dict[str, Any], payload: Payload, progress: NDArray[np.int64]
 ) -> dict[str, Any]:
-    """Carry a job out as one of its ranks, and note its progress; all get the outcome.
+    """Carries a job out as one of its ranks, and notes its progress; all get the outcome.
 
     Raises
     ------
@@ -346,7 +346,7 @@ def run(
 
 
 def main(folder: str, watcher: int) -> None:
-    """Carry out the job in a folder; write its outcome, or why there is none."""
+    """Carries out the job in a folder; write its outcome, or why there is none."""
     from mpi4py import MPI
 
     from opticoll._core import Collective

@@ -50,7 +50,7 @@ class Payload:
     _reduced: NDArray[Any] | None = field(default=None, repr=False)
 
     def sizes(self, rank: int) -> tuple[int, int]:
-        """Elements of input and output."""
+        """Returns elements of input and output."""
         collective = self.collective
         piece = collective.pieces * self.elements
         whole = piece * collective.ranks
@@ -67,7 +67,7 @@ class Payload:
         }[collective.kind]
 
     def input(self, rank: int) -> NDArray[Any]:
-        """The input of a rank."""
+        """Returns the input of a rank."""
         length, _ = self.sizes(rank)
         places = np.arange(length, dtype=np.uint64)
         with np.errstate(over="ignore"):
@@ -89,7 +89,7 @@ class Payload:
         return (mixed % np.uint64(most)).astype(self.element_type)
 
     def _combined(self) -> NDArray[Any]:
-        """All inputs combined."""
+        """Returns all inputs combined."""
         if self._reduced is None:
             combine = OPERATORS[self.operator]
             total = self.input(0)
@@ -100,7 +100,7 @@ class Payload:
         return self._reduced
 
     def _gathered(self) -> NDArray[Any]:
-        """All inputs one after the other."""
+        """Returns all inputs one after the other."""
         if self._reduced is None:
             inputs = [self.input(rank) for rank in range(self.collective.ranks)]
             self._reduced = np.concatenate(inputs)
@@ -144,7 +144,7 @@ def _parts(collective: Collective) -> int:
 def payload_of(
     collective: Collective, size: str | int, element_type: str, operator: str
 ) -> Payload:
-    """The buffers of a collective of at least a size: chunks have whole elements.
+    """Returns the buffers of a collective of at least a size: chunks have whole elements.
 
     Raises
     ------

@@ -48,7 +48,9 @@ class Format:
         return _function(self.reads)(*source, **fields)
 
     def write(self, *content_and_path: Any) -> list[Path] | None:
-        """Write a file by the function of the format, which is loaded now; its paths if several."""
+        """Writes a file by the function of the format, which is loaded now; its paths if
+        several.
+        """
         paths: list[Path] | None = _function(self.writes)(*content_and_path)
         return paths
 
@@ -138,23 +140,25 @@ FORMATS = (
 
 
 def of(holds: Holds) -> list[Format]:
-    """The formats of one kind."""
+    """Returns the formats of one kind."""
     return [one for one in FORMATS if one.holds == holds]
 
 
 def suffixes(holds: Holds) -> tuple[str, ...]:
-    """All endings of files of one kind."""
+    """Returns all endings of files of one kind."""
     return tuple(suffix for one in of(holds) for suffix in one.suffixes)
 
 
 def named(holds: Holds, path: str) -> Format:
-    """The format that a file name stands for, by its ending; the first of its kind otherwise."""
+    """Returns the format that a file name stands for, by its ending; the first of its kind
+    otherwise.
+    """
     known = of(holds)
     return next((one for one in known if path.lower().endswith(one.suffixes)), known[0])
 
 
 def shown(holds: Holds, content: bytes) -> Format:
-    """The format that a content is of."""
+    """Returns the format that a content is of."""
     known = of(holds)
     return next((one for one in known if one.shows is not None and one.shows(content)), known[-1])
 

@@ -23,7 +23,7 @@ from opticoll.errors import FileError
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
-    """The path, if a file may be written there; found out before hours of work, not after.
+    """Returns the path, if a file may be written there; found out before hours of work, not after.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """The folder, made where it does not exist, if files may be written to it.
+    """Returns the folder, made where it does not exist, if files may be written to it.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
-    """Write a file, text as UTF-8, as `replacing` does. Raises FileError as it does."""
+    """Writes a file, text as UTF-8, as `replacing` does. Raises FileError as it does."""
     with replacing(path) as temporary:
         temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
 
@@ -133,7 +133,9 @@ class _Files(ExitStack):
         self._folders: dict[Path, Path] = {}
 
     def folder_in(self, folder: Path) -> Path:
-        """The temporary folder within a folder; what writers left that were killed is removed."""
+        """Returns the temporary folder within a folder; what writers left that were killed is
+        removed.
+        """
         if folder not in self._folders:
             for left in folder.glob(f"{_PREFIX}*"):
                 if left.is_dir() and not left.is_symlink():
@@ -164,7 +166,9 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Whether a folder was locked for as long as this lasts, which no other process had done."""
+    """Returns whether a folder was locked for as long as this lasts, which no other process had
+    done.
+    """
     with ExitStack() as stack:
         try:
             import fcntl
@@ -179,10 +183,12 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def _real(path: Path) -> Path:
-    """The path behind links; a pipe behind `/dev/stdout` has none."""
+    """Returns the path behind links; a pipe behind `/dev/stdout` has none."""
     return path if is_device(path) else Path(os.path.realpath(path))
 
 
 def is_device(path: Path) -> bool:
-    """Whether something is there that is written to and not replaced: a device or a pipe."""
+    """Returns whether something is there that is written to and not replaced: a device or a
+    pipe.
+    """
     return path.exists() and not path.is_file() and not path.is_dir()

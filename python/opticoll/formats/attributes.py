@@ -80,7 +80,8 @@ def fabric_of(
     beside: Mapping[str, object],
     place: Place = (),
 ) -> Fabric:
-    """The custom fabric of a graph; `beside` are fields of a fabric file, `place` that of `whole`.
+    """Returns the custom fabric of a graph; `beside` are fields of a fabric file, `place` that of
+    `whole`.
 
     Raises
     ------
@@ -119,7 +120,7 @@ def fabric_of(
 
 
 def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
-    """Whether edges are directed, and the graph, nodes and edges of the links of a fabric.
+    """Returns whether edges are directed, and the graph, nodes and edges of the links of a fabric.
 
     Where links lead one way and none is half duplex, all edges are directed, since NetworkX takes
     no graph with both kinds; where some are, edges say for themselves what they are.
@@ -151,7 +152,7 @@ def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
 
 
 def _add_nodes(graph: Graph, nodes: Sequence[Item], read: set[str]) -> dict[str, str]:
-    """Add ranks and switches; their names by the identities of their nodes."""
+    """Adds ranks and switches; their names by the identities of their nodes."""
     given = [node.attributes.get("label") for node in nodes]
     labels = ["" if label is None else str(label).strip() for label in given]
     count = Counter(labels)
@@ -186,7 +187,9 @@ def _end(identity: str, names: Mapping[str, str], place: Place) -> str:
 def _rates(
     edges: Sequence[Item], given: Mapping[str, object], read: set[str]
 ) -> tuple[str, list[str | None]]:
-    """The attribute of rates, and the rate of each edge as a text; None where it has none."""
+    """Returns the attribute of rates, and the rate of each edge as a text, or None if it has
+    none.
+    """
     present = {key for edge in edges for key in edge.attributes}
     name = str(given.get("rate_from", next((one for one in RATES if one in present), "rate")))
     if "rate_from" in given and name not in present:
@@ -235,7 +238,7 @@ def _rate(edge: Item, name: str, unit: str | None) -> str | None:
 
 
 def _latency(edge: Item, read: set[str]) -> str | None:
-    """The latency that `delay` gives to an edge without `latency`."""
+    """Returns the latency that `delay` gives to an edge without `latency`."""
     if "delay" not in edge.attributes or "latency" in edge.attributes:
         return None
     delay = _number((*edge.place, "delay"), edge.attributes["delay"])
@@ -245,7 +248,7 @@ def _latency(edge: Item, read: set[str]) -> str | None:
 
 
 def _number(place: Place, value: object) -> Decimal | str | None:
-    """A number of 0 or more, a text with a unit, or None where nothing is said."""
+    """Returns a number of 0 or more, a text with a unit, or None where nothing is said."""
     text = str(value).strip()
     if value is None or text.lower() in ("", "none", "nan"):
         return None
@@ -266,7 +269,7 @@ def _say_what_stands(
     rates: Sequence[str | None],
     delays: Sequence[str | None],
 ) -> None:
-    """Say which attributes stand for what."""
+    """Says which attributes stand for what."""
     stands = []
     rated = [(edge, rate) for edge, rate in zip(edges, rates, strict=True) if rate is not None]
     if rated and name != "rate":
@@ -289,7 +292,7 @@ def _say_what_stands(
 def _say_what_is_left_out(
     file: str, items: Mapping[str, Sequence[Item]], read: Mapping[str, set[str]], is_rated: bool
 ) -> None:
-    """Say which attributes are not read; `is_rated`: some edge has a rate."""
+    """Says which attributes are not read; `is_rated`: some edge has a rate."""
     left_out = []
     for of, listed in items.items():
         names = dict.fromkeys(key for item in listed for key in item.attributes)

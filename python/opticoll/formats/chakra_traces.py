@@ -27,7 +27,7 @@ NAME = re.compile(r"(?P<name>.*)\.(?P<rank>\d{1,7})\.et(?P<packed>\.zst)?", re.D
 
 
 def is_trace(content: bytes) -> bool:
-    """Whether a content begins with the header of a trace and a node, or part of one."""
+    """Returns whether a content begins with the header of a trace and a node, or part of one."""
     try:
         length, at = _number(content, 0)
         end = at + length
@@ -47,7 +47,7 @@ def is_trace(content: bytes) -> bool:
 
 
 def _number(content: bytes, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte, and where the next byte is."""
+    """Returns a number of seven bits a byte, and where the next byte is."""
     number = 0
     for place in range(5):
         byte = content[at + place]
@@ -58,7 +58,7 @@ def _number(content: bytes, at: int) -> tuple[int, int]:
 
 
 def paths_of(path: str | os.PathLike[str]) -> list[Path]:
-    """The files of all ranks, in their order.
+    """Returns the files of all ranks, in their order.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def paths_of(path: str | os.PathLike[str]) -> list[Path]:
 
 
 def read(path: str | os.PathLike[str]) -> Program:
-    """The program in the files of all ranks, each of which may be compressed with zstd.
+    """Returns the program in the files of all ranks, each of which may be compressed with zstd.
 
     Raises
     ------
@@ -106,7 +106,8 @@ def read(path: str | os.PathLike[str]) -> Program:
 
 
 def read_trace(path: str | os.PathLike[str], content: bytes, _: int) -> Trace:
-    """The execution trace in the files of all ranks; a content without a file is that of one rank.
+    """Returns the execution trace in the files of all ranks; a content without a file is that of
+    one rank.
 
     Raises
     ------
@@ -120,7 +121,7 @@ def read_trace(path: str | os.PathLike[str], content: bytes, _: int) -> Trace:
 
 
 def write(program: Program, size_bytes: int, path: str | os.PathLike[str]) -> list[Path]:
-    """Write the file of each rank under a temporary name, then rename it; returns their paths.
+    """Writes the file of each rank under a temporary name, then rename it; returns their paths.
 
     Of `path`, which may end in `.et` or `.0.et`, the names of the files are made.
 

@@ -32,7 +32,7 @@ class Slice(NamedTuple):
 
 
 def to_text(name: str, ranks: int, slices: Iterable[Slice]) -> str:
-    """The JSON text, an event a line."""
+    """Returns the JSON text, an event a line."""
     lines = [_line({"name": "process_name", "ph": "M", "pid": 0, "args": {"name": name}})]
     for rank in range(ranks):
         said = {"name": f"rank {rank}"}
@@ -55,7 +55,7 @@ def to_text(name: str, ranks: int, slices: Iterable[Slice]) -> str:
 
 
 def write(name: str, ranks: int, slices: Iterable[Slice], path: str | os.PathLike[str]) -> None:
-    """Write the text under a temporary name, then rename it to `path`.
+    """Writes the text under a temporary name, then rename it to `path`.
 
     Raises
     ------

@@ -39,7 +39,7 @@ _PORTION = 4096
 
 
 def read_content(path: str | os.PathLike[str], most: int | None = None) -> bytes:
-    """The bytes of a file, MOST_BYTES at most where nothing else is said.
+    """Returns the bytes of a file, MOST_BYTES at most where nothing else is said.
 
     Compression is recognised by content, not by name.
 
@@ -57,7 +57,7 @@ def read_content(path: str | os.PathLike[str], most: int | None = None) -> bytes
 def read_text(
     path: str | os.PathLike[str], what: str, encoding: str = "utf-8", most: int | None = None
 ) -> str:
-    """The text of a file; `what` it should be is named in the error, such as `plan file`.
+    """Returns the text of a file; `what` it should be is named in the error, such as `plan file`.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def read_text(
 
 
 def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file that are not empty, each with the line on which it ends.
+    """Yields the rows of a CSV file that are not empty, each with the line on which it ends.
 
     Spreadsheets put a mark first, which is left out.
 
@@ -106,7 +106,7 @@ _PIPED: dict[tuple[int, int], bytes] = {}
 
 
 def opened(path: str | os.PathLike[str]) -> BinaryIO:
-    """A file to read; a pipe is read once, and its bytes are kept.
+    """Returns a file to read; a pipe is read once, and its bytes are kept.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def opened(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
-    """Whether a file that can be read begins with these bytes, as it is."""
+    """Returns whether a file that can be read begins with these bytes, as it is."""
     try:
         with opened(path) as file:
             return file.read(len(magic)) == magic
@@ -142,7 +142,7 @@ def begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
 
 
 def beginning(path: str | os.PathLike[str]) -> bytes:
-    """The first bytes of a file, decompressed.
+    """Returns the first bytes of a file, decompressed.
 
     Raises
     ------
@@ -161,14 +161,14 @@ def beginning(path: str | os.PathLike[str]) -> bytes:
 
 
 def _check_size(size: int, path: str | os.PathLike[str], most: int) -> None:
-    """Refuse a content that has more bytes than `most`, or needs more memory than the limit."""
+    """Refuses a content that has more bytes than `most`, or needs more memory than the limit."""
     if size > most:
         raise FileError(f"`{path}` is too large: it holds more than {most} bytes")
     take_memory(f"reading `{path}`", _COPIES * size)
 
 
 def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
-    """All bytes of a file, or its first ones."""
+    """Returns all bytes of a file, or its first ones."""
     try:
         with opened(path) as file:
             if most is not None:
@@ -184,7 +184,7 @@ def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
 def decompressed(
     content: bytes, path: str | os.PathLike[str] = "content", most: int = MOST_BYTES
 ) -> bytes:
-    """The content, decompressed where it is compressed; `path` names it in messages.
+    """Returns the content, decompressed where it is compressed; `path` names it in messages.
 
     Raises
     ------

@@ -43,7 +43,7 @@ Path = str | os.PathLike[str]
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan in a file; compression is recognised by content, not by name.
+    """Returns the plan in a file; compression is recognised by content, not by name.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Write a plan under a temporary name, then rename it to `path`.
+    """Writes a plan under a temporary name, then rename it to `path`.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def write_plan(plan: Plan, path: Path) -> None:
 
 
 def read_msccl(path: Path) -> Program:
-    """The program in an XML file.
+    """Returns the program in an XML file.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def read_msccl(path: Path) -> Program:
 
 
 def write_msccl(program: Program, path: Path) -> None:
-    """Write a program under a temporary name, then rename it to `path`.
+    """Writes a program under a temporary name, then rename it to `path`.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def write_msccl(program: Program, path: Path) -> None:
 
 
 def read_goal(path: Path, _ranks: int | None = None) -> tuple[Schedule, list[str]]:
-    """The schedule that a GOAL file states in its comments; there is nothing to note.
+    """Returns the schedule that a GOAL file states in its comments; there is nothing to note.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def read_goal(path: Path, _ranks: int | None = None) -> tuple[Schedule, list[str
 
 
 def _writer(form: str) -> Callable[[Plan, int, Path], None]:
-    """The writer of a form that the compiled core knows."""
+    """Returns the writer of a form that the compiled core knows."""
 
     def write_form(plan: Plan, size_bytes: int, path: Path) -> None:
         with replacing(path) as temporary:

@@ -47,7 +47,7 @@ MOST_DEPTH = 64
 
 
 def read_json(path: Path) -> Any:
-    """The content of a JSON file, in which each field of an object is given once.
+    """Returns the content of a JSON file, in which each field of an object is given once.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def read_json(path: Path) -> Any:
 def parse_json(
     text: str, fields: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None = None
 ) -> Any:
-    """The content of a JSON text; a function may make the fields of objects.
+    """Returns the content of a JSON text; a function may make the fields of objects.
 
     Raises
     ------
@@ -110,16 +110,16 @@ class Document:
         return Document(path, _Reading(path).value(root, ()), root)
 
     def error(self, place: Place, problem: str) -> ConfigError:
-        """The error for a value, with file, line and field."""
+        """Returns the error for a value, with file, line and field."""
         field = ".".join(str(key) for key in place)
         return ConfigError(f"{self.path}, line {self._line(place)}, {field}: {problem}")
 
     def fields(self, kind: type[T]) -> T:
-        """The fields of the file as those of a class (see `read_fields`)."""
+        """Returns the fields of the file as those of a class (see `read_fields`)."""
         return read_fields(kind, self.content, self.error)
 
     def _line(self, place: Place) -> int:
-        """The line of a value, or of the nearest thing around it that the file has."""
+        """Returns the line of a value, or of the nearest thing around it that the file has."""
         node: Any = self.root
         line = 1
         for key in place:
@@ -137,7 +137,7 @@ class Document:
 
 
 def is_yaml(text: str) -> bool:
-    """Whether a file is YAML, judged by its name."""
+    """Returns whether a file is YAML, judged by its name."""
     return text.endswith((".yaml", ".yml"))
 
 
@@ -172,7 +172,7 @@ Text = Annotated[str, str]
 def read_fields(
     kind: type[T], fields: Any, refuse: Callable[[Place, str], ConfigError], place: Place = ()
 ) -> T:
-    """A dataclass or named tuple from plain values, which `refuse` makes errors for.
+    """Returns a dataclass or named tuple from plain values, which `refuse` makes errors for.
 
     A field is read by the function that its annotation holds; a list by what its entries are.
 
@@ -196,7 +196,7 @@ def read_fields(
 
 
 def _value(hint: Any, value: Any, refuse: Callable[[Place, str], ConfigError], place: Place) -> Any:
-    """A value as its annotation says."""
+    """Returns a value as its annotation says."""
     if get_origin(hint) is UnionType or get_origin(hint) is Union:
         if value is None:
             return None
@@ -218,7 +218,7 @@ def _value(hint: Any, value: Any, refuse: Callable[[Place, str], ConfigError], p
 
 
 def _compose(path: Path, text: str) -> Node | None:
-    """The tree that a text describes: nothing in it is made or computed."""
+    """Returns the tree that a text describes: nothing in it is made or computed."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -249,7 +249,7 @@ class _Reading:
     values: int = 0
 
     def value(self, node: Any, around: tuple[Node, ...]) -> Any:
-        """The fields, list, number or text of a node inside others."""
+        """Returns the fields, list, number or text of a node inside others."""
         self.values += 1
         if self.values > MOST_VALUES:
             raise self._refused(node, f"the file stands for more than {MOST_VALUES} values")

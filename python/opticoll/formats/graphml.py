@@ -25,7 +25,7 @@ _STRUCTURE = ("id", "source", "target", "directed")
 
 
 def read(path: Path, **beside: object) -> Fabric:
-    """The custom fabric in a file, with the fields that a fabric file has beside `graph`.
+    """Returns the custom fabric in a file, with the fields that a fabric file has beside `graph`.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def read(path: Path, **beside: object) -> Fabric:
 
 
 def write(fabric: Fabric, path: Path) -> None:
-    """Write the links of an electrical fabric; its specification is an attribute of the graph.
+    """Writes the links of an electrical fabric; its specification is an attribute of the graph.
 
     Raises
     ------

@@ -128,7 +128,7 @@ class _Infrastructure:
 
 
 def read(path: Path, **beside: object) -> Fabric:
-    """The custom fabric in a file; `rate` and `latency` are those of links that name none.
+    """Returns the custom fabric in a file; `rate` and `latency` are those of links that name none.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def _protobuf(path: Path) -> Any:
 
 
 def fabric_of(content: object, file: str = "", options: dict[str, str] | None = None) -> Fabric:
-    """The custom fabric of a description; `options` are those of links that name none.
+    """Returns the custom fabric of a description; `options` are those of links that name none.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def fabric_of(content: object, file: str = "", options: dict[str, str] | None = 
 
 
 def _without_empty(content: Any) -> Any:
-    """The content without lists of nothing, which programs write for what is not there."""
+    """Returns the content without lists of nothing, which programs write for what is not there."""
     if isinstance(content, dict):
         return {key: _without_empty(one) for key, one in content.items() if one not in ([], None)}
     return [_without_empty(one) for one in content] if isinstance(content, list) else content
@@ -218,13 +218,13 @@ class _Expansion:
             self.join(("edges", position), edge, "", links, self.across)
 
     def make(self, several: int, place: Place) -> None:
-        """Count what is made, before it is: a small file can stand for a very large graph."""
+        """Counts what is made, before it is: a small file can stand for a very large graph."""
         self.steps += several
         if self.steps > MOST_STEPS:
             raise MisplacedError(place, f"there are more than {MOST_STEPS} components and edges")
 
     def device(self, name: str, prefix: str, at: Place, depth: int = 0) -> None:
-        """Add the components and edges of a device, and of devices inside it."""
+        """Adds the components and edges of a device, and of devices inside it."""
         place, device = self.devices[name]
         if depth > MOST_DEPTH:
             raise MisplacedError(place, f"devices are nested more than {MOST_DEPTH} deep")
@@ -252,7 +252,7 @@ class _Expansion:
             self.join((*place, "edges", position), edge, f"{prefix}.", links, ends)
 
     def across(self, end: _End, where: Place) -> list[str]:
-        """The components that an end between instances names."""
+        """Returns the components that an end between instances names."""
         if end.instance is None:
             raise MisplacedError((*where, "instance"), "the field `instance` is missing")
         name, choose = _slice(end.instance, (*where, "instance"))
@@ -263,7 +263,7 @@ class _Expansion:
         return [f"{name}.{one}.{other}" for one in indexes for other in rest]
 
     def below(self, device: str, path: str, where: Place) -> list[str]:
-        """The components of a device that a path such as `cx5[0:2].port[0]` names."""
+        """Returns the components of a device that a path such as `cx5[0:2].port[0]` names."""
         names = [""]
         inside: str | None = device
         for part in path.split("."):
@@ -291,7 +291,7 @@ class _Expansion:
         links: dict[str, tuple[Place, _Link]],
         ends: Callable[[_End, Place], list[str]],
     ) -> None:
-        """Add the cables of an edge; of two between the same ends the last counts."""
+        """Adds the cables of an edge; of two between the same ends the last counts."""
         one, other = ends(edge.ep1, (*place, "ep1")), ends(edge.ep2, (*place, "ep2"))
         at, link = _found(links, edge.link, (*place, "link"), "link")
         if edge.scheme == "one2one":
@@ -312,7 +312,7 @@ class _Expansion:
                 self.cables[ends_of] = _Cable(place, link, at)
 
     def fabric(self, file: str) -> Fabric:
-        """The fabric of all cables; components without any are left out."""
+        """Returns the fabric of all cables; components without any are left out."""
         joined = frozenset().union(*self.cables) if self.cables else frozenset()
         graph = Graph(file=file)
         for name, kind in self.kinds.items():
@@ -331,7 +331,7 @@ class _Expansion:
         return graph.fabric()
 
     def of_link(self, cable: _Cable) -> list[str]:
-        """The rate and the latency of a cable."""
+        """Returns the rate and the latency of a cable."""
         given = cable.link.physical or _Physical()
         place = (*cable.at, "physical")
         rate = _quantity(given.bandwidth, (*place, "bandwidth")) or self.options.get("rate")
@@ -346,7 +346,9 @@ class _Expansion:
 
 
 def _quantity(given: Any, place: Place) -> str | None:
-    """A bandwidth or latency with its unit; none of one in transfers, whose bits it leaves open."""
+    """Returns a bandwidth or latency with its unit; none of one in transfers, whose bits it leaves
+    open.
+    """
     if given is None:
         return None
     if not isinstance(given, dict):
@@ -365,7 +367,7 @@ def _quantity(given: Any, place: Place) -> str | None:
 
 
 def write(fabric: Fabric, path: Path) -> None:
-    """Write an electrical fabric as one device: an xpu for each rank, a switch for each switch.
+    """Writes an electrical fabric as one device: an xpu for each rank, a switch for each switch.
 
     Names and the specification are in descriptions.
 
@@ -411,7 +413,7 @@ def write(fabric: Fabric, path: Path) -> None:
 
 
 def _link(name: str, rate: str, latency: str) -> str:
-    """A link with a rate and a latency, in the units that InfraGraph has."""
+    """Returns a link with a rate and a latency, in the units that InfraGraph has."""
     bits = Fabric("crossbar:ranks=2", rate=rate).option("rate")
     picoseconds = Fabric("crossbar:ranks=2", latency=latency).option("latency")
     gigabits = f"{Decimal(bits) / 10**9:f}"
@@ -449,7 +451,7 @@ def _found(
 
 
 def _slice(text: str, place: Place) -> tuple[str, Callable[[int], list[int]]]:
-    """The name and the indexes of `name`, `name[3]` or `name[start:stop:step]`."""
+    """Returns the name and the indexes of `name`, `name[3]` or `name[start:stop:step]`."""
     number = r"(-?[0-9]{1,6})?"
     read = re.fullmatch(rf"([^\[\]]+)(?:\[{number}(:{number}(?::{number})?)?\])?", text)
     if read is None:

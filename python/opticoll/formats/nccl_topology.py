@@ -52,7 +52,7 @@ MOST_PROCESSORS = 256
 
 
 def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
-    """The custom fabric of `boxes` copies of the servers in a file.
+    """Returns the custom fabric of `boxes` copies of the servers in a file.
 
     `latency` is that of links other than those of NICs that have their own.
 
@@ -112,7 +112,7 @@ class _Servers:
     numbers: dict[int, int]
     """The ranks of the file, numbered from 0."""
     networked: bool
-    """Whether NICs lead anywhere."""
+    """True if NICs lead anywhere."""
     box: int = 0
     suffix: str = ""
     """What tells the vertices of a server from those of others."""
@@ -126,7 +126,7 @@ class _Servers:
     """By ends and kind of element; NCCL adds up the rates of links that are equal in these."""
 
     def fabric(self, boxes: int, file: str, options: dict[str, str]) -> Fabric:
-        """The fabric; two links that differ in their directions alone are one cable."""
+        """Returns the fabric; two links that differ in their directions alone are one cable."""
         graph = Graph(file=file, options=options)
         graph.ranks = [f"gpu {rank}" for rank in range(boxes * len(self.numbers))]
         graph.switches = list(self.switches)
@@ -145,22 +145,22 @@ class _Servers:
         return graph.fabric()
 
     def switch(self, name: str) -> str:
-        """A switch with a name."""
+        """Returns a switch with a name."""
         self.switches[name] = None
         return name
 
     def link(self, at: Element, one: str, other: str, rate_mbps: int, latency_ps: int = 0) -> None:
-        """Add a link that leads one way."""
+        """Adds a link that leads one way."""
         link = self.links.setdefault((one, other, at.tag), _Link(at.line, latency_ps))
         link.rate_mbps += rate_mbps
 
     def cable(self, at: Element, one: str, other: str, rate_mbps: int, latency_ps: int = 0) -> None:
-        """Add a link each way."""
+        """Adds a link each way."""
         self.link(at, one, other, rate_mbps, latency_ps)
         self.link(at, other, one, rate_mbps, latency_ps)
 
     def server(self, processors: list[Element]) -> None:
-        """Add the processors of a server and what is below them."""
+        """Adds the processors of a server and what is below them."""
         if len(processors) > MOST_PROCESSORS:
             problem = f"a server has at most {MOST_PROCESSORS} processors"
             raise _wrong(processors[MOST_PROCESSORS], problem)
@@ -177,7 +177,8 @@ class _Servers:
                 self.nic(nic, name, f"nic of {name}", 8 * WITHIN_DEVICE)
 
     def device(self, pci: Element, parent: str, processor: str, generation: int) -> None:
-        """Add a device below a vertex, which is the head of a Broadcom switch of a generation or 0.
+        """Adds a device below a vertex, which is the head of a Broadcom switch of a generation or
+        0.
 
         These switches show themselves as two levels and are one (`ncclTopoFlattenBcmSwitches`).
         """
@@ -208,7 +209,7 @@ class _Servers:
             self.device(device, vertex, processor, head)
 
     def nic(self, nic: Element, parent: str, name: str, rate_mbps: int) -> None:
-        """Add a NIC and its cables to the network, if they lead anywhere."""
+        """Adds a NIC and its cables to the network, if they lead anywhere."""
         nets = [one for one in nic.named("net") if one.attributes.get("net", "1") != "0"]
         if not self.networked or not nets:
             return
@@ -220,7 +221,7 @@ class _Servers:
             self.cable(net, name, self.switch("network"), max(speed, 0) or UNKNOWN_NIC, half_ps)
 
     def direct_links(self) -> None:
-        """Add NVLink, xGMI and C2C of GPUs, and links between PCI switches."""
+        """Adds NVLink, xGMI and C2C of GPUs, and links between PCI switches."""
         for pci, server, vertex, processor in self.waiting:
             for gpu in (one for one in pci.children if _is_rank(one)):
                 for link in gpu.named("nvlink", "xgmi"):
@@ -235,7 +236,7 @@ class _Servers:
         self.waiting.clear()
 
     def of_gpu(self, link: Element, gpu: Element, server: str, vertex: str, processor: str) -> None:
-        """Add a link of a GPU to another, to its processor or to the switches of NVLink."""
+        """Adds a link of a GPU to another, to its processor or to the switches of NVLink."""
         rate = 8 * _number(link, "count", least=1) * _rate_of_one(link, gpu)
         kind = _text(link, "tclass").lower()
         if _is_switch(link):
@@ -254,7 +255,7 @@ class _Servers:
 
 
 def _is_rank(element: Element) -> bool:
-    """Whether it is a GPU that takes part; NCCL leaves out those without a rank."""
+    """Returns whether it is a GPU that takes part; NCCL leaves out those without a rank."""
     return element.tag == "gpu" and "rank" in element.attributes
 
 
@@ -304,7 +305,7 @@ def _pci_rate(pci: Element) -> int:
 
 
 def _broadcom(pci: Element, level: int) -> int:
-    """The generation of a Broadcom switch, or 0 (`getBcmGen`)."""
+    """Returns the generation of a Broadcom switch, or 0 (`getBcmGen`)."""
     names = ("vendor", "device", "subsystem_vendor", "subsystem_device")
     texts = [pci.attributes.get(name, "").lower() for name in names]
     if texts[:3] == ["0x1000", "0xc010", "0x1000"] and re.fullmatch("0xa...", texts[3]):

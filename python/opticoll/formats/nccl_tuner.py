@@ -55,7 +55,8 @@ class Choice:
 
 
 def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]:
-    """The choices that rows of `compare` support, and what they leave to NCCL, in sentences.
+    """Returns the choices that rows of `compare` support, and what they leave to NCCL, in
+    sentences.
 
     A choice holds for the sizes that were compared and halfway, by factors, to their neighbours;
     smaller and larger sizes are left to NCCL.
@@ -99,7 +100,7 @@ def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]
 
 
 def _best(rows: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The fastest row of an algorithm that NCCL has."""
+    """Returns the fastest row of an algorithm that NCCL has."""
     named = [row for row in rows if _of_nccl(row) is not None]
     return min(named, key=lambda row: int(row["time_ps"]), default=None)
 
@@ -120,7 +121,7 @@ def _of_nccl(row: Mapping[str, Any]) -> tuple[str, str] | None:
 def _ranges(
     collective: str, ranks: int, nodes: int, best: Mapping[int, Mapping[str, Any] | None]
 ) -> list[Choice]:
-    """The choices for one collective and number of ranks, by rising size."""
+    """Returns the choices for one collective and number of ranks, by rising size."""
     # NCCL counts the larger of what a rank sends and receives.
     factor = ranks if collective == "all_gather" else 1
     sizes = [size * factor for size in best]
@@ -178,7 +179,7 @@ def _left(
 
 
 def _nodes(spec: str) -> int:
-    """The number of servers of a fabric; -1, any, where it says nothing of servers."""
+    """Returns the number of servers of a fabric; -1, any, where it says nothing of servers."""
     try:
         fabric = Fabric(spec)
     except OpticollError:
@@ -187,7 +188,7 @@ def _nodes(spec: str) -> int:
 
 
 def write(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Write the table of rows of `compare`.
+    """Writes the table of rows of `compare`.
 
     Raises
     ------

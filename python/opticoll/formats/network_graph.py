@@ -41,7 +41,7 @@ _KINDS |= {"switch": True, "router": True}
 
 
 def is_kind(value: object) -> bool:
-    """Whether a word says that a vertex is a rank or a switch."""
+    """Returns whether a word says that a vertex is a rank or a switch."""
     return isinstance(value, str) and value.lower() in _KINDS
 
 
@@ -69,7 +69,7 @@ class Graph:
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def vertex(self, place: Place, name: str, kind: object) -> None:
-        """Add a vertex; it is a rank, unless `kind` says that it is a switch."""
+        """Adds a vertex; it is a rank, unless `kind` says that it is a switch."""
         if kind is not None and not is_kind(kind):
             raise MisplacedError((*place, "kind"), f"`{kind}` is no kind; write rank or switch")
         if not name:
@@ -78,7 +78,7 @@ class Graph:
         (self.switches if is_switch else self.ranks).append(name)
 
     def number(self, ranks: Place, switches: Place) -> None:
-        """Number the vertices, ranks first; the places are those of their names."""
+        """Numbers the vertices, ranks first; the places are those of their names."""
         named = [(ranks, name) for name in self.ranks]
         for place, name in [*named, *((switches, name) for name in self.switches)]:
             if not name.isprintable():
@@ -88,7 +88,7 @@ class Graph:
             self._numbers[name] = len(self._numbers)
 
     def link(self, place: Place, one: str, other: str, letter: str, options: list[str]) -> None:
-        """Add a link; `letter` is `-` both ways, `~` half duplex, `>` one way."""
+        """Adds a link; `letter` is `-` both ways, `~` half duplex, `>` one way."""
         for name in (one, other):
             if name not in self._numbers:
                 near = nearest(name, self._numbers) if self._numbers else ""
@@ -107,7 +107,7 @@ class Graph:
         one_way: bool,
         attributes: Mapping[str, object],
     ) -> None:
-        """Add a link with attributes as texts: those of `LINK_OPTIONS`, and `duplex`."""
+        """Adds a link with attributes as texts: those of `LINK_OPTIONS`, and `duplex`."""
         options = texts(place, attributes, LINK_OPTIONS)
         duplex = attributes.get("duplex", "full")
         if duplex not in ("full", "half"):
@@ -118,7 +118,7 @@ class Graph:
         self.link(place, *ends, letter, list(options.values()))
 
     def fabric(self) -> Fabric:
-        """The fabric.
+        """Returns the fabric.
 
         Raises
         ------
@@ -150,7 +150,9 @@ class Graph:
         return fabric
 
     def _parts(self) -> str:
-        """The parts of a graph that falls apart, and how one of them is picked; empty of others."""
+        """Returns the parts of a graph that falls apart, and how one of them is picked; empty of
+        others.
+        """
         names = [*self.ranks, *self.switches]
         part = list(range(len(names)))
 
@@ -192,7 +194,7 @@ class Edge:
 
 
 def edges_of(fabric: Fabric) -> tuple[list[str], list[str], list[Edge]]:
-    """The names of ranks and switches of an electrical fabric, and its links.
+    """Returns the names of ranks and switches of an electrical fabric, and its links.
 
     >>> edges_of(Fabric("custom:ranks=2,links=0~1@1us"))[2][0].options
     {'rate': '100Gb/s', 'latency': '1us'}
@@ -221,7 +223,7 @@ def edges_of(fabric: Fabric) -> tuple[list[str], list[str], list[Edge]]:
 
 
 def rank_names(fabric: Fabric) -> list[str]:
-    """The names that a custom fabric gives its ranks; of other fabrics their numbers.
+    """Returns the names that a custom fabric gives its ranks; of other fabrics their numbers.
 
     >>> rank_names(Fabric("custom:ranks=2,links=0-1,names=left+right"))
     ['left', 'right']
@@ -233,7 +235,8 @@ def rank_names(fabric: Fabric) -> list[str]:
 
 
 def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
-    """The custom fabric of the fields `ranks`, `switches`, `links` and options of a YAML file.
+    """Returns the custom fabric of the fields `ranks`, `switches`, `links` and options of a YAML
+    file.
 
     Raises
     ------
@@ -306,7 +309,7 @@ def texts(place: Place, given: Mapping[str, object], known: Sequence[str]) -> di
 
 
 def _text(place: Place, value: object) -> str:
-    """The text of an option, which holds nothing that would separate it from others."""
+    """Returns the text of an option, which holds nothing that would separate it from others."""
     text = str(value)
     separators = "," if place[-1] in ("members", "without") else ",+@=:"
     apart = any(letter in text for letter in separators) or not text.isprintable()
@@ -323,7 +326,7 @@ def _text(place: Place, value: object) -> str:
 
 
 def check_rate(place: Place, text: str) -> str:
-    """The text of a rate with its unit.
+    """Returns the text of a rate with its unit.
 
     Raises
     ------
@@ -340,7 +343,7 @@ def check_rate(place: Place, text: str) -> str:
 
 
 def listing(names: Iterable[str], most: int = 8) -> str:
-    """Names separated by commas, and how many more there are.
+    """Returns names separated by commas, and how many more there are.
 
     >>> listing("abcdef", 4)
     'a, b, c, d and 2 more'
@@ -351,5 +354,5 @@ def listing(names: Iterable[str], most: int = 8) -> str:
 
 
 def note(file: str, sentence: str) -> None:
-    """Say how a file was read."""
+    """Says how a file was read."""
     warnings.warn(f"{file}: {sentence}", ReadingNote, stacklevel=2)

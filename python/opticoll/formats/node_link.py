@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def read(path: Path, **beside: object) -> Fabric:
-    """The custom fabric in a file, with the fields that a fabric file has beside `graph`.
+    """Returns the custom fabric in a file, with the fields that a fabric file has beside `graph`.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def read(path: Path, **beside: object) -> Fabric:
 def fabric_of(
     content: object, file: str = "", beside: Mapping[str, object] = MappingProxyType({})
 ) -> Fabric:
-    """The custom fabric of a graph.
+    """Returns the custom fabric of a graph.
 
     Raises
     ------
@@ -78,17 +78,19 @@ def fabric_of(
 
 
 def _identity(value: object) -> str:
-    """A node's name; NetworkX numbers the nodes of grids by tuples, which JSON holds as lists."""
+    """Returns a node's name; NetworkX numbers the nodes of grids by tuples, which JSON holds as
+    lists.
+    """
     return ".".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def is_graph(value: object) -> TypeGuard[networkx.Graph]:
-    """Whether a value is a graph of NetworkX, which is not loaded for that."""
+    """Returns whether a value is a graph of NetworkX, which is not loaded for that."""
     return hasattr(value, "is_directed") and hasattr(value, "nodes")
 
 
 def from_networkx(graph: networkx.Graph) -> Fabric:
-    """The custom fabric of a graph.
+    """Returns the custom fabric of a graph.
 
     Raises
     ------
@@ -102,7 +104,7 @@ def from_networkx(graph: networkx.Graph) -> Fabric:
 
 
 def to_networkx(fabric: Fabric) -> networkx.Graph:
-    """The links of an electrical fabric as a graph, with the content that `write` writes.
+    """Returns the links of an electrical fabric as a graph, with the content that `write` writes.
 
     Raises
     ------
@@ -123,7 +125,7 @@ def to_networkx(fabric: Fabric) -> networkx.Graph:
 
 
 def write(fabric: Fabric, path: Path) -> None:
-    """Write the links of an electrical fabric; its specification is an attribute of the graph.
+    """Writes the links of an electrical fabric; its specification is an attribute of the graph.
 
     Where links lead one way, all edges are directed.
 
@@ -138,7 +140,7 @@ def write(fabric: Fabric, path: Path) -> None:
 
 
 def _content(fabric: Fabric) -> dict[str, Any]:
-    """The content of the file that `write` writes."""
+    """Returns the content of the file that `write` writes."""
     directed, content = attributes.content_of(fabric)
     edges = content["edges"]
     if any("directed" in edge for edge in edges):

@@ -63,12 +63,12 @@ _COLLECTIVES = {
 
 
 def read_trace(path: str | os.PathLike[str], content: bytes, _: object = None) -> Trace:
-    """The trace in an archive, of whatever name."""
+    """Returns the trace in an archive, of whatever name."""
     return trace(Path(path), content)
 
 
 def trace(path: Path, content: bytes) -> Trace:
-    """The trace in an archive: a folder, a tar file's `content`, or that of an anchor file.
+    """Returns the trace in an archive: a folder, a tar file's `content`, or that of an anchor file.
 
     Raises
     ------
@@ -105,7 +105,7 @@ class NotIntactError(Exception):
 
 
 def to_trace(packed: bytes) -> Trace:
-    """The trace of what `_Archive.packed` made."""
+    """Returns the trace of what `_Archive.packed` made."""
     head, _, columns = packed.partition(b"\n")
     said = json.loads(head)
     communicators = {int(number): members for number, members in said["communicators"].items()}
@@ -117,7 +117,7 @@ def to_trace(packed: bytes) -> Trace:
 
 
 def _read_apart(anchor: Path) -> bytes:
-    """The calls of an archive, read by a process of its own.
+    """Returns the calls of an archive, read by a process of its own.
 
     The library is in C, and prints what it thinks of a damaged archive: it may neither fill the
     standard error of this process, nor take it along, nor keep it from being interrupted.
@@ -162,7 +162,9 @@ _REFUSED, _NOT_INTACT = 3, 4
 
 
 def read(anchor: Path) -> bytes:
-    """The calls of an archive, read in this process: a line of JSON, then columns of 64 bits."""
+    """Returns the calls of an archive, read in this process: a line of JSON, then columns of 64
+    bits.
+    """
     import otf2
 
     try:
@@ -185,7 +187,7 @@ def _anchor(folder: Path, path: Path) -> Path:
 
 
 def _unpack(path: Path, content: bytes, folder: Path) -> None:
-    """Write the files of a tar file into a folder, and nothing outside of it."""
+    """Writes the files of a tar file into a folder, and nothing outside of it."""
     size = 0
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as packed:
@@ -411,12 +413,14 @@ def _name(event: Any) -> str:
 
 
 def _makes(event: Any) -> bool:
-    """Whether a communicator, window or file is made or closed: nothing is sent that has a size."""
+    """Returns whether a communicator, window or file is made or closed: nothing is sent that has a
+    size.
+    """
     return any(word in _name(event) for word in ("HANDLE", "ALLOCATE"))
 
 
 def _silent(region: str) -> str:
-    """A call that communicates with nobody."""
+    """Returns a call that communicates with nobody."""
     known = {"MPI_INIT": "Init", "MPI_INIT_THREAD": "Init", "MPI_FINALIZE": "Finalize"}
     return known.get(region.upper(), "Comm_split")
 

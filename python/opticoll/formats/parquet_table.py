@@ -46,12 +46,12 @@ _ROWS_AT_ONCE = 2**16
 
 
 def read(_: object, content: bytes, __: object = None) -> Trace:
-    """The trace in the content of a file."""
+    """Returns the trace in the content of a file."""
     return trace(content)
 
 
 def trace(content: bytes) -> Trace:
-    """The trace in an event table.
+    """Returns the trace in an event table.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _read(file: Any) -> Trace:
 
 
 def _members(metadata: dict[bytes, bytes]) -> tuple[int | None, dict[int, list[int]]]:
-    """The number of ranks and the members of communicators."""
+    """Returns the number of ranks and the members of communicators."""
     ranks, communicators = None, {}
     for key, members in ((key.decode(), value.decode()) for key, value in metadata.items()):
         if key != "ranks" and not key.startswith("comm "):
@@ -121,7 +121,7 @@ def _members(metadata: dict[bytes, bytes]) -> tuple[int | None, dict[int, list[i
 
 
 def _calls(column: Any) -> tuple[list[str], NDArray[np.uint32]]:
-    """The names in a column, and of each row the index of its name."""
+    """Returns the names in a column, and of each row the index of its name."""
     import pyarrow
 
     coded = _text(column).fill_null("").dictionary_encode()
@@ -129,7 +129,9 @@ def _calls(column: Any) -> tuple[list[str], NDArray[np.uint32]]:
 
 
 def _numbers(column: Any, name: str, before: int) -> NDArray[np.uint64]:
-    """A column of whole numbers, `ABSENT` where there is none; `before` rows came before it."""
+    """Returns a column of whole numbers, `ABSENT` where there is none; `before` rows came before
+    it.
+    """
     import pyarrow
     from pyarrow import compute
 
@@ -153,7 +155,7 @@ def _is_whole(text: str | None) -> bool:
 
 
 def _text(column: Any) -> Any:
-    """A column as text, whatever it holds."""
+    """Returns a column as text, whatever it holds."""
     import pyarrow
 
     if pyarrow.types.is_string(column.type):
@@ -163,7 +165,7 @@ def _text(column: Any) -> Any:
 
 
 def _sizes(column: Any, before: int) -> list[tuple[int, list[int]]]:
-    """The rows that have sizes, with them."""
+    """Returns the rows that have sizes, with them."""
     found = []
     for index in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
         texts = [str(size) for size in column[index].as_py()]

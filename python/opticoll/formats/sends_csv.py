@@ -32,7 +32,7 @@ Line = tuple[int, int, int, int, int, str]
 
 
 def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Schedule, list[str]]:
-    """The schedule in a file, which says how many ranks it has; there is nothing to note.
+    """Returns the schedule in a file, which says how many ranks it has; there is nothing to note.
 
     Raises
     ------
@@ -49,7 +49,9 @@ def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Sched
 
 
 def schedule_of(collective: Collective, transfers: Iterator[Line]) -> Schedule:
-    """The schedule of transfers, in the order of their steps; steps without any are left out."""
+    """Returns the schedule of transfers, in the order of their steps; steps without any are left
+    out.
+    """
     steps: dict[int, list[Line]] = {}
     for line in transfers:
         steps.setdefault(line[0], []).append(line)
@@ -61,7 +63,7 @@ def schedule_of(collective: Collective, transfers: Iterator[Line]) -> Schedule:
 
 
 def _collective(lines: list[str], path: str | os.PathLike[str]) -> Collective:
-    """The collective that the first comment names."""
+    """Returns the collective that the first comment names."""
     heads = (line.lstrip("# \t") for line in lines if line.lstrip().startswith("#"))
     head = next((head for head in heads if re.search(r"\sranks=", head)), None)
     if head is None:
@@ -70,7 +72,8 @@ def _collective(lines: list[str], path: str | os.PathLike[str]) -> Collective:
 
 
 def collective_of(head: str, path: str | os.PathLike[str]) -> Collective:
-    """The collective in words, such as `all_gather ranks=4 root=0 pieces=1`; the file is named.
+    """Returns the collective in words, such as `all_gather ranks=4 root=0 pieces=1`; the file is
+    named.
 
     Raises
     ------
@@ -91,7 +94,7 @@ def collective_of(head: str, path: str | os.PathLike[str]) -> Collective:
 
 
 def head_of(collective: Collective) -> str:
-    """The words that `collective_of` reads.
+    """Returns the words that `collective_of` reads.
 
     Raises
     ------
@@ -139,7 +142,7 @@ def _transfers(
 
 
 def write(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """Write the schedule of a plan; its steps are those of the schedule, not the slots.
+    """Writes the schedule of a plan; its steps are those of the schedule, not the slots.
 
     Raises
     ------
@@ -155,7 +158,7 @@ def write(plan: Plan, path: str | os.PathLike[str]) -> None:
 
 
 def lines_of(plan: Plan) -> Iterator[Line]:
-    """The transfers of a plan in the order of its steps, which are not its slots."""
+    """Yields the transfers of a plan in the order of its steps, which are not its slots."""
     columns = {name: column.tolist() for name, column in plan.columns().items()}
     step_of = [step for step, slots in enumerate(plan.step_slots) for _ in range(slots)]
     names = ("source", "destination", "chunk", "count", "slot", "action")

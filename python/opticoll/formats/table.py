@@ -27,7 +27,7 @@ FORMULA = re.compile("[=+@\\t\\r]|-.")
 
 
 def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """The rows as text under a heading of their keys; None is written empty.
+    """Returns the rows as text under a heading of their keys; None is written empty.
 
     A list of texts is written with `; ` between them, one of rows as JSON, an empty one empty.
     A text that spreadsheets take for a formula begins with an apostrophe, which they do not show.
@@ -47,7 +47,7 @@ def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def write_csv(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[str]) -> None:
-    """Write the rows to a file.
+    """Writes the rows to a file.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def write_csv(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[str]
 
 
 def write_parquet(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[str]) -> None:
-    """Write the rows to a Parquet file, with the types of their columns.
+    """Writes the rows to a Parquet file, with the types of their columns.
 
     Raises
     ------

@@ -55,7 +55,7 @@ class Flow(NamedTuple):
 
 
 def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedule, list[str]]:
-    """The schedule in a file, and notes on which vertices are ranks.
+    """Returns the schedule in a file, and notes on which vertices are ranks.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedu
 
 
 def _named(collective: Collective, flows: list[Flow], path: str | os.PathLike[str]) -> Schedule:
-    """The schedule of a collective that the file names."""
+    """Returns the schedule of a collective that the file names."""
     _check(collective, path)
     firsts = _first_chunks(collective)
     transfers = []
@@ -110,7 +110,7 @@ def _named(collective: Collective, flows: list[Flow], path: str | os.PathLike[st
 
 
 def _check(collective: Collective, path: str | os.PathLike[str]) -> None:
-    """Refuse a collective that the format cannot hold."""
+    """Refuses a collective that the format cannot hold."""
     if collective.kind in ("barrier", "reduce", "reduce_scatter", "all_reduce"):
         problem = "flows of TE-CCL copy chunks, and cannot reduce or signal"
         raise FileError(f"`{path}`: {problem}, so they are no {collective.kind}")
@@ -125,7 +125,7 @@ def _first_chunks(collective: Collective) -> dict[int, tuple[int, int]]:
 
 
 def _wanted(collective: Collective, chunk: int, source: int) -> list[int]:
-    """The ranks that are to get a chunk of a source."""
+    """Returns the ranks that are to get a chunk of a source."""
     ranks, block = collective.ranks, chunk // collective.pieces
     if collective.kind == "gather":
         ends = [collective.root]
@@ -137,7 +137,7 @@ def _wanted(collective: Collective, chunk: int, source: int) -> list[int]:
 
 
 def write(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """Write the schedule of a plan, each step an epoch; times are left out.
+    """Writes the schedule of a plan, each step an epoch; times are left out.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def _places(
     ranks: int | None,
     path: str | os.PathLike[str],
 ) -> tuple[dict[int, int], list[str]]:
-    """The rank of each vertex that is one, and what is to be said of the others."""
+    """Returns the rank of each vertex that is one, and what is to be said of the others."""
     active = {vertex for flow in flows for vertex in (flow.source, *flow.ends)}
     active |= {vertex for one, _, source in demands for vertex in (one, source)}
     passed = {switch for flow in flows for switch in flow.switches}
@@ -225,7 +225,7 @@ def _places(
 
 
 def _all_to_all(flows: list[Flow], wanted: dict[tuple[int, int], set[int]], ranks: int) -> Schedule:
-    """Each chunk of a source is for one destination; several for one are pieces."""
+    """Yields each chunk of a source is for one destination; several for one are pieces."""
     pieces: dict[tuple[int, int], int] = {}
     places: dict[tuple[int, int], tuple[int, int]] = {}
     for (source, chunk), (destination,) in sorted(wanted.items()):
@@ -249,7 +249,7 @@ def _entries(
     kind: type[list[Any]] | type[dict[str, Any]],
     path: str | os.PathLike[str],
 ) -> list[Any]:
-    """The entry whose key ends in a name, whatever its number and case."""
+    """Returns the entry whose key ends in a name, whatever its number and case."""
     for key, value in content.items():
         if key.partition("-")[2].lower() == name and isinstance(value, kind):
             return [*value]

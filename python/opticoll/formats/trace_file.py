@@ -39,7 +39,7 @@ Source = str | os.PathLike[str]
 def read(
     source: Source | bytes, form: str | None = None, operations_per_second: int | None = None
 ) -> Trace:
-    """The trace in a file or folder, of the format named or the one that its content shows.
+    """Returns the trace in a file or folder, of the format named or the one that its content shows.
 
     A source may also be the content of a file.
 
@@ -84,7 +84,7 @@ def _refuse_rate(path: Source, operations_per_second: int | None) -> None:
 
 
 def _in_core(form: str) -> Callable[[Source, bytes, int], Trace]:
-    """The reader of a form that the compiled core knows."""
+    """Returns the reader of a form that the compiled core knows."""
     return lambda _, content, operations: read_in_core(content, form, operations)
 
 

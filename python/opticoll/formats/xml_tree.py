@@ -49,7 +49,7 @@ class Element:
         return "".join(self.texts)
 
     def walk(self) -> Iterator[Element]:
-        """The element and all that are inside it, in the order of the file."""
+        """Yields the element and all that are inside it, in the order of the file."""
         waiting = [self]
         while waiting:
             one = waiting.pop()
@@ -57,12 +57,12 @@ class Element:
             waiting += reversed(one.children)
 
     def named(self, *tags: str) -> Iterator[Element]:
-        """The children with one of these tags."""
+        """Returns the children with one of these tags."""
         return (one for one in self.children if one.tag in tags)
 
 
 def parse(text: str) -> Element:
-    """The outermost element of a text, whatever encoding the text names.
+    """Returns the outermost element of a text, whatever encoding the text names.
 
     Raises
     ------

@@ -42,7 +42,7 @@ MOST_OF_A_FILE = 2**30
 
 
 def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
-    """The demand among so many ranks, and the size that makes its amounts bytes.
+    """Returns the demand among so many ranks, and the size that makes its amounts bytes.
 
     A demand that is generated has shares of whatever size there is: its size is None.
 
@@ -70,7 +70,8 @@ def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
 
 
 def asked(kind: str, demand: Any, ranks: int, size_bytes: int | None) -> tuple[Demand | None, int]:
-    """The demand, None where all blocks are alike, and the size: as given, its own or the default.
+    """Returns the demand, or None if all blocks are alike, and the size: as given, its own or the
+    default.
 
     What ranks have for themselves does not move. Where the others are alike, the size counts as
     much for the rank itself, as without a demand.
@@ -90,12 +91,12 @@ def asked(kind: str, demand: Any, ranks: int, size_bytes: int | None) -> tuple[D
 
 
 def names_file(demand: str) -> bool:
-    """Whether a text is the name of a file, not of a generator."""
+    """Returns whether a text is the name of a file, not of a generator."""
     return demand.lower().endswith((".csv", ".csv.zst")) or os.sep in demand
 
 
 def _of_matrix(matrix: Any) -> Demand:
-    """The demand of rows, or of an array of NumPy."""
+    """Returns the demand of rows, or of an array of NumPy."""
     rows = matrix.tolist() if hasattr(matrix, "tolist") else matrix
     if not isinstance(rows, list | tuple) or not all(isinstance(row, list | tuple) for row in rows):
         raise CollectiveError("a demand is a matrix: a row for each source")
@@ -110,7 +111,7 @@ def _of_matrix(matrix: Any) -> Demand:
 
 
 def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
-    """The demand in a file: a row of bytes for each source, or a line for each pair.
+    """Returns the demand in a file: a row of bytes for each source, or a line for each pair.
 
     Raises
     ------
@@ -133,7 +134,7 @@ def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
 
 
 def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines that say something, by number: their cells."""
+    """Yields the lines that say something, by number: their cells."""
     for number, line in enumerate(text.splitlines(), 1):
         said = line.partition("#")[0]
         if said.strip():
@@ -143,7 +144,7 @@ def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
 def _of_rows(
     path: str | os.PathLike[str], lines: list[tuple[int, list[str]]], ranks: int
 ) -> list[list[int]]:
-    """The amounts of a matrix."""
+    """Returns the amounts of a matrix."""
     if len(lines) != ranks:
         raise FileError(
             f"`{path}` has {len(lines)} rows, and the fabric {ranks} ranks: write a row for each, "
@@ -162,7 +163,7 @@ def _of_rows(
 def _of_pairs(
     path: str | os.PathLike[str], lines: list[tuple[int, list[str]]], ranks: int
 ) -> list[list[int]]:
-    """The amounts of pairs, each named once."""
+    """Returns the amounts of pairs, each named once."""
     amounts = [[0] * ranks for _ in range(ranks)]
     named: dict[tuple[int, int], int] = {}
     for number, cells in lines:
@@ -199,7 +200,7 @@ def _amount(path: str | os.PathLike[str], line: int, column: int, cell: str) -> 
 
 
 def size_of(plan: Plan, size: str | None, demand: str | None = None) -> int:
-    """The size in bytes: as asked for, else as in the plan, else the default."""
+    """Returns the size in bytes: as asked for, else as in the plan, else the default."""
     if size is not None:
         size_bytes = parse_size(size)
         if demand is None:

@@ -62,7 +62,8 @@ FILES = tuple(dict.fromkeys([".yaml", ".yml", *GRAPHS]))
 
 
 def to_fabric(fabric: FabricLike) -> Fabric:
-    """The fabric, from one, from a spelling, from a YAML file or a graph in a file, or a graph.
+    """Returns the fabric, from one, from a spelling, from a YAML file or a graph in a file, or a
+    graph.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def to_fabric(fabric: FabricLike) -> Fabric:
 
 
 def _file_name(path: os.PathLike[str]) -> str:
-    """The name of a file of a fabric, which is no specification."""
+    """Returns the name of a file of a fabric, which is no specification."""
     name = os.fspath(path)
     if not name.endswith(FILES):
         raise FabricError(f"`{name}` is no file of a fabric; its name ends in {', '.join(FILES)}")
@@ -92,7 +93,8 @@ def _file_name(path: os.PathLike[str]) -> str:
 
 
 def to_medium(fabric: FabricLike) -> str:
-    """The specification of a fabric, a network of bursts or a cost model, or of the YAML file.
+    """Returns the specification of a fabric, a network of bursts or a cost model, or of the YAML
+    file.
 
     Raises
     ------
@@ -111,13 +113,15 @@ def to_medium(fabric: FabricLike) -> str:
 
 
 def _with_light(fabric: Fabric, own: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """The specification of a fabric, with the wavelengths and hosts of its graph or its own."""
+    """Returns the specification of a fabric, with the wavelengths and hosts of its graph or its
+    own.
+    """
     light = {**network_graph.LIGHT_OF.get(fabric.spec, {}), **own}
     return fabric.spec + "".join(f",{key}={value}" for key, value in light.items())
 
 
 def _medium_in(path: str) -> str:
-    """The specification in a YAML file, where links may have wavelengths and hosts."""
+    """Returns the specification in a YAML file, where links may have wavelengths and hosts."""
     document = Document.read(path)
     records = {record["name"]: record for record in record_rows("fabrics")}
     family = canonical(str(document.content.get("family")), records)
@@ -148,7 +152,7 @@ def to_fabrics(
 
 
 def need_fabric(fabric: FabricLike | None) -> Fabric:
-    """The fabric of an option that must be given."""
+    """Returns the fabric of an option that must be given."""
     if fabric is None:
         raise UsageError(
             "--fabric is missing; give a preset such as optree_paper, "
@@ -158,12 +162,14 @@ def need_fabric(fabric: FabricLike | None) -> Fabric:
 
 
 def need_fabrics(fabrics: Sequence[FabricLike] | None) -> list[Fabric]:
-    """The fabrics of an option that must be given and may be given again."""
+    """Returns the fabrics of an option that must be given and may be given again."""
     return to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
 
 
 def _of_any_size(fabric: FabricLike, ranks: list[int] | None) -> Fabric:
-    """The fabric; where it says nothing of ranks, with the first number that is compared."""
+    """Returns the fabric; where it says nothing of ranks, with the first number that is
+    compared.
+    """
     try:
         return to_fabric(fabric)
     except FabricError as error:
@@ -176,7 +182,7 @@ def _of_any_size(fabric: FabricLike, ranks: list[int] | None) -> Fabric:
 
 
 def parse_fabric(text: str, **parts: str) -> Fabric:
-    """The fabric of a command line: a spelling, a preset, a YAML file or a graph in a file.
+    """Returns the fabric of a command line: a spelling, a preset, a YAML file or a graph in a file.
 
     `parts` are the options `without` and `members`; a part of a graph may be connected where the
     whole is not.
@@ -198,7 +204,7 @@ def parse_fabric(text: str, **parts: str) -> Fabric:
 
 
 def _part(whole: Fabric, parts: Mapping[str, str]) -> Fabric:
-    """The part of a fabric that is used; what it is without already stays away."""
+    """Returns the part of a fabric that is used; what it is without already stays away."""
     earlier = whole.option("without")
     if earlier is not None and "without" in parts:
         parts = {**parts, "without": f"{earlier}+{parts['without']}"}
@@ -208,7 +214,7 @@ def _part(whole: Fabric, parts: Mapping[str, str]) -> Fabric:
 def read_graph(
     path: str | os.PathLike[str], parts: Mapping[str, str] = MappingProxyType({}), **fields: Any
 ) -> Fabric:
-    """The custom fabric in a file of a format of fabrics other than YAML.
+    """Returns the custom fabric in a file of a format of fabrics other than YAML.
 
     `fields` say what the format leaves open; `parts` are those of `parse_fabric`.
 
@@ -248,13 +254,13 @@ def read_graph(
 def _parts_of(
     parts: Mapping[str, str], known: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The parts that are known, and the others."""
+    """Returns the parts that are known, and the others."""
     own = {key: value for key, value in parts.items() if key in known}
     return own, {key: value for key, value in parts.items() if key not in known}
 
 
 def read_fabric(path: str | os.PathLike[str], **parts: str) -> Fabric:
-    """The fabric in a YAML file; `parts` as in `parse_fabric`.
+    """Returns the fabric in a YAML file; `parts` as in `parse_fabric`.
 
     Raises
     ------
@@ -275,7 +281,7 @@ def fabric_of_fields(
     place: Place,
     parts: Mapping[str, str] = MappingProxyType({}),
 ) -> Fabric:
-    """The part of a fabric that `family` or `preset` and options make."""
+    """Returns the part of a fabric that `family` or `preset` and options make."""
     names = [key for key in ("family", "preset") if key in fields]
     if len(names) != 1:
         problem = "is given twice, as `family` and as `preset`" if names else "is missing"
@@ -310,7 +316,7 @@ def _custom(
     place: Place,
     parts: Mapping[str, str],
 ) -> Fabric:
-    """The fabric that ranks, switches and links make, here or in the file of a `graph`."""
+    """Returns the fabric that ranks, switches and links make, here or in the file of a `graph`."""
     fields = {key: value for key, value in fields.items() if key != name}
     graph = fields.pop("graph", None)
     light = {key: str(fields.pop(key)) for key in network_graph.LIGHT if key in fields}

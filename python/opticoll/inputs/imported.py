@@ -36,7 +36,8 @@ STATED_SIZE = re.compile(rb"\s*//[^\n]*\bsize=(\d+)")
 
 
 def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.Format:
-    """The format with a name, or the one that the content of a file or folder shows, or its ending.
+    """Returns the format with a name, or the one that the content of a file or folder shows, or its
+    ending.
 
     Raises
     ------
@@ -62,7 +63,7 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
 
 
 def read_program(path: str | os.PathLike[str], name: str | None = None) -> Program:
-    """The program in a file.
+    """Returns the program in a file.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def read_program(path: str | os.PathLike[str], name: str | None = None) -> Progr
 
 
 def check_ranks(found: int, fabric: Fabric | None, ranks: int | None = None) -> None:
-    """Refuse a schedule with another number of ranks than its fabric, or than was asked for.
+    """Refuses a schedule with another number of ranks than its fabric, or than was asked for.
 
     Raises
     ------
@@ -98,7 +99,7 @@ def read_plan(
     fabric: FabricLike | None = None,
     ranks: int | None = None,
 ) -> tuple[Plan, list[str]]:
-    """The plan in a file, and notes on how it came to be.
+    """Returns the plan in a file, and notes on how it came to be.
 
     The number of ranks is that of the fabric, or as given, where a file does not say it.
 
@@ -130,7 +131,7 @@ def read_plan(
 def _raised(
     program: Program, path: str, form: str, fabric: Fabric | None
 ) -> tuple[Plan, list[str]]:
-    """The plan of a program, which is proved first."""
+    """Returns the plan of a program, which is proved first."""
     refuse_violated(program, path, form, fabric)
     schedule, in_vain = program.schedule(in_place=not program.out_of_place)
     plan = _placed(schedule, path, program.name or form, fabric)
@@ -143,7 +144,9 @@ def _raised(
 def _placed(
     schedule: Schedule, path: str | os.PathLike[str], name: str, fabric: Fabric | None
 ) -> Plan:
-    """The plan of a schedule on a fabric; without one each rank has a link to each other."""
+    """Returns the plan of a schedule on a fabric; without one each rank has a link to each
+    other.
+    """
     ranks = schedule.collective.ranks
     check_ranks(ranks, fabric)
     on = fabric or Fabric(f"fully_connected:ranks={ranks}")
@@ -154,8 +157,8 @@ def _placed(
 
 
 def moved(plan: Plan, fabric: Fabric, what: str = "the plan") -> Plan:
-    """The same transfers, lightpaths and slots on another fabric, such as a degraded one; errors
-    name `what` it is.
+    """Returns the same transfers, lightpaths and slots on another fabric, such as a degraded one;
+    errors name `what` it is.
 
     Raises
     ------
@@ -167,7 +170,7 @@ def moved(plan: Plan, fabric: Fabric, what: str = "the plan") -> Plan:
     before = plan.fabric.link_names
 
     def renumbered(route: re.Match[str]) -> str:
-        """The links of a route by the numbers that they have here."""
+        """Returns the links of a route by the numbers that they have here."""
         names = [before[int(link)] for link in route[1].split(".")]
         for name in names:
             if name not in named:
@@ -185,7 +188,7 @@ def moved(plan: Plan, fabric: Fabric, what: str = "the plan") -> Plan:
 
 
 def read_fitting(path: Path, fabric: Fabric | None) -> tuple[Plan, list[str]]:
-    """The plan in a plan file, used on another fabric if one is given, and notes on that.
+    """Returns the plan in a plan file, used on another fabric if one is given, and notes on that.
 
     Raises
     ------
@@ -201,7 +204,7 @@ def read_fitting(path: Path, fabric: Fabric | None) -> tuple[Plan, list[str]]:
 
 
 def fitting(plan: Plan, fabric: Fabric) -> Plan:
-    """The same plan on another fabric, where it is right, too.
+    """Returns the same plan on another fabric, where it is right, too.
 
     Raises
     ------
@@ -216,7 +219,7 @@ def fitting(plan: Plan, fabric: Fabric) -> Plan:
 
 
 def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
-    """Refuse a schedule that leaves ranks out, or that uses links which a fabric does not have.
+    """Refuses a schedule that leaves ranks out, or that uses links which a fabric does not have.
 
     Raises
     ------
@@ -244,5 +247,5 @@ def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
 
 
 def _spec(name: str) -> str:
-    """A name as plan files write names of algorithms."""
+    """Returns a name as plan files write names of algorithms."""
     return re.sub(r"[^A-Za-z0-9_.]+", "_", name)[:255]

@@ -80,7 +80,7 @@ class Profile:
 
 
 def read(path: str | os.PathLike[str]) -> Profile:
-    """The profile in a file, whose suffix says what it is: .csv, .yaml or .yml.
+    """Returns the profile in a file, whose suffix says what it is: .csv, .yaml or .yml.
 
     Raises
     ------
@@ -123,5 +123,5 @@ def _from_csv(path: Path) -> list[Layer]:
 
 
 def _number(text: str) -> int | str:
-    """A whole number, or the text that is none, for the message."""
+    """Returns a whole number, or the text that is none, for the message."""
     return int(text) if re.fullmatch("[0-9]{1,18}", text.strip()) else text

@@ -50,7 +50,7 @@ def remembered() -> Iterator[None]:
 
 
 def plan_once(key_of: Callable[[], Hashable], make: Callable[[], Plan]) -> Plan:
-    """The plan for a key: the one made last if it had the same, else made now."""
+    """Returns the plan for a key: the one made last if it had the same, else made now."""
     if not _memory.on:
         return make()
     key = key_of()

@@ -45,7 +45,7 @@ class Request:
     settings: Settings
 
     def plan(self, watch: Callable[[str], object] | None = None) -> Plan:
-        """Build a schedule and place it on the fabric; `watch` as for `opticoll.plan`."""
+        """Builds a schedule and place it on the fabric; `watch` as for `opticoll.plan`."""
         if self.function is None:
             return _core.plan(
                 self.collective,
@@ -73,7 +73,9 @@ class Request:
     def proved(
         self, key: Callable[[], Hashable], watch: Callable[[str], object]
     ) -> tuple[Plan, list[Violation]]:
-        """The plan, and what the verifier says of it; those made last if they had the same key."""
+        """Returns the plan, and what the verifier says of it; those made last if they had the same
+        key.
+        """
         plan = plan_once(key, partial(self.plan, watch))
         return plan, verify_once(plan)
 
@@ -143,7 +145,7 @@ def read_options(collective: str, asked: Any, wavelength: str | None) -> Request
 
 
 def check_root(kind: str, root: int | None) -> None:
-    """Refuse a root for a collective that has none."""
+    """Refuses a root for a collective that has none."""
     if root is not None and not has_root(kind):
         names = known_names("collectives")
         rooted = [name for name in names if has_root(name)]
@@ -151,7 +153,7 @@ def check_root(kind: str, root: int | None) -> None:
 
 
 def check_rule(wavelength: str | None, cure: str) -> None:
-    """Refuse numbers where the rule by which wavelengths are assigned is asked for."""
+    """Refuses numbers where the rule by which wavelengths are assigned is asked for."""
     if wavelength is not None and wavelength.replace(",", "").strip().isdigit():
         raise errors.UsageError(
             f"--wavelength {wavelength}: this is the rule by which wavelengths are assigned; {cure}"

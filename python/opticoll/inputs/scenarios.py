@@ -58,7 +58,9 @@ class Scenario:
     """Fields that options have replaced, hence not those of the file."""
 
     def located(self, error: OpticollError) -> OpticollError:
-        """An error of the comparison, with file, line and field where the file is at fault."""
+        """Returns an error of the comparison, with file, line and field where the file is at
+        fault.
+        """
         field: Place = getattr(error, "field", ())
         if self.origin is None or not field or field[0] in self.overridden:
             return error
@@ -76,7 +78,8 @@ def to_scenario(
     reconfiguration: str | Iterable[str] | None = None,
     **others: Any,
 ) -> Scenario:
-    """A comparison from the arguments of `opticoll.compare`; the others are fields as they are.
+    """Returns a comparison from the arguments of `opticoll.compare`; the others are fields as they
+    are.
 
     Raises
     ------
@@ -109,7 +112,7 @@ def to_scenario(
 
 
 def read_scenario(path: str | os.PathLike[str]) -> Scenario:
-    """The comparison in a YAML file.
+    """Returns the comparison in a YAML file.
 
     Raises
     ------
@@ -139,7 +142,7 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
 
 
 def _demanded(document: Document, demand: str, ranks: int) -> dict[str, Any]:
-    """The demand, whose file lies beside the scenario, and the size that it gives."""
+    """Returns the demand, whose file lies beside the scenario, and the size that it gives."""
     if demands.names_file(demand):
         demand = str(document.path.parent / demand)
     try:
@@ -151,7 +154,7 @@ def _demanded(document: Document, demand: str, ranks: int) -> dict[str, Any]:
 
 
 def _machine(document: Document, fabric: str | dict[str, Any], place: Place) -> Fabric:
-    """A fabric that is spelled, in a file of its own, or written in place."""
+    """Returns a fabric that is spelled, in a file of its own, or written in place."""
     if isinstance(fabric, dict):
         return fabric_of_fields(document, fabric, place)
     if is_yaml(fabric) or fabric.endswith(GRAPHS):

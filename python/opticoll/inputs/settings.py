@@ -24,5 +24,5 @@ NAMES = ("simulator", *(record["name"] for record in records("settings")))
 
 
 def given(fields: Mapping[str, object]) -> Settings:
-    """The settings among named values that are not left out."""
+    """Returns the settings among named values that are not left out."""
     return cast("Settings", {name: fields[name] for name in NAMES if fields.get(name) is not None})

@@ -34,7 +34,7 @@ MOST_ROUNDS = 2**40
 
 
 def _time(value: Any) -> str:
-    """A time as text, if it is one."""
+    """Returns a time as text, if it is one."""
     parse_time(str(value))
     return str(value)
 
@@ -70,7 +70,7 @@ class TaskList:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Fabric, list[Task]]:
-    """The grid, and the tasks in the order of the file.
+    """Returns the grid, and the tasks in the order of the file.
 
     Raises
     ------

@@ -43,12 +43,12 @@ _SPELLING = re.compile(r"(?P<module>[\w.]+):(?P<function>[\w.]+)(?:,(?P<options>
 
 
 def is_user_algorithm(spec: str) -> bool:
-    """Whether an algorithm is spelled `module:function`, rather than `name:key=value`."""
+    """Returns whether an algorithm is spelled `module:function`, rather than `name:key=value`."""
     return _SPELLING.fullmatch(spec.strip()) is not None
 
 
 def load(spec: str) -> tuple[UserAlgorithm, dict[str, Option]]:
-    """The function and the options that `module:function,key=value` names.
+    """Returns the function and the options that `module:function,key=value` names.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def call(
     fabric: Fabric,
     options: dict[str, Option] | None = None,
 ) -> Schedule:
-    """The schedule that a user's function makes.
+    """Returns the schedule that a user's function makes.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def _import_module(spec: str, module: str) -> object:
 
 
 def _pass_on(error: BaseException) -> None:
-    """Raise what is no exception of the user's code: Ctrl-C, and a panic of the compiled core."""
+    """Raises what is no exception of the user's code: Ctrl-C, and a panic of the compiled core."""
     if type(error) is KeyboardInterrupt or type(error).__name__ == "PanicException":
         raise error
 
@@ -175,7 +175,9 @@ def _one_line(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """The file and line in which the user's code failed, unless it failed before it began."""
+    """Returns the file and line in which the user's code failed, unless it failed before it
+    began.
+    """
     import traceback
 
     if isinstance(error, SyntaxError):

@@ -35,7 +35,7 @@ TIME_RANGE_FACTORS = (Fraction(2), Fraction(5, 2), Fraction(2))
 
 
 def to_root(root: int, fabric: Fabric) -> int:
-    """The root, if it is a rank of the fabric.
+    """Returns the root, if it is a rank of the fabric.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def to_root(root: int, fabric: Fabric) -> int:
 
 
 def to_bytes(size: str | int) -> int:
-    """A size in bytes, from a whole number of them or from text with a unit.
+    """Returns a size in bytes, from a whole number of them or from text with a unit.
 
     Raises
     ------
@@ -67,12 +67,12 @@ def to_bytes(size: str | int) -> int:
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number, of Python or of NumPy; a truth value is none."""
+    """Returns whether a value is a whole number, of Python or of NumPy; a truth value is none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def whole_number(what: str, text: str, least: int | None = None, most: int | None = None) -> int:
-    """The whole number that a text is, for an option or a field.
+    """Returns the whole number that a text is, for an option or a field.
 
     Raises
     ------
@@ -92,7 +92,8 @@ def whole_number(what: str, text: str, least: int | None = None, most: int | Non
 
 
 def split_algorithms(text: str) -> list[str]:
-    """The algorithms in a list separated by commas, options and parts of a rule with their own.
+    """Returns the algorithms in a list separated by commas, options and parts of a rule with their
+    own.
 
     >>> split_algorithms("ring,wrht:group_size=3,striping=true,bruck<80KiB,ring")
     ['ring', 'wrht:group_size=3,striping=true', 'bruck<80KiB,ring']
@@ -115,7 +116,8 @@ def split_algorithms(text: str) -> list[str]:
 
 
 def split_sizes(text: str) -> list[int]:
-    """The sizes in bytes in a list separated by commas; `A..B` stands for A, 4A, 16A, ... and B.
+    """Returns the sizes in bytes in a list separated by commas; `A..B` stands for A, 4A, 16A, ...
+    and B.
 
     Raises
     ------
@@ -129,7 +131,7 @@ def split_sizes(text: str) -> list[int]:
 
 
 def split_times(text: str) -> list[str]:
-    """The times in a list separated by commas; `A..B` stands for A, 2A, 5A, 10A, ... and B.
+    """Returns the times in a list separated by commas; `A..B` stands for A, 2A, 5A, 10A, ... and B.
 
     >>> split_times("10ns..200ns,1us")
     ['10ns', '20ns', '50ns', '100ns', '200ns', '1us']
@@ -146,7 +148,7 @@ def split_times(text: str) -> list[str]:
 
 
 def split_counts(option: str, text: str) -> list[int]:
-    """The whole numbers in a list separated by commas, given for an option.
+    """Returns the whole numbers in a list separated by commas, given for an option.
 
     Raises
     ------
@@ -169,7 +171,7 @@ def split_counts(option: str, text: str) -> list[int]:
 def up_to(
     first: Fraction, last: Fraction, following: Callable[[Fraction], Fraction]
 ) -> Iterator[Fraction]:
-    """The values of a range: the first, those that follow below the last, and the last."""
+    """Yields the values of a range: the first, those that follow below the last, and the last."""
     while first < last:
         yield first
         first = following(first)
@@ -179,7 +181,9 @@ def up_to(
 def _split(
     text: str, what: str, read: Callable[[str], int], factors: Iterable[Fraction]
 ) -> Iterator[int]:
-    """The values in a list separated by commas; a range `A..B` grows by the factors in turn."""
+    """Yields the values in a list separated by commas; a range `A..B` grows by the factors in
+    turn.
+    """
     for part in text.split(","):
         first, dots, last = (word.strip() for word in part.partition(".."))
         if dots and not (first and last):

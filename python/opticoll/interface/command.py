@@ -8,7 +8,7 @@ from typing import Any
 
 
 def rows(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> list[Any]:
-    """The rows of a command, which is loaded now."""
+    """Returns the rows of a command, which is loaded now."""
     from opticoll.cli.runner import run
 
     command_record = import_module(f"opticoll.commands.{command}").COMMAND
@@ -16,6 +16,6 @@ def rows(command: str, settings: Mapping[str, Any] | None = None, **values: Any)
 
 
 def one(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> Any:
-    """The only row of a command."""
+    """Returns the only row of a command."""
     (row,) = rows(command, settings, **values)
     return row

@@ -38,7 +38,7 @@ Case = tuple[str, int]
 
 
 def kind(row: Row) -> str:
-    """The plan of a row without the numbers of its options.
+    """Returns the plan of a row without the numbers of its options.
 
     >>> kind({"chosen": "settings:algorithm=swing,settings=one"})
     'settings:algorithm=swing,settings=one'
@@ -52,7 +52,7 @@ def kind(row: Row) -> str:
 
 @lru_cache(maxsize=4096)
 def without_time(fabric: str) -> str:
-    """The specification with a reconfiguration time of 0, where the fabric has one."""
+    """Returns the specification with a reconfiguration time of 0, where the fabric has one."""
     whole = Fabric(fabric)
     has_time = "reconfiguration" in whole.options
     return whole.with_options(reconfiguration="0s").spec if has_time else fabric
@@ -69,12 +69,14 @@ def _cases(rows: Iterable[Of]) -> dict[Case, list[Of]]:
 
 
 def _time_ps(row: Row) -> int:
-    """The time of the row's fabric from one setting to the next."""
+    """Returns the time of the row's fabric from one setting to the next."""
     return round((row.get("fabric_reconfiguration_s") or 0.0) * PICOSECONDS)
 
 
 def apart(rows: Sequence[Of]) -> tuple[list[list[Of]], list[Of]]:
-    """The rows of each fabric and size at several reconfiguration times, and all other rows."""
+    """Returns the rows of each fabric and size at several reconfiguration times, and all other
+    rows.
+    """
     if len({row.get("fabric_reconfiguration_s") for row in rows} - {None}) < 2:
         return [], list(rows)
     cases = _cases(rows).values()
@@ -106,7 +108,7 @@ def _plan(row: Row) -> tuple[str, int | None]:
 
 
 def leads(rows: Sequence[Row], place: Callable[[Row], int] = _time_ps) -> list[Lead]:
-    """The fastest plan at each reconfiguration time, or other place, in their order.
+    """Returns the fastest plan at each reconfiguration time, or other place, in their order.
 
     Of plans that are equally fast that which led at the place before goes on, or else its kind, or
     else the one with the shortest name leads.
@@ -132,7 +134,8 @@ def leads(rows: Sequence[Row], place: Callable[[Row], int] = _time_ps) -> list[L
 def sought(
     rows: Sequence[Of], compute: Callable[[str, int, list[str]], Iterable[Of]]
 ) -> Iterator[Of]:
-    """Rows at further reconfiguration times, until each change of the lead is known within 1 %.
+    """Yields rows at further reconfiguration times, until each change of the lead is known within 1
+    %.
 
     The lead changes to another kind of plan, or to another number of reconfigurations.
 
@@ -150,7 +153,7 @@ def sought(
 
 
 def _widest(leading: Sequence[Lead]) -> int | None:
-    """The middle of the first interval in which the lead changes and that is too wide."""
+    """Returns the middle of the first interval in which the lead changes and that is too wide."""
     for low, high in pairwise(leading):
         start = max(low.at, 1)
         middle = _rounded(math.sqrt(start * high.at))
@@ -175,7 +178,7 @@ def break_evens(leading: Sequence[Lead]) -> list[Lead]:
 
 
 def fabric_words(fabric: str) -> str:
-    """The fabric as titles name it, without its reconfiguration time."""
+    """Returns the fabric as titles name it, without its reconfiguration time."""
     return fabric_text(without_time(fabric)).replace(",reconfiguration=0s", "")
 
 

@@ -45,7 +45,7 @@ def settings(plan: Plan) -> list[CircuitSetting]:
 def circuits(
     plan: Plan, slot: int
 ) -> tuple[dict[tuple[int, int], int], dict[tuple[str, int, int], int]]:
-    """The ranks at the other ends of ports that a slot uses: of those drawn, and of all."""
+    """Returns the ranks at the other ends of ports that a slot uses: of those drawn, and of all."""
     hops = plan.hop_columns(slot)
     one_way = len(hops["transfer"]) > 0
     columns = hops if one_way else plan.slot_columns(slot)

@@ -51,7 +51,7 @@ class RematchedRow(Row):
 
 
 def switches(fabric: Fabric) -> list[SwitchRow]:
-    """All switches of a fabric, in the order of their numbers."""
+    """Returns all switches of a fabric, in the order of their numbers."""
     return [
         SwitchRow(name=name, circuits=[_circuit(pair) for pair in joined])
         for name, joined in fabric.switches
@@ -59,7 +59,7 @@ def switches(fabric: Fabric) -> list[SwitchRow]:
 
 
 def rematched(before: Fabric, now: Fabric) -> list[RematchedRow]:
-    """The switches that join other ports on another fabric with the same switches."""
+    """Returns the switches that join other ports on another fabric with the same switches."""
     changes = []
     for (name, earlier), (_, later) in zip(before.switches, now.switches, strict=True):
         gone = [_circuit(pair) for pair in earlier if pair not in later]
@@ -80,7 +80,7 @@ def fibres(changes: list[RematchedRow]) -> int:
 
 
 def switch_lines(fabric: Fabric) -> str:
-    """The switches of a fabric in words, those alike together."""
+    """Returns the switches of a fabric in words, those alike together."""
     rows = switches(fabric)
     ports = plural(fabric.switch_ports, "port")
     cells = [
@@ -92,7 +92,9 @@ def switch_lines(fabric: Fabric) -> str:
 
 
 def change_lines(changes: list[RematchedRow], count: int) -> str:
-    """The changes of switches in words, those alike together; `count` is the number of switches."""
+    """Returns the changes of switches in words, those alike together; `count` is the number of
+    switches.
+    """
     if not changes:
         return f"none of {count} circuit switches changes"
     cells = [
@@ -105,7 +107,7 @@ def change_lines(changes: list[RematchedRow], count: int) -> str:
 
 
 def _alike(rows: Sequence[Of], key: Callable[[Of], Any]) -> list[tuple[Any, list[Of]]]:
-    """Rows side by side with the same key."""
+    """Returns rows side by side with the same key."""
     return [(own, list(same)) for own, same in groupby(rows, key)]
 
 

@@ -11,7 +11,8 @@ all links, by specification."""
 
 
 def fabric_text(spec: str) -> str:
-    """A fabric as titles name it: its specification; of a custom one its file and a summary.
+    """Returns a fabric as titles name it: its specification; of a custom one its file and a
+    summary.
 
     >>> fabric_text("crossbar:ranks=4,rate=1Gb/s")
     'crossbar:ranks=4,rate=1Gb/s'

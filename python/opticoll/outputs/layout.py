@@ -27,7 +27,7 @@ TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "p
 def align(
     rows: Sequence[Sequence[str]], heading: Sequence[str] | None = None, right: Iterable[int] = ()
 ) -> str:
-    """A table with its columns aligned; those with an index in `right` to the right."""
+    """Returns a table with its columns aligned; those with an index in `right` to the right."""
     lines = [[*map(escaped, line)] for line in [*([] if heading is None else [heading]), *rows]]
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
     rightwards = set(right)
@@ -41,7 +41,7 @@ def align(
 
 
 def human_time(time_ps: int) -> str:
-    """A time with four significant digits, such as `60.47 ms`."""
+    """Returns a time with four significant digits, such as `60.47 ms`."""
     for factor, unit in TIME_UNITS:
         if time_ps >= factor:
             value = time_ps / factor
@@ -51,12 +51,12 @@ def human_time(time_ps: int) -> str:
 
 
 def human_seconds(seconds: float) -> str:
-    """The same of a time in seconds; what is negative counts as 0."""
+    """Returns the same of a time in seconds; what is negative counts as 0."""
     return human_time(round(max(seconds, 0.0) * PICOSECONDS))
 
 
 def duration(time_s: float) -> str:
-    """A time with four significant digits, also where it is long.
+    """Returns a time with four significant digits, also where it is long.
 
     >>> duration(0.0122673), duration(7200)
     ('12.27 ms', '2.000 h')
@@ -72,7 +72,7 @@ def duration(time_s: float) -> str:
 
 
 def format_rate(bits_per_second: int) -> str:
-    """A rate with its unit, such as `40 Gb/s`."""
+    """Returns a rate with its unit, such as `40 Gb/s`."""
     for factor, unit in ((10**12, "Tb/s"), (10**9, "Gb/s"), (10**6, "Mb/s"), (10**3, "kb/s")):
         if bits_per_second >= factor:
             return f"{bits_per_second / factor:.6g} {unit}"
@@ -90,7 +90,7 @@ READINGS: dict[str, Callable[[Any], str]] = {
 
 
 def in_decimal_units(sizes_bytes: Iterable[float]) -> bool:
-    """Whether sizes that stand together are written in kB, MB and GB.
+    """Returns whether sizes that stand together are written in kB, MB and GB.
 
     They are if all are whole numbers of them, and some are none of KiB.
 
@@ -102,7 +102,7 @@ def in_decimal_units(sizes_bytes: Iterable[float]) -> bool:
 
 
 def size_names(sizes_bytes: Iterable[int]) -> dict[int, str]:
-    """Sizes that stand together as text, exactly, all in binary or all in decimal units.
+    """Returns sizes that stand together as text, exactly, all in binary or all in decimal units.
 
     >>> size_names([400_000, 6_400_000])
     {400000: '400kB', 6400000: '6400kB'}
@@ -115,12 +115,12 @@ def size_names(sizes_bytes: Iterable[int]) -> dict[int, str]:
 
 
 def describe_size(size_bytes: int, convention: str) -> str:
-    """A size with what it means, such as `4MiB: bytes of one rank's block`."""
+    """Returns a size with what it means, such as `4MiB: bytes of one rank's block`."""
     return f"{format_size(size_bytes)} ({convention})"
 
 
 def labelled(label: str, lines: Sequence[str]) -> list[list[str]]:
-    """Lines beside a label that stands before the first of them."""
+    """Returns lines beside a label that stands before the first of them."""
     return [["" if number else label, line] for number, line in enumerate(lines)]
 
 
@@ -130,7 +130,9 @@ def plural(count: int, word: str) -> str:
 
 
 def and_more(count: int, most: int, what: str = "") -> list[str]:
-    """A line that says how many more there are than the `most` that are printed, if there are."""
+    """Returns a line that says how many more there are than the `most` that are printed, if there
+    are.
+    """
     return [f"and {count - most} more{what} (all of them with --json)"] if count > most else []
 
 

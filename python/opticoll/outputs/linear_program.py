@@ -35,11 +35,13 @@ class Proved(NamedTuple):
     multipliers: list[int]
     """Of the links, in whole numbers of one unit."""
     is_optimum: bool
-    """Whether some ways take no more, up to rounding by HiGHS."""
+    """True if some ways take no more, up to rounding by HiGHS."""
 
 
 def is_small(fabric: _core.Fabric) -> bool:
-    """Whether the program of an all_to_all may be solved: a variable for each rank and arc."""
+    """Returns whether the program of an all_to_all may be solved: a variable for each rank and
+    arc.
+    """
     return fabric.electrical and fabric.ranks * fabric.link_count <= MOST_VARIABLES
 
 
@@ -93,7 +95,7 @@ def _printed_on_standard_error() -> Iterator[None]:
 
 
 def whole(multipliers: list[float]) -> Iterator[list[int]]:
-    """The multipliers in whole numbers of one unit, simple ones first."""
+    """Yields the multipliers in whole numbers of one unit, simple ones first."""
     most = max(multipliers)
     if most <= 0:
         return
@@ -124,7 +126,7 @@ class Program:
         self.variables = len(self.demands) * len(self.arcs)
 
     def solve(self, highspy: Any) -> tuple[float, list[float]] | None:
-        """The time in seconds for a block of 10^9 bytes, and a multiplier for each link."""
+        """Returns the time in seconds for a block of 10^9 bytes, and a multiplier for each link."""
         model = highspy.Highs()
         model.setOptionValue("output_flag", False)
         model.setOptionValue("threads", 1)

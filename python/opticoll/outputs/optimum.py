@@ -22,7 +22,7 @@ GIGABYTE = 10**9
 
 
 def optimum(kind: str, fabric: Fabric, root: int = 0) -> tuple[Fraction | None, Fraction | None]:
-    """Seconds that a block of 10^9 bytes takes at least, and with the best plan at most.
+    """Returns seconds that a block of 10^9 bytes takes at least, and with the best plan at most.
 
     Of broadcast, reduce and all_reduce a vector in place of a block. None where no number is known.
     Of an all_to_all the linear program says what the core leaves open (extra `lp`).
@@ -71,7 +71,7 @@ def proved_time(kind: str, fabric: Fabric, size_bytes: int) -> ProvedTime | None
 
 
 def seconds(least: Fraction | None, most: Fraction | None) -> str | None:
-    """The optimum in words; None where nothing is known of it."""
+    """Returns the optimum in words, or None if nothing is known of it."""
     if least is None:
         return None
     if least == most:
@@ -80,7 +80,7 @@ def seconds(least: Fraction | None, most: Fraction | None) -> str | None:
 
 
 def exact(time_s: Fraction) -> str:
-    """Seconds as a fraction, and where it is one, as a decimal, too.
+    """Returns seconds as a fraction, and where it is one, as a decimal, too.
 
     >>> exact(Fraction(35, 8376)), exact(Fraction(5))
     ('35/8376 s (4.179 ms)', '5 s')
@@ -95,7 +95,9 @@ def unit(kind: str) -> str:
 
 
 def before_and_now(kind: str, fabric: Fabric, root: int = 0) -> str | None:
-    """The optimum of a fabric of which something is broken, and that with nothing broken."""
+    """Returns the optimum of a fabric of which something is broken, and that with nothing
+    broken.
+    """
     now = seconds(*optimum(kind, fabric, root))
     if now is None:
         return None

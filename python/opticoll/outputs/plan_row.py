@@ -200,13 +200,13 @@ class PlanRow(PlanHead):
 
 
 def latency_s(fabric: Fabric) -> float:
-    """The latency that a fabric says, as rows have it."""
+    """Returns the latency that a fabric says, as rows have it."""
     return fabric.latency_ps / PICOSECONDS
 
 
 def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
-    """A warning if the fabric has no latency, so that steps are free; `steps` are those without a
-    reconfiguration.
+    """Returns a warning if the fabric has no latency, so that steps are free; `steps` are those
+    without a reconfiguration.
     """
     if steps < 2 or fabric.latency_ps:
         return []
@@ -221,7 +221,7 @@ def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
 def plan_row(
     plan: Plan, violations: Sequence[Violation], outcome: Outcome, size_bytes: int
 ) -> PlanRow:
-    """The row of a plan that was verified and simulated."""
+    """Returns the row of a plan that was verified and simulated."""
     steps, name, assumption = plan.bound or (None, None, None)
     kind, root = plan.collective.kind, plan.collective.root
     settings = outcome.settings.rows()
@@ -306,7 +306,9 @@ def measured(
 
 
 def _reconfiguration_s(fabric: Fabric) -> float | None:
-    """The time from one setting to the next, all parts together; None where there is none."""
+    """Returns the time from one setting to the next, all parts together, or None if there is
+    none.
+    """
     option = fabric.options.get("reconfiguration")
     if option is None:
         return None
@@ -319,7 +321,8 @@ def _reconfiguration_s(fabric: Fabric) -> float | None:
 def _time_bound(
     kind: str, fabric: str, size_bytes: int, *method: Any
 ) -> tuple[int | None, str | None, str]:
-    """The lower bound on time (picoseconds, name, assumption), found once for all algorithms.
+    """Returns the lower bound on time (picoseconds, name, assumption), found once for all
+    algorithms.
 
     The greatest of those of `opticoll bound`.
     """
@@ -350,7 +353,7 @@ def _demand_words(plan: Plan, row: PlanRow) -> str:
 
 
 def describe_fabric(fabric: Fabric) -> list[str]:
-    """The fabric in words, and as its title names it; three lines."""
+    """Returns the fabric in words, and as its title names it; three lines."""
     summary = record_row("fabrics", fabric.family).summary
     return [f"{summary[0].lower()}{summary[1:]}", fabric.words, fabric_text(fabric.spec)]
 
@@ -372,7 +375,7 @@ def _plan_line(row: PlanRow) -> str:
 
 
 def rule(row: PlanRow) -> str:
-    """The policy, or where there is none the start rule."""
+    """Returns the policy, or where there is none the start rule."""
     return f"policy {row.policy}" if row.start is None else f"start {row.start}"
 
 
@@ -388,7 +391,7 @@ def _gap(value: int, bound: int) -> str:
 
 
 def plan_summary(plan: Plan, row: PlanRow) -> str:
-    """A line that says all, then what the plan is and what it needs, one fact a line."""
+    """Returns a line that says all, then what the plan is and what it needs, one fact a line."""
     rooted = has_root(plan.collective.kind)
     root = f", root {row.root}" if rooted else ""
     claimed = row.claimed_steps
@@ -434,12 +437,12 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
 
 
 def _bandwidths(row: PlanRow) -> str:
-    """Both bandwidths by the names of nccl-tests."""
+    """Returns both bandwidths by the names of nccl-tests."""
     return f"algbw {row.algorithm_bandwidth:.4g} GB/s, busbw {row.bus_bandwidth:.4g} GB/s"
 
 
 def latency_fact(seconds: float) -> list[str]:
-    """The latency of a fabric as a fact of a summary."""
+    """Returns the latency of a fabric as a fact of a summary."""
     return ["latency", f"{human_seconds(seconds)} to the farthest rank"]
 
 
@@ -476,19 +479,21 @@ def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
 
 
 def _at_least(said: str, candidate: CandidateRow, number: float) -> str:
-    """A number of a candidate; where it was not simulated, the least that it may be, if known."""
+    """Returns a number of a candidate; where it was not simulated, the least that it may be, if
+    known.
+    """
     if candidate.simulated:
         return said
     return f">= {said}" if number else "-"
 
 
 def different_ranks(rows: Sequence[Any]) -> bool:
-    """Whether rows are of fabrics with different numbers of ranks."""
+    """Returns whether rows are of fabrics with different numbers of ranks."""
     return len({row.ranks for row in rows}) > 1
 
 
 def capacity_lines(rows: Sequence[Any]) -> list[str]:
-    """A sentence where rows differ in their ranks, in latency and in bandwidth each."""
+    """Returns a sentence where rows differ in their ranks, in latency and in bandwidth each."""
     lines = []
     if different_ranks(rows):
         ranks = [row.ranks for row in rows]
@@ -507,7 +512,7 @@ def capacity_lines(rows: Sequence[Any]) -> list[str]:
 
 
 def bandwidth_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence where rows differ in the bandwidth that a rank can inject."""
+    """Returns a sentence where rows differ in the bandwidth that a rank can inject."""
     rates = [rate for row in rows if (rate := row.get("injection_bandwidth")) is not None]
     if len(set(rates)) < 2:
         return []

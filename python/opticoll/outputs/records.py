@@ -47,7 +47,7 @@ class OptionRow(Row):
     )
 
     def about(self, citation: str) -> str:
-        """The option in words; its source where that is not the one of the record."""
+        """Returns the option in words; its source where that is not the one of the record."""
         unit = f", in {self.unit}" if self.unit and self.unit not in (self.range or "") else ""
         default = f"default {self.default}" if self.default else ""
         said = [f"{self.range or ''}{unit}", "required" if self.required else default]
@@ -75,7 +75,7 @@ class RecordRow(Row):
 
 
 def record_rows(kind: str) -> list[RecordRow]:
-    """Records of one kind (one of `KINDS`), in the order of their declaration.
+    """Returns records of one kind (one of `KINDS`), in the order of their declaration.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def record_rows(kind: str) -> list[RecordRow]:
 
 
 def record_row(kind: str, name: str) -> RecordRow:
-    """The record of a kind with a name."""
+    """Returns the record of a kind with a name."""
     return next(one for one in record_rows(kind) if one.name == name)
 
 

@@ -116,7 +116,8 @@ def means(
     spread: bool = False,
     default: Any = dataclasses.MISSING,
 ) -> Any:
-    """A field: what it means, and its heading in text tables; the core's words if none are given.
+    """Returns a field: what it means, and its heading in text tables; the core's words if none are
+    given.
 
     `absent` says why the field may be null, `omitted` when a row does not have it (its default is
     then `OMITTED`). The entries of a mapping that is `spread` are columns of the row themselves.
@@ -132,7 +133,7 @@ def means(
 
 
 def command_field(*, default: Any) -> Any:
-    """The field `command` of rows that do not name all options that they depend on."""
+    """Returns the field `command` of rows that do not name all options that they depend on."""
     return means(
         "Command line that computes the row alone",
         omitted="values were given that no command line has, or the row is a point of a study",
@@ -141,7 +142,7 @@ def command_field(*, default: Any) -> Any:
 
 
 def hidden(*, default: None) -> Any:
-    """A field for figures and notebooks, which no file and no schema has."""
+    """Returns a field for figures and notebooks, which no file and no schema has."""
     return dataclasses.field(default=default, repr=False, compare=False, metadata={"meaning": None})
 
 
@@ -178,7 +179,8 @@ class Row(Mapping[str, Any], metaclass=_Described):
 
     @classmethod
     def of(cls, *sources: object, **own: Any) -> Self:
-        """A row of own values; the others have those of the same name in the first source with one.
+        """Returns a row of own values; the others have those of the same name in the first source
+        with one.
 
         A source is an outcome, for its totals, a mapping such as another row, or any object, for
         its attributes. A field of seconds has the picoseconds of a source. A field that may be null
@@ -226,7 +228,7 @@ class Row(Mapping[str, Any], metaclass=_Described):
 
 
 def _read(source: object, name: str) -> Any:
-    """The value of a name in a source of rows; OMITTED where there is none."""
+    """Returns the value of a name in a source of rows; OMITTED where there is none."""
     if isinstance(source, Outcome):
         source = source.totals
     if isinstance(source, Mapping) and not isinstance(source, Row):
@@ -256,17 +258,17 @@ class Column:
 
     @property
     def number(self) -> bool:
-        """Whether values are numbers."""
+        """True if values are numbers."""
         return self.kind in (int, float) and self.shape is None
 
     def cell(self, value: Any) -> str:
-        """A value as people read it."""
+        """Returns a value as people read it."""
         if value is None:
             return "-"
         return str(value) if self.unit is None else self.unit.text(value)
 
     def cells(self, values: Sequence[Any]) -> list[str]:
-        """Values that stand together: sizes all in binary or all in decimal units."""
+        """Returns values that stand together: sizes all in binary or all in decimal units."""
         if self.unit is None or self.unit.text is not format_size or None in values:
             return [self.cell(value) for value in values]
         names = size_names(values)
@@ -277,7 +279,7 @@ _COLUMNS: dict[type[Row], tuple[Column, ...]] = {}
 
 
 def columns(kind: type[Row]) -> tuple[Column, ...]:
-    """The columns of a row class, in the order of declaration.
+    """Returns the columns of a row class, in the order of declaration.
 
     Raises
     ------
@@ -320,7 +322,7 @@ def _core_meaning(kind: type[Row], name: str, hint: Any) -> str:
 
 
 def _remarks(hint: Any) -> list[Any]:
-    """All remarks within a type."""
+    """Returns all remarks within a type."""
     own = list(getattr(hint, "__metadata__", ()))
     return own + [remark for part in get_args(hint) for remark in _remarks(part)]
 
@@ -366,14 +368,14 @@ def _column(
 
 
 def _bare(hint: Any) -> tuple[Any, list[Any]]:
-    """A type without its remarks, and these."""
+    """Returns a type without its remarks, and these."""
     if get_origin(hint) is Annotated:
         return hint.__origin__, list(hint.__metadata__)
     return hint, []
 
 
 def plain(value: Any) -> Any:
-    """A row as JSON has it: dictionaries, lists, texts, numbers."""
+    """Returns a row as JSON has it: dictionaries, lists, texts, numbers."""
     if isinstance(value, Row):
         return {name: plain(own) for name, own in value._cells()}
     if isinstance(value, Mapping):
@@ -417,7 +419,7 @@ def table(
     left: Iterable[str] = (),
     headings: Mapping[str, str] = types.MappingProxyType({}),
 ) -> str:
-    """Columns of rows as aligned text; numbers to the right, but those in `left`.
+    """Returns columns of rows as aligned text; numbers to the right, but those in `left`.
 
     `headings` stand in place of those of the columns.
     """
@@ -432,7 +434,7 @@ _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def schema(kind: type[Row]) -> dict[str, Any]:
-    """The JSON schema of a row class, classes within it under `$defs`."""
+    """Returns the JSON schema of a row class, classes within it under `$defs`."""
     known: dict[str, Any] = {}
     own = _object(kind, known)
     return {**own, "$defs": known} if known else own
@@ -497,7 +499,7 @@ def _about(kind: type[Row]) -> str:
 
 
 def _attribute(column: Column) -> str:
-    """A field as docstrings list it: name, type, unit and meaning."""
+    """Returns a field as docstrings list it: name, type, unit and meaning."""
     several: tuple[Any, ...] = column.kind if isinstance(column.kind, tuple) else (column.kind,)
     names = [
         " or ".join(repr(value) for value in get_args(one))
@@ -522,7 +524,7 @@ def _sentence(column: Column) -> str:
 
 
 def reference(kinds: Iterable[type[Row]]) -> list[str]:
-    """The lines of a Markdown page on row classes and the classes within them, each once.
+    """Returns the lines of a Markdown page on row classes and the classes within them, each once.
 
     A class that extends another one lists only what it adds.
     """
@@ -557,7 +559,7 @@ def _is_row(kind: Any) -> bool:
 
 
 def _line(column: Column) -> str:
-    """A line of a table: the key, the unit or the class within, and the meaning."""
+    """Returns a line of a table: the key, the unit or the class within, and the meaning."""
     unit = "" if column.unit is None else column.unit.name
     if _is_row(column.kind):
         name = column.kind.__name__

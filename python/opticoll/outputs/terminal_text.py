@@ -20,19 +20,21 @@ ESCAPING = "opticoll.escaping"
 
 
 def escaped(line: str) -> str:
-    """A line in which every character prints."""
+    """Returns a line in which every character prints."""
     if line.isprintable():
         return line
     return "".join(one if one.isprintable() else _escape(one) for one in line)
 
 
 def escaped_lines(text: str) -> str:
-    """Lines in which every character prints."""
+    """Returns lines in which every character prints."""
     return "\n".join(map(escaped, text.split("\n")))
 
 
 def shortened(line: str, longest: int) -> str:
-    """A line whose words have at most so many characters, and which has not many times as many."""
+    """Returns a line whose words have at most so many characters, and which has not many times as
+    many.
+    """
 
     def cut(text: str, most: int) -> str:
         rest = len(text) - most

@@ -61,7 +61,7 @@ class Tree:
 
 
 def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list[Tree]:
-    """The trees of one chunk, or of the chunks of a rank; chunks on equal trees together.
+    """Returns the trees of one chunk, or of the chunks of a rank; chunks on equal trees together.
 
     The chunks of a rank are those that it has at the start, or else needs at the end, or else all;
     of many the first `MOST_CHUNKS`. Without a rank those of the root, or of rank 0.
@@ -113,7 +113,7 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
 
 
 def _chunks_of(plan: Plan, rank: int | None) -> list[int]:
-    """The chunks that a rank has at the start, or else needs at the end, or else all."""
+    """Returns the chunks that a rank has at the start, or else needs at the end, or else all."""
     collective = plan.collective
     rank = collective.root if rank is None else rank
     for end in (collective.before, collective.after):

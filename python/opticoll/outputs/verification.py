@@ -150,7 +150,7 @@ class Refuted(errors.UsageError):
 
 
 def violation_rows(violations: Sequence[Violation]) -> list[ViolationRow]:
-    """Violations as rows."""
+    """Returns violations as rows."""
     return [
         ViolationRow.of(one, link=None if one.link is None else _fibre(*one.link))
         for one in violations
@@ -176,7 +176,7 @@ def proof_row(
 
 
 def proof_text(plan: Plan, row: ProofRow) -> str:
-    """Whether a plan is proved, and what it violates."""
+    """Returns whether a plan is proved, and what it violates."""
     head = (
         f"{algorithm_name(row.chosen, row.algorithm)}: {row.collective} on {row.ranks} ranks, "
         f"{plural(row.steps, 'slot')}, {plural(row.transfers, 'transfer')}"
@@ -191,7 +191,7 @@ def refuted(
     others: Sequence[ViolationRow] = (),
     notes: Sequence[str] = (),
 ) -> Refuted:
-    """The error of a plan that must not be carried out."""
+    """Returns the error of a plan that must not be carried out."""
     row = proof_row(plan, violations, others)
     message = f"the plan of `{plan.asked}` is violated: {row.violations[0].sentence}"
     return Refuted(message, row, proof_text(plan, row), notes)
@@ -226,7 +226,7 @@ def program_proof_rows(
 
 
 def program_text(rows: Sequence[ProgramProofRow]) -> str:
-    """Whether a program is proved in each of its modes, and what it violates."""
+    """Returns whether a program is proved in each of its modes, and what it violates."""
     first = rows[0]
     lines = [
         f"{first.name or first.file}: {first.collective} on {first.ranks} ranks, "
@@ -246,7 +246,7 @@ def program_text(rows: Sequence[ProgramProofRow]) -> str:
 
 
 def refuse_violated(program: Program, file: str, form: str, fabric: Fabric | None = None) -> None:
-    """Refuse a program that must not be carried out since one of its modes is violated."""
+    """Refuses a program that must not be carried out since one of its modes is violated."""
     for row in program_proof_rows(program, file, form, fabric):
         if row.violations:
             message = f"`{row.file}` is violated: {row.violations[0].sentence}"
@@ -254,7 +254,7 @@ def refuse_violated(program: Program, file: str, form: str, fabric: Fabric | Non
 
 
 def algorithm_name(chosen: str, asked: str) -> str:
-    """The algorithm of a plan, and who chose the algorithm where it was chosen.
+    """Returns the algorithm of a plan, and who chose the algorithm where it was chosen.
 
     >>> algorithm_name("ring", "auto"), algorithm_name("ring", "ring")
     ('ring (chosen by auto)', 'ring')
@@ -263,7 +263,7 @@ def algorithm_name(chosen: str, asked: str) -> str:
 
 
 def verdict(violations: Sequence[ViolationRow], *, electrical: bool = False) -> str:
-    """Whether the plan is proved, in words."""
+    """Returns whether the plan is proved, in words."""
     if violations:
         return f"NO: {plural(len(violations), 'violation')}"
     light = "" if electrical else ", no lightpaths collide"
@@ -273,7 +273,7 @@ def verdict(violations: Sequence[ViolationRow], *, electrical: bool = False) -> 
 def violation_lines(
     violations: Sequence[ViolationRow] | Sequence[ProgramViolationRow],
 ) -> list[str]:
-    """A sentence each for the first violations, and how many more there are."""
+    """Returns a sentence each for the first violations, and how many more there are."""
     lines = [
         f"  {one.kind}: {one.sentence}" + (f" (line {line})" if (line := one.get("line")) else "")
         for one in violations[:MOST_VIOLATIONS]

@@ -31,15 +31,15 @@ class Watch:
         self._update, self._announce = update, announce
 
     def update(self, label: str, done: int, total: int) -> None:
-        """Say what is being done, and how much of it is done, of how much."""
+        """Says what is being done, and how much of it is done, of how much."""
         if self._update is not None:
             self._update(label, done, total)
 
     def try_candidate(self, name: str) -> None:
-        """Say which candidate `auto` plans now."""
+        """Says which candidate `auto` plans now."""
         self.update(f"trying {name}", 0, 0)
 
     def announce(self, messages: int, chunks: int, forwards: int) -> None:
-        """Say how much work the packet simulator has before it."""
+        """Says how much work the packet simulator has before it."""
         if self._announce is not None:
             self._announce(messages, chunks, forwards)

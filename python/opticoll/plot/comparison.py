@@ -83,7 +83,7 @@ def _figures(rows: Sequence[Row]) -> "list[Figure]":
 
 
 def _with_machines(rows: Sequence[Row]) -> list[Row]:
-    """The rows with a short name of their fabric, whatever its ranks and wavelengths."""
+    """Returns the rows with a short name of their fabric, whatever its ranks and wavelengths."""
     spellings = [str(row.get("fabric", "")) for row in rows]
     labels = fabric_labels(spellings, ("ranks", "wavelengths"))
     return [
@@ -110,7 +110,7 @@ def _check(rows: Sequence[Row]) -> None:
 
 
 def _rule(row: Row) -> str:
-    """The policy; on electrical fabrics, which have none, the start rule."""
+    """Returns the policy; on electrical fabrics, which have none, the start rule."""
     if row.get("policy") is not None:
         return f"policy {row['policy']}"
     return f"start {row.get('start')}"
@@ -164,7 +164,9 @@ def _heading(rows: Sequence[Row]) -> str:
 
 
 def _machine_text(rows: Sequence[Row], machine: str) -> str:
-    """A fabric as a title names it: with rule and bandwidth where fabrics differ in them."""
+    """Returns a fabric as a title names it: with rule and bandwidth where fabrics differ in
+    them.
+    """
     own = next(row for row in rows if row["machine"] == machine)
     parts = []
     if len({_rule(row) for row in rows}) > 1:
@@ -175,7 +177,7 @@ def _machine_text(rows: Sequence[Row], machine: str) -> str:
 
 
 def _few(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
-    """The algorithms that have a colour, in the order of `names`.
+    """Returns the algorithms that have a colour, in the order of `names`.
 
     Where there are too many: `auto`, the first, and those that are the fastest of the others in
     most cases.
@@ -193,13 +195,13 @@ def _few(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
 
 
 def _looks(spellings: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The look of each algorithm as spelled; those of one name share its colour."""
+    """Returns the look of each algorithm as spelled; those of one name share its colour."""
     ordered = sorted(spellings, key=len)
     return dict(zip(ordered, style.of_algorithms(ordered), strict=True))
 
 
 def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
-    """The pages of the panels."""
+    """Returns the pages of the panels."""
     axis, *others = varying
     panels: dict[tuple[Any, ...], list[Row]] = {}
     machines = list(dict.fromkeys(row["machine"] for row in rows))
@@ -302,7 +304,9 @@ def _line_panel(
 
 
 def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
-    """The bound on time at each value; it holds for any algorithm, so the greatest counts."""
+    """Returns the bound on time at each value; it holds for any algorithm, so the greatest
+    counts.
+    """
     greatest: dict[Any, float] = {}
     for row in rows:
         if row.get("bound_time_s") is not None:
@@ -312,7 +316,7 @@ def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
 
 
 def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
-    """Label the values that were computed, but for those too near to another."""
+    """Labels the values that were computed, but for those too near to another."""
     shown = [values[index] for index in style.spread(values, _APART)]
     text = style.size_texts(shown) if axis == "size_bytes" else [str(value) for value in shown]
     # Turned words end at their tick.

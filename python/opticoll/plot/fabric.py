@@ -84,7 +84,7 @@ def drawing_of(machine: Fabric) -> "Drawing":
 
 
 def _use(plan: Plan, size: int | None) -> tuple[NDArray[np.float64], str, str]:
-    """The share of its rate that each link uses over the time of the whole plan."""
+    """Returns the share of its rate that each link uses over the time of the whole plan."""
     outcome = plan.simulate(size)
     share = outcome.links["utilisation"].astype(np.float64)
     most = outcome.most_loaded_link
@@ -98,7 +98,7 @@ def _use(plan: Plan, size: int | None) -> tuple[NDArray[np.float64], str, str]:
 
 
 def _messages(plan: Plan, slot: int) -> tuple[NDArray[np.float64], str, str]:
-    """The number of messages of a step that cross each link."""
+    """Returns the number of messages of a step that cross each link."""
     columns = plan.slot_columns(slot)
     ends = zip(columns["source"].tolist(), columns["destination"].tolist(), strict=True)
     routes = (tuple(plan.route(transfer)) for transfer in columns["transfer"].tolist())
@@ -153,7 +153,7 @@ def draw_links(
     top: float,
     shades: Any,
 ) -> Any:
-    """Links as arcs that bow to their right, in the shade of their load from 0 to `top`.
+    """Returns links as arcs that bow to their right, in the shade of their load from 0 to `top`.
 
     Those that lead around a grid are two stubs.
 
@@ -201,7 +201,7 @@ def draw_links(
 def _bundled(
     ends: NDArray[np.int64], load: NDArray[np.float64], ranks: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The links, those between a switch and its ranks as one in each direction.
+    """Returns the links, those between a switch and its ranks as one in each direction.
 
     It leads to the middle one of these ranks and has the load of the most loaded.
     """
@@ -240,7 +240,7 @@ def _arrow(axes: "Axes", curve: NDArray[np.float64], shade: Any) -> None:
 def _curves(
     ends: NDArray[np.int64], drawing: "Drawing"
 ) -> tuple[list[NDArray[np.float64]], NDArray[np.int64]]:
-    """The lines to draw, and of which link each is a part."""
+    """Returns the lines to draw, and of which link each is a part."""
     at, around = drawing["places"], set(drawing["around"].tolist())
     start, end = at[ends[:, 0]], at[ends[:, 1]]
     along = end - start
@@ -313,7 +313,7 @@ def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
 
 
 def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[int, str]]:
-    """The labels that do not cover the one to their left at the same height."""
+    """Yields the labels that do not cover the one to their left at the same height."""
     pixels = axes.get_window_extent().width
     unit = pixels * POINTS_PER_INCH / axes.figure.dpi / float(np.ptp(at[:, 0]) + 1.0)
     ends: dict[float, float] = {}
@@ -350,7 +350,7 @@ def key(figure: "Figure", machine: Fabric, vertices: int, *, is_idle: bool = Tru
 
 
 def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:
-    """The names of vertices that are no ranks, as links are named by their ends."""
+    """Returns the names of vertices that are no ranks, as links are named by their ends."""
     names = {}
     for link, pair in enumerate(machine.link_ends or []):
         for vertex, name in zip(pair, (machine.link_name(link) or "").split(" -> "), strict=False):
@@ -363,7 +363,7 @@ def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:
 def trees(
     plan: Plan, path: str | os.PathLike[str], *, rank: int | None = None, chunk: int | None = None
 ) -> "Figure":
-    """Draw each tree of a rank or of a chunk on the fabric, links coloured by the step of use.
+    """Draws each tree of a rank or of a chunk on the fabric, links coloured by the step of use.
 
     Chunks on the same tree share a panel. A transfer colours all links of its route. Where a link
     carries chunks of a panel in several steps it has the colour of the first.

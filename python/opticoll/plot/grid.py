@@ -46,7 +46,7 @@ def _hops(plan: Plan, slot: int | None = None) -> _Hops:
 
 
 def _sides(plan: Plan) -> tuple[int, int]:
-    """Rows and columns of nodes."""
+    """Returns rows and columns of nodes."""
     return plan.fabric.option("rows"), plan.fabric.option("columns")
 
 
@@ -247,7 +247,7 @@ def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
 
 
 def name_planes(axes: "Axes", what: str) -> None:
-    """Write at the right which half of the rows are row ports and which are column ports."""
+    """Writes at the right which half of the rows are row ports and which are column ports."""
     for plane, name in enumerate(PLANES):
         axes.annotate(
             f"{name} {what}",

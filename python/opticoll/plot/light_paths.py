@@ -77,7 +77,7 @@ def _draw(
     constants: tuple[int, int, int, int],
     colours: Any,
 ) -> None:
-    """Draw a group; the constants are ports of a rank, setup, release, picoseconds of a unit."""
+    """Draws a group; the constants are ports of a rank, setup, release, picoseconds of a unit."""
     ports, establish, release, scale = constants
     start, end = int(slots["start_ps"][group.first]), int(slots["end_ps"][group.last])
     up, down = start + establish, end - release
@@ -98,7 +98,7 @@ def _draw(
 
 @drawn
 def setting_graphs(plan: "Plan", path: str | os.PathLike[str]) -> "Figure":
-    """Draw the circuits of each setting, the first 12 of them, in the colours of their ports.
+    """Draws the circuits of each setting, the first 12 of them, in the colours of their ports.
 
     Raises PlotError for nothing to draw, or more ranks than a circle has place for.
     """

@@ -38,7 +38,7 @@ class Lightpaths:
 
 
 def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
-    """The lightpaths of a plan, or of one slot of it."""
+    """Returns the lightpaths of a plan, or of one slot of it."""
     ranks, wavelengths = plan.fabric.ranks, plan.fabric.option("wavelengths")
     columns = plan.columns() if slot is None else plan.slot_columns(slot)
     source, destination, way, fibre, wavelength, slots = (
@@ -67,7 +67,7 @@ def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
 
 
 def packed(paths: Lightpaths) -> tuple[Lightpaths, NDArray[np.int64]]:
-    """The same lightpaths with lanes numbered among those that are lit, and the lit lanes.
+    """Returns the same lightpaths with lanes numbered among those that are lit, and the lit lanes.
 
     A plan on a fabric of many wavelengths may light few: what is drawn is scaled to those.
     """
@@ -88,7 +88,9 @@ def channel_words(plan: Plan) -> dict[str, Any]:
 
 
 def occupancy(paths: Lightpaths, slots: int) -> NDArray[np.float64]:
-    """The fraction of a direction's channels that is lit: way x slot x link (link i: i to i+1)."""
+    """Returns the fraction of a direction's channels that is lit: way x slot x link (link i: i to
+    i+1).
+    """
     ranks = paths.ranks
     row = (paths.way * slots + paths.slot) * (ranks + 1)
     end = paths.start + paths.hops
@@ -103,7 +105,7 @@ def occupancy(paths: Lightpaths, slots: int) -> NDArray[np.float64]:
 
 
 def _lay_out(paths: Lightpaths) -> None:
-    """Give every converted lightpath the lowest lane that is free on all of its links."""
+    """Gives every converted lightpath the lowest lane that is free on all of its links."""
     taken: dict[tuple[int, int], NDArray[np.bool_]] = {}
     order = np.argsort(paths.converted, kind="stable")  # those with a wavelength keep theirs
     for index in order:

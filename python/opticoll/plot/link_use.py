@@ -51,7 +51,7 @@ def link_use(
 def _shown(
     used: "NDArray[np.int64]", total: "NDArray[np.int64]", critical: list[int | None]
 ) -> "NDArray[np.intp]":
-    """Places among the links in use of those to be shown.
+    """Returns places among the links in use of those to be shown.
 
     Links that bound flows of the critical path come first, however few bytes they carry.
     """

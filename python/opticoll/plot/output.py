@@ -45,7 +45,7 @@ def formats() -> list[str]:
 
 
 def check_path(path: object) -> Path:
-    """The path, if a figure can be written there; found out before the work, not after.
+    """Returns the path, if a figure can be written there; found out before the work, not after.
 
     Raises PlotError for an unknown suffix, FileError for a path that cannot be written.
     """
@@ -67,7 +67,7 @@ P = ParamSpec("P")
 
 
 def drawn(draw: "Callable[P, Figure]") -> "Callable[P, None]":
-    """A function that draws one figure, made one that writes it to its argument `path`.
+    """Returns a function that draws one figure, made one that writes it to its argument `path`.
 
     Whether a figure can be written there is found out before it is drawn. Where `path` is axes of
     matplotlib, the figure is drawn in these.
@@ -88,7 +88,7 @@ def drawn(draw: "Callable[P, Figure]") -> "Callable[P, None]":
 
 
 def is_axes(target: object) -> "TypeGuard[Axes]":
-    """Whether a figure is asked for in axes of matplotlib, not in a file."""
+    """Returns whether a figure is asked for in axes of matplotlib, not in a file."""
     return hasattr(target, "get_subplotspec")
 
 
@@ -97,7 +97,7 @@ _AXES: "ContextVar[Axes | None]" = ContextVar("axes", default=None)
 
 
 def draw_in(axes: "Axes", draw: "Callable[[], object]") -> None:
-    """Draw a figure in axes; raises PlotError where it has several panels."""
+    """Draws a figure in axes; raises PlotError where it has several panels."""
     before = _AXES.set(axes)
     try:
         with style.applied():
@@ -140,7 +140,7 @@ class _Part:
 
 
 def sheet(width: float, height: float) -> "Figure":
-    """An empty figure of a size in inches, whose parts make room for one another."""
+    """Returns an empty figure of a size in inches, whose parts make room for one another."""
     from matplotlib.figure import Figure
 
     if (axes := _AXES.get()) is not None:
@@ -149,7 +149,7 @@ def sheet(width: float, height: float) -> "Figure":
 
 
 def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
-    """Write a title, if there is one, above all parts at the left, no wider than the figure."""
+    """Writes a title, if there is one, above all parts at the left, no wider than the figure."""
     longest = int(figure.get_figwidth() * POINTS_PER_INCH / (LETTER_WIDTH * fontsize))
     # A number stays with its unit.
     parts = re.sub(r"(?<=\d) (?=\w)", "\N{NO-BREAK SPACE}", title).splitlines()
@@ -160,7 +160,7 @@ def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
 
 
 def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
-    """Write the names of lines beside their last points, apart from one another.
+    """Writes the names of lines beside their last points, apart from one another.
 
     The vertical axis is logarithmic, and its limits are set.
     """
@@ -238,7 +238,7 @@ def colour_key(
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Write a figure in the format of its suffix; raises FileError where that fails."""
+    """Writes a figure in the format of its suffix; raises FileError where that fails."""
     suffix = _suffix(path)
     _show_as_text(figure, figure.axes)
     with replacing(path) as temporary:
@@ -269,7 +269,7 @@ LONGEST_WORD = 200
 
 
 def save_pages(figures: "Sequence[Figure]", path: Path) -> list[Path]:
-    """Write the pages of a figure; returns the files.
+    """Writes the pages of a figure; returns the files.
 
     A .pdf has all pages; an .svg or .png has one, so that several files are made: `times-1.svg`,
     `times-2.svg`, ... for `times.svg`. A single page keeps the name. Raises FileError where a file

@@ -131,7 +131,7 @@ def one_loss(outcome: "Outcome", path: str | os.PathLike[str], title: str = "") 
 
 
 def _messages(measured: "Outcome") -> dict[str, Any]:
-    """The latency of messages in brief."""
+    """Returns the latency of messages in brief."""
     return next(row for row in measured.latencies if row["of"] == "message")
 
 

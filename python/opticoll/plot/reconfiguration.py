@@ -27,7 +27,8 @@ TIME = "Reconfiguration time"
 
 
 def reconfiguration(cases: Sequence[Sequence[Row]], heading: str) -> "list[Figure]":
-    """A figure for each fabric: a map where it has three sizes or more, else a panel for each size.
+    """Returns a figure for each fabric: a map where it has three sizes or more, else a panel for
+    each size.
 
     `cases` are the rows of one fabric and size each.
     """
@@ -169,13 +170,17 @@ def _map(cases: Sequence[Sequence[Row]]) -> "Figure":
 
 
 def _edges(sizes: Sequence[float]) -> list[float]:
-    """Halfway between sizes on a logarithmic axis, and as far beyond the first and the last."""
+    """Returns halfway between sizes on a logarithmic axis, and as far beyond the first and the
+    last.
+    """
     between = [sqrt(low * high) for low, high in pairwise(sizes)]
     return [sizes[0] ** 2 / between[0], *between, sizes[-1] ** 2 / between[-1]]
 
 
 def _spans(leading: Sequence[Lead]) -> list[range]:
-    """The leads that follow one another with one kind and one number of reconfigurations."""
+    """Returns the leads that follow one another with one kind and one number of
+    reconfigurations.
+    """
 
     pairs = enumerate(pairwise(leading), 1)
     starts = [0, *(place for place, (before, now) in pairs if before.plan != now.plan)]

@@ -57,7 +57,7 @@ def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
 
 
 def _angles(ranks: int, position: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Angles in radians of positions on the ring: 0 at the top, clockwise."""
+    """Returns angles in radians of positions on the ring: 0 at the top, clockwise."""
     angles: NDArray[np.float64] = np.pi / 2 - 2 * np.pi * position / ranks
     return angles
 
@@ -114,7 +114,9 @@ def _draw_ranks(axes: "Axes", ranks: int, *, crowded: bool) -> None:
 
 
 def _round_stride(ranks: int) -> int:
-    """The smallest power of two, or 1, 2, 5 times a power of ten, that gives at most 16 ticks."""
+    """Returns the smallest power of two, or 1, 2, 5 times a power of ten, that gives at most 16
+    ticks.
+    """
     base = 2 if ranks & (ranks - 1) == 0 else 10
     candidates: list[int] = (
         [2**power for power in range(21)]

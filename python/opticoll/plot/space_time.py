@@ -104,7 +104,7 @@ def _bars(figure: "Figure", grid: Any, plan: Plan, given: Lightpaths) -> None:
 
 
 def _unwrapped(left: int, right: int, ranks: int) -> list[tuple[int, int]]:
-    """The parts of a lightpath on a ring that is cut open at rank 0."""
+    """Returns the parts of a lightpath on a ring that is cut open at rank 0."""
     if right <= ranks:
         return [(left, right)]
     return [(left, ranks), (0, right - ranks)]
@@ -155,7 +155,7 @@ def _mark_steps(axes: "Axes", plan: Plan, *, numbered: bool) -> None:
 
 
 def _label_slots(axes: "Axes", slots: int) -> None:
-    """Number the slots in their middle where they are few, else leave it to the axis."""
+    """Numbers the slots in their middle where they are few, else leave it to the axis."""
     if slots <= 32:
         axes.set_yticks([slot + 0.5 for slot in range(slots)], [str(slot) for slot in range(slots)])
         axes.tick_params("y", length=0)
@@ -240,7 +240,7 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
 
 
 def _by_slots(plan: Plan, size: int | None) -> list[tuple[int, int, int]]:
-    """Every transfer, and the begin and the end of its slot in picoseconds."""
+    """Returns every transfer, and the begin and the end of its slot in picoseconds."""
     slots = plan.simulate(size).tables["slots"]
     start, end = slots["start_ps"].tolist(), slots["end_ps"].tolist()
     return [

@@ -82,7 +82,7 @@ _SETTINGS: Any = {
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """The parts of a colour, 0 to 255.
+    """Returns the parts of a colour, 0 to 255.
 
     >>> rgb("#0072B2")
     (0, 114, 178)
@@ -93,7 +93,7 @@ def rgb(colour: str) -> tuple[int, int, int]:
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """Draw and save with the common style, and leave the caller's matplotlib as it was."""
+    """Draws and save with the common style, and leaves the caller's matplotlib as it was."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -103,7 +103,7 @@ def applied() -> Iterator[None]:
 
 
 def series(index: int) -> dict[str, Any]:
-    """Colour, marker and line style of the curve with a number, as keywords of `plot`.
+    """Returns colour, marker and line style of the curve with a number, as keywords of `plot`.
 
     Later curves are drawn thinner on top of earlier ones, so that curves that coincide all show.
     """
@@ -117,7 +117,7 @@ def series(index: int) -> dict[str, Any]:
 
 @functools.cache
 def _recorded() -> tuple[str, ...]:
-    """The names of all algorithms in the order of their records: `auto` is last."""
+    """Returns the names of all algorithms in the order of their records: `auto` is last."""
     from opticoll._core import records
 
     names = dict.fromkeys(record["name"] for record in records("algorithms"))
@@ -125,7 +125,8 @@ def _recorded() -> tuple[str, ...]:
 
 
 def of_algorithm(spelled: str, variant: int = 0) -> dict[str, Any]:
-    """The look of an algorithm, the same in every figure: its place among the records decides.
+    """Returns the look of an algorithm, the same in every figure: its place among the records
+    decides.
 
     The seven colours come again in other shades, so that each algorithm has a colour of its own;
     those with other options (`variant`) share it and differ in marker and line. Black is that of
@@ -146,7 +147,7 @@ def of_algorithm(spelled: str, variant: int = 0) -> dict[str, Any]:
 
 
 def of_algorithms(spellings: Iterable[str]) -> list[dict[str, Any]]:
-    """The looks of algorithms; those of one name share its colour."""
+    """Returns the looks of algorithms; those of one name share its colour."""
     variants: Counter[str] = Counter()
     looks = []
     for spelled in spellings:
@@ -161,7 +162,7 @@ SHADES = (0.0, -0.45, 0.3, -0.7, 0.55)
 
 
 def shaded(colour: str, share: float) -> str:
-    """A colour mixed with a share of white, or of black where the share is negative.
+    """Returns a colour mixed with a share of white, or of black where the share is negative.
 
     >>> shaded("#0072B2", 0.5), shaded("#0072B2", -0.5)
     ('#80b8d8', '#003959')
@@ -172,7 +173,7 @@ def shaded(colour: str, share: float) -> str:
 
 
 def algorithm_name(spelled: str, collective: str | None = None) -> str:
-    """An algorithm as figures write it: its label, then its options in parentheses.
+    """Returns an algorithm as figures write it: its label, then its options in parentheses.
 
     >>> algorithm_name("relay_tree:pieces=2"), algorithm_name("mine:all_gather,skip=2")
     ('Relay tree (pieces=2)', 'mine:all_gather,skip=2')
@@ -196,7 +197,7 @@ def algorithm_name(spelled: str, collective: str | None = None) -> str:
 
 @functools.cache
 def _labels() -> dict[tuple[str | None, str], str]:
-    """Labels by collective and name, and by name alone."""
+    """Returns labels by collective and name, and by name alone."""
     from opticoll._core import records
 
     found: dict[tuple[str | None, str], str] = {}
@@ -208,13 +209,13 @@ def _labels() -> dict[tuple[str | None, str], str]:
 
 
 def heading(plan: "Plan") -> str:
-    """The beginning of a plan's title: collective, algorithm and ranks."""
+    """Returns the beginning of a plan's title: collective, algorithm and ranks."""
     kind = plan.collective.kind
     return f"{kind}, {algorithm_name(plan.algorithm, kind)}, {counted(plan.fabric.ranks, 'rank')}"
 
 
 def counted(number: int, what: str) -> str:
-    """A number with its noun, as `1,024 ranks`.
+    """Returns a number with its noun, as `1,024 ranks`.
 
     >>> counted(1024, "rank"), counted(1, "wavelength")
     ('1,024 ranks', '1 wavelength')
@@ -245,7 +246,7 @@ LONGEST_VALUE = 40
 
 
 def named_fabric(spec: str) -> str:
-    """A fabric in the title of a figure: its family and the options that titles say.
+    """Returns a fabric in the title of a figure: its family and the options that titles say.
 
     >>> named_fabric("torus:dims=4x4,rate=100Gb/s,latency=1us")
     'torus, dims 4x4, rate 100 Gb/s, latency 1 µs'
@@ -255,7 +256,7 @@ def named_fabric(spec: str) -> str:
 
 
 def conditions(spec: str) -> str:
-    """The options of a fabric that the title of a figure says.
+    """Returns the options of a fabric that the title of a figure says.
 
     >>> conditions("wdm_ring:ranks=4,wavelengths=2,rate=40Gb/s,reconfiguration=25us")
     'rate 40 Gb/s, reconfiguration 25 µs'
@@ -286,7 +287,9 @@ def told_options(spec: str) -> list[str]:
 
 @functools.cache
 def _defaults(family: str) -> dict[str, str | None]:
-    """The options of a family with their defaults in words; None of those that are required."""
+    """Returns the options of a family with their defaults in words; None of those that are
+    required.
+    """
     return {
         one.name: None if one.required else one.default or ""
         for record in records("fabrics")
@@ -296,7 +299,7 @@ def _defaults(family: str) -> dict[str, str | None]:
 
 
 def _usual(spec: str) -> dict[str, str]:
-    """The options that a fabric has where only those that are required are given."""
+    """Returns the options that a fabric has where only those that are required are given."""
     family, _, options = spec.partition(":")
     needed = [name for name, default in _defaults(family).items() if default is None]
     kept = [part for part in options.split(",") if part.partition("=")[0] in needed]
@@ -309,12 +312,12 @@ def _usual(spec: str) -> dict[str, str]:
 
 
 def _spaced(value: str) -> str:
-    """A number apart from its unit."""
+    """Returns a number apart from its unit."""
     return re.sub(r"(?<=[0-9])(?!x[0-9])(?=[A-Za-z])", " ", value).replace(" us", " µs")
 
 
 def logarithmic(axes: "Axes") -> None:
-    """Make the vertical axis logarithmic, with its numbers written out down to 0.001."""
+    """Makes the vertical axis logarithmic, with its numbers written out down to 0.001."""
 
     def label(value: float, _: object) -> str:
         return f"{value:,g}" if value > 0.0009 else f"$10^{{{round(math.log10(value))}}}$"
@@ -324,7 +327,9 @@ def logarithmic(axes: "Axes") -> None:
 
 
 def label_between_decades(axes: "Axes", text: Callable[[float], str]) -> None:
-    """Label minor ticks of a logarithmic vertical axis where its decades alone would be too few."""
+    """Labels minor ticks of a logarithmic vertical axis where its decades alone would be too
+    few.
+    """
 
     def label(value: float, _: object) -> str:
         low, high = axes.get_ylim()
@@ -392,13 +397,15 @@ def step_colours() -> "Colormap":
 
 
 def size_texts(sizes_bytes: Sequence[float]) -> list[str]:
-    """Numbers of bytes that stand together, all in binary or all in decimal units."""
+    """Returns numbers of bytes that stand together, all in binary or all in decimal units."""
     decimal = in_decimal_units(sizes_bytes)
     return [size_text(size, decimal) for size in sizes_bytes]
 
 
 def size_text(size_bytes: float, decimal: bool = False) -> str:
-    """A number of bytes as `4 MiB`, or in MB where it is no whole number of a binary unit."""
+    """Returns a number of bytes as `4 MiB`, or in MB where it is no whole number of a binary
+    unit.
+    """
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
         if not decimal and size_bytes >= 1024**power and size_bytes % 1024 ** (power - 1) == 0:
             scaled = size_bytes / 1024**power
@@ -414,7 +421,7 @@ UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def time_text(time_s: float) -> str:
-    """A time with three significant digits, as `60.5 ms`."""
+    """Returns a time with three significant digits, as `60.5 ms`."""
     for factor, unit in UNITS:
         if time_s >= 0.9995 * factor:
             digits = f"{time_s / factor:.3g}"
@@ -423,13 +430,15 @@ def time_text(time_s: float) -> str:
 
 
 def time_unit(longest_s: float) -> tuple[float, str]:
-    """The unit for an axis whose largest value is `longest_s`: its length in seconds, its name."""
+    """Returns the unit for an axis whose largest value is `longest_s`: its length in seconds, its
+    name.
+    """
     if longest_s == 0:
         return 1.0, "s"
     return next((one for one in UNITS if longest_s >= one[0]), (1e-12, "ps"))
 
 
 def unit_ps(longest_ps: float) -> tuple[int, str]:
-    """The unit for an axis of picoseconds: how many it has, and its name."""
+    """Returns the unit for an axis of picoseconds: how many it has, and its name."""
     factor, unit = time_unit(longest_ps / 1e12)
     return round(factor * 1e12), unit

@@ -109,7 +109,7 @@ def _spread(
     start: "NDArray[np.floating]",
     end: "NDArray[np.floating]",
 ) -> None:
-    """Add to each column of a rank the share of it that pieces cover; times are 0 to 1."""
+    """Adds to each column of a rank the share of it that pieces cover; times are 0 to 1."""
     import numpy as np
 
     columns = shares.shape[1]

@@ -53,7 +53,7 @@ class Moved:
 
 
 def varint(text: bytes, at: int) -> tuple[int, int]:
-    """A number, and where the next byte is."""
+    """Returns a number, and where the next byte is."""
     for end in range(at, at + 10):
         expect(end < len(text), f"byte {at}: the file ends within a number")
         if text[end] < 0x80:
@@ -67,14 +67,14 @@ def varint(text: bytes, at: int) -> tuple[int, int]:
 
 
 def sized(text: bytes, at: int) -> tuple[bytes, int]:
-    """Bytes with their length before them, and where the next byte is."""
+    """Returns bytes with their length before them, and where the next byte is."""
     length, start = varint(text, at)
     expect(start + length <= len(text), f"byte {at}: {length} bytes should follow")
     return text[start : start + length], start + length
 
 
 def fields(text: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message: a number each, and a number or bytes."""
+    """Yields the fields of a message: a number each, and a number or bytes."""
     at = 0
     while at < len(text):
         key, at = varint(text, at)
@@ -98,7 +98,7 @@ def words(value: int | bytes) -> str:
 
 
 def attribute(text: int | bytes) -> tuple[str, Value]:
-    """The name and the value of an attribute; whole numbers may have any type."""
+    """Returns the name and the value of an attribute; whole numbers may have any type."""
     expect(isinstance(text, bytes), "an attribute is a number")
     name = ""
     value: Value = None
@@ -116,7 +116,7 @@ def attribute(text: int | bytes) -> tuple[str, Value]:
 
 
 def signed(number: int, value: int) -> int:
-    """A whole number by the type that the number of its field stands for."""
+    """Returns a whole number by the type that the number of its field stands for."""
     if number in (15, 17):
         return value >> 1 ^ -(value & 1)
     bits = {7: 64, 9: 64, 23: 32, 25: 64}.get(number)
@@ -151,7 +151,7 @@ def numbers(text: bytes) -> list[int]:
 
 
 def file_of(text: bytes) -> tuple[dict[str, Value], list[Node]]:
-    """The header of a file, and its nodes."""
+    """Returns the header of a file, and its nodes."""
     expect(text != b"", "the file is empty")
     header, at = sized(text, 0)
     given = dict(attribute(value) for number, value in fields(header) if number == 2)
@@ -167,7 +167,7 @@ def file_of(text: bytes) -> tuple[dict[str, Value], list[Node]]:
 
 
 def read_chakra(files: list[bytes]) -> Program:
-    """The program that the files of all ranks describe.
+    """Returns the program that the files of all ranks describe.
 
     Raises:
         NotAPlan: they describe none.
@@ -332,7 +332,7 @@ class Reader:
 
 
 def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Block]:
-    """The blocks of a rank: one for each connection, and one for each node without any."""
+    """Yields the blocks of a rank: one for each connection, and one for each node without any."""
     known = {node.id for node in nodes}
     after = {node.id: {one for one in node.after if one in known} for node in nodes}
     ids = in_order(after)
@@ -398,7 +398,7 @@ def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Blo
 
 
 def connection_of(node: Node, move: Moved | None) -> tuple[int, int, int] | None:
-    """Whether a node sends or receives, the other rank, and the tag."""
+    """Returns whether a node sends or receives, the other rank, and the tag."""
     if move is None or node.kind not in (SEND, RECEIVE):
         return None
     name = "comm_dst" if node.kind == SEND else "comm_src"
@@ -409,7 +409,7 @@ def connection_of(node: Node, move: Moved | None) -> tuple[int, int, int] | None
 
 
 def in_order(after: dict[int, set[int]]) -> list[int]:
-    """Nodes with those before that they wait for; without those on circles."""
+    """Returns nodes with those before that they wait for; without those on circles."""
     waits = {one: len(earlier) for one, earlier in after.items()}
     dependents = defaultdict(list)
     for one, earlier in after.items():

@@ -22,7 +22,7 @@ def _parts(text: str) -> None:
 
 
 def _ports_of_ranks(text: str) -> list[tuple[int, int]]:
-    """Ports such as `3.0+5.1`: port 0 of rank 3, port 1 of rank 5."""
+    """Returns ports such as `3.0+5.1`: port 0 of rank 3, port 1 of rank 5."""
     ports = []
     for part in text.split("+"):
         rank, _, port = part.partition(".")
@@ -104,7 +104,7 @@ class CircuitSwitch(Fabric):
         yield from self.wrong_ports(light.ports)
 
     def wrong_ports(self, ports: tuple[int, int]) -> Iterator[Problem]:
-        """Ports that do not exist, or that are on two switches."""
+        """Yields ports that do not exist, or that are on two switches."""
         if ports == BESIDE:
             if not self.has_network:
                 yield Problem("path", "goes beside the switch, where there is no network")
@@ -126,7 +126,9 @@ class CircuitSwitch(Fabric):
             yield Problem("path", f"joins ranks {circuit.rank} and {receiver} of two switches")
 
     def numeral(self, rank: int) -> list[int]:
-        """The digits of a rank, from the lowest on, to the base of the ranks of a switch."""
+        """Returns the digits of a rank, from the lowest on, to the base of the ranks of a
+        switch.
+        """
         digits = []
         for _ in range(self.digits):
             rank, digit = divmod(rank, self.joined)
@@ -134,13 +136,17 @@ class CircuitSwitch(Fabric):
         return digits
 
     def switch_of(self, rank: int, plane: int) -> tuple[int, ...]:
-        """The switch of a rank on a plane: the plane, and all digits of the rank but one."""
+        """Returns the switch of a rank on a plane: the plane, and all digits of the rank but
+        one.
+        """
         digits = self.numeral(rank)
         del digits[plane % self.digits]
         return (plane, *digits)
 
     def reaches_all(self) -> bool:
-        """Whether ports that work lead from the first rank over switches and ranks to all."""
+        """Returns whether ports that work lead from the first rank over switches and ranks to
+        all.
+        """
         switches = {
             rank: {
                 self.switch_of(rank, port // self.ports_of_plane)
@@ -209,14 +215,14 @@ class CircuitSwitch(Fabric):
 
 
 def circuits(transfer: Transfer) -> Iterator[tuple[Circuit, int]]:
-    """The way of a transfer: its circuits, each with the rank at its end."""
+    """Returns the way of a transfer: its circuits, each with the rank at its end."""
     first, relays = transfer.light
     sent = [Circuit(transfer.slot, transfer.source, first), *relays]
     return zip(sent, [*(one.rank for one in relays), transfer.destination], strict=True)
 
 
 def _digits(ranks: int, joined: int, planes: int) -> int:
-    """The digits of all numbers of ranks to a base."""
+    """Returns the digits of all numbers of ranks to a base."""
     if ranks == 1:
         return 1
     expect(joined >= 2, "a switch joins two ranks at least")

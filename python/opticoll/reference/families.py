@@ -24,7 +24,7 @@ FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]]
 
 
 def read_fabric(text: str) -> Fabric:
-    """A fabric from `family:key=value,key=value`."""
+    """Returns a fabric from `family:key=value,key=value`."""
     name, colon, given = text.partition(":")
     named = [family for family in FAMILIES if plain(family) == plain(name)]
     expect(named != [], f"the reference knows no fabric `{name}`; spell it in full")

@@ -86,7 +86,7 @@ class Grid(Fabric):
             expect(exists, f"no port {of_switch} of {plane} {number}")
 
     def place(self, node: int, plane: str) -> tuple[int, int]:
-        """The switch and the port of a node in a plane."""
+        """Returns the switch and the port of a node in a plane."""
         row, column = divmod(node, self.columns)
         return (row, column) if plane == "row" else (column, row)
 
@@ -157,7 +157,9 @@ class Grid(Fabric):
         return None
 
     def joins(self, plane: str, wavelength: int, entry: int, exit_: int) -> bool:
-        """Whether the wavelength plan lets light from port to port, where it is a formula."""
+        """Returns whether the wavelength plan lets light from port to port, where it is a
+        formula.
+        """
         if self.plan == "xor":
             return entry ^ exit_ == 1 << wavelength
         if self.plan == "cyclic":
@@ -167,7 +169,7 @@ class Grid(Fabric):
 
 
 def read_nodes(text: str, nodes: int) -> list[int]:
-    """Nodes in increasing order: `all`, or numbers and ranges of them, such as `0-3+8`."""
+    """Returns nodes in increasing order: `all`, or numbers and ranges of them, such as `0-3+8`."""
     if text == "all":
         return list(range(nodes))
     found: set[int] = set()
@@ -181,7 +183,7 @@ def read_nodes(text: str, nodes: int) -> list[int]:
 
 
 def hops(transfer: Transfer) -> Iterator[tuple[Sent, int]]:
-    """The way of a transfer: what is sent, and the rank that receives it."""
+    """Returns the way of a transfer: what is sent, and the rank that receives it."""
     plane, wavelength, relays = transfer.light
     sent = [Sent(transfer.slot, transfer.source, plane, wavelength), *relays]
     return zip(sent, [*(one.rank for one in relays), transfer.destination], strict=True)

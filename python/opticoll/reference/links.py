@@ -16,7 +16,7 @@ from opticoll.reference.words import RANKS, Check, count, expect, like, one_of, 
 
 
 def each(check: Check, between: str = "x") -> Check:
-    """A number or a quantity for each level or dimension, such as `4x4`."""
+    """Returns a number or a quantity for each level or dimension, such as `4x4`."""
 
     def check_each(word: str) -> None:
         for part in word.split(between):
@@ -229,7 +229,7 @@ def ranks_of_graph(options: dict[str, str]) -> int:
 
 
 def reached(beside: list[set[int]]) -> set[int]:
-    """The vertices that links lead to from rank 0."""
+    """Returns the vertices that links lead to from rank 0."""
     known, waiting = {0}, [0]
     while waiting:
         new = beside[waiting.pop()] - known
@@ -276,7 +276,7 @@ class Links(Fabric):
                     yield Problem("route", f"{says} {sentence}")
 
     def wrong_ways(self, transfer: Transfer) -> Iterator[str]:
-        """Follow a route from link to link; what is said first stops it."""
+        """Follows a route from link to link; what is said first stops it."""
         here = transfer.source
         for link in transfer.light:
             if link >= len(self.wiring):
@@ -295,7 +295,7 @@ class Links(Fabric):
 
 
 def checked(family: str, options: dict[str, str]) -> Links:
-    """A fabric of a family, whose options go together."""
+    """Returns a fabric of a family, whose options go together."""
     ranks_of = RANKS_OF.get(family)
     ranks = whole(given(options, "ranks")) if ranks_of is None else ranks_of(options)
     expect(ranks <= MOST_RANKS, f"more than {MOST_RANKS} ranks")

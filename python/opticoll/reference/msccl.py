@@ -43,7 +43,7 @@ class Element:
         return number
 
     def numbered(self, name: str) -> list[Element]:
-        """The children, in the order of their numbers, which have no gaps."""
+        """Returns the children, in the order of their numbers, which have no gaps."""
         children = sorted(self.children, key=lambda child: child.number(name, least=0))
         for place, child in enumerate(children):
             expect(child.number(name) == place, f"line {child.line}: there is no {name} {place}")
@@ -51,7 +51,7 @@ class Element:
 
 
 def read_msccl(text: str) -> Program:
-    """The program that a text describes.
+    """Returns the program that a text describes.
 
     Raises:
         NotAPlan: it describes none.
@@ -83,7 +83,7 @@ def read_msccl(text: str) -> Program:
 
 
 def plain(name: str) -> str:
-    """A name without what may be left out of it."""
+    """Returns a name without what may be left out of it."""
     return name.strip().lower().replace("_", "").replace("-", "")
 
 
@@ -120,7 +120,7 @@ def step_of(step: Element) -> Step:
 
 
 def elements(text: str) -> Element:
-    """The outermost element. Document types are refused, and with them entities."""
+    """Returns the outermost element. Document types are refused, and with them entities."""
     parser = expat.ParserCreate()
     open_ones: list[Element] = []
     outermost: list[Element] = []

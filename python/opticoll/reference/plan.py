@@ -41,16 +41,16 @@ class Collective:
 
     @property
     def combines(self) -> bool:
-        """Whether contributions are added up; otherwise chunks are only passed on."""
+        """True if contributions are added up; otherwise chunks are only passed on."""
         return self.kind in ("reduce_scatter", "all_reduce", "reduce", "barrier")
 
     @property
     def overlaps(self) -> bool:
-        """Whether a contribution may arrive twice: hearing twice from a rank does no harm."""
+        """True if a contribution may arrive twice: hearing twice from a rank does no harm."""
         return self.kind == "barrier"
 
     def before(self, chunk: int) -> set[int]:
-        """The ranks that hold a chunk, or contribute to it, before the collective."""
+        """Returns the ranks that hold a chunk, or contribute to it, before the collective."""
         if self.demand is not None:
             return {self.demand[chunk][0]}
         block = chunk // self.pieces
@@ -61,7 +61,9 @@ class Collective:
         return {block // self.ranks if self.kind == "all_to_all" else block}
 
     def after(self, chunk: int) -> set[int]:
-        """The ranks that must hold a chunk, with every contribution, after the collective."""
+        """Returns the ranks that must hold a chunk, with every contribution, after the
+        collective.
+        """
         if self.demand is not None:
             return {self.demand[chunk][1]}
         block = chunk // self.pieces
@@ -109,14 +111,14 @@ class Fabric(ABC):
     ranks: int | None = None
     """None: its options do not say it alone."""
     relays = False
-    """Whether a transfer may go over other ranks within its step."""
+    """True if a transfer may go over other ranks within its step."""
     wiring: Sequence[tuple[int, int, bool]] = ()
     """Where its links start and end, and whether each leads both ways, as the caller knows."""
     shifted: ClassVar[Mapping[str, int]] = {}
     """What repetitions shift of its light: fields of it by name, and the most that each may say."""
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Any, list[str]]:
-        """The light of a transfer, and the words left over: its repetitions.
+        """Returns the light of a transfer, and the words left over: its repetitions.
 
         The words are those after the ends of the transfer; `over` are the ranks between the ends.
         """
@@ -131,7 +133,7 @@ class Fabric(ABC):
         """What is wrong with all light of a plan, slot by slot, and with the slots."""
 
     def lit(self, transfers: Transfers) -> Transfers:
-        """The transfers whose light exists."""
+        """Returns the transfers whose light exists."""
         return {
             index: transfer
             for index, transfer in transfers.items()
@@ -154,7 +156,7 @@ class Plan:
         return f"{index} (rank {transfer.source} to {transfer.destination})"
 
     def step_of(self, slot: int) -> int:
-        """The step to which a slot belongs: steps take their slots one after the other."""
+        """Returns the step to which a slot belongs: steps take their slots one after the other."""
         for step, slots in enumerate(self.steps):
             if slot < slots:
                 return step
@@ -162,7 +164,7 @@ class Plan:
         raise NotAPlan(f"the steps have no slot {slot}")
 
     def slots_of(self, slot: int) -> range:
-        """The slots of the step to which a slot belongs."""
+        """Returns the slots of the step to which a slot belongs."""
         step = self.step_of(slot)
         first = sum(self.steps[:step])
         return range(first, first + self.steps[step])

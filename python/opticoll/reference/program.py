@@ -90,7 +90,7 @@ Cell = tuple[str, int]
 def verify_program(
     program: Program, *, in_place: bool, links: Iterable[tuple[int, int]] | None = None
 ) -> list[Problem]:
-    """Say what is wrong with a program; an empty list means that it is proved.
+    """Says what is wrong with a program; an empty list means that it is proved.
 
     Vertices of links from the number of ranks on are switches.
 
@@ -178,7 +178,7 @@ class Check:
     # Memory.
 
     def size(self, rank: int, buffer: str) -> int:
-        """The chunks of a buffer, from the definition of the collective."""
+        """Returns the chunks of a buffer, from the definition of the collective."""
         kind, piece = self.collective.kind, self.collective.pieces
         every = self.collective.ranks * piece
         if rank != self.collective.root and kind + buffer in ("gathero", "scatteri"):
@@ -332,5 +332,5 @@ class Check:
 
 
 def said(name: Name) -> str:
-    """A step in words."""
+    """Returns a step in words."""
     return f"rank {name[0]}, block {name[1]}, step {name[2]}"

@@ -124,7 +124,7 @@ class Ring(Fabric):
             read_cut(name.replace(">", "-"), self.nodes)
 
     def reaches(self, links: int, shares: int) -> bool:
-        """Whether light arrives over so many links, of which so many ranks took a share.
+        """Returns whether light arrives over so many links, of which so many ranks took a share.
 
         What it loses on its way is said in ``docs/model.md``.
         """
@@ -137,7 +137,7 @@ class Ring(Fabric):
         return self.levels["launch_power"] - lost >= self.levels["sensitivity"]
 
     def links(self, transfer: Transfer) -> list[int]:
-        """The nodes at which the links of the path start."""
+        """Returns the nodes at which the links of the path start."""
         turn = 1 if transfer.light.way == "cw" else -1
         source, destination = self.places[transfer.source], self.places[transfer.destination]
         length = turn * (destination - source) % self.nodes
@@ -174,7 +174,7 @@ class Ring(Fabric):
         yield from self.crowded_ports(transfers, lit.keys() - shining.keys())
 
     def light_trees(self, lit: Transfers) -> list[Transfers]:
-        """The transfers that are one light.
+        """Returns the transfers that are one light.
 
         Where ranks may take a share of passing light, the same chunks that leave one rank in
         one slot, one way, on one fibre and wavelength, are one light. All else that goes between
@@ -223,7 +223,7 @@ class Ring(Fabric):
                     yield Problem("reach", f"{says}, and light does not reach so far")
 
     def collisions(self, plan: Plan, shining: Transfers) -> Iterator[Problem]:
-        """A wavelength of a fibre carries one light on each link in each slot.
+        """Yields a wavelength of a fibre carries one light on each link in each slot.
 
         A link is named by the node at which it starts and the way that it goes.
         """
@@ -255,7 +255,7 @@ class Ring(Fabric):
                 yield Problem("overload", f"slot {slot}: {paths} lightpaths on {here}")
 
     def crowded_ports(self, transfers: Transfers, riding: set[int]) -> Iterator[Problem]:
-        """A rank sends, and receives, no more at once than it has ports.
+        """Yields a rank sends, and receives, no more at once than it has ports.
 
         What rides on other light needs no transmitter of its own, and a receiver only where it
         leaves that light before its end.
@@ -275,7 +275,7 @@ class Ring(Fabric):
 
 
 def items(options: dict[str, str], key: str) -> list[str]:
-    """The items of an option, joined by `+`."""
+    """Returns the items of an option, joined by `+`."""
     return options[key].split("+") if key in options else []
 
 

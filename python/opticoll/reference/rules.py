@@ -12,7 +12,7 @@ MOST_LOOKED_AT = 10_000_000
 
 
 def verify_text(text: str, wiring: Sequence[tuple[int, int, bool]] = ()) -> list[str]:
-    """Say what is wrong with the plan that a text describes: a sentence each.
+    """Says what is wrong with the plan that a text describes: a sentence each.
 
     `wiring` are the links of an electrical fabric, where the plan names any: from which vertex to
     which, and whether also back. Without them no route is proved.
@@ -27,7 +27,7 @@ def verify_text(text: str, wiring: Sequence[tuple[int, int, bool]] = ()) -> list
 
 
 def verify(plan: Plan) -> list[Problem]:
-    """Say what is wrong with a plan; an empty list means that it is proved.
+    """Says what is wrong with a plan; an empty list means that it is proved.
 
     Raises:
         TooLarge: the plan would take this verifier minutes.

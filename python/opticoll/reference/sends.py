@@ -25,7 +25,7 @@ LIKE_DEMAND = r"Demand at (\d+) for chunk (\d+) from (\d+) met by epoch \d+"
 
 
 def read_sends(text: str) -> Plan:
-    """Read a CSV of sends.
+    """Reads a CSV of sends.
 
     Raises:
         NotAPlan: the text describes none.
@@ -51,7 +51,7 @@ def read_sends(text: str) -> Plan:
 
 
 def read_te_ccl(text: str, ranks: int) -> Plan:
-    """Read a result of TE-CCL on so many ranks.
+    """Reads a result of TE-CCL on so many ranks.
 
     Where there are more vertices than ranks, those that no flow starts at or ends at are switches.
 
@@ -98,7 +98,7 @@ def read_te_ccl(text: str, ranks: int) -> Plan:
 
 
 def numbers(pattern: str, text: object) -> list[int]:
-    """The numbers of a sentence."""
+    """Returns the numbers of a sentence."""
     match = re.fullmatch(pattern, text, re.ASCII) if isinstance(text, str) else None
     if match is None:
         raise NotAPlan(f"`{text}` is not of the form")
@@ -106,7 +106,7 @@ def numbers(pattern: str, text: object) -> list[int]:
 
 
 def plan_of(collective: Collective, sent: list[Transfer]) -> Plan:
-    """The plan of sends, whose slots are steps, which it numbers without gaps."""
+    """Returns the plan of sends, whose slots are steps, which it numbers without gaps."""
     sent = sorted(sent, key=lambda one: one.slot)
     slots = {step: slot for slot, step in enumerate(dict.fromkeys(one.slot for one in sent))}
     for one in sent:

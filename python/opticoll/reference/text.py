@@ -19,7 +19,7 @@ SHIFTS = ("chunk", "rank", "source", "destination", "slot", "turn")
 
 
 def read(text: str) -> Plan:
-    """Read a plan from its text.
+    """Reads a plan from its text.
 
     Raises:
         NotAPlan: whatever is not of the form. What is of the form but wrong is `verify`'s business.
@@ -53,7 +53,7 @@ def read(text: str) -> Plan:
 
 
 def lines_of(text: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines that say something, by number: their words, without comments.
+    """Yields the lines that say something, by number: their words, without comments.
 
     Lines end with a line feed, which may have a carriage return before it, and nowhere else; words
     are parted by blanks and tabs. Other characters that do not print are of no form.
@@ -128,7 +128,9 @@ def read_collective(words: list[str]) -> Collective:
 
 
 def read_demand(collective: Collective, lines: list[list[str]]) -> Collective:
-    """A line for each rank that sends: `demand 0 1=4096+1024 2=100` cuts the first block in two."""
+    """Returns a line for each rank that sends: `demand 0 1=4096+1024 2=100` cuts the first block in
+    two.
+    """
     if not lines:
         return collective
     expect(collective.kind == "all_to_all", "only all_to_all has a demand")
@@ -193,7 +195,7 @@ def read_transfers(
 def repeat(
     plan: Plan, transfer: Transfer, blocks: list[tuple[int, Counter[str]]]
 ) -> Iterator[Transfer]:
-    """Repeat a transfer; the last block is the outermost."""
+    """Repeats a transfer; the last block is the outermost."""
     if not blocks:
         yield transfer
         return
@@ -222,7 +224,7 @@ def repeat(
 
 
 def turned(collective: Collective, chunk: int, by: int) -> int:
-    """The same piece of the block that the rank, or pair of ranks, `by` ranks further has.
+    """Returns the same piece of the block that the rank, or pair of ranks, `by` ranks further has.
 
     Chunks of a collective that does not look the same from every rank stay.
     """

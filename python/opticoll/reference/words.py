@@ -16,7 +16,7 @@ Check = Callable[[str], object]
 
 
 def whole(word: str, most: int = 2**32 - 1) -> int:
-    """A whole number without sign, of at most so much."""
+    """Returns a whole number without sign, of at most so much."""
     expect(word.isascii() and word.isdigit(), f"`{word}` is no whole number")
     number = int(word)
     expect(number <= most, f"`{word}` is more than {most}")
@@ -29,7 +29,7 @@ def expect(condition: bool, problem: str) -> None:
 
 
 def plain(name: str) -> str:
-    """A name without what may be written in several ways."""
+    """Returns a name without what may be written in several ways."""
     return name.lower().replace("_", "").replace("-", "")
 
 
@@ -62,7 +62,7 @@ RATES = {f"{unit}/s": 8 * size for unit, size in BYTES.items()} | {
 
 
 def quantity(word: str, units: dict[str, int]) -> Fraction:
-    """A number and a unit, such as `2.5us`, in the smallest unit; below 2^64."""
+    """Returns a number and a unit, such as `2.5us`, in the smallest unit; below 2^64."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(.+)", word, re.ASCII)
     if match is None or match[2] not in units:
         raise NotAPlan(f"`{word}` has no number or no unit; known units are {', '.join(units)}")
@@ -89,7 +89,9 @@ RANKS = count(2**20)
 
 
 def slower(listed: str, full: str) -> list[str]:
-    """The parts of a list such as `3.0@100Gb/s+5.1@50Gb/s`, each of which is slower than `full`."""
+    """Returns the parts of a list such as `3.0@100Gb/s+5.1@50Gb/s`, each of which is slower than
+    `full`.
+    """
     parts = []
     for item in filter(None, listed.split("+")):
         part, _, speed = item.rpartition("@")

@@ -21,7 +21,7 @@ SCRIPTS = ("format.js", "table.js", "figures.js", "times.js", "plan.js", "main.j
 
 
 def html(title: str, shown: Sequence[Part]) -> str:
-    """The page as text.
+    """Returns the page as text.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def html(title: str, shown: Sequence[Part]) -> str:
 
 
 def write(title: str, shown: Sequence[Part], path: str | os.PathLike[str]) -> None:
-    """Write the page to a file.
+    """Writes the page to a file.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def write(title: str, shown: Sequence[Part], path: str | os.PathLike[str]) -> No
 
 
 def write_figures(shown: Sequence[Part], folder: str | os.PathLike[str]) -> list[Path]:
-    """Write the figures of all parts as SVG, each under the title of its part; returns the files.
+    """Writes the figures of all parts as SVG, each under the title of its part; returns the files.
 
     Raises
     ------
@@ -91,5 +91,5 @@ def _file(name: str) -> str:
 
 
 def _within_script(text: str) -> str:
-    """JSON that cannot end the element that holds it, whatever texts are in it."""
+    """Returns JSON that cannot end the element that holds it, whatever texts are in it."""
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -117,14 +117,14 @@ CONFIG: Spec = {
 
 @cache
 def templates() -> dict[str, Spec]:
-    """The kinds of figures, with gaps."""
+    """Returns the kinds of figures, with gaps."""
     text = files("opticoll.report").joinpath("page", "figures.json").read_text(encoding="utf-8")
     known: dict[str, Spec] = json.loads(text)
     return known
 
 
 def fill(template: Any, gaps: Spec) -> Any:
-    """A template whose gaps are filled; what is filled with None is left out."""
+    """Returns a template whose gaps are filled; what is filled with None is left out."""
     if isinstance(template, str) and template.startswith("$"):
         return gaps[template[1:]]
     if isinstance(template, list):
@@ -268,7 +268,7 @@ def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
 
 
 def follows(column: Shown, others: Sequence[Shown], rows: Sequence[int]) -> bool:
-    """Whether in these rows the values of other columns say which one a column has."""
+    """Returns whether in these rows the values of other columns say which one a column has."""
     known: dict[tuple[Any, ...], Any] = {}
     return all(
         known.setdefault(tuple(one.values[row] for one in others), column.values[row])
@@ -278,7 +278,7 @@ def follows(column: Shown, others: Sequence[Shown], rows: Sequence[int]) -> bool
 
 
 def specification(table: ShownTable, choice: Spec, width: int = 300, columns: int = 2) -> Spec:
-    """The figure of a table that a choice of columns asks for, with its values."""
+    """Returns the figure of a table that a choice of columns asks for, with its values."""
     by_name = {one.name: one for one in table.columns}
     told = {name: channel(one) for name, one in by_name.items()}
     used = [choice[role] for role in ("x", "y", "colour", "facet") if choice[role]]
@@ -334,18 +334,18 @@ def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
 
 
 def _at(column: Shown, rows: Iterable[int]) -> list[Any]:
-    """The values of a column in some rows, each once."""
+    """Returns the values of a column in some rows, each once."""
     return list(dict.fromkeys(column.values[row] for row in rows))
 
 
 def _is_dashed(column: Shown) -> bool:
-    """Whether dashes can tell the values of a column apart."""
+    """Returns whether dashes can tell the values of a column apart."""
     some = {*column.values} - {None}
     return column.name not in LAST and 1 < len(some) <= MOST_DASHES
 
 
 def _in_every_panel(values: Sequence[Spec], field: str) -> list[Spec]:
-    """The marks of a figure; one without the option of the panels is in each of them."""
+    """Returns the marks of a figure; one without the option of the panels is in each of them."""
     panels = list(dict.fromkeys(one[field] for one in values if one[field] is not None))
     return [
         {**one, field: panel}
@@ -357,7 +357,7 @@ def _in_every_panel(values: Sequence[Spec], field: str) -> list[Spec]:
 def whole(
     kind: str, gaps: Spec, facet: Spec | None, values: Sequence[Any], width: int, columns: int
 ) -> Spec:
-    """A figure with its values, in panels where there is a facet."""
+    """Returns a figure with its values, in panels where there is a facet."""
     view = fill(templates()[kind], gaps)
     size = {"width": width, "height": round(0.62 * width)}
     head: Spec = {"data": {"values": list(values)}, "config": CONFIG}
@@ -441,7 +441,7 @@ def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | N
 
 
 def _axis(told: Spec, log: bool) -> Spec:
-    """A column on an axis."""
+    """Returns a column on an axis."""
     axis: Spec = {"field": told["field"], "title": told["title"], "type": told["type"]}
     if told["type"] == "quantitative":
         axis["axis"] = {
@@ -460,7 +460,7 @@ def _axis(told: Spec, log: bool) -> Spec:
 
 
 def _key(told: Spec | None, look: str) -> Spec | None:
-    """A column as colours, markers or lines; None where it has none of its own."""
+    """Returns a column as colours, markers or lines, or None if it has none of its own."""
     if told is None:
         return None
     if "domain" not in told:
@@ -476,7 +476,7 @@ def _key(told: Spec | None, look: str) -> Spec | None:
 
 
 def _dashes(told: Spec) -> Spec:
-    """A column as dashes, whatever else tells its values apart in other figures."""
+    """Returns a column as dashes, whatever else tells its values apart in other figures."""
     domain = told["domain"]
     key = _key(told, "dashes")
     assert key is not None
@@ -484,7 +484,7 @@ def _dashes(told: Spec) -> Spec:
 
 
 def svg(spec: Spec) -> str:
-    """A figure as SVG.
+    """Returns a figure as SVG.
 
     Raises
     ------
@@ -496,7 +496,7 @@ def svg(spec: Spec) -> str:
 
 
 def drawn(spec: Spec, ending: str) -> bytes:
-    """A figure as the bytes of a file of a format, one of `ENDINGS`.
+    """Returns a figure as the bytes of a file of a format, one of `ENDINGS`.
 
     Raises
     ------
@@ -511,12 +511,12 @@ def drawn(spec: Spec, ending: str) -> bytes:
 
 
 def library() -> Any:
-    """The package that brings Vega with it."""
+    """Returns the package that brings Vega with it."""
     return needed("vl_convert", "pages are made by", "report", "vl-convert-python")
 
 
 def _still(spec: Any) -> Any:
-    """A figure that nobody zooms."""
+    """Returns a figure that nobody zooms."""
     if isinstance(spec, list):
         return [_still(one) for one in spec]
     if isinstance(spec, dict):

@@ -81,7 +81,7 @@ def of_rows(
     commands: Sequence[str | None] | None = None,
     asked: Sequence[str] = (),
 ) -> Part:
-    """A table with its figure; `commands` compute each row again, `command` gave the rows.
+    """Returns a table with its figure; `commands` compute each row again, `command` gave the rows.
 
     Where they are not given, they follow from the columns of the rows.
     """
@@ -129,7 +129,7 @@ def of_rows(
 def of_results(
     title: str, results: Results, command: str | None = None, asked: Sequence[str] = ()
 ) -> Part:
-    """A table of the points of a study that were computed, with its figure."""
+    """Returns a table of the points of a study that were computed, with its figure."""
     rows = [rows_plain(row) for row in results]
     return of_points(title, rows, results.axes, command, asked)
 
@@ -141,7 +141,7 @@ def of_points(
     command: str | None = None,
     asked: Sequence[str] = (),
 ) -> Part:
-    """A table of those points that did not fail, with its figure; a note says how many did.
+    """Returns a table of those points that did not fail, with its figure; a note says how many did.
 
     Raises
     ------
@@ -169,14 +169,16 @@ def of_points(
 
 
 def _is_shown(name: str, row: Mapping[str, Any]) -> bool:
-    """Whether a column says what no other says: rows have axes as options of their fabric, too."""
+    """Returns whether a column says what no other says: rows have axes as options of their fabric,
+    too.
+    """
     if name in OF_POINTS or name.startswith("axis_") or f"{name}_bytes" in row:
         return False
     return not (name.startswith("fabric.") and row.get("fabric"))
 
 
 def draw(results: Results, path: str | os.PathLike[str]) -> None:
-    """Write the figure of results as SVG, PNG or PDF, by how the name of the file ends.
+    """Writes the figure of results as SVG, PNG or PDF, by how the name of the file ends.
 
     Raises
     ------
@@ -247,19 +249,19 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
 
 
 def _reading(one: Shown, row: int) -> str:
-    """A value in words."""
+    """Returns a value in words."""
     value = one.values[row]
     return READINGS[one.unit](value) if one.unit in READINGS and value is not None else str(value)
 
 
 def _without_options(spelled: str) -> str:
-    """An algorithm without its options; what follows the colon of a user's own is none."""
+    """Returns an algorithm without its options; what follows the colon of a user's own is none."""
     name, _, options = spelled.partition(":")
     return name if "=" in options else spelled
 
 
 def _tables(table: ShownTable) -> list[dict[str, Any]]:
-    """The tables within rows, the small ones first, as many as a page has room for."""
+    """Returns the tables within rows, the small ones first, as many as a page has room for."""
     room, told = MOST_NESTED, []
     for one in sorted(table.nested, key=lambda one: sum(map(len, one.rows))):
         room -= sum(map(len, one.rows))
@@ -277,7 +279,7 @@ def _fact(one: Shown) -> Fact:
 
 
 def _values(one: Shown) -> Fact:
-    """The values of a column that was asked for, the first of them where they are many."""
+    """Returns the values of a column that was asked for, the first of them where they are many."""
     values = [value for value in one.distinct if value is not None]
     rest = len(values) - MOST_VALUES
     more = [f"and {rest} more"] if rest > 0 else []
@@ -285,7 +287,7 @@ def _values(one: Shown) -> Fact:
 
 
 def _in_words(commands: Sequence[str | None]) -> dict[str, Any]:
-    """Command lines as places in a list of their words."""
+    """Returns command lines as places in a list of their words."""
     words: dict[str, int] = {}
     places = [
         None
@@ -325,7 +327,7 @@ def of_plan(
     settings: Settings,
     source: str | None = None,
 ) -> Part:
-    """A plan, its slots and times at a size; `source` is its file."""
+    """Returns a plan, its slots and times at a size; `source` is its file."""
     size_bytes = to_bytes(size)
     row, outcome = measured(plan, plan.verify(), size_bytes, settings)
     told = plan_page.content(plan, size_bytes, outcome)
@@ -365,7 +367,7 @@ def _chosen(chosen: str, asked: str) -> str:
 
 
 def of_training(title: str, row: Mapping[str, Any]) -> Part:
-    """The time-line of an iteration of training."""
+    """Returns the time-line of an iteration of training."""
     timeline = row["timeline"]
     names = [f"{number + 1}: {_megabytes(one['bytes'])}" for number, one in enumerate(timeline)]
     told = {
@@ -420,7 +422,7 @@ def _megabytes(count: int) -> str:
 
 
 def plain(part: Part) -> dict[str, Any]:
-    """A part as the page holds it."""
+    """Returns a part as the page holds it."""
     told: dict[str, Any] = {"kind": part.kind, "title": part.title, "asked": part.asked}
     told |= {"answer": part.answer, "facts": part.facts, "also": part.also, "notes": part.notes}
     told["source"] = part.source

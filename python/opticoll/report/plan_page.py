@@ -80,7 +80,9 @@ def _view(plan: Plan) -> str:
 
 
 def _columns(plan: Plan) -> tuple[Columns, int]:
-    """The transfers of as many slots as a page holds, by slot, and how many slots these are."""
+    """Returns the transfers of as many slots as a page holds, by slot, and how many slots these
+    are.
+    """
     parts, count, held = [], 0, 0
     every = plan.columns() if _has_relays(plan) else {}
     for slot in range(plan.slots):
@@ -103,14 +105,15 @@ def _columns(plan: Plan) -> tuple[Columns, int]:
 
 
 def _has_relays(plan: Plan) -> bool:
-    """Whether transfers may have several hops, each with light and a slot of its own."""
+    """Returns whether transfers may have several hops, each with light and a slot of its own."""
     return len(plan.hop_columns()["transfer"]) > 0
 
 
 def _times(
     plan: Plan, size_bytes: int, outcome: Outcome, columns: Columns
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Start and end of each transfer in picoseconds: of messages their own, of circuits the slot's.
+    """Starts and end of each transfer in picoseconds: of messages their own, of circuits the
+    slot's.
 
     A circuit sends after its slot's reconfiguration.
     """
@@ -224,7 +227,9 @@ def _seconds(times_ps: NDArray[np.int64]) -> list[float]:
 
 
 def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
-    """The field of light that colours stand for, its values and colours, and light in words."""
+    """Returns the field of light that colours stand for, its values and colours, and light in
+    words.
+    """
     fields = plan.fabric.light_fields
     if not fields:
         return None
@@ -278,7 +283,7 @@ def _ring(plan: Plan, columns: Columns) -> dict[str, Any]:
 
 
 def _graph(plan: Plan, columns: Columns, *, drawn: bool) -> dict[str, Any]:
-    """Places of ranks and switches, links with their ends, and the links of each route."""
+    """Returns places of ranks and switches, links with their ends, and the links of each route."""
     fabric = plan.fabric
     routes = [tuple(plan.route(transfer)) for transfer in range(len(columns["source"]))]
     number = {route: place for place, route in enumerate(dict.fromkeys(routes))}

@@ -35,7 +35,7 @@ _LARGEST_FIELD = 2**31 - 1
 
 
 def read(path: Path) -> Rows:
-    """The rows of a file.
+    """Returns the rows of a file.
 
     Raises
     ------
@@ -100,14 +100,14 @@ def _parquet(path: Path) -> Rows:
 
 @cache
 def kinds() -> dict[str, tuple[type[Row], ...]]:
-    """The classes of rows that each command gives."""
+    """Returns the classes of rows that each command gives."""
     commands = import_module("opticoll.commands").installed()
     given = {name: command.rows for name, command in commands.items()}
     return {name: one if isinstance(one, tuple) else (one,) for name, one in given.items()}
 
 
 def command_of(names: Iterable[str]) -> tuple[str, type[Row]] | None:
-    """The command whose rows have columns of these names, and the class of the rows.
+    """Returns the command whose rows have columns of these names, and the class of the rows.
 
     Of several the one of whose columns the most are there; `plan` before `compare`, whose rows
     are those of plans too.
@@ -125,11 +125,13 @@ def command_of(names: Iterable[str]) -> tuple[str, type[Row]] | None:
 
 
 def kind_of(command: str, names: Iterable[str]) -> type[Row]:
-    """The class of the rows of a command: of several, that of whose columns the most are there."""
+    """Returns the class of the rows of a command: of several, that of whose columns the most are
+    there.
+    """
     have = set(names)
     return max(kinds()[command], key=lambda kind: len(have & {one.name for one in columns(kind)}))
 
 
 def is_training(row: Mapping[str, Any]) -> bool:
-    """Whether a row is an iteration of training with its time-line."""
+    """Returns whether a row is an iteration of training with its time-line."""
     return isinstance(row.get("timeline"), list) and "forward_s" in row and "compute_s" in row

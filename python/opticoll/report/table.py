@@ -64,14 +64,14 @@ class Shown:
 
     @property
     def number(self) -> bool:
-        """Whether all values that are there are numbers."""
+        """True if all values that are there are numbers."""
         some = [one for one in self.values if one is not None]
         kinds = {type(one) for one in some}
         return bool(some) and kinds <= {int, float}
 
     @property
     def long(self) -> bool:
-        """Whether a column is too wide to be shown at first."""
+        """True if a column is too wide to be shown at first."""
         return any(isinstance(one, str) and len(one) > LONG for one in self.values)
 
 
@@ -97,14 +97,16 @@ class ShownTable:
         return len((self.columns or self.same)[0].values)
 
     def named(self, name: str) -> Shown | None:
-        """The column of a name, of those that differ."""
+        """Returns the column of a name, of those that differ."""
         return next((one for one in self.columns if one.name == name), None)
 
 
 def of_rows(
     rows: Rows, found: tuple[str, type[Row]] | None, axes: Iterable[str] = ()
 ) -> ShownTable:
-    """The table of rows of a command (None where it is not known); `axes` were asked for."""
+    """Returns the table of rows of a command (None where it is not known); `axes` were asked
+    for.
+    """
     names = dict.fromkeys(name for row in rows for name in row)
     about = {one.name: one for one in columns(found[1])} if found else {}
     asked = {*axes, *ALWAYS_ASKED, *(_options(found[1]) if found else ())}
@@ -142,7 +144,9 @@ def of_rows(
 
 
 def led_by(table: ShownTable, names: Iterable[str]) -> ShownTable:
-    """The table with the columns of these names, and the gap to the bound, before all others."""
+    """Returns the table with the columns of these names, and the gap to the bound, before all
+    others.
+    """
     order = {name: place for place, name in enumerate([*names, "gap"])}
     led = sorted(table.columns, key=lambda one: order.get(one.name, len(order)))
     return dataclasses.replace(table, columns=led)
@@ -156,14 +160,16 @@ def _place(one: Shown) -> tuple[bool, int]:
 
 
 def _scalar(value: Any) -> Any:
-    """A value of a cell: lists of texts become one text, anything else nested is not shown."""
+    """Returns a value of a cell: lists of texts become one text, anything else nested is not
+    shown.
+    """
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return "; ".join(value) or None
     return value
 
 
 def _nested(values: Iterable[Any]) -> bool:
-    """Whether values are lists or records, also as the JSON that CSV files have of them."""
+    """Returns whether values are lists or records, also as the JSON that CSV files have of them."""
     return any(
         isinstance(one, list | dict) or (isinstance(one, str) and one.startswith(("[{", '{"')))
         for one in values
@@ -171,7 +177,7 @@ def _nested(values: Iterable[Any]) -> bool:
 
 
 def _within(value: Any) -> list[dict[str, Any]]:
-    """The rows of a table within a row; none where the value is no such table."""
+    """Returns the rows of a table within a row; none where the value is no such table."""
     if isinstance(value, str) and value.startswith("["):
         value = json.loads(value)
     rows = value if isinstance(value, list) else [value]
@@ -179,7 +185,7 @@ def _within(value: Any) -> list[dict[str, Any]]:
 
 
 def _as_nested(name: str, tables: list[list[dict[str, Any]]], told: Column | None) -> Nested:
-    """A column of tables; values that are tables themselves stay out."""
+    """Returns a column of tables; values that are tables themselves stay out."""
     kind = told.kind if told else None
     own = columns(kind) if isinstance(kind, type) and issubclass(kind, Row) else ()
     about = {one.name: one for one in own}
@@ -199,14 +205,14 @@ def _unit(name: str) -> str:
 
 
 def _heading(name: str, unit: str) -> str:
-    """A name without the unit at its end, in words."""
+    """Returns a name without the unit at its end, in words."""
     ending = {"s": "_s", "ps": "_ps", "B": "_bytes"}.get(unit, "")
     words = name.removesuffix(ending).replace("_", " ").replace(".", ": ") or name
     return words[0].upper() + words[1:]
 
 
 def _in_seconds(every: list[Shown]) -> list[Shown]:
-    """Times in seconds throughout."""
+    """Returns times in seconds throughout."""
     return [
         dataclasses.replace(
             one,
@@ -220,7 +226,7 @@ def _in_seconds(every: list[Shown]) -> list[Shown]:
 
 
 def _fabrics(one: Shown, names: Iterable[str]) -> list[Shown]:
-    """A column of fabrics: short names, the complete text, and each option that differs."""
+    """Returns a column of fabrics: short names, the complete text, and each option that differs."""
     spellings = [str(spelling) for spelling in one.values]
     options = {spelling: _spelled_options(spelling) for spelling in dict.fromkeys(spellings)}
     labels = fabric_labels(options, _numeric(options))
@@ -241,7 +247,9 @@ def _fabrics(one: Shown, names: Iterable[str]) -> list[Shown]:
 
 
 def _numeric(options: dict[str, dict[str, tuple[Any, str, str]]]) -> set[str]:
-    """Options that are numbers on every fabric of their family: they are columns of their own."""
+    """Returns options that are numbers on every fabric of their family: they are columns of their
+    own.
+    """
     families: dict[str, list[dict[str, tuple[Any, str, str]]]] = {}
     for spelling, own in options.items():
         families.setdefault(spelling.partition(":")[0], []).append(own)
@@ -295,7 +303,9 @@ def _gaps(every: Sequence[Shown]) -> list[Shown]:
 
 @cache
 def _options(kind: type[Row]) -> frozenset[str]:
-    """The names of the options of the commands that give such rows, also in the singular."""
+    """Returns the names of the options of the commands that give such rows, also in the
+    singular.
+    """
     names = {"collective"}
     for command in (name for name, given in kinds().items() if kind in given):
         parameters = import_module(f"opticoll.commands.{command}").COMMAND.parameters
@@ -306,7 +316,9 @@ def _options(kind: type[Row]) -> frozenset[str]:
 
 
 def encoded(one: Shown) -> dict[str, Any]:
-    """A column as the page holds it: texts by their place in a list of those that differ."""
+    """Returns a column as the page holds it: texts by their place in a list of those that
+    differ.
+    """
     about = {
         "name": one.name,
         "heading": one.heading,

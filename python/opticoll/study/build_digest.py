@@ -16,7 +16,7 @@ WITHOUT_EFFECT = ("plot", "reference", "report", "study")
 
 @cache
 def build(*further: Path) -> str:
-    """A digest of the installed package, compiled core included, and of further folders."""
+    """Returns a digest of the installed package, compiled core included, and of further folders."""
     digest = hashlib.sha256()
     for folder in (Path(__file__).parents[1], *further):
         for path in sorted(folder.rglob("*")):

@@ -73,7 +73,7 @@ class Dask:
         self._memory = min(shares, default=None)
 
     def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
-        """The results as they come."""
+        """Yields the results as they come."""
         self._command = command
         try:
             yield from fed(self, feed)
@@ -81,21 +81,21 @@ class Dask:
             self.close()
 
     def close(self) -> None:
-        """Leave the cluster, and end one that was made for this."""
+        """Leaves the cluster, and end one that was made for this."""
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
 
     def has_room(self) -> bool:
-        """Whether a worker may be given tasks now: each has some waiting."""
+        """Returns whether a worker may be given tasks now: each has some waiting."""
         return len(self._pending) < 2 * self.workers
 
     def is_busy(self) -> bool:
-        """Whether tasks are with workers."""
+        """Returns whether tasks are with workers."""
         return bool(self._pending)
 
     def give(self, tasks: Sequence[Task]) -> None:
-        """Give tasks to the cluster."""
+        """Gives tasks to the cluster."""
         asked = (self._command, tasks, self._memory, build())
         future: Any = self._client.submit(solve_all, *asked, pure=False)
         self._pending[future.key] = tasks
@@ -124,7 +124,7 @@ class Dask:
 
 
 def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:
-    """A Dask cluster whose workers are jobs, none of them submitted yet, and their number.
+    """Returns a Dask cluster whose workers are jobs, none of them submitted yet, and their number.
 
     Raises
     ------
@@ -144,14 +144,16 @@ def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:
 
 
 def _known(job: type) -> list[str]:
-    """The fields that `dask_jobqueue` takes for a job."""
+    """Returns the fields that `dask_jobqueue` takes for a job."""
     kinds = [one for one in job.__mro__ if one is not object and "__init__" in vars(one)]
     every = (name for kind in kinds for name in inspect.signature(kind).parameters)
     return [name for name in dict.fromkeys(every) if name not in ("args", "kwargs")]
 
 
 def workers_of(profile: Path) -> int:
-    """The number of workers of all jobs of a profile. Raises ConfigError as `job_cluster` does."""
+    """Returns the number of workers of all jobs of a profile. Raises ConfigError as `job_cluster`
+    does.
+    """
     fields, jobs = _fields(profile)
     return jobs * int(fields["processes"])
 
@@ -172,7 +174,9 @@ def _fields(profile: Path) -> tuple[dict[str, Any], int]:
 
 
 def job_script(manager: Manager, profile: Path) -> str:
-    """The script of one job; nothing is submitted. Raises ConfigError as `job_cluster` does."""
+    """Returns the script of one job; nothing is submitted. Raises ConfigError as `job_cluster`
+    does.
+    """
     cluster, _ = job_cluster(manager, profile)
     try:
         return str(cluster.job_script())
@@ -181,7 +185,7 @@ def job_script(manager: Manager, profile: Path) -> str:
 
 
 def of_jobs(manager: Manager, profile: Path) -> Dask:
-    """The engine of a cluster whose jobs are submitted now.
+    """Returns the engine of a cluster whose jobs are submitted now.
 
     Raises
     ------

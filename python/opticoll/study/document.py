@@ -40,7 +40,7 @@ MOST_REPLICATIONS = 10**5
 
 
 def _fields(value: object) -> dict[str, Any]:
-    """A set of options, whose names may have hyphens."""
+    """Returns a set of options, whose names may have hyphens."""
     if not isinstance(value, dict):
         raise ConfigError(f"`{value}` is no set of options, such as {{size: 4MiB}}")
     return {name.replace("-", "_"): one for name, one in value.items()}
@@ -52,7 +52,8 @@ def _several(value: object) -> dict[str, list[Value]]:
 
 
 def axis(value: object) -> list[Value]:
-    """The values of an axis: a list, a range such as `{from: 8, to: 64, times: 2}`, or one value.
+    """Returns the values of an axis: a list, a range such as `{from: 8, to: 64, times: 2}`, or one
+    value.
 
     Raises
     ------
@@ -71,7 +72,7 @@ def axis(value: object) -> list[Value]:
 
 
 def _range(fields: dict[str, Any]) -> list[Value]:
-    """The values from the first on, each so many times or so much more than the one before.
+    """Returns the values from the first on, each so many times or so much more than the one before.
 
     The end of the range is the last value, also where a step would pass it.
     """
@@ -125,7 +126,7 @@ def _derived(value: object) -> dict[str, Expression]:
 
 
 def _replications(value: object) -> tuple[str, int]:
-    """The option that has the seed, and how many replications there are."""
+    """Returns the option that has the seed, and how many replications there are."""
     named = value if isinstance(value, dict) else {"seed": value}
     if len(named) != 1:
         raise ConfigError("replications are a number, or one such as {routing_seed: 10}")
@@ -174,7 +175,7 @@ class Study:
         return list(dict.fromkeys(every))
 
     def settings(self) -> Iterator[tuple[dict[str, Value], int]]:
-        """The options of each combination of values, and the number of its replication."""
+        """Yields the options of each combination of values, and the number of its replication."""
         rows = list(zip(*self.zip.values(), strict=True)) if self.zip else [()]
         seed, replications = self.replications or ("", 1)
         for listed in self.points:
@@ -192,7 +193,7 @@ class Study:
 
 
 def read(path: str | os.PathLike[str]) -> Study:
-    """The study in a YAML file; files that it names may lie beside it.
+    """Returns the study in a YAML file; files that it names may lie beside it.
 
     Raises
     ------
@@ -221,7 +222,7 @@ def read(path: str | os.PathLike[str]) -> Study:
 
 
 def _check_axes(study: Study, document: Document) -> None:
-    """Refuse what is given twice, and more combinations than a store is made for."""
+    """Refuses what is given twice, and more combinations than a store is made for."""
     given: dict[str, Place] = {}
     parts: list[tuple[str, Mapping[str, Any]]] = [
         *(("options", study.options), ("zip", study.zip), ("grid", study.grid)),
@@ -253,7 +254,7 @@ def _all_beside(folder: Path, axes: Mapping[str, list[Value]]) -> dict[str, list
 
 
 def _beside(folder: Path, value: Any) -> Any:
-    """A value, or if it names a file that lies beside the study, its path."""
+    """Returns a value, or if it names a file that lies beside the study, its path."""
     if isinstance(value, list):
         return [_beside(folder, one) for one in value]
     if not isinstance(value, str) or Path(value).suffix == "" or os.path.exists(value):

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def processors() -> int:
-    """The processors that this process may use, which may be fewer than the machine has."""
+    """Returns the processors that this process may use, which may be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -45,7 +45,7 @@ class Engine(Protocol):
     workers: int
 
     def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
-        """The results as they come, some of them or none every `TICK_S` at least."""
+        """Returns the results as they come, some of them or none every `TICK_S` at least."""
         ...
 
 
@@ -58,7 +58,7 @@ class Supply:
         self._more, self._later = True, False
 
     def take(self) -> Sequence[Task] | None:
-        """The next tasks for one worker; None where there are none, or none just now."""
+        """Returns the next tasks for one worker, or None if there are none, or none just now."""
         self._later = False
         if self._again:
             return self._again.pop()
@@ -73,7 +73,7 @@ class Supply:
 
     @property
     def over(self) -> bool:
-        """Whether no tasks will come."""
+        """True if no tasks will come."""
         return not (self._again or self._more or self._later)
 
 
@@ -81,15 +81,15 @@ class Crew(Protocol):
     """Workers that tasks are given to."""
 
     def has_room(self) -> bool:
-        """Whether a worker may be given tasks now."""
+        """Returns whether a worker may be given tasks now."""
         ...
 
     def give(self, tasks: Sequence[Task]) -> None:
-        """Give tasks to a worker."""
+        """Gives tasks to a worker."""
         ...
 
     def is_busy(self) -> bool:
-        """Whether tasks are with workers."""
+        """Returns whether tasks are with workers."""
         ...
 
     def hear(self, supply: Supply) -> list[Solved]:
@@ -98,7 +98,7 @@ class Crew(Protocol):
 
 
 def fed(crew: Crew, feed: Feed) -> Generator[list[Solved], None, None]:
-    """Keep the workers of a crew busy until there is nothing left to do."""
+    """Keeps the workers of a crew busy until there is nothing left to do."""
     supply = Supply(feed)
     while True:
         while crew.has_room() and (tasks := supply.take()) is not None:
@@ -128,7 +128,7 @@ class Local:
         self.workers = workers
 
     def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
-        """The results as they come."""
+        """Yields the results as they come."""
         large: list[Task] = []
         deaths: Counter[str] = Counter()
         with _Processes(command, self.workers, deaths, large) as crew:
@@ -218,7 +218,9 @@ class _Processes:
         return results
 
     def _dead(self, worker: _Process, supply: Supply) -> list[Solved]:
-        """The tasks of a dead worker are done again; the one it was at alone, and not for ever."""
+        """Returns the tasks of a dead worker are done again; the one it was at alone, and not for
+        ever.
+        """
         code = worker.process.wait()
         if not worker.tasks:
             return []

@@ -102,7 +102,9 @@ _SHORT = range(1, 1000)
 
 
 def quantity(value: object) -> Quantity | None:
-    """The quantity that a number or a text such as `4MiB` stands for, None for other texts."""
+    """Returns the quantity that a number or a text such as `4MiB` stands for, None for other
+    texts.
+    """
     if isinstance(value, Quantity):
         return value
     if isinstance(value, bool) or value is None:
@@ -175,7 +177,7 @@ class Expression:
             raise UsageError(f"`{self.text}`: `{node.value!r}` has no meaning in an expression")
 
     def value(self, lookup: Lookup) -> Any:
-        """The value, by those of names: a Quantity, a text, a truth value or None.
+        """Returns the value, by those of names: a Quantity, a text, a truth value or None.
 
         Raises
         ------
@@ -192,7 +194,7 @@ class Expression:
             raise UsageError(f"`{self.text}`: {error}") from error
 
     def holds(self, lookup: Lookup) -> bool:
-        """Whether a condition holds; raises UsageError where the expression is none."""
+        """Returns whether a condition holds; raises UsageError where the expression is none."""
         value = self.value(lookup)
         if not isinstance(value, bool):
             raise UsageError(f"`{self.text}` is no condition, such as `ranks >= 8`")
@@ -242,7 +244,7 @@ _ALLOWED = (
 
 
 def _dotted(node: ast.AST) -> str:
-    """A name, or names with points between them."""
+    """Returns a name, or names with points between them."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -251,7 +253,7 @@ def _dotted(node: ast.AST) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A quantity where there is one, anything else as it is."""
+    """Returns a quantity where there is one, anything else as it is."""
     found = quantity(value)
     return value if found is None else found
 

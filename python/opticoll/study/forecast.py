@@ -52,18 +52,19 @@ class Forecast:
     """Why the first of those that failed did."""
 
     def seconds(self, workers: int) -> float:
-        """The seconds that the missing points take on so many workers."""
+        """Returns the seconds that the missing points take on so many workers."""
         return max(self.most_point_s, self.missing * self.point_s / workers)
 
     def interval(self, workers: int) -> tuple[float, float]:
-        """The ends of the interval in which these seconds are with a confidence of 95 %."""
+        """Returns the ends of the interval in which these seconds are with a confidence of 95 %."""
         middle = self.seconds(workers)
         around = 0.0 if not self.point_s else middle * CONFIDENCE * self.error_s / self.point_s
         return max(0.0, middle - around), middle + around
 
 
 def sample(missing: Sequence[Point]) -> list[Point]:
-    """Points from all parts of a study: one, drawn at random, of each of `SAMPLE` equal parts.
+    """Returns points from all parts of a study: one, drawn at random, of each of `SAMPLE` equal
+    parts.
 
     Neighbours have the same fabric and differ in size, so that every fabric has its share. The
     order is random, too: a sample that is cut short is one of the whole study.
@@ -77,7 +78,7 @@ def sample(missing: Sequence[Point]) -> list[Point]:
 
 
 def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) -> Forecast:
-    """Compute a sample of points in a process of its own, and measure it."""
+    """Computes a sample of points in a process of its own, and measure it."""
     chosen = sample(missing)
     tasks = [Task(one.key, one.options) for one in chosen]
     process = start()
@@ -124,14 +125,14 @@ def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) 
 
 
 def _error(seconds: Sequence[float], missing: int) -> float:
-    """The standard error of the mean of a sample from so many points."""
+    """Returns the standard error of the mean of a sample from so many points."""
     if len(seconds) < 2:
         return 0.0
     return stdev(seconds) * math.sqrt((1 - min(1, len(seconds) / missing)) / len(seconds))
 
 
 def _peak_bytes(process: int) -> int | None:
-    """The most memory that a process has had, where the system says so."""
+    """Returns the most memory that a process has had, where the system says so."""
     try:
         with open(f"/proc/{process}/status", encoding="ascii") as file:
             (line,) = [line for line in file if line.startswith("VmHWM:")]

@@ -60,18 +60,18 @@ class Point:
 
 
 def command_of(name: str) -> Command[Any, Any]:
-    """The record of a command, which is loaded now."""
+    """Returns the record of a command, which is loaded now."""
     record: Command[Any, Any] = import_module(f"opticoll.commands.{name}").COMMAND
     return record
 
 
 def options_of(command: str) -> dict[str, Option]:
-    """The options of a command by their names in studies."""
+    """Returns the options of a command by their names in studies."""
     return options(command_of(command).parameters)
 
 
 def asked(command: str, options: Mapping[str, Value]) -> Any:
-    """The parameters of a command.
+    """Returns the parameters of a command.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def asked(command: str, options: Mapping[str, Value]) -> Any:
 
 
 def composed(options: Mapping[str, Value]) -> dict[str, Value]:
-    """Options in which those such as `fabric.ranks` stand in their specifications."""
+    """Returns options in which those such as `fabric.ranks` stand in their specifications."""
     whole = {name: value for name, value in options.items() if "." not in name}
     for name, value in options.items():
         place, dot, key = name.partition(".")
@@ -112,7 +112,7 @@ def composed(options: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def with_option(specification: str, key: str, value: str) -> str:
-    """A specification `name:key=value,...` with one option more, or another value of it."""
+    """Returns a specification `name:key=value,...` with one option more, or another value of it."""
     if is_yaml(specification):
         specification = to_medium(specification)
     name, _, rest = specification.partition(":")
@@ -131,12 +131,12 @@ def with_option(specification: str, key: str, value: str) -> str:
 
 
 def command_line(command: str, given: Mapping[str, Value]) -> str:
-    """The command line of a point, for a shell."""
+    """Returns the command line of a point, for a shell."""
     return line(command, command_of(command).parameters, given)
 
 
 def points(study: Study) -> list[Point]:
-    """The points of a study in their order.
+    """Returns the points of a study in their order.
 
     A derived value, or a condition, that names what a point does not have, does not concern it.
 
@@ -166,7 +166,7 @@ def points(study: Study) -> list[Point]:
 def finished(
     study: Study, given: dict[str, Value], number: int, replication: int, known: set[str]
 ) -> Point | None:
-    """The point of options, those derived included; None where a condition leaves it out.
+    """Returns the point of options, those derived included, or None if a condition leaves it out.
 
     Names that expressions found are added to `known`.
     """
@@ -183,7 +183,7 @@ def finished(
 
 
 def _concerns(condition: Expression, scope: Scope) -> bool:
-    """Whether a condition holds, or names what a point does not have."""
+    """Returns whether a condition holds, or names what a point does not have."""
     try:
         return condition.holds(scope)
     except KeyError:
@@ -216,7 +216,9 @@ class Scope:
 
 @lru_cache(maxsize=4096)
 def _fabric_values(specification: str) -> dict[str, Any]:
-    """The options, ranks and family of a fabric; what the text says where it is no such fabric."""
+    """Returns the options, ranks and family of a fabric; what the text says where it is no such
+    fabric.
+    """
     try:
         fabric = parse_fabric(specification)
     except OpticollError:
@@ -241,7 +243,7 @@ _UNITS = {
 
 
 def key_of(command: str, options: Mapping[str, Value]) -> str:
-    """The key of a task: a digest of all that its result depends on.
+    """Returns the key of a task: a digest of all that its result depends on.
 
     Fabrics are spelled in full, and files and own algorithms stand with their content.
     """
@@ -265,13 +267,13 @@ def _complete(name: str, value: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _with_content(text: str) -> str:
-    """A value, and if it may name a file, a digest of the file."""
+    """Returns a value, and if it may name a file, a digest of the file."""
     return f"{text} {_digest(text)}" if os.sep in text or Path(text).suffix else text
 
 
 @lru_cache(maxsize=4096)
 def _spelled(text: str) -> str:
-    """A fabric in full; as it is where only some commands know it."""
+    """Returns a fabric in full; as it is where only some commands know it."""
     try:
         return parse_fabric(text).spec
     except OpticollError:
@@ -280,7 +282,7 @@ def _spelled(text: str) -> str:
 
 @cache
 def _module_digest(module: str) -> str:
-    """A digest of the source of a module, nothing where there is none.
+    """Returns a digest of the source of a module, nothing where there is none.
 
     Neither the module nor a package around it is imported: their folders are searched.
     """
@@ -295,7 +297,7 @@ def _module_digest(module: str) -> str:
 
 @cache
 def _digest(path: str) -> str:
-    """A digest of a file, nothing where there is none."""
+    """Returns a digest of a file, nothing where there is none."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:32]
     except (OSError, ValueError):

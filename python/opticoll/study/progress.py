@@ -21,7 +21,7 @@ def told(there: int, points: int, computed: int, seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it, with its two greatest units."""
+    """Returns a time as people say it, with its two greatest units."""
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.2g} s" if seconds < 10 else f"{whole} s"

@@ -127,7 +127,7 @@ def table_of(
     unfinished: bool = False,
     tables: bool = False,
 ) -> Results:
-    """The rows of studies in one store or several, such as those of shards.
+    """Returns the rows of studies in one store or several, such as those of shards.
 
     Of the same point in several stores the first result counts. Points without a result are left
     out unless `unfinished` asks for them, and tables within rows unless `tables` does.
@@ -163,7 +163,7 @@ def _table(
     condition: Expression | None,
     tables: bool,
 ) -> Results:
-    """The rows of points; each has all columns, in the same order."""
+    """Returns the rows of points; each has all columns, in the same order."""
     raw = [
         (point, row)
         for point in points
@@ -215,7 +215,7 @@ def _error(point: StoredPoint) -> str | None:
 
 
 def _tables(records: dict[str, StudyRecord]) -> set[str]:
-    """The names of columns that hold rows."""
+    """Returns the names of columns that hold rows."""
     every = [column for record in records.values() for column in _columns(record.command)]
     rows = [one for one in every if isinstance(one.kind, type) and issubclass(one.kind, Row)]
     return {column.name for column in rows}
@@ -228,20 +228,20 @@ def _columns(command: str) -> Iterator[Column]:
 
 
 def with_unit(value: Any, unit: str) -> Any:
-    """A number as a quantity, so that it is compared with `1ms`, `4MiB` or `40Gb/s`."""
+    """Returns a number as a quantity, so that it is compared with `1ms`, `4MiB` or `40Gb/s`."""
     unit = unit.replace("bit", "b")
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return quantity(f"{value!r}{unit}") if unit in UNITS and number else value
 
 
 def units_of(command: str) -> dict[str, str]:
-    """The units of the columns that a command prints."""
+    """Returns the units of the columns that a command prints."""
     known = ((column.name, column.unit) for column in _columns(command))
     return {name: unit.name for name, unit in known if unit is not None and unit.name}
 
 
 def _holds(condition: Expression, row: ResultRow, units: dict[str, str]) -> tuple[bool, bool]:
-    """Whether a condition on columns holds, and whether all that it asks for has a value.
+    """Returns whether a condition on columns holds, and whether all that it asks for has a value.
 
     It does not hold where a value is missing.
     """

@@ -64,7 +64,7 @@ class Shard:
 
     @staticmethod
     def read(text: str) -> Shard:
-        """The shard that `2/5` stands for; raises UsageError."""
+        """Returns the shard that `2/5` stands for; raises UsageError."""
         number, slash, parts = text.partition("/")
         whole = number.strip().isdecimal() and parts.strip().isdecimal()
         if not slash or not whole or not 1 <= int(number) <= int(parts):
@@ -72,7 +72,7 @@ class Shard:
         return Shard(int(number), int(parts))
 
     def of(self, points: Iterable[Point]) -> list[list[Point]]:
-        """The groups of points of this part."""
+        """Returns the groups of points of this part."""
         return groups(points)[self.number - 1 :: self.parts]
 
 
@@ -95,7 +95,7 @@ class Done:
 
 
 def groups(all_points: Iterable[Point]) -> list[list[Point]]:
-    """Points that share a plan, together, in the order of their first; equal tasks once."""
+    """Returns points that share a plan, together, in the order of their first; equal tasks once."""
     shared: dict[str, list[Point]] = {}
     for point in {one.key: one for one in all_points}.values():
         shared.setdefault(point.shares or point.key, []).append(point)
@@ -103,7 +103,7 @@ def groups(all_points: Iterable[Point]) -> list[list[Point]]:
 
 
 def define(study: Study, store: Store, listed: Sequence[Point], text: str) -> None:
-    """Write the points of a study, and the text of its file, to the store."""
+    """Writes the points of a study, and the text of its file, to the store."""
     command = study.command
     store.define(
         StudyRecord(study.study, command, study.axes, study.replications is not None, text),
@@ -125,7 +125,7 @@ def sweep(
     command: str = "",
     text: str = "",
 ) -> Done:
-    """Compute the points that the store does not have; `retry` computes errors again.
+    """Computes the points that the store does not have; `retry` computes errors again.
 
     The store keeps the `command` of the sweep and the `text` of the study's file.
 
@@ -170,7 +170,9 @@ def sweep(
 
 
 def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
-    """The points of a study; of a search those of each of its rounds, and marks what it found."""
+    """Yields the points of a study; of a search those of each of its rounds, and marks what it
+    found.
+    """
     listed = points(study)
     if study.optimise is None:
         yield listed
@@ -236,7 +238,9 @@ class _Work:
         self.computed = self.there = 0
 
     def feed(self) -> Sequence[Task] | None:
-        """The next tasks: some half a second of points, those that share a plan together."""
+        """Returns the next tasks: some half a second of points, those that share a plan
+        together.
+        """
         while self._left:
             first = self._left[-1]
             tasks: list[Point] = []
@@ -251,7 +255,7 @@ class _Work:
         return self._of_others()
 
     def _of_others(self) -> Sequence[Task] | None:
-        """Points that another sweep has claimed: taken over when that sweep has gone."""
+        """Returns points that another sweep has claimed: taken over when that sweep has gone."""
         now = time.monotonic()
         if self._elsewhere and now - self._asked < OTHERS_S:
             return []
@@ -269,13 +273,13 @@ class _Work:
         return [] if self._elsewhere else None
 
     def _most(self) -> int:
-        """Tasks for one worker: one until it is known how long they take."""
+        """Returns tasks for one worker: one until it is known how long they take."""
         if not self._measured:
             return 1
         return min(MOST_TASKS, 1 + int(BATCH_S * self._measured / max(1e-4, self._seconds)))
 
     def received(self, results: Sequence[Result]) -> None:
-        """Keep results, those of `KEEP_S` together; give a sign of life now and then."""
+        """Keeps results, those of `KEEP_S` together; give a sign of life now and then."""
         now = time.monotonic()
         self._fresh += results
         self.computed += len(results)
@@ -290,7 +294,7 @@ class _Work:
             self._store.seen()
 
     def keep(self) -> None:
-        """Keep the results that wait for it."""
+        """Keeps the results that wait for it."""
         if self._fresh:
             self._store.keep(self._fresh)
             self._fresh = []

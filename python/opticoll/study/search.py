@@ -159,7 +159,7 @@ def check(wanted: Optimise) -> Optimise:
 
 
 def rounds(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
-    """The rounds of a search among candidates (of a break-even: for each of them)."""
+    """Returns the rounds of a search among candidates (of a break-even: for each of them)."""
     if wanted.break_even is not None:
         return _break_even(wanted, candidates)
     if wanted.pareto is not None:
@@ -169,7 +169,7 @@ def rounds(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
 
 
 def _groups(wanted: Optimise, candidates: Sequence[Candidate]) -> dict[tuple[str, ...], list[int]]:
-    """The places of candidates by the values of the names in `for_each`."""
+    """Returns the places of candidates by the values of the names in `for_each`."""
     grouped: dict[tuple[str, ...], list[int]] = {}
     for place, one in enumerate(candidates):
         try:
@@ -207,7 +207,7 @@ def _measures(conditions: Sequence[Expression]) -> list[Expression]:
 def _pareto(
     wanted: Optimise, axes: Sequence[Expression], candidates: Sequence[Candidate]
 ) -> Rounds:
-    """The points that no other beats in one column without being beaten in the other."""
+    """Yields the points that no other beats in one column without being beaten in the other."""
     value_of = yield [one.options for one in candidates]
     found = []
     for key, places in _groups(wanted, candidates).items():
@@ -233,7 +233,7 @@ def _meets(wanted: Optimise, value_of: Value_of, place: int) -> bool:
 
 
 def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate]) -> Rounds:
-    """The point of least cost that meets all conditions, in each group."""
+    """Yields the point of least cost that meets all conditions, in each group."""
     costs: list[Quantity | None] = []
     for one in candidates:
         try:
@@ -297,7 +297,7 @@ class _Bracket:
     over: bool = False
 
     def middle(self, within: Fraction) -> Quantity | None:
-        """The next value of the axis; None where the ends are near enough."""
+        """Returns the next value of the axis, or None if the ends are near enough."""
         low, high = self.low.number, self.high.number
         if self.low.unit == (0, 0) and low.denominator == 1 and high.denominator == 1:
             if high - low <= 1:
@@ -314,7 +314,7 @@ class _Bracket:
 
 
 def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
-    """The value of an axis at which one side overtakes the other, for each candidate."""
+    """Yields the value of an axis at which one side overtakes the other, for each candidate."""
     axis, column = wanted.break_even, wanted.column or Expression("time_s")
     assert axis is not None
     assert wanted.start is not None
@@ -333,7 +333,7 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
         return sides
 
     def leads(value_of: Value_of, place: int) -> bool | None:
-        """Whether the first side is better; None where one of them has no verified row."""
+        """Returns whether the first side is better, or None if one of them has no verified row."""
         ours, theirs = (_number(value_of(column, at), column) for at in (place, place + 1))
         return None if ours is None or theirs is None else ours.number <= theirs.number
 
@@ -391,6 +391,6 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
 
 
 def verified_row(result: Result | None) -> Mapping[str, Any] | None:
-    """The first row of a result; None where there is none, or its plan is violated."""
+    """Returns the first row of a result, or None if there is none, or its plan is violated."""
     rows = None if result is None else result.rows
     return rows[0] if rows and rows[0].get("verified", True) else None

@@ -88,7 +88,7 @@ class Result:
 
     @staticmethod
     def of(key: str, rows: list[dict[str, Any]], seconds: float = 0.0) -> Result:
-        """The result that has these rows."""
+        """Returns the result that has these rows."""
         return Result(key, as_text(rows), None, seconds, refuted_in(rows))
 
     @property
@@ -142,7 +142,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """The store of that name, made where there is none, to be read and written."""
+        """Returns the store of that name, made where there is none, to be read and written."""
         path = check_writable(path)
         with _named(path):
             connection = sqlite3.connect(
@@ -158,7 +158,7 @@ class Store:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """The store of that name, only to be read."""
+        """Returns the store of that name, only to be read."""
         path = Path(path)
         if not path.is_file():
             raise FileError(f"there is no store `{path}`")
@@ -191,7 +191,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Note that the sweep has ended, and close the file."""
+        """Notes that the sweep has ended, and closes the file."""
         with suppress(sqlite3.Error, FileError):
             self._end()
         self._connection.close()
@@ -228,7 +228,7 @@ class Store:
             return self._connection.execute(query, values).fetchone()
 
     def _every(self, query: str, *values: Any) -> Iterator[Any]:
-        """The rows that a query finds, one after the other."""
+        """Yields the rows that a query finds, one after the other."""
         with _named(self.path):
             for row in self._connection.execute(query, values):  # noqa: UP028 - closes no cursor
                 yield row
@@ -247,7 +247,7 @@ class Store:
                 raise
 
     def begin(self, command: str, study: str) -> None:
-        """Note that a sweep of a study begins: its command, this opticoll and this machine."""
+        """Notes that a sweep of a study begins: its command, this opticoll and this machine."""
         now = time.time()
         values = (
             *(study, command, __version__, build(), sys.version.split()[0], platform.platform()),
@@ -291,7 +291,7 @@ class Store:
             )
 
     def mark(self, study: str, found: Iterable[tuple[int, str]]) -> None:
-        """Note which points of a study a search found, by their numbers, and what each is."""
+        """Notes which points of a study a search found, by their numbers, and what each is."""
         with self._changing():
             self._connection.executemany(
                 "INSERT INTO found VALUES (?, ?, ?)",
@@ -308,7 +308,7 @@ class Store:
         return list(self._every(query, study))
 
     def missing(self, keys: Iterable[str], *, retry: bool = False) -> list[str]:
-        """The keys without a result; with `retry` also those whose result is an error."""
+        """Returns the keys without a result; with `retry` also those whose result is an error."""
         known = {
             key
             for key, error in self._every("SELECT key, error IS NOT NULL FROM results")
@@ -345,14 +345,14 @@ class Store:
         return left
 
     def seen(self) -> None:
-        """Give a sign of life, so that others respect the claims of this sweep."""
+        """Gives a sign of life, so that others respect the claims of this sweep."""
         with self._changing():
             self._connection.execute(
                 "UPDATE runs SET seen = ? WHERE id = ?", (time.time(), self._run)
             )
 
     def keep(self, results: Iterable[Result]) -> None:
-        """Keep results; an error never takes the place of rows."""
+        """Keeps results; an error never takes the place of rows."""
         now = time.time()
         rows = [
             (
@@ -367,7 +367,7 @@ class Store:
             self._connection.executemany("DELETE FROM claims WHERE key = ?", keys)
 
     def result(self, key: str) -> Result | None:
-        """The result of a task; None where it is not there yet."""
+        """Returns the result of a task, or None if it is not there yet."""
         found = self._one("SELECT rows, error, seconds FROM results WHERE key = ?", key)
         return None if found is None else self._result(key, *found)
 
@@ -376,7 +376,7 @@ class Store:
             return Result(key, _unpacked(packed), *others)
 
     def merge(self, other: Store) -> int:
-        """Keep the results of another store; returns how many there were."""
+        """Keeps the results of another store; returns how many there were."""
         query = "SELECT key, rows, error, seconds, refuted FROM results"
         rows = [other._result(*found) for found in other._every(query)]
         self.keep(rows)
@@ -389,7 +389,7 @@ class Store:
         return [known[key] for key in keys if key in known]
 
     def studies(self) -> list[StudyRecord]:
-        """All studies, in the order in which they were swept first."""
+        """Returns all studies, in the order in which they were swept first."""
         with _damaged(f"the store `{self.path}`"):
             return [
                 StudyRecord(name, command, _json(axes, list), bool(replicated), text)
@@ -399,7 +399,7 @@ class Store:
             ]
 
     def results(self, study: str | None = None) -> Iterator[StoredPoint]:
-        """The points of a study in their order (of all studies, one after the other).
+        """Yields the points of a study in their order (of all studies, one after the other).
 
         Raises
         ------
@@ -436,7 +436,7 @@ class Store:
         return sum(error for error, _ in marks), sum(refuted for _, refuted in marks)
 
     def runs(self) -> list[dict[str, Any]]:
-        """The sweeps that wrote here: study, command, version, build, machine and times."""
+        """Returns the sweeps that wrote here: study, command, version, build, machine and times."""
         names = (
             *("id", "study", "command", "version", "build", "python", "machine", "cores", "host"),
             *("process", "started", "seen", "ended"),
@@ -446,7 +446,7 @@ class Store:
 
 
 def _alive(run: tuple[str, int, float], here: str, now: float) -> bool:
-    """Whether a sweep still runs, by its host, process and last sign of life."""
+    """Returns whether a sweep still runs, by its host, process and last sign of life."""
     host, process, seen = run
     if now - seen > ABSENT_S:
         return False
@@ -462,17 +462,17 @@ def _alive(run: tuple[str, int, float], here: str, now: float) -> bool:
 
 
 def as_text(rows: list[dict[str, Any]]) -> str:
-    """Rows as text in JSON."""
+    """Returns rows as text in JSON."""
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
 
 
 def refuted_in(rows: list[dict[str, Any]]) -> int:
-    """The number of rows whose plans are violated."""
+    """Returns the number of rows whose plans are violated."""
     return sum(not row.get("verified", True) for row in rows)
 
 
 def _packed(text: str | None) -> str | bytes | None:
-    """A text, compressed where it is long."""
+    """Returns a text, compressed where it is long."""
     short = text is None or len(text) < LONG
     return text if short else zstandard.ZstdCompressor(3).compress(str(text).encode())
 

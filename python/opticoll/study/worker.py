@@ -55,7 +55,7 @@ class Solved(Result):
 
 
 def solve(command: str, task: Task) -> Solved:
-    """Compute a task by the function that its command runs; errors are results."""
+    """Computes a task by the function that its command runs; errors are results."""
     started = time.perf_counter()
     rows: list[dict[str, Any]] | None = None
     error, too_large = None, False
@@ -82,7 +82,7 @@ def solve(command: str, task: Task) -> Solved:
 def solve_all(
     command: str, tasks: Sequence[Task], memory: int | None, wanted: str | None = None
 ) -> list[Solved]:
-    """Compute tasks one after the other, as a worker of a cluster does.
+    """Computes tasks one after the other, as a worker of a cluster does.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def solve_all(
 
 
 def start() -> subprocess.Popen[str]:
-    """A worker process that reads tasks from its standard input and answers on its output.
+    """Returns a worker process that reads tasks from its standard input and answers on its output.
 
     No file of the current folder stands in for a module that the worker imports (`-P`).
     """
@@ -115,13 +115,13 @@ def start() -> subprocess.Popen[str]:
 
 
 def message(command: str, tasks: Iterable[Task], memory: int | None) -> str:
-    """The line that asks a worker for tasks."""
+    """Returns the line that asks a worker for tasks."""
     content = {"command": command, "memory": memory, "tasks": [vars(task) for task in tasks]}
     return json.dumps(content) + "\n"
 
 
 def main() -> None:
-    """Compute what standard input asks for, until it ends."""
+    """Computes what standard input asks for, until it ends."""
     # Ctrl-C at the terminal is for the sweep, which ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -119,7 +119,7 @@ class Comparison:
     def plot(
         self, path: str | PathLike[str] | None = None, *, ax: "Axes | None" = None
     ) -> list[Path]:
-        """Draw the times over what varies, to a file or in axes of matplotlib.
+        """Draws the times over what varies, to a file or in axes of matplotlib.
 
         Returns the files, several where there are many panels.
 
@@ -136,7 +136,7 @@ class Comparison:
         return arrow_stream([plain(row) for row in self.rows], requested_schema)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The rows as a DataFrame of pandas, with a column for each field.
+        """Returns the rows as a DataFrame of pandas, with a column for each field.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Comparison:
 
 
 def compute(asked: Compare, watch: Watch) -> Iterator[PlanRow]:
-    """Compare what the command line asks for.
+    """Compares what the command line asks for.
 
     Raises
     ------
@@ -172,7 +172,9 @@ def compute(asked: Compare, watch: Watch) -> Iterator[PlanRow]:
 
 
 def _scenario(options: Compare) -> Scenario:
-    """The comparison that a scenario file or a collective asks for; options win over the file."""
+    """Returns the comparison that a scenario file or a collective asks for; options win over the
+    file.
+    """
     if options.size is not None and options.sizes is not None:
         raise UsageError("--size and --sizes are both given; give one of them")
     check_rule(
@@ -281,7 +283,7 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
 def _rows_at(
     scenario: Scenario, watch: Watch, fabric: str, size_bytes: int, algorithms: Sequence[str]
 ) -> Iterator[PlanRow]:
-    """Rows at a reconfiguration time between those that were asked for."""
+    """Yields rows at a reconfiguration time between those that were asked for."""
     machine = Fabric(fabric)
     at = machine.options["reconfiguration"]["value"]
     label = f"break-even of {format_size(size_bytes)}: {human_time(int(at))} to reconfigure"
@@ -291,13 +293,15 @@ def _rows_at(
 
 
 def _leaves_wavelengths(scenario: Scenario, row: PlanRow) -> bool:
-    """Whether a plan by default options leaves half of a ring's wavelengths or more."""
+    """Returns whether a plan by default options leaves half of a ring's wavelengths or more."""
     used, known = row.wavelengths_used or 0, row.wavelengths or 0
     return _may_stripe(scenario, row) and 2 * used <= known
 
 
 def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
-    """Whether a plan is by default options, on a ring whose wavelengths are chosen freely."""
+    """Returns whether a plan is by default options, on a ring whose wavelengths are chosen
+    freely.
+    """
     if row.wavelengths is None or row.wavelengths_used is None:
         return False
     if not takes_all_stripes(row.algorithm):
@@ -306,7 +310,9 @@ def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
 
 
 def _unstriped(scenario: Scenario, row: PlanRow) -> list[Refusal]:
-    """The refusal of a tree that leaves wavelengths, but too few to be striped over them."""
+    """Returns the refusal of a tree that leaves wavelengths, but too few to be striped over
+    them.
+    """
     used, known = row.wavelengths_used, row.wavelengths
     if not _may_stripe(scenario, row) or used == known or row.chosen != row.algorithm:
         return []
@@ -317,7 +323,7 @@ def _unstriped(scenario: Scenario, row: PlanRow) -> list[Refusal]:
 def _check_ran(
     kind: str, algorithm: str | UserAlgorithm, rows: list[PlanRow], refusals: list[Refusal]
 ) -> None:
-    """Refuse an algorithm that was named and ran on none of several fabrics."""
+    """Refuses an algorithm that was named and ran on none of several fabrics."""
     named = _named(kind, algorithm)
     name = named if isinstance(named, str) else user_algorithm.name_of(named)
     own = [one for one in refusals if one.algorithm == name]
@@ -361,7 +367,7 @@ def _rows(
 
 
 def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings) -> str:
-    """The command line that computes a row alone."""
+    """Returns the command line that computes a row alone."""
     auto = plan.asked == DEFAULT_ALGORITHM
     named = plan.collective.demand is not None and isinstance(scenario.demand, str)
     demand = scenario.demand if named else None
@@ -377,13 +383,15 @@ def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings
 
 
 def _planned_together(algorithm: str | UserAlgorithm, sizes_bytes: list[int]) -> list[list[int]]:
-    """Sizes that share a plan: all, but for what plans by size."""
+    """Returns sizes that share a plan: all, but for what plans by size."""
     alone = isinstance(algorithm, str) and plans_by_size(algorithm)
     return [[size] for size in sizes_bytes] if alone else [sizes_bytes]
 
 
 def _machines(fabric: Fabric, scenario: Scenario) -> Iterator[Fabric]:
-    """The fabric with every number of ranks and of wavelengths, and every reconfiguration time."""
+    """Yields the fabric with every number of ranks and of wavelengths, and every reconfiguration
+    time.
+    """
     machines = [fabric]
     for name in ("ranks", "wavelengths", "reconfiguration"):
         values = getattr(scenario, name)
@@ -405,7 +413,9 @@ def _changed(fabric: Fabric, option: str, value: int | str, place: int) -> Fabri
 
 
 def _algorithms(scenario: Scenario, fabric: Fabric) -> dict[str | UserAlgorithm, int | None]:
-    """The algorithms and `auto`, each once, with the place at which they were first given."""
+    """Returns the algorithms and `auto`, each once, with the place at which they were first
+    given.
+    """
     kind, algorithms = scenario.collective, scenario.algorithms
     if algorithms is None:
         names = algorithm_names(kind, fabric.family)
@@ -431,7 +441,7 @@ def _named(kind: str, algorithm: str | UserAlgorithm) -> str | UserAlgorithm:
 
 
 def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
-    """Whether an algorithm is a user's own or has a record."""
+    """Returns whether an algorithm is a user's own or has a record."""
     if not isinstance(algorithm, str) or user_algorithm.is_user_algorithm(algorithm):
         return True
     if "<" in algorithm:
@@ -440,7 +450,9 @@ def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
 
 
 def _field_at_fault(error: OpticollError, place: int | None) -> tuple[str | int, ...]:
-    """The field of a scenario that an error of planning or simulating is about, if it is one."""
+    """Returns the field of a scenario that an error of planning or simulating is about, if it is
+    one.
+    """
     setting = getattr(error, "setting", None)
     if setting is not None:
         return (setting,)
@@ -457,7 +469,9 @@ def _field_at_fault(error: OpticollError, place: int | None) -> tuple[str | int,
 
 
 def _text(asked: Any, rows: list[PlanRow]) -> str:
-    """A table for each fabric and size; where reconfiguration times vary, one for all of them."""
+    """Returns a table for each fabric and size; where reconfiguration times vary, one for all of
+    them.
+    """
     of_times, others = break_even.apart(rows)
     tables = [reconfiguration_table(own) for own in of_times]
     differ = asked.demand is not None and any("--demand" in str(row.command) for row in rows)
@@ -473,7 +487,7 @@ def _left_out(refusal: Refusal) -> str:
 
 
 def _draw(asked: Any, rows: list[PlanRow], path: Path) -> list[Path]:
-    """Draw rows; returns the files, of which there are several where there are many panels."""
+    """Draws rows; returns the files, of which there are several where there are many panels."""
     from opticoll import plot
 
     return plot.comparison(rows, path)

@@ -27,7 +27,8 @@ from opticoll.outputs.verification import verdict
 
 
 def comparison_table(rows: Sequence[PlanRow]) -> str:
-    """A table for each fabric and size, the ratio to its fastest algorithm beside each time.
+    """Returns a table for each fabric and size, the ratio to its fastest algorithm beside each
+    time.
 
     Where a size is compared on several fabrics, a table of the fastest algorithm of each follows.
     """
@@ -196,14 +197,14 @@ def _bus(row: Mapping[str, Any]) -> str:
 
 
 def _ratio(row: PlanRow, best: int | None) -> str:
-    """The time in multiples of the best, or `-` where there is no time to trust."""
+    """Returns the time in multiples of the best, or `-` where there is no time to trust."""
     if best is None or not row.verified:
         return "-"
     return f"{row.time_ps / best:.2f}" if best else "1.00" if not row.time_ps else "-"
 
 
 def _groups(rows: Sequence[PlanRow]) -> list[list[PlanRow]]:
-    """Rows on the same fabric at the same size, in the order of first appearance."""
+    """Returns rows on the same fabric at the same size, in the order of first appearance."""
     groups: dict[tuple[str, int], list[PlanRow]] = {}
     for row in rows:
         groups.setdefault((row.fabric, row.size_bytes), []).append(row)
@@ -211,7 +212,9 @@ def _groups(rows: Sequence[PlanRow]) -> list[list[PlanRow]]:
 
 
 def reconfiguration_table(rows: Sequence[PlanRow]) -> str:
-    """The fastest plan at each reconfiguration time, and who leads from where on, as text."""
+    """Returns the fastest plan at each reconfiguration time, and who leads from where on, as
+    text.
+    """
     leading = break_even.leads(rows)
     first = rows[0]
     size = f"{size_names([first.size_bytes])[first.size_bytes]} ({first.size_convention})"
@@ -253,7 +256,9 @@ def _over_bound(row: Mapping[str, Any]) -> str:
 
 
 def _changes(leading: Sequence[Lead]) -> list[Lead]:
-    """The first lead of each plan, by kind and number of reconfigurations, and the last of all."""
+    """Returns the first lead of each plan, by kind and number of reconfigurations, and the last of
+    all.
+    """
 
     pairs = pairwise(leading)
     first = [leading[0], *(now for before, now in pairs if before.plan != now.plan)]

@@ -242,7 +242,7 @@ class ReplayRow(Row, core="replay"):
 
 
 def compute(asked: Parameters, watch: Watch) -> Iterator[ReplayRow]:
-    """Replay a trace.
+    """Replays a trace.
 
     Raises
     ------
@@ -338,14 +338,14 @@ def _carried_out(trace: Trace, done: Outcome, *, measured: bool) -> str:
 
 
 def _of_bursts(text: str | None) -> dict[str, str] | None:
-    """The settings of lightpaths and bursts in `key=value,...`, or `none`."""
+    """Returns the settings of lightpaths and bursts in `key=value,...`, or `none`."""
     if text is None:
         return None
     return {} if text == "none" else key_values("--bursts", text, "offered_load=0.4")
 
 
 def _refuse_settings(settings: Settings) -> None:
-    """Refuse settings of simulators where messages go over a network of bursts."""
+    """Refuses settings of simulators where messages go over a network of bursts."""
     if settings:
         raise UsageError(
             f"over a network of bursts there is no {next(iter(settings))}; leave it out"
@@ -355,7 +355,7 @@ def _refuse_settings(settings: Settings) -> None:
 def _factors(
     asked: str | float | Mapping[Any, str | float],
 ) -> tuple[Rational, dict[range, Rational]]:
-    """The factor of most ranks, and the factors of other ranks, in ascending order.
+    """Returns the factor of most ranks, and the factors of other ranks, in ascending order.
 
     >>> _factors("8-9=2,0.5,3=1.5")
     (Fraction(1, 2), {range(3, 4): Fraction(3, 2), range(8, 10): Fraction(2, 1)})
@@ -378,7 +378,7 @@ def _factors(
 
 
 def _ranks_of(text: str) -> range:
-    """The ranks in RANK or FIRST-LAST."""
+    """Returns the ranks in RANK or FIRST-LAST."""
     first, dash, last = text.strip().partition("-")
     bounds = (first, last if dash else first)
     if not all(bound.isdecimal() and len(bound) < 10 for bound in bounds):
@@ -390,14 +390,14 @@ def _ranks_of(text: str) -> range:
 
 
 def _spell_factors(factor: Rational, of_ranks: Mapping[range, Rational]) -> str:
-    """The factors as `--cpu-factor` reads them."""
+    """Returns the factors as `--cpu-factor` reads them."""
     ends = ((f"{ranks[0]}-{ranks[-1]}" if len(ranks) > 1 else f"{ranks[0]}") for ranks in of_ranks)
     own = (f"{ranks}={own}" for ranks, own in zip(ends, of_ranks.values(), strict=True))
     return ",".join([str(factor), *own])
 
 
 def _factor(factor: str | float) -> Rational:
-    """A factor as a fraction of 32-bit numbers."""
+    """Returns a factor as a fraction of 32-bit numbers."""
     problem = f"the factor of local work is a number such as 0.5 or 1/3, not `{factor}`"
     try:
         exact = Rational(str(factor))
@@ -409,7 +409,7 @@ def _factor(factor: str | float) -> Rational:
 
 
 def _eager(eager: str | int | None) -> tuple[int | None, bool]:
-    """The largest eager message, and whether there is none."""
+    """Returns the largest eager message, and whether there is none."""
     if eager is None or eager == "all":
         return None, False
     if eager == "none":
@@ -431,7 +431,7 @@ def _light_paths(used: dict[str, Any]) -> LightPathRow | None:
 
 
 def _amount(count: int) -> str:
-    """Bytes with four significant digits.
+    """Returns bytes with four significant digits.
 
     >>> _amount(999), _amount(207_058_564)
     ('999 B', '207.1 MB')
@@ -447,7 +447,7 @@ EAGER = {"all": "all messages", "none": "no messages"}
 
 
 def _text(asked: Parameters, rows: list[ReplayRow]) -> str:
-    """A line that says all, what was replayed over what, and a table by call or by rank."""
+    """Returns a line that says all, what was replayed over what, and a table by call or by rank."""
     (row,) = rows
     head = (
         f"execution time {duration(row.time_s)}: the busiest rank computes for "

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def slices(row: ReplayRow) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """The time-line of all ranks without gaps: rank, start and end (ps), and index of the call.
+    """Returns the time-line of all ranks without gaps: rank, start and end (ps), and index of the
+    call.
 
     Local work, which lies between calls, has the index -1. They are in order of rank and start.
     What overlaps, as operations of GOAL do, has no gaps to be filled.
@@ -41,7 +42,7 @@ def slices(row: ReplayRow) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], ND
 
 
 def write(asked: object, rows: list[ReplayRow], path: Path) -> None:
-    """Write a time-line for Perfetto."""
+    """Writes a time-line for Perfetto."""
     from opticoll import formats
     from opticoll.formats.chrome_trace import Slice
 
@@ -59,7 +60,7 @@ def write(asked: object, rows: list[ReplayRow], path: Path) -> None:
 
 
 def draw(asked: object, rows: list[ReplayRow], path: Path) -> None:
-    """Draw what each rank does over time."""
+    """Draws what each rank does over time."""
     import numpy as np
 
     from opticoll import plot

@@ -73,7 +73,7 @@ class Traffic:
 
 
 def compute(asked: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow]:
-    """Simulate the cases; the results do not depend on how many at a time.
+    """Simulates the cases; the results do not depend on how many at a time.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def _draw(asked: Traffic, rows: list[TrafficRow | BurstRow], path: Path) -> None
 
 
 def _without_details(asked: Traffic, rows: list[TrafficRow | BurstRow]) -> list[dict[str, object]]:
-    """Rows for CSV: tables within a row stay out."""
+    """Returns rows for CSV: tables within a row stay out."""
     return [
         {name: value for name, value in plain(row).items() if name not in bursts.DETAILS}
         for row in rows
@@ -131,7 +131,7 @@ def _without_details(asked: Traffic, rows: list[TrafficRow | BurstRow]) -> list[
 
 
 def _alone(asked: Traffic, row: TrafficRow | BurstRow) -> dict[str, str | None]:
-    """The options of the case of a row."""
+    """Returns the options of the case of a row."""
     if isinstance(row, BurstRow):
         return {name: row.case.settings.get(name) for name in bursts.NAMED}
     case = row.case

@@ -48,7 +48,7 @@ class Case:
     settings: dict[str, str]
 
     def value(self, name: str) -> str:
-        """A setting, or what holds where it is not given."""
+        """Returns a setting, or what holds where it is not given."""
         return self.settings.get(name, defaults("burst_settings")[name])
 
 
@@ -137,7 +137,7 @@ class BurstRow(Row, core="bursts"):
 def cases(
     fabric: FabricLike | None, settings: dict[str, str], of_packets: Mapping[str, str]
 ) -> list[Case]:
-    """A case of each combination of values with commas between them."""
+    """Returns a case of each combination of values with commas between them."""
     if fabric is None:
         raise UsageError(
             "--fabric is missing; give ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s "
@@ -158,7 +158,7 @@ def cases(
 
 
 def simulate(cases: Sequence[Case], threads: int, watch: Watch) -> Iterator[BurstRow]:
-    """Simulate the cases one after the other.
+    """Simulates the cases one after the other.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def text(rows: list[BurstRow]) -> str:
 
 
 def _summary(row: BurstRow) -> str:
-    """A line that says all, then one fact a line."""
+    """Returns a line that says all, then one fact a line."""
     hops = [
         f"{share.links}: {_loss(share.lost / share.offered)}"
         for share in row.by_hops
@@ -256,7 +256,7 @@ def _loss(loss: float) -> str:
 
 
 def draw(rows: list[BurstRow], path: Path) -> None:
-    """Draw the losses of one case over time, or those of several by load."""
+    """Draws the losses of one case over time, or those of several by load."""
     from opticoll import plot
 
     first = rows[0]

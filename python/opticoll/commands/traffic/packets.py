@@ -129,7 +129,7 @@ class _StoppedError(Exception):
 def cases(
     fabric: Fabric, pattern: str, size: str, period: str, messages: int, settings: Settings
 ) -> list[Case]:
-    """A case of each combination of values with commas between them."""
+    """Returns a case of each combination of values with commas between them."""
     try:
         patterns = split_algorithms(pattern)
     except UsageError:
@@ -153,7 +153,7 @@ def cases(
 def simulate(
     cases: Sequence[Case], jobs: int, watch: Watch, *, timeline: bool = False
 ) -> Iterator[TrafficRow]:
-    """Simulate the cases, so many of them at a time, and yield their rows in the given order.
+    """Simulates the cases, so many of them at a time, and yields their rows in the given order.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def text(rows: list[TrafficRow]) -> str:
 
 
 def _summary(row: TrafficRow) -> str:
-    """A line that says all, then one fact a line."""
+    """Returns a line that says all, then one fact a line."""
     time = human_seconds
     head = (
         f"last delivery {time(row.last_delivery_s)}; mean latency "
@@ -293,14 +293,14 @@ SHOWN = (
 
 
 def _table(rows: list[TrafficRow]) -> str:
-    """A line for each case."""
+    """Returns a line for each case."""
     first = rows[0]
     head = f"{first.messages} messages from each of {first.terminals} terminals"
     return f"{head} of {fabric_text(first.fabric)}\n{table(rows, SHOWN)}"
 
 
 def draw(rows: list[TrafficRow], path: Path) -> None:
-    """Draw one case over time, or the latencies of several."""
+    """Draws one case over time, or the latencies of several."""
     from opticoll import plot
     from opticoll.plot.style import conditions
 

@@ -300,7 +300,7 @@ class TrainingRow(Row, core="iteration"):
 
 
 def compute(asked: Train, watch: Watch) -> Iterator[TrainingRow]:
-    """Time one iteration on each fabric, and from it the training.
+    """Times one iteration on each fabric, and from it the training.
 
     Raises
     ------
@@ -326,7 +326,7 @@ def compute(asked: Train, watch: Watch) -> Iterator[TrainingRow]:
 
 
 def _replicated(asked: Train, fabric: Fabric, settings: Settings, watch: Watch) -> TrainingRow:
-    """An iteration in which every device holds the whole model."""
+    """Returns an iteration in which every device holds the whole model."""
     model, named, batch = timed(asked)
     rule = check_buckets(asked.buckets)
     prices = Prices(asked, fabric, settings)
@@ -345,7 +345,7 @@ def _replicated(asked: Train, fabric: Fabric, settings: Settings, watch: Watch) 
 def _grouped(
     asked: Train, fabric: Fabric, settings: Settings, alone: str | None, watch: Watch
 ) -> TrainingRow:
-    """An iteration in which groups of ranks divide the model."""
+    """Returns an iteration in which groups of ranks divide the model."""
     if asked.profile is not None or asked.model is None:
         raise UsageError(
             "groups of ranks divide a model, such as --model gpt3_6_7b; a profile does not say how"
@@ -448,7 +448,7 @@ def _row(
 
 
 def _latency_warnings(fabric: Fabric) -> list[str]:
-    """The warning of links without latency; circuits wait each time that they change."""
+    """Returns the warning of links without latency; circuits wait each time that they change."""
     return latency_warnings(fabric, fabric.ranks) if fabric.electrical else []
 
 

@@ -35,7 +35,7 @@ class Skew:
 
 
 def read_skew(text: str | None) -> Skew:
-    """The skew that an option names.
+    """Returns the skew that an option names.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _table(path: Path) -> list[list[list[int]]]:
 
 
 def _row(path: Path, layers: dict[int, dict[int, list[int]]], layer: int) -> list[list[int]]:
-    """The weights of a layer, by source."""
+    """Returns the weights of a layer, by source."""
     if layer not in layers:
         raise ConfigError(f"{path}: there is no layer {layer}; layers are numbered from 0")
     sources = layers[layer]
@@ -116,14 +116,14 @@ def _row(path: Path, layers: dict[int, dict[int, list[int]]], layer: int) -> lis
 
 
 def _number(place: str, column: str, cell: str) -> int:
-    """A whole number of a cell."""
+    """Returns a whole number of a cell."""
     if not (cell.isascii() and cell.isdigit() and int(cell) <= MOST_WEIGHT):
         raise ConfigError(f"{place}, {column}: `{cell}` is no whole number below 2^32")
     return int(cell)
 
 
 def capacity_millionths(text: str | float | None) -> int | None:
-    """A capacity factor in millionths.
+    """Returns a capacity factor in millionths.
 
     Raises
     ------

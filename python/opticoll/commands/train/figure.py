@@ -22,7 +22,9 @@ PARTS = {
 
 
 def draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
-    """Draw the course of an iteration; of several fabrics or groups, what iterations consist of."""
+    """Draws the course of an iteration; of several fabrics or groups, what iterations consist
+    of.
+    """
     from opticoll.plot import style
     from opticoll.plot.bars import BarPanel, stacked_bars
     from opticoll.plot.timelines import Bar, iteration_timeline
@@ -52,12 +54,12 @@ def draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
 
 
 def _mean(row: TrainingRow) -> Mapping[str, Any]:
-    """The row that has the parts of an iteration."""
+    """Returns the row that has the parts of an iteration."""
     return row if row.groups is None else row.groups.parts[-1]
 
 
 def _parts(rows: Sequence[Mapping[str, Any]], grouped: bool) -> dict[str, list[float | None]]:
-    """The parts of iterations or stages; those that take no time anywhere are left out."""
+    """Returns the parts of iterations or stages; those that take no time anywhere are left out."""
     names = GROUP_PARTS if grouped else PARTS
     parts: dict[str, list[float | None]] = {
         name: [row[key] for row in rows] for name, key in names.items()

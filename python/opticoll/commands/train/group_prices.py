@@ -54,7 +54,7 @@ class GroupPrices:
         self.policy: str | None = None
 
     def find(self, one: GroupCollectiveRecord) -> None:
-        """Plan a collective, verify the plan, simulate it."""
+        """Plans a collective, verifies the plan, simulates it."""
         part = self._fabric.part(members_of(self._training, one))
         if one["layer"] is None:
             plan, size = self._even(one, part), one["size_bytes"]
@@ -80,7 +80,7 @@ class GroupPrices:
         times_ps: tuple[int, int],
         wrong: list[str],
     ) -> None:
-        """Keep what a collective costs: its time, and the part that is reconfiguration."""
+        """Keeps what a collective costs: its time, and the part that is reconfiguration."""
         self.violations += [sentence for sentence in wrong if sentence not in self.violations]
         self.times_ps.append(times_ps[0])
         time_s, reconfiguration_s = (time / PICOSECONDS for time in times_ps)
@@ -97,7 +97,7 @@ class GroupPrices:
         return opticoll.plan(kind, part, algorithm, size=one["size_bytes"], **self._settings)
 
     def _demanded(self, demand: list[list[int]], part: Fabric) -> Plan:
-        """A plan of an all_to_all in which pairs exchange these bytes."""
+        """Returns a plan of an all_to_all in which pairs exchange these bytes."""
         own = self._algorithms["all_to_all"]
         if self._reconfigure not in ("iteration", "never"):
             return self._planned(demand, part, own)
@@ -121,7 +121,7 @@ class GroupPrices:
         )
 
     def _sum(self) -> list[list[int]]:
-        """The demand of all uneven exchanges of an iteration together."""
+        """Returns the demand of all uneven exchanges of an iteration together."""
         ranks = self._training.groups[2]
         total = [[0] * ranks for _ in range(ranks)]
         for one in self._training.made_of():
@@ -136,7 +136,7 @@ class GroupPrices:
 
 
 def travelling(demand: list[list[int]]) -> list[list[int]]:
-    """A demand without what ranks have for themselves."""
+    """Returns a demand without what ranks have for themselves."""
     return [
         [0 if source == target else amount for target, amount in enumerate(row)]
         for source, row in enumerate(demand)
@@ -154,7 +154,8 @@ _DEMAND = re.compile(r"^demand (\d+) (.*)$", re.MULTILINE)
 
 
 def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
-    """The text of a plan whose blocks have other bytes, divided among their chunks as before.
+    """Returns the text of a plan whose blocks have other bytes, divided among their chunks as
+    before.
 
     Each chunk has at least one byte, since a plan file states no empty chunks.
     """
@@ -176,7 +177,9 @@ def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
 
 
 def members_of(training: GroupedTraining, one: GroupCollectiveRecord) -> list[int]:
-    """The ranks of the group that rank 0 belongs to; of the pipeline, of its first two stages."""
+    """Returns the ranks of the group that rank 0 belongs to; of the pipeline, of its first two
+    stages.
+    """
     tensor, _, expert, data = training.groups
     steps = {
         "tensor": 1,

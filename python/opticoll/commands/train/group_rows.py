@@ -92,7 +92,7 @@ class GroupsRow(Row, core="groups"):
 
 
 def mean_size(training: GroupedTraining, one: "GroupCollectiveRecord") -> int:
-    """Bytes that a rank has in an uneven exchange, on average."""
+    """Returns bytes that a rank has in an uneven exchange, on average."""
     demand = training.demand(one["layer"] or 0, one["back"])
     return sum(map(sum, demand)) // len(demand)
 
@@ -105,7 +105,7 @@ def collective_row(
     reconfiguration_s: float | None = None,
     verified: bool = True,
 ) -> GroupCollectiveRow:
-    """The row of a collective."""
+    """Returns the row of a collective."""
     return GroupCollectiveRow.of(
         one,
         collective=one["collective"] or "message",

@@ -71,7 +71,7 @@ PLAIN = {
 
 
 def is_grouped(asked: Train, fabrics: Sequence[Fabric]) -> bool:
-    """Whether options divide the model among groups."""
+    """Returns whether options divide the model among groups."""
     stated = {name: getattr(asked, name) for name in GIVEN}
     if {fabric.ranks for fabric in fabrics} == {asked.data_parallel}:
         stated["data_parallel"] = None
@@ -79,7 +79,7 @@ def is_grouped(asked: Train, fabrics: Sequence[Fabric]) -> bool:
 
 
 def divide(asked: Train, model: str, batch: int, ranks: int, gradient_bytes: int) -> Any:
-    """The model divided among groups."""
+    """Returns the model divided among groups."""
     pipeline = asked.pipeline_parallel or 1
     micro_batches = asked.micro_batches or (batch if pipeline > 1 else 1)
     skew = read_skew(asked.expert_skew)
@@ -103,7 +103,7 @@ def divide(asked: Train, model: str, batch: int, ranks: int, gradient_bytes: int
 
 
 def refuse_too_large(named: Model, training: GroupedTraining, memory: MemoryRow) -> None:
-    """Refuse a model that does not fit the device, with what would make it fit."""
+    """Refuses a model that does not fit the device, with what would make it fit."""
     if memory.fits is not False:
         return
     have = memory.device_bytes or 0
@@ -130,7 +130,7 @@ def cure_of(training: GroupedTraining, have: int) -> str:
 
 
 def _options(fits: Mapping[str, Any]) -> str:
-    """Options that divide a model."""
+    """Returns options that divide a model."""
     options = {
         "tensor-parallel": (fits["tensor"], 1),
         "pipeline-parallel": (fits["pipeline"], 1),
@@ -156,7 +156,7 @@ class Way:
 
 
 def way_of(asked: Train, fabric: Fabric, alone: str | None) -> Way:
-    """The way of collectives on a fabric, and why each group is timed alone, if it is."""
+    """Returns the way of collectives on a fabric, and why each group is timed alone, if it is."""
     switch = fabric.family == "circuit_switch"
     if asked.reconfigure is not None and not switch:
         raise UsageError(
@@ -176,7 +176,7 @@ def carry_out(
     settings: Settings,
     watch: Watch,
 ) -> Grouped:
-    """Carry out an iteration over a fabric, or with groups timed one by one."""
+    """Carries out an iteration over a fabric, or with groups timed one by one."""
     algorithms, alone = dict(way.algorithms), way.alone
     made = training.made_of()
     if alone is None:
@@ -200,7 +200,7 @@ def carry_out(
 
 
 def _algorithms(asked: Train) -> dict[str, str]:
-    """The algorithm of each collective; `algorithm` is that of the all_reduce."""
+    """Returns the algorithm of each collective; `algorithm` is that of the all_reduce."""
     kinds = known_names("collectives")
     chosen = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
     given = dict(algorithms_by_collective(asked.collectives))
@@ -276,7 +276,9 @@ def _chosen(
     one: GroupCollectiveRecord,
     chosen: Mapping[tuple[str, int, int | None], str],
 ) -> str | None:
-    """The algorithm of a collective, chosen for its size or for the next power of two bytes."""
+    """Returns the algorithm of a collective, chosen for its size or for the next power of two
+    bytes.
+    """
     if one["collective"] is None:
         return None
     size = one["size_bytes"]

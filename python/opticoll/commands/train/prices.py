@@ -65,7 +65,7 @@ class Model:
 
 
 def timed(asked: Train) -> tuple[TimedModel, Model, int]:
-    """The layers with their times, the model in words, and the batch."""
+    """Returns the layers with their times, the model in words, and the batch."""
     if asked.profile is not None:
         for name in ("model", "device", "throughput"):
             if getattr(asked, name) is not None:
@@ -121,7 +121,7 @@ def _profiled(asked: Train, profile: Profile) -> tuple[TimedModel, Model, int]:
 
 
 def memory_row(parts: tuple[int, ...], device_bytes: int | None) -> MemoryRow:
-    """The memory of weights, gradients, optimizer and, where known, activations."""
+    """Returns the memory of weights, gradients, optimizer and, where known, activations."""
     return MemoryRow(
         weights_bytes=parts[0],
         gradients_bytes=parts[1],
@@ -134,7 +134,7 @@ def memory_row(parts: tuple[int, ...], device_bytes: int | None) -> MemoryRow:
 
 
 def memory_of(asked: Train, *, device: bool) -> int | None:
-    """The memory of a device in bytes, where it is known."""
+    """Returns the memory of a device in bytes, where it is known."""
     if asked.device_memory is not None:
         return to_bytes(asked.device_memory)
     return device_memory(asked.device) if device else None
@@ -150,7 +150,7 @@ class _Part:
 
     @property
     def by_size(self) -> bool:
-        """Whether each size has a plan of its own."""
+        """True if each size has a plan of its own."""
         return isinstance(self.algorithm, str) and plans_by_size(self.algorithm)
 
 
@@ -169,7 +169,7 @@ class Prices:
         self.violations: dict[int, list[str]] = {}
 
     def find(self, size: int) -> None:
-        """Plan where needed, verify what is new, simulate."""
+        """Plans where needed, verifies what is new, simulate."""
         costs, plans, self.violations[size] = [], [], []
         for part in self._parts:
             # The blocks of an all_gather: the largest where the size does not divide evenly.
@@ -187,7 +187,7 @@ class Prices:
         self.rows[size] = (name, sum(plan.slots for plan in plans))
 
     def _planned(self, part: _Part, size: int) -> tuple[Plan, list[str]]:
-        """A plan, and what is wrong with it."""
+        """Returns a plan, and what is wrong with it."""
         if part.kind not in self._kept or part.by_size:
             plan = opticoll.plan(
                 part.kind,
@@ -203,7 +203,9 @@ class Prices:
 
 
 def _parts(algorithm: str | UserAlgorithm, ranks: int) -> list[_Part]:
-    """The collectives that an algorithm stands for; a plus sign within options joins none."""
+    """Returns the collectives that an algorithm stands for; a plus sign within options joins
+    none.
+    """
     if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
         scatter, plus, gather = algorithm.partition("+")
         if plus:

@@ -19,7 +19,7 @@ MOST_SIZES = 12
 
 
 def training_text(rows: Sequence[TrainingRow]) -> str:
-    """An iteration on each fabric, and, of several, a table of them."""
+    """Returns an iteration on each fabric, and, of several, a table of them."""
     blocks = [_iteration(row) for row in rows]
     if len(rows) > 1:
         blocks.append("\n".join([_fabrics(rows), *capacity_lines(rows)]))
@@ -27,7 +27,7 @@ def training_text(rows: Sequence[TrainingRow]) -> str:
 
 
 def _fabrics(rows: Sequence[TrainingRow]) -> str:
-    """A line for each fabric, the ratio to the shortest iteration beside each."""
+    """Returns a line for each fabric, the ratio to the shortest iteration beside each."""
     labels = fabric_labels(row.fabric for row in rows)
     least = min(row.iteration_s for row in rows)
     sized = different_ranks(rows)
@@ -66,7 +66,9 @@ def _memory(row: TrainingRow) -> str:
 
 
 def _iteration(row: TrainingRow) -> str:
-    """A line that says all, where an iteration spends its time, and what collectives cost."""
+    """Returns a line that says all, where an iteration spends its time, and what collectives
+    cost.
+    """
     whole = row.iteration_s
     head = (
         f"iteration {duration(whole)}: {row.efficiency:.1%} computing; "
@@ -201,7 +203,7 @@ GROUP_PARTS = {
 
 
 def _stages(groups: GroupsRow) -> str:
-    """The parts of each stage."""
+    """Returns the parts of each stage."""
     names = ["computing", "tensor", "expert", "sending", "bubble", "replicas"]
     lines = [
         [str(part.stage), *(duration(part[key]) for key in GROUP_PARTS.values())]
@@ -212,7 +214,9 @@ def _stages(groups: GroupsRow) -> str:
 
 
 def _group_collectives(groups: GroupsRow) -> str:
-    """The collectives of groups, those of all layers together: first those that send most."""
+    """Returns the collectives of groups, those of all layers together: first those that send
+    most.
+    """
     counts: dict[tuple[str, ...], int] = {}
     sent: dict[tuple[str, ...], int] = {}
     names = size_names(one.size_bytes for one in groups.collectives)
