@@ -104,7 +104,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Functions of studies, whose module is loaded when they are asked for."""
+    """Returns a function of studies, whose module is loaded on first use."""
     if name not in ("results", "sweep"):
         raise AttributeError(f"module `opticoll` has no attribute `{name}`")
     return getattr(import_module("opticoll.study.interface"), name)

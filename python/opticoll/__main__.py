@@ -4,7 +4,7 @@ import sys
 
 
 def run() -> int:
-    """Runs the command line; an interrupt is answered also while its modules are loaded."""
+    """Runs the command line, and handles an interrupt also while modules are loaded."""
     try:
         from opticoll.cli.main import main
     except KeyboardInterrupt:

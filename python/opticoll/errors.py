@@ -81,14 +81,14 @@ class UserAlgorithmError(OpticollError):
 
 
 def installing(extra: str) -> str:
-    """Says the command that installs the packages of an extra, wherever opticoll came from."""
+    """Returns the command that installs the packages of an extra."""
     needed = [one.split(";") for one in metadata.requires("opticoll") or []]
     own = [one[0].strip() for one in needed if one[1:] and shlex.split(one[1])[-1] == extra]
     return f"pip install {shlex.join(own)}"
 
 
 def needed(module: str, use: str, extra: str = "", package: str = "") -> Any:
-    """Returns a module of a package that may be missing; `use` begins the sentence that says so.
+    """Imports a module of a package that may be missing; `use` begins the sentence of the error.
 
     Raises
     ------

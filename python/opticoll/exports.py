@@ -27,11 +27,11 @@ from opticoll.inputs.imported import fitting
 from opticoll.names import resolve
 
 COLUMNS = ("slot", "action", "chunk", "count", "source", "destination")
-"""Columns of a table of transfers, before the fields of their light."""
+"""Columns of a table of transfers, before the fields of the lightpath."""
 
 
 def transfers(plan: Plan) -> list[dict[str, int | str]]:
-    """Returns the transfers of a plan in the order of its schedule; of relayed ones the light of
+    """Returns the transfers of a plan in the order of its schedule; relayed ones show the light of
     hop 0.
 
     Raises
@@ -59,23 +59,23 @@ CONTENTS: dict[str, Callable[[Plan], Any]] = {
     "schedule": lambda plan: plan,
     "trace": lambda plan: plan,
 }
-"""What files of each kind hold of a plan."""
+"""Conversion of a plan to the content of a file, by kind of content."""
 
 KNOWN = {one.name: one for one in FORMATS if one.writes and one.holds in CONTENTS}
-"""The formats that plans are written in."""
+"""Formats of plans, by name."""
 
 TRACES = {one.name for one in of("trace")} - {one.name for one in of("rows")}
-"""The formats that `replay` reads."""
+"""Formats of traces, which `replay` reads."""
 
 FABRICS = {one.name: one for one in of("fabric") if one.writes}
-"""The formats that fabrics are written in."""
+"""Formats of fabrics, by name."""
 
 CHOICES = {one.name: one for one in of("choices")}
-"""The formats of what comparisons say which algorithm to take."""
+"""Formats of tuning files with the fastest algorithms of a comparison, by name."""
 
 
 def format_of(name: str | None, path: Path, known: Mapping[str, Format] = KNOWN) -> Format:
-    """Returns the format with a name, or by the ending of a file.
+    """Returns the format with a name, or the format of a file's ending.
 
     Raises
     ------
@@ -97,7 +97,8 @@ def export(
     format: str | None = None,
     size: str | int | None = None,
 ) -> list[Path]:
-    """Writes a plan, and the plan file beside traces and beside what leaves out light or routes.
+    """Writes a plan, and a plan file beside each format that loses light or routes, and beside
+    traces.
 
     Parameters
     ----------
@@ -133,14 +134,14 @@ def export(
         beside = place.with_name(f"{place.name}.plan")
         of("plan")[0].write(plan.with_size(size_bytes) if form.sized else plan, beside)
         if form.name in TRACES:
-            # The plan that is read from the file has its transfers in another order.
+            # The plan that is read from the plan file has its transfers in another order.
             plan = Plan.from_text(plan.to_text())
         written = form.write(CONTENTS[form.holds](plan), *sizes, place) or [place]
         return [*written, beside]
 
 
 def plan_beside(path: str | os.PathLike[str]) -> Path | None:
-    """Returns the plan file beside a file, if its plan is exported as just this file.
+    """Returns the plan file beside a file if exporting its plan gives exactly this file, else None.
 
     Raises
     ------
@@ -150,7 +151,7 @@ def plan_beside(path: str | os.PathLike[str]) -> Path | None:
         Its plan is exported as something else.
     """
     place = Path(path)
-    # One file of Chakra stands for those of all ranks.
+    # The plan file is named after the trace of all ranks, without the number of a rank.
     place = place.with_name(re.sub(r"\.\d+\.et$", ".et", place.name))
     beside = place.with_name(f"{place.name}.plan")
     if not beside.is_file():
@@ -169,9 +170,7 @@ def plan_beside(path: str | os.PathLike[str]) -> Path | None:
 
 
 def of_its_own(path: str | os.PathLike[str]) -> list[str]:
-    """Returns a sentence that a file is read for itself, where the plan of its export lies beside
-    it.
-    """
+    """Returns a note that the file itself was read, if the plan of its export lies beside it."""
     with suppress(OpticollError):
         if (beside := plan_beside(path)) is not None:
             return [f"`{path}` itself was read; `{beside}` has the plan that it was exported from"]
@@ -183,8 +182,7 @@ def read_trace(
     form: str | None = None,
     operations_per_second: int | None = None,
 ) -> Trace:
-    """Returns the trace in a file or folder, and the plan that was exported as it, if that is
-    beside it.
+    """Returns the trace in a file or folder, with the plan of its export if that lies beside it.
 
     Raises
     ------
@@ -205,7 +203,7 @@ def read_trace(
 
 
 def carried_out_on(trace: Trace, network: str) -> tuple[Trace, list[str]]:
-    """Returns the trace with the plan that was exported as it on another fabric, and notes on that.
+    """Returns the trace with its exported plan moved to another fabric, and notes on the move.
 
     Where the plan does not fit, the trace has none: each message then goes by itself.
     """

@@ -34,7 +34,8 @@ def bandwidths(
     """
     if collective == "barrier" or size_bytes == 0 or seconds <= 0:
         return None
-    # The size of these is that of one rank's block, and the buffer has the blocks of all ranks.
+    # The size of these collectives is one rank's block, and the buffer holds the blocks of all
+    # ranks.
     blocks = ranks if collective in ("all_gather", "gather", "scatter") else 1
     algorithm = size_bytes * blocks / seconds / 1e9
     shares = {"all_reduce": 2 * (ranks - 1) / ranks, "broadcast": 1.0, "reduce": 1.0}

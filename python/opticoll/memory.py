@@ -1,4 +1,4 @@
-"""The memory that work may take, and what each of several processes may take of it.
+"""Memory limit of the work, and the share of each of several processes.
 
 >>> _core.set_memory_limit("4GiB")
 >>> share(4)
@@ -12,19 +12,20 @@ from __future__ import annotations
 from opticoll import _core
 
 BYTES_PER_VALUE = 100
-"""What a value takes that was read from text: its object, and its place in a list or table."""
+"""Bytes of a value read from text: the object and its place in a list or table (estimate)."""
 
 
 def share(processes: int) -> int | None:
-    """Returns the bytes for each of so many processes, or None if nothing is known of the
-    machine.
+    """Returns the bytes for each of `processes` processes, or None if the memory limit is
+    unknown.
     """
     whole = _core.memory_limit()
     return None if whole is None else whole // processes
 
 
 def take_values(what: str, text: str, marks: str = ",[{\n", each: int = BYTES_PER_VALUE) -> None:
-    """Refuses a text whose values need more memory than the limit; marks begin or part values.
+    """Refuses a text whose values need more memory than the limit; `marks` begin or separate
+    values.
 
     Raises
     ------

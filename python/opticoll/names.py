@@ -1,4 +1,4 @@
-"""Names that users write: which are known, and which known name a word stands for.
+"""Names that users write: the known names, and the known name that a word stands for.
 
 Records are declared in the compiled core, one for each algorithm, fabric family, preset, simulator,
 policy and so on; nothing here repeats them.
@@ -18,11 +18,11 @@ from opticoll import _core
 from opticoll.errors import AlgorithmError, UsageError
 
 DEFAULT_ALGORITHM = "auto"
-"""The algorithm where none is named: the fastest plan found for the size and the settings."""
+"""Default algorithm: the fastest plan found for the size and the settings."""
 
 
 def known_names(kind: str) -> list[str]:
-    """Returns names of the records of a kind, such as `collectives`.
+    """Returns the names of the records of a kind, such as `collectives`.
 
     >>> known_names("policies")[0]
     'every_step'
@@ -31,7 +31,7 @@ def known_names(kind: str) -> list[str]:
 
 
 def algorithm_names(collective: str, family: str | None = None) -> list[str]:
-    """Returns names of the algorithms of a collective.
+    """Returns the names of the algorithms of a collective.
 
     With a family of fabrics, those that are made for others are left out.
     """
@@ -43,15 +43,14 @@ def algorithm_names(collective: str, family: str | None = None) -> list[str]:
 
 
 def plans_by_size(algorithm: str) -> bool:
-    """Returns whether the plans of an algorithm as spelled depend on the size and the policy."""
+    """Returns whether the plans of an algorithm depend on size and policy."""
     return (
         "<" in algorithm or canonical(algorithm.partition(":")[0], _planned_by_size()) is not None
     )
 
 
 def takes_all_stripes(algorithm: str) -> bool:
-    """Returns whether an algorithm has the option `stripes=all`, which planners of their own do
-    not.
+    """Returns whether an algorithm has the option `stripes=all`; planners do not.
 
     >>> takes_all_stripes("ring"), takes_all_stripes("grouped")
     (True, False)
@@ -69,13 +68,13 @@ def takes_all_stripes(algorithm: str) -> bool:
 
 @cache
 def _planned_by_size() -> tuple[str, ...]:
-    """Returns the algorithms whose plans depend on the size and the policy."""
+    """Returns the names of the algorithms whose plans depend on size and policy."""
     records = _core.records("algorithms")
     return tuple(record["name"] for record in records if record["by_size"])
 
 
 def has_root(collective: str) -> bool:
-    """Returns whether a collective has a root: whether its demands change with it."""
+    """Returns whether a collective has a root, that is, whether its demands depend on the root."""
 
     def demands(root: int) -> list[tuple[int | None, int | None]]:
         demanded = _core.Collective(collective, 2, root=root)
@@ -86,7 +85,7 @@ def has_root(collective: str) -> bool:
 
 
 def canonical(name: str, known: Iterable[str]) -> str | None:
-    """Returns the known name that a name stands for, whatever its case, hyphens and underscores.
+    """Returns the known name that equals a name up to case, hyphens and underscores, or None.
 
     >>> canonical("WDM-Ring", ["wdm_ring"])
     'wdm_ring'
@@ -96,7 +95,7 @@ def canonical(name: str, known: Iterable[str]) -> str | None:
 
 
 def resolve(name: str, known: Iterable[str], problem: str = "there is no") -> str:
-    """Returns the known name that a name stands for.
+    """Returns the known name that equals a name up to case, hyphens and underscores.
 
     Raises
     ------
@@ -111,8 +110,7 @@ def resolve(name: str, known: Iterable[str], problem: str = "there is no") -> st
 
 
 def algorithm_spelling(collective: str, spec: str) -> str:
-    """Returns the spelling of an algorithm with its recorded name; an unknown name is left as it
-    is.
+    """Returns an algorithm's specification with its recorded name; unknown names stay unchanged.
 
     >>> algorithm_spelling("all_gather", "Bruck<80KiB, Ring")
     'bruck<80KiB,ring'
@@ -136,7 +134,9 @@ def algorithm_spelling(collective: str, spec: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
-    """`; did you mean X?` where a known name is near, otherwise a list of what is known."""
+    """Returns `; did you mean X?` if a known name is similar, otherwise a list of the known
+    names.
+    """
     import difflib
 
     names = list(known)
@@ -151,7 +151,7 @@ def _letters(name: str) -> str:
 
 
 def defaults(*kinds: str) -> dict[str, str]:
-    """Returns the defaults of the settings of some kinds, by their names."""
+    """Returns the default of each setting of some kinds, by name."""
     return {
         record["name"]: one["meaning"]
         for kind in kinds

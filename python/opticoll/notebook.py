@@ -1,4 +1,4 @@
-"""How notebooks show plans, outcomes, their tables and comparisons: HTML with units, DataFrames.
+"""Plans, outcomes, tables and comparisons in notebooks: HTML with units, and DataFrames.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     import pandas
 
 MOST_ROWS = 30
-"""Rows of a table that a notebook shows."""
+"""Maximum number of table rows that a notebook shows."""
 
 MOST_DRAWN = 4_000
-"""Transfers of a plan that is drawn."""
+"""Maximum number of transfers of a plan that is drawn."""
 
 LONGEST = 60
-"""Characters of a text beyond which a column of a comparison is left out."""
+"""Maximum number of characters of a cell; a column with a longer cell is left out."""
 
 ENDINGS = {"ps": "_ps", "s": "_s", "B": "_bytes"}
-"""How names of a unit end, which the cells say."""
+"""Endings of names by the unit that the cells show."""
 
 
 def html(value: Plan | Outcome | Table) -> str:
-    """Returns a plan with its drawing, the totals of an outcome, or the rows of a table."""
+    """Returns HTML: a plan with its drawing, the totals of an outcome, or the rows of a table."""
     if isinstance(value, Plan):
         return _plan(value)
     if isinstance(value, Outcome):
@@ -59,7 +59,7 @@ def frame(value: Plan | Outcome | Table) -> pandas.DataFrame:
 
 
 def stream(value: Plan | Outcome | Table, requested_schema: object = None) -> object:
-    """What `frame` holds as a stream of Arrow, in which several axes are columns.
+    """Returns the content of `frame` as an Arrow stream, in which axes are columns.
 
     Raises UsageError where the package `pyarrow` is not installed.
     """
@@ -67,7 +67,7 @@ def stream(value: Plan | Outcome | Table, requested_schema: object = None) -> ob
 
 
 def _columns_of(value: Plan | Outcome | Table) -> dict[str, Any]:
-    """Returns columns by name, several axes before what they lead to."""
+    """Returns columns by name; of a table with several axes, the axes come first."""
     if isinstance(value, Plan):
         return value.columns()
     if isinstance(value, Outcome):
@@ -80,7 +80,7 @@ def _columns_of(value: Plan | Outcome | Table) -> dict[str, Any]:
 
 
 def rows_html(rows: Sequence[Row]) -> str:
-    """Returns rows as a table of the columns that differ between them, in the words of text
+    """Returns rows as an HTML table of the columns that differ, with the headings of text
     tables.
     """
     if not rows:
@@ -92,9 +92,7 @@ def rows_html(rows: Sequence[Row]) -> str:
 
 
 def cells_html(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> str:
-    """Returns rows that all have the same names as a table of what differs between them, with
-    units.
-    """
+    """Returns rows with the same keys as an HTML table of the keys that differ, with units."""
     cells = []
     for name in rows[0] if rows else ():
         values, unit = [row[name] for row in rows], units.get(name, "")
@@ -105,16 +103,14 @@ def cells_html(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> s
 
 
 def _is_twin(name: str, row: Mapping[str, Any]) -> bool:
-    """Returns whether another column says the same, in seconds or bytes."""
+    """Returns whether another column has the same quantity in seconds or bytes."""
     return f"{name}_bytes" in row or (
         name.endswith("_ps") and f"{name.removesuffix('_ps')}_s" in row
     )
 
 
 def _differing(columns: Iterable[tuple[str, list[str]]], count: int) -> str:
-    """Returns a table of those columns, with their headings, that are short and differ between
-    rows.
-    """
+    """Returns an HTML table of the columns whose cells are short and differ between rows."""
     shown = [
         (heading.replace("_", " "), cells)
         for heading, cells in columns
@@ -124,7 +120,7 @@ def _differing(columns: Iterable[tuple[str, list[str]]], count: int) -> str:
 
 
 def _plan(plan: Plan) -> str:
-    """What a plan is, and its usual picture where the plan is small enough."""
+    """Returns the facts of a plan, and its usual picture if the plan is small enough."""
     facts = [
         ("collective", f"{plan.collective.kind} on {plan.collective.ranks} ranks"),
         ("algorithm", plan.algorithm),
@@ -136,7 +132,7 @@ def _plan(plan: Plan) -> str:
 
 
 def _picture(plan: Plan) -> str:
-    """Returns the usual picture of a plan as SVG; nothing where it has none."""
+    """Returns the usual picture of a plan as SVG, or an empty text if there is none."""
     if len(plan) > MOST_DRAWN:
         return ""
     with tempfile.TemporaryDirectory() as folder:
@@ -188,7 +184,7 @@ def _facts(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def _lines(heading: Sequence[str], lines: Iterable[Sequence[str]], count: int) -> str:
-    """Returns a table of the first rows, and how many more there are."""
+    """Returns an HTML table of the first rows, and the number of further rows."""
     head = "".join(f"<th>{escape(name)}</th>" for name in heading)
     body = ""
     for number, line in enumerate(lines):

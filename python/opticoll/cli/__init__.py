@@ -1,1 +1,1 @@
-"""The command line: what commands take, how they are run, and what is printed."""
+"""Command line: parameters of commands, their execution and their output."""

@@ -1,6 +1,8 @@
-"""What several commands take: a plan, by its file or by a collective and options, and its size."""
+"""Parameters that several commands share: a plan (a file, or a collective with options) and its
+size.
+"""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
@@ -32,7 +34,7 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class PartOptions:
-    """Which part of the fabric, or of all fabrics, is used."""
+    """Options that select a part of each fabric: ranks to keep, and parts that have failed."""
 
     without: list[str] | None = option(
         "Broken link, switch, NIC or rank, such as 'rank 0 -> rank 1'; one option "
@@ -47,7 +49,9 @@ class PartOptions:
     )
 
     def __post_init__(self) -> None:
-        """Makes the parts options of the fabric, so that nothing else has to know them."""
+        """Moves the options into the specification of each fabric, so that commands read `fabric`
+        only.
+        """
         parts = {"without": "+".join(self.without or ()), "members": self.members or ""}
         fabric, source = vars(self)["fabric"], vars(self).get("source")
         if (
@@ -64,7 +68,7 @@ class PartOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions(PartOptions):
-    """The options that make a plan, and time it."""
+    """Options that make a plan and time it."""
 
     fabric: FabricOption = None
     algorithm: str | None = option(
@@ -78,13 +82,13 @@ class PlanOptions(PartOptions):
 
     @property
     def settings(self) -> Settings:
-        """The settings that are given."""
+        """Settings that have a value."""
         return given(vars(self.method))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source(PlanOptions):
-    """A plan: its file, or a collective with options; in Python also a plan itself."""
+    """Plan as a command takes it: a file, or a collective with options; in Python also a `Plan`."""
 
     fabric: str | None = option(
         "Fabric: a preset, family:key=value,... or a file (required for a collective; beside "
@@ -95,7 +99,7 @@ class Source(PlanOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class FileSource(Source):
-    """A plan as `Source` has it; its file may be of any format that is known."""
+    """Plan as in `Source`, whose file may have any known format."""
 
     source: str = argument("File of a plan or schedule, or a collective such as all_gather")
     format: InputFormatOption = None
@@ -103,7 +107,10 @@ class FileSource(Source):
 
 
 def plan_key(collective: str, asked: PlanOptions, wavelength: str | None) -> Hashable:
-    """What a plan depends on: on the size and the settings only if its algorithm looks at them."""
+    """Returns the key of a plan: all values on which the plan depends.
+
+    Size and settings are part of the key only if the algorithm plans for them.
+    """
     algorithm = asked.algorithm or DEFAULT_ALGORITHM
     timed: tuple[Hashable, ...] = (asked.size is None,)
     if plans_by_size(algorithm):
@@ -114,8 +121,9 @@ def plan_key(collective: str, asked: PlanOptions, wavelength: str | None) -> Has
 def obtain(
     asked: Source, wavelength: str | None, watch: Watch, *, as_exported: bool = True
 ) -> Plan:
-    """Returns the plan in a file, or the one that a collective and options ask for; for a file that
-    was exported, the plan beside it, unless `as_exported` is False.
+    """Returns the plan in a file, or makes the plan for a collective and options.
+
+    A file that was exported stands for the plan file beside it, unless `as_exported` is False.
     """
     if isinstance(asked.source, Plan):
         return asked.source
@@ -150,14 +158,14 @@ def obtain(
 
 
 def refuse_given(options: Mapping[str, object], problem: str) -> None:
-    """Refuses the first option that is given, of options by their names in Python."""
+    """Refuses the first of the options that has a value; keys are their names in Python."""
     for name, value in options.items():
         if value is not None:
             raise errors.UsageError(f"--{name.replace('_', '-')} {problem}")
 
 
 def check_planned(source: str, size: str | None, settings: Settings) -> None:
-    """Refuses what only a choice of a plan depends on where the plan is in a file."""
+    """Refuses options that only steer the choice of a plan if the plan comes from a file."""
     options = {"--size": size}
     options |= {f"--{name}".replace("_", "-"): str(one) for name, one in settings.items()}
     option = next((option for option, value in options.items() if value is not None), None)
@@ -170,8 +178,7 @@ def check_planned(source: str, size: str | None, settings: Settings) -> None:
 
 
 def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -> Settings:
-    """Returns the settings for one of several fabrics: without those that only others' simulators
-    know.
+    """Returns the settings without those that only simulators of the other fabrics know.
 
     >>> ring, switch = Fabric("wdm_ring:ranks=4,wavelengths=1"), Fabric("crossbar:ranks=4")
     >>> settings_on(switch, [ring, switch], {"policy": "free", "start": "step"})
@@ -194,7 +201,9 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
 
 
 def names_file(source: str) -> bool:
-    """Returns whether a source is a file, by its name or because it exists and is no collective."""
+    """Returns whether a source is a file: by its name, or because it exists and is not a
+    collective.
+    """
     if source.endswith(imported.SUFFIXES) or os.sep in source:
         return True
     try:
@@ -205,8 +214,7 @@ def names_file(source: str) -> bool:
 
 
 def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
-    """Returns the fabric, or the fabrics, of which only parts are used; unchanged where all of it
-    is.
+    """Returns the fabric, or each fabric of a list, restricted to parts; unchanged without parts.
 
     Raises
     ------
@@ -228,7 +236,7 @@ def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
 
 
 def key_values(option: str, text: str, example: str) -> dict[str, str]:
-    """Returns the settings in `key=value,...`."""
+    """Returns the settings of a text `key=value,...` by name."""
     settings: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
@@ -241,7 +249,7 @@ def key_values(option: str, text: str, example: str) -> dict[str, str]:
 def algorithms_by_collective(
     chosen: Sequence[str] | Mapping[str, str] | None,
 ) -> Mapping[str, str]:
-    """Algorithms by collective, from texts such as `all_reduce=ring`."""
+    """Returns algorithms by collective, from texts such as `all_reduce=ring`."""
     if isinstance(chosen, Mapping):
         return chosen
     algorithms: dict[str, str] = {}
@@ -260,8 +268,9 @@ def algorithms_by_collective(
 def carried_out(
     fabric: Fabric, *, collectives: bool = True, messages: bool = True, whole: bool = False
 ) -> str:
-    """How a program's collectives and messages go over a fabric that simulates both; `whole` where
-    some collective is among all its ranks.
+    """Returns a sentence on how collectives and messages of a program travel over a fabric.
+
+    `whole` says that some collective is among all ranks.
 
     >>> carried_out(Fabric("crossbar:ranks=2"))
     'messages over the routes of the fabric; collectives when both ends are ready'

@@ -1,4 +1,4 @@
-"""Command lines from parameters: the options of a command, and the words that say a value of each.
+"""Command lines from parameters: the options of a command, and each value as words of a shell.
 
 >>> from dataclasses import dataclass, field
 >>> @dataclass(frozen=True, kw_only=True)
@@ -23,10 +23,10 @@ from opticoll._core import Fabric
 from opticoll.errors import UsageError
 
 Value = bool | int | float | str | list[Any]
-"""A value of an option."""
+"""Value of an option."""
 
 NAMES = {"source": "collective"}
-"""What studies call the first word of a command that may also be a plan file."""
+"""Names in studies of first words of a command that may also be a plan file."""
 
 WITHOUT_EFFECT = ("jobs",)
 """Options that change no row."""
@@ -34,7 +34,7 @@ WITHOUT_EFFECT = ("jobs",)
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a command: its name in studies, its place, its words and what reads it."""
+    """Option of a command: its name in studies, its field, its words and its converter."""
 
     name: str
     field: str
@@ -44,15 +44,18 @@ class Option:
     hint: Any
     reads: Callable[[Any, Any], Any] | None
     unsaid: bool = False
-    """True if only Python can give it."""
+    """True if only Python can give the option."""
 
     @cached_property
     def many(self) -> bool:
-        """True if it may be given several times."""
+        """True if the option may be given several times."""
         return any(get_origin(one) is list for one in (self.hint, *get_args(self.hint)))
 
     def value(self, given: Value) -> Any:
-        """Returns the value that the command takes; raises OpticollError where it is none."""
+        """Returns the value that the command takes.
+
+        Raises OpticollError if the given value has another type, or cannot be converted.
+        """
         from cyclopts import Token
 
         if self.hint is bool:
@@ -69,7 +72,7 @@ class Option:
 
 
 def as_text(value: Any) -> str:
-    """Returns a value as the command line has it."""
+    """Returns a value as text for the command line."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -117,7 +120,7 @@ def _options(kind: type, group: str | None) -> Iterator[Option]:
 
 
 def line(command: str, parameters: type, given: Mapping[str, Value]) -> str:
-    """Returns the command line with values of options by their names in studies, for a shell."""
+    """Returns the command line for a shell, with options by their names in studies."""
     known = options(parameters)
     places, words = [], []
     for name, value in given.items():
@@ -128,7 +131,7 @@ def line(command: str, parameters: type, given: Mapping[str, Value]) -> str:
             words += [option.flag if value else option.negative]
             continue
         for one in value if isinstance(value, list) else [value]:
-            # A value that begins with a hyphen would be taken for an option.
+            # As a word of its own, a value that begins with a hyphen would be read as an option.
             text = as_text(one)
             if not option.flag:
                 places.append(text)
@@ -140,8 +143,7 @@ def line(command: str, parameters: type, given: Mapping[str, Value]) -> str:
 
 
 def words(command: str, places: Iterable[str], given: Mapping[str, object]) -> str:
-    """Returns the command line with values of options that are called as they are on it; None: not
-    given.
+    """Returns the command line with options by their names on the command line; None is left out.
 
     >>> words("plan", ["all_gather"], {"step_overhead": "1us", "root": None})
     'opticoll plan all_gather --step-overhead 1us'
@@ -152,7 +154,7 @@ def words(command: str, places: Iterable[str], given: Mapping[str, object]) -> s
 
 
 def _said(value: object) -> Any:
-    """Returns a value as the command line takes it, or None if it has no words."""
+    """Returns a value as the command line takes it, or None if no text stands for the value."""
     if isinstance(value, Fabric):
         return value.spec
     if isinstance(value, os.PathLike):
@@ -161,7 +163,7 @@ def _said(value: object) -> Any:
 
 
 def line_of(command: str, asked: Any, changes: Mapping[str, Any] | None = None) -> str | None:
-    """Returns the command line of parameters, some of them changed, or None if a value is no text.
+    """Returns the command line of parameters with `changes`, or None if a value has no text.
 
     Only what differs from the defaults is said, and what changes no row is left out.
     """

@@ -1,4 +1,4 @@
-"""Completion in the shell: the scripts for bash, zsh and fish, with the names that commands take.
+"""Completion in the shell: scripts for bash, zsh and fish, with the names that commands take.
 
 The scripts complete commands, options, and values that have names; where none fits, files.
 
@@ -34,7 +34,7 @@ KINDS_OF = {
     "start": ("start_rules",),
     "wavelength": ("wavelengths",),
 }
-"""What the values of an option name, by the option."""
+"""Kinds of records that the values of an option name, by the name of the option."""
 
 ALWAYS = ("--help", "--help-all", "--memory-limit")
 FIRST = ("--completion", "--help", "--help-all", "--version")
@@ -68,7 +68,7 @@ complete -o default -F _opticoll opticoll
 
 
 def script(shell: Shell) -> str:
-    """Returns the script for a shell, which writes nothing."""
+    """Returns the completion script of a shell."""
     places: dict[str, list[str]] = {}
     options: dict[str, list[str]] = {}
     values: dict[str, dict[str, list[str]]] = {}
@@ -110,7 +110,7 @@ def _alike(own: dict[str, list[str]]) -> bool:
 
 
 def _words(option: command_line.Option, command: str) -> list[str]:
-    """Returns the names among the values of an option of a command."""
+    """Returns the known names that an option of a command takes; empty for other values."""
     hints: list[Any] = [option.hint, *get_args(option.hint)]
     for hint in hints:
         if get_origin(hint) is Literal:
@@ -142,7 +142,9 @@ def _words(option: command_line.Option, command: str) -> list[str]:
 
 
 def _cases(words: dict[str, list[str]]) -> str:
-    """Returns the branches of a `case` that sets the words of each name that has some."""
+    """Returns the branches of a `case` that sets the words of each name; names without words have
+    none.
+    """
     some = {name: own for name, own in words.items() if own}
     return "\n".join(f"        {name}) words='{' '.join(own)}' ;;" for name, own in some.items())
 
@@ -152,7 +154,9 @@ def _fish(
     values: dict[str, dict[str, list[str]]],
     places: dict[str, list[str]],
 ) -> str:
-    """Returns a line for each command, each option and each first word of a command."""
+    """Returns the fish script: a line for each command, each option and each first word of a
+    command.
+    """
     lines = [
         f"complete -c opticoll -n __fish_use_subcommand -f -a {name} -d {shlex.quote(summary)}"
         for name, summary in COMMANDS.items()

@@ -1,4 +1,4 @@
-"""The help of commands as plain text: a page of 80 columns, panel by panel."""
+"""Help of commands as plain text: a page of 80 columns, panel by panel."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
 WIDEST = 100
-"""Most columns of a page; 80 where the width of the terminal is not known."""
+"""Maximum width of a page in columns; the width is 80 if that of the terminal is unknown."""
 
 WIDEST_NAME = 28
-"""Most columns of the names of options; the text of a longer name starts on the next line."""
+"""Maximum width of the column of option names; the text of a longer name starts on the next
+line.
+"""
 
 NARROWEST_NAME = 16
-"""Least columns of the names of options, so that panels stand below each other."""
+"""Minimum width of the column of option names, so that the panels align."""
 
 METAVARS = {"STR": "TEXT", "INT": "N", "PATH": "FILE", "CHOICE": "NAME", "STR...": "TEXT"}
-"""What stands for the value of an option, by what cyclopts calls its type."""
+"""Placeholder for the value of an option, by the name that cyclopts gives its type."""
 
 
 class HelpPage:
-    """Prints usage, description and panels for cyclopts."""
+    """Printer of usage, description and panels for cyclopts."""
 
     def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
         """Prints the usage line."""
@@ -36,11 +38,11 @@ class HelpPage:
     def render_description(
         self, console: Console, options: ConsoleOptions, description: Any
     ) -> None:
-        """Prints what the command does."""
+        """Prints the summary of the command."""
         _print(console, *textwrap.wrap(plain(description), _width(console)), "")
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
-        """Prints a panel: its title, and a paragraph for each option."""
+        """Prints a panel: its title, then a paragraph for each option."""
         if not panel.entries:
             return
         rows = [(label(entry), described(entry)) for entry in panel.entries]
@@ -50,7 +52,9 @@ class HelpPage:
 
 
 def paragraphs(rows: list[tuple[str, str]], names: int, width: int) -> list[str]:
-    """Returns names in a column of their own width, their texts wrapped beside them."""
+    """Returns lines with names in a column of `names` characters and their texts wrapped beside
+    them.
+    """
     margin = " " * (names + 4)
     lines = []
     for name, text in rows:
@@ -66,13 +70,13 @@ def paragraphs(rows: list[tuple[str, str]], names: int, width: int) -> list[str]
 
 
 def label(entry: HelpEntry) -> str:
-    """Returns the names of an option, and what stands for its value."""
+    """Returns the names of an option and the placeholder of its value."""
     known = METAVARS.get(entry.metavar or "", entry.metavar)
     return ", ".join(entry.copy(metavar=known).display_labels_with_metavar)
 
 
 def described(entry: HelpEntry) -> str:
-    """Returns the text of an option, and its default."""
+    """Returns the text of an option and its default."""
     text = plain(entry.description)
     if entry.required:
         return f"{text} (required)"
@@ -83,8 +87,7 @@ def described(entry: HelpEntry) -> str:
 
 
 def example(commands: str, width: int = 80) -> str:
-    """Returns command lines for a shell, in lines of at most so many columns where their words
-    allow it.
+    """Returns command lines for a shell, wrapped to `width` columns where their words allow it.
 
     >>> print(example("opticoll plan all_gather --fabric optree_paper", 40))
     Example:
@@ -111,7 +114,7 @@ def example(commands: str, width: int = 80) -> str:
 
 
 def plain(text: Any) -> str:
-    """Returns the text of what cyclopts hands over, without styles."""
+    """Returns the text of an object that cyclopts passes, without styles."""
     found = getattr(text, "primary_renderable", text)
     return str(getattr(found, "plain", None) or getattr(found, "markup", None) or found).strip()
 

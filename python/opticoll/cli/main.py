@@ -1,4 +1,4 @@
-"""The command line: `opticoll COMMAND --help` says what each command takes.
+"""Command line; `opticoll COMMAND --help` lists the parameters of each command.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 as asked, 1 a plan
 violates what it must keep, 2 bad input (one line says what, nothing is written), 70 a bug in
@@ -71,7 +71,7 @@ for _place, (_title, _commands) in enumerate(GROUPS.items()):
 
 
 def after_help(words: Sequence[str]) -> str:
-    """What stands below the help that has been printed: where the rest is, and an example."""
+    """Returns the lines below a help page: where to find more, and an example."""
     name = next((word for word in words if word in COMMANDS), None)
     if words and not any(word in HELP_FLAGS for word in words):
         return ""
@@ -83,7 +83,7 @@ def after_help(words: Sequence[str]) -> str:
 
 
 READER_GONE = 141
-"""The exit code of a process that SIGPIPE ends: 128 + 13."""
+"""Exit code of a process that SIGPIPE ends: 128 + 13."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -120,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         say("; ".join(["opticoll: interrupted", *notes_of(error)]))
         return 130
     except SystemExit:
-        # This is how rich, which prints the help, takes it that its reader has gone.
+        # rich, which prints the help, raises SystemExit when the reader of its output has gone.
         return READER_GONE
     except OSError as error:
         try:
@@ -128,12 +128,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         except OSError:
             forget_output()
         place = "" if error.filename is None else f" `{error.filename}`"
-        # Only help and the version are printed before `deliver`.
+        # Before `deliver`, only help and the version are printed.
         is_help = not words or {"--help", "--help-all", "--version"} & {*words}
         what = "print the result" if is_help else f"read or write{place}"
         return refuse(f"cannot {what}: {error.strerror or error}", None)
     except BaseException as error:
-        # Whatever the input was, this is our bug; a panic of the compiled core is no Exception.
+        # An unexpected exception is a bug of opticoll; a panic of the compiled core is no
+        # Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         say(f"opticoll: internal error: {one_line(error)}; please report it")
@@ -141,9 +142,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def prepare() -> None:
-    """Makes ready what the environment has left closed or set to what is not known."""
+    """Repairs standard streams that are closed, and removes environment variables that figures
+    ignore.
+    """
     if sys.stderr is None:
-        # Otherwise the next file that is opened would take its place.
+        # Otherwise the next file to be opened would take the descriptor of standard error.
         while (nowhere := os.open(os.devnull, os.O_WRONLY)) < STANDARD_ERROR:
             pass
         sys.stderr = os.fdopen(nowhere, "w")
@@ -157,15 +160,18 @@ def prepare() -> None:
 STANDARD_ERROR = 2
 
 UNUSED = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
-"""Variables that matplotlib refuses to start with when it does not know their values; figures have
-neither a backend nor a date."""
+"""Environment variables with which matplotlib may refuse to start; figures have no backend or
+date.
+"""
 
 LONGEST_WORD = 300
-"""Characters of a word that a message repeats."""
+"""Maximum number of characters of a word that a message repeats."""
 
 
 def without_memory_limit(words: list[str]) -> list[str]:
-    """Returns the words but for `--memory-limit`, which every command takes; the limit is set."""
+    """Sets the limit of `--memory-limit`, which every command takes, and returns the other
+    words.
+    """
     left, values = [], []
     rest = iter(words)
     for word in rest:
@@ -183,7 +189,7 @@ def without_memory_limit(words: list[str]) -> list[str]:
 
 
 def rounded_rates(words: Sequence[str]) -> list[str]:
-    """Returns a note on each rate among the words that is no whole number of bits per second."""
+    """Returns a note on each rate in the words that is not a whole number of bits per second."""
     notes = {}
     for rate in re.findall(r"(?<==)[0-9.]+[A-Za-z]+/s", " ".join(words)):
         with suppress(errors.UnitError):
@@ -194,7 +200,7 @@ def rounded_rates(words: Sequence[str]) -> list[str]:
 
 @contextmanager
 def notes_said() -> Iterator[None]:
-    """Says how files are read, each note once, as soon as it is known."""
+    """Prints notes on how files are read, each note once, as soon as it is known."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", errors.ReadingNote)
         others = warnings.showwarning
@@ -212,13 +218,13 @@ def notes_said() -> Iterator[None]:
 
 
 def deliver(text: str, code: int = 0) -> int:
-    """Prints a result; returns `code`, or if it is 0 that of what kept it from being printed."""
+    """Prints a result and returns the exit code: `code`, or the code of a failure to print."""
     try:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed")
         print(escaped_lines(text), end="", flush=True)
     except BrokenPipeError:
-        # The reader has seen enough (`| head`).
+        # The reader closed the pipe, as `| head` does.
         forget_output()
         return code or READER_GONE
     except OSError as error:
@@ -228,13 +234,13 @@ def deliver(text: str, code: int = 0) -> int:
 
 
 def forget_output() -> None:
-    """Keeps Python from printing at its exit what could not be printed."""
+    """Redirects standard output to nowhere, so that Python does not fail at its exit."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def one_line(error: BaseException) -> str:
-    """Returns an error in one line, with the place in the source where it happened."""
+    """Returns an error as a line, with the file and line number of its origin."""
     import traceback
 
     frames = traceback.extract_tb(error.__traceback__)
@@ -245,11 +251,11 @@ def one_line(error: BaseException) -> str:
 
 
 LISTS = ("--algorithms", "--fabrics", "--sizes", "--wavelengths", "--reconfiguration")
-"""Options whose values are lists with commas."""
+"""Options whose values are lists separated by commas."""
 
 
 def separated(words: Sequence[str]) -> str | None:
-    """Returns a hint where one value is several words, such as `4 MiB`, or `ring optree` of a
+    """Returns a hint if a value was split into words, such as `4 MiB`, or `ring optree` of a
     list.
     """
     for number, unit in pairwise(words):
@@ -262,20 +268,18 @@ def separated(words: Sequence[str]) -> str | None:
 
 
 def say(line: str) -> None:
-    """Prints a line on standard error, if anybody is there."""
+    """Prints a line on standard error; does nothing if standard error is closed."""
     with suppress(OSError):
         print(shortened(escaped(line), LONGEST_WORD), file=sys.stderr, flush=True)
 
 
 def notes_of(error: BaseException) -> list[str]:
-    """What became of the rows computed before an error."""
+    """Returns the notes of an error: which rows were written before it."""
     return getattr(error, "__notes__", [])
 
 
 def refuse(message: str, hint: str | None, error: BaseException | None = None) -> int:
-    """Says what was wrong on standard error; returns the exit code, as a rule that for bad
-    input.
-    """
+    """Prints an error on standard error and returns the exit code, 2 (bad input) by default."""
     for note in [] if error is None else notes_of(error):
         say(f"opticoll: {note}")
     say(f"opticoll: error: {' '.join(message.split())}")

@@ -1,4 +1,4 @@
-"""Options of commands: how each is declared, and how its words become a value.
+"""Options of commands: their declaration, and the conversion of words to values.
 
 Values are read more strictly than by cyclopts, and with our own messages.
 
@@ -28,7 +28,7 @@ Converter = Callable[[Any, Sequence[Token]], Any]
 
 
 def whole(most: int | None = None, least: int | None = None) -> Converter:
-    """Returns a converter to a whole number within bounds; `1.5` and `0x3` are none."""
+    """Returns a converter to a whole number from `least` to `most`; `1.5` and `0x3` are refused."""
 
     def convert(_: Any, tokens: Sequence[Token]) -> int:
         from opticoll.inputs.values import whole_number
@@ -48,7 +48,7 @@ def option(help: str | None = None, *, default: Any = None, **about: Any) -> Any
 
 
 def argument(help: str, *, default: Any = MISSING, **about: Any) -> Any:
-    """Declares a positional argument, in the same way."""
+    """Declares a positional argument, as `option` does."""
     return field(default=default, kw_only=False, metadata={"option": Parameter(help=help, **about)})
 
 
@@ -56,7 +56,7 @@ def count(
     help: str, most: int = 2**20, group: Group | None = None, *, default: Any = None, **about: Any
 ) -> Any:
     """Declares an option that is a whole number from 1 to `most`."""
-    if group is not None:  # A group of None would leave the option out of all help.
+    if group is not None:  # A group of None would hide the option from all help.
         about["group"] = group
     reads = whole(least=1, most=most)
     return option(help, default=default, converter=reads, allow_leading_hyphen=True, **about)
@@ -74,7 +74,7 @@ def hints(kind: type) -> dict[str, Any]:
 
 
 def _by_type(kind: Any) -> Parameter:
-    """Says how words become a value of a type; an option is negated only if it says how."""
+    """Returns the conversion of words to a type; an option has a negative form only if declared."""
     parts = [kind, *get_args(kind)]
     if any(get_origin(part) is Literal for part in parts):
         return Parameter(converter=choice)
@@ -84,13 +84,13 @@ def _by_type(kind: Any) -> Parameter:
 
 
 def text(_: Any, tokens: Sequence[Token]) -> str:
-    """Returns a converter to the text as it is, for what may be something else in Python."""
+    """Returns the text unchanged, for options that may be another object in Python."""
     (token,) = tokens
     return token.value
 
 
 def listed(option: str, values: str | None) -> list[str]:
-    """Returns the values of an option with commas between them; one empty text where it is not
+    """Returns the values of an option, separated by commas, or one empty text if it is not
     given.
     """
     parts = [part.strip() for part in (values or "").split(",")]
@@ -100,7 +100,7 @@ def listed(option: str, values: str | None) -> list[str]:
 
 
 def choice(kind: Any, tokens: Sequence[Token]) -> str:
-    """Returns a converter to one of the values of a `Literal`, whatever its case and hyphens."""
+    """Converts a word to a value of a `Literal`, regardless of case and hyphens."""
     from opticoll.names import resolve
 
     (token,) = tokens
@@ -108,7 +108,7 @@ def choice(kind: Any, tokens: Sequence[Token]) -> str:
 
 
 def path(_: Any, tokens: Sequence[Token]) -> Path:
-    """Returns a converter to a path that is not empty."""
+    """Converts a word to a path; an empty word is refused."""
     (token,) = tokens
     if not token.value:
         raise errors.UsageError(f"{token.keyword} is empty; give the name of a file")
@@ -116,7 +116,7 @@ def path(_: Any, tokens: Sequence[Token]) -> Path:
 
 
 def literals(kind: Any) -> list[str]:
-    """Returns the values of a `Literal`, also where it may be None besides."""
+    """Returns the values of a `Literal`, also inside of `Literal[...] | None`."""
     return [
         value
         for part in get_args(kind)

@@ -1,6 +1,6 @@
-"""The options that several commands share, each described once."""
+"""Options that several commands share, each described once."""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,13 +14,13 @@ from opticoll.cli import option_types
 
 
 class _Shown(Group):
-    """Options that `--help` leaves out and `--help-all` shows."""
+    """Group of options that `--help` leaves out and `--help-all` shows."""
 
     all = False
 
     @property
     def show(self) -> bool:
-        """True if the help that is asked for has them."""
+        """True if the help that is printed shows these options."""
         return _Shown.all
 
 
@@ -103,7 +103,7 @@ JsonOption = Annotated[
 
 @contextmanager
 def all_settings_shown(shown: bool) -> Iterator[None]:
-    """While help is printed: whether it shows all settings."""
+    """Makes help show or hide further settings while the context lasts."""
     _Shown.all = shown
     try:
         yield
@@ -115,24 +115,24 @@ OF_BOUNDS = ("policy", "paths")
 """Settings on which lower bounds depend."""
 
 OF_PLANS = ("issue", "overhead", "placement", "background")
-"""Settings of packets that mean nothing where there is no plan."""
+"""Settings of packets that apply to plans only."""
 
 SEVERAL = ("source", "offered_load", "signalling", "assignment", "converters", "congestion")
-"""Settings of which a command compares values; packets have `routing` as well."""
+"""Settings of which a command compares several values; for packets also `routing`."""
 
 
 def _simulators(record: Mapping[str, Any]) -> list[str]:
-    """Returns the simulators that know a setting."""
+    """Returns the names of the simulators that know a setting."""
     return [one["meaning"] for one in record["options"] if one["name"] == "simulator"]
 
 
 def _about(record: Mapping[str, Any]) -> dict[str, str]:
-    """What is said of a setting, by name."""
+    """Returns the facts of a setting by name, such as its default and its unit."""
     return {one["name"]: one["meaning"] for one in record["options"]}
 
 
 def _parameter(record: Mapping[str, Any], group: str | Group, text: str = "") -> Parameter:
-    """Returns the option of a setting."""
+    """Returns the command-line parameter of a setting."""
     about = _about(record)
     default = f"(default: {about['default']})"
     parts = [text or record["summary"]]
@@ -146,7 +146,7 @@ def _parameter(record: Mapping[str, Any], group: str | Group, text: str = "") ->
 
 
 def _metavar(about: Mapping[str, str]) -> str:
-    """What stands for the value of a setting."""
+    """Returns the placeholder for the value of a setting."""
     if "unit" in about:
         return {"time": "TIME", "bytes": "SIZE"}[about["unit"]]
     return "N" if about["values"].startswith("a whole number") else "TEXT"
@@ -156,29 +156,29 @@ _GROUPS: dict[str, Group] = {}
 
 
 def _further(record: Mapping[str, Any]) -> Group:
-    """Returns the group of the settings of the same simulators."""
+    """Returns the group of settings that belong to the same simulators."""
     title = f"Settings of {' and '.join(_simulators(record))}"
     return _GROUPS.setdefault(title, _Shown(title, sort_key=5))
 
 
 def _group(name: str, options: Mapping[str, Parameter]) -> Any:
-    """Returns an object with a field for each option, none of which is given."""
+    """Returns an object with a field for each option, all of them None."""
     fields = [(one, Annotated[str | None, option], None) for one, option in options.items()]
     made = make_dataclass(name, fields, frozen=True)
-    made.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
+    made.__module__ = __name__  # cyclopts does not recognize a dataclass of the module `types`
     return made()
 
 
 def _settings(
     kind: str, group: str | Group = "Options", without: Sequence[str] = ()
 ) -> dict[str, Parameter]:
-    """Returns an option for each setting of a kind."""
+    """Returns a parameter for each setting of a kind."""
     wanted = (one for one in records(kind) if one["name"] not in without)
     return {one["name"]: _parameter(one, group) for one in wanted}
 
 
 def _method(name: str, without: Sequence[str] = (), group: str | Group = "Options") -> Any:
-    """Returns a field for the simulator and one for each recorded setting."""
+    """Returns an object with a field for the simulator and one for each recorded setting."""
     simulators = ", ".join(record["name"] for record in records("simulators"))
     text = f"Simulator: {simulators} (default: that of the fabric)"
     simulator = Parameter(help=text, metavar="NAME", group=group)
@@ -186,7 +186,7 @@ def _method(name: str, without: Sequence[str] = (), group: str | Group = "Option
 
 
 def _packets() -> dict[str, Parameter]:
-    """Returns the settings of packets alone; `routing` is one of bursts as well."""
+    """Returns the settings of packets without plans; `routing` also applies to bursts."""
     others = [one["name"] for one in records("settings") if "packet" not in _simulators(one)]
     options = _settings("settings", "Options", [*others, *OF_PLANS])
     (packets,) = (one for one in records("settings") if one["name"] == "routing")
@@ -201,7 +201,7 @@ def _bounded() -> dict[str, Parameter]:
     return {name: one for name, one in _settings("settings").items() if name in OF_BOUNDS}
 
 
-# Without a given option each; a class of parameters has them as defaults.
+# Objects without given options: defaults of the fields of classes of parameters.
 METHOD: Any = _method("MethodOptions")
 FURTHER_METHOD: Any = _method("FurtherMethodOptions", group=FURTHER)
 REPLAY: Any = _method("ReplayOptions", ("start", "endpoint", "issue", "overhead"))

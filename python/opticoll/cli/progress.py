@@ -1,4 +1,4 @@
-"""What whoever waits is told: a progress bar at a terminal, lines in a log."""
+"""Progress of a command on standard error: a bar at a terminal, lines in a log."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 FORWARDS_PER_SECOND = 3_000_000
-"""About as fast as a processor of 2024 simulates packets in a network under load."""
+"""Forwards per second of the packet simulator under load, on a processor of 2024 (order of
+magnitude).
+"""
 
 LINE_S = 10.0
 """Seconds between two lines of a log."""
 
 ANNOUNCED = FORWARDS_PER_SECOND
-"""Fewer forwards are done before anybody has read of them."""
+"""Minimum number of forwards that is announced: fewer take less than a second."""
 
 
 class Waiting:
-    """What is being done, on standard error.
+    """Label and progress of the work, on standard error.
 
     At a terminal it is a progress bar, once a second has passed; otherwise a line every 10 s.
     """
@@ -58,14 +60,14 @@ class Waiting:
                 self._bar.stop()
 
     def announce_work(self, messages: int, chunks: int, forwards: int) -> None:
-        """Says how much work the packet simulator has before it, if it takes a while."""
+        """Prints the amount of work of the packet simulator, if the work takes over a second."""
         if forwards < ANNOUNCED:
             return
         line = f"{messages} messages in {chunks} chunks, about {forwards:.2g} forwards by routers"
         self._write(f"{line}: some {forwards / FORWARDS_PER_SECOND:.0f} s")
 
     def update(self, label: str, done: int, total: int) -> None:
-        """Says what is being done, as number `done` of `total`."""
+        """Updates the label and the progress: item `done` of `total`."""
         with self._lock:
             self._label, self._done, self._total = label, done, total
             if self._bar is not None and self._task is not None:
@@ -79,7 +81,7 @@ class Waiting:
         while not self._ended.wait(LINE_S):
             with self._lock:
                 line = f"{self._label}, {self._done} of {self._total}"
-                # A sweep counts its points itself.
+                # The labels of sweeps contain the count already.
                 line = line if self._total and str(self._total) not in self._label else self._label
                 if not self._ended.is_set():
                     self._write(f"{escaped(line)}; {duration(time.monotonic() - self._started)}")

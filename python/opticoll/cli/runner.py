@@ -1,4 +1,4 @@
-"""Commands as records, and one way to run them: text, JSON, files and exit code from their rows.
+"""Commands as records, and their execution: text, JSON, files and exit code from their rows.
 
 >>> from collections.abc import Iterator
 >>> from dataclasses import dataclass, field
@@ -56,7 +56,7 @@ R = TypeVar("R", bound=Row)
 
 @dataclass(frozen=True)
 class File(Generic[A, R]):
-    """A file that a command can write beside its answer.
+    """File that a command can write beside its answer.
 
     `write` returns the files written where they are others than the one asked for. A file of rows
     is also written with the rows computed so far when the work does not end well.
@@ -77,8 +77,8 @@ def text_file(
     *,
     of_rows: bool = False,
 ) -> File[A, R]:
-    """Returns a file of formats of one kind, which may be written and, but for plans, is named as
-    such.
+    """Returns the file of an option for formats of one kind; the ending is checked except for
+    plans.
     """
     from opticoll.formats.atomic import check_writable, is_device
 
@@ -93,7 +93,7 @@ def text_file(
 
 
 def plan_file(help: str) -> File[A, R]:
-    """Returns the file of `--output` for the plan of the only row."""
+    """Returns the file of `--output`, which holds the plan of the only row."""
 
     def write(asked: A, rows: list[R], path: Path) -> None:
         named("plan", str(path)).write(vars(rows[0])["plan"], path)
@@ -104,7 +104,7 @@ def plan_file(help: str) -> File[A, R]:
 def rows_file(
     rows_of: Callable[[A, list[R]], Sequence[Row | Mapping[str, object]]] | None = None,
 ) -> File[A, R]:
-    """Returns the file of `--csv`: the rows, or others that are drawn from them."""
+    """Returns the file of `--csv`: the rows, or the rows that `rows_of` derives from them."""
 
     def write(asked: A, rows: list[R], path: Path) -> None:
         shown = rows if rows_of is None else rows_of(asked, rows)
@@ -127,7 +127,7 @@ def figure_file(draw: Callable[[A, list[R], Path], Sequence[Path] | None]) -> Fi
 
 @dataclass(frozen=True, kw_only=True)
 class Command(Generic[A, R]):
-    """A command: what it takes, computes, says and writes.
+    """Command: its parameters, computation, rows, text and files.
 
     name
         Its name on the command line.
@@ -169,7 +169,7 @@ class Command(Generic[A, R]):
     names: Collection[str] = ()
 
     def schema(self) -> dict[str, Any]:
-        """Returns the JSON schema of what the command prints."""
+        """Returns the JSON schema of the output of the command."""
         from opticoll.outputs.rows import schema
 
         classes = self.rows if isinstance(self.rows, tuple) else (self.rows,)
@@ -193,16 +193,16 @@ class Command(Generic[A, R]):
 
 @dataclass
 class Answer:
-    """What a command says: text for standard output, notes for standard error, its exit code."""
+    """Answer of a command: text for standard output, notes for standard error and the exit code."""
 
     text: str
     code: int = 0
     notes: list[str] = field(default_factory=list)
     failure: BaseException | None = None
-    """Why the first of the files that could not be written could not."""
+    """Exception of the first file that could not be written."""
 
     def write(self, path: Path, write: Callable[[], Sequence[Path] | None]) -> None:
-        """Writes a file; one that fails leaves the answer and the other files as they are."""
+        """Writes a file; a failure is kept in `failure` and does not affect the other files."""
         from opticoll.formats.atomic import together
 
         try:
@@ -215,16 +215,12 @@ class Answer:
 
 
 def run(command: Command[A, R], **values: Any) -> list[R]:
-    """Returns the rows of a command in Python; values of settings in groups are given like the
-    others.
-    """
+    """Returns the rows of a command in Python; settings of groups are given like other values."""
     return list(computed(command, _grouped(command.parameters, values), Watch()))
 
 
 def computed(command: Command[A, R], asked: A, watch: Watch) -> Iterator[R]:
-    """Yields the rows of a command; those with a field `command` have the line that computes
-    them.
-    """
+    """Yields the rows of a command; a row with a field `command` gets the line that computes it."""
     for row in command.compute(asked, watch):
         if getattr(row, "command", None) is not OMITTED:
             yield row
@@ -235,7 +231,7 @@ def computed(command: Command[A, R], asked: A, watch: Watch) -> Iterator[R]:
 
 
 def _grouped(kind: type[A], values: dict[str, Any]) -> A:
-    """Parameters from values by name, those of groups of settings included."""
+    """Returns parameters from values by name, including those of groups of settings."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     own = {one.name: values.pop(one.name) for one in fields if one.name in values}
     for one in fields:
@@ -251,7 +247,7 @@ def _grouped(kind: type[A], values: dict[str, Any]) -> A:
 def answer(
     command: Command[A, R], asked: A, paths: Mapping[str, Path | None], *, as_json: bool
 ) -> Answer:
-    """Runs a command: check the files, computes the rows, say and writes them.
+    """Runs a command: checks the files, computes the rows, and writes text and files.
 
     Raises
     ------
@@ -266,7 +262,7 @@ def answer(
     rows: list[R] = []
     with (
         Waiting(command.progress_label) as waiting,
-        # A user's own algorithm may print: standard output is for results only.
+        # A user's algorithm may print; standard output is for results only.
         redirect_stdout(sys.stderr),
         _kept_on_failure(asked_for, asked, rows),
     ):
@@ -294,7 +290,7 @@ def _said(command: Command[A, R], asked: A, rows: list[R], as_json: bool) -> str
 
 
 def _json(value: object) -> str:
-    """Returns JSON for machines, indented for whoever looks at it."""
+    """Returns indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
@@ -302,7 +298,7 @@ def _json(value: object) -> str:
 def _kept_on_failure(
     files: Sequence[tuple[File[A, R], Path]], asked: A, rows: list[R]
 ) -> Iterator[None]:
-    """Writes the rows computed so far, if a table is asked for, when the work does not end well."""
+    """Writes the rows computed so far to the files of rows if the work fails."""
     try:
         yield
     except BaseException as failure:
@@ -318,11 +314,11 @@ def _kept_on_failure(
 
 
 NOTHING = SimpleNamespace()
-"""The options of a command that has none."""
+"""Options of a command without options."""
 
 
 def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
-    """Returns the function of a command for cyclopts: its parameters, its files and `--json`.
+    """Returns the function of a command for cyclopts, from its parameters, its files and `--json`.
 
     Fields that are not keyword-only are positional.
     """
@@ -374,9 +370,9 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
 
 
 def _group(name: str, fields: Sequence[tuple[str, Any, Any]]) -> Any:
-    """Returns a dataclass of options that cyclopts takes apart."""
+    """Returns a dataclass of options whose fields cyclopts reads."""
     group = make_dataclass(name, fields, frozen=True, kw_only=True)
-    group.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
+    group.__module__ = __name__  # cyclopts does not recognize a dataclass of the module `types`
     return group
 
 

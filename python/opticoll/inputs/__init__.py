@@ -1,1 +1,1 @@
-"""What users write, as values: fabrics, scenarios, demands, plans and programs of others."""
+"""Inputs of users as values: fabrics, scenarios, demands, plans and foreign programs."""

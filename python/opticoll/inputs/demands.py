@@ -1,4 +1,4 @@
-"""The demand of an all_to_all whose blocks differ: from a file, a matrix or a generator.
+"""Demand of an all_to_all whose blocks differ in size: from a file, a matrix or a generator.
 
 Where the blocks of all pairs are alike there is no demand: the same question, the same answer.
 
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     )
 
 HEADING = ["source", "destination", "bytes"]
-"""The heading of a file with a line for each pair; without it a file is a matrix."""
+"""Heading of a file with a line for each pair of ranks; a file without the heading is a matrix."""
 
 DEFAULT_SIZE = "4MiB"
 
 MOST = 2**64 - 1
 MOST_OF_A_FILE = 2**30
-"""Bytes of a file."""
+"""Maximum size of a file in bytes."""
 
 
 def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
-    """Returns the demand among so many ranks, and the size that makes its amounts bytes.
+    """Returns the demand among `ranks` ranks, and the size with which its amounts are bytes.
 
     A demand that is generated has shares of whatever size there is: its size is None.
 
@@ -70,8 +70,9 @@ def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
 
 
 def asked(kind: str, demand: Any, ranks: int, size_bytes: int | None) -> tuple[Demand | None, int]:
-    """Returns the demand, or None if all blocks are alike, and the size: as given, its own or the
-    default.
+    """Returns the demand, or None if all blocks are alike, and the size in bytes.
+
+    The size is the given size, else that of the demand, else the default.
 
     What ranks have for themselves does not move. Where the others are alike, the size counts as
     much for the rank itself, as without a demand.
@@ -91,12 +92,12 @@ def asked(kind: str, demand: Any, ranks: int, size_bytes: int | None) -> tuple[D
 
 
 def names_file(demand: str) -> bool:
-    """Returns whether a text is the name of a file, not of a generator."""
+    """Returns whether a text is the name of a file rather than of a generator."""
     return demand.lower().endswith((".csv", ".csv.zst")) or os.sep in demand
 
 
 def _of_matrix(matrix: Any) -> Demand:
-    """Returns the demand of rows, or of an array of NumPy."""
+    """Returns the demand of a matrix: lists of rows, or an array of NumPy."""
     rows = matrix.tolist() if hasattr(matrix, "tolist") else matrix
     if not isinstance(rows, list | tuple) or not all(isinstance(row, list | tuple) for row in rows):
         raise CollectiveError("a demand is a matrix: a row for each source")
@@ -134,7 +135,7 @@ def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
 
 
 def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields the lines that say something, by number: their cells."""
+    """Yields the number and the cells of each line that is not empty or a comment."""
     for number, line in enumerate(text.splitlines(), 1):
         said = line.partition("#")[0]
         if said.strip():
@@ -144,7 +145,7 @@ def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
 def _of_rows(
     path: str | os.PathLike[str], lines: list[tuple[int, list[str]]], ranks: int
 ) -> list[list[int]]:
-    """Returns the amounts of a matrix."""
+    """Returns the amounts of a file that is a matrix, by source and destination."""
     if len(lines) != ranks:
         raise FileError(
             f"`{path}` has {len(lines)} rows, and the fabric {ranks} ranks: write a row for each, "
@@ -163,7 +164,7 @@ def _of_rows(
 def _of_pairs(
     path: str | os.PathLike[str], lines: list[tuple[int, list[str]]], ranks: int
 ) -> list[list[int]]:
-    """Returns the amounts of pairs, each named once."""
+    """Returns the amounts of a file with a line for each pair, by source and destination."""
     amounts = [[0] * ranks for _ in range(ranks)]
     named: dict[tuple[int, int], int] = {}
     for number, cells in lines:
@@ -189,7 +190,7 @@ def _rank(path: str | os.PathLike[str], line: int, column: int, cell: str, ranks
 
 
 def _amount(path: str | os.PathLike[str], line: int, column: int, cell: str) -> int:
-    """Bytes: a whole number, or a size such as `4KiB`."""
+    """Returns the bytes in a cell: a whole number, or a size such as `4KiB`."""
     try:
         if cell.isascii() and cell.isdigit() and len(cell) < 21 and int(cell) <= MOST:
             return int(cell)
@@ -200,7 +201,7 @@ def _amount(path: str | os.PathLike[str], line: int, column: int, cell: str) -> 
 
 
 def size_of(plan: Plan, size: str | None, demand: str | None = None) -> int:
-    """Returns the size in bytes: as asked for, else as in the plan, else the default."""
+    """Returns the size in bytes: the given size, else that of the plan, else the default."""
     if size is not None:
         size_bytes = parse_size(size)
         if demand is None:

@@ -1,4 +1,4 @@
-"""Fabrics from what users write: specifications, YAML (1.2) files, and graphs in other files.
+"""Fabrics from inputs of users: specifications, YAML (1.2) files, and graphs in other files.
 
 A fabric file names a family or a preset, and its options as on the command line:
 
@@ -54,16 +54,16 @@ if TYPE_CHECKING:
     FabricLike: TypeAlias = Fabric | str | os.PathLike[str] | networkx.Graph
 
 GRAPHS = formats.suffixes("fabric")
-"""Endings by which a fabric is taken for a graph in a file."""
+"""Endings of files that hold a graph."""
 
 
 FILES = tuple(dict.fromkeys([".yaml", ".yml", *GRAPHS]))
-"""Endings of files of fabrics."""
+"""Endings of files that hold a fabric."""
 
 
 def to_fabric(fabric: FabricLike) -> Fabric:
-    """Returns the fabric, from one, from a spelling, from a YAML file or a graph in a file, or a
-    graph.
+    """Returns the fabric of a specification, a YAML file, a file with a graph, or a graph of
+    NetworkX.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def to_fabric(fabric: FabricLike) -> Fabric:
 
 
 def _file_name(path: os.PathLike[str]) -> str:
-    """Returns the name of a file of a fabric, which is no specification."""
+    """Returns the name of a fabric file, checked by its ending."""
     name = os.fspath(path)
     if not name.endswith(FILES):
         raise FabricError(f"`{name}` is no file of a fabric; its name ends in {', '.join(FILES)}")
@@ -93,7 +93,7 @@ def _file_name(path: os.PathLike[str]) -> str:
 
 
 def to_medium(fabric: FabricLike) -> str:
-    """Returns the specification of a fabric, a network of bursts or a cost model, or of the YAML
+    """Returns the specification of a fabric, a burst network or a cost model, also from a YAML
     file.
 
     Raises
@@ -113,15 +113,15 @@ def to_medium(fabric: FabricLike) -> str:
 
 
 def _with_light(fabric: Fabric, own: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """Returns the specification of a fabric, with the wavelengths and hosts of its graph or its
-    own.
+    """Returns a fabric's specification with wavelengths and hosts of its graph, replaced by
+    `own`.
     """
     light = {**network_graph.LIGHT_OF.get(fabric.spec, {}), **own}
     return fabric.spec + "".join(f",{key}={value}" for key, value in light.items())
 
 
 def _medium_in(path: str) -> str:
-    """Returns the specification in a YAML file, where links may have wavelengths and hosts."""
+    """Returns the specification in a YAML file, whose links may have wavelengths and hosts."""
     document = Document.read(path)
     records = {record["name"]: record for record in record_rows("fabrics")}
     family = canonical(str(document.content.get("family")), records)
@@ -135,7 +135,7 @@ def _medium_in(path: str) -> str:
 def to_fabrics(
     fabric: FabricLike | Iterable[FabricLike], ranks: list[int] | None = None
 ) -> list[Fabric]:
-    """One fabric or several, each once; with the first of `ranks` where one says nothing of them.
+    """Returns the fabrics without duplicates; the first of `ranks` completes one without ranks.
 
     Raises
     ------
@@ -162,14 +162,12 @@ def need_fabric(fabric: FabricLike | None) -> Fabric:
 
 
 def need_fabrics(fabrics: Sequence[FabricLike] | None) -> list[Fabric]:
-    """Returns the fabrics of an option that must be given and may be given again."""
+    """Returns the fabrics of an option that must be given at least once."""
     return to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
 
 
 def _of_any_size(fabric: FabricLike, ranks: list[int] | None) -> Fabric:
-    """Returns the fabric; where it says nothing of ranks, with the first number that is
-    compared.
-    """
+    """Returns the fabric; if its specification lacks the ranks, with the first number compared."""
     try:
         return to_fabric(fabric)
     except FabricError as error:
@@ -182,7 +180,7 @@ def _of_any_size(fabric: FabricLike, ranks: list[int] | None) -> Fabric:
 
 
 def parse_fabric(text: str, **parts: str) -> Fabric:
-    """Returns the fabric of a command line: a spelling, a preset, a YAML file or a graph in a file.
+    """Returns the fabric of a command line: a specification, a preset, or a file.
 
     `parts` are the options `without` and `members`; a part of a graph may be connected where the
     whole is not.
@@ -204,7 +202,7 @@ def parse_fabric(text: str, **parts: str) -> Fabric:
 
 
 def _part(whole: Fabric, parts: Mapping[str, str]) -> Fabric:
-    """Returns the part of a fabric that is used; what it is without already stays away."""
+    """Returns a part of a fabric; parts that the fabric is without already stay removed."""
     earlier = whole.option("without")
     if earlier is not None and "without" in parts:
         parts = {**parts, "without": f"{earlier}+{parts['without']}"}
@@ -214,7 +212,7 @@ def _part(whole: Fabric, parts: Mapping[str, str]) -> Fabric:
 def read_graph(
     path: str | os.PathLike[str], parts: Mapping[str, str] = MappingProxyType({}), **fields: Any
 ) -> Fabric:
-    """Returns the custom fabric in a file of a format of fabrics other than YAML.
+    """Returns the custom fabric in a file of any fabric format other than YAML.
 
     `fields` say what the format leaves open; `parts` are those of `parse_fabric`.
 
@@ -254,7 +252,7 @@ def read_graph(
 def _parts_of(
     parts: Mapping[str, str], known: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Returns the parts that are known, and the others."""
+    """Divides the parts into those that are known and the others."""
     own = {key: value for key, value in parts.items() if key in known}
     return own, {key: value for key, value in parts.items() if key not in known}
 
@@ -281,7 +279,9 @@ def fabric_of_fields(
     place: Place,
     parts: Mapping[str, str] = MappingProxyType({}),
 ) -> Fabric:
-    """Returns the part of a fabric that `family` or `preset` and options make."""
+    """Returns the fabric of the fields `family` or `preset` and their options, restricted to
+    parts.
+    """
     names = [key for key in ("family", "preset") if key in fields]
     if len(names) != 1:
         problem = "is given twice, as `family` and as `preset`" if names else "is missing"
@@ -316,7 +316,9 @@ def _custom(
     place: Place,
     parts: Mapping[str, str],
 ) -> Fabric:
-    """Returns the fabric that ranks, switches and links make, here or in the file of a `graph`."""
+    """Returns a custom fabric: from its ranks, switches and links, or from the file of its
+    `graph`.
+    """
     fields = {key: value for key, value in fields.items() if key != name}
     graph = fields.pop("graph", None)
     light = {key: str(fields.pop(key)) for key in network_graph.LIGHT if key in fields}

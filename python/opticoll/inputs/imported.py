@@ -1,4 +1,4 @@
-"""Plans from files: opticoll's own, and the schedules of others, proved and placed on a fabric.
+"""Plans from files: opticoll's own, and foreign schedules, proved and placed on a fabric.
 
 A schedule of others names no fabric. Without one, each rank has a link to each other.
 """
@@ -22,22 +22,21 @@ if TYPE_CHECKING:
     from opticoll.inputs.fabric_files import FabricLike
 
 KINDS: tuple[formats.Holds, ...] = ("plan", "program", "schedule")
-"""What files hold that become plans."""
+"""Kinds of file contents from which plans are made."""
 
 KNOWN = {one.name: one for kind in KINDS for one in formats.of(kind) if one.reads}
-"""The formats that plans are read from."""
+"""Formats from which plans are read, by name."""
 
 SUFFIXES = tuple(suffix for one in KNOWN.values() for suffix in one.suffixes)
-"""The endings of their files."""
+"""Endings of files of these formats."""
 
 
 STATED_SIZE = re.compile(rb"\s*//[^\n]*\bsize=(\d+)")
-"""The size of the collective in bytes, in the first comment of GOAL."""
+"""Size of the collective in bytes, as the first comment of a GOAL file states it."""
 
 
 def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.Format:
-    """Returns the format with a name, or the one that the content of a file or folder shows, or its
-    ending.
+    """Returns the format with a name, else the format of the content, else that of the ending.
 
     Raises
     ------
@@ -49,7 +48,7 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
     if name is not None:
         return KNOWN[resolve(name, KNOWN, "--format: there is no")]
     if os.path.isdir(path):
-        # Of these formats only traces have a file for each rank.
+        # Among these formats, only a Chakra trace is a folder with a file for each rank.
         return KNOWN["chakra"]
     content = beginning(path)
     for one in (*KNOWN.values(), *formats.of("trace")):
@@ -78,7 +77,7 @@ def read_program(path: str | os.PathLike[str], name: str | None = None) -> Progr
 
 
 def check_ranks(found: int, fabric: Fabric | None, ranks: int | None = None) -> None:
-    """Refuses a schedule with another number of ranks than its fabric, or than was asked for.
+    """Refuses a schedule whose number of ranks differs from the fabric's or from the given number.
 
     Raises
     ------
@@ -99,7 +98,7 @@ def read_plan(
     fabric: FabricLike | None = None,
     ranks: int | None = None,
 ) -> tuple[Plan, list[str]]:
-    """Returns the plan in a file, and notes on how it came to be.
+    """Returns the plan in a file, and notes on how it was made.
 
     The number of ranks is that of the fabric, or as given, where a file does not say it.
 
@@ -131,7 +130,7 @@ def read_plan(
 def _raised(
     program: Program, path: str, form: str, fabric: Fabric | None
 ) -> tuple[Plan, list[str]]:
-    """Returns the plan of a program, which is proved first."""
+    """Proves a program and returns its plan, with notes."""
     refuse_violated(program, path, form, fabric)
     schedule, in_vain = program.schedule(in_place=not program.out_of_place)
     plan = _placed(schedule, path, program.name or form, fabric)
@@ -144,9 +143,7 @@ def _raised(
 def _placed(
     schedule: Schedule, path: str | os.PathLike[str], name: str, fabric: Fabric | None
 ) -> Plan:
-    """Returns the plan of a schedule on a fabric; without one each rank has a link to each
-    other.
-    """
+    """Returns the plan of a schedule on a fabric; by default each rank has a link to each other."""
     ranks = schedule.collective.ranks
     check_ranks(ranks, fabric)
     on = fabric or Fabric(f"fully_connected:ranks={ranks}")
@@ -157,8 +154,10 @@ def _placed(
 
 
 def moved(plan: Plan, fabric: Fabric, what: str = "the plan") -> Plan:
-    """Returns the same transfers, lightpaths and slots on another fabric, such as a degraded one;
-    errors name `what` it is.
+    """Returns a plan moved to another fabric, such as a degraded one, with the same slots and
+    light.
+
+    `what` names the plan in errors.
 
     Raises
     ------
@@ -170,7 +169,7 @@ def moved(plan: Plan, fabric: Fabric, what: str = "the plan") -> Plan:
     before = plan.fabric.link_names
 
     def renumbered(route: re.Match[str]) -> str:
-        """Returns the links of a route by the numbers that they have here."""
+        """Returns a route with its links renumbered for the new fabric."""
         names = [before[int(link)] for link in route[1].split(".")]
         for name in names:
             if name not in named:
@@ -188,7 +187,7 @@ def moved(plan: Plan, fabric: Fabric, what: str = "the plan") -> Plan:
 
 
 def read_fitting(path: Path, fabric: Fabric | None) -> tuple[Plan, list[str]]:
-    """Returns the plan in a plan file, used on another fabric if one is given, and notes on that.
+    """Returns the plan in a plan file, moved to a fabric if one is given, and notes on the move.
 
     Raises
     ------
@@ -204,7 +203,7 @@ def read_fitting(path: Path, fabric: Fabric | None) -> tuple[Plan, list[str]]:
 
 
 def fitting(plan: Plan, fabric: Fabric) -> Plan:
-    """Returns the same plan on another fabric, where it is right, too.
+    """Returns a plan moved to another fabric, on which it is verified.
 
     Raises
     ------
@@ -219,7 +218,7 @@ def fitting(plan: Plan, fabric: Fabric) -> Plan:
 
 
 def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
-    """Refuses a schedule that leaves ranks out, or that uses links which a fabric does not have.
+    """Refuses a schedule that leaves out ranks or uses links that the fabric does not have.
 
     Raises
     ------
@@ -247,5 +246,5 @@ def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
 
 
 def _spec(name: str) -> str:
-    """Returns a name as plan files write names of algorithms."""
+    """Returns a name in the form that plan files allow for names of algorithms."""
     return re.sub(r"[^A-Za-z0-9_.]+", "_", name)[:255]

@@ -57,7 +57,9 @@ def _name(value: Any) -> str:
 
 
 class Layer(NamedTuple):
-    """A layer: parameters of each gradient tensor, picoseconds forward and backward."""
+    """Layer: parameters of each gradient tensor, and picoseconds of its forward and backward
+    pass.
+    """
 
     name: Annotated[str, _name]
     parameters: Annotated[Sequence[int], _tensors]
@@ -67,7 +69,7 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What a file says: the batch per device is None where it does not say it."""
+    """Content of a profile; `batch` is None if the file does not state the batch per device."""
 
     model: Text = ""
     batch: Annotated[int, whole(1, 2**63 - 1)] | None = None
@@ -75,12 +77,12 @@ class Profile:
 
     @property
     def parameters(self) -> int:
-        """All parameters."""
+        """Number of parameters of all layers."""
         return sum(sum(layer.parameters) for layer in self.layers)
 
 
 def read(path: str | os.PathLike[str]) -> Profile:
-    """Returns the profile in a file, whose suffix says what it is: .csv, .yaml or .yml.
+    """Returns the profile in a file that ends in .csv, .yaml or .yml.
 
     Raises
     ------
@@ -123,5 +125,5 @@ def _from_csv(path: Path) -> list[Layer]:
 
 
 def _number(text: str) -> int | str:
-    """Returns a whole number, or the text that is none, for the message."""
+    """Returns a whole number, or the text itself for the error message."""
     return int(text) if re.fullmatch("[0-9]{1,18}", text.strip()) else text

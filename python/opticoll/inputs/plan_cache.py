@@ -1,4 +1,4 @@
-"""Plans made and proved once for points of a study that differ in size or settings only.
+"""Cache of the last plan and its proof, for points of a study that differ in size or settings only.
 
 Only a worker of a study remembers, and only the last plan, so that memory stays bounded.
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Last:
-    """The plan that was made last, what it was made for, and what the verifier says of it."""
+    """Last plan with its key, and the verifier's violations once they are known."""
 
     key: Hashable
     plan: Any
@@ -41,7 +41,7 @@ _memory = _Memory()
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """While it lasts, this thread remembers the plan that it made last."""
+    """Caches the last plan of this thread while the context lasts."""
     _memory.on = True
     try:
         yield
@@ -50,7 +50,7 @@ def remembered() -> Iterator[None]:
 
 
 def plan_once(key_of: Callable[[], Hashable], make: Callable[[], Plan]) -> Plan:
-    """Returns the plan for a key: the one made last if it had the same, else made now."""
+    """Returns the cached plan if it has the key, else makes the plan."""
     if not _memory.on:
         return make()
     key = key_of()
@@ -62,7 +62,7 @@ def plan_once(key_of: Callable[[], Hashable], make: Callable[[], Plan]) -> Plan:
 
 
 def verify_once(plan: Plan) -> list[Violation]:
-    """What the verifier says of a plan: what it said before if the plan is the one made last."""
+    """Returns the violations of a plan: the cached ones if the plan is the cached plan."""
     last = _memory.last
     if last is None or last.plan is not plan:
         return plan.verify()

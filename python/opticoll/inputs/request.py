@@ -1,4 +1,4 @@
-"""What a plan is made of, read once: collective, fabric, algorithm, size, demand and settings.
+"""Request for a plan, read once: collective, fabric, algorithm, size, demand and settings.
 
 >>> request = read("all-gather", "wdm_ring:ranks=16,wavelengths=2", "Ring", size="4MiB")
 >>> request.algorithm, request.size_bytes, request.plan()
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """The parts of a plan to be made, as the core takes them."""
+    """Request for a plan, with values as the core takes them."""
 
     collective: str
     fabric: Fabric
     algorithm: str
     function: tuple[UserAlgorithm, Mapping[str, Option]] | None
-    """A user's own algorithm, and its options."""
+    """User algorithm and its options."""
     size_bytes: int | None
     root: int
     demand: Demand | None
@@ -45,7 +45,7 @@ class Request:
     settings: Settings
 
     def plan(self, watch: Callable[[str], object] | None = None) -> Plan:
-        """Builds a schedule and place it on the fabric; `watch` as for `opticoll.plan`."""
+        """Builds a schedule and places it on the fabric; `watch` as for `opticoll.plan`."""
         if self.function is None:
             return _core.plan(
                 self.collective,
@@ -73,9 +73,7 @@ class Request:
     def proved(
         self, key: Callable[[], Hashable], watch: Callable[[str], object]
     ) -> tuple[Plan, list[Violation]]:
-        """Returns the plan, and what the verifier says of it; those made last if they had the same
-        key.
-        """
+        """Returns the plan and its violations; the last ones made, if they had the same key."""
         plan = plan_once(key, partial(self.plan, watch))
         return plan, verify_once(plan)
 
@@ -127,7 +125,7 @@ def read(
 
 
 def read_options(collective: str, asked: Any, wavelength: str | None) -> Request:
-    """Reads what a collective and the options of a command line ask for, as `read` does."""
+    """Reads a collective and the options of a command line, as `read` does."""
     kind = _core.collective_kind(collective)
     check_root(kind, asked.root)
     check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
@@ -135,7 +133,7 @@ def read_options(collective: str, asked: Any, wavelength: str | None) -> Request
         kind,
         asked.fabric,
         asked.algorithm,
-        # A demand may have a size of its own.
+        # A demand may state its own size.
         size=demands.DEFAULT_SIZE if asked.size is None and asked.demand is None else asked.size,
         root=0 if asked.root is None else asked.root,
         demand=asked.demand,
@@ -145,7 +143,7 @@ def read_options(collective: str, asked: Any, wavelength: str | None) -> Request
 
 
 def check_root(kind: str, root: int | None) -> None:
-    """Refuses a root for a collective that has none."""
+    """Refuses a root for a collective without a root."""
     if root is not None and not has_root(kind):
         names = known_names("collectives")
         rooted = [name for name in names if has_root(name)]
@@ -153,7 +151,7 @@ def check_root(kind: str, root: int | None) -> None:
 
 
 def check_rule(wavelength: str | None, cure: str) -> None:
-    """Refuses numbers where the rule by which wavelengths are assigned is asked for."""
+    """Refuses a number of wavelengths in place of a rule that assigns wavelengths."""
     if wavelength is not None and wavelength.replace(",", "").strip().isdigit():
         raise errors.UsageError(
             f"--wavelength {wavelength}: this is the rule by which wavelengths are assigned; {cure}"

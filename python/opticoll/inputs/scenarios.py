@@ -1,4 +1,4 @@
-"""Scenarios: what `opticoll compare` compares, from arguments or from YAML (1.2) files.
+"""Scenarios of `opticoll compare`, from arguments or from YAML (1.2) files.
 
 The field `fabric` of a file may be a spelling, the name of a fabric file, a fabric written in
 place, or a list of these:
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A comparison: what is compared, on what, and how; a field left out has its default."""
+    """Comparison: fabrics, algorithms, sizes and settings; a field that is left out has its
+    default.
+    """
 
     collective: str
     fabrics: Sequence[Fabric]
@@ -45,22 +47,20 @@ class Scenario:
     ranks: Sequence[int] | None = None
     wavelengths: Sequence[int] | None = None
     reconfiguration: Sequence[str] | None = None
-    """Times from one setting to the next, in place of the fabric's."""
+    """Reconfiguration times, in place of that of the fabric."""
     auto: bool = True
     settings: Settings = field(default_factory=Settings)
     wavelength: str = "auto"
     root: int = 0
     demand: Any = None
-    """As `opticoll.plan` takes it."""
+    """Demand, as `opticoll.plan` takes it."""
     origin: Document | None = None
-    """The file that it was read from."""
+    """File from which the scenario was read."""
     overridden: frozenset[str] = frozenset()
-    """Fields that options have replaced, hence not those of the file."""
+    """Fields that options replaced, so that the file is not at fault for them."""
 
     def located(self, error: OpticollError) -> OpticollError:
-        """Returns an error of the comparison, with file, line and field where the file is at
-        fault.
-        """
+        """Returns an error of the comparison, with file, line and field if the file is at fault."""
         field: Place = getattr(error, "field", ())
         if self.origin is None or not field or field[0] in self.overridden:
             return error
@@ -78,8 +78,7 @@ def to_scenario(
     reconfiguration: str | Iterable[str] | None = None,
     **others: Any,
 ) -> Scenario:
-    """Returns a comparison from the arguments of `opticoll.compare`; the others are fields as they
-    are.
+    """Returns a scenario from the arguments of `opticoll.compare`; `others` are further fields.
 
     Raises
     ------
@@ -112,7 +111,7 @@ def to_scenario(
 
 
 def read_scenario(path: str | os.PathLike[str]) -> Scenario:
-    """Returns the comparison in a YAML file.
+    """Returns the scenario in a YAML file.
 
     Raises
     ------
@@ -142,7 +141,7 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
 
 
 def _demanded(document: Document, demand: str, ranks: int) -> dict[str, Any]:
-    """Returns the demand, whose file lies beside the scenario, and the size that it gives."""
+    """Returns the demand, whose file lies beside the scenario, and the size that it implies."""
     if demands.names_file(demand):
         demand = str(document.path.parent / demand)
     try:
@@ -154,7 +153,7 @@ def _demanded(document: Document, demand: str, ranks: int) -> dict[str, Any]:
 
 
 def _machine(document: Document, fabric: str | dict[str, Any], place: Place) -> Fabric:
-    """Returns a fabric that is spelled, in a file of its own, or written in place."""
+    """Returns a fabric given as a specification, as a file of its own, or as fields in place."""
     if isinstance(fabric, dict):
         return fabric_of_fields(document, fabric, place)
     if is_yaml(fabric) or fabric.endswith(GRAPHS):
@@ -196,7 +195,7 @@ def _read_setting(name: str, value: Any) -> str:
 
 @dataclass(frozen=True)
 class _ScenarioFields:
-    """The fields of a scenario file, but for the settings of simulators."""
+    """Fields of a scenario file, without the settings of simulators."""
 
     collective: Annotated[Text, collective_kind]
     fabric: Annotated[Any, _read_fabric_field]

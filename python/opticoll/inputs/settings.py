@@ -1,4 +1,4 @@
-"""The settings of simulators, as the keyword arguments of `plan`, `simulate` and `compare`.
+"""Settings of simulators, as the keyword arguments of `plan`, `simulate` and `compare`.
 
 Their names come from the records of the compiled core, and so do their types in its stub.
 `opticoll list settings` says what each takes and which simulators know it.
@@ -20,9 +20,9 @@ else:
     Settings = dict
 
 NAMES = ("simulator", *(record["name"] for record in records("settings")))
-"""The simulator and its settings."""
+"""Names of the simulator and its settings."""
 
 
 def given(fields: Mapping[str, object]) -> Settings:
-    """Returns the settings among named values that are not left out."""
+    """Returns the settings among named values, without those that are None."""
     return cast("Settings", {name: fields[name] for name in NAMES if fields.get(name) is not None})

@@ -34,7 +34,7 @@ MOST_ROUNDS = 2**40
 
 
 def _time(value: Any) -> str:
-    """Returns a time as text, if it is one."""
+    """Returns a time as text, checked."""
     parse_time(str(value))
     return str(value)
 
@@ -63,7 +63,7 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskList:
-    """A grid, and the tasks on it."""
+    """Grid, and the tasks on it."""
 
     fabric: Annotated[Fabric, text, parse_fabric]
     tasks: list[Task]

@@ -1,4 +1,4 @@
-"""A user's own algorithm, written in Python.
+"""User algorithms, written in Python.
 
 It is a function of a collective and a fabric that returns a `Schedule`; what it needs besides are
 keyword arguments. It is named `package.module:function`, options follow after commas, and the
@@ -34,16 +34,18 @@ from opticoll._core import AlgorithmError, Collective, Fabric, Schedule
 from opticoll.errors import UserAlgorithmError
 
 Option: TypeAlias = int | bool | str
-"""The value of an option given on the command line."""
+"""Value of an option on the command line."""
 
 UserAlgorithm: TypeAlias = Callable[..., Schedule]
-"""A function (collective, fabric, **options) that returns a schedule."""
+"""Function (collective, fabric, **options) that returns a schedule."""
 
 _SPELLING = re.compile(r"(?P<module>[\w.]+):(?P<function>[\w.]+)(?:,(?P<options>.*))?")
 
 
 def is_user_algorithm(spec: str) -> bool:
-    """Returns whether an algorithm is spelled `module:function`, rather than `name:key=value`."""
+    """Returns whether a specification has the form `module:function` rather than
+    `name:key=value`.
+    """
     return _SPELLING.fullmatch(spec.strip()) is not None
 
 
@@ -82,7 +84,7 @@ def call(
     fabric: Fabric,
     options: dict[str, Option] | None = None,
 ) -> Schedule:
-    """Returns the schedule that a user's function makes.
+    """Calls a user's function and returns its schedule.
 
     Raises
     ------
@@ -94,7 +96,7 @@ def call(
     try:
         schedule: object = function(collective, fabric, **(options or {}))
     except AlgorithmError as error:
-        vars(error)["hint"] = None  # the records of opticoll's algorithms do not help with this one
+        vars(error)["hint"] = None  # the hint lists opticoll's own algorithms, which does not help here
         raise
     except BaseException as error:
         _pass_on(error)
@@ -116,7 +118,7 @@ def call(
 
 
 def name_of(function: UserAlgorithm) -> str:
-    """`module:function`, as it would be spelled on the command line."""
+    """Returns the name of a function on the command line, `module:function`."""
     module = getattr(function, "__module__", None) or type(function).__module__
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return f"{module}:{name}"
@@ -146,7 +148,7 @@ def _parse_value(text: str) -> Option:
 def _import_module(spec: str, module: str) -> object:
     import importlib
 
-    # As `python -m` does, and at the front for the same reason: the user's file is meant.
+    # Like `python -m`: the current directory comes first, so that the user's file is found.
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
@@ -161,7 +163,9 @@ def _import_module(spec: str, module: str) -> object:
 
 
 def _pass_on(error: BaseException) -> None:
-    """Raises what is no exception of the user's code: Ctrl-C, and a panic of the compiled core."""
+    """Raises an exception that the user's code did not cause: an interrupt, or a panic of the
+    core.
+    """
     if type(error) is KeyboardInterrupt or type(error).__name__ == "PanicException":
         raise error
 
@@ -169,15 +173,13 @@ def _pass_on(error: BaseException) -> None:
 def _one_line(error: BaseException) -> str:
     try:
         lines = str(error).strip().splitlines()
-    except Exception:  # an exception of the user's that cannot be written
+    except Exception:  # the user's exception has no text
         lines = []
     return lines[0] if lines else "no message"
 
 
 def _place(error: BaseException) -> str:
-    """Returns the file and line in which the user's code failed, unless it failed before it
-    began.
-    """
+    """Returns file and line at which the user's code failed, or an empty text if it never ran."""
     import traceback
 
     if isinstance(error, SyntaxError):

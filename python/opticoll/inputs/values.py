@@ -27,15 +27,15 @@ from opticoll._core import (
 from opticoll.errors import UsageError
 
 SIZE_RANGE_FACTOR = 4
-"""Sizes of a range `A..B` grow by this factor up to B, the last of them."""
+"""Factor between consecutive sizes of a range `A..B`, which ends with B."""
 
 
 TIME_RANGE_FACTORS = (Fraction(2), Fraction(5, 2), Fraction(2))
-"""Times of a range `A..B` grow by these factors in turn up to B, the last of them."""
+"""Factors between consecutive times of a range `A..B`, used in turn; the range ends with B."""
 
 
 def to_root(root: int, fabric: Fabric) -> int:
-    """Returns the root, if it is a rank of the fabric.
+    """Returns the root, checked to be a rank of the fabric.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def to_root(root: int, fabric: Fabric) -> int:
 
 
 def to_bytes(size: str | int) -> int:
-    """Returns a size in bytes, from a whole number of them or from text with a unit.
+    """Returns a size in bytes, from a whole number of bytes or from text with a unit.
 
     Raises
     ------
@@ -67,12 +67,12 @@ def to_bytes(size: str | int) -> int:
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
-    """Returns whether a value is a whole number, of Python or of NumPy; a truth value is none."""
+    """Returns whether a value is a whole number of Python or NumPy; a truth value is not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def whole_number(what: str, text: str, least: int | None = None, most: int | None = None) -> int:
-    """Returns the whole number that a text is, for an option or a field.
+    """Returns the whole number in a text, for the option or field `what`.
 
     Raises
     ------
@@ -92,8 +92,8 @@ def whole_number(what: str, text: str, least: int | None = None, most: int | Non
 
 
 def split_algorithms(text: str) -> list[str]:
-    """Returns the algorithms in a list separated by commas, options and parts of a rule with their
-    own.
+    """Returns the algorithms in a list separated by commas; each keeps its options and parts of
+    rules.
 
     >>> split_algorithms("ring,wrht:group_size=3,striping=true,bruck<80KiB,ring")
     ['ring', 'wrht:group_size=3,striping=true', 'bruck<80KiB,ring']
@@ -116,8 +116,7 @@ def split_algorithms(text: str) -> list[str]:
 
 
 def split_sizes(text: str) -> list[int]:
-    """Returns the sizes in bytes in a list separated by commas; `A..B` stands for A, 4A, 16A, ...
-    and B.
+    """Returns the bytes of sizes separated by commas; `A..B` stands for A, 4A, 16A, ... and B.
 
     Raises
     ------
@@ -148,7 +147,7 @@ def split_times(text: str) -> list[str]:
 
 
 def split_counts(option: str, text: str) -> list[int]:
-    """Returns the whole numbers in a list separated by commas, given for an option.
+    """Returns the whole numbers in a list separated by commas, for an option.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""The functions of the package, a module for each kind; `opticoll` has them all."""
+"""Functions of the package, a module for each kind; `opticoll` exports all of them."""

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def rows(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> list[Any]:
-    """Returns the rows of a command, which is loaded now."""
+    """Runs a command, loading its module, and returns its rows."""
     from opticoll.cli.runner import run
 
     command_record = import_module(f"opticoll.commands.{command}").COMMAND
@@ -16,6 +16,6 @@ def rows(command: str, settings: Mapping[str, Any] | None = None, **values: Any)
 
 
 def one(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> Any:
-    """Returns the only row of a command."""
+    """Runs a command and returns its only row."""
     (row,) = rows(command, settings, **values)
     return row
