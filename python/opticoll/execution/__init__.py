@@ -1,4 +1,4 @@
-"""Programs carried out with real bytes: what goes in, what must come out, and who carries them out.
+"""Execution of programs with real bytes: inputs, expected outputs, and the processes that execute.
 
-`payload` is the definition of each collective in NumPy. `in_process` and `mpi` carry programs out.
+`payload` defines each collective in NumPy. `in_process` and `mpi` execute programs.
 """

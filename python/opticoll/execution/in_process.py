@@ -1,4 +1,4 @@
-"""Programs carried out within this process, in the compiled core.
+"""Execution of programs within this process, by the compiled core.
 
 >>> import opticoll
 >>> from opticoll.execution.payload import payload_of
@@ -20,20 +20,20 @@ from opticoll.execution.payload import Payload
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that came to its end."""
+    """Outcome of a completed run."""
 
     seconds: float
-    """From the first instruction to the last; the mean of all repetitions."""
+    """Mean time of a repetition, from the first instruction to the last."""
     wrong: int
-    """Elements of outputs that are not those of the definition."""
+    """Number of output elements that differ from the definition of the collective."""
     library_seconds: float | None = None
-    """The same for the MPI library's own collective."""
+    """Mean time of the MPI library's own collective."""
     differing: int | None = None
-    """Elements of outputs that are not those of the MPI library's own collective."""
+    """Number of output elements that differ from the MPI library's own collective."""
 
 
 def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions: int = 1) -> Ended:
-    """Carries a program out, and compares its outputs with the definition.
+    """Executes a program and compares its outputs with the definition of the collective.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions
 
 
 def differing(found: np.ndarray, wanted: np.ndarray) -> int:
-    """Returns elements whose bytes differ."""
+    """Returns the number of elements whose bytes differ."""
     if found.size != wanted.size:
         return max(found.size, wanted.size)
     width = found.dtype.itemsize

@@ -1,4 +1,4 @@
-"""Programs carried out by MPI processes, which are started here.
+"""Execution of programs by MPI processes that are started here.
 
 `mpi4py` and the `mpich` wheel are the extra `mpi`; another MPI's `mpiexec` serves as well.
 """
@@ -33,18 +33,18 @@ from opticoll.execution.mpi_rank import died, lives
 from opticoll.execution.payload import Payload
 
 LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
-"""What those who start MPI programs say to each process."""
+"""Environment variables that launchers of MPI programs set for each process."""
 
 PERIOD_S = 0.05
-"""How often the processes are looked at."""
+"""Seconds between two looks at the processes."""
 
 START_S = 120.0
-"""Time that processes have to start."""
+"""Seconds that processes have to start."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A program to carry out with some bytes."""
+    """Program to execute with a payload."""
 
     program: Program
     payload: Payload
@@ -53,12 +53,12 @@ class Job:
 
 
 def launched() -> bool:
-    """Returns whether this process is one of an MPI program that somebody else started."""
+    """Returns whether an MPI launcher started this process."""
     return any(name in os.environ for name in LAUNCHERS)
 
 
 def check() -> None:
-    """Refuses to go on without MPI.
+    """Checks that MPI is available.
 
     Raises
     ------
@@ -72,22 +72,22 @@ def check() -> None:
 
 
 def _mpiexec() -> str | None:
-    """Returns the `mpiexec` beside this Python, else the one of the path."""
+    """Returns the `mpiexec` beside this Python, else the first on the search path."""
     beside = Path(sys.executable).with_name("mpiexec")
     return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
 def _lasting() -> list[str]:
-    """Returns the option by which MPICH's `mpiexec` leaves the ranks alone when one dies.
+    """Returns the option with which MPICH's `mpiexec` does not end all ranks when one dies.
 
-    They are ended here, after it is known which one it was.
+    The ranks are ended here, after the rank that died is known.
     """
     version = subprocess.run([str(_mpiexec()), "--version"], capture_output=True, check=False)
     return ["-disable-auto-cleanup"] if b"HYDRA" in version.stdout else []
 
 
 def _described(job: Job, rank: int, folder: str, time_limit_s: float) -> dict[str, Any]:
-    """What a rank has to know of a job."""
+    """Returns the description of a job for one rank."""
     collective = job.payload.collective
     kind, ranks, root, pieces = (
         collective.kind,
@@ -111,7 +111,7 @@ def _described(job: Job, rank: int, folder: str, time_limit_s: float) -> dict[st
 
 
 def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
-    """Carries jobs out as one process of an MPI program, of which rank 0 alone prints.
+    """Executes jobs as one process of an MPI program, of which only rank 0 prints.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
             here = f"thread block {block}, step {step}"
             if not isinstance(error, mpi_rank.StuckError):
                 problem = f"rank {rank}: {here}: {error}"
-                # A rank that died is named by the process that watches it, before all are ended.
+                # The watching process must name a rank that died before all ranks are ended.
                 time.sleep(mpi_rank.LOOK_S)
             elif error.missing:
                 silent = " and ".join(f"rank {one}" for one in error.missing)
@@ -156,14 +156,15 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
 
 
 RANK = 5
-"""Where a process notes its rank, beside its progress."""
+"""Index of the rank in the progress of a process."""
 
 
 def _in_a_child() -> np.ndarray:
-    """Goes on in a child, whose progress is returned, while this process waits for its end.
+    """Continues in a child, whose progress is returned; this process waits for the end of the
+    child.
 
-    If the child dies, this process says so, with rank and step, and ends with code 1. A program
-    that has started MPI itself goes on as it is.
+    If the child dies, this process reports rank and step and ends with code 1. A program
+    that has initialized MPI itself continues without a child.
     """
     noted = np.frombuffer(mmap.mmap(-1, 8 * (RANK + 1)), np.int64)
     noted[RANK] = -1
@@ -187,7 +188,8 @@ def carry_out(
     *,
     watch: Callable[[np.ndarray], object] = lambda progress: None,
 ) -> list[Ended]:
-    """Carries jobs out by processes that are started here, one for each rank, and ended with it.
+    """Executes jobs by processes that are started here, one per rank, and ended when this call
+    ends.
 
     `watch` is called with the progress of the ranks from time to time.
 
@@ -227,10 +229,10 @@ def carry_out(
 
 
 def _reason(folder: Path, words: str, progress: np.ndarray) -> str | None:
-    """Why the processes ended: a rank that died, else what ranks say themselves.
+    """Returns why the processes ended: the rank that died, else the first error of a rank.
 
-    One death ends all others, so whoever looks finds several dead. Therefore who watches a rank
-    notes its death (`died`), and a rank whose watcher died notes that (`left`).
+    The death of one rank ends the others, so several ranks are found dead. Therefore the watcher of
+    a rank notes its death (`died`), and a rank whose watcher died notes that (`left`).
     """
     known = {
         process: (rank, block, step)
@@ -251,7 +253,7 @@ def _reason(folder: Path, words: str, progress: np.ndarray) -> str | None:
 
 
 def _environment() -> dict[str, str]:
-    """What the processes get: numerical libraries start no threads of their own."""
+    """Returns the environment of the processes, in which numerical libraries start no threads."""
     return os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
@@ -261,14 +263,16 @@ def _wait(
     time_limit_s: float,
     watch: Callable[[np.ndarray], object],
 ) -> str | None:
-    """Waits for the end; what ended it if that was a rank that died."""
+    """Waits for the end of the processes; returns the reason if a rank died or stopped
+    answering.
+    """
     total, moved = -1, time.monotonic()
     while process.poll() is None:
         time.sleep(PERIOD_S)
         watch(progress)
         for rank, (identity, _, block, step, _) in enumerate(progress.tolist()):
             if identity and not lives(identity) and process.poll() is None:
-                # Those that are through leave together with all others.
+                # Ranks that have finished leave at the same time as the others.
                 if _ends_soon(process):
                     return None
                 return died(rank, block, step)
@@ -286,7 +290,7 @@ def _wait(
 
 
 def _ends_soon(process: subprocess.Popen[bytes]) -> bool:
-    """Returns whether all end now, and well."""
+    """Returns whether all processes end within 2 s, without an error."""
     try:
         return process.wait(2.0) == 0
     except subprocess.TimeoutExpired:
@@ -294,7 +298,9 @@ def _ends_soon(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _is_ours(identity: int, process: subprocess.Popen[bytes]) -> bool:
-    """Returns whether a process was started for this run: its command line names our folder."""
+    """Returns whether a process belongs to this run: its command line names the folder of the
+    run.
+    """
     folder = str(process.args[-1]).encode()  # type: ignore[index]
     try:
         return folder in Path(f"/proc/{identity}/cmdline").read_bytes()
@@ -303,7 +309,7 @@ def _is_ours(identity: int, process: subprocess.Popen[bytes]) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes], progress: np.ndarray) -> None:
-    """Ends all processes that are left."""
+    """Ends all processes that still run."""
     if process.poll() is None:
         process.terminate()
         try:

@@ -1,7 +1,7 @@
-"""One rank of a program that MPI processes carry out; `python -m` starts it under `mpiexec`.
+"""A rank of a program that MPI processes execute; `mpiexec` starts this module with `python -m`.
 
-All thread blocks of the rank are carried out by one process, each until it has to wait. Where none
-can go on for longer than the time limit, the process says for what it waits, and ends all others.
+One process executes all thread blocks of the rank, each until it has to wait. If no block can
+continue for longer than the time limit, the process reports what it waits for and ends all others.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from opticoll.execution.in_process import differing
 from opticoll.execution.payload import OPERATORS, Payload
 
 Buffers = list[NDArray[Any]]
-"""Input, output and scratch; in place the smaller of input and output is a part of the larger."""
+"""Input, output and scratch; in place, the smaller of input and output is a part of the larger."""
 
 Sent = tuple[Any, str]
-"""The request of a message, and what is said where nobody receives it."""
+"""Request of a message, and the error text if no rank receives the message."""
 
 RECEIVING = {"r", "rcs", "rrc", "rrs", "rrcs"}
 SENDING = {"s", "rcs", "rrs", "rrcs"}
@@ -35,18 +35,18 @@ REDUCING = {"rrc", "rrs", "rrcs"}
 WRITING = {"r", "rcs", "rrc", "rrcs", "cpy"}
 
 LOOK_S = 0.5
-"""How often a rank looks whether the process that started it is still there."""
+"""Seconds between two checks that the starting process still exists."""
 
 POLLS = 200
-"""Looks for a message before the process sleeps for a moment."""
+"""Number of polls for a message before the process sleeps for a moment."""
 
 
 GRACE_S = 2.0
-"""How much longer other ranks wait for rank 0, which knows which rank is missing."""
+"""Seconds that other ranks wait longer than rank 0, which knows the missing rank."""
 
 
 class StuckError(Exception):
-    """No thread block can go on; the message says for what the first waits."""
+    """No thread block can continue; the message says what the first one waits for."""
 
     def __init__(self, message: str, missing: Sequence[int] = ()) -> None:
         super().__init__(message)
@@ -55,12 +55,12 @@ class StuckError(Exception):
 
 
 def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buffers:
-    """Returns the buffers of a rank, with its input."""
+    """Returns the buffers of a rank, filled with its input."""
     piece = payload.collective.pieces * payload.elements
     given = payload.input(rank)
     sizes = payload.sizes(rank)
     if payload.collective.kind in ("broadcast", "reduce"):
-        # Ranks that hold nothing at the start or the end pass data on.
+        # Ranks without input or output pass data on.
         sizes = (piece, piece)
     parts = [np.zeros(size, payload.element_type) for size in sizes]
     if in_place:
@@ -76,7 +76,7 @@ def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buf
 
 
 class Interpreter:
-    """Carries the thread blocks of a rank out."""
+    """Interpreter of the thread blocks of a rank."""
 
     def __init__(
         self, comm: Any, job: dict[str, Any], payload: Payload, progress: NDArray[np.int64]
@@ -86,7 +86,7 @@ class Interpreter:
         self.combine = OPERATORS[payload.operator]
 
     def carry_out(self, memory: Buffers) -> None:
-        """Carries all out.
+        """Executes all thread blocks.
 
         Raises
         ------
@@ -120,7 +120,9 @@ class Interpreter:
                     raise StuckError(self._waiting(next_of, sent))
 
     def _waiting(self, next_of: list[int], sent: list[Sent]) -> str:
-        """For what the first thread block that is not through waits; else what is not received."""
+        """Returns what the first unfinished thread block waits for, else which message is not
+        received.
+        """
         for number, (_, source, channel, instructions) in enumerate(self.blocks):
             if next_of[number] == len(instructions):
                 continue
@@ -134,7 +136,9 @@ class Interpreter:
     def _step(
         self, number: int, block: Any, next_of: list[int], memory: Buffers, sent: list[Sent]
     ) -> bool:
-        """Carries the next instruction of a thread block out; whether it could be."""
+        """Executes the next instruction of a thread block; returns False if the instruction has to
+        wait.
+        """
         to, source, channel, instructions = block
         if next_of[number] == len(instructions):
             return False
@@ -169,7 +173,7 @@ class Interpreter:
 
 
 def library(comm: Any, payload: Payload, limit_s: float) -> tuple[float, NDArray[Any]]:
-    """Returns the MPI library's own collective: its time in seconds and its output.
+    """Runs the MPI library's own collective; returns its time in seconds and its output.
 
     Raises
     ------
@@ -223,7 +227,7 @@ def end(request: Any, limit_s: float, problem: str) -> None:
 
 
 def meet(comm: Any, limit_s: float) -> None:
-    """Waits until all ranks are here: they tell rank 0, which then tells them.
+    """Waits until all ranks are here: each rank tells rank 0, which answers when all have.
 
     Raises
     ------
@@ -248,7 +252,7 @@ def meet(comm: Any, limit_s: float) -> None:
 
 
 def state(identity: int) -> str:
-    """Returns the state of a process, a letter as Linux has it; X where there is none."""
+    """Returns the state of a process as a letter of Linux, or X without such a process."""
     try:
         return Path(f"/proc/{identity}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -256,22 +260,22 @@ def state(identity: int) -> str:
 
 
 def lives(identity: int) -> bool:
-    """Returns whether a process is there and no zombie."""
+    """Returns whether a process exists and is not a zombie."""
     return state(identity) not in "ZX"
 
 
 def died(rank: int, block: int, step: int) -> str:
-    """What is said of a rank that died."""
+    """Returns the error text for a rank that died."""
     return f"rank {rank} died at thread block {block}, step {step}"
 
 
 def silent(rank: int, block: int, step: int) -> str:
-    """What is said of a rank that does not answer."""
+    """Returns the error text for a rank that does not answer."""
     return f"rank {rank} does not answer; it was last seen at thread block {block}, step {step}"
 
 
 def leave_with(folder: str, watcher: int, starter: int) -> None:
-    """Ends this process when who watches it is gone, which is noted, or who started all of them."""
+    """Ends this process when its watcher or the starting process has gone; notes a lost watcher."""
     while lives(watcher) and lives(starter):
         time.sleep(LOOK_S)
     if lives(starter):
@@ -280,15 +284,17 @@ def leave_with(folder: str, watcher: int, starter: int) -> None:
 
 
 def leave_after(watcher: int) -> None:
-    """Ends this process when who watches it is gone."""
+    """Ends this process when its watcher has gone."""
     while lives(watcher):
         time.sleep(LOOK_S)
     os._exit(1)
 
 
 def watched(folder: str) -> int:
-    """Carries out the job in a folder in a child, and note if that dies; returns the exit code."""
-    # So MPICH's launcher tells ranks that another has ended.
+    """Executes the job of a folder in a child and notes the child's death; returns the exit
+    code.
+    """
+    # MPICH's launcher sends this signal when another rank has ended.
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     watcher, rank = os.getpid(), os.fork()
     if rank == 0:
@@ -301,9 +307,10 @@ def watched(folder: str) -> int:
 
 
 def progress(folder: str, ranks: int) -> NDArray[np.int64]:
-    """By rank: its process, instructions carried out, the last thread block and step, its watcher.
+    """Returns the shared progress, a row per rank: process, instructions executed, thread block,
+    step, watcher.
 
-    It is a file that whoever started the processes looks at.
+    The memory is a file, which the starting process reads.
     """
     return np.memmap(Path(folder, "progress"), np.int64, "r+", shape=(ranks, 5))
 
@@ -311,7 +318,7 @@ def progress(folder: str, ranks: int) -> NDArray[np.int64]:
 def run(
     comm: Any, job: dict[str, Any], payload: Payload, progress: NDArray[np.int64]
 ) -> dict[str, Any]:
-    """Carries a job out as one of its ranks, and notes its progress; all get the outcome.
+    """Executes a job as one of its ranks and notes its progress; all ranks return the outcome.
 
     Raises
     ------
@@ -321,7 +328,7 @@ def run(
     rank, limit_s = comm.Get_rank(), job["time_limit"]
     interpreter = Interpreter(comm, job, payload, progress)
     progress[[0, 4]] = os.getpid(), os.getppid()
-    # Messages of programs have any tag.
+    # Programs may use any tag, so the ranks meet on a communicator of their own.
     apart = comm.Dup()
     seconds = 0.0
     for _ in range(job["repetitions"]):
@@ -346,7 +353,7 @@ def run(
 
 
 def main(folder: str, watcher: int) -> None:
-    """Carries out the job in a folder; write its outcome, or why there is none."""
+    """Executes the job of a folder and writes its outcome or its error."""
     from mpi4py import MPI
 
     from opticoll._core import Collective
@@ -354,7 +361,7 @@ def main(folder: str, watcher: int) -> None:
     comm = MPI.COMM_WORLD
     rank = comm.Get_rank()
     all_progress = progress(folder, comm.Get_size())
-    # Written by the process that started this one, into a folder that is its own.
+    # The process that started this rank wrote the file into its own folder.
     with open(Path(folder, f"{rank}.job"), "rb") as file:
         jobs = pickle.load(file)
     threading.Thread(
@@ -378,7 +385,7 @@ def main(folder: str, watcher: int) -> None:
             _, _, block, step, _ = ranks[missing]
             reason = silent(missing, block, step)
         elif not isinstance(error, StuckError):
-            # Messages fail a moment before the system shows that their sender has died.
+            # Messages fail a moment before the system shows the death of their sender.
             time.sleep(LOOK_S)
             ranks = all_progress.tolist()
             _, _, block, step, _ = ranks[rank]

@@ -1,4 +1,5 @@
-"""Bytes that differ by rank, chunk and element, and what a collective makes of them.
+"""Payloads: bytes that differ by rank, chunk and element, and the outputs a collective makes of
+them.
 
 The definition of each collective is written in NumPy over whole buffers; it knows nothing of
 programs. Elements are small enough that sums of any order are exact.
@@ -30,10 +31,10 @@ OPERATORS: dict[str, Any] = {
     "min": np.minimum,
     "max": np.maximum,
 }
-"""How reductions combine elements."""
+"""Functions by which reductions combine elements."""
 
 EXACT_BITS = {"float32": 24, "float64": 53}
-"""Whole numbers of fewer bits are exact."""
+"""Bits below which whole numbers of a floating-point type are exact."""
 
 OF_BLOCKS = ("all_gather", "gather", "scatter")
 OF_VECTORS = ("all_reduce", "reduce", "broadcast")
@@ -41,7 +42,7 @@ OF_VECTORS = ("all_reduce", "reduce", "broadcast")
 
 @dataclass
 class Payload:
-    """The buffers of a collective whose chunks have so many elements."""
+    """Buffers of a collective whose chunks have `elements` elements."""
 
     collective: Collective
     elements: int
@@ -50,7 +51,7 @@ class Payload:
     _reduced: NDArray[Any] | None = field(default=None, repr=False)
 
     def sizes(self, rank: int) -> tuple[int, int]:
-        """Returns elements of input and output."""
+        """Returns the number of elements of the input and of the output of a rank."""
         collective = self.collective
         piece = collective.pieces * self.elements
         whole = piece * collective.ranks
@@ -89,7 +90,7 @@ class Payload:
         return (mixed % np.uint64(most)).astype(self.element_type)
 
     def _combined(self) -> NDArray[Any]:
-        """Returns all inputs combined."""
+        """Returns the inputs of all ranks combined by the operator."""
         if self._reduced is None:
             combine = OPERATORS[self.operator]
             total = self.input(0)
@@ -100,14 +101,14 @@ class Payload:
         return self._reduced
 
     def _gathered(self) -> NDArray[Any]:
-        """Returns all inputs one after the other."""
+        """Returns the inputs of all ranks, concatenated."""
         if self._reduced is None:
             inputs = [self.input(rank) for rank in range(self.collective.ranks)]
             self._reduced = np.concatenate(inputs)
         return self._reduced
 
     def output(self, rank: int) -> NDArray[Any]:
-        """What a rank must end with."""
+        """Returns the expected output of a rank."""
         collective = self.collective
         kind, root, ranks = collective.kind, collective.root, collective.ranks
         piece = collective.pieces * self.elements
@@ -129,14 +130,14 @@ class Payload:
 
     @property
     def size_bytes(self) -> int:
-        """The size of the collective, by its convention."""
+        """Size of the collective in bytes, by its convention."""
         collective = self.collective
         chunk = self.elements * np.dtype(self.element_type).itemsize
         return chunk * _parts(collective)
 
 
 def _parts(collective: Collective) -> int:
-    """Chunks that the size counts."""
+    """Returns the number of chunks that the size of a collective counts."""
     one = collective.pieces
     return one if collective.kind in OF_BLOCKS + OF_VECTORS else one * collective.ranks
 
@@ -144,7 +145,8 @@ def _parts(collective: Collective) -> int:
 def payload_of(
     collective: Collective, size: str | int, element_type: str, operator: str
 ) -> Payload:
-    """Returns the buffers of a collective of at least a size: chunks have whole elements.
+    """Returns the payload of a collective of at least `size` bytes, with whole elements in each
+    chunk.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Formats of files: how files of each are told, and what reads and writes them.
+"""File formats: how a file of each format is recognized, and which function reads or writes it.
 
 A format is a module here and a line of `FORMATS`. Files are written under a temporary name and
 renamed when complete, so that a file that exists is a file that is whole.
@@ -17,18 +17,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 Holds = Literal["choices", "fabric", "plan", "program", "rows", "schedule", "timeline", "trace"]
-"""What files hold. Plans and programs are read from a path; schedules from a path and a number of
-ranks, with notes; fabrics from a path and the fields that a YAML file has beside `graph`; traces
-from a path, a content, and a rate of operations. What is written comes first, the path last."""
+"""Kinds of file contents.
+
+Plans and programs are read from a path; schedules from a path and a number of ranks, with notes;
+fabrics from a path and the fields that a YAML file has beside `graph`; traces from a path, a
+content and a rate of operations. Writers take the content first and the path last.
+"""
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its name, what its files hold, their endings, and functions by `module:name`.
+    """File format: its name, the content of its files, their endings, and functions as
+    `module:name`.
 
-    `shows` says whether a content is of the format; the last one of its kind is taken otherwise.
-    Files of a `sized` format state bytes: what writes them takes the size of the collective in
-    bytes before the path. What writes several files returns their paths.
+    `shows` recognizes a content; a content that no format recognizes has the last one of its kind.
+    Files of a `sized` format state bytes: their writer takes the size of the collective in
+    bytes before the path. A writer of several files returns their paths.
     `on_links` formats send over links only, so that a fabric must have each of them. `beside` are
     the fields that a YAML file of a fabric may have beside `graph`.
     """
@@ -44,12 +48,12 @@ class Format:
     beside: tuple[str, ...] = ()
 
     def read(self, *source: Any, **fields: Any) -> Any:
-        """What a file holds, by the function of the format, which is loaded now."""
+        """Reads a file with the function of the format, whose module is loaded on first use."""
         return _function(self.reads)(*source, **fields)
 
     def write(self, *content_and_path: Any) -> list[Path] | None:
-        """Writes a file by the function of the format, which is loaded now; its paths if
-        several.
+        """Writes a file with the function of the format; returns the paths if there are several
+        files.
         """
         paths: list[Path] | None = _function(self.writes)(*content_and_path)
         return paths
@@ -136,7 +140,7 @@ FORMATS = (
     ),
     Format("table", "trace", (".csv",), "trace_file:table"),
 )
-"""All formats; of one kind the first that a content shows is taken."""
+"""All formats; among formats of one kind, the first that recognizes a content is used."""
 
 
 def of(holds: Holds) -> list[Format]:
@@ -150,15 +154,13 @@ def suffixes(holds: Holds) -> tuple[str, ...]:
 
 
 def named(holds: Holds, path: str) -> Format:
-    """Returns the format that a file name stands for, by its ending; the first of its kind
-    otherwise.
-    """
+    """Returns the format of a file name's ending, or the first format of the kind."""
     known = of(holds)
     return next((one for one in known if path.lower().endswith(one.suffixes)), known[0])
 
 
 def shown(holds: Holds, content: bytes) -> Format:
-    """Returns the format that a content is of."""
+    """Returns the format that recognizes a content."""
     known = of(holds)
     return next((one for one in known if one.shows is not None and one.shows(content)), known[-1])
 

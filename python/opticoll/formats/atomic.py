@@ -23,7 +23,7 @@ from opticoll.errors import FileError
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
-    """Returns the path, if a file may be written there; found out before hours of work, not after.
+    """Returns the path after checking that a file can be written there, before any work begins.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
         The folder does not exist or is no folder, may not be written to, or the path is a folder.
     """
     path = Path(path)
-    # What a link stands for is replaced, not the link.
+    # The target of a symbolic link is replaced, not the link.
     real = _real(path)
     folder = real.parent if path.is_symlink() else path.parent
     if not folder.exists():
@@ -47,7 +47,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """Returns the folder, made where it does not exist, if files may be written to it.
+    """Makes a folder if it does not exist, checks that files can be written to it, and returns it.
 
     Raises
     ------
@@ -71,9 +71,9 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path of the same name, renamed to `path` at the end, removed on an error.
+    """Provides a temporary path that replaces `path` at the end, and is removed on an error.
 
-    A file that exists keeps its mode, a link what it points at; a device is written to directly.
+    An existing file keeps its mode, a link its target; a device is written to directly.
 
     Raises
     ------
@@ -92,14 +92,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
-    """Writes a file, text as UTF-8, as `replacing` does. Raises FileError as it does."""
+    """Writes a file, text as UTF-8, as `replacing` does; raises FileError likewise."""
     with replacing(path) as temporary:
         temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
 
 
 @contextmanager
 def together() -> Iterator[_Files]:
-    """All files that are replaced within appear at the end, or none where one fails.
+    """Makes all files that are replaced in the context appear at its end, or none if one fails.
 
     Raises
     ------
@@ -133,8 +133,8 @@ class _Files(ExitStack):
         self._folders: dict[Path, Path] = {}
 
     def folder_in(self, folder: Path) -> Path:
-        """Returns the temporary folder within a folder; what writers left that were killed is
-        removed.
+        """Returns the temporary folder within a folder, and removes those of writers that were
+        killed.
         """
         if folder not in self._folders:
             for left in folder.glob(f"{_PREFIX}*"):
@@ -152,12 +152,12 @@ class _Files(ExitStack):
 _OPEN: ContextVar[_Files | None] = ContextVar("files that are written together", default=None)
 
 _PREFIX = ".opticoll-writing-"
-"""Begins the names of temporary folders."""
+"""Prefix of the names of temporary folders."""
 
 
 @contextmanager
 def _named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Errors of the system as those of a file."""
+    """Turns errors of the operating system into errors that name the file."""
     try:
         yield
     except OSError as error:
@@ -166,9 +166,7 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Returns whether a folder was locked for as long as this lasts, which no other process had
-    done.
-    """
+    """Locks a folder while the context lasts; gives False if another process holds the lock."""
     with ExitStack() as stack:
         try:
             import fcntl
@@ -183,12 +181,10 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def _real(path: Path) -> Path:
-    """Returns the path behind links; a pipe behind `/dev/stdout` has none."""
+    """Returns the path behind symbolic links; a device, such as `/dev/stdout`, stays as it is."""
     return path if is_device(path) else Path(os.path.realpath(path))
 
 
 def is_device(path: Path) -> bool:
-    """Returns whether something is there that is written to and not replaced: a device or a
-    pipe.
-    """
+    """Returns whether a path is a device or a pipe, which is written to rather than replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()

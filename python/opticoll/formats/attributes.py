@@ -1,6 +1,6 @@
-"""Graphs of nodes and edges with attributes, by the names that people give these.
+"""Graphs of nodes and edges with attributes, under the names that other programs give them.
 
-A name with a unit by convention is read in that unit. A note says so, and what is not read.
+A name that implies a unit is read in that unit. Notes say which, and list what is not read.
 
 | of | attribute | is |
 |---|---|---|
@@ -45,29 +45,29 @@ from opticoll.names import nearest
 from opticoll.outputs.layout import format_rate, plural
 
 RATES = ("rate", "LinkSpeedRaw", "LinkSpeed", "capacity", "bandwidth")
-"""Attributes that hold the rate of a link, the first first."""
+"""Attributes that hold the rate of a link, in order of preference."""
 
 SPEED_UNITS = {"K": "kb/s", "M": "Mb/s", "G": "Gb/s", "T": "Tb/s"}
-"""Units of `LinkSpeed`, by `LinkSpeedUnits`."""
+"""Unit of `LinkSpeed`, by `LinkSpeedUnits`."""
 
 IN_BITS = 10**6
-"""From here on a number without a unit is taken for bits per second, below for gigabits."""
+"""Smallest number without a unit that is read in b/s; smaller numbers are read in Gb/s."""
 
 STRUCTURE = ("id", "key", "source", "target", "name", "fabric")
-"""What says which node, edge or graph it is."""
+"""Attributes that identify a node, an edge or the graph."""
 
 
 _OWN = (*LINK_OPTIONS, "duplex")
-"""What an edge says as an option of a link."""
+"""Attributes of an edge that are options of its link."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A node or an edge with its place in the file."""
+    """Node or edge, with its place in the file."""
 
     place: Place
     ends: tuple[str, ...]
-    """The name of the node, or those of both ends."""
+    """Name of the node, or names of both ends of the edge."""
     attributes: Mapping[str, object]
     one_way: bool = False
 
@@ -80,8 +80,9 @@ def fabric_of(
     beside: Mapping[str, object],
     place: Place = (),
 ) -> Fabric:
-    """Returns the custom fabric of a graph; `beside` are fields of a fabric file, `place` that of
-    `whole`.
+    """Returns the custom fabric of a graph.
+
+    `beside` are fields of a fabric file; `place` is that of `whole`, the attributes of the graph.
 
     Raises
     ------
@@ -120,10 +121,10 @@ def fabric_of(
 
 
 def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
-    """Returns whether edges are directed, and the graph, nodes and edges of the links of a fabric.
+    """Returns whether the edges are directed, and the graph, nodes and edges of a fabric's links.
 
-    Where links lead one way and none is half duplex, all edges are directed, since NetworkX takes
-    no graph with both kinds; where some are, edges say for themselves what they are.
+    If some links lead one way and none is half duplex, all edges are directed, since NetworkX takes
+    no graph with both kinds; with half-duplex links, an edge states that it is directed.
 
     Raises
     ------
@@ -152,7 +153,7 @@ def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
 
 
 def _add_nodes(graph: Graph, nodes: Sequence[Item], read: set[str]) -> dict[str, str]:
-    """Adds ranks and switches; their names by the identities of their nodes."""
+    """Adds ranks and switches, and returns their names by the identities of their nodes."""
     given = [node.attributes.get("label") for node in nodes]
     labels = ["" if label is None else str(label).strip() for label in given]
     count = Counter(labels)
@@ -187,8 +188,8 @@ def _end(identity: str, names: Mapping[str, str], place: Place) -> str:
 def _rates(
     edges: Sequence[Item], given: Mapping[str, object], read: set[str]
 ) -> tuple[str, list[str | None]]:
-    """Returns the attribute of rates, and the rate of each edge as a text, or None if it has
-    none.
+    """Returns the attribute that holds rates, and the rate of each edge as text, or None without
+    one.
     """
     present = {key for edge in edges for key in edge.attributes}
     name = str(given.get("rate_from", next((one for one in RATES if one in present), "rate")))
@@ -238,7 +239,7 @@ def _rate(edge: Item, name: str, unit: str | None) -> str | None:
 
 
 def _latency(edge: Item, read: set[str]) -> str | None:
-    """Returns the latency that `delay` gives to an edge without `latency`."""
+    """Returns the latency that `delay` gives to an edge without `latency`, or None."""
     if "delay" not in edge.attributes or "latency" in edge.attributes:
         return None
     delay = _number((*edge.place, "delay"), edge.attributes["delay"])
@@ -248,7 +249,7 @@ def _latency(edge: Item, read: set[str]) -> str | None:
 
 
 def _number(place: Place, value: object) -> Decimal | str | None:
-    """Returns a number of 0 or more, a text with a unit, or None where nothing is said."""
+    """Returns a number of 0 or more, a text with a unit, or None if the value is empty."""
     text = str(value).strip()
     if value is None or text.lower() in ("", "none", "nan"):
         return None
@@ -269,7 +270,7 @@ def _say_what_stands(
     rates: Sequence[str | None],
     delays: Sequence[str | None],
 ) -> None:
-    """Says which attributes stand for what."""
+    """Notes which attributes were read as rate, latency, name or kind."""
     stands = []
     rated = [(edge, rate) for edge, rate in zip(edges, rates, strict=True) if rate is not None]
     if rated and name != "rate":
@@ -292,7 +293,7 @@ def _say_what_stands(
 def _say_what_is_left_out(
     file: str, items: Mapping[str, Sequence[Item]], read: Mapping[str, set[str]], is_rated: bool
 ) -> None:
-    """Says which attributes are not read; `is_rated`: some edge has a rate."""
+    """Notes which attributes were not read; `is_rated` says that some edge has a rate."""
     left_out = []
     for of, listed in items.items():
         names = dict.fromkeys(key for item in listed for key in item.attributes)

@@ -1,4 +1,4 @@
-"""Chakra traces: of a collective as ASTRA-sim takes them, or of a whole program.
+"""Chakra traces: of a collective in the form of ASTRA-sim, or of a whole program.
 
 Each rank has a file, `name.0.et`, `name.1.et` and so on. Any of them, or their folder, stands for
 all of them. The traces themselves are read and written by the compiled core.
@@ -27,7 +27,7 @@ NAME = re.compile(r"(?P<name>.*)\.(?P<rank>\d{1,7})\.et(?P<packed>\.zst)?", re.D
 
 
 def is_trace(content: bytes) -> bool:
-    """Returns whether a content begins with the header of a trace and a node, or part of one."""
+    """Returns whether a content begins with a trace's header and a node, possibly cut off."""
     try:
         length, at = _number(content, 0)
         end = at + length
@@ -47,7 +47,7 @@ def is_trace(content: bytes) -> bool:
 
 
 def _number(content: bytes, at: int) -> tuple[int, int]:
-    """Returns a number of seven bits a byte, and where the next byte is."""
+    """Returns a number that is coded in seven bits per byte, and the position after it."""
     number = 0
     for place in range(5):
         byte = content[at + place]
@@ -58,7 +58,7 @@ def _number(content: bytes, at: int) -> tuple[int, int]:
 
 
 def paths_of(path: str | os.PathLike[str]) -> list[Path]:
-    """Returns the files of all ranks, in their order.
+    """Returns the files of all ranks, ordered by rank.
 
     Raises
     ------
@@ -106,8 +106,7 @@ def read(path: str | os.PathLike[str]) -> Program:
 
 
 def read_trace(path: str | os.PathLike[str], content: bytes, _: int) -> Trace:
-    """Returns the execution trace in the files of all ranks; a content without a file is that of
-    one rank.
+    """Returns the execution trace in the files of all ranks; content without a file is one rank's.
 
     Raises
     ------
@@ -121,11 +120,11 @@ def read_trace(path: str | os.PathLike[str], content: bytes, _: int) -> Trace:
 
 
 def write(program: Program, size_bytes: int, path: str | os.PathLike[str]) -> list[Path]:
-    """Writes the file of each rank under a temporary name, then rename it; returns their paths.
+    """Writes the file of each rank, complete or not at all, and returns their paths.
 
     Of `path`, which may end in `.et` or `.0.et`, the names of the files are made.
 
-    Raises
+    The names of the files are made from `path`, which may end in `.et` or `.0.et`.
     ------
     FileError
         A file cannot be written.

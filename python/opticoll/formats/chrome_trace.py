@@ -1,4 +1,4 @@
-"""Time-lines of ranks for Perfetto and chrome://tracing: Chrome's trace-event format, as JSON.
+"""Timelines of ranks for Perfetto and chrome://tracing: Chrome's trace-event format, as JSON.
 
 Each rank is a thread; each call, and the local work between calls, is a complete event (`ph` X)
 with `ts` and `dur` in microseconds, to the picosecond.
@@ -18,11 +18,11 @@ from typing import NamedTuple
 from opticoll.formats.atomic import write_file
 
 MICROSECOND = 10**6
-"""Picoseconds."""
+"""Picoseconds of a microsecond."""
 
 
 class Slice(NamedTuple):
-    """What a rank does from one time to another, in picoseconds; local work has no event."""
+    """Interval of a rank's timeline, in picoseconds; `event` is None for local work."""
 
     rank: int
     name: str
@@ -32,7 +32,7 @@ class Slice(NamedTuple):
 
 
 def to_text(name: str, ranks: int, slices: Iterable[Slice]) -> str:
-    """Returns the JSON text, an event a line."""
+    """Returns the JSON text, one event per line."""
     lines = [_line({"name": "process_name", "ph": "M", "pid": 0, "args": {"name": name}})]
     for rank in range(ranks):
         said = {"name": f"rank {rank}"}
@@ -55,7 +55,7 @@ def to_text(name: str, ranks: int, slices: Iterable[Slice]) -> str:
 
 
 def write(name: str, ranks: int, slices: Iterable[Slice], path: str | os.PathLike[str]) -> None:
-    """Writes the text under a temporary name, then rename it to `path`.
+    """Writes the text to a file, complete or not at all.
 
     Raises
     ------

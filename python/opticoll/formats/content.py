@@ -1,4 +1,4 @@
-"""The bytes of a file, decompressed where it is compressed with zstd.
+"""Bytes of a file, decompressed if the file is compressed with zstd.
 
 >>> import pathlib, tempfile, zstandard
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "some.zst"
@@ -21,25 +21,25 @@ from opticoll._core import take_memory
 from opticoll.errors import ConfigError, FileError, OpticollError
 
 MOST_BYTES = 4 * 2**30
-"""Decompressed bytes beyond which a file is taken for damaged or hostile."""
+"""Maximum number of decompressed bytes; a larger file is probably damaged or hostile."""
 
 MOST_TEXT_BYTES = 2**28
-"""The same of texts of others; the largest public schedules have some megabytes."""
+"""Maximum number of decompressed bytes of a foreign text; public schedules have a few megabytes."""
 
 BEGINNING = 2**24
-"""Bytes in which a file shows its format."""
+"""Number of bytes from which the format of a file is recognized."""
 
 _COPIES = 3
-"""How often a content is in memory: while its parts are joined, and while it becomes text."""
+"""Number of copies of a content in memory while its parts are joined and decoded."""
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 
 _PORTION = 4096
-"""Compressed bytes that are decompressed at once; zstd makes at most some 100 MB of them."""
+"""Number of compressed bytes decompressed at once, which become at most about 100 MB."""
 
 
 def read_content(path: str | os.PathLike[str], most: int | None = None) -> bytes:
-    """Returns the bytes of a file, MOST_BYTES at most where nothing else is said.
+    """Returns the bytes of a file, at most `most` (default: MOST_BYTES).
 
     Compression is recognised by content, not by name.
 
@@ -57,7 +57,7 @@ def read_content(path: str | os.PathLike[str], most: int | None = None) -> bytes
 def read_text(
     path: str | os.PathLike[str], what: str, encoding: str = "utf-8", most: int | None = None
 ) -> str:
-    """Returns the text of a file; `what` it should be is named in the error, such as `plan file`.
+    """Returns the text of a file; errors call the file `what`, such as `plan file`.
 
     Raises
     ------
@@ -71,9 +71,9 @@ def read_text(
 
 
 def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yields the rows of a CSV file that are not empty, each with the line on which it ends.
+    """Yields the rows of a CSV file that are not empty, each with the number of its last line.
 
-    Spreadsheets put a mark first, which is left out.
+    A byte order mark, which spreadsheets write first, is skipped.
 
     Raises
     ------
@@ -94,7 +94,9 @@ def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str], kind: type[OpticollError]) -> Iterator[None]:
-    """Errors of a kind, which the compiled core raises for a content, with the name of the file."""
+    """Adds the name of the file to errors of a kind, which the compiled core raises for its
+    content.
+    """
     try:
         yield
     except kind as error:
@@ -102,11 +104,11 @@ def naming(path: str | os.PathLike[str], kind: type[OpticollError]) -> Iterator[
 
 
 _PIPED: dict[tuple[int, int], bytes] = {}
-"""What pipes held, by device and inode: the bytes of a pipe can be read once only."""
+"""Contents of pipes, by device and inode, since the bytes of a pipe can be read only once."""
 
 
 def opened(path: str | os.PathLike[str]) -> BinaryIO:
-    """Returns a file to read; a pipe is read once, and its bytes are kept.
+    """Opens a file for reading; a pipe is read once, and its bytes are kept.
 
     Raises
     ------
@@ -133,7 +135,7 @@ def opened(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
-    """Returns whether a file that can be read begins with these bytes, as it is."""
+    """Returns whether a file can be read and begins with some bytes, without decompression."""
     try:
         with opened(path) as file:
             return file.read(len(magic)) == magic
@@ -161,14 +163,14 @@ def beginning(path: str | os.PathLike[str]) -> bytes:
 
 
 def _check_size(size: int, path: str | os.PathLike[str], most: int) -> None:
-    """Refuses a content that has more bytes than `most`, or needs more memory than the limit."""
+    """Refuses a content that has more than `most` bytes or needs more memory than the limit."""
     if size > most:
         raise FileError(f"`{path}` is too large: it holds more than {most} bytes")
     take_memory(f"reading `{path}`", _COPIES * size)
 
 
 def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
-    """Returns all bytes of a file, or its first ones."""
+    """Returns all bytes of a file, or the first ones if `most` is None."""
     try:
         with opened(path) as file:
             if most is not None:
@@ -184,7 +186,7 @@ def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
 def decompressed(
     content: bytes, path: str | os.PathLike[str] = "content", most: int = MOST_BYTES
 ) -> bytes:
-    """Returns the content, decompressed where it is compressed; `path` names it in messages.
+    """Returns the content, decompressed if it is compressed; `path` names the content in messages.
 
     Raises
     ------

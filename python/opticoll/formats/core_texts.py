@@ -1,8 +1,8 @@
-"""Plans, programs and messages in the texts that the compiled core reads and writes.
+"""Plans, programs and messages in the text forms of the compiled core.
 
 The texts are described in the documentation: plan files, which are compressed with zstd where the
 name ends in `.zst`; MSCCL XML, which the runtimes of NCCL's and RCCL's descendants execute; and
-messages that ranks send step by step, for simulators of others. Whatever is read may be compressed.
+messages that ranks send step by step, for other simulators. Any file may be compressed.
 
 >>> import pathlib, tempfile, opticoll
 >>> plan = opticoll.plan("all_gather", "crossbar:ranks=2", "ring")
@@ -43,7 +43,7 @@ Path = str | os.PathLike[str]
 
 
 def read_plan(path: Path) -> Plan:
-    """Returns the plan in a file; compression is recognised by content, not by name.
+    """Returns the plan in a file; compression is recognized by content, not by name.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Writes a plan under a temporary name, then rename it to `path`.
+    """Writes a plan, complete or not at all.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def read_msccl(path: Path) -> Program:
 
 
 def write_msccl(program: Program, path: Path) -> None:
-    """Writes a program under a temporary name, then rename it to `path`.
+    """Writes a program, complete or not at all.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def write_msccl(program: Program, path: Path) -> None:
 
 
 def read_goal(path: Path, _ranks: int | None = None) -> tuple[Schedule, list[str]]:
-    """Returns the schedule that a GOAL file states in its comments; there is nothing to note.
+    """Returns the schedule that a GOAL file states in its comments, and no notes.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def read_goal(path: Path, _ranks: int | None = None) -> tuple[Schedule, list[str
 
 
 def _writer(form: str) -> Callable[[Plan, int, Path], None]:
-    """Returns the writer of a form that the compiled core knows."""
+    """Returns the function that writes a form of messages which the compiled core knows."""
 
     def write_form(plan: Plan, size_bytes: int, path: Path) -> None:
         with replacing(path) as temporary:

@@ -1,4 +1,4 @@
-"""Text files of users, and YAML (1.2) with the lines on which its values stand.
+"""Text files of users, and YAML (1.2) with the lines of its values.
 
 Every error names the file and, where it can, line and field.
 """
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Place = tuple[str | int, ...]
-"""Where in a file a value stands: keys and list positions, from the top."""
+"""Position of a value in a file: keys and list indices, from the top."""
 
 MOST_BYTES = 8 * 2**20
-"""Bytes of a YAML file: it is read at some 200 kB a second."""
+"""Maximum size of a YAML file in bytes; about 200 kB are read per second."""
 
 MOST_VALUES = 10**6
-"""Values that a YAML file stands for, those that it repeats by name (`*name`) counted each time."""
+"""Maximum number of values of a YAML file; a value repeated by name (`*name`) counts each time."""
 
 MOST_DEPTH = 64
-"""Lists and sets of fields inside one another."""
+"""Maximum nesting depth of lists and fields."""
 
 
 def read_json(path: Path) -> Any:
-    """Returns the content of a JSON file, in which each field of an object is given once.
+    """Returns the content of a JSON file; a field that an object has twice is an error.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def read_json(path: Path) -> Any:
 def parse_json(
     text: str, fields: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None = None
 ) -> Any:
-    """Returns the content of a JSON text; a function may make the fields of objects.
+    """Returns the content of a JSON text; `fields` may make an object from its fields.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def parse_json(
 
 @dataclass(frozen=True)
 class Document:
-    """A YAML file with the lines on which its values stand."""
+    """YAML file with the lines of its values."""
 
     path: Path
     content: dict[str, Any]
@@ -115,11 +115,11 @@ class Document:
         return ConfigError(f"{self.path}, line {self._line(place)}, {field}: {problem}")
 
     def fields(self, kind: type[T]) -> T:
-        """Returns the fields of the file as those of a class (see `read_fields`)."""
+        """Returns the fields of the file as an object of a class (see `read_fields`)."""
         return read_fields(kind, self.content, self.error)
 
     def _line(self, place: Place) -> int:
-        """Returns the line of a value, or of the nearest thing around it that the file has."""
+        """Returns the line of a value, or of the nearest enclosing value that the file has."""
         node: Any = self.root
         line = 1
         for key in place:
@@ -137,12 +137,12 @@ class Document:
 
 
 def is_yaml(text: str) -> bool:
-    """Returns whether a file is YAML, judged by its name."""
+    """Returns whether the name of a file is that of a YAML file."""
     return text.endswith((".yaml", ".yml"))
 
 
 def whole(least: int, most: int) -> Callable[[object], int]:
-    """Reads a whole number of a range."""
+    """Returns a reader of whole numbers in a range."""
 
     def read(value: object) -> int:
         if type(value) is not int or not least <= value <= most:
@@ -153,7 +153,7 @@ def whole(least: int, most: int) -> Callable[[object], int]:
 
 
 def text(value: object) -> str:
-    """Reads what is written as a text.
+    """Returns a value that is written as text.
 
     Raises
     ------
@@ -166,15 +166,15 @@ def text(value: object) -> str:
 
 
 Text = Annotated[str, str]
-"""What may be written as a text, a number or a date."""
+"""Annotation of a field that may be written as text, number or date."""
 
 
 def read_fields(
     kind: type[T], fields: Any, refuse: Callable[[Place, str], ConfigError], place: Place = ()
 ) -> T:
-    """Returns a dataclass or named tuple from plain values, which `refuse` makes errors for.
+    """Returns a dataclass or named tuple from plain values; `refuse` makes the errors.
 
-    A field is read by the function that its annotation holds; a list by what its entries are.
+    The annotation of a field holds its reader; a list is read by the type of its entries.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def read_fields(
 
 
 def _value(hint: Any, value: Any, refuse: Callable[[Place, str], ConfigError], place: Place) -> Any:
-    """Returns a value as its annotation says."""
+    """Returns a value, read as its annotation says."""
     if get_origin(hint) is UnionType or get_origin(hint) is Union:
         if value is None:
             return None
@@ -218,7 +218,7 @@ def _value(hint: Any, value: Any, refuse: Callable[[Place, str], ConfigError], p
 
 
 def _compose(path: Path, text: str) -> Node | None:
-    """Returns the tree that a text describes: nothing in it is made or computed."""
+    """Returns the syntax tree of a YAML text, without constructing objects."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -236,20 +236,24 @@ def _compose(path: Path, text: str) -> Node | None:
     except RecursionError as error:
         raise ConfigError(f"{path}: lists and fields are nested too deeply") from error
     except (ValueError, ArithmeticError, LookupError) as error:
-        # Numbers of characters that do not exist.
+        # Escapes of characters that do not exist.
         line = parser.scanner.reader.line + 1
         raise ConfigError(f"{path}, line {line}: this is no YAML: {error}") from error
 
 
 @dataclass
 class _Reading:
-    """Reads a tree as plain values: a small file can stand for a very large tree."""
+    """Reader of a syntax tree as plain values, with limits, since a small file may expand to a huge
+    tree.
+    """
 
     path: Path
     values: int = 0
 
     def value(self, node: Any, around: tuple[Node, ...]) -> Any:
-        """Returns the fields, list, number or text of a node inside others."""
+        """Returns the fields, list, number or text of a node; `around` are the nodes that enclose
+        it.
+        """
         self.values += 1
         if self.values > MOST_VALUES:
             raise self._refused(node, f"the file stands for more than {MOST_VALUES} values")
@@ -306,7 +310,7 @@ def _number(text: str) -> float:
 
 _STANDARD = "tag:yaml.org,2002:"
 
-# By the tag of a scalar. A date is a text, as no field is one.
+# Readers of scalars by tag. A date is read as text, since no field is a date.
 _SCALARS: dict[str, Callable[[str], bool | int | float | str | None]] = {
     "null": lambda text: {"": None, "~": None, "null": None}[text.lower()],
     "bool": lambda text: {"true": True, "false": False}[text.lower()],

@@ -1,4 +1,4 @@
-"""InfraGraph: devices of components, instances of devices, and edges between slices of them.
+"""InfraGraph: devices of components, instances of devices, and edges between slices of both.
 
 As YAML or JSON, as `infrastructure.serialize()` of the package `infragraph` writes them, or as
 protobuf, which needs that package (extra `infragraph`). Components that are `xpu` become ranks, all
@@ -37,13 +37,13 @@ UNITS = {"gigabits_per_second": "Gb/s", "gigabytes_per_second": "GB/s"}
 UNITS |= {"ms": "ms", "us": "us", "ns": "ns"}
 
 MOST_COMPONENTS = 2**16
-"""Components of all instances."""
+"""Maximum number of components of all instances."""
 
 MOST_STEPS = 2**21
-"""Components, devices and edges that are made, those counted again that repeat others."""
+"""Maximum number of components, devices and edges while expanding, duplicates included."""
 
 MOST_DEPTH = 16
-"""Devices inside one another."""
+"""Maximum nesting depth of devices."""
 
 Name = Annotated[str, text]
 Count = Annotated[int, whole(0, MOST_COMPONENTS)]
@@ -66,7 +66,9 @@ class _Component:
 
     @property
     def kind(self) -> str | None:
-        """What it is; a file may leave out `choice` and name the kind by its field alone."""
+        """Returns the kind of the component; a file may leave out `choice` and have the field of
+        the kind.
+        """
         kinds = ("custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch")
         named = (kind for kind in kinds if getattr(self, kind) is not None)
         return self.choice or next(named, None)
@@ -128,7 +130,7 @@ class _Infrastructure:
 
 
 def read(path: Path, **beside: object) -> Fabric:
-    """Returns the custom fabric in a file; `rate` and `latency` are those of links that name none.
+    """Returns the custom fabric in a file; `rate` and `latency` apply to links that state none.
 
     Raises
     ------
@@ -172,7 +174,7 @@ def _protobuf(path: Path) -> Any:
 
 
 def fabric_of(content: object, file: str = "", options: dict[str, str] | None = None) -> Fabric:
-    """Returns the custom fabric of a description; `options` are those of links that name none.
+    """Returns the custom fabric of a description; `options` apply to links that state none.
 
     Raises
     ------
@@ -184,7 +186,7 @@ def fabric_of(content: object, file: str = "", options: dict[str, str] | None = 
 
 
 def _without_empty(content: Any) -> Any:
-    """Returns the content without lists of nothing, which programs write for what is not there."""
+    """Returns the content without empty lists, which programs write for missing fields."""
     if isinstance(content, dict):
         return {key: _without_empty(one) for key, one in content.items() if one not in ([], None)}
     return [_without_empty(one) for one in content] if isinstance(content, list) else content
@@ -192,7 +194,7 @@ def _without_empty(content: Any) -> Any:
 
 @dataclass
 class _Cable:
-    """What joins two components: where its edge and its link are."""
+    """Cable between two components, with the places of its edge and its link."""
 
     place: Place
     link: _Link
@@ -200,7 +202,7 @@ class _Cable:
 
 
 class _Expansion:
-    """The components and edges of all instances, by the names that InfraGraph gives them."""
+    """Components and edges of all instances, by their names in InfraGraph."""
 
     def __init__(self, described: _Infrastructure, options: dict[str, str]) -> None:
         self.options = options
@@ -218,13 +220,15 @@ class _Expansion:
             self.join(("edges", position), edge, "", links, self.across)
 
     def make(self, several: int, place: Place) -> None:
-        """Counts what is made, before it is: a small file can stand for a very large graph."""
+        """Counts items before they are made, since a small file can expand to a very large
+        graph.
+        """
         self.steps += several
         if self.steps > MOST_STEPS:
             raise MisplacedError(place, f"there are more than {MOST_STEPS} components and edges")
 
     def device(self, name: str, prefix: str, at: Place, depth: int = 0) -> None:
-        """Adds the components and edges of a device, and of devices inside it."""
+        """Adds the components and edges of a device and of the devices inside it."""
         place, device = self.devices[name]
         if depth > MOST_DEPTH:
             raise MisplacedError(place, f"devices are nested more than {MOST_DEPTH} deep")
@@ -252,7 +256,7 @@ class _Expansion:
             self.join((*place, "edges", position), edge, f"{prefix}.", links, ends)
 
     def across(self, end: _End, where: Place) -> list[str]:
-        """Returns the components that an end between instances names."""
+        """Returns the components that an end of an edge between instances names."""
         if end.instance is None:
             raise MisplacedError((*where, "instance"), "the field `instance` is missing")
         name, choose = _slice(end.instance, (*where, "instance"))
@@ -291,7 +295,7 @@ class _Expansion:
         links: dict[str, tuple[Place, _Link]],
         ends: Callable[[_End, Place], list[str]],
     ) -> None:
-        """Adds the cables of an edge; of two between the same ends the last counts."""
+        """Adds the cables of an edge; of two cables between the same ends, the last counts."""
         one, other = ends(edge.ep1, (*place, "ep1")), ends(edge.ep2, (*place, "ep2"))
         at, link = _found(links, edge.link, (*place, "link"), "link")
         if edge.scheme == "one2one":
@@ -312,7 +316,7 @@ class _Expansion:
                 self.cables[ends_of] = _Cable(place, link, at)
 
     def fabric(self, file: str) -> Fabric:
-        """Returns the fabric of all cables; components without any are left out."""
+        """Returns the fabric of all cables; components without cables are left out."""
         joined = frozenset().union(*self.cables) if self.cables else frozenset()
         graph = Graph(file=file)
         for name, kind in self.kinds.items():
@@ -346,8 +350,9 @@ class _Expansion:
 
 
 def _quantity(given: Any, place: Place) -> str | None:
-    """Returns a bandwidth or latency with its unit; none of one in transfers, whose bits it leaves
-    open.
+    """Returns a bandwidth or latency with its unit, or None.
+
+    A bandwidth in transfers is None, since it does not determine bits.
     """
     if given is None:
         return None
@@ -367,7 +372,7 @@ def _quantity(given: Any, place: Place) -> str | None:
 
 
 def write(fabric: Fabric, path: Path) -> None:
-    """Writes an electrical fabric as one device: an xpu for each rank, a switch for each switch.
+    """Writes an electrical fabric as a device: an `xpu` for each rank, a `switch` for each switch.
 
     Names and the specification are in descriptions.
 
@@ -413,7 +418,7 @@ def write(fabric: Fabric, path: Path) -> None:
 
 
 def _link(name: str, rate: str, latency: str) -> str:
-    """Returns a link with a rate and a latency, in the units that InfraGraph has."""
+    """Returns the line of a link with its rate and latency, in units of InfraGraph."""
     bits = Fabric("crossbar:ranks=2", rate=rate).option("rate")
     picoseconds = Fabric("crossbar:ranks=2", latency=latency).option("latency")
     gigabits = f"{Decimal(bits) / 10**9:f}"
@@ -429,7 +434,7 @@ T = TypeVar("T", _Device, _Component, _Instance, _Link)
 
 
 def _by_name(listed: list[T] | None, place: Place, what: str) -> dict[str, tuple[Place, T]]:
-    """What is listed by its name, with its place."""
+    """Returns the items of a list by name, each with its place."""
     named: dict[str, tuple[Place, T]] = {}
     for position, one in enumerate(listed or ()):
         if one.name in named or re.search(r"[\[\].]", one.name):
@@ -451,7 +456,7 @@ def _found(
 
 
 def _slice(text: str, place: Place) -> tuple[str, Callable[[int], list[int]]]:
-    """Returns the name and the indexes of `name`, `name[3]` or `name[start:stop:step]`."""
+    """Returns the name and the slicing function of `name`, `name[3]` or `name[start:stop:step]`."""
     number = r"(-?[0-9]{1,6})?"
     read = re.fullmatch(rf"([^\[\]]+)(?:\[{number}(:{number}(?::{number})?)?\])?", text)
     if read is None:

@@ -24,37 +24,37 @@ PCI_LANE = {"2.5": 1500, "5": 3000, "8": 6000, "16": 12_000, "32": 24_000, "64":
 """Mb/s of a PCI lane by its GT/s (`kvDictPciGen`)."""
 
 UNKNOWN_PCI, UNKNOWN_LANES, UNKNOWN_NIC = "8", 16, 10_000
-"""GT/s, lanes and Mb/s where the server does not tell, as NCCL has them."""
+"""GT/s, lanes and Mb/s that NCCL assumes if the file does not state them."""
 
 NVLINK = ((100, 40_100), (90, 20_600), (87, 20_000), (86, 12_000), (70, 20_000), (60, 18_000))
-"""MB/s of an NVLink, one way, from a compute capability on (`ncclTopoNVLinkBw`)."""
+"""Minimum compute capability, and MB/s of an NVLink in each direction (`ncclTopoNVLinkBw`)."""
 
 XGMI = {"gfx906": 24_000, "gfx908": 24_000, "gfx90a": 36_000, "gfx94": 48_000}
-"""MB/s of an xGMI link, one way, by the beginning of its architecture (`ncclTopoXGMISpeed`)."""
+"""MB/s of an xGMI link in each direction, by prefix of the architecture (`ncclTopoXGMISpeed`)."""
 
 OLD_ARCHITECTURES = {"910": "gfx90a"} | {
     name: f"gfx{name}" for name in ("906", "908", "940", "942")
 }
-"""Architectures of AMD as older files write them (`convertGcnArchToGcnArchName`)."""
+"""Architectures of AMD by their names in older files (`convertGcnArchToGcnArchName`)."""
 
 INTEL = ((0xCF, 40_000), (0x8F, 22_000), (0x55, 10_000), (0, 6000))
-"""MB/s between processors of Intel's family 6, from a model on (`ncclTopoGetInterCpuBw`)."""
+"""Minimum model of Intel's family 6, and MB/s between processors (`ncclTopoGetInterCpuBw`)."""
 
 PROCESSORS = {"AuthenticAMD": 16_000, "ppc64": 32_000, "arm64": 6000}
 """MB/s between other processors, by vendor or by architecture."""
 
 WITHIN_DEVICE = 5_000_000
-"""MB/s within a device: NCCL's word for no limit."""
+"""MB/s within a device; NCCL uses this value for "no limit"."""
 
 MOST_BOXES = 1024
 MOST_PROCESSORS = 256
-"""Processors of a server: each has a link to each other."""
+"""Maximum number of processors of a server; each has a link to each other."""
 
 
 def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
     """Returns the custom fabric of `boxes` copies of the servers in a file.
 
-    `latency` is that of links other than those of NICs that have their own.
+    `latency` applies to all links except those of NICs that state their own.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
 
 @dataclass
 class _Link:
-    """A link that leads one way, and the line where it stands first."""
+    """Link in one direction, and the line of its first appearance."""
 
     line: int
     latency_ps: int
@@ -107,26 +107,26 @@ class _Link:
 
 @dataclass
 class _Servers:
-    """The vertices and links that a file makes, server by server."""
+    """Vertices and links of a file, added server by server."""
 
     numbers: dict[int, int]
-    """The ranks of the file, numbered from 0."""
+    """Ranks of the file, numbered from 0."""
     networked: bool
-    """True if NICs lead anywhere."""
+    """True if the NICs are connected to a network."""
     box: int = 0
     suffix: str = ""
-    """What tells the vertices of a server from those of others."""
+    """Suffix of the names of vertices that distinguishes the servers."""
     nvlink_switch: str = ""
     switches: dict[str, None] = field(default_factory=dict)
     at_bus: dict[tuple[str, str], str] = field(default_factory=dict)
     """Vertices by server and bus."""
     waiting: list[tuple[Element, str, str, str]] = field(default_factory=list)
-    """Devices with server, vertex and processor; their direct links come when all are known."""
+    """Devices with server, vertex and processor, whose direct links are added after all devices."""
     links: dict[tuple[str, str, str], _Link] = field(default_factory=dict)
-    """By ends and kind of element; NCCL adds up the rates of links that are equal in these."""
+    """Links by ends and kind of element; NCCL adds the rates of links that agree in these."""
 
     def fabric(self, boxes: int, file: str, options: dict[str, str]) -> Fabric:
-        """Returns the fabric; two links that differ in their directions alone are one cable."""
+        """Returns the fabric; links of equal rate in both directions become one cable."""
         graph = Graph(file=file, options=options)
         graph.ranks = [f"gpu {rank}" for rank in range(boxes * len(self.numbers))]
         graph.switches = list(self.switches)
@@ -145,22 +145,22 @@ class _Servers:
         return graph.fabric()
 
     def switch(self, name: str) -> str:
-        """Returns a switch with a name."""
+        """Adds a switch and returns its name."""
         self.switches[name] = None
         return name
 
     def link(self, at: Element, one: str, other: str, rate_mbps: int, latency_ps: int = 0) -> None:
-        """Adds a link that leads one way."""
+        """Adds a link in one direction."""
         link = self.links.setdefault((one, other, at.tag), _Link(at.line, latency_ps))
         link.rate_mbps += rate_mbps
 
     def cable(self, at: Element, one: str, other: str, rate_mbps: int, latency_ps: int = 0) -> None:
-        """Adds a link each way."""
+        """Adds a link in each direction."""
         self.link(at, one, other, rate_mbps, latency_ps)
         self.link(at, other, one, rate_mbps, latency_ps)
 
     def server(self, processors: list[Element]) -> None:
-        """Adds the processors of a server and what is below them."""
+        """Adds the processors of a server and the devices below them."""
         if len(processors) > MOST_PROCESSORS:
             problem = f"a server has at most {MOST_PROCESSORS} processors"
             raise _wrong(processors[MOST_PROCESSORS], problem)
@@ -177,10 +177,11 @@ class _Servers:
                 self.nic(nic, name, f"nic of {name}", 8 * WITHIN_DEVICE)
 
     def device(self, pci: Element, parent: str, processor: str, generation: int) -> None:
-        """Adds a device below a vertex, which is the head of a Broadcom switch of a generation or
-        0.
+        """Adds a device below the vertex `parent`.
 
-        These switches show themselves as two levels and are one (`ncclTopoFlattenBcmSwitches`).
+        `generation` is that of the Broadcom switch whose head is the parent, or 0.
+
+        NCCL sees such a switch as two levels and merges them (`ncclTopoFlattenBcmSwitches`).
         """
         bus, rate = _text(pci, "busid").lower(), _pci_rate(pci)
         for nic in pci.named("nic"):
@@ -209,19 +210,19 @@ class _Servers:
             self.device(device, vertex, processor, head)
 
     def nic(self, nic: Element, parent: str, name: str, rate_mbps: int) -> None:
-        """Adds a NIC and its cables to the network, if they lead anywhere."""
+        """Adds a NIC and its cables to the network, if the NIC is connected."""
         nets = [one for one in nic.named("net") if one.attributes.get("net", "1") != "0"]
         if not self.networked or not nets:
             return
         self.cable(nic, self.switch(name), parent, rate_mbps)
         for net in nets:
             speed = _number(net, "speed", 0, most=10**9)
-            # A message goes over two of these cables; NCCL's latency is that of both.
+            # A message takes two of these cables; NCCL's latency is that of both together.
             half_ps = _microseconds(net, "latency") // 2
             self.cable(net, name, self.switch("network"), max(speed, 0) or UNKNOWN_NIC, half_ps)
 
     def direct_links(self) -> None:
-        """Adds NVLink, xGMI and C2C of GPUs, and links between PCI switches."""
+        """Adds NVLink, xGMI and C2C links of GPUs, and links between PCI switches."""
         for pci, server, vertex, processor in self.waiting:
             for gpu in (one for one in pci.children if _is_rank(one)):
                 for link in gpu.named("nvlink", "xgmi"):
@@ -236,17 +237,17 @@ class _Servers:
         self.waiting.clear()
 
     def of_gpu(self, link: Element, gpu: Element, server: str, vertex: str, processor: str) -> None:
-        """Adds a link of a GPU to another, to its processor or to the switches of NVLink."""
+        """Adds a link of a GPU to another GPU, to its processor or to the NVLink switches."""
         rate = 8 * _number(link, "count", least=1) * _rate_of_one(link, gpu)
         kind = _text(link, "tclass").lower()
         if _is_switch(link):
-            # NCCL takes all of them for one.
+            # NCCL models all NVLink switches as one.
             self.cable(link, vertex, self.switch(self.nvlink_switch), rate)
         elif kind.startswith("0x0680"):
             self.cable(link, vertex, processor, rate)
         elif kind.startswith(("0x03", "0x12")):
             other = self.at_bus.get((server, _text(link, "target").lower()))
-            # A GPU that no rank of the job uses may be missing.
+            # A GPU may be missing from the file if no rank of the job uses it.
             if other is not None:
                 self.link(link, vertex, other, rate)
         else:
@@ -255,7 +256,7 @@ class _Servers:
 
 
 def _is_rank(element: Element) -> bool:
-    """Returns whether it is a GPU that takes part; NCCL leaves out those without a rank."""
+    """Returns whether an element is a GPU with a rank; NCCL leaves out GPUs without one."""
     return element.tag == "gpu" and "rank" in element.attributes
 
 
@@ -264,7 +265,7 @@ def _is_switch(link: Element) -> bool:
 
 
 def _rate_of_one(link: Element, gpu: Element) -> int:
-    """MB/s of one NVLink or xGMI link of a GPU, one way."""
+    """Returns MB/s of one NVLink or xGMI link of a GPU, in each direction."""
     if link.tag == "xgmi":
         name = _text(gpu, "gcn")
         known = OLD_ARCHITECTURES.get(name, name)
@@ -280,7 +281,7 @@ def _rate_of_one(link: Element, gpu: Element) -> int:
 
 
 def _between_processors(cpu: Element) -> int:
-    """MB/s between a processor and another of its server, one way."""
+    """Returns MB/s between two processors of a server, in each direction."""
     arch = _text(cpu, "arch")
     vendor = _text(cpu, "vendor") if arch == "x86_64" else arch
     if vendor == "GenuineIntel":
@@ -293,7 +294,7 @@ def _between_processors(cpu: Element) -> int:
 
 
 def _pci_rate(pci: Element) -> int:
-    """Mb/s of the link of a device to what is above it."""
+    """Returns Mb/s of the link between a device and its parent."""
     text = _text(pci, "link_speed")
     speed = re.fullmatch(r"([0-9.]{1,6}) GT/s( PCIe)?", text)
     transfers = speed[1].removesuffix(".0") if speed else UNKNOWN_PCI
@@ -305,7 +306,7 @@ def _pci_rate(pci: Element) -> int:
 
 
 def _broadcom(pci: Element, level: int) -> int:
-    """Returns the generation of a Broadcom switch, or 0 (`getBcmGen`)."""
+    """Returns the generation of a Broadcom switch, or 0 for other devices (`getBcmGen`)."""
     names = ("vendor", "device", "subsystem_vendor", "subsystem_device")
     texts = [pci.attributes.get(name, "").lower() for name in names]
     if texts[:3] == ["0x1000", "0xc010", "0x1000"] and re.fullmatch("0xa...", texts[3]):
@@ -317,7 +318,7 @@ def _broadcom(pci: Element, level: int) -> int:
 
 
 def _microseconds(net: Element, name: str) -> int:
-    """Picoseconds of a latency in microseconds, 0 where it is missing."""
+    """Returns picoseconds of a latency that the file states in microseconds, 0 if it is missing."""
     text = net.attributes.get(name, "0")
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,12})?", text) is None:
         raise _wrong(net, f"{name} `{text}` is no number of microseconds")

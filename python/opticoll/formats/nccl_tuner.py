@@ -1,10 +1,11 @@
-"""NCCL's tuner table: which algorithm NCCL shall take for which sizes, from a comparison.
+"""NCCL's tuner table: the algorithm that NCCL should use for each range of sizes, from a
+comparison.
 
 The example tuner plug-in of NCCL (`plugins/tuner/example`, June 2026) reads it as CSV: collective,
-least and most bytes, algorithm, protocol, channels, nodes, ranks. -1 leaves a field to NCCL.
+minimum and maximum bytes, algorithm, protocol, channels, nodes, ranks. -1 leaves a field to NCCL.
 
-NCCL cannot run any plan, only algorithms of its own. Only those that are the same are chosen; what
-was faster, but has no name there, is in a comment.
+NCCL runs its own algorithms only, so the table names plans that equal one of them. A comment says
+where another plan was faster.
 """
 
 from __future__ import annotations
@@ -26,17 +27,19 @@ ALGORITHMS = {
     ("reduce_scatter", "ring"): ("reducescatter", "ring"),
     ("all_reduce", "ring"): ("allreduce", "ring"),
     ("all_reduce", "double_binary_tree"): ("allreduce", "tree"),
-    # NCCL passes pieces around its rings, from or to the root.
+    # NCCL pipelines pieces around its rings, from or to the root.
     ("broadcast", "chain"): ("broadcast", "ring"),
     ("reduce", "chain"): ("reduce", "ring"),
 }
 """NCCL's names of collectives and algorithms."""
 
 PROTOCOL = "simple"
-"""The protocol without flags in the data: what the times count is the bytes themselves."""
+"""Protocol without flags between the data, since the simulated times count the bytes of data
+only.
+"""
 
 MOST_LINE = 200
-"""Characters of a comment: what is beyond 255 of a line the plug-in takes for a further line."""
+"""Maximum length of a comment; the plug-in reads characters after the 255th as another line."""
 
 SAME = ("fabric", "wavelengths", "policy", "simulator", "start", "settings", "root")
 """Columns in which the rows of a collective and a number of ranks must agree."""
@@ -44,7 +47,7 @@ SAME = ("fabric", "wavelengths", "policy", "simulator", "start", "settings", "ro
 
 @dataclass(frozen=True)
 class Choice:
-    """What NCCL shall take for a range of sizes, in NCCL's bytes."""
+    """Algorithm for a range of sizes, in NCCL's bytes."""
 
     collective: str
     ranks: int
@@ -55,11 +58,10 @@ class Choice:
 
 
 def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]:
-    """Returns the choices that rows of `compare` support, and what they leave to NCCL, in
-    sentences.
+    """Returns the choices that rows of `compare` support, and sentences on sizes left to NCCL.
 
-    A choice holds for the sizes that were compared and halfway, by factors, to their neighbours;
-    smaller and larger sizes are left to NCCL.
+    A choice is valid for the sizes that were compared and up to the geometric mean with their
+    neighbours; smaller and larger sizes are left to NCCL.
 
     Raises
     ------
@@ -100,16 +102,18 @@ def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]
 
 
 def _best(rows: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Returns the fastest row of an algorithm that NCCL has."""
+    """Returns the fastest row whose algorithm NCCL has, or None."""
     named = [row for row in rows if _of_nccl(row) is not None]
     return min(named, key=lambda row: int(row["time_ps"]), default=None)
 
 
 def _of_nccl(row: Mapping[str, Any]) -> tuple[str, str] | None:
-    """NCCL's names of the collective and algorithm of a row, in whatever number of pieces.
+    """Returns NCCL's names of the collective and algorithm of a row, or None if NCCL lacks it.
 
-    Through several servers NCCL has a ring or tree for each network interface, as with
-    `channels=all`: one alone would leave all interfaces but one idle.
+    The number of pieces does not matter.
+
+    On several servers, NCCL has a ring or tree for each network interface, as with
+    `channels=all`; a single ring would leave all other interfaces idle.
     """
     name, _, options = str(row["chosen"]).partition(":")
     others = [one for one in options.split(",") if one and not one.startswith("segments=")]
@@ -121,8 +125,8 @@ def _of_nccl(row: Mapping[str, Any]) -> tuple[str, str] | None:
 def _ranges(
     collective: str, ranks: int, nodes: int, best: Mapping[int, Mapping[str, Any] | None]
 ) -> list[Choice]:
-    """Returns the choices for one collective and number of ranks, by rising size."""
-    # NCCL counts the larger of what a rank sends and receives.
+    """Returns the choices for one collective and number of ranks, by increasing size."""
+    # NCCL counts the larger of the bytes that a rank sends and receives.
     factor = ranks if collective == "all_gather" else 1
     sizes = [size * factor for size in best]
     made: list[Choice] = []
@@ -149,7 +153,9 @@ def _left(
     of_sizes: Mapping[int, list[Mapping[str, Any]]],
     best: Mapping[int, Mapping[str, Any] | None],
 ) -> list[str]:
-    """What is left to NCCL, and what is faster than the choice, for runs of sizes alike."""
+    """Returns sentences on runs of sizes that are left to NCCL, or for which another plan is
+    faster.
+    """
     runs: list[tuple[tuple[str, str], list[tuple[int, float]]]] = []
     for size, one in best.items():
         fastest = min(of_sizes[size], key=lambda row: int(row["time_ps"]))
@@ -158,7 +164,7 @@ def _left(
         if one is not None:
             times = int(one["time_ps"]) / max(int(fastest["time_ps"]), 1)
         faster = str(fastest["chosen"])
-        # Plans of one algorithm that NCCL does not have are alike, whatever their options.
+        # Plans of an algorithm that NCCL lacks count as the same, whatever their options.
         if faster.partition(":")[0] != chosen.partition(":")[0]:
             faster = faster.partition(":")[0]
         alike = (faster if times > 1 or one is None else "", chosen)
@@ -179,7 +185,7 @@ def _left(
 
 
 def _nodes(spec: str) -> int:
-    """Returns the number of servers of a fabric; -1, any, where it says nothing of servers."""
+    """Returns the number of servers of a fabric, or -1 (any) if the fabric has no servers."""
     try:
         fabric = Fabric(spec)
     except OpticollError:

@@ -1,4 +1,4 @@
-"""Custom fabrics from files: ranks, switches and links, which readers of formats gather in a graph.
+"""Custom fabrics from files: the graph of ranks, switches and links that readers of formats build.
 
 >>> graph = Graph(ranks=["a", "b"], switches=["hub"])
 >>> graph.number(("nodes",), ("nodes",))
@@ -25,28 +25,28 @@ from opticoll.names import nearest
 from opticoll.outputs.fabric_names import CUSTOM_FILES
 
 LINK_OPTIONS = ("rate", "latency", "sharing")
-"""What a link may have of its own."""
+"""Options that a single link may have."""
 
 FABRIC_OPTIONS = (*LINK_OPTIONS, "ties", "members", "without")
-"""What a fabric may give to all links, and the parts of it that are used."""
+"""Options for all links of a fabric, and the parts of the fabric that are used."""
 
 LIGHT = ("wavelengths", "hosts")
-"""What makes a graph a network of bursts."""
+"""Options that make a graph a burst network."""
 
 LIGHT_OF: dict[str, dict[str, str]] = {}
-"""The attributes `LIGHT` of graphs in files, by the specification of their fabrics."""
+"""Attributes `LIGHT` of graphs in files, by the specification of their fabric."""
 
 _KINDS = {"rank": False, "host": False, "gpu": False, "server": False}
 _KINDS |= {"switch": True, "router": True}
 
 
 def is_kind(value: object) -> bool:
-    """Returns whether a word says that a vertex is a rank or a switch."""
+    """Returns whether a word names a kind of vertex: rank or switch."""
     return isinstance(value, str) and value.lower() in _KINDS
 
 
 class MisplacedError(ConfigError):
-    """Something that is wrong at a place in a file."""
+    """Error at a place in a file."""
 
     def __init__(self, place: Place, problem: str) -> None:
         super().__init__(f"{'.'.join(map(str, place))}: {problem}" if place else problem)
@@ -56,7 +56,7 @@ class MisplacedError(ConfigError):
 
 @dataclass
 class Graph:
-    """What a file gives, in its order."""
+    """Graph of a file, in the order of the file."""
 
     ranks: list[str] = field(default_factory=list)
     switches: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Graph:
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def vertex(self, place: Place, name: str, kind: object) -> None:
-        """Adds a vertex; it is a rank, unless `kind` says that it is a switch."""
+        """Adds a vertex: a rank, unless `kind` names a switch."""
         if kind is not None and not is_kind(kind):
             raise MisplacedError((*place, "kind"), f"`{kind}` is no kind; write rank or switch")
         if not name:
@@ -78,7 +78,9 @@ class Graph:
         (self.switches if is_switch else self.ranks).append(name)
 
     def number(self, ranks: Place, switches: Place) -> None:
-        """Numbers the vertices, ranks first; the places are those of their names."""
+        """Numbers the vertices, ranks first; `ranks` and `switches` are the places of their
+        names.
+        """
         named = [(ranks, name) for name in self.ranks]
         for place, name in [*named, *((switches, name) for name in self.switches)]:
             if not name.isprintable():
@@ -88,7 +90,9 @@ class Graph:
             self._numbers[name] = len(self._numbers)
 
     def link(self, place: Place, one: str, other: str, letter: str, options: list[str]) -> None:
-        """Adds a link; `letter` is `-` both ways, `~` half duplex, `>` one way."""
+        """Adds a link; `letter` is `-` for both directions, `~` for half duplex, `>` for one
+        direction.
+        """
         for name in (one, other):
             if name not in self._numbers:
                 near = nearest(name, self._numbers) if self._numbers else ""
@@ -150,9 +154,7 @@ class Graph:
         return fabric
 
     def _parts(self) -> str:
-        """Returns the parts of a graph that falls apart, and how one of them is picked; empty of
-        others.
-        """
+        """Returns a hint with the connected parts of a disconnected graph, or an empty text."""
         names = [*self.ranks, *self.switches]
         part = list(range(len(names)))
 
@@ -183,14 +185,14 @@ class Graph:
 
 @dataclass(frozen=True)
 class Edge:
-    """A link of a fabric that is written to a file."""
+    """Link of a fabric that is written to a file."""
 
     one: str
     other: str
     kind: str
-    """`-` both ways, `~` half duplex, `>` one way."""
+    """Direction: `-` both, `~` half duplex, `>` one."""
     options: dict[str, str]
-    """Rate and latency; `sharing` where flows do not share it."""
+    """Rate and latency, and `sharing` if flows do not share the link."""
 
 
 def edges_of(fabric: Fabric) -> tuple[list[str], list[str], list[Edge]]:
@@ -223,7 +225,7 @@ def edges_of(fabric: Fabric) -> tuple[list[str], list[str], list[Edge]]:
 
 
 def rank_names(fabric: Fabric) -> list[str]:
-    """Returns the names that a custom fabric gives its ranks; of other fabrics their numbers.
+    """Returns the names of the ranks of a custom fabric, or the numbers of the ranks.
 
     >>> rank_names(Fabric("custom:ranks=2,links=0-1,names=left+right"))
     ['left', 'right']
@@ -235,8 +237,8 @@ def rank_names(fabric: Fabric) -> list[str]:
 
 
 def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
-    """Returns the custom fabric of the fields `ranks`, `switches`, `links` and options of a YAML
-    file.
+    """Returns the custom fabric of the fields of a YAML file: `ranks`, `switches`, `links`,
+    options.
 
     Raises
     ------
@@ -265,7 +267,7 @@ def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
 
 
 def _field_link(graph: Graph, place: Place, link: object) -> None:
-    """A link as `[a, b]`, `{between: [a, b], ...}` or `{from: a, to: b, ...}`."""
+    """Adds a link that is written `[a, b]`, `{between: [a, b], ...}` or `{from: a, to: b, ...}`."""
     fields: dict[str, object] = dict(link) if isinstance(link, dict) else {"between": link}
     known = ("between", "from", "to", "duplex", *LINK_OPTIONS)
     for key in fields:
@@ -304,12 +306,12 @@ def _is_name(value: object) -> bool:
 
 
 def texts(place: Place, given: Mapping[str, object], known: Sequence[str]) -> dict[str, str]:
-    """Those of the known options that are given, as texts."""
+    """Returns the known options that are given, as texts."""
     return {key: _text((*place, key), given[key]) for key in known if key in given}
 
 
 def _text(place: Place, value: object) -> str:
-    """Returns the text of an option, which holds nothing that would separate it from others."""
+    """Returns the text of an option, without characters that separate options."""
     text = str(value)
     separators = "," if place[-1] in ("members", "without") else ",+@=:"
     apart = any(letter in text for letter in separators) or not text.isprintable()
@@ -326,7 +328,7 @@ def _text(place: Place, value: object) -> str:
 
 
 def check_rate(place: Place, text: str) -> str:
-    """Returns the text of a rate with its unit.
+    """Returns the text of a rate, checked to have a unit.
 
     Raises
     ------
@@ -343,7 +345,7 @@ def check_rate(place: Place, text: str) -> str:
 
 
 def listing(names: Iterable[str], most: int = 8) -> str:
-    """Returns names separated by commas, and how many more there are.
+    """Returns the first names separated by commas, and the number of further names.
 
     >>> listing("abcdef", 4)
     'a, b, c, d and 2 more'
@@ -354,5 +356,5 @@ def listing(names: Iterable[str], most: int = 8) -> str:
 
 
 def note(file: str, sentence: str) -> None:
-    """Says how a file was read."""
+    """Issues a note on how a file was read."""
     warnings.warn(f"{file}: {sentence}", ReadingNote, stacklevel=2)

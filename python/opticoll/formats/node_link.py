@@ -78,14 +78,14 @@ def fabric_of(
 
 
 def _identity(value: object) -> str:
-    """Returns a node's name; NetworkX numbers the nodes of grids by tuples, which JSON holds as
+    """Returns the name of a node; JSON holds the tuples that name NetworkX's grid nodes as
     lists.
     """
     return ".".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def is_graph(value: object) -> TypeGuard[networkx.Graph]:
-    """Returns whether a value is a graph of NetworkX, which is not loaded for that."""
+    """Returns whether a value is a graph of NetworkX, without loading NetworkX."""
     return hasattr(value, "is_directed") and hasattr(value, "nodes")
 
 
@@ -104,7 +104,8 @@ def from_networkx(graph: networkx.Graph) -> Fabric:
 
 
 def to_networkx(fabric: Fabric) -> networkx.Graph:
-    """Returns the links of an electrical fabric as a graph, with the content that `write` writes.
+    """Returns the links of an electrical fabric as a graph, with the attributes that `write`
+    writes.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """OTF2 archives as traces, read by the package `otf2` of the Score-P team (an extra).
 
-What a rank does between two calls whose names begin with `MPI_` is local work; times are those of
+Time between two calls whose names begin with `MPI_` is local work; times are those of
 the archive's clock, rounded to nanoseconds. A call is read from the records inside it:
 
 * a send, a receive, the begin of a request, or a collective;
@@ -40,11 +40,11 @@ from opticoll.formats.content import MOST_BYTES
 from opticoll.formats.parquet_table import ABSENT, NUMBERS
 
 MOST_FILES = 2**20
-"""Files of a packed archive: two for each location of the run, and a few more."""
+"""Maximum number of files of a packed archive: two per location of the run, and a few more."""
 
 LEAST_SECONDS = 60
 SECONDS_PER_MEGABYTE = 20
-"""Computing that the reading of an archive may take: some ten times what it takes."""
+"""Limit of computing time for reading an archive, about ten times the time that reading takes."""
 
 # By the name of OTF2's collective operation: the call, and whether it has a root.
 _COLLECTIVES = {
@@ -63,12 +63,12 @@ _COLLECTIVES = {
 
 
 def read_trace(path: str | os.PathLike[str], content: bytes, _: object = None) -> Trace:
-    """Returns the trace in an archive, of whatever name."""
+    """Returns the trace in an archive of any name."""
     return trace(Path(path), content)
 
 
 def trace(path: Path, content: bytes) -> Trace:
-    """Returns the trace in an archive: a folder, a tar file's `content`, or that of an anchor file.
+    """Returns the trace in an archive: a folder, or the `content` of a tar file or an anchor file.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def trace(path: Path, content: bytes) -> Trace:
 
 @contextmanager
 def unpacked(path: Path, content: bytes) -> Iterator[Path]:
-    """The anchor file of an archive, for as long as a packed one is unpacked."""
+    """Provides the anchor file of an archive, unpacked into a temporary folder if necessary."""
     if path.is_dir():
         yield _anchor(path, path)
     elif content[1:6] == b"BOTF2":
@@ -101,11 +101,11 @@ def unpacked(path: Path, content: bytes) -> Iterator[Path]:
 
 
 class NotIntactError(Exception):
-    """What the library said of an archive."""
+    """Problem that the library found in an archive."""
 
 
 def to_trace(packed: bytes) -> Trace:
-    """Returns the trace of what `_Archive.packed` made."""
+    """Returns the trace from the bytes that `_Archive.packed` made."""
     head, _, columns = packed.partition(b"\n")
     said = json.loads(head)
     communicators = {int(number): members for number, members in said["communicators"].items()}
@@ -117,15 +117,15 @@ def to_trace(packed: bytes) -> Trace:
 
 
 def _read_apart(anchor: Path) -> bytes:
-    """Returns the calls of an archive, read by a process of its own.
+    """Returns the calls of an archive, read in a process of its own.
 
-    The library is in C, and prints what it thinks of a damaged archive: it may neither fill the
-    standard error of this process, nor take it along, nor keep it from being interrupted.
+    The library is in C and prints warnings on damaged archives. In its own process it can neither
+    fill our standard error, nor crash this process, nor block an interrupt.
     """
     beside = [anchor.with_suffix(".def"), *anchor.with_suffix("").rglob("*")]
     size = sum(file.stat().st_size for file in beside if file.is_file())
     seconds = LEAST_SECONDS + SECONDS_PER_MEGABYTE * size // 10**6
-    # Without -P, the current folder would be searched for modules.
+    # Without -P, Python would search the current folder for modules.
     command = [sys.executable, "-P", "-m", __name__, str(anchor), str(seconds)]
     finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if finished.returncode == 0:
@@ -143,7 +143,7 @@ def _read_apart(anchor: Path) -> bytes:
 
 
 def _read_and_print(anchor: str, seconds: str) -> int:
-    """What the process does that reads: the calls or what is wrong on standard output."""
+    """Runs in the reading process: prints the calls, or the problem, and returns the exit code."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -162,8 +162,8 @@ _REFUSED, _NOT_INTACT = 3, 4
 
 
 def read(anchor: Path) -> bytes:
-    """Returns the calls of an archive, read in this process: a line of JSON, then columns of 64
-    bits.
+    """Returns the calls of an archive, read in this process: a line of JSON, then 64-bit
+    columns.
     """
     import otf2
 
@@ -172,7 +172,7 @@ def read(anchor: Path) -> bytes:
             return _Archive(archive, otf2.events).packed()
     except (TraceError, NotIntactError):
         raise
-    except Exception as error:  # the package raises exceptions of its own and plain ones
+    except Exception as error:  # the package raises its own and built-in exceptions
         said = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, LookupError):
             said = f"it refers to {said}, which it does not define"
@@ -187,7 +187,7 @@ def _anchor(folder: Path, path: Path) -> Path:
 
 
 def _unpack(path: Path, content: bytes, folder: Path) -> None:
-    """Writes the files of a tar file into a folder, and nothing outside of it."""
+    """Writes the files of a tar file into a folder, and nothing outside of the folder."""
     size = 0
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as packed:
@@ -229,7 +229,7 @@ def _unpack_member(
 
 @dataclass
 class _Row:
-    """A call; what an `Irecv` gets is known when its request ends."""
+    """Call of a rank; the bytes of an `Irecv` are known when its request ends."""
 
     call: str
     peer: int | None = None
@@ -244,20 +244,20 @@ class _Row:
 
 @dataclass
 class _Rank:
-    """A rank as its events are read."""
+    """State of a rank while its events are read."""
 
     rows: list[_Row] = field(default_factory=list)
     inside: str | None = None
-    """The call that is open."""
+    """Name of the open call, or None."""
     since: int | None = None
-    """When the call before ended."""
+    """End of the previous call, or None."""
     compute: int = 0
     new: list[_Row] = field(default_factory=list)
     """Rows of the open call."""
     open: dict[int, _Row] = field(default_factory=dict)
-    """Requests of receives by number."""
+    """Rows of open receive requests, by number of the request."""
     own: int = 0
-    """Requests of calls that send and receive at once, from 2^31."""
+    """Number of requests made for calls that both send and receive; their numbers start at 2^31."""
 
 
 class _Archive:
@@ -365,7 +365,9 @@ class _Archive:
         return row
 
     def _close(self, number: int, rank: _Rank) -> None:
-        """The open call ends: its rows, the first with the local work before it."""
+        """Ends the open call and adds its rows; the first row has the local work before the
+        call.
+        """
         new = rank.new or [_Row(_silent(rank.inside or ""))]
         kinds = [row.call for row in new]
         if "Send" in kinds and "Recv" in kinds:
@@ -413,14 +415,14 @@ def _name(event: Any) -> str:
 
 
 def _makes(event: Any) -> bool:
-    """Returns whether a communicator, window or file is made or closed: nothing is sent that has a
-    size.
+    """Returns whether a call makes or closes a communicator, window or file, which moves no
+    bytes.
     """
     return any(word in _name(event) for word in ("HANDLE", "ALLOCATE"))
 
 
 def _silent(region: str) -> str:
-    """Returns a call that communicates with nobody."""
+    """Returns the name of a call without communication."""
     known = {"MPI_INIT": "Init", "MPI_INIT_THREAD": "Init", "MPI_FINALIZE": "Finalize"}
     return known.get(region.upper(), "Comm_split")
 

@@ -28,19 +28,19 @@ NUMBERS = {
     "req": "a request",
     "compute_ns": "a number of nanoseconds",
 }
-"""The columns of numbers, in the core's order, and what each is."""
+"""Columns of numbers in the order of the core, and their meaning."""
 
 COLUMNS = ("rank", "call", *list(NUMBERS)[1:])
-"""The columns that a table has."""
+"""Required columns of a table."""
 
 ABSENT = 2**64 - 1
-"""Stands for a number that is missing, as in the core."""
+"""Code of a missing number, as in the core."""
 
 MOST_ROWS = 2**26
-"""Rows beyond which a file is taken for damaged or hostile."""
+"""Maximum number of rows; a larger file is probably damaged or hostile."""
 
 BYTES_PER_ROW = 48
-"""What a row takes as an event."""
+"""Bytes of a row in memory, as an event."""
 
 _ROWS_AT_ONCE = 2**16
 
@@ -66,7 +66,7 @@ def trace(content: bytes) -> Trace:
     from pyarrow import parquet
 
     try:
-        # In this thread alone: threads of pyarrow that outlive the reading may abort the process.
+        # Only in this thread: threads of pyarrow that outlive the reading may abort the process.
         return _read(parquet.ParquetFile(io.BytesIO(content), pre_buffer=False))
     except OpticollError:
         raise
@@ -105,7 +105,7 @@ def _read(file: Any) -> Trace:
 
 
 def _members(metadata: dict[bytes, bytes]) -> tuple[int | None, dict[int, list[int]]]:
-    """Returns the number of ranks and the members of communicators."""
+    """Returns the number of ranks, or None, and the members of the communicators."""
     ranks, communicators = None, {}
     for key, members in ((key.decode(), value.decode()) for key, value in metadata.items()):
         if key != "ranks" and not key.startswith("comm "):
@@ -121,7 +121,7 @@ def _members(metadata: dict[bytes, bytes]) -> tuple[int | None, dict[int, list[i
 
 
 def _calls(column: Any) -> tuple[list[str], NDArray[np.uint32]]:
-    """Returns the names in a column, and of each row the index of its name."""
+    """Returns the names in a column, and for each row the index of its name."""
     import pyarrow
 
     coded = _text(column).fill_null("").dictionary_encode()
@@ -129,8 +129,9 @@ def _calls(column: Any) -> tuple[list[str], NDArray[np.uint32]]:
 
 
 def _numbers(column: Any, name: str, before: int) -> NDArray[np.uint64]:
-    """Returns a column of whole numbers, `ABSENT` where there is none; `before` rows came before
-    it.
+    """Returns a column of whole numbers with `ABSENT` for missing ones.
+
+    `before` is the number of rows read before the column.
     """
     import pyarrow
     from pyarrow import compute
@@ -155,7 +156,7 @@ def _is_whole(text: str | None) -> bool:
 
 
 def _text(column: Any) -> Any:
-    """Returns a column as text, whatever it holds."""
+    """Returns a column of any type as text."""
     import pyarrow
 
     if pyarrow.types.is_string(column.type):
@@ -165,7 +166,7 @@ def _text(column: Any) -> Any:
 
 
 def _sizes(column: Any, before: int) -> list[tuple[int, list[int]]]:
-    """Returns the rows that have sizes, with them."""
+    """Returns the indices of rows with a list of sizes, and their sizes."""
     found = []
     for index in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
         texts = [str(size) for size in column[index].as_py()]

@@ -1,4 +1,4 @@
-"""CSV of sends: the form of a schedule that anybody can write by hand.
+"""CSV of sends: a form of schedules that people can write by hand.
 
 A comment names the collective; then a heading, and a line for each transfer.
 
@@ -32,7 +32,7 @@ Line = tuple[int, int, int, int, int, str]
 
 
 def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Schedule, list[str]]:
-    """Returns the schedule in a file, which says how many ranks it has; there is nothing to note.
+    """Returns the schedule in a file, which states the number of ranks, and no notes.
 
     Raises
     ------
@@ -49,9 +49,7 @@ def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Sched
 
 
 def schedule_of(collective: Collective, transfers: Iterator[Line]) -> Schedule:
-    """Returns the schedule of transfers, in the order of their steps; steps without any are left
-    out.
-    """
+    """Returns the schedule of transfers, ordered by step; steps without transfers are left out."""
     steps: dict[int, list[Line]] = {}
     for line in transfers:
         steps.setdefault(line[0], []).append(line)
@@ -72,8 +70,9 @@ def _collective(lines: list[str], path: str | os.PathLike[str]) -> Collective:
 
 
 def collective_of(head: str, path: str | os.PathLike[str]) -> Collective:
-    """Returns the collective in words, such as `all_gather ranks=4 root=0 pieces=1`; the file is
-    named.
+    """Returns the collective of a text such as `all_gather ranks=4 root=0 pieces=1`.
+
+    `path` names the file in errors.
 
     Raises
     ------
@@ -94,7 +93,7 @@ def collective_of(head: str, path: str | os.PathLike[str]) -> Collective:
 
 
 def head_of(collective: Collective) -> str:
-    """Returns the words that `collective_of` reads.
+    """Returns the text from which `collective_of` reads the collective.
 
     Raises
     ------
@@ -142,7 +141,7 @@ def _transfers(
 
 
 def write(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """Writes the schedule of a plan; its steps are those of the schedule, not the slots.
+    """Writes the schedule of a plan, with the steps of the schedule rather than slots.
 
     Raises
     ------
@@ -158,7 +157,7 @@ def write(plan: Plan, path: str | os.PathLike[str]) -> None:
 
 
 def lines_of(plan: Plan) -> Iterator[Line]:
-    """Yields the transfers of a plan in the order of its steps, which are not its slots."""
+    """Yields the transfers of a plan in the order of steps, which differ from slots."""
     columns = {name: column.tolist() for name, column in plan.columns().items()}
     step_of = [step for step, slots in enumerate(plan.step_slots) for _ in range(slots)]
     names = ("source", "destination", "chunk", "count", "slot", "action")

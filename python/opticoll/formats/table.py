@@ -1,4 +1,4 @@
-"""Tables as CSV files (RFC 4180: comma, quoted where needed), and as Parquet files.
+"""Tables as CSV files (RFC 4180: commas, quotes if needed), and as Parquet files.
 
 Columns of Parquet have the names of the rows' keys; lists and records stay what they are, and None
 is null.
@@ -23,14 +23,14 @@ from opticoll.formats.atomic import replacing, write_file
 from opticoll.outputs.rows import plain
 
 FORMULA = re.compile("[=+@\\t\\r]|-.")
-"""How texts begin that spreadsheets take for formulas; a dash alone stands for no value."""
+"""Beginnings of texts that spreadsheets read as formulas; a single dash stands for no value."""
 
 
 def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Returns the rows as text under a heading of their keys; None is written empty.
+    """Returns the rows as CSV under a heading of their keys; None becomes an empty cell.
 
-    A list of texts is written with `; ` between them, one of rows as JSON, an empty one empty.
-    A text that spreadsheets take for a formula begins with an apostrophe, which they do not show.
+    A list of texts is joined by `; `, a list of rows is JSON, and an empty list an empty cell.
+    An apostrophe, which spreadsheets hide, precedes a text that they would read as a formula.
 
     Raises
     ------

@@ -4,11 +4,11 @@ An epoch becomes a step. Chunks of an all_gather are numbered by source; those o
 the order of destinations, which the file tells with each demand.
 
 The file numbers the vertices of a machine and does not say which of them are ranks. A vertex that
-flows pass (`via switches`), and that neither sends nor receives, is a switch, or a rank that the
-solver took for one. The number of ranks decides; where it is not given, the chassis of TE-CCL's
-machines with switches do (`NDv2`, `DGX2` and `AMD` in its `teccl/topologies`).
+only forwards (`via switches`) is a switch, or a rank that the solver used as a switch. The number
+of ranks decides; if it is not given, it is derived from the chassis of TE-CCL's
+machines with switches (`NDv2`, `DGX2` and `AMD` in its `teccl/topologies`).
 
-The file does not name its collective. What opticoll writes does, with the key `0-Collective`: then
+TE-CCL does not name the collective. Files of opticoll do, with the key `0-Collective`; in them
 all vertices are ranks, and the chunks of a source are numbered as the collective numbers them.
 """
 
@@ -38,14 +38,14 @@ DEMAND = re.compile(
 )
 MOST_RANKS = 2**16
 CHASSIS = 8
-"""A chassis of TE-CCL's machines with switches has 8 or 16 ranks."""
+"""Ranks of a chassis; TE-CCL's machines with switches have chassis of 8 or 16 ranks."""
 
 
 NAME = "0-Collective"
 
 
 class Flow(NamedTuple):
-    """A chunk of a source that goes from a vertex to another, and the switches on its way."""
+    """Transfer of a source's chunk between two vertices, and the switches along the route."""
 
     chunk: int
     source: int
@@ -110,14 +110,14 @@ def _named(collective: Collective, flows: list[Flow], path: str | os.PathLike[st
 
 
 def _check(collective: Collective, path: str | os.PathLike[str]) -> None:
-    """Refuses a collective that the format cannot hold."""
+    """Refuses a collective that the format cannot express."""
     if collective.kind in ("barrier", "reduce", "reduce_scatter", "all_reduce"):
         problem = "flows of TE-CCL copy chunks, and cannot reduce or signal"
         raise FileError(f"`{path}`: {problem}, so they are no {collective.kind}")
 
 
 def _first_chunks(collective: Collective) -> dict[int, tuple[int, int]]:
-    """By source, its first chunk and the first after its last."""
+    """Returns, by source, its first chunk and the chunk after its last."""
     if collective.kind in ("broadcast", "scatter"):
         return {collective.root: (0, collective.chunks)}
     own = collective.chunks // collective.ranks
@@ -125,7 +125,7 @@ def _first_chunks(collective: Collective) -> dict[int, tuple[int, int]]:
 
 
 def _wanted(collective: Collective, chunk: int, source: int) -> list[int]:
-    """Returns the ranks that are to get a chunk of a source."""
+    """Returns the destinations of a source's chunk."""
     ranks, block = collective.ranks, chunk // collective.pieces
     if collective.kind == "gather":
         ends = [collective.root]
@@ -137,7 +137,7 @@ def _wanted(collective: Collective, chunk: int, source: int) -> list[int]:
 
 
 def write(plan: Plan, path: str | os.PathLike[str]) -> None:
-    """Writes the schedule of a plan, each step an epoch; times are left out.
+    """Writes the schedule of a plan, one epoch per step, without times.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def _places(
     ranks: int | None,
     path: str | os.PathLike[str],
 ) -> tuple[dict[int, int], list[str]]:
-    """Returns the rank of each vertex that is one, and what is to be said of the others."""
+    """Returns the rank of each vertex that is a rank, and notes on the other vertices."""
     active = {vertex for flow in flows for vertex in (flow.source, *flow.ends)}
     active |= {vertex for one, _, source in demands for vertex in (one, source)}
     passed = {switch for flow in flows for switch in flow.switches}
@@ -225,7 +225,10 @@ def _places(
 
 
 def _all_to_all(flows: list[Flow], wanted: dict[tuple[int, int], set[int]], ranks: int) -> Schedule:
-    """Yields each chunk of a source is for one destination; several for one are pieces."""
+    """Returns the schedule of an all_to_all: each chunk has one destination.
+
+    Several chunks for one destination are pieces of a block.
+    """
     pieces: dict[tuple[int, int], int] = {}
     places: dict[tuple[int, int], tuple[int, int]] = {}
     for (source, chunk), (destination,) in sorted(wanted.items()):
@@ -249,7 +252,7 @@ def _entries(
     kind: type[list[Any]] | type[dict[str, Any]],
     path: str | os.PathLike[str],
 ) -> list[Any]:
-    """Returns the entry whose key ends in a name, whatever its number and case."""
+    """Returns the entry whose key ends in `name`, whatever its number and case."""
     for key, value in content.items():
         if key.partition("-")[2].lower() == name and isinstance(value, kind):
             return [*value]

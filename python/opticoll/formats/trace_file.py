@@ -1,6 +1,6 @@
 """Traces of programs: event tables, GOAL, time-independent traces, OTF2, Parquet, Chakra.
 
-What a file is, its content says: GOAL begins with `num_ranks`, Parquet with `PAR1`; an OTF2
+The content of a file shows its format: GOAL begins with `num_ranks`, Parquet with `PAR1`; an OTF2
 archive is a folder or tar file with an anchor file `.otf2`; a Chakra trace has a file for each
 rank, beside one another or in a folder (`.et`); the lines of a time-independent trace begin with
 a rank and an action; everything else is an event table.
@@ -28,10 +28,10 @@ from opticoll.errors import UsageError
 from opticoll.formats.content import decompressed, naming, read_content
 
 DEFAULT_OPERATIONS = 1_000_000_000
-"""Floating-point operations per second, for traces that count operations and not time."""
+"""Floating-point operations per second for traces that count operations rather than time."""
 
 BYTES_PER_LINE = 200
-"""What a line of a text form takes as an event."""
+"""Bytes of a line of text in memory, as an event."""
 
 Source = str | os.PathLike[str]
 
@@ -39,7 +39,7 @@ Source = str | os.PathLike[str]
 def read(
     source: Source | bytes, form: str | None = None, operations_per_second: int | None = None
 ) -> Trace:
-    """Returns the trace in a file or folder, of the format named or the one that its content shows.
+    """Returns the trace in a file or folder, of a named format or of the format its content shows.
 
     A source may also be the content of a file.
 
@@ -84,7 +84,7 @@ def _refuse_rate(path: Source, operations_per_second: int | None) -> None:
 
 
 def _in_core(form: str) -> Callable[[Source, bytes, int], Trace]:
-    """Returns the reader of a form that the compiled core knows."""
+    """Returns the reader of a format that the compiled core reads."""
     return lambda _, content, operations: read_in_core(content, form, operations)
 
 

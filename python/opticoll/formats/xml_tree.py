@@ -1,7 +1,7 @@
-"""XML as elements with the lines on which they stand.
+"""XML as elements with the lines on which they begin.
 
-Document types are refused, and with them entities, which are all that makes a small file large; so
-are files that are larger, and elements that are nested deeper, than any real one.
+Document types are refused, since their entities could expand a small file to a large one. Files
+that are larger, or nested deeper, than real ones are refused as well.
 
 >>> root = parse('<graph id="g">\\n  <node id="a"/>\\n</graph>')
 >>> [(one.tag, one.line, one.attributes) for one in root.walk()]
@@ -18,24 +18,24 @@ from opticoll import memory
 from opticoll.formats.network_graph import MisplacedError
 
 MOST_BYTES = 64 * 2**20
-"""Bytes of a file."""
+"""Maximum size of a file in bytes."""
 
 MOST_DEPTH = 64
-"""Elements inside one another."""
+"""Maximum nesting depth of elements."""
 
 MOST_ELEMENTS = 2**21
-"""Elements of a file."""
+"""Maximum number of elements of a file."""
 
 BYTES_PER_ELEMENT = 400
-"""What an element takes, or an attribute with its name."""
+"""Bytes in memory of an element, or of an attribute with its name."""
 
 MOST_ATTRIBUTE = 4096
-"""Characters of an attribute."""
+"""Maximum number of characters of an attribute."""
 
 
 @dataclass(slots=True)
 class Element:
-    """An element; its tag is without the name of its namespace."""
+    """Element; its tag is without the namespace."""
 
     tag: str
     attributes: dict[str, str]
@@ -45,11 +45,11 @@ class Element:
 
     @property
     def text(self) -> str:
-        """The text in the element, without that in its children."""
+        """Text of the element, without that of its children."""
         return "".join(self.texts)
 
     def walk(self) -> Iterator[Element]:
-        """Yields the element and all that are inside it, in the order of the file."""
+        """Yields the element and all its descendants, in the order of the file."""
         waiting = [self]
         while waiting:
             one = waiting.pop()
@@ -57,12 +57,12 @@ class Element:
             waiting += reversed(one.children)
 
     def named(self, *tags: str) -> Iterator[Element]:
-        """Returns the children with one of these tags."""
+        """Yields the children with one of some tags."""
         return (one for one in self.children if one.tag in tags)
 
 
 def parse(text: str) -> Element:
-    """Returns the outermost element of a text, whatever encoding the text names.
+    """Returns the root element of a text, whatever encoding the text names.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def parse(text: str) -> Element:
     outermost = Element("", {}, 0)
     open_elements = [outermost]
     count = 0
-    # Text is encoded anew, so that no encoding that the file names counts.
+    # The text is encoded as UTF-8, whatever encoding the file names.
     parser = expat.ParserCreate("utf-8", namespace_separator="}")
     parser.buffer_text = True
 

@@ -1,1 +1,1 @@
-"""What commands say: rows, their text, and what the verifier says of a plan."""
+"""Output of commands: rows, their text, and the proof of a plan."""

@@ -1,4 +1,4 @@
-"""Which plan leads over the reconfiguration time or the size, and where one overtakes another.
+"""The fastest plan over the reconfiguration time or the size, and the points at which it changes.
 
 Plans that differ only in numbers of their options, such as `shifts:shifts=1x15x11` and
 `shifts:shifts=1x12`, are of one kind: the planner chose the numbers for the time at hand.
@@ -26,19 +26,19 @@ from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import PICOSECONDS, human_time
 
 WITHIN = 1.01
-"""A break-even is sought until the times on its two sides differ by this factor at most."""
+"""Ratio of the times on both sides of a break-even, down to which the break-even is refined."""
 
 WORD = re.compile(r"[a-z_]+")
 
 Row = Mapping[str, Any]
-"""A row of `opticoll compare`."""
+"""Row of `opticoll compare`."""
 
 Case = tuple[str, int]
-"""A fabric with all but its reconfiguration time, and a size in bytes."""
+"""Fabric without its reconfiguration time, and size in bytes."""
 
 
 def kind(row: Row) -> str:
-    """Returns the plan of a row without the numbers of its options.
+    """Returns the plan of a row without the numbers in its options.
 
     >>> kind({"chosen": "settings:algorithm=swing,settings=one"})
     'settings:algorithm=swing,settings=one'
@@ -52,7 +52,7 @@ def kind(row: Row) -> str:
 
 @lru_cache(maxsize=4096)
 def without_time(fabric: str) -> str:
-    """Returns the specification with a reconfiguration time of 0, where the fabric has one."""
+    """Returns the specification with a reconfiguration time of 0, if the fabric has such a time."""
     whole = Fabric(fabric)
     has_time = "reconfiguration" in whole.options
     return whole.with_options(reconfiguration="0s").spec if has_time else fabric
@@ -69,13 +69,13 @@ def _cases(rows: Iterable[Of]) -> dict[Case, list[Of]]:
 
 
 def _time_ps(row: Row) -> int:
-    """Returns the time of the row's fabric from one setting to the next."""
+    """Returns the reconfiguration time of the row's fabric in picoseconds."""
     return round((row.get("fabric_reconfiguration_s") or 0.0) * PICOSECONDS)
 
 
 def apart(rows: Sequence[Of]) -> tuple[list[list[Of]], list[Of]]:
-    """Returns the rows of each fabric and size at several reconfiguration times, and all other
-    rows.
+    """Returns the rows of each fabric and size with several reconfiguration times, and all
+    others.
     """
     if len({row.get("fabric_reconfiguration_s") for row in rows} - {None}) < 2:
         return [], list(rows)
@@ -87,19 +87,19 @@ def apart(rows: Sequence[Of]) -> tuple[list[list[Of]], list[Of]]:
 
 @dataclass(frozen=True)
 class Lead:
-    """The fastest verified plan at a reconfiguration time in picoseconds, or a size in bytes."""
+    """Fastest verified plan at a reconfiguration time in picoseconds, or at a size in bytes."""
 
     at: int
     row: Row
 
     @property
     def kind(self) -> str:
-        """The kind of the plan."""
+        """Kind of the plan."""
         return kind(self.row)
 
     @property
     def plan(self) -> tuple[str, int | None]:
-        """The kind of the plan, and how often the fabric is reconfigured."""
+        """Kind of the plan, and the number of reconfigurations."""
         return _plan(self.row)
 
 
@@ -108,10 +108,10 @@ def _plan(row: Row) -> tuple[str, int | None]:
 
 
 def leads(rows: Sequence[Row], place: Callable[[Row], int] = _time_ps) -> list[Lead]:
-    """Returns the fastest plan at each reconfiguration time, or other place, in their order.
+    """Returns the fastest plan at each reconfiguration time, or other place, in increasing order.
 
-    Of plans that are equally fast that which led at the place before goes on, or else its kind, or
-    else the one with the shortest name leads.
+    Among equally fast plans the previous leader is preferred, then a plan of the same kind, then
+    the plan with the shortest name.
     """
     by_place: dict[int, list[Row]] = {}
     for row in rows:
@@ -134,13 +134,13 @@ def leads(rows: Sequence[Row], place: Callable[[Row], int] = _time_ps) -> list[L
 def sought(
     rows: Sequence[Of], compute: Callable[[str, int, list[str]], Iterable[Of]]
 ) -> Iterator[Of]:
-    """Yields rows at further reconfiguration times, until each change of the lead is known within 1
+    """Yields rows at further reconfiguration times until each change of the lead is known within 1
     %.
 
     The lead changes to another kind of plan, or to another number of reconfigurations.
 
-    `compute` makes the rows on a fabric, for a size, by algorithms: those that lead at one of the
-    times that are known.
+    `compute` makes the rows on a fabric, for a size, by the algorithms that lead at some known
+    time.
     """
     for (fabric, size_bytes), own in _cases(rows).items():
         known = list(own)
@@ -153,7 +153,9 @@ def sought(
 
 
 def _widest(leading: Sequence[Lead]) -> int | None:
-    """Returns the middle of the first interval in which the lead changes and that is too wide."""
+    """Returns the middle of the first interval that is too wide and in which the lead changes, or
+    None.
+    """
     for low, high in pairwise(leading):
         start = max(low.at, 1)
         middle = _rounded(math.sqrt(start * high.at))
@@ -163,27 +165,27 @@ def _widest(leading: Sequence[Lead]) -> int | None:
 
 
 def _rounded(time_ps: float) -> int:
-    """With four significant digits."""
+    """Returns a time rounded to four significant digits."""
     return int(float(f"{time_ps:.3e}"))
 
 
 def runs(leading: Sequence[Lead]) -> list[list[Lead]]:
-    """Leads of one kind that follow one another."""
+    """Returns runs of consecutive leads of the same kind."""
     return [list(own) for _, own in groupby(leading, key=lambda lead: lead.kind)]
 
 
 def break_evens(leading: Sequence[Lead]) -> list[Lead]:
-    """Where another kind begins to lead: its first lead."""
+    """Returns the leads at which the kind of plan changes."""
     return [now for before, now in pairwise(leading) if now.kind != before.kind]
 
 
 def fabric_words(fabric: str) -> str:
-    """Returns the fabric as titles name it, without its reconfiguration time."""
+    """Returns the name of a fabric in titles, without its reconfiguration time."""
     return fabric_text(without_time(fabric)).replace(",reconfiguration=0s", "")
 
 
 def spans(leading: Sequence[Lead]) -> str:
-    """Which kind leads from where to where, in a sentence."""
+    """Returns a sentence with the kind of plan that leads in each range."""
     overtaking = break_evens(leading)
     if not overtaking:
         return f"fastest at all these times: {leading[0].kind}"

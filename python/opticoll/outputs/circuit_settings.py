@@ -1,4 +1,4 @@
-"""Settings of a plan whose circuits join ports: which are up together, and over which slots.
+"""Circuit settings of a plan: circuits that are up together, and the slots in which they are up.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "circuit_switch:ranks=4", "ring", size="1KiB")
@@ -16,16 +16,18 @@ from opticoll._core import BESIDE, Plan
 
 @dataclass(frozen=True)
 class CircuitSetting:
-    """Slots whose circuits are up together."""
+    """Circuits that are up together, and the first and last slot in which they are."""
 
     first: int
     last: int
     peers: dict[tuple[int, int], int]
-    """By rank and port, the rank at the other end; of circuits of one way by ports out."""
+    """Rank at the other end, by rank and port; for circuits in one direction, by sending port."""
 
 
 def settings(plan: Plan) -> list[CircuitSetting]:
-    """As long runs of slots as no port changes its circuit, out or in."""
+    """Returns the settings of a plan: maximal runs of slots in which no port changes its
+    circuit.
+    """
     listed: list[CircuitSetting] = []
     held: dict[tuple[str, int, int], int] = {}
     for slot in range(plan.slots):
@@ -45,7 +47,9 @@ def settings(plan: Plan) -> list[CircuitSetting]:
 def circuits(
     plan: Plan, slot: int
 ) -> tuple[dict[tuple[int, int], int], dict[tuple[str, int, int], int]]:
-    """Returns the ranks at the other ends of ports that a slot uses: of those drawn, and of all."""
+    """Returns the ranks at the other ends of the ports used in a slot: of ports drawn, and of
+    all.
+    """
     hops = plan.hop_columns(slot)
     one_way = len(hops["transfer"]) > 0
     columns = hops if one_way else plan.slot_columns(slot)

@@ -1,4 +1,4 @@
-"""Circuit switches that join the parts of a fabric, and which of their ports a change joins anew.
+"""Circuit switches that join parts of a fabric, and the ports that a change joins anew.
 
 >>> from opticoll import Fabric
 >>> whole = Fabric("ocs_torus:dims=4x4x8,spares=1")
@@ -21,10 +21,10 @@ from opticoll.outputs.rows import Length, Row, means
 Of = TypeVar("Of")
 
 MOST_SETS = 12
-"""Sets of switches alike printed for people."""
+"""Maximum number of groups of equal switches in text."""
 
 MOST_CIRCUITS = 4
-"""Circuits of a switch printed for people."""
+"""Maximum number of circuits of a switch in text."""
 
 
 class CircuitRow(Row):
@@ -51,7 +51,7 @@ class RematchedRow(Row):
 
 
 def switches(fabric: Fabric) -> list[SwitchRow]:
-    """Returns all switches of a fabric, in the order of their numbers."""
+    """Returns all switches of a fabric, by number."""
     return [
         SwitchRow(name=name, circuits=[_circuit(pair) for pair in joined])
         for name, joined in fabric.switches
@@ -70,7 +70,7 @@ def rematched(before: Fabric, now: Fabric) -> list[RematchedRow]:
 
 
 def fibres(changes: list[RematchedRow]) -> int:
-    """How many fibres are joined that were not."""
+    """Returns the number of fibres that are joined anew."""
     used = [
         {port for circuit in circuits for port in circuit.ports}
         for change in changes
@@ -80,7 +80,7 @@ def fibres(changes: list[RematchedRow]) -> int:
 
 
 def switch_lines(fabric: Fabric) -> str:
-    """Returns the switches of a fabric in words, those alike together."""
+    """Returns the switches of a fabric as text, with equal switches on one line."""
     rows = switches(fabric)
     ports = plural(fabric.switch_ports, "port")
     cells = [
@@ -92,9 +92,7 @@ def switch_lines(fabric: Fabric) -> str:
 
 
 def change_lines(changes: list[RematchedRow], count: int) -> str:
-    """Returns the changes of switches in words, those alike together; `count` is the number of
-    switches.
-    """
+    """Returns the changed switches of `count` switches as text, with equal changes on one line."""
     if not changes:
         return f"none of {count} circuit switches changes"
     cells = [
@@ -107,7 +105,7 @@ def change_lines(changes: list[RematchedRow], count: int) -> str:
 
 
 def _alike(rows: Sequence[Of], key: Callable[[Of], Any]) -> list[tuple[Any, list[Of]]]:
-    """Returns rows side by side with the same key."""
+    """Returns runs of consecutive rows with the same key."""
     return [(own, list(same)) for own, same in groupby(rows, key)]
 
 

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable
 
 CUSTOM_FILES: dict[str, tuple[str, set[str]]] = {}
-"""Names of the files that custom fabrics were read from, with the options that the files give to
-all links, by specification."""
+"""Files from which custom fabrics were read, with the options that a file gives to all links.
+
+The key is the specification of the fabric.
+"""
 
 
 def fabric_text(spec: str) -> str:
@@ -43,7 +45,7 @@ def _counted(number: str, one: str, several: str) -> list[str]:
 
 
 def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict[str, str]:
-    """Short names for fabrics: the family, and the options in which those of a family differ.
+    """Returns short names of fabrics: the family, and the options in which fabrics of it differ.
 
     Options in `without` are left out, so that fabrics may share a name. Custom fabrics are named by
     their files, or in words.

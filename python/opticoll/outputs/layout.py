@@ -27,7 +27,7 @@ TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "p
 def align(
     rows: Sequence[Sequence[str]], heading: Sequence[str] | None = None, right: Iterable[int] = ()
 ) -> str:
-    """Returns a table with its columns aligned; those with an index in `right` to the right."""
+    """Returns a table with aligned columns; `right` holds the indices of right-aligned columns."""
     lines = [[*map(escaped, line)] for line in [*([] if heading is None else [heading]), *rows]]
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
     rightwards = set(right)
@@ -51,12 +51,12 @@ def human_time(time_ps: int) -> str:
 
 
 def human_seconds(seconds: float) -> str:
-    """Returns the same of a time in seconds; what is negative counts as 0."""
+    """Returns a time in seconds with four significant digits; negative times count as 0."""
     return human_time(round(max(seconds, 0.0) * PICOSECONDS))
 
 
 def duration(time_s: float) -> str:
-    """Returns a time with four significant digits, also where it is long.
+    """Returns a time with four significant digits, in minutes, hours or days if it is long.
 
     >>> duration(0.0122673), duration(7200)
     ('12.27 ms', '2.000 h')
@@ -86,13 +86,13 @@ READINGS: dict[str, Callable[[Any], str]] = {
     "bit/s": format_rate,
     "%": "{:.1%}".format,
 }
-"""How people read numbers of a unit."""
+"""Functions that write a number for people, by unit."""
 
 
 def in_decimal_units(sizes_bytes: Iterable[float]) -> bool:
-    """Returns whether sizes that stand together are written in kB, MB and GB.
+    """Returns whether sizes shown together are written in kB, MB and GB.
 
-    They are if all are whole numbers of them, and some are none of KiB.
+    They are if all are whole multiples of 1000 bytes and some are no multiples of 1024 bytes.
 
     >>> in_decimal_units([100_000, 6_400_000]), in_decimal_units([1024, 1_024_000])
     (True, False)
@@ -102,7 +102,7 @@ def in_decimal_units(sizes_bytes: Iterable[float]) -> bool:
 
 
 def size_names(sizes_bytes: Iterable[int]) -> dict[int, str]:
-    """Returns sizes that stand together as text, exactly, all in binary or all in decimal units.
+    """Returns the exact text of sizes shown together, all in binary or all in decimal units.
 
     >>> size_names([400_000, 6_400_000])
     {400000: '400kB', 6400000: '6400kB'}
@@ -115,29 +115,27 @@ def size_names(sizes_bytes: Iterable[int]) -> dict[int, str]:
 
 
 def describe_size(size_bytes: int, convention: str) -> str:
-    """Returns a size with what it means, such as `4MiB: bytes of one rank's block`."""
+    """Returns a size with its meaning, such as `4MiB (bytes of one rank's block)`."""
     return f"{format_size(size_bytes)} ({convention})"
 
 
 def labelled(label: str, lines: Sequence[str]) -> list[list[str]]:
-    """Returns lines beside a label that stands before the first of them."""
+    """Returns rows of lines, with a label in front of the first line."""
     return [["" if number else label, line] for number, line in enumerate(lines)]
 
 
 def plural(count: int, word: str) -> str:
-    """`1 slot`, `2 slots`."""
+    """Returns a count with its noun: `1 slot`, `2 slots`."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def and_more(count: int, most: int, what: str = "") -> list[str]:
-    """Returns a line that says how many more there are than the `most` that are printed, if there
-    are.
-    """
+    """Returns a line with the number of items beyond the `most` that are printed, or no line."""
     return [f"and {count - most} more{what} (all of them with --json)"] if count > most else []
 
 
 def wrapped(paragraphs: Sequence[str], margin: int) -> list[str]:
-    """Paragraphs cut into lines of at most 100 characters that start at a margin."""
+    """Returns paragraphs wrapped to lines of at most 100 characters, indented by a margin."""
     first, later = " " * margin, " " * (margin + 2)
     return [
         line

@@ -1,8 +1,8 @@
-"""The linear program of a maximum concurrent flow, by HiGHS (extra `lp`).
+"""Linear program of a maximum concurrent flow, solved by HiGHS (extra `lp`).
 
-One block goes from each source to each destination at once; the least time is the optimum. What
-HiGHS finds is not taken on trust: the multipliers of the links become whole numbers, and the core
-computes from them, exactly, a time that no plan goes below.
+A block goes from each source to each destination at once; the least time is the optimum. The
+result of HiGHS is not trusted: the multipliers of the links become whole numbers, from which
+the core computes an exact lower bound on the time of any plan.
 """
 
 from __future__ import annotations
@@ -19,34 +19,36 @@ from typing import Any, NamedTuple
 from opticoll import _core
 
 MOST_VARIABLES = 20_000
-"""Up to here the simplex method takes about a second; 25,600 took 7 s, 60,000 took 90 s."""
+"""Maximum number of variables: the simplex method takes 1 s for 20,000, 7 s for 25,600, 90 s for
+60,000.
+"""
 
 AGREES = 1e-9
-"""The least relative difference at which a time of HiGHS and an exact one are different."""
+"""Relative difference up to which a time of HiGHS and an exact time count as equal."""
 
 DENOMINATORS = (1, 12, 60, 840, 27720, 10**6)
-"""Multipliers are rounded to fractions with denominators up to these."""
+"""Maximum denominators of the fractions to which multipliers are rounded."""
 
 
 class Proved(NamedTuple):
-    """The best bound that multipliers prove, in seconds for a block of 10^9 bytes."""
+    """Best bound that multipliers prove, in seconds for a block of 10^9 bytes."""
 
     bound: Fraction
     multipliers: list[int]
-    """Of the links, in whole numbers of one unit."""
+    """Multipliers of the links, as whole multiples of one unit."""
     is_optimum: bool
-    """True if some ways take no more, up to rounding by HiGHS."""
+    """True if some routes reach the bound, up to rounding by HiGHS."""
 
 
 def is_small(fabric: _core.Fabric) -> bool:
-    """Returns whether the program of an all_to_all may be solved: a variable for each rank and
+    """Returns whether the program of an all_to_all is small enough; it has a variable per rank and
     arc.
     """
     return fabric.electrical and fabric.ranks * fabric.link_count <= MOST_VARIABLES
 
 
 def optimum(fabric: _core.Fabric, kind: str, root: int) -> Proved | None:
-    """What HiGHS finds, proved; None where it is not installed, or the program is too large."""
+    """Returns the proved bound, or None if HiGHS is not installed or the program is too large."""
     return _solved(fabric.spec, kind, root)
 
 
@@ -68,7 +70,7 @@ def _solved(spec: str, kind: str, root: int) -> Proved | None:
     best: tuple[Fraction, list[int]] | None = None
     for lengths in whole(multipliers):
         ratio = _core.concurrent_flow_bound(kind, fabric, lengths, root)
-        # A rank's whole input holds a block for each rank.
+        # The input of a rank holds a block for each rank.
         blocks = fabric.ranks if kind == "all_to_all" else 1
         if ratio is not None and (best is None or Fraction(*ratio) * blocks > best[0]):
             best = Fraction(*ratio) * blocks, lengths
@@ -79,11 +81,13 @@ def _solved(spec: str, kind: str, root: int) -> Proved | None:
 
 @contextmanager
 def _printed_on_standard_error() -> Iterator[None]:
-    """Sends what a library in C prints to standard error: standard output is for results only."""
+    """Redirects the output of a C library to standard error, since standard output is for
+    results.
+    """
     try:
         kept = os.dup(1)
         os.dup2(2, 1)
-    except OSError:  # One of the two is closed.
+    except OSError:  # one of the two streams is closed
         yield
         return
     try:
@@ -95,7 +99,7 @@ def _printed_on_standard_error() -> Iterator[None]:
 
 
 def whole(multipliers: list[float]) -> Iterator[list[int]]:
-    """Yields the multipliers in whole numbers of one unit, simple ones first."""
+    """Yields approximations of the multipliers by whole numbers, simple ones first."""
     most = max(multipliers)
     if most <= 0:
         return
@@ -108,7 +112,7 @@ def whole(multipliers: list[float]) -> Iterator[list[int]]:
 
 
 class Program:
-    """Flows of each source over each arc, and the time, which is to be as little as possible.
+    """Linear program: the flow of each source over each arc, and the time, which is minimized.
 
     A half-duplex link is two arcs that share its rate.
     """
@@ -131,8 +135,8 @@ class Program:
         model.setOptionValue("output_flag", False)
         model.setOptionValue("threads", 1)
         infinity = highspy.kHighsInf
-        # Rows: for each source what each vertex keeps, then what each link carries less its rate
-        # times the time.
+        # Rows: the amount of each source that each vertex keeps, then the load of each link minus
+        # its rate times the time.
         for source, wanted in self.demands.items():
             for vertex in range(self.vertices):
                 if vertex != source:
@@ -142,7 +146,7 @@ class Program:
         for _ in self.rates:
             model.addRow(-infinity, 0.0, 0, [], [])
         for place, source in enumerate(self.demands):
-            # The rows of a source leave the source itself out.
+            # A source has no row for itself.
             first = place * (self.vertices - 1)
             for start, end, link in self.arcs:
                 rows, values = [first_link + link], [1.0]
@@ -161,7 +165,7 @@ class Program:
 
 
 def demands(kind: str, ranks: int, root: int) -> dict[int, set[int]]:
-    """Who gets a block from whom: destinations by source."""
+    """Returns the destinations of blocks by source."""
     everyone = set(range(ranks))
     if kind == "all_to_all":
         return {source: everyone - {source} for source in everyone}

@@ -1,4 +1,4 @@
-"""The throughput optimum of a collective on a fabric of links, as an exact fraction.
+"""Throughput optimum of a collective on a fabric of links, as an exact fraction.
 
 >>> from opticoll import Fabric
 >>> torus = Fabric("torus:dims=4x4,rate=8Gb/s")
@@ -22,15 +22,15 @@ GIGABYTE = 10**9
 
 
 def optimum(kind: str, fabric: Fabric, root: int = 0) -> tuple[Fraction | None, Fraction | None]:
-    """Returns seconds that a block of 10^9 bytes takes at least, and with the best plan at most.
+    """Returns the lower bound and the best known time in seconds for a block of 10^9 bytes.
 
-    Of broadcast, reduce and all_reduce a vector in place of a block. None where no number is known.
-    Of an all_to_all the linear program says what the core leaves open (extra `lp`).
+    For broadcast, reduce and all_reduce the vector has 10^9 bytes. None stands for an unknown time.
+    For an all_to_all, the linear program (extra `lp`) closes the gap that the core leaves.
     """
     known = _core.throughput_optimum(kind, fabric, root)
     if known is None:
         return None, None
-    # A rank's whole input holds a block for each rank.
+    # The input of a rank holds a block for each rank.
     blocks = fabric.ranks if kind in ("reduce_scatter", "all_to_all") else 1
     least, most = (None if one is None else Fraction(*one) * blocks for one in known)
     if kind == "all_to_all" and least is not None and least != most:
@@ -41,7 +41,9 @@ def optimum(kind: str, fabric: Fabric, root: int = 0) -> tuple[Fraction | None, 
 
 
 class ProvedTime(NamedTuple):
-    """Picoseconds that no all_to_all goes below, and the multipliers of the links that prove it."""
+    """Lower bound on the time of an all_to_all in picoseconds, and the multipliers that prove the
+    bound.
+    """
 
     time_ps: int
     multipliers: list[int]
@@ -52,10 +54,10 @@ ALL_AT_ONCE = "the links carry all messages at once, whatever ways these take"
 
 
 def proved_time(kind: str, fabric: Fabric, size_bytes: int) -> ProvedTime | None:
-    """What the linear program adds to the bounds of the core on the time of any plan.
+    """Returns a lower bound on the time of any plan from the linear program.
 
-    None where it adds nothing: the extra `lp` is not installed, the program is too large, or the
-    core knows the optimum.
+    None if the bound is no better than the core's: the extra `lp` is not installed, the program is
+    too large, or the core knows the optimum.
     """
     if kind != "all_to_all" or not linear_program.is_small(fabric):
         return None
@@ -71,7 +73,7 @@ def proved_time(kind: str, fabric: Fabric, size_bytes: int) -> ProvedTime | None
 
 
 def seconds(least: Fraction | None, most: Fraction | None) -> str | None:
-    """Returns the optimum in words, or None if nothing is known of it."""
+    """Returns the optimum as text, or None if it is unknown."""
     if least is None:
         return None
     if least == most:
@@ -80,7 +82,7 @@ def seconds(least: Fraction | None, most: Fraction | None) -> str | None:
 
 
 def exact(time_s: Fraction) -> str:
-    """Returns seconds as a fraction, and where it is one, as a decimal, too.
+    """Returns seconds as a fraction, followed by a decimal number unless the fraction is whole.
 
     >>> exact(Fraction(35, 8376)), exact(Fraction(5))
     ('35/8376 s (4.179 ms)', '5 s')
@@ -89,15 +91,13 @@ def exact(time_s: Fraction) -> str:
 
 
 def unit(kind: str) -> str:
-    """What the optimum of a collective is for."""
+    """Returns the amount of data for which the optimum of a collective is stated."""
     whole = "vector" if kind in ("all_reduce", "broadcast", "reduce") else "block"
     return f"for a {whole} of 1 GB"
 
 
 def before_and_now(kind: str, fabric: Fabric, root: int = 0) -> str | None:
-    """Returns the optimum of a fabric of which something is broken, and that with nothing
-    broken.
-    """
+    """Returns the optimum of a damaged fabric, and that of the intact fabric, as text."""
     now = seconds(*optimum(kind, fabric, root))
     if now is None:
         return None

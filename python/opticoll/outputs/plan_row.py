@@ -1,4 +1,4 @@
-"""The row of a plan that was verified and simulated, and its text.
+"""Row of a plan that was verified and simulated, and its text.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from opticoll.outputs.watch import Watch
 
 ROUNDING = 1e-12
-"""Share of a time by which the fluid simulator may round it down."""
+"""Relative amount by which the fluid simulator may round a time down."""
 
 NO_BANDWIDTH = "no bytes move, no time passes, or the blocks of an all_to_all differ"
 INJECTION = "Bandwidth that a rank can inject; of ranks that differ, the least"
@@ -82,7 +82,7 @@ FABRIC_LATENCY = (
 """Meanings of fields of rows."""
 
 MOST_CANDIDATES = 12
-"""Candidates of `auto` printed for people."""
+"""Maximum number of candidates of `auto` in text."""
 
 
 class CandidateRow(Row):
@@ -200,13 +200,14 @@ class PlanRow(PlanHead):
 
 
 def latency_s(fabric: Fabric) -> float:
-    """Returns the latency that a fabric says, as rows have it."""
+    """Returns the latency of a fabric in seconds."""
     return fabric.latency_ps / PICOSECONDS
 
 
 def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
-    """Returns a warning if the fabric has no latency, so that steps are free; `steps` are those
-    without a reconfiguration.
+    """Returns a warning if the fabric has no latency, so that steps are free.
+
+    `steps` counts the steps without a reconfiguration.
     """
     if steps < 2 or fabric.latency_ps:
         return []
@@ -292,7 +293,7 @@ def measured(
     *,
     timeline: bool = False,
 ) -> tuple[PlanRow, Outcome]:
-    """Simulates a plan that was verified; the packet simulator says how far it is."""
+    """Simulates a verified plan; the packet simulator reports its progress to `watch`."""
     more: dict[str, Any] = {}
     simulator = settings.get("simulator")
     if watch is not None and simulator is not None and canonical(simulator, ["packet"]):
@@ -306,9 +307,7 @@ def measured(
 
 
 def _reconfiguration_s(fabric: Fabric) -> float | None:
-    """Returns the time from one setting to the next, all parts together, or None if there is
-    none.
-    """
+    """Returns the reconfiguration time of all parts together, or None if the fabric has none."""
     option = fabric.options.get("reconfiguration")
     if option is None:
         return None
@@ -321,10 +320,9 @@ def _reconfiguration_s(fabric: Fabric) -> float | None:
 def _time_bound(
     kind: str, fabric: str, size_bytes: int, *method: Any
 ) -> tuple[int | None, str | None, str]:
-    """Returns the lower bound on time (picoseconds, name, assumption), found once for all
-    algorithms.
+    """Returns the lower bound on time (picoseconds, name, assumption), cached for all algorithms.
 
-    The greatest of those of `opticoll bound`.
+    The bound is the greatest of those of `opticoll bound`.
     """
     machine = Fabric(fabric)
     least_ps, name, assumption = time_bound(kind, machine, size_bytes, *method)
@@ -337,7 +335,9 @@ def _time_bound(
 
 
 def _demand_words(plan: Plan, row: PlanRow) -> str:
-    """How many pairs demand something, and the most that a rank sends to others and receives."""
+    """Returns the number of pairs with a demand, and the most that a rank sends and receives, as
+    text.
+    """
     demand = plan.collective.demand
     assert demand is not None
     ranks = range(demand.ranks)
@@ -353,13 +353,13 @@ def _demand_words(plan: Plan, row: PlanRow) -> str:
 
 
 def describe_fabric(fabric: Fabric) -> list[str]:
-    """Returns the fabric in words, and as its title names it; three lines."""
+    """Returns three lines: summary, size and title of the fabric."""
     summary = record_row("fabrics", fabric.family).summary
     return [f"{summary[0].lower()}{summary[1:]}", fabric.words, fabric_text(fabric.spec)]
 
 
 def _plan_line(row: PlanRow) -> str:
-    """What a plan needs, the least that any plan needs, and whether it is proved, in one line."""
+    """Returns a line with steps, time, their bounds and the verdict of a plan."""
     steps = f"steps {row.steps}"
     if row.bound_steps is not None:
         steps += f", lower bound {row.bound_steps} ({row.bound_name})"
@@ -375,23 +375,24 @@ def _plan_line(row: PlanRow) -> str:
 
 
 def rule(row: PlanRow) -> str:
-    """Returns the policy, or where there is none the start rule."""
+    """Returns the policy, or the start rule of a fabric without policies."""
     return f"policy {row.policy}" if row.start is None else f"start {row.start}"
 
 
 def _gap(value: int, bound: int) -> str:
-    """How far a value is above its bound; nothing where both are zero."""
+    """Returns the gap of a value to its bound as text; empty if the bound is zero."""
     if bound <= 0:
         return ""
     if value >= 10 * bound:
         return f", {value / bound:.0f} times the bound"
     gap = value / bound - 1
-    # The fluid simulator rounds: a plan that meets its bound may seem to be faster by that.
+    # The fluid simulator rounds down, so a plan that meets its bound may seem faster by that
+    # amount.
     return f", gap {100 * gap if abs(gap) > ROUNDING else 0:.3g} %"
 
 
 def plan_summary(plan: Plan, row: PlanRow) -> str:
-    """Returns a line that says all, then what the plan is and what it needs, one fact a line."""
+    """Returns a summary line, then one line for each fact of a plan."""
     rooted = has_root(plan.collective.kind)
     root = f", root {row.root}" if rooted else ""
     claimed = row.claimed_steps
@@ -437,7 +438,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
 
 
 def _bandwidths(row: PlanRow) -> str:
-    """Returns both bandwidths by the names of nccl-tests."""
+    """Returns both bandwidths under their names in nccl-tests."""
     return f"algbw {row.algorithm_bandwidth:.4g} GB/s, busbw {row.bus_bandwidth:.4g} GB/s"
 
 
@@ -447,7 +448,7 @@ def latency_fact(seconds: float) -> list[str]:
 
 
 def _transfers(row: PlanRow) -> str:
-    """How many transfers a plan has, and of how many of them it is made."""
+    """Returns the number of transfers of a plan, and how many of them are stored."""
     if row.form == "folded":
         kept = row.transfers // row.ranks
         return f"{row.transfers}, kept as {kept} of rank 0 that rotate to every rank"
@@ -462,7 +463,7 @@ def _transfers(row: PlanRow) -> str:
 
 
 def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
-    """What `auto` compared: what was simulated, then what was left out and why, refusals last."""
+    """Returns a table of the candidates of `auto`: simulated ones first, refusals last."""
     shown = sorted(candidates, key=lambda one: not one.simulated and not one.time_s)
     shown = shown[:MOST_CANDIDATES]
     rows = [
@@ -479,9 +480,7 @@ def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
 
 
 def _at_least(said: str, candidate: CandidateRow, number: float) -> str:
-    """Returns a number of a candidate; where it was not simulated, the least that it may be, if
-    known.
-    """
+    """Returns a number of a candidate; a lower bound if it was not simulated, `-` if unknown."""
     if candidate.simulated:
         return said
     return f">= {said}" if number else "-"
@@ -493,7 +492,7 @@ def different_ranks(rows: Sequence[Any]) -> bool:
 
 
 def capacity_lines(rows: Sequence[Any]) -> list[str]:
-    """Returns a sentence where rows differ in their ranks, in latency and in bandwidth each."""
+    """Returns sentences on differences between rows in ranks, latency and bandwidth."""
     lines = []
     if different_ranks(rows):
         ranks = [row.ranks for row in rows]
@@ -512,7 +511,7 @@ def capacity_lines(rows: Sequence[Any]) -> list[str]:
 
 
 def bandwidth_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns a sentence where rows differ in the bandwidth that a rank can inject."""
+    """Returns a sentence if rows differ in the bandwidth that a rank can inject."""
     rates = [rate for row in rows if (rate := row.get("injection_bandwidth")) is not None]
     if len(set(rates)) < 2:
         return []

@@ -1,4 +1,4 @@
-"""Rows of the records of everything that has a name: what `opticoll list` prints."""
+"""Rows of `opticoll list`: the records of everything that has a name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Kind = Literal[
     "models",
     "devices",
 ]
-"""What can be listed."""
+"""Kinds of records that can be listed."""
 
 
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -47,7 +47,7 @@ class OptionRow(Row):
     )
 
     def about(self, citation: str) -> str:
-        """Returns the option in words; its source where that is not the one of the record."""
+        """Returns the option as text, with its source if that differs from the record's."""
         unit = f", in {self.unit}" if self.unit and self.unit not in (self.range or "") else ""
         default = f"default {self.default}" if self.default else ""
         said = [f"{self.range or ''}{unit}", "required" if self.required else default]
@@ -75,7 +75,7 @@ class RecordRow(Row):
 
 
 def record_rows(kind: str) -> list[RecordRow]:
-    """Returns records of one kind (one of `KINDS`), in the order of their declaration.
+    """Returns the records of one kind, in the order of their declaration.
 
     Raises
     ------
@@ -98,9 +98,9 @@ def record_row(kind: str, name: str) -> RecordRow:
 
 
 def listing(what: str | None) -> list[RecordRow]:
-    """Records: all, those of a kind, the algorithms of a collective, or those with a name.
+    """Returns records: all, those of a kind, the algorithms of a collective, or those with a name.
 
-    Options behind a name, as in `ring:stripes=all`, change nothing.
+    Options after the name, as in `ring:stripes=all`, are ignored.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Rows of results: each field declared once, with its unit and what it means.
+"""Rows of results: each field declared once, with its unit and its meaning.
 
 A row class is the only declaration of a result. JSON, its schema, CSV, text tables and the
-reference page are read from the class. What the compiled core declares already, name, unit and
-meaning of a total or of a column of a table, a class reads from there.
+reference page are read from the class. If the compiled core declares a total or a column of a
+table, the class takes name, unit and meaning from there.
 
 >>> class Lap(Row):
 ...     "A lap of a race."
@@ -65,7 +65,7 @@ if typing.TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Unit:
-    """What a number counts, how people read it, and its range."""
+    """Unit of a number: its name, its text for people, and its range."""
 
     name: str = ""
     text: Callable[[Any], str] = str
@@ -75,24 +75,24 @@ class Unit:
 
 @dataclass(frozen=True)
 class Length:
-    """A list that always has so many entries."""
+    """Length of a list that always has the same number of entries."""
 
     entries: int
 
 
 class _Omitted:
-    """The type of `OMITTED`, of which copies and pickles are the same object."""
+    """Type of `OMITTED`, whose copies and pickles are the same object."""
 
     def __reduce__(self) -> str:
         return "OMITTED"
 
 
 OMITTED: Any = _Omitted()
-"""The value of a field that a row does not have."""
+"""Value of a field that a row does not have."""
 
 Seconds = Annotated[float, Unit("s", human_seconds)]
 SignedSeconds = Annotated[float, Unit("s", human_seconds, least=None)]
-"""The end of an interval, which may be negative."""
+"""End of an interval, which may be negative."""
 Picoseconds = Annotated[int, Unit("ps", human_time)]
 Bytes = Annotated[int, Unit("B", format_size)]
 BitsPerSecond = Annotated[int, Unit("bit/s", format_rate)]
@@ -103,7 +103,7 @@ Load = Annotated[float, Unit("Erlang", "{:g}".format)]
 Number = Annotated[float, Unit("", "{:.4g}".format)]
 Fraction = Annotated[float, Unit("1", "{:.3g}".format, most=1)]
 Utilisation = Annotated[float, Unit("1", "{:.1%}".format)]
-"""A share that rounding may lift a little above 1."""
+"""Share that rounding may lift slightly above 1."""
 Share = Annotated[float, Unit("1", "{:.1%}".format, most=1)]
 
 
@@ -116,8 +116,8 @@ def means(
     spread: bool = False,
     default: Any = dataclasses.MISSING,
 ) -> Any:
-    """Returns a field: what it means, and its heading in text tables; the core's words if none are
-    given.
+    """Declares a field with its meaning and its heading in text tables; by default those of the
+    core.
 
     `absent` says why the field may be null, `omitted` when a row does not have it (its default is
     then `OMITTED`). The entries of a mapping that is `spread` are columns of the row themselves.
@@ -133,7 +133,7 @@ def means(
 
 
 def command_field(*, default: Any) -> Any:
-    """Returns the field `command` of rows that do not name all options that they depend on."""
+    """Declares the field `command` of rows that do not name all options on which they depend."""
     return means(
         "Command line that computes the row alone",
         omitted="values were given that no command line has, or the row is a point of a study",
@@ -142,12 +142,12 @@ def command_field(*, default: Any) -> Any:
 
 
 def hidden(*, default: None) -> Any:
-    """Returns a field for figures and notebooks, which no file and no schema has."""
+    """Declares a field for figures and notebooks, which files and schemas leave out."""
     return dataclasses.field(default=default, repr=False, compare=False, metadata={"meaning": None})
 
 
 class _Described(abc.ABCMeta):
-    """The type of row classes, whose docstring goes on with the fields."""
+    """Metaclass of rows, which appends the fields to the docstring."""
 
     @property
     def __doc__(cls) -> str | None:  # type: ignore[override]
@@ -179,12 +179,12 @@ class Row(Mapping[str, Any], metaclass=_Described):
 
     @classmethod
     def of(cls, *sources: object, **own: Any) -> Self:
-        """Returns a row of own values; the others have those of the same name in the first source
-        with one.
+        """Returns a row of own values and, for other fields, values of the first source that has
+        them.
 
-        A source is an outcome, for its totals, a mapping such as another row, or any object, for
-        its attributes. A field of seconds has the picoseconds of a source. A field that may be null
-        is null where no source has it.
+        A source is an outcome, for its totals; a mapping, such as another row; or any object, for
+        its attributes. A field of seconds is converted from picoseconds. A field that may be null
+        is null if no source has it.
         """
         for one in dataclasses.fields(cls):  # type: ignore[arg-type]
             for source in () if one.name in own else sources:
@@ -228,7 +228,7 @@ class Row(Mapping[str, Any], metaclass=_Described):
 
 
 def _read(source: object, name: str) -> Any:
-    """Returns the value of a name in a source of rows; OMITTED where there is none."""
+    """Returns the value of a name in a source of rows, or OMITTED."""
     if isinstance(source, Outcome):
         source = source.totals
     if isinstance(source, Mapping) and not isinstance(source, Row):
@@ -238,7 +238,7 @@ def _read(source: object, name: str) -> Any:
 
 @dataclass(frozen=True)
 class Column:
-    """A field of a row class.
+    """Field of a row class.
 
     `kind` is the type of a value (a tuple where there are several types), or of the entries of a
     list or (`shape` is dict) of a mapping by name.
@@ -262,13 +262,15 @@ class Column:
         return self.kind in (int, float) and self.shape is None
 
     def cell(self, value: Any) -> str:
-        """Returns a value as people read it."""
+        """Returns the text of a value for people."""
         if value is None:
             return "-"
         return str(value) if self.unit is None else self.unit.text(value)
 
     def cells(self, values: Sequence[Any]) -> list[str]:
-        """Returns values that stand together: sizes all in binary or all in decimal units."""
+        """Returns the texts of values shown together: sizes all in binary or all in decimal
+        units.
+        """
         if self.unit is None or self.unit.text is not format_size or None in values:
             return [self.cell(value) for value in values]
         names = size_names(values)
@@ -300,7 +302,7 @@ def columns(kind: type[Row]) -> tuple[Column, ...]:
 
 @functools.cache
 def _core_fields(result: str) -> dict[str, tuple[str, str]]:
-    """Unit and meaning of the totals and columns of a result by their names, or of one table."""
+    """Returns unit and meaning of the totals and columns of a result, or of one table, by name."""
     name, _, of_table = result.partition(".")
     return {
         one["name"].removeprefix(f"{of_table}."): (one["unit"], one["meaning"].removesuffix("."))
@@ -310,7 +312,7 @@ def _core_fields(result: str) -> dict[str, tuple[str, str]]:
 
 
 def _core_meaning(kind: type[Row], name: str, hint: Any) -> str:
-    """What a field means by the declaration in the core, whose unit it must have."""
+    """Returns the meaning of a field in the core's declaration, whose unit is checked."""
     names = (name, f"{name.removesuffix('_s')}_ps")
     for known in map(_core_fields, kind._core):
         for unit, meaning in (known[one] for one in names if one in known):
@@ -322,7 +324,7 @@ def _core_meaning(kind: type[Row], name: str, hint: Any) -> str:
 
 
 def _remarks(hint: Any) -> list[Any]:
-    """Returns all remarks within a type."""
+    """Returns all annotations within a type."""
     own = list(getattr(hint, "__metadata__", ()))
     return own + [remark for part in get_args(hint) for remark in _remarks(part)]
 
@@ -368,14 +370,14 @@ def _column(
 
 
 def _bare(hint: Any) -> tuple[Any, list[Any]]:
-    """Returns a type without its remarks, and these."""
+    """Returns a type without its annotations, and the annotations."""
     if get_origin(hint) is Annotated:
         return hint.__origin__, list(hint.__metadata__)
     return hint, []
 
 
 def plain(value: Any) -> Any:
-    """Returns a row as JSON has it: dictionaries, lists, texts, numbers."""
+    """Returns a row as plain dictionaries, lists, texts and numbers, for JSON."""
     if isinstance(value, Row):
         return {name: plain(own) for name, own in value._cells()}
     if isinstance(value, Mapping):
@@ -386,7 +388,7 @@ def plain(value: Any) -> Any:
 
 
 def dataframe(content: Any) -> pandas.DataFrame:
-    """Rows, or columns by name, as a DataFrame of pandas.
+    """Returns rows, or columns by name, as a DataFrame of pandas.
 
     Raises
     ------
@@ -397,7 +399,8 @@ def dataframe(content: Any) -> pandas.DataFrame:
 
 
 def arrow_stream(content: Any, requested_schema: object = None) -> object:
-    """Rows, or columns by name, as a stream of Arrow (a capsule of the PyCapsule interface).
+    """Returns rows, or columns by name, as a stream of Arrow (a capsule of the PyCapsule
+    interface).
 
     Raises
     ------
@@ -419,9 +422,9 @@ def table(
     left: Iterable[str] = (),
     headings: Mapping[str, str] = types.MappingProxyType({}),
 ) -> str:
-    """Returns columns of rows as aligned text; numbers to the right, but those in `left`.
+    """Returns columns of rows as aligned text; numbers are right-aligned except those in `left`.
 
-    `headings` stand in place of those of the columns.
+    `headings` replace those of the columns.
     """
     known = {column.name: column for column in columns(type(rows[0]))}
     shown = [known[name] for name in names]
@@ -434,7 +437,7 @@ _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def schema(kind: type[Row]) -> dict[str, Any]:
-    """Returns the JSON schema of a row class, classes within it under `$defs`."""
+    """Returns the JSON schema of a row class, with classes within it under `$defs`."""
     known: dict[str, Any] = {}
     own = _object(kind, known)
     return {**own, "$defs": known} if known else own
@@ -494,7 +497,7 @@ def _value(column: Column, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _about(kind: type[Row]) -> str:
-    """What a row class says of itself, without its fields."""
+    """Returns the docstring of a row class without its fields."""
     return " ".join((kind.__dict__["__doc__"] or "").split())
 
 

@@ -1,8 +1,8 @@
-"""Text of strangers as a terminal may show it: characters that do not print become escapes.
+"""Foreign text made safe for a terminal: characters that do not print become escapes.
 
-Names in files, and names of files, may hold characters that a terminal obeys or that turn the
-direction of writing, and could hide or fake a result. An escape is that of JSON, so that JSON stays
-what it says.
+Names of files, and names in files, may hold control characters or characters that change the
+direction of writing, and could hide or fake a result. Escapes are those of JSON, so that JSON
+keeps its meaning.
 
 >>> escaped("ring" + chr(27) + "[2K"), escaped("two" + chr(10) + "lines")
 ('ring\\\\u001b[2K', 'two\\\\u000alines')
@@ -16,24 +16,24 @@ import codecs
 import re
 
 ESCAPING = "opticoll.escaping"
-"""The way in which a stream writes what its encoding does not have, by this name."""
+"""Name of the error handler with which streams write characters that their encoding lacks."""
 
 
 def escaped(line: str) -> str:
-    """Returns a line in which every character prints."""
+    """Returns a line with escapes for characters that do not print."""
     if line.isprintable():
         return line
     return "".join(one if one.isprintable() else _escape(one) for one in line)
 
 
 def escaped_lines(text: str) -> str:
-    """Returns lines in which every character prints."""
+    """Returns lines with escapes for characters that do not print."""
     return "\n".join(map(escaped, text.split("\n")))
 
 
 def shortened(line: str, longest: int) -> str:
-    """Returns a line whose words have at most so many characters, and which has not many times as
-    many.
+    """Returns a line whose words have at most `longest` characters, cut to ten times that
+    length.
     """
 
     def cut(text: str, most: int) -> str:

@@ -1,4 +1,4 @@
-"""The trees by which chunks spread from a rank, or come together at it, read off a plan.
+"""Trees along which the chunks of a plan spread from a rank, or are reduced into a rank.
 
 >>> import opticoll
 >>> plan = opticoll.plan("broadcast", "torus:dims=2x2", "binomial", size="1KiB")
@@ -22,14 +22,16 @@ if TYPE_CHECKING:
     from opticoll._core import Plan
 
 MOST_CHUNKS = 512
-"""Chunks of a rank whose trees are looked at."""
+"""Maximum number of chunks of a rank whose trees are computed."""
 
 ACTIONS: tuple[Literal["copy"], Literal["reduce"]] = ("copy", "reduce")
 
 
 @dataclass(frozen=True, order=True)
 class Edge:
-    """A transfer of a tree: its slot (on electrical fabrics its step), ranks, index in the plan."""
+    """Transfer of a tree: its slot (on electrical fabrics its step), ranks, and index in the
+    plan.
+    """
 
     slot: int
     source: int
@@ -39,7 +41,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Tree:
-    """The transfers that copy some chunks from a rank to others, or reduce them into it."""
+    """Transfers that copy some chunks from a rank to others, or reduce them into the rank."""
 
     root: int
     chunks: list[int]
@@ -48,7 +50,7 @@ class Tree:
 
     @property
     def depth(self) -> int:
-        """The most transfers from the root to a rank, or from a rank to the root."""
+        """Maximum number of transfers between the root and a rank."""
         level = {self.root: 0}
         forth = self.action == "copy"
         for edge in self.edges if forth else reversed(self.edges):
@@ -61,10 +63,10 @@ class Tree:
 
 
 def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list[Tree]:
-    """Returns the trees of one chunk, or of the chunks of a rank; chunks on equal trees together.
+    """Returns the trees of one chunk, or of a rank's chunks; chunks with equal trees share a tree.
 
-    The chunks of a rank are those that it has at the start, or else needs at the end, or else all;
-    of many the first `MOST_CHUNKS`. Without a rank those of the root, or of rank 0.
+    The chunks of a rank are those that it has at the start, else those that it needs at the end,
+    else all; at most the first `MOST_CHUNKS`. The default rank is the root, or rank 0.
 
     Raises
     ------
@@ -113,7 +115,7 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
 
 
 def _chunks_of(plan: Plan, rank: int | None) -> list[int]:
-    """Returns the chunks that a rank has at the start, or else needs at the end, or else all."""
+    """Returns the chunks that a rank has at the start, else those it needs at the end, else all."""
     collective = plan.collective
     rank = collective.root if rank is None else rank
     for end in (collective.before, collective.after):

@@ -1,4 +1,4 @@
-"""What the verifier says of a plan, as a row and as text.
+"""Proof of a plan or program by the verifier, as a row and as text.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=3,wavelengths=1", "ring")
@@ -18,7 +18,7 @@ from opticoll.outputs.layout import and_more, plural
 from opticoll.outputs.rows import OMITTED, Count, Positive, Row, command_field, hidden, means
 
 MOST_VIOLATIONS = 20
-"""Violations printed for people; machines get all of them."""
+"""Maximum number of violations in text; JSON has all."""
 
 
 Mode = Literal["in place", "out of place"]
@@ -79,7 +79,7 @@ class SizedHead(PlanHead):
 
 
 def head(plan: Plan) -> dict[str, Any]:
-    """What rows of plans have in common, and how much a plan is."""
+    """Returns the fields that all rows of plans share, and those on the size of a plan."""
     wavelengths, pieces = plan.pipeline or (None, None)
     return {
         "collective": plan.collective.kind,
@@ -142,7 +142,7 @@ class ProgramProofRow(Row):
 
 
 class Refuted(errors.UsageError):
-    """A plan that must not be carried out since it is wrong: its proof stands for the answer."""
+    """Error for a wrong plan that must not be executed; its proof replaces the answer."""
 
     def __init__(self, message: str, row: Row, text: str, notes: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -158,7 +158,7 @@ def violation_rows(violations: Sequence[Violation]) -> list[ViolationRow]:
 
 
 def violation_row(kind: str, sentence: str, rank: int | None) -> ViolationRow:
-    """What is wrong with a rank as a whole."""
+    """Returns the row of a violation that concerns a rank as a whole."""
     nowhere = dict.fromkeys(("slot", "chunk", "link", "wavelength"))
     return ViolationRow(kind=kind, sentence=sentence, transfers=[], rank=rank, **nowhere)
 
@@ -170,13 +170,13 @@ def _fibre(rank: int, direction: Any, fibre: int) -> FibreRow:
 def proof_row(
     plan: Plan, violations: Sequence[Violation], others: Sequence[ViolationRow] = ()
 ) -> ProofRow:
-    """What the verifier says of a plan, after what else is wrong with it."""
+    """Returns the proof of a plan: other problems first, then the violations of the verifier."""
     rows = [*others, *violation_rows(violations)]
     return ProofRow.of(head(plan), verified=not rows, violations=rows)
 
 
 def proof_text(plan: Plan, row: ProofRow) -> str:
-    """Returns whether a plan is proved, and what it violates."""
+    """Returns a text with the verdict on a plan and its violations."""
     head = (
         f"{algorithm_name(row.chosen, row.algorithm)}: {row.collective} on {row.ranks} ranks, "
         f"{plural(row.steps, 'slot')}, {plural(row.transfers, 'transfer')}"
@@ -191,7 +191,7 @@ def refuted(
     others: Sequence[ViolationRow] = (),
     notes: Sequence[str] = (),
 ) -> Refuted:
-    """Returns the error of a plan that must not be carried out."""
+    """Returns the error of a plan that must not be executed."""
     row = proof_row(plan, violations, others)
     message = f"the plan of `{plan.asked}` is violated: {row.violations[0].sentence}"
     return Refuted(message, row, proof_text(plan, row), notes)
@@ -200,7 +200,7 @@ def refuted(
 def program_proof_rows(
     program: Program, file: str, form: str, fabric: Fabric | None = None
 ) -> Iterator[ProgramProofRow]:
-    """What the verifier says of a program, in each mode that the program is for."""
+    """Yields the proof of a program in each mode for which the program is made."""
     modes: tuple[tuple[Mode, bool], ...] = (
         ("in place", program.in_place),
         ("out of place", program.out_of_place),
@@ -226,7 +226,7 @@ def program_proof_rows(
 
 
 def program_text(rows: Sequence[ProgramProofRow]) -> str:
-    """Returns whether a program is proved in each of its modes, and what it violates."""
+    """Returns a text with the verdict on a program in each of its modes, and its violations."""
     first = rows[0]
     lines = [
         f"{first.name or first.file}: {first.collective} on {first.ranks} ranks, "
@@ -246,7 +246,9 @@ def program_text(rows: Sequence[ProgramProofRow]) -> str:
 
 
 def refuse_violated(program: Program, file: str, form: str, fabric: Fabric | None = None) -> None:
-    """Refuses a program that must not be carried out since one of its modes is violated."""
+    """Raises Refuted if a mode of a program is violated, since the program must not be executed
+    then.
+    """
     for row in program_proof_rows(program, file, form, fabric):
         if row.violations:
             message = f"`{row.file}` is violated: {row.violations[0].sentence}"
@@ -254,7 +256,7 @@ def refuse_violated(program: Program, file: str, form: str, fabric: Fabric | Non
 
 
 def algorithm_name(chosen: str, asked: str) -> str:
-    """Returns the algorithm of a plan, and who chose the algorithm where it was chosen.
+    """Returns the algorithm of a plan, and the planner that chose it, if any.
 
     >>> algorithm_name("ring", "auto"), algorithm_name("ring", "ring")
     ('ring (chosen by auto)', 'ring')
@@ -263,7 +265,7 @@ def algorithm_name(chosen: str, asked: str) -> str:
 
 
 def verdict(violations: Sequence[ViolationRow], *, electrical: bool = False) -> str:
-    """Returns whether the plan is proved, in words."""
+    """Returns the verdict on a plan as text."""
     if violations:
         return f"NO: {plural(len(violations), 'violation')}"
     light = "" if electrical else ", no lightpaths collide"
@@ -273,7 +275,7 @@ def verdict(violations: Sequence[ViolationRow], *, electrical: bool = False) -> 
 def violation_lines(
     violations: Sequence[ViolationRow] | Sequence[ProgramViolationRow],
 ) -> list[str]:
-    """Returns a sentence each for the first violations, and how many more there are."""
+    """Returns a sentence for each of the first violations, and the number of further ones."""
     lines = [
         f"  {one.kind}: {one.sentence}" + (f" (line {line})" if (line := one.get("line")) else "")
         for one in violations[:MOST_VIOLATIONS]

@@ -1,4 +1,4 @@
-"""What a computation says while it goes on.
+"""Reports of a computation while it runs.
 
 >>> said = []
 >>> Watch(update=lambda *words: said.append(words)).try_candidate("ring")
@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 
 class Watch:
-    """What a computation says while it goes on, and the files that are waited for."""
+    """Reports of a computation while it runs, and the files that it will write."""
 
     def __init__(
         self,
@@ -31,15 +31,15 @@ class Watch:
         self._update, self._announce = update, announce
 
     def update(self, label: str, done: int, total: int) -> None:
-        """Says what is being done, and how much of it is done, of how much."""
+        """Reports the current work: a label, and item `done` of `total`."""
         if self._update is not None:
             self._update(label, done, total)
 
     def try_candidate(self, name: str) -> None:
-        """Says which candidate `auto` plans now."""
+        """Reports which candidate `auto` plans now."""
         self.update(f"trying {name}", 0, 0)
 
     def announce(self, messages: int, chunks: int, forwards: int) -> None:
-        """Says how much work the packet simulator has before it."""
+        """Reports the amount of work of the packet simulator."""
         if self._announce is not None:
             self._announce(messages, chunks, forwards)

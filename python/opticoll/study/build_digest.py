@@ -1,4 +1,4 @@
-"""The build of opticoll: a digest of what computes, so that results of two builds are told apart.
+"""Digest of the computing code, which tells results of different builds apart.
 
 >>> len(build())
 64
@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 WITHOUT_EFFECT = ("plot", "reference", "report", "study")
-"""Folders of the package that no row of a command depends on."""
+"""Folders of the package on which no row of a command depends."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Dask clusters: one that runs, or one whose workers are jobs of SLURM, PBS or LSF.
+"""Dask clusters: a running cluster, or a cluster whose workers are jobs of SLURM, PBS or LSF.
 
 A profile is a YAML file with the number of jobs, and what `dask_jobqueue` takes for one job:
 
@@ -29,7 +29,7 @@ from opticoll.study.engines import Feed, Supply, arrived, fed
 from opticoll.study.worker import Solved, Task, solve_all
 
 Manager = Literal["slurm", "pbs", "lsf"]
-"""A manager of jobs."""
+"""Job manager."""
 
 _CLASSES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster"}
 
@@ -37,11 +37,11 @@ CLUSTERS = "clusters need"
 
 MOST_JOBS = 10**4
 MOST_PROCESSES = 4096
-"""Of one job."""
+"""Maximum number of worker processes of a job."""
 
 
 class Dask:
-    """The workers of a Dask cluster, by the address of its scheduler or by a profile of jobs.
+    """Workers of a Dask cluster, given by the address of its scheduler or by a cluster of jobs.
 
     Raises
     ------
@@ -51,7 +51,7 @@ class Dask:
 
     def __init__(self, scheduler: Any) -> None:
         distributed = needed("distributed", CLUSTERS, "study")
-        # What matters of it is in the results: workers that come and go, tasks done again.
+        # Lost workers and repeated tasks show in the results, so warnings of Dask are not printed.
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         self._cluster = None if isinstance(scheduler, str) else scheduler
         try:
@@ -66,14 +66,14 @@ class Dask:
         self._pending: dict[str, Sequence[Task]] = {}
 
     def _look(self) -> None:
-        """How many workers there are, and the bytes that a task may need on each of them."""
+        """Updates the number of workers, and the bytes that a task may need on each worker."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         self.workers = max(1, sum(one["nthreads"] for one in workers))
         shares = [one["memory_limit"] // one["nthreads"] for one in workers if one["memory_limit"]]
         self._memory = min(shares, default=None)
 
     def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
-        """Yields the results as they come."""
+        """Yields results as they arrive."""
         self._command = command
         try:
             yield from fed(self, feed)
@@ -81,13 +81,15 @@ class Dask:
             self.close()
 
     def close(self) -> None:
-        """Leaves the cluster, and end one that was made for this."""
+        """Leaves the cluster, and ends it if it was made for this study."""
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
 
     def has_room(self) -> bool:
-        """Returns whether a worker may be given tasks now: each has some waiting."""
+        """Returns whether a worker may be given tasks now: fewer than two per worker are
+        pending.
+        """
         return len(self._pending) < 2 * self.workers
 
     def is_busy(self) -> bool:
@@ -102,7 +104,7 @@ class Dask:
         future.add_done_callback(self._events.put)
 
     def hear(self, supply: Supply) -> list[Solved]:
-        """What was solved by now; tasks of which one kills its workers go back one by one."""
+        """Returns the results that have arrived; tasks whose worker died are retried one by one."""
         from distributed import CancelledError
         from distributed.scheduler import KilledWorker
 
@@ -124,7 +126,7 @@ class Dask:
 
 
 def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:
-    """Returns a Dask cluster whose workers are jobs, none of them submitted yet, and their number.
+    """Returns a Dask cluster whose workers are jobs, none submitted yet, and the number of jobs.
 
     Raises
     ------
@@ -144,22 +146,22 @@ def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:
 
 
 def _known(job: type) -> list[str]:
-    """Returns the fields that `dask_jobqueue` takes for a job."""
+    """Returns the names of the fields that `dask_jobqueue` takes for a job."""
     kinds = [one for one in job.__mro__ if one is not object and "__init__" in vars(one)]
     every = (name for kind in kinds for name in inspect.signature(kind).parameters)
     return [name for name in dict.fromkeys(every) if name not in ("args", "kwargs")]
 
 
 def workers_of(profile: Path) -> int:
-    """Returns the number of workers of all jobs of a profile. Raises ConfigError as `job_cluster`
-    does.
+    """Returns the number of workers of all jobs of a profile; raises ConfigError as
+    `job_cluster`.
     """
     fields, jobs = _fields(profile)
     return jobs * int(fields["processes"])
 
 
 def _fields(profile: Path) -> tuple[dict[str, Any], int]:
-    """What a profile says of a job, with a process for each core, and the number of jobs."""
+    """Returns the fields of a job, with a process for each core, and the number of jobs."""
     document = Document.read(profile)
     fields = {"jobs": 1, "cores": 1, **document.content}
     fields.setdefault("processes", fields["cores"])
@@ -174,9 +176,7 @@ def _fields(profile: Path) -> tuple[dict[str, Any], int]:
 
 
 def job_script(manager: Manager, profile: Path) -> str:
-    """Returns the script of one job; nothing is submitted. Raises ConfigError as `job_cluster`
-    does.
-    """
+    """Returns the script of one job without submitting it; raises ConfigError as `job_cluster`."""
     cluster, _ = job_cluster(manager, profile)
     try:
         return str(cluster.job_script())

@@ -1,4 +1,4 @@
-"""Studies as users write them: a YAML file that says which points a command computes.
+"""Studies as users write them: a YAML file with the points that a command computes.
 
     study: wavelengths
     command: simulate
@@ -40,20 +40,19 @@ MOST_REPLICATIONS = 10**5
 
 
 def _fields(value: object) -> dict[str, Any]:
-    """Returns a set of options, whose names may have hyphens."""
+    """Returns options by name; hyphens in names become underscores."""
     if not isinstance(value, dict):
         raise ConfigError(f"`{value}` is no set of options, such as {{size: 4MiB}}")
     return {name.replace("-", "_"): one for name, one in value.items()}
 
 
 def _several(value: object) -> dict[str, list[Value]]:
-    """Axes: names with lists of values."""
+    """Returns axes: lists of values by name."""
     return {name: axis(one) for name, one in _fields(value).items()}
 
 
 def axis(value: object) -> list[Value]:
-    """Returns the values of an axis: a list, a range such as `{from: 8, to: 64, times: 2}`, or one
-    value.
+    """Returns the values of an axis: a list, a range `{from: 8, to: 64, times: 2}`, or one value.
 
     Raises
     ------
@@ -72,9 +71,9 @@ def axis(value: object) -> list[Value]:
 
 
 def _range(fields: dict[str, Any]) -> list[Value]:
-    """Returns the values from the first on, each so many times or so much more than the one before.
+    """Returns the values of a range, which grow by a factor (`times`) or by an amount (`plus`).
 
-    The end of the range is the last value, also where a step would pass it.
+    The end of the range is the last value, even if the last step is shorter.
     """
     ways = [name for name in ("times", "plus") if name in fields]
     if len(ways) != 1 or set(fields) != {"from", "to", *ways}:
@@ -126,7 +125,7 @@ def _derived(value: object) -> dict[str, Expression]:
 
 
 def _replications(value: object) -> tuple[str, int]:
-    """Returns the option that has the seed, and how many replications there are."""
+    """Returns the option that holds the seed, and the number of replications."""
     named = value if isinstance(value, dict) else {"seed": value}
     if len(named) != 1:
         raise ConfigError("replications are a number, or one such as {routing_seed: 10}")
@@ -135,7 +134,7 @@ def _replications(value: object) -> tuple[str, int]:
 
 
 def _command(value: object) -> str:
-    # Commands are above studies, and named here only.
+    # Commands are above studies, so they are imported by name, here only.
     commands = import_module("opticoll.commands").COMMANDS
 
     name = canonical(text(value), commands)
@@ -146,12 +145,12 @@ def _command(value: object) -> str:
 
 
 WITHOUT_POINTS = ("sweep", "results", "report", "reproduce", "list")
-"""Commands that compute no point."""
+"""Commands that compute no points."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study: a command, and the options of its points."""
+    """Study: a command, and the options of its points."""
 
     study: Annotated[str, text]
     command: Annotated[str, _command]
@@ -166,7 +165,7 @@ class Study:
 
     @property
     def axes(self) -> list[str]:
-        """The names of all options that differ between points, and of those derived."""
+        """Names of all options that differ between points, derived options included."""
         listed = [name for one in self.points for name in one]
         wanted = self.optimise
         searched = [] if wanted is None else [*wanted.of, *wanted.against]
@@ -222,7 +221,7 @@ def read(path: str | os.PathLike[str]) -> Study:
 
 
 def _check_axes(study: Study, document: Document) -> None:
-    """Refuses what is given twice, and more combinations than a store is made for."""
+    """Refuses options that are given twice, and more combinations than a store is made for."""
     given: dict[str, Place] = {}
     parts: list[tuple[str, Mapping[str, Any]]] = [
         *(("options", study.options), ("zip", study.zip), ("grid", study.grid)),
@@ -254,7 +253,7 @@ def _all_beside(folder: Path, axes: Mapping[str, list[Value]]) -> dict[str, list
 
 
 def _beside(folder: Path, value: Any) -> Any:
-    """Returns a value, or if it names a file that lies beside the study, its path."""
+    """Returns the path of a file that lies beside the study, or the value itself."""
     if isinstance(value, list):
         return [_beside(folder, one) for one in value]
     if not isinstance(value, str) or Path(value).suffix == "" or os.path.exists(value):

@@ -1,7 +1,7 @@
-"""What computes the points of a study: processes of this machine (`clusters` has others).
+"""Engines that compute the points of a study by processes of this machine (`clusters`: other ones).
 
-An engine asks for tasks when a worker is free, and hands back results as they come; it knows no
-store. The tasks of a worker that dies are done again, one that kills its workers is an error.
+An engine asks for tasks when a worker is free, and returns results as they arrive; it does not
+know the store. Tasks of a dead worker are repeated; a task that kills its workers is an error.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from opticoll import memory
 from opticoll.study.worker import Solved, Task, message, start
 
 Feed = Callable[[], Sequence[Task] | None]
-"""The next tasks for one worker; empty: none just now; None: there are no more."""
+"""Returns the next tasks for one worker; an empty sequence if none are ready, None at the end."""
 
 TICK_S = 0.05
-"""Most seconds between two reports of an engine."""
+"""Maximum number of seconds between two reports of an engine."""
 
 MOST_DEATHS = 2
-"""Workers that a task may take with it before it is an error."""
+"""Number of workers that a task may kill before it counts as an error."""
 
 T = TypeVar("T")
 
 
 def processors() -> int:
-    """Returns the processors that this process may use, which may be fewer than the machine has."""
+    """Returns the number of processors of this process, which may be fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class Engine(Protocol):
-    """Computes tasks; `workers` at the same time."""
+    """Engine that computes tasks, `workers` at the same time."""
 
     workers: int
 
     def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
-        """Returns the results as they come, some of them or none every `TICK_S` at least."""
+        """Yields results as they arrive; some, or none, at least every `TICK_S`."""
         ...
 
 
 class Supply:
-    """Tasks that wait for a worker: those that came back from dead workers, then those fed."""
+    """Tasks that wait for a worker: those of dead workers first, then those fed."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -58,7 +58,7 @@ class Supply:
         self._more, self._later = True, False
 
     def take(self) -> Sequence[Task] | None:
-        """Returns the next tasks for one worker, or None if there are none, or none just now."""
+        """Returns the next tasks for one worker, or None if none are ready."""
         self._later = False
         if self._again:
             return self._again.pop()
@@ -68,17 +68,17 @@ class Supply:
         return tasks or None
 
     def take_back(self, tasks: Sequence[Task]) -> None:
-        """Tasks that are to be done again, by one worker."""
+        """Accepts tasks that one worker is to repeat."""
         self._again.append(tasks)
 
     @property
     def over(self) -> bool:
-        """True if no tasks will come."""
+        """True if no more tasks will come."""
         return not (self._again or self._more or self._later)
 
 
 class Crew(Protocol):
-    """Workers that tasks are given to."""
+    """Workers to which tasks are given."""
 
     def has_room(self) -> bool:
         """Returns whether a worker may be given tasks now."""
@@ -93,12 +93,14 @@ class Crew(Protocol):
         ...
 
     def hear(self, supply: Supply) -> list[Solved]:
-        """What was solved by now, after `TICK_S` at most; lost tasks go back to the supply."""
+        """Returns the tasks solved by now, after at most `TICK_S`; lost tasks go back to the
+        supply.
+        """
         ...
 
 
 def fed(crew: Crew, feed: Feed) -> Generator[list[Solved], None, None]:
-    """Keeps the workers of a crew busy until there is nothing left to do."""
+    """Keeps the workers of a crew busy until no tasks remain, and yields their results."""
     supply = Supply(feed)
     while True:
         while crew.has_room() and (tasks := supply.take()) is not None:
@@ -109,7 +111,7 @@ def fed(crew: Crew, feed: Feed) -> Generator[list[Solved], None, None]:
 
 
 def arrived(events: queue.Queue[T]) -> list[T]:
-    """What is in a queue by now; waits for `TICK_S` at most where there is nothing."""
+    """Returns the content of a queue; waits for at most `TICK_S` if the queue is empty."""
     found = []
     with suppress(queue.Empty):
         found.append(events.get(timeout=TICK_S))
@@ -119,16 +121,16 @@ def arrived(events: queue.Queue[T]) -> list[T]:
 
 
 class Local:
-    """Worker processes on this machine.
+    """Engine of worker processes on this machine.
 
-    Each may need its share of the memory; a task that needs more is computed alone at the end.
+    Each worker may use a share of the memory; a task that needs more is computed alone at the end.
     """
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
     def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
-        """Yields the results as they come."""
+        """Yields results as they arrive."""
         large: list[Task] = []
         deaths: Counter[str] = Counter()
         with _Processes(command, self.workers, deaths, large) as crew:
@@ -141,7 +143,7 @@ class Local:
 
 @dataclass
 class _Process:
-    """A worker process, and the tasks that it has not answered yet."""
+    """Worker process, and the tasks that it has not answered yet."""
 
     number: int
     process: subprocess.Popen[str]
@@ -149,7 +151,9 @@ class _Process:
 
 
 class _Processes:
-    """So many worker processes; of several, tasks beyond a share of the memory become `large`."""
+    """Crew of worker processes; tasks that need more than a share of the memory are put into
+    `large`.
+    """
 
     def __init__(self, command: str, workers: int, deaths: Counter[str], large: list[Task]) -> None:
         self._command, self._workers = command, workers
@@ -180,7 +184,7 @@ class _Processes:
     def give(self, tasks: Sequence[Task]) -> None:
         worker = self._free() or self._start()
         worker.tasks = list(tasks)
-        # One that has just died is heard of by its answers.
+        # The death of a worker that has just died is noticed when its answers end.
         with suppress(OSError):
             assert worker.process.stdin is not None
             worker.process.stdin.write(message(self._command, tasks, self._share))
@@ -218,8 +222,10 @@ class _Processes:
         return results
 
     def _dead(self, worker: _Process, supply: Supply) -> list[Solved]:
-        """Returns the tasks of a dead worker are done again; the one it was at alone, and not for
-        ever.
+        """Returns the tasks of a dead worker to the supply.
+
+        The task that the worker computed is repeated alone; after `MOST_DEATHS` deaths it is an
+        error.
         """
         code = worker.process.wait()
         if not worker.tasks:

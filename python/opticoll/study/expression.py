@@ -1,6 +1,6 @@
-"""Arithmetic and conditions with units, as studies write them; nothing else can be written.
+"""Arithmetic and conditions with units, as studies write them; other Python code is refused.
 
-Python's own parser reads an expression, and a list of allowed nodes is computed here: numbers,
+Python's own parser reads an expression, and an interpreter of allowed nodes computes it: numbers,
 texts, names, arithmetic, comparisons, `and`, `or`, `not`, `in`, `A if B else C`, and the functions
 of `FUNCTIONS`. A value has the unit of a size, a time or a rate, or none; values of different units
 are not added or compared.
@@ -27,10 +27,10 @@ from typing import Any
 from opticoll.errors import OpticollError, UsageError
 
 LONGEST = 1000
-"""Characters of an expression."""
+"""Maximum number of characters of an expression."""
 
 MOST_BITS = 4096
-"""Bits of a number: powers of powers would fill the memory."""
+"""Maximum number of bits of a number, since powers of powers would fill the memory."""
 
 _PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
@@ -45,7 +45,7 @@ UNITS: dict[str, tuple[Fraction, tuple[int, int]]] = {
     **{f"{prefix}b/s": (Fraction(n, 8), RATE) for prefix, n in _PREFIXES.items()},
     **{unit: (Fraction(10) ** power, TIME) for unit, power in _TIMES.items()},
 }
-"""Units as written: how many bytes and seconds, and the exponents of both."""
+"""Units by name: the value in bytes and seconds, and the exponents of both."""
 
 _LADDERS = {
     SIZE: [f"{prefix}B" for prefix in ("Ti", "Gi", "Mi", "Ki", "T", "G", "M", "K", "")],
@@ -61,19 +61,21 @@ _QUANTITY = re.compile(
 )
 
 _WRITTEN = re.compile(f"'[^']*'|\"[^\"]*\"|{_QUANTITY.pattern}", _QUANTITY.flags)
-"""Texts in quotation marks, in which nothing is a quantity, and quantities."""
+"""Pattern of texts in quotation marks, in which nothing is a quantity, and of quantities."""
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """An exact number of bytes and seconds with exponents."""
+    """Exact quantity: a number times powers of bytes and seconds."""
 
     number: Fraction
     unit: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
-        """As options take it: in the largest unit of which it is a whole number, or rounded."""
+        """Returns the text that options take: the largest unit with a whole number, else
+        rounded.
+        """
         if self.unit == (0, 0):
             whole = self.number.denominator == 1
             return str(self.number.numerator) if whole else repr(float(self.number))
@@ -87,7 +89,7 @@ class Quantity:
         return f"{round(self.number / UNITS[ladder[-1]][0])}{ladder[-1]}"
 
     def rounded(self) -> str:
-        """As people read it: four digits at most, in the largest unit of which there is one."""
+        """Returns the text for people: at most four digits, in the largest suitable unit."""
         if self.unit not in _LADDERS:
             return str(self.number) if self.number.denominator == 1 else f"{float(self.number):.4g}"
         ladder = _LADDERS[self.unit]
@@ -102,9 +104,7 @@ _SHORT = range(1, 1000)
 
 
 def quantity(value: object) -> Quantity | None:
-    """Returns the quantity that a number or a text such as `4MiB` stands for, None for other
-    texts.
-    """
+    """Returns the quantity of a number or of a text such as `4MiB`, or None for other texts."""
     if isinstance(value, Quantity):
         return value
     if isinstance(value, bool) or value is None:
@@ -121,11 +121,11 @@ def quantity(value: object) -> Quantity | None:
 
 
 Lookup = Callable[[str], Any]
-"""The value of a name, of options as they are written; KeyError where there is none."""
+"""Function from a name to its value, as options are written; raises KeyError for unknown names."""
 
 
 class Expression:
-    """An expression that was read; `names` are the names in it.
+    """Expression that was read; `names` are the names in it.
 
     Raises
     ------
@@ -177,7 +177,7 @@ class Expression:
             raise UsageError(f"`{self.text}`: `{node.value!r}` has no meaning in an expression")
 
     def value(self, lookup: Lookup) -> Any:
-        """Returns the value, by those of names: a Quantity, a text, a truth value or None.
+        """Returns the value for a lookup of names: a Quantity, a text, a truth value or None.
 
         Raises
         ------
@@ -194,7 +194,9 @@ class Expression:
             raise UsageError(f"`{self.text}`: {error}") from error
 
     def holds(self, lookup: Lookup) -> bool:
-        """Returns whether a condition holds; raises UsageError where the expression is none."""
+        """Returns whether a condition holds; raises UsageError if its value is not a truth
+        value.
+        """
         value = self.value(lookup)
         if not isinstance(value, bool):
             raise UsageError(f"`{self.text}` is no condition, such as `ranks >= 8`")
@@ -244,7 +246,7 @@ _ALLOWED = (
 
 
 def _dotted(node: ast.AST) -> str:
-    """Returns a name, or names with points between them."""
+    """Returns a name, or names joined by points."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -253,7 +255,7 @@ def _dotted(node: ast.AST) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a quantity where there is one, anything else as it is."""
+    """Returns the quantity of a value, or the value itself."""
     found = quantity(value)
     return value if found is None else found
 
@@ -310,13 +312,13 @@ _ORDER: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 def _compared(operation: type[ast.cmpop], left: Any, right: Any) -> bool:
     if left is None or right is None:
-        # As in SQL: nothing is neither equal to anything nor different from it.
+        # As in SQL, a comparison with a missing value is false.
         return False
     if operation in (ast.In, ast.NotIn):
         within = str(left) in right if isinstance(right, str) else left in right
         return within == (operation is ast.In)
     if isinstance(left, Quantity) and isinstance(right, Quantity):
-        # Nothing is nothing in every unit.
+        # Zero is zero in every unit.
         if left.unit != right.unit and left.number and right.number:
             raise TypeError(f"`{left}` and `{right}` have different units")
         left, right = left.number, right.number
@@ -356,4 +358,4 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "log2": _rounding(math.log2),
     "abs": lambda value: Quantity(abs(_number(value).number), _number(value).unit),
 }
-"""The functions of expressions."""
+"""Functions of expressions."""

@@ -1,4 +1,4 @@
-"""How long the points of a study take, and how much memory: measured on a sample of them.
+"""Forecast of the time and memory of a study, measured on a sample of its points.
 
 >>> forecast = Forecast(
 ...     missing=100, sampled=4, sample_failed=0, point_s=0.5, least_point_s=0.1, most_point_s=0.9,
@@ -25,10 +25,10 @@ from opticoll.study.points import Point
 from opticoll.study.worker import Solved, Task, message, start
 
 SAMPLE = 24
-"""Points that are sampled at most."""
+"""Maximum number of sampled points."""
 
 CONFIDENCE = 1.96
-"""Standard errors on either side of a mean, within which it is with a confidence of 95 %."""
+"""Standard errors on either side of a mean that give an interval with 95 % confidence."""
 
 SAMPLE_S = 10.0
 """Seconds for which points are sampled."""
@@ -36,7 +36,7 @@ SAMPLE_S = 10.0
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a sample of points took; the sample is not complete where a point took too long."""
+    """Measurements of a sample of points; the sample is incomplete if a point took too long."""
 
     missing: int
     sampled: int
@@ -49,25 +49,24 @@ class Forecast:
     peak_bytes: int | None
     sample_complete: bool
     sample_error: str | None
-    """Why the first of those that failed did."""
+    """Error of the first sampled point that failed, or None."""
 
     def seconds(self, workers: int) -> float:
-        """Returns the seconds that the missing points take on so many workers."""
+        """Returns the seconds that the missing points take on `workers` workers."""
         return max(self.most_point_s, self.missing * self.point_s / workers)
 
     def interval(self, workers: int) -> tuple[float, float]:
-        """Returns the ends of the interval in which these seconds are with a confidence of 95 %."""
+        """Returns the ends of the 95 % confidence interval of these seconds."""
         middle = self.seconds(workers)
         around = 0.0 if not self.point_s else middle * CONFIDENCE * self.error_s / self.point_s
         return max(0.0, middle - around), middle + around
 
 
 def sample(missing: Sequence[Point]) -> list[Point]:
-    """Returns points from all parts of a study: one, drawn at random, of each of `SAMPLE` equal
-    parts.
+    """Returns a random point of each of `SAMPLE` equal parts of a study, in random order.
 
-    Neighbours have the same fabric and differ in size, so that every fabric has its share. The
-    order is random, too: a sample that is cut short is one of the whole study.
+    Neighbouring points have the same fabric and differ in size, so every fabric has its share. A
+    sample that is cut short still represents the whole study, since the order is random.
     """
     generator = random.Random(0)
     count = min(SAMPLE, len(missing))
@@ -78,7 +77,7 @@ def sample(missing: Sequence[Point]) -> list[Point]:
 
 
 def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) -> Forecast:
-    """Computes a sample of points in a process of its own, and measure it."""
+    """Computes a sample of points in a process of its own, and measures it."""
     chosen = sample(missing)
     tasks = [Task(one.key, one.options) for one in chosen]
     process = start()
@@ -108,7 +107,7 @@ def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) 
     complete = len(solved) == len(tasks)
     seconds = [one.seconds for one in solved]
     if not complete:
-        # The point at which the time was over took longer than this.
+        # The point that was interrupted took at least the remaining time.
         seconds.append(time.perf_counter() - started - sum(seconds))
     return Forecast(
         missing=len(missing),
@@ -125,14 +124,14 @@ def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) 
 
 
 def _error(seconds: Sequence[float], missing: int) -> float:
-    """Returns the standard error of the mean of a sample from so many points."""
+    """Returns the standard error of the mean of a sample drawn from `missing` points."""
     if len(seconds) < 2:
         return 0.0
     return stdev(seconds) * math.sqrt((1 - min(1, len(seconds) / missing)) / len(seconds))
 
 
 def _peak_bytes(process: int) -> int | None:
-    """Returns the most memory that a process has had, where the system says so."""
+    """Returns the peak memory of a process in bytes, or None if the system does not tell."""
     try:
         with open(f"/proc/{process}/status", encoding="ascii") as file:
             (line,) = [line for line in file if line.startswith("VmHWM:")]

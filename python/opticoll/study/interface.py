@@ -1,4 +1,4 @@
-"""The functions of studies in Python."""
+"""Functions of studies in Python."""
 
 from __future__ import annotations
 

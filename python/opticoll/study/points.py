@@ -1,4 +1,4 @@
-"""The points of a study: parameters of its command, as the command itself reads them.
+"""Points of a study: parameters of its command, as the command itself reads them.
 
 A point is options by name. The annotations of the command's parameter class, which cyclopts reads
 for the command line, read the values here, so that any option of any command may be an axis.
@@ -46,7 +46,7 @@ from opticoll.study.expression import RATE, SIZE, TIME, Expression, Quantity
 
 @dataclass(frozen=True)
 class Point:
-    """A point: its number in the study, its options in full, and the key of its result."""
+    """Point: its number in the study, its complete options, and the key of its result."""
 
     number: int
     replication: int
@@ -54,13 +54,13 @@ class Point:
     options: dict[str, Value]
     key: str
     shares: str
-    """Points that share a plan have the same."""
+    """Key of the plan; points that share a plan have the same."""
     given: dict[str, Value]
-    """The options before those such as `fabric.ranks` stand in their specifications."""
+    """Options before keys such as `fabric.ranks` are moved into the specifications."""
 
 
 def command_of(name: str) -> Command[Any, Any]:
-    """Returns the record of a command, which is loaded now."""
+    """Returns the record of a command, whose module is loaded on first use."""
     record: Command[Any, Any] = import_module(f"opticoll.commands.{name}").COMMAND
     return record
 
@@ -71,7 +71,7 @@ def options_of(command: str) -> dict[str, Option]:
 
 
 def asked(command: str, options: Mapping[str, Value]) -> Any:
-    """Returns the parameters of a command.
+    """Returns the parameters of a command from options.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def asked(command: str, options: Mapping[str, Value]) -> Any:
 
 
 def composed(options: Mapping[str, Value]) -> dict[str, Value]:
-    """Returns options in which those such as `fabric.ranks` stand in their specifications."""
+    """Returns the options, with keys such as `fabric.ranks` moved into the specifications."""
     whole = {name: value for name, value in options.items() if "." not in name}
     for name, value in options.items():
         place, dot, key = name.partition(".")
@@ -112,7 +112,7 @@ def composed(options: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def with_option(specification: str, key: str, value: str) -> str:
-    """Returns a specification `name:key=value,...` with one option more, or another value of it."""
+    """Returns a specification `name:key=value,...` with an option added or replaced."""
     if is_yaml(specification):
         specification = to_medium(specification)
     name, _, rest = specification.partition(":")
@@ -136,9 +136,9 @@ def command_line(command: str, given: Mapping[str, Value]) -> str:
 
 
 def points(study: Study) -> list[Point]:
-    """Returns the points of a study in their order.
+    """Returns the points of a study in order.
 
-    A derived value, or a condition, that names what a point does not have, does not concern it.
+    A derived value or a condition does not apply to points that lack a name in it.
 
     Raises
     ------
@@ -166,9 +166,9 @@ def points(study: Study) -> list[Point]:
 def finished(
     study: Study, given: dict[str, Value], number: int, replication: int, known: set[str]
 ) -> Point | None:
-    """Returns the point of options, those derived included, or None if a condition leaves it out.
+    """Returns the point of some options with derived ones, or None if a condition excludes it.
 
-    Names that expressions found are added to `known`.
+    Names that the expressions used are added to `known`.
     """
     scope = Scope(given, known)
     for name, expression in study.derive.items():
@@ -183,7 +183,7 @@ def finished(
 
 
 def _concerns(condition: Expression, scope: Scope) -> bool:
-    """Returns whether a condition holds, or names what a point does not have."""
+    """Returns whether a condition holds for a point, or does not apply to it."""
     try:
         return condition.holds(scope)
     except KeyError:
@@ -191,7 +191,7 @@ def _concerns(condition: Expression, scope: Scope) -> bool:
 
 
 class Scope:
-    """The values of names in expressions: options, options of specifications, and of the fabric.
+    """Lookup of names in expressions: options, options of specifications, and values of the fabric.
 
     Names that have a value are added to `known`.
     """
@@ -216,8 +216,8 @@ class Scope:
 
 @lru_cache(maxsize=4096)
 def _fabric_values(specification: str) -> dict[str, Any]:
-    """Returns the options, ranks and family of a fabric; what the text says where it is no such
-    fabric.
+    """Returns the options, ranks and family of a fabric, or only the options if it is
+    incomplete.
     """
     try:
         fabric = parse_fabric(specification)
@@ -243,9 +243,9 @@ _UNITS = {
 
 
 def key_of(command: str, options: Mapping[str, Value]) -> str:
-    """Returns the key of a task: a digest of all that its result depends on.
+    """Returns the key of a task: a digest of all inputs on which its result depends.
 
-    Fabrics are spelled in full, and files and own algorithms stand with their content.
+    Fabrics are written in full; files and user algorithms are represented by their content.
     """
     task = {
         name: [_complete(name, one) for one in (value if isinstance(value, list) else [value])]
@@ -267,13 +267,13 @@ def _complete(name: str, value: Any) -> str:
 
 @lru_cache(maxsize=4096)
 def _with_content(text: str) -> str:
-    """Returns a value, and if it may name a file, a digest of the file."""
+    """Returns a value, followed by a digest of the file if the value may name a file."""
     return f"{text} {_digest(text)}" if os.sep in text or Path(text).suffix else text
 
 
 @lru_cache(maxsize=4096)
 def _spelled(text: str) -> str:
-    """Returns a fabric in full; as it is where only some commands know it."""
+    """Returns the complete specification of a fabric, or the text if only some commands know it."""
     try:
         return parse_fabric(text).spec
     except OpticollError:
@@ -282,9 +282,9 @@ def _spelled(text: str) -> str:
 
 @cache
 def _module_digest(module: str) -> str:
-    """Returns a digest of the source of a module, nothing where there is none.
+    """Returns a digest of the source of a module, or an empty text if the module is not found.
 
-    Neither the module nor a package around it is imported: their folders are searched.
+    Neither the module nor its packages are imported; only their folders are searched.
     """
     places, origin = [os.getcwd(), *sys.path], None
     for part in module.split("."):
@@ -297,7 +297,7 @@ def _module_digest(module: str) -> str:
 
 @cache
 def _digest(path: str) -> str:
-    """Returns a digest of a file, nothing where there is none."""
+    """Returns a digest of a file, or an empty text if the file cannot be read."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:32]
     except (OSError, ValueError):
@@ -305,7 +305,7 @@ def _digest(path: str) -> str:
 
 
 def _shares(command: str, options: Mapping[str, Value]) -> str:
-    """What a point has in common with those that share its plan; nothing where it shares none."""
+    """Returns the key of the plan that a point shares with others, or an empty text."""
     record = command_of(command)
     if record.cache_key is None:
         return ""

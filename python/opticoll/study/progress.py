@@ -1,4 +1,4 @@
-"""How far a sweep is: its rate and the time left.
+"""Progress of a sweep: its rate and the remaining time.
 
 >>> print(told(500, 1000, 100, 20.0))
 500 of 1000 points, 5.0 points/s, 1 min 40 s left
@@ -11,7 +11,9 @@ from collections.abc import Callable
 
 
 def told(there: int, points: int, computed: int, seconds: float) -> str:
-    """What a sweep has behind and before it, by what it computed in so many seconds."""
+    """Returns a line on progress: `computed` points took `seconds` seconds, `there` of all are
+    done.
+    """
     line = f"{there} of {points} points"
     if computed and seconds > 0:
         rate = computed / seconds
@@ -21,7 +23,7 @@ def told(there: int, points: int, computed: int, seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Returns a time as people say it, with its two greatest units."""
+    """Returns a time with its two greatest units."""
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.2g} s" if seconds < 10 else f"{whole} s"
@@ -31,7 +33,7 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Says how far a sweep is."""
+    """Reporter of the progress of a sweep."""
 
     def __init__(self, update: Callable[[str, int, int], object]) -> None:
         self._update = update

@@ -129,7 +129,7 @@ def table_of(
 ) -> Results:
     """Returns the rows of studies in one store or several, such as those of shards.
 
-    Of the same point in several stores the first result counts. Points without a result are left
+    If several stores have the same point, the first result counts. Points without a result are left
     out unless `unfinished` asks for them, and tables within rows unless `tables` does.
 
     Raises
@@ -172,7 +172,7 @@ def _table(
     within = () if tables else _tables(records)
     in_rows = list(dict.fromkeys(name for _, row in raw for name in row or ()))
     in_rows = [name for name in in_rows if name not in within and name != "command"]
-    # As the commands declare them, whichever points there are.
+    # In the order in which the commands declare them, whatever the points are.
     declared = dict.fromkeys(one.name for own in records.values() for one in _columns(own.command))
     order = {name: place for place, name in enumerate(declared)}
     in_rows.sort(key=lambda name: order.get(name.partition(".")[0], len(order)))
@@ -228,22 +228,22 @@ def _columns(command: str) -> Iterator[Column]:
 
 
 def with_unit(value: Any, unit: str) -> Any:
-    """Returns a number as a quantity, so that it is compared with `1ms`, `4MiB` or `40Gb/s`."""
+    """Returns a number as a quantity, so that it compares with `1ms`, `4MiB` or `40Gb/s`."""
     unit = unit.replace("bit", "b")
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return quantity(f"{value!r}{unit}") if unit in UNITS and number else value
 
 
 def units_of(command: str) -> dict[str, str]:
-    """Returns the units of the columns that a command prints."""
+    """Returns the units of the columns of a command by name."""
     known = ((column.name, column.unit) for column in _columns(command))
     return {name: unit.name for name, unit in known if unit is not None and unit.name}
 
 
 def _holds(condition: Expression, row: ResultRow, units: dict[str, str]) -> tuple[bool, bool]:
-    """Returns whether a condition on columns holds, and whether all that it asks for has a value.
+    """Returns whether a condition on columns holds, and whether all of its names have a value.
 
-    It does not hold where a value is missing.
+    A condition does not hold if a value is missing.
     """
     missing: list[str] = []
 

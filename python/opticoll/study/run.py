@@ -1,4 +1,4 @@
-"""A sweep: the points of a study that a store does not have are computed, and kept as they come.
+"""Sweep: computes the points of a study that a store lacks, and keeps results as they arrive.
 
 >>> import pathlib, tempfile
 >>> from opticoll.study import document, engines
@@ -37,34 +37,34 @@ from opticoll.study.store import Result, Store, StudyRecord
 from opticoll.study.worker import Task
 
 BATCH_S = 0.5
-"""Seconds of work that a worker is given at a time, so that asking costs little beside it."""
+"""Seconds of work that a worker is given at a time, so that the cost of asking is small."""
 
 MOST_TASKS = 256
-"""Tasks that a worker is given at a time."""
+"""Maximum number of tasks that a worker is given at a time."""
 
 KEEP_S = 0.05
-"""Seconds between two transactions of results: many small ones cost more than what they keep."""
+"""Seconds between two transactions, since many small transactions cost more than their content."""
 
 OTHERS_S = 0.5
-"""Seconds between two looks at what other sweeps have claimed."""
+"""Seconds between two looks at the claims of other sweeps."""
 
 HEARTBEAT_S = 10.0
 """Seconds between two signs of life in the store."""
 
 Progress = Callable[[int, int], object]
-"""Called with the number of points that have a result, and of all."""
+"""Function called with the number of points that have a result, and the number of all points."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One of several parts of a study, counted from 1, each computed on its own."""
+    """Part of a study that is computed on its own; parts are counted from 1."""
 
     number: int
     parts: int
 
     @staticmethod
     def read(text: str) -> Shard:
-        """Returns the shard that `2/5` stands for; raises UsageError."""
+        """Returns the shard of a text such as `2/5`; raises UsageError for other texts."""
         number, slash, parts = text.partition("/")
         whole = number.strip().isdecimal() and parts.strip().isdecimal()
         if not slash or not whole or not 1 <= int(number) <= int(parts):
@@ -72,7 +72,7 @@ class Shard:
         return Shard(int(number), int(parts))
 
     def of(self, points: Iterable[Point]) -> list[list[Point]]:
-        """Returns the groups of points of this part."""
+        """Returns the groups of points that belong to this part."""
         return groups(points)[self.number - 1 :: self.parts]
 
 
@@ -81,7 +81,8 @@ WHOLE = Shard(1, 1)
 
 @dataclass(frozen=True)
 class Done:
-    """What a sweep did: its points, those computed now, those that were there, and the errors.
+    """Outcome of a sweep: numbers of points, of those computed now, of those known before, of
+    errors.
 
     `plans` counts the groups that share a plan, `refuted` the rows whose plans are violated.
     """
@@ -95,7 +96,9 @@ class Done:
 
 
 def groups(all_points: Iterable[Point]) -> list[list[Point]]:
-    """Returns points that share a plan, together, in the order of their first; equal tasks once."""
+    """Returns groups of points that share a plan, ordered by their first point; equal tasks
+    once.
+    """
     shared: dict[str, list[Point]] = {}
     for point in {one.key: one for one in all_points}.values():
         shared.setdefault(point.shares or point.key, []).append(point)
@@ -125,7 +128,7 @@ def sweep(
     command: str = "",
     text: str = "",
 ) -> Done:
-    """Computes the points that the store does not have; `retry` computes errors again.
+    """Computes the points that the store does not have; `retry` repeats errors.
 
     The store keeps the `command` of the sweep and the `text` of the study's file.
 
@@ -170,7 +173,7 @@ def sweep(
 
 
 def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
-    """Yields the points of a study; of a search those of each of its rounds, and marks what it
+    """Yields the points of a study, or of each round of a search, and marks what the search
     found.
     """
     listed = points(study)
@@ -218,14 +221,16 @@ def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
 
 
 def _told(point: Point, found: Found) -> str:
-    """What a search found, with the axes of the point that the search does not name itself."""
+    """Returns a text on a point that a search found, with the axes that the search does not
+    name.
+    """
     axes = {name: as_text(value) for name, value in point.axes.items() if name not in found.names}
     told = [*found.told, *(f"{name} = {value}" for name, value in axes.items())]
     return f"{found.what}: {', '.join(told)}" if told else found.what
 
 
 class _Work:
-    """The tasks that are left, and what is known of how long they take."""
+    """Remaining tasks, and the measured time per task."""
 
     def __init__(self, left: list[Point], store: Store, retry: bool) -> None:
         self._left = left[::-1]
@@ -238,9 +243,7 @@ class _Work:
         self.computed = self.there = 0
 
     def feed(self) -> Sequence[Task] | None:
-        """Returns the next tasks: some half a second of points, those that share a plan
-        together.
-        """
+        """Returns the next tasks: about `BATCH_S` seconds of points, all sharing a plan."""
         while self._left:
             first = self._left[-1]
             tasks: list[Point] = []
@@ -255,7 +258,7 @@ class _Work:
         return self._of_others()
 
     def _of_others(self) -> Sequence[Task] | None:
-        """Returns points that another sweep has claimed: taken over when that sweep has gone."""
+        """Returns points that another sweep claimed, if that sweep has died."""
         now = time.monotonic()
         if self._elsewhere and now - self._asked < OTHERS_S:
             return []
@@ -273,13 +276,13 @@ class _Work:
         return [] if self._elsewhere else None
 
     def _most(self) -> int:
-        """Returns tasks for one worker: one until it is known how long they take."""
+        """Returns the number of tasks for one worker: 1 until the time per task is measured."""
         if not self._measured:
             return 1
         return min(MOST_TASKS, 1 + int(BATCH_S * self._measured / max(1e-4, self._seconds)))
 
     def received(self, results: Sequence[Result]) -> None:
-        """Keeps results, those of `KEEP_S` together; give a sign of life now and then."""
+        """Keeps results in transactions of `KEEP_S`, and gives a sign of life now and then."""
         now = time.monotonic()
         self._fresh += results
         self.computed += len(results)
@@ -294,7 +297,7 @@ class _Work:
             self._store.seen()
 
     def keep(self) -> None:
-        """Keeps the results that wait for it."""
+        """Writes the collected results to the store."""
         if self._fresh:
             self._store.keep(self._fresh)
             self._fresh = []

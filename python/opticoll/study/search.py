@@ -1,7 +1,7 @@
-"""Searches: the points that a study looks for, found by computing as few points as it takes.
+"""Searches for points of a study that compute as few points as possible.
 
-A search goes by rounds. It is told the results of the points that it proposed and proposes the next
-ones, until it says which it found. Each of those is a row of the store, and its plan is verified.
+A search goes by rounds: it receives the results of the points that it proposed and proposes
+further points, until it reports its findings. Each finding is a verified row of the store.
 
     optimise: {cheapest: fabric.wavelengths, meets: time_s <= 1ms, for_each: [size]}
     optimise: {pareto: [fabric.wavelengths * ranks, time_s]}
@@ -33,10 +33,10 @@ from opticoll.study.store import Result
 Value = Any
 
 AT_ONCE = 8
-"""Points that a search by cost computes at the same time in all its groups."""
+"""Number of points that a search by cost computes at the same time in all its groups."""
 
 WITHIN = Fraction(1, 100)
-"""The share of an axis within which a break-even is found."""
+"""Relative width of an axis within which a break-even is found."""
 
 UNVERIFIED = "a side has no verified result"
 
@@ -89,7 +89,7 @@ def _one_of(value: object) -> str:
 
 @dataclass(frozen=True)
 class Optimise:
-    """What a study looks for: one of `cheapest`, `pareto` and `break_even`."""
+    """Goal of a search: one of `cheapest`, `pareto` and `break_even`."""
 
     cheapest: Annotated[Expression, _expression] | None = None
     meets: Annotated[list[Expression], _expressions] = field(default_factory=list)
@@ -115,9 +115,9 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Found:
-    """A candidate that a search found, by its place among all proposed, and what it is.
+    """Candidate that a search found, by its index among all proposed, and its description.
 
-    `told` are its cost and the values of what it had to meet, `names` the axes among them.
+    `told` holds its cost and the values in its conditions, `names` the axes among them.
     """
 
     place: int
@@ -127,14 +127,18 @@ class Found:
 
 
 Value_of = Callable[[Expression, int], Any]
-"""The value of an expression for the candidate of a place; None where it has no verified row."""
+"""Function from an expression and a candidate's index to a value, or None without a verified
+row.
+"""
 
 Rounds = Generator[list[dict[str, Value]], Value_of, list[Found]]
-"""Proposes options, is told how to evaluate all proposed so far, and returns what it found."""
+"""Generator that proposes options, receives the values of all proposed, and returns its
+findings.
+"""
 
 
 def renamed(value: object) -> object:
-    """Fields with the names that Python allows: `start` and `end` for `from` and `to`."""
+    """Returns fields with names that Python allows: `start` and `end` for `from` and `to`."""
     names = {"from": "start", "to": "end"}
     if not isinstance(value, dict):
         return value
@@ -142,7 +146,7 @@ def renamed(value: object) -> object:
 
 
 def check(wanted: Optimise) -> Optimise:
-    """What is looked for, if it is one thing and complete; raises ConfigError."""
+    """Returns the goal, checked to be single and complete; raises ConfigError."""
     kinds = [
         name for name in ("cheapest", "pareto", "break_even") if getattr(wanted, name) is not None
     ]
@@ -159,7 +163,9 @@ def check(wanted: Optimise) -> Optimise:
 
 
 def rounds(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
-    """Returns the rounds of a search among candidates (of a break-even: for each of them)."""
+    """Returns the rounds of a search among candidates; a break-even is searched for each
+    candidate.
+    """
     if wanted.break_even is not None:
         return _break_even(wanted, candidates)
     if wanted.pareto is not None:
@@ -169,7 +175,7 @@ def rounds(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
 
 
 def _groups(wanted: Optimise, candidates: Sequence[Candidate]) -> dict[tuple[str, ...], list[int]]:
-    """Returns the places of candidates by the values of the names in `for_each`."""
+    """Returns the indices of candidates by the values of the names in `for_each`."""
     grouped: dict[tuple[str, ...], list[int]] = {}
     for place, one in enumerate(candidates):
         try:
@@ -191,7 +197,9 @@ def _number(value: Any, expression: Expression) -> Quantity | None:
 
 
 def _values(value_of: Value_of, place: int, expressions: Sequence[Expression]) -> tuple[str, ...]:
-    """Expressions with their values for a candidate, such as `time_s = 1.5ms`; each once."""
+    """Returns expressions with their values for a candidate, such as `time_s = 1.5ms`, without
+    duplicates.
+    """
     known = {one.text: value_of(one, place) for one in expressions}
     return tuple(
         f"{name} = {value.rounded() if isinstance(value, Quantity) else value}"
@@ -200,14 +208,14 @@ def _values(value_of: Value_of, place: int, expressions: Sequence[Expression]) -
 
 
 def _measures(conditions: Sequence[Expression]) -> list[Expression]:
-    """What conditions are about: the names in them."""
+    """Returns the names in conditions, as expressions."""
     return [Expression(name) for one in conditions for name in one.names]
 
 
 def _pareto(
     wanted: Optimise, axes: Sequence[Expression], candidates: Sequence[Candidate]
 ) -> Rounds:
-    """Yields the points that no other beats in one column without being beaten in the other."""
+    """Searches for points that no other beats in one column without losing in the other."""
     value_of = yield [one.options for one in candidates]
     found = []
     for key, places in _groups(wanted, candidates).items():
@@ -233,7 +241,7 @@ def _meets(wanted: Optimise, value_of: Value_of, place: int) -> bool:
 
 
 def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate]) -> Rounds:
-    """Yields the point of least cost that meets all conditions, in each group."""
+    """Searches for the point of least cost that meets all conditions, in each group."""
     costs: list[Quantity | None] = []
     for one in candidates:
         try:
@@ -249,7 +257,7 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
     order: dict[int, int] = {}
     grouped = _groups(wanted, candidates)
     if any(one is None for one in costs):
-        # A cost that depends on results is known when all are there.
+        # A cost that depends on results is known only when all points are computed.
         value_of = yield [one.options for one in candidates]
         found = []
         for key, places in grouped.items():
@@ -286,7 +294,7 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
 
 @dataclass
 class _Bracket:
-    """The ends between which two sides change places, and the places of the points there."""
+    """Interval in which two sides change places, and the indices of the points at its ends."""
 
     options: dict[str, Value]
     name: str
@@ -297,7 +305,7 @@ class _Bracket:
     over: bool = False
 
     def middle(self, within: Fraction) -> Quantity | None:
-        """Returns the next value of the axis, or None if the ends are near enough."""
+        """Returns the next value of the axis, or None if the interval is narrow enough."""
         low, high = self.low.number, self.high.number
         if self.low.unit == (0, 0) and low.denominator == 1 and high.denominator == 1:
             if high - low <= 1:
@@ -306,7 +314,7 @@ class _Bracket:
             return Quantity(min(max(middle, low + 1), high - 1))
         if high <= low * (1 + within):
             return None
-        # As many digits as tell the ends apart; a hundredth part of the share is enough.
+        # As many digits as distinguish the ends: the grain is at most a tenth of the tolerance.
         root = Fraction(math.sqrt(low * high))
         grain = Fraction(10) ** math.floor(math.log10(root * within / 10))
         rounded = round(root / grain) * grain
@@ -314,7 +322,9 @@ class _Bracket:
 
 
 def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
-    """Yields the value of an axis at which one side overtakes the other, for each candidate."""
+    """Searches for the value of an axis at which one side overtakes the other, for each
+    candidate.
+    """
     axis, column = wanted.break_even, wanted.column or Expression("time_s")
     assert axis is not None
     assert wanted.start is not None
@@ -333,11 +343,11 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
         return sides
 
     def leads(value_of: Value_of, place: int) -> bool | None:
-        """Returns whether the first side is better, or None if one of them has no verified row."""
+        """Returns whether the first side is better, or None if a side has no verified row."""
         ours, theirs = (_number(value_of(column, at), column) for at in (place, place + 1))
         return None if ours is None or theirs is None else ours.number <= theirs.number
 
-    # Both sides stand in the study; their options are not told again.
+    # The options of both sides stand in the study and are not repeated.
     names = (*wanted.for_each, axis, *wanted.of, *wanted.against)
     found: list[Found] = []
     value_of = yield [
@@ -391,6 +401,6 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
 
 
 def verified_row(result: Result | None) -> Mapping[str, Any] | None:
-    """Returns the first row of a result, or None if there is none, or its plan is violated."""
+    """Returns the first row of a result, or None without a row or with a violated plan."""
     rows = None if result is None else result.rows
     return rows[0] if rows and rows[0].get("verified", True) else None

@@ -1,6 +1,6 @@
-"""The store of studies: one SQLite file that several studies and sweeps may share.
+"""Store of studies: one SQLite file that several studies and sweeps may share.
 
-A result is found by its key, a digest of the whole task; what is in the store is never computed
+The key of a result is a digest of the whole task; a stored result is never computed
 again. Rows are added as they finish, each in a transaction. Readers may read meanwhile.
 
 >>> import pathlib, tempfile
@@ -37,10 +37,10 @@ from opticoll.study.build_digest import build
 T = TypeVar("T")
 
 FORMAT = 1
-"""The number of this layout of tables; a store of a greater one was written by a newer opticoll."""
+"""Version of the layout of tables; a newer opticoll wrote a store with a greater version."""
 
 APPLICATION = 0x6F70636C
-"""What SQLite files of opticoll say that they are: `opcl`."""
+"""Application identifier in SQLite files of opticoll: `opcl`."""
 
 WAIT_S = 60.0
 """Seconds for which another process may hold the file."""
@@ -49,7 +49,7 @@ ABSENT_S = 60.0
 """Seconds without a sign of life after which the claims of a sweep are void."""
 
 LONG = 4096
-"""Characters of rows from which on they are compressed."""
+"""Number of characters of rows from which they are compressed."""
 
 _LAYOUT = """
 CREATE TABLE runs (id INTEGER PRIMARY KEY, study TEXT, command TEXT, version TEXT, build TEXT,
@@ -75,7 +75,7 @@ INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a task: its rows as text in JSON, or why there are none, and its time.
+    """Result of a task: its rows as JSON text, or an error, and its time.
 
     `refuted` counts the rows whose plans are violated.
     """
@@ -88,7 +88,7 @@ class Result:
 
     @staticmethod
     def of(key: str, rows: list[dict[str, Any]], seconds: float = 0.0) -> Result:
-        """Returns the result that has these rows."""
+        """Returns the result with some rows."""
         return Result(key, as_text(rows), None, seconds, refuted_in(rows))
 
     @property
@@ -105,7 +105,7 @@ class Result:
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A study in a store: its command, the names of its axes, and the text of its file."""
+    """Study in a store: its command, the names of its axes, and the text of its file."""
 
     name: str
     command: str
@@ -116,7 +116,7 @@ class StudyRecord:
 
 @dataclass(frozen=True)
 class StoredPoint:
-    """A point of a study, its command line, and its result (None where it is not there yet)."""
+    """Point of a study, its command line, and its result (None if it is missing)."""
 
     study: str
     number: int
@@ -128,7 +128,7 @@ class StoredPoint:
 
 
 class Store:
-    """An open store; a context manager.
+    """Open store; a context manager.
 
     Raises
     ------
@@ -142,7 +142,7 @@ class Store:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """Returns the store of that name, made where there is none, to be read and written."""
+        """Opens a store for reading and writing; creates the file if it does not exist."""
         path = check_writable(path)
         with _named(path):
             connection = sqlite3.connect(
@@ -158,12 +158,12 @@ class Store:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Returns the store of that name, only to be read."""
+        """Opens a store for reading."""
         path = Path(path)
         if not path.is_file():
             raise FileError(f"there is no store `{path}`")
         with _named(path):
-            # Where nothing may be written beside it, no sweep runs: it is read as it lies there.
+            # Without write permission no sweep can run beside it, so the file is read as it is.
             frozen = (
                 ""
                 if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
@@ -191,7 +191,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Notes that the sweep has ended, and closes the file."""
+        """Notes the end of the sweep, and closes the file."""
         with suppress(sqlite3.Error, FileError):
             self._end()
         self._connection.close()
@@ -228,14 +228,14 @@ class Store:
             return self._connection.execute(query, values).fetchone()
 
     def _every(self, query: str, *values: Any) -> Iterator[Any]:
-        """Yields the rows that a query finds, one after the other."""
+        """Yields the rows of a query, one after the other."""
         with _named(self.path):
             for row in self._connection.execute(query, values):  # noqa: UP028 - closes no cursor
                 yield row
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """A transaction, complete or not at all."""
+        """Wraps changes in a transaction, which is complete or not at all."""
         with _named(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -247,7 +247,9 @@ class Store:
                 raise
 
     def begin(self, command: str, study: str) -> None:
-        """Notes that a sweep of a study begins: its command, this opticoll and this machine."""
+        """Notes the start of a sweep: its study and command, the build of opticoll and the
+        machine.
+        """
         now = time.time()
         values = (
             *(study, command, __version__, build(), sys.version.split()[0], platform.platform()),
@@ -272,7 +274,9 @@ class Store:
     def define(
         self, study: StudyRecord, points: Iterable[tuple[int, str, int, dict[str, Any], str]]
     ) -> None:
-        """The points of a study, in place of those it had, with number, key, replication, axes."""
+        """Writes the points of a study (number, key, replication, axes, command) in place of
+        earlier ones.
+        """
         with self._changing():
             self._connection.execute(
                 "INSERT INTO studies VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
@@ -291,7 +295,7 @@ class Store:
             )
 
     def mark(self, study: str, found: Iterable[tuple[int, str]]) -> None:
-        """Notes which points of a study a search found, by their numbers, and what each is."""
+        """Notes the points that a search found, by number, and their descriptions."""
         with self._changing():
             self._connection.executemany(
                 "INSERT INTO found VALUES (?, ?, ?)",
@@ -299,7 +303,9 @@ class Store:
             )
 
     def found(self, study: str) -> list[tuple[int, str, str]]:
-        """What a search found, in its order: number and command of a point, and what it is."""
+        """Returns the findings of a search in order: number, command and description of each
+        point.
+        """
         query = (
             "SELECT points.number, points.command, what FROM found JOIN points "
             "ON points.study = found.study AND points.number = found.number "
@@ -317,7 +323,7 @@ class Store:
         return [key for key in keys if key not in known]
 
     def claim(self, keys: Sequence[str], *, retry: bool = False) -> list[str]:
-        """Those of the keys that this sweep shall compute: without result, claimed by no other."""
+        """Claims and returns the keys without a result that no other running sweep has claimed."""
         host, now = socket.gethostname(), time.time()
         with self._changing():
             self._connection.execute("UPDATE runs SET seen = ? WHERE id = ?", (now, self._run))
@@ -336,7 +342,7 @@ class Store:
         return free
 
     def missing_of(self, keys: Sequence[str], *, retry: bool) -> list[str]:
-        """As `missing`, for a few keys."""
+        """Returns the keys without a result, as `missing` does, faster for a few keys."""
         left = []
         for key in keys:
             found = self._one("SELECT error IS NOT NULL FROM results WHERE key = ?", key)
@@ -352,7 +358,7 @@ class Store:
             )
 
     def keep(self, results: Iterable[Result]) -> None:
-        """Keeps results; an error never takes the place of rows."""
+        """Keeps results; an error never replaces rows."""
         now = time.time()
         rows = [
             (
@@ -367,7 +373,7 @@ class Store:
             self._connection.executemany("DELETE FROM claims WHERE key = ?", keys)
 
     def result(self, key: str) -> Result | None:
-        """Returns the result of a task, or None if it is not there yet."""
+        """Returns the result of a task, or None if it is missing."""
         found = self._one("SELECT rows, error, seconds FROM results WHERE key = ?", key)
         return None if found is None else self._result(key, *found)
 
@@ -376,20 +382,20 @@ class Store:
             return Result(key, _unpacked(packed), *others)
 
     def merge(self, other: Store) -> int:
-        """Keeps the results of another store; returns how many there were."""
+        """Keeps the results of another store; returns their number."""
         query = "SELECT key, rows, error, seconds, refuted FROM results"
         rows = [other._result(*found) for found in other._every(query)]
         self.keep(rows)
         return len(rows)
 
     def seconds(self, keys: Iterable[str]) -> list[float]:
-        """How long the tasks took that have rows."""
+        """Returns the computing times of the tasks that have rows, in seconds."""
         query = "SELECT key, seconds FROM results WHERE error IS NULL"
         known = dict(self._every(query))
         return [known[key] for key in keys if key in known]
 
     def studies(self) -> list[StudyRecord]:
-        """Returns all studies, in the order in which they were swept first."""
+        """Returns all studies, in the order of their first sweeps."""
         with _damaged(f"the store `{self.path}`"):
             return [
                 StudyRecord(name, command, _json(axes, list), bool(replicated), text)
@@ -399,7 +405,7 @@ class Store:
             ]
 
     def results(self, study: str | None = None) -> Iterator[StoredPoint]:
-        """Yields the points of a study in their order (of all studies, one after the other).
+        """Yields the points of a study in order, or those of all studies.
 
         Raises
         ------
@@ -426,7 +432,9 @@ class Store:
                 yield StoredPoint(name, number, replication, own, command, result, found)
 
     def tally(self, keys: Iterable[str]) -> tuple[int, int]:
-        """How many tasks have an error, and how many of their rows a plan that is violated."""
+        """Returns the number of tasks with an error, and the number of rows with a violated
+        plan.
+        """
         query = (
             "SELECT key, error IS NOT NULL, refuted FROM results "
             "WHERE error IS NOT NULL OR refuted > 0"
@@ -462,7 +470,7 @@ def _alive(run: tuple[str, int, float], here: str, now: float) -> bool:
 
 
 def as_text(rows: list[dict[str, Any]]) -> str:
-    """Returns rows as text in JSON."""
+    """Returns rows as JSON text."""
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -472,7 +480,7 @@ def refuted_in(rows: list[dict[str, Any]]) -> int:
 
 
 def _packed(text: str | None) -> str | bytes | None:
-    """Returns a text, compressed where it is long."""
+    """Returns a text, compressed if it is long."""
     short = text is None or len(text) < LONG
     return text if short else zstandard.ZstdCompressor(3).compress(str(text).encode())
 
@@ -484,7 +492,7 @@ def _unpacked(packed: str | bytes | None) -> str | None:
 
 
 def _json(text: Any, kind: type[T]) -> T:
-    """What a text in JSON holds, which must be of a kind."""
+    """Returns the content of a JSON text, checked to be of a kind."""
     held = json.loads(text)
     if not isinstance(held, kind):
         raise TypeError(f"`{text[:80]}` is no {kind.__name__}")
@@ -493,7 +501,7 @@ def _json(text: Any, kind: type[T]) -> T:
 
 @contextmanager
 def _damaged(what: str) -> Iterator[None]:
-    """Errors of what decodes as those of a file."""
+    """Turns decoding errors into errors on a damaged file."""
     try:
         yield
     except OpticollError:
@@ -504,7 +512,7 @@ def _damaged(what: str) -> Iterator[None]:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Errors of SQLite as those of the file, with what it says."""
+    """Turns errors of SQLite into errors that name the file."""
     try:
         yield
     except UnicodeDecodeError as error:

@@ -1,7 +1,7 @@
-"""A process that computes points of a study: `python -m opticoll.study.worker`.
+"""Worker process that computes points of a study: `python -m opticoll.study.worker`.
 
-It reads lines of JSON from standard input, each some tasks of one command, and writes a line for
-each task as soon as it is finished, then an empty one. It ends with its standard input, at once.
+Each line of standard input is a JSON object with tasks of one command. The worker writes a line for
+each finished task, then an empty line. It ends as soon as its standard input ends.
 
 >>> task = Task("k1", {"collective": "all_gather", "fabric": "wdm_ring:ranks=4,wavelengths=1"})
 >>> solved = solve("simulate", task)
@@ -41,7 +41,7 @@ from opticoll.study.store import Result, as_text, refuted_in
 
 @dataclass(frozen=True)
 class Task:
-    """A task: its key, and the options of the command."""
+    """Task: its key, and the options of the command."""
 
     key: str
     options: dict[str, Value]
@@ -49,13 +49,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Solved(Result):
-    """A result; and whether the limit of memory was what it failed at."""
+    """Result, and whether the task failed at the memory limit."""
 
     too_large: bool = False
 
 
 def solve(command: str, task: Task) -> Solved:
-    """Computes a task by the function that its command runs; errors are results."""
+    """Computes a task with the function of its command; errors become results."""
     started = time.perf_counter()
     rows: list[dict[str, Any]] | None = None
     error, too_large = None, False
@@ -82,7 +82,7 @@ def solve(command: str, task: Task) -> Solved:
 def solve_all(
     command: str, tasks: Sequence[Task], memory: int | None, wanted: str | None = None
 ) -> list[Solved]:
-    """Computes tasks one after the other, as a worker of a cluster does.
+    """Computes tasks one after the other, for a worker of a cluster.
 
     Raises
     ------
@@ -101,9 +101,9 @@ def solve_all(
 
 
 def start() -> subprocess.Popen[str]:
-    """Returns a worker process that reads tasks from its standard input and answers on its output.
+    """Starts a worker process that reads tasks from its standard input and answers on its output.
 
-    No file of the current folder stands in for a module that the worker imports (`-P`).
+    With `-P`, files of the current folder do not replace modules that the worker imports.
     """
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "opticoll.study.worker"],
@@ -115,14 +115,14 @@ def start() -> subprocess.Popen[str]:
 
 
 def message(command: str, tasks: Iterable[Task], memory: int | None) -> str:
-    """Returns the line that asks a worker for tasks."""
+    """Returns the line that gives tasks to a worker."""
     content = {"command": command, "memory": memory, "tasks": [vars(task) for task in tasks]}
     return json.dumps(content) + "\n"
 
 
 def main() -> None:
-    """Computes what standard input asks for, until it ends."""
-    # Ctrl-C at the terminal is for the sweep, which ends its workers.
+    """Computes the tasks of standard input until it ends."""
+    # An interrupt at the terminal is meant for the sweep, which ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -137,12 +137,12 @@ def main() -> None:
                 answers.write("\n")
                 answers.flush()
             except BrokenPipeError:
-                # Nobody listens any more; there is nothing to say on the way out either.
+                # The sweep has gone; `_exit` prints nothing on the way out.
                 os._exit(0)
 
 
 def _asked(source: IO[str]) -> Iterator[dict[str, Any]]:
-    """What is asked for, read by a thread that ends the process when nobody can ask any more."""
+    """Yields requests, read by a thread that ends the process at the end of the input."""
     lines: queue.Queue[str] = queue.Queue()
 
     def read() -> None:
