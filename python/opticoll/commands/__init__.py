@@ -1,6 +1,6 @@
-"""The commands, one module each: parameters, computation, rows, text and figure.
+"""Commands, one module each: parameters, computation, rows, text and figure.
 
-Modules are loaded when their command is run, so that `opticoll --help` is there at once.
+A module is loaded when its command runs, so that `opticoll --help` is fast.
 """
 
 from importlib import import_module
@@ -38,16 +38,14 @@ GROUPS = {
         "reproduce": "Recompute a paper's numbers, with a verdict on each.",
     },
 }
-"""The commands by groups, and what each does; help lists them in this order."""
+"""Summary of each command, by group; help lists the commands in this order."""
 
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
-"""The module of each command, and what the command does."""
+"""Summary of each command by name, which is also the name of its module."""
 
 
 def installed() -> dict[str, Any]:
-    """Returns the record of each command by its name, without those whose package is not
-    installed.
-    """
+    """Returns the record of each installed command by name."""
     from opticoll.errors import UsageError
 
     records = {}

@@ -1,6 +1,6 @@
-"""What no plan of a collective can beat on a fabric."""
+"""Lower bounds on the time of any plan of a collective on a fabric."""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters(PartOptions):
-    """What `opticoll bound` takes."""
+    """Parameters of `opticoll bound`."""
 
     collective: str = argument("Collective, such as all_gather")
     size: SizeOption = None
@@ -175,7 +175,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[BoundsRow]:
         at_least=None if at_least is None else str(at_least),
         at_most=None if at_most is None else str(at_most),
         algbw_bytes_per_s=float(buffer / at_least) if at_least else None,
-        # The bounds of all plans first.
+        # Bounds that hold for all plans come first.
         bounds=sorted(
             filter(lambda bound: bound.time_s > 0, bounds),
             key=lambda one: (one.name == "direct", -one.time_s),
@@ -184,7 +184,9 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[BoundsRow]:
 
 
 def _by_linear_program(kind: str, fabric: _core.Fabric, size_bytes: int) -> Iterator[BoundRow]:
-    """Yields the bound of an all_to_all where it took the linear program to find it."""
+    """Yields the bound of the linear program on an all_to_all if it improves on the core's
+    bounds.
+    """
     proved = proved_time(kind, fabric, size_bytes)
     if proved is None:
         return
@@ -203,7 +205,7 @@ def _by_linear_program(kind: str, fabric: _core.Fabric, size_bytes: int) -> Iter
 
 
 MOST_NAMED = 4
-"""Links of a cut that the text names."""
+"""Maximum number of links of a cut in text."""
 
 
 def _text(asked: Parameters, rows: list[BoundsRow]) -> str:
@@ -240,7 +242,7 @@ def _text(asked: Parameters, rows: list[BoundsRow]) -> str:
         ]
     shown = next((bound for bound in row.bounds if bound.witness), None)
     if shown is not None and shown.witness is not None:
-        # Where latencies give the greatest bound, the links are those of a lesser one.
+        # If the greatest bound is one on latency, the witness is that of a smaller bound.
         whose = "" if shown.time_s == row.bounds[0].time_s else f" of {shown.name}"
         lines += ["", f"bottleneck{whose}: {_bottleneck(shown.witness)}"]
     if row.collective == "all_to_all" and row.optimum is None and least is not None:
@@ -249,7 +251,7 @@ def _text(asked: Parameters, rows: list[BoundsRow]) -> str:
 
 
 def _bottleneck(witness: WitnessRow) -> str:
-    """Returns the ranks and links that show a bound, in words."""
+    """Returns the ranks and links that prove a bound, as text."""
     names = witness.links[:MOST_NAMED]
     more = len(witness.links) - len(names)
     links = f"{plural(len(witness.links), 'link')}: {'; '.join(names)}"
@@ -266,7 +268,7 @@ def _bottleneck(witness: WitnessRow) -> str:
 
 
 def _ranges(ranks: list[int]) -> str:
-    """Returns ranks in ascending order, those that follow one another as `first-last`.
+    """Returns ranks in ascending order, consecutive ones as `first-last`.
 
     >>> _ranges([0, 1, 2, 5, 7, 8])
     '0-2, 5, 7-8'

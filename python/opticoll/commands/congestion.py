@@ -1,4 +1,4 @@
-"""Collectives over lightpaths that other traffic may refuse.
+"""Collectives over lightpaths whose setup other traffic may block.
 
 >>> import opticoll
 >>> row = opticoll.congestion(
@@ -9,7 +9,7 @@
 (10, True, 0.0181)
 """
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 import itertools
 import os
@@ -67,25 +67,25 @@ from opticoll.outputs.watch import Watch
 EXAMPLE = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
 OWN = ("offered_load", "seed", "replications")
-"""Settings of bursts with an option of their own."""
+"""Settings of bursts that have an option of the command."""
 
 PLACEMENTS = {
     "natural": "rank r of the first collective at host r, then those of the second",
     "spread": "one rank after the other at the next node",
     "best": "heavy pairs on short routes: the least bytes times hops found",
 }
-"""Where ranks sit."""
+"""Placements of ranks on hosts, and their meanings."""
 
 AT_ONCE = "all_or_nothing"
-"""The policy where none is given, under which nobody waits for himself."""
+"""Default policy, under which collectives cannot deadlock."""
 
 REPLICATIONS = 20
-"""Of each case, if not given."""
+"""Default number of replications of a case."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Congestion:
-    """What `opticoll congestion` takes. Policies, placements and offered loads may be several."""
+    """Parameters of `opticoll congestion`; policies, placements and offered loads may be lists."""
 
     collective: str = argument("Collective, such as all_reduce")
     fabric: str | None = option(f"Fabric with hosts and wavelengths, such as {EXAMPLE} (required)")
@@ -195,7 +195,9 @@ class CongestionRow(Row):
 
 @dataclass(frozen=True)
 class _Case:
-    """A collective, its place, and the bursts beside it; settings of the core as text."""
+    """Collective, its placement, and the bursts beside it; settings are texts, as the core reads
+    them.
+    """
 
     fabric: str
     collective: str
@@ -209,7 +211,7 @@ class _Case:
     settings: Mapping[str, str]
 
     def value(self, name: str) -> str:
-        """Returns a setting, or what holds where it is not given."""
+        """Returns the value of a setting, or its default."""
         if name == "replications" and name not in self.settings:
             return str(REPLICATIONS)
         return self.settings.get(name, defaults("congestion_settings", "burst_settings")[name])
@@ -217,7 +219,7 @@ class _Case:
 
 @dataclass(frozen=True)
 class _Places:
-    """Hosts of each collective's ranks, and the links that its bytes go over."""
+    """Hosts of each collective's ranks, and the links that its bytes use."""
 
     hosts: list[list[int]]
     hop_bytes: int
@@ -226,9 +228,9 @@ class _Places:
 
 
 def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
-    """Carries out the cases one after the other; the results do not depend on the threads.
+    """Simulates the cases one after the other; the results do not depend on the number of threads.
 
-    Every replication's transfers, in the order in which they arrived, are verified anew.
+    The transfers of every replication are verified again, in order of arrival.
 
     Raises
     ------
@@ -247,7 +249,7 @@ def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
         def progress(replications: int, before: int = before) -> None:
             watch.update("replications", before + replications, target)
 
-        # Cases that differ in bursts and policies share plan and places.
+        # Cases that differ only in bursts and policies share plan and placement.
         known = (case.fabric, case.collective, case.algorithm, case.size_bytes, case.ranks)
         key: tuple[object, ...] = (*known, case.copies, case.root, case.placement)
         chooses = canonical(case.algorithm, [DEFAULT_ALGORITHM]) is not None
@@ -273,7 +275,7 @@ def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
 
 
 def _cases(asked: Congestion) -> list[_Case]:
-    """Returns a case of each combination."""
+    """Returns a case for each combination of options."""
     given = {name: str(text) for name, text in vars(asked.settings).items() if text is not None}
     if isinstance(asked.bursts, Mapping):
         given |= asked.bursts
@@ -316,13 +318,13 @@ def _cases(asked: Congestion) -> list[_Case]:
 def _draws(
     collectives: int, policies: list[str], loads: list[float], given: Mapping[str, str]
 ) -> bool:
-    """Returns whether bursts, waits between a collective's requests or wavelengths are drawn."""
+    """Returns whether random numbers are drawn: for bursts, waiting times or wavelengths."""
     alone = collectives == 1 and all(canonical(one or AT_ONCE, [AT_ONCE]) for one in policies)
     return not alone or any(loads) or canonical(given.get("assignment", ""), ["random"]) is not None
 
 
 def _of_bursts(text: str | None) -> dict[str, str]:
-    """Returns the settings of bursts in `key=value,...`."""
+    """Returns the settings of bursts in a text `key=value,...`."""
     settings = {} if text is None else key_values("--bursts", text, "source=poisson")
     for name in settings:
         if name == "assembly":
@@ -333,7 +335,7 @@ def _of_bursts(text: str | None) -> dict[str, str]:
 
 
 def _number(text: str) -> float:
-    """Returns an offered load: a number that is not negative."""
+    """Returns an offered load, which is not negative."""
     try:
         number = float(text)
     except ValueError:
@@ -344,14 +346,15 @@ def _number(text: str) -> float:
 
 
 def _algorithms(collective: str) -> list[str]:
-    """Returns all algorithms but the one that chooses among them."""
+    """Returns the names of all algorithms except `auto`."""
     names = algorithm_names(collective)
     return [name for name in names if name != DEFAULT_ALGORITHM]
 
 
 def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places]:
-    """Returns the plan that takes the least time without bursts, of all algorithms that run; its
-    places.
+    """Returns the plan with the least time without bursts among all algorithms that run.
+
+    The placement of the plan comes with it.
     """
     settings = {**case.settings, "replications": "1"}
     best: tuple[float, Plan, _Places] | None = None
@@ -381,9 +384,9 @@ def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places
 
 
 def _planned(case: _Case, algorithm: str, ranks: int) -> Plan:
-    """What moves, proved: planned on a crossbar, which says nothing of routes.
+    """Returns the plan of a case on a crossbar, which states no routes.
 
-    An algorithm of a family is planned on the links of the network, where a rank is at each node.
+    An algorithm of a family is planned on the links of the network, with a rank at each node.
     """
     crossbar = f"crossbar:ranks={ranks},rate=10Gb/s"
     try:
@@ -486,7 +489,7 @@ SHOWN = (
 
 
 def _text(asked: Congestion, rows: list[CongestionRow]) -> str:
-    """What was carried out where, a line for each case, and why collectives gave up."""
+    """Returns a head line, a line for each case, and the reasons for which collectives gave up."""
     first = rows[0]
     at_once = f"{first.copies} collectives at a time, each of " if first.copies > 1 else ""
     proved = (
@@ -520,7 +523,7 @@ def _text(asked: Congestion, rows: list[CongestionRow]) -> str:
 
 
 def _placement(row: CongestionRow) -> str:
-    """Returns bytes times hops of a placement against the bound."""
+    """Returns the product of bytes and hops of a placement, with its lower bound."""
     bound = f"lower bound {_megabytes(row.hop_bytes_bound)}"
     least = "the minimum" if row.hop_bytes_least else bound
     return f"placement {row.placement}: bytes times hops {_megabytes(row.hop_bytes)}, {least}"
@@ -553,7 +556,7 @@ def _draw(asked: Any, rows: list[CongestionRow], path: Path) -> None:
 
 
 def _alone(asked: Congestion, row: CongestionRow) -> dict[str, Any]:
-    """Returns the options of the case of a row."""
+    """Returns the options that select the case of a row."""
     return {
         "congestion": row.congestion,
         "placement": row.placement,

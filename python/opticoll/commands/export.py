@@ -1,6 +1,6 @@
-"""A plan, a fabric or a comparison as a file that other programs read."""
+"""Export of a plan, a fabric or a comparison to a file that other programs read."""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from opticoll.report.rows_file import read as read_rows
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters(Source):
-    """What `opticoll export` takes."""
+    """Parameters of `opticoll export`."""
 
     source: str = argument(
         "Plan file, a collective such as all_gather, or rows that `compare` wrote with "
@@ -76,7 +76,7 @@ AnyRow = ExportRow | ExportedFabricRow | ExportedChoicesRow
 
 
 def compute(asked: Parameters, watch: Watch) -> Iterator[AnyRow]:
-    """Obtains what a file is to hold.
+    """Obtains the content of the file.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[AnyRow]:
 
 
 def _of_fabric(asked: Parameters, form: str) -> ExportedFabricRow:
-    """What is written of a fabric."""
+    """Returns the row of an exported fabric."""
     _refuse(asked, "goes with a plan: name a plan file or a collective, too")
     if asked.fabric is None:
         raise UsageError("name a plan file or a collective, or --fabric for the fabric alone")
@@ -119,7 +119,7 @@ def _of_fabric(asked: Parameters, form: str) -> ExportedFabricRow:
 
 
 def _of_rows(asked: Parameters, form: str) -> ExportedChoicesRow:
-    """What is written of the rows of a comparison."""
+    """Returns the row of an exported table of choices, made from the rows of a comparison."""
     _refuse(asked, "cannot be given with rows of `compare`: they hold their own", asked.fabric)
     content = read_rows(Path(asked.source))
     made, remarks = choices(content)
@@ -129,7 +129,7 @@ def _of_rows(asked: Parameters, form: str) -> ExportedChoicesRow:
 
 
 def _refuse(asked: Parameters, problem: str, fabric: object = None) -> None:
-    """Refuses options that only plans have."""
+    """Refuses options that apply to plans only."""
     names = ("algorithm", "size", "root", "demand", "wavelength")
     own = {name: getattr(asked, name) for name in names}
     refuse_given({**own, "fabric": fabric, **asked.settings}, problem)

@@ -1,6 +1,6 @@
-"""A schedule of others, proved and kept as a plan file."""
+"""Import of a foreign schedule, which is proved and kept as a plan file."""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class Import(PartOptions):
-    """What `opticoll import` takes."""
+    """Parameters of `opticoll import`."""
 
     fabric: str | None = option(
         "Fabric of a schedule of others: a preset, family:key=value,... or a YAML file "
@@ -41,7 +41,7 @@ class ImportRow(SizedHead):
 
 
 def compute(asked: Import, watch: Watch) -> Iterator[ImportRow]:
-    """Reads a schedule, place it on a fabric, and proves it there.
+    """Reads a schedule, places it on a fabric, and proves the plan.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""The records of everything that has a name."""
+"""Lists of the records of everything that has a name."""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class List:
-    """What `opticoll list` takes."""
+    """Parameters of `opticoll list`."""
 
     kind: str | None = argument(
         f"Kind: {', '.join([*KINDS, 'formats', 'schemas'])}; or the name of "
@@ -53,8 +53,9 @@ class FormatRow(Row):
 
 
 def compute(asked: List, watch: Watch) -> Iterator[RecordRow | FormatRow | SchemaRow]:
-    """Yields records of all kinds, of one, of a name, or the algorithms of a collective; formats;
-    schemas.
+    """Yields records: of all kinds, of one kind, with a name, or algorithms of a collective.
+
+    `formats` and `schemas` yield formats of files and schemas of commands.
 
     Raises
     ------
@@ -105,7 +106,7 @@ def _use(row: FormatRow) -> str:
 
 
 def _overview(records: list[RecordRow]) -> str:
-    """Returns the kinds with their counts and first names, and what to type next."""
+    """Returns the kinds with their counts and first names, and further commands to type."""
     cells = []
     for kind, own in groupby(records, lambda row: row.kind):
         names = list(dict.fromkeys(row.name for row in own))
@@ -124,7 +125,7 @@ def _overview(records: list[RecordRow]) -> str:
 
 
 def _lines(records: list[RecordRow]) -> str:
-    """Returns records of one kind, a paragraph each, below their collective where they have one."""
+    """Returns records of one kind, a paragraph each, grouped by collective if they have one."""
     lines = []
     width = max(len(record.name) for record in records)
     for collective, own in groupby(records, lambda row: row.collective):
@@ -140,13 +141,13 @@ def _lines(records: list[RecordRow]) -> str:
 
 
 def _sources(record: RecordRow) -> list[str]:
-    """Where the values of a preset come from, and what is unconfirmed."""
+    """Returns the sources of the values of a preset, and the unconfirmed values."""
     unconfirmed = [one.meaning for one in record.options if one.name == "unconfirmed"]
     return [f"source: {record.citation}", *(f"unconfirmed: {text}" for text in unconfirmed)]
 
 
 def _by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:
-    """Returns records that differ at most in their collective."""
+    """Returns groups of records that differ at most in their collective."""
     same: dict[str, list[RecordRow]] = {}
     for record in records:
         same.setdefault(str(replace(record, collective=None)), []).append(record)
@@ -154,7 +155,7 @@ def _by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:
 
 
 def _in_full(same: list[RecordRow]) -> str:
-    """Returns a record: what it is, its options and its source."""
+    """Returns a record as text: what it is, its options and its source."""
     record = same[0]
     kind = record.kind.replace("_", " ").removesuffix("s")
     kind = f"{kind.removesuffix('ie')}y" if kind.endswith("ie") else kind

@@ -1,6 +1,6 @@
-"""A plan, verified and timed."""
+"""Construction of a plan, which is verified and timed."""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
@@ -23,23 +23,23 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters(PlanOptions):
-    """What `opticoll plan` takes."""
+    """Parameters of `opticoll plan`."""
 
     collective: str = argument("Collective, such as all_gather")
     wavelength: WavelengthOption = None
 
 
 HELD = "on_change"
-"""The policy under which circuits stay up until others are needed."""
+"""Policy under which circuits stay up until other circuits are needed."""
 
 CHARGED = "every_step"
-"""The rule of papers, which is the default on rings."""
+"""Policy of papers, which is the default on rings."""
 
 QUICK = "auto:budget=10s"
-"""The choice of a plan for the other policy: what `auto` chooses, but for the largest rings."""
+"""Algorithm for the other policy: `auto` within 10 s, which matters on the largest rings only."""
 
 WORTH_SAYING = 1.1
-"""How many times as long a plan takes before the other policy is worth a line."""
+"""Minimum ratio of the times under both policies for which the text mentions the other policy."""
 
 ELSEWHERE = f"the policy is not `{CHARGED}`, or the circuits of the fabric have no `{HELD}`"
 
@@ -56,12 +56,12 @@ class PlannedRow(PlanRow):
 
 
 def _key(asked: Parameters) -> Hashable:
-    """What the plan depends on."""
+    """Returns the key of the plan."""
     return plan_key(asked.collective, asked, asked.wavelength)
 
 
 def compute(asked: Parameters, watch: Watch) -> Iterator[PlannedRow]:
-    """Builds a plan, verify and simulates it.
+    """Builds a plan, verifies and simulates it.
 
     Raises
     ------
@@ -78,9 +78,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[PlannedRow]:
 
 
 def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[str, Any]:
-    """Returns the time and algorithm of a plan where circuits stay up; nothing where they
-    cannot.
-    """
+    """Returns the time and algorithm of a plan whose circuits stay up; empty if that fails."""
     settings: Settings = {**request.settings, "policy": HELD}
     try:
         if plan.asked == DEFAULT_ALGORITHM:

@@ -1,4 +1,4 @@
-"""A plan made anew on what failures leave of its fabric.
+"""Planning on a fabric with failures, and comparison with the plan before them.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_reduce", "wss_grid:rows=4,columns=4", "halving_doubling", size="1MB")
@@ -7,7 +7,7 @@
 ([], True)
 """
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass
@@ -32,7 +32,7 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class Replan(Source):
-    """What `opticoll replan` takes."""
+    """Parameters of `opticoll replan`."""
 
     failed: list[str] = option(
         "Failure, once or more often: a part such as 'rank 5', 'NIC of rank 3', 0>1 or "
@@ -46,14 +46,14 @@ class Replan(Source):
     )
 
     def __post_init__(self) -> None:
-        """Joins the failures, which Python may give as one text."""
+        """Joins the failures, which may be one text in Python."""
         super().__post_init__()
         given = [self.failed] if isinstance(self.failed, str) else self.failed
         object.__setattr__(self, "failed", [_joined(given)])
 
 
 def _joined(failed: Sequence[str]) -> str:
-    """Returns failures as one text, those of an option joined by `+`.
+    """Returns failures as one text, with those of an option joined by `+`.
 
     >>> _joined(["rank 5", "0-1@50Gb/s", "rank 6"])
     'without=rank 5+rank 6,degraded=0-1@50Gb/s'
@@ -64,7 +64,7 @@ def _joined(failed: Sequence[str]) -> str:
 
 
 def _options(failed: Sequence[str]) -> dict[str, str]:
-    """Returns failures by the options of a fabric that state them."""
+    """Returns failures by the fabric's options that state them."""
     options: dict[str, str] = {}
     for one in ",".join(failed).split(","):
         key, equals, value = one.partition("=")
@@ -77,7 +77,7 @@ def _options(failed: Sequence[str]) -> dict[str, str]:
 
 
 def _check(failed: str, fabric: Fabric) -> None:
-    """Refuses parts that a fabric does not have, before a plan is made on it.
+    """Refuses parts that the fabric does not have, before any planning.
 
     Raises
     ------
@@ -121,7 +121,7 @@ class ReplanRow(PlanRow):
 
 
 def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
-    """Plans anew, verify, and compares the times.
+    """Plans again, verifies the plan, and compares the times.
 
     Raises
     ------
@@ -157,9 +157,7 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
 
 
 def _kept(before: Plan, fabric: Fabric) -> Plan | None:
-    """Returns the plan as it was on what is left of its fabric, or None if it does not work
-    there.
-    """
+    """Returns the old plan moved to the damaged fabric, or None if it is not valid there."""
     try:
         kept = moved(before, fabric)
     except OpticollError:
@@ -168,7 +166,7 @@ def _kept(before: Plan, fabric: Fabric) -> Plan | None:
 
 
 def _text(asked: Replan, rows: list[ReplanRow]) -> str:
-    """Returns the plan, and how much longer it takes than the one that it replaces."""
+    """Returns the new plan as text, and the ratio of its time to that of the old plan."""
     (row,) = rows
     before, after = human_time(row.before_time_ps), human_time(row.time_ps)
     left, of = row.plan.collective.ranks, row.before.collective.ranks

@@ -1,6 +1,6 @@
-"""One page from stores of studies, rows of commands and plans, as a file that opens anywhere."""
+"""Report of stores of studies, rows of commands and plans, as one page that opens anywhere."""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 import time
 from collections.abc import Iterator
@@ -26,15 +26,15 @@ from opticoll.outputs.rows import Count, Row, columns, hidden, means
 from opticoll.outputs.watch import Watch
 
 SQLITE = b"SQLite format 3\0"
-"""Begins every store."""
+"""First bytes of every store."""
 
 MOST_TRAININGS = 8
-"""Trainings of a file that have a time-line; all are in its table."""
+"""Maximum number of trainings of a file that have a timeline; the table has all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What `opticoll report` takes."""
+    """Parameters of `opticoll report`."""
 
     sources: list[str] = argument(
         "Stores of `opticoll sweep`, plan files, and rows of commands as .json, .csv or .parquet",
@@ -77,7 +77,7 @@ def compute(asked: Report, watch: Watch) -> Iterator[PartRow]:
 
 
 def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[str, int, Any]]:
-    """Yields the parts of a source: their kind, how much they are, and themselves."""
+    """Yields the parts of a source: kind, number of rows or slots, and content."""
     from opticoll.report import parts, rows_file
     from opticoll.study.results import ResultRow
 
@@ -152,7 +152,7 @@ def _without_place(command: str) -> str:
 
 
 def _builders(runs: list[dict[str, Any]]) -> list[str]:
-    """Returns the versions and machines that computed a study, and the days."""
+    """Returns the versions, machines and days on which a study was computed."""
     days = (time.strftime("%Y-%m-%d", time.gmtime(run["started"])) for run in runs)
     told = zip(
         (f"opticoll {run['version']} on {run['machine']}" for run in runs), days, strict=True
@@ -180,7 +180,7 @@ def _write_figures(asked: Report, rows: list[PartRow], path: Path) -> list[Path]
 
 
 def _check_page(path: Path) -> None:
-    """Refuses a page that cannot be made or written, before anything is read."""
+    """Refuses a page that cannot be made or written, before any source is read."""
     from opticoll.report import figures
 
     figures.library()
@@ -188,7 +188,7 @@ def _check_page(path: Path) -> None:
 
 
 def _check_folder(path: Path) -> None:
-    """Refuses a folder for figures that is none; it is made when there are figures."""
+    """Refuses a path for figures that is not a folder; a missing folder is made later."""
     if path.exists() and not path.is_dir():
         raise FileError(f"`{path}` is no folder")
 

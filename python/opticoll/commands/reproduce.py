@@ -1,4 +1,4 @@
-"""A paper's numbers recomputed, with a verdict on each: a command of opticoll-papers."""
+"""Recomputation of a paper's numbers, with a verdict on each: a command of opticoll-papers."""
 
 from importlib.metadata import entry_points
 

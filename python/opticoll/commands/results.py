@@ -1,6 +1,6 @@
-"""Shows the results of studies in stores."""
+"""Results of studies in stores, as tables."""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from opticoll.study.results import ResultRow, table_of
 from opticoll.study.store import Store
 
 WIDEST = 110
-"""Most characters of a line of the table."""
+"""Maximum number of characters of a line of the table."""
 
 OF_POINTS = ("study", "point", "command", "error", "found")
-"""Columns that the table does not show, or shows at its end."""
+"""Columns that the table leaves out or shows last."""
 
 LONGEST_TEXT = 40
-"""Characters of an axis that the table shows."""
+"""Maximum number of characters of an axis in the table."""
 
 LONGEST = 40
-"""Most lines of a table, unless all are asked for."""
+"""Maximum number of lines of a table without `--all`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """What `opticoll results` takes."""
+    """Parameters of `opticoll results`."""
 
     store: Path = argument("Store that `opticoll sweep` wrote")
     beside: list[str] | None = option(
@@ -84,7 +84,9 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ResultRow]:
 
 
 def _text(asked: Parameters, rows: list[ResultRow]) -> str:
-    """Returns a table for each study: its axes and the columns that differ, as wide as a line."""
+    """Returns a table for each study, with its axes and the columns that differ, as far as they
+    fit.
+    """
     with Store.read(asked.store) as store:
         commands = {one.name: one.command for one in store.studies()}
     studies: dict[str, list[ResultRow]] = {}
@@ -107,11 +109,11 @@ def _text(asked: Parameters, rows: list[ResultRow]) -> str:
 
 
 def _table(rows: list[ResultRow], known: dict[str, Column], most: int) -> str:
-    """Returns the axes, times, and what else differs between rows, as far as a line has room.
+    """Returns a table of the axes, the times, and other columns that differ, as far as they fit.
 
-    The axes, the algorithm, the first time, and what a rank can inject always have room: without
-    an axis, points that differ would look alike. An axis that follows from others shown is left
-    out.
+    The axes, the algorithm, the first time, and the injection bandwidth are always shown, since
+    different points would look alike without an axis. An axis that is determined by other axes is
+    left out.
     """
     names = sorted(
         (name for name in rows[0] if name not in OF_POINTS), key=lambda name: _rank(name, known)
@@ -139,12 +141,14 @@ def _table(rows: list[ResultRow], known: dict[str, Column], most: int) -> str:
 
 
 def _follows(texts: list[str], others: list[str]) -> bool:
-    """Returns whether a text of one column always stands beside the same text of another."""
+    """Returns whether the texts of one column are determined by those of another."""
     return len(texts) > 1 and len(set(zip(texts, others, strict=True))) == len(set(others))
 
 
 def _rank(name: str, known: dict[str, Column]) -> int:
-    """Axes and algorithms first, then times, then what a rank can inject, then the rest."""
+    """Returns the position of a column: 0 axes and algorithm, 1 times, 2 injection bandwidth, 3
+    others.
+    """
     if name not in known or name == "algorithm":
         return 0
     unit = known[name].unit
@@ -154,7 +158,7 @@ def _rank(name: str, known: dict[str, Column]) -> int:
 
 
 def _cells(name: str, rows: list[ResultRow], known: dict[str, Column]) -> list[str]:
-    """Returns the texts of a column; all empty where it holds tables."""
+    """Returns the texts of a column; they are empty if the column holds tables."""
     values = [row[name] for row in rows]
     if any(isinstance(value, list | dict) for value in values):
         return [""] * len(rows)

@@ -1,6 +1,6 @@
-"""A plan or a program carried out with real bytes, in this process or by MPI processes."""
+"""Execution of a plan or a program with real bytes, in this process or by MPI processes."""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class Run(FileSource):
-    """What `opticoll run` takes."""
+    """Parameters of `opticoll run`."""
 
     fabric: str | None = option(
         "Fabric: a preset, family:key=value,... or a file (default: a link from each rank "
@@ -109,7 +109,7 @@ class RunRow(Row):
 
 
 def compute(asked: Run, watch: Watch) -> Iterator[RunRow]:
-    """Carries a schedule out in each of its modes, for each size.
+    """Executes a schedule in each of its modes, for each size.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def compute(asked: Run, watch: Watch) -> Iterator[RunRow]:
 
 
 def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
-    """Returns the program to carry out, proved, and the name of its schedule."""
+    """Returns the program to execute, proved, and the name of its schedule."""
     if isinstance(asked.source, str) and names_file(asked.source):
         form = imported.format_of(asked.source, asked.format)
         if form.holds == "program":

@@ -1,6 +1,6 @@
-"""A plan as it is: the lightpaths or messages of a slot, or a picture of all."""
+"""View of a plan: the lightpaths or messages of a slot as text, or a figure of the plan."""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,30 +26,30 @@ from opticoll.outputs.verification import PlanHead, algorithm_name, head
 from opticoll.outputs.watch import Watch
 
 MOST_LIGHTPATHS = 40
-"""Lightpaths of a slot printed for people."""
+"""Maximum number of lightpaths of a slot in text."""
 
 BYTES_PER_LIGHTPATH = 1000
-"""What the row of a lightpath takes."""
+"""Bytes of a lightpath's row in memory (estimate)."""
 
 MOST_HEARD = 8
-"""Ranks printed that hear one light."""
+"""Maximum number of listed ranks that hear the same light."""
 
 MOST_LINKS = 24
-"""Links printed for people, the busiest first."""
+"""Maximum number of links in text, the busiest first."""
 
 MOST_TREES = 8
-"""Trees printed for people."""
+"""Maximum number of trees in text."""
 
 MOST_STEPS = 24
-"""Steps of a schedule whose slots are printed for people; settings that are printed."""
+"""Maximum number of steps whose slots are listed, and of settings in text."""
 
 MOST_CIRCUITS = 8
-"""Circuits of a setting printed for people."""
+"""Maximum number of circuits of a setting in text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Show(FileSource):
-    """What `opticoll show` takes."""
+    """Parameters of `opticoll show`."""
 
     view: Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "settings"] | None = (
         option(
@@ -216,7 +216,7 @@ def _settings(plan: Plan, asked: Show) -> list[CircuitSettingRow]:
 
 
 def _setting_lines(listed: list[CircuitSettingRow]) -> str:
-    """Returns the settings in words, with their times and the first of their circuits."""
+    """Returns a table of the settings, with their times and their first circuits."""
     cells = []
     for number, one in enumerate(listed[:MOST_STEPS]):
         pairs = [f"{each.source} > {each.destination}" for each in one.circuits[:MOST_CIRCUITS]]
@@ -251,7 +251,7 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
 
 
 def _checked_view(plan: Plan, asked: Show, *, drawn: bool) -> str:
-    """Returns the view of a plan, by its fabric if none is given; refuses one of the other kind."""
+    """Returns the view of a plan, by default that of its fabric; refuses views of other fabrics."""
     from opticoll.plot.views import OVER_TIME, views_of
 
     view = asked.view
@@ -291,7 +291,7 @@ def _text(asked: Show, rows: list[SlotRow]) -> str:
 
 
 def _tree_lines(found: list[TreeRow]) -> str:
-    """Returns the trees in words, step by step."""
+    """Returns the trees as text, step by step."""
     lines = []
     for tree in found[:MOST_TREES]:
         chunks = ", ".join(map(str, tree.chunks[:MOST_HEARD]))
@@ -325,7 +325,9 @@ def _other_trees(asked: Show, row: SlotRow) -> list[str]:
 
 
 def _loads(plan: Plan, size: int | None) -> str:
-    """What the links carry over the whole plan: the numbers behind the colours of the figure."""
+    """Returns the bytes and the use of links over the whole plan, which the figure shows as
+    colours.
+    """
     links = plan.simulate(size).links
     names = plan.fabric.link_names
     order = sorted(range(len(names)), key=lambda link: -float(links["utilisation"][link]))
@@ -342,7 +344,7 @@ def _loads(plan: Plan, size: int | None) -> str:
 
 
 def _head(plan: Plan) -> str:
-    """What a plan is for and what it needs, without proof or time."""
+    """Returns the facts of a plan, without proof and time."""
     slots = " ".join(str(count) for count in plan.step_slots[:MOST_STEPS])
     more = " ..." if len(plan.step_slots) > MOST_STEPS else ""
     facts = [
@@ -359,7 +361,7 @@ def _head(plan: Plan) -> str:
 
 
 def _slot_lines(row: SlotRow) -> str:
-    """Returns the lightpaths of a slot in words, the first of them where they are many."""
+    """Returns the first lightpaths of a slot as text."""
     plan = row.plan
     if not plan.slots:
         return "no slots: nothing needs to be sent"
@@ -388,7 +390,9 @@ def _slot_lines(row: SlotRow) -> str:
 
 
 def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
-    """Returns the light of a slot, and who hears it: of light that goes to all, several may."""
+    """Returns the lightpaths of a slot with the ranks that receive each; broadcast light has
+    several.
+    """
     shared = list(row.plan.fabric.light_fields) == ["wavelength"]
     lights: dict[object, tuple[LightpathRow, list[int]]] = {}
     for one in row.lightpaths:
@@ -408,7 +412,7 @@ def _words(one: LightpathRow, heard: list[int], names: list[str]) -> list[str]:
     ]
     light = one.light
     if "direction" in light:
-        # As plan files write it: `*` where converters choose it link by link.
+        # As in plan files: `*` if converters choose the wavelength link by link.
         wavelength = "*" if light["wavelength"] == CONVERTED else str(light["wavelength"])
         cells += [str(light["direction"]), f"fibre {light['fibre']}", f"wavelength {wavelength}"]
     elif light.get("source_port") == BESIDE:
@@ -421,7 +425,7 @@ def _words(one: LightpathRow, heard: list[int], names: list[str]) -> list[str]:
 
 
 def _draw(asked: Show, rows: list[SlotRow], path: Path) -> None:
-    """Draws a plan in its view; sizes matter only where the view takes them."""
+    """Draws a plan in its view; the size matters only if the view depends on it."""
     from opticoll import plot
 
     (row,) = rows

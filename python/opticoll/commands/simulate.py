@@ -1,6 +1,8 @@
-"""Where the time of a plan goes: in all, on its critical path, per step, link, rank or in time."""
+"""Parts of the time of a plan: in total, on its critical path, per step, link or rank, over
+time.
+"""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,12 +38,12 @@ from opticoll.outputs.rows import (
 from opticoll.outputs.watch import Watch
 
 MOST_PATH = 8
-"""Transfers of a critical path printed for people."""
+"""Maximum number of transfers of a critical path in text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Simulate(FileSource):
-    """What `opticoll simulate` takes."""
+    """Parameters of `opticoll simulate`."""
 
     per: Literal["step", "link", "rank", "time"] | None = option(
         "Table by step, link, rank or time (what links carry in each --link-bin) "
@@ -220,7 +222,7 @@ def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
 
 
 def _check_per(per: str | None, settings: Settings) -> None:
-    """Refuses a table over time without bins."""
+    """Refuses a table over time without a length of time bins."""
     if per == "time" and settings.get("link_bin") is None:
         raise UsageError(
             "--per time: give the length of a bin of time too, such as --link-bin 10us"
@@ -228,7 +230,7 @@ def _check_per(per: str | None, settings: Settings) -> None:
 
 
 def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
-    """Settings whose outcome has what the figure shows; refuses a simulator without a figure."""
+    """Returns settings whose outcome the figure can show; refuses simulators without a figure."""
     names = known_names("simulators")
     named = settings.get("simulator")
     simulator = None if named is None else canonical(named, names)
@@ -246,7 +248,7 @@ def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
 
 
 def _totals(plan: Plan, outcome: Outcome) -> dict[str, Any]:
-    """What concerns the whole simulation."""
+    """Returns the fields on the whole simulation."""
     flows = outcome.start is not None
     path = [
         PathRow.of(one, **({"bottleneck": _name(plan, one["bottleneck"])} if flows else {}))
@@ -286,7 +288,7 @@ def _links(plan: Plan, outcome: Outcome) -> list[LinkRow]:
 
 
 def _bins(plan: Plan, outcome: Outcome) -> list[BinRow]:
-    """Returns all bins in the order of time, in each the links in the order of the fabric."""
+    """Returns all time bins in order; within a bin, links in the order of the fabric."""
     if "link_use" not in outcome.tables:
         return []
     bin_ps, carried = outcome.link_use_bin_ps, outcome.link_use["bytes"]
@@ -322,7 +324,7 @@ def _packets(outcome: Outcome) -> PacketRow:
 
 
 def _latency(row: dict[str, Any]) -> LatencyRow:
-    """Returns a distribution of times; percentiles by their number."""
+    """Returns a distribution of times, with its percentiles by number."""
     percentiles = (name for name in row if name.startswith("p"))
     return LatencyRow.of(
         row,
@@ -346,19 +348,19 @@ SHOWN = {
     "step": ("slot", "start_ps", "end_ps", "reconfiguration_ps", "lightpaths"),
     "time": ("start_ps", "end_ps", "link", "bytes", "bits_per_second"),
 }
-"""Columns of the tables of simulations with circuits, and of all others but these."""
+"""Columns of each table of `--per`; on electrical fabrics, `FLOW_COLUMNS` takes precedence."""
 
 OF_FLOWS = {
     "link": ("link", "busy_ps", "bytes", "utilisation"),
     "step": ("slot", "start_ps", "end_ps", "lightpaths"),
 }
-"""Columns of the tables of electrical fabrics."""
+"""Columns of tables on electrical fabrics, where they differ from `TABLE_COLUMNS`."""
 
 WORDS_OF_FLOWS = {"slot": "step", "lightpaths": "messages"}
 
 
 def _table(row: SimulateRow, per: str) -> str:
-    """Returns the steps, links, ranks or bins of a simulation."""
+    """Returns the table of the steps, links, ranks or time bins of a simulation."""
     rows = row[f"per_{per}"]
     flows = OF_FLOWS if row.start is not None else {}
     names = flows.get(per, SHOWN[per])
@@ -366,7 +368,7 @@ def _table(row: SimulateRow, per: str) -> str:
 
 
 def _summary(row: SimulateRow) -> str:
-    """Where the time of a simulation goes."""
+    """Returns facts on the parts of the time of a simulation."""
     plan, outcome, path = row.plan, row.outcome, row.critical_path
     facts = [
         ["reconfigurations", f"{row.reconfigurations} of {plural(plan.slots, 'slot')} waited"],
@@ -402,7 +404,7 @@ def _summary(row: SimulateRow) -> str:
 
 
 def _path_facts(outcome: Outcome) -> list[list[str]]:
-    """What setting lightpaths up and releasing them costs."""
+    """Returns facts on the cost of setting up and tearing down lightpaths."""
     spent = human_time(int(outcome.slots["reconfiguration_ps"].sum()))
     return [
         [
@@ -414,7 +416,7 @@ def _path_facts(outcome: Outcome) -> list[list[str]]:
 
 
 def _tuned_facts(row: SimulateRow, flows: int) -> list[list[str]]:
-    """What tuning and control cost on a grid of tunable circuits."""
+    """Returns facts on the cost of tuning and control on a grid of tunable circuits."""
     facts = [
         ["lasers tuned", f"{row.reconfigurations} times in all"],
         ["utilisation", f"{row.utilisation:.1%} of the time transmitters send"],
@@ -437,7 +439,9 @@ def _tuned_facts(row: SimulateRow, flows: int) -> list[list[str]]:
 
 
 def _flow_facts(row: SimulateRow) -> list[list[str]]:
-    """What a simulation of flows says in all, and every setting that is not plain."""
+    """Returns facts on a simulation of flows, and every setting that differs from the plain
+    model.
+    """
     facts = [["utilisation", f"{row.utilisation:.1%} of the capacity of all links"]]
     loaded = row.outcome.most_loaded_link
     if loaded is not None:
@@ -448,7 +452,7 @@ def _flow_facts(row: SimulateRow) -> list[list[str]]:
 
 
 def _packet_facts(packets: PacketRow) -> list[list[str]]:
-    """Latencies, buffers and stalls of packets."""
+    """Returns facts on latencies, buffers and stalls of packets."""
     message, chunk = packets.message_latency, packets.chunk_latency
     ways = f"{packets.minimal_chunks} chunks minimal, {packets.detoured_chunks} by way of "
     stalls = [f"{name} {human_time(one.stall_ps)}" for name, one in packets.classes.items()]

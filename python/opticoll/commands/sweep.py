@@ -1,6 +1,6 @@
-"""Computes the points of a study, and keeps them in a store."""
+"""Computation of the points of a study, whose results are kept in a store."""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 import shlex
 import sys
@@ -31,12 +31,12 @@ CLUSTERS = Group("Clusters", sort_key=2)
 
 
 PROFILE = "Profile of {} jobs that compute, in YAML (default: none)"
-"""The text of the option for jobs of a manager."""
+"""Help of the options that name a job manager."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What `opticoll sweep` takes."""
+    """Parameters of `opticoll sweep`."""
 
     study: Path = argument("Study: a YAML file with a command and axes")
     store: Path | None = option(
@@ -175,7 +175,7 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
 
 
 def _jobs(asked: Sweep) -> tuple[clusters.Manager, Path] | None:
-    """Returns the manager of jobs and the profile that are asked for; only one is."""
+    """Returns the job manager and its profile, or None; refuses several managers."""
     managers: dict[clusters.Manager, Path | None] = {
         "slurm": asked.slurm,
         "pbs": asked.pbs,
@@ -191,7 +191,7 @@ def _jobs(asked: Sweep) -> tuple[clusters.Manager, Path] | None:
 
 
 def _engine(asked: Sweep, workers: int) -> engines.Engine:
-    """What computes the points."""
+    """Returns the engine that computes the points."""
     jobs = _jobs(asked)
     if jobs is not None:
         return clusters.of_jobs(*jobs)
@@ -206,7 +206,7 @@ def _dry(
     workers: int,
     watch: Watch,
 ) -> SweepRow:
-    """How many points there are, and what a sample of those that are missing takes."""
+    """Returns the number of points, and the time of a sample of the missing points."""
     if asked.merge:
         raise UsageError("--dry-run keeps nothing, so --merge cannot be given with it")
     jobs = _jobs(asked)
@@ -249,7 +249,7 @@ def _dry(
 
 
 def _points(row: SweepRow) -> str:
-    """Returns the number of points, and in how many pieces they are computed."""
+    """Returns the number of points, and the number of plans if points share plans."""
     if row.plans == row.points:
         return f"{row.points}"
     return f"{row.points}; some share a plan, which makes {row.plans} plans"

@@ -8,7 +8,7 @@
 [('all_reduce', 4, True)]
 """
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class Tasks:
-    """What `opticoll tasks` takes: a file, or in Python a grid and tasks."""
+    """Parameters of `opticoll tasks`: a file, or in Python a grid and tasks."""
 
     file: Path | None = argument("File of tasks that share a wss_grid, in YAML", default=None)
     fabric: Fabric | str | None = option(parse=False)
@@ -85,7 +85,7 @@ class TaskRow(Row):
 
 
 def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
-    """Plan, verify and run tasks on one grid.
+    """Plans, verifies and runs tasks on one grid.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
     for index, task in enumerate(tasks):
         watch.update("tasks planned", index, len(tasks))
         try:
-            # Each has its own nodes and size, and hence its own plan.
+            # Each task has its own nodes and size, and hence its own plan.
             own = Fabric(fabric.spec, nodes=task.nodes)
             size = to_bytes(task.size)
             spelling = algorithm_spelling(task.collective, task.algorithm)
@@ -126,7 +126,7 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
             for other, (begun, ended) in enumerate(busy)
             if other != index and begun < end and admitted < ended
         ]
-        # The arbiter's word is not taken for it: no two tasks at one time may share a port.
+        # Verified independently of the arbiter: no two tasks share a port at the same time.
         problems = plan.verify()
         for other in beside:
             problems += task_conflicts([plans[min(index, other)], plans[max(index, other)]])
@@ -173,7 +173,7 @@ SHOWN = (
 
 
 def _text(asked: Tasks, rows: list[TaskRow]) -> str:
-    """Returns a line for each task, and what is wrong."""
+    """Returns a line for each task, and the violations."""
     grid = Fabric(rows[0].fabric, nodes="all").spec
     messages = sum(row.arbiter_messages for row in rows)
     notes = [

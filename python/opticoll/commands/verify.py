@@ -1,6 +1,6 @@
-"""Whether a plan or a program is right, and everything that is wrong with it."""
+"""Verification of a plan or a program, with all violations."""
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters(FileSource):
-    """What `opticoll verify` takes."""
+    """Parameters of `opticoll verify`."""
 
     wavelength: WavelengthOption = None
 

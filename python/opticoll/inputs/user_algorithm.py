@@ -96,7 +96,8 @@ def call(
     try:
         schedule: object = function(collective, fabric, **(options or {}))
     except AlgorithmError as error:
-        vars(error)["hint"] = None  # the hint lists opticoll's own algorithms, which does not help here
+        # The hint lists the algorithms of opticoll, which does not help here.
+        vars(error)["hint"] = None
         raise
     except BaseException as error:
         _pass_on(error)

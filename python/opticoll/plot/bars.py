@@ -25,7 +25,9 @@ class BarPanel:
 
 
 def check(shown: Sequence[BarPanel], places: Sequence[str], what: str) -> None:
-    """Refuses no panels, no places, or a series that does not have one value per place."""
+    """Refuses a figure without panels or places, and series that do not have one value per
+    place.
+    """
     if not shown or not places:
         raise PlotError(f"there is nothing to draw: no panels or no {what}")
     for panel in shown:

@@ -1,4 +1,4 @@
-"""Algorithms compared: time against size, wavelengths or ranks, or steps and time of one case."""
+"""Comparison of algorithms: time over size, wavelengths or ranks, or steps and time of one case."""
 
 import os
 from collections import Counter
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-# What may vary between rows, in the order in which it becomes the horizontal axis.
+# Keys that may vary between rows, in the order in which they become the horizontal axis.
 _AXES = {
     "size_bytes": "Size",
     "wavelengths": "Wavelengths per directed fibre",
     "ranks": "Ranks",
 }
 _NEEDED = ("algorithm", "ranks", "size_bytes", "steps", "time_s")
-_MOST_PANELS = 12  # on one page
-_APART = 0.085  # of an axis' length: nearer numbers overprint
+_MOST_PANELS = 12  # maximum number of panels on one page
+_APART = 0.085  # share of an axis' length below which numbers would overlap
 _MOST_NAMED = 6
-"""Algorithms that have a colour and a name; further ones are grey."""
+"""Maximum number of algorithms with a colour and a name; others are grey."""
 _BOUND = "lower bound"
 _UNPROVED = "not verified"
 _OTHERS = {"color": style.FAINT, "linewidth": 1.0, "marker": "", "zorder": 1.5}
-"""The look of algorithms without a colour."""
+"""Look of algorithms without a colour."""
 
 
 def comparison(rows: Sequence[Row], path: "str | os.PathLike[str] | Axes | None") -> list[Path]:
@@ -83,7 +83,7 @@ def _figures(rows: Sequence[Row]) -> "list[Figure]":
 
 
 def _with_machines(rows: Sequence[Row]) -> list[Row]:
-    """Returns the rows with a short name of their fabric, whatever its ranks and wavelengths."""
+    """Returns the rows with a short name of their fabric, without its ranks and wavelengths."""
     spellings = [str(row.get("fabric", "")) for row in rows]
     labels = fabric_labels(spellings, ("ranks", "wavelengths"))
     return [
@@ -110,14 +110,14 @@ def _check(rows: Sequence[Row]) -> None:
 
 
 def _rule(row: Row) -> str:
-    """Returns the policy; on electrical fabrics, which have none, the start rule."""
+    """Returns the policy, or the start rule of an electrical fabric."""
     if row.get("policy") is not None:
         return f"policy {row['policy']}"
     return f"start {row.get('start')}"
 
 
 def _names(rows: Sequence[Row]) -> dict[str, str]:
-    """How each algorithm as spelled is written in the figure: its label, then its options."""
+    """Returns the text of each algorithm in the figure: its label, then its options."""
     names = {}
     for row in rows:
         asked, collective = str(row["algorithm"]), row.get("collective")
@@ -130,7 +130,7 @@ def _names(rows: Sequence[Row]) -> dict[str, str]:
             names[asked] += f": {len(chosen)} plans"
         elif chosen != [asked]:
             name = style.algorithm_name(chosen[0], own[0].get("collective"))
-            # What chooses only its options has its name already.
+            # If only the options were chosen, the name is known already.
             same = chosen[0].partition(":")[0] == asked
             names[asked] = name if same else f"{names[asked]}: {name}"
     return names
@@ -149,7 +149,7 @@ def _value_text(key: str, value: Any) -> str:
 
 
 def _heading(rows: Sequence[Row]) -> str:
-    """What all rows share, in one line."""
+    """Returns a line with the properties that all rows share."""
     parts = [str(rows[0]["collective"])] if rows[0].get("collective") else []
     for key in ("ranks", "wavelengths", "size_bytes"):
         if len({row[key] for row in rows}) == 1 and rows[0][key] is not None:
@@ -164,9 +164,7 @@ def _heading(rows: Sequence[Row]) -> str:
 
 
 def _machine_text(rows: Sequence[Row], machine: str) -> str:
-    """Returns a fabric as a title names it: with rule and bandwidth where fabrics differ in
-    them.
-    """
+    """Returns a fabric in a title, with rule and bandwidth if fabrics differ in them."""
     own = next(row for row in rows if row["machine"] == machine)
     parts = []
     if len({_rule(row) for row in rows}) > 1:
@@ -177,9 +175,9 @@ def _machine_text(rows: Sequence[Row], machine: str) -> str:
 
 
 def _few(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
-    """Returns the algorithms that have a colour, in the order of `names`.
+    """Returns the algorithms that get a colour, in the order of `names`.
 
-    Where there are too many: `auto`, the first, and those that are the fastest of the others in
+    If there are too many: `auto`, the first one, and those that are the fastest (besides `auto`) in
     most cases.
     """
     names = list(names)
@@ -195,13 +193,13 @@ def _few(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
 
 
 def _looks(spellings: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Returns the look of each algorithm as spelled; those of one name share its colour."""
+    """Returns the look of each algorithm with options; those with the same name share a colour."""
     ordered = sorted(spellings, key=len)
     return dict(zip(ordered, style.of_algorithms(ordered), strict=True))
 
 
 def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
-    """Returns the pages of the panels."""
+    """Returns the pages of panels of curves."""
     axis, *others = varying
     panels: dict[tuple[Any, ...], list[Row]] = {}
     machines = list(dict.fromkeys(row["machine"] for row in rows))
@@ -216,7 +214,7 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
         titled.append((", ".join(shown.get(text, text) for text in texts), panel))
     pages = [titled[start : start + _MOST_PANELS] for start in range(0, len(titled), _MOST_PANELS)]
     figures = [_page(rows, axis, page) for page in pages]
-    # Panels share their axes, wherever they are.
+    # Panels share their axes across pages.
     limits = [figure.axes[0].get_ylim() for figure in figures]
     for number, figure in enumerate(figures, 1):
         figure.axes[0].set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
@@ -252,7 +250,7 @@ def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -
     for label in last:
         handles[label] = handles.pop(label)
     if alone:
-        # Every line with a colour has its name at its end.
+        # Each coloured line has its name at its end.
         handles = {label: handles[label] for label in last if label != _BOUND}
         name_at_ends(grid[0], [*(names[spelled] for spelled in few), _BOUND])
     if alone and handles:
@@ -265,7 +263,7 @@ def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -
 def _line_panel(
     axes: "Axes", rows: Sequence[Row], axis: str, names: dict[str, str], few: Sequence[str]
 ) -> None:
-    """The lines of algorithms; the few are in colour, on top of the others."""
+    """Draws the lines of algorithms; those in `few` are coloured and on top of the others."""
     others = style.counted(len(names) - len(few), "other algorithm")
     ordered = {spelled: others for spelled in names if spelled not in few}
     ordered |= {spelled: names[spelled] for spelled in few}
@@ -304,9 +302,7 @@ def _line_panel(
 
 
 def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
-    """Returns the bound on time at each value; it holds for any algorithm, so the greatest
-    counts.
-    """
+    """Returns the greatest lower bound on time at each value; it holds for any algorithm."""
     greatest: dict[Any, float] = {}
     for row in rows:
         if row.get("bound_time_s") is not None:
@@ -316,21 +312,21 @@ def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
 
 
 def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
-    """Labels the values that were computed, but for those too near to another."""
+    """Labels the computed values, except those too close to another label."""
     shown = [values[index] for index in style.spread(values, _APART)]
     text = style.size_texts(shown) if axis == "size_bytes" else [str(value) for value in shown]
-    # Turned words end at their tick.
+    # Rotated labels end at their tick.
     turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
     axes.set_xticks(shown, text, **(turned if axis == "size_bytes" else {}))
     axes.set_xticks([], minor=True)
 
 
 def _bars(rows: Sequence[Row]) -> "Figure":
-    """Steps and times of one case, a line of panels for each fabric."""
+    """Draws steps and times of one case, with a row of panels for each fabric."""
     machines: dict[str, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (float(row["time_s"]), str(row["algorithm"]))):
         machines.setdefault(row["machine"], []).append(row)
-    # As they were compared.
+    # In the order in which the fabrics were compared.
     machines = {row["machine"]: machines[row["machine"]] for row in rows}
     heights = [len(own) + 1 for own in machines.values()]
     figure = sheet(10.0, 1.1 + 0.42 * sum(heights))
@@ -347,7 +343,7 @@ def _bars(rows: Sequence[Row]) -> "Figure":
 
 
 def _bar_panels(panels: "Sequence[Axes]", ordered: Sequence[Row], rows: Sequence[Row]) -> None:
-    """The steps and the times of plans on one fabric, in the scales of all rows."""
+    """Draws the steps and the times of plans on one fabric, on the scales of all rows."""
     left, right = panels
     places = range(len(ordered))
     looks = _looks({str(row["algorithm"]) for row in rows})
@@ -358,7 +354,7 @@ def _bar_panels(panels: "Sequence[Axes]", ordered: Sequence[Row], rows: Sequence
     hatches = ["///" if row.get("verified") is False else "" for row in ordered]
     left.barh(places, [row["steps"] for row in ordered], 0.62, color=colours, hatch=hatches)
     for place, row in zip(places, ordered, strict=True):
-        # The number stays clear of the marker, wherever that is.
+        # The number is to the right of bar and marker.
         end = max(float(row["steps"]), float(row.get("claimed_steps") or 0))
         _value(left, place, end, f"{row['steps']:,}")
     claimed = [(count, place) for place, row in enumerate(ordered) for count in _claims([row])]
@@ -425,7 +421,7 @@ def _value(axes: "Axes", place: int, value: float, text: str) -> None:
 
 
 def _scale(axes: "Axes", bars: list[float], marks: list[float]) -> None:
-    """A logarithmic scale where bars differ a hundredfold; room for the numbers either way."""
+    """Makes an axis logarithmic if bars differ by a factor of 100; leaves room for the numbers."""
     positive = [value for value in bars if value > 0]
     shown = positive + [value for value in marks if value > 0]
     if positive and max(positive) > 100 * min(positive):

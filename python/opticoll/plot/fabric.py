@@ -1,4 +1,4 @@
-"""An electrical fabric with what a plan asks of its links, or with the trees of a rank on it."""
+"""Figure of an electrical fabric with the load of its links, or with the trees of a rank."""
 
 import os
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from opticoll._core import Drawing
 
 Places = NDArray[np.float64]
-"""One row a vertex, ranks first: x to the right, y upwards."""
+"""Positions of vertices, one row each, ranks first: x to the right, y upwards."""
 
 _MOST_VERTICES = 6000
 _MOST_LABELS = 72
@@ -39,7 +39,7 @@ _MOST_ARROWS = 200
 _LABEL_POINTS = 7
 
 MOST_TREES = 6
-"""Trees drawn, a panel each; others are counted."""
+"""Maximum number of trees drawn, one panel each; others are only counted."""
 
 
 @drawn
@@ -68,7 +68,7 @@ def fabric(
 
 
 def drawing_of(machine: Fabric) -> "Drawing":
-    """How a fabric is drawn, if its vertices can be told apart."""
+    """Returns the drawing of a fabric; refuses fabrics with too many vertices."""
     vertices = max(machine.ranks, *(1 + max(pair) for pair in machine.link_ends or [(0, 0)]))
     if vertices > _MOST_VERTICES:
         raise PlotError(
@@ -84,7 +84,7 @@ def drawing_of(machine: Fabric) -> "Drawing":
 
 
 def _use(plan: Plan, size: int | None) -> tuple[NDArray[np.float64], str, str]:
-    """Returns the share of its rate that each link uses over the time of the whole plan."""
+    """Returns the use of each link over the whole plan in %, its label, and facts for the title."""
     outcome = plan.simulate(size)
     share = outcome.links["utilisation"].astype(np.float64)
     most = outcome.most_loaded_link
@@ -98,7 +98,7 @@ def _use(plan: Plan, size: int | None) -> tuple[NDArray[np.float64], str, str]:
 
 
 def _messages(plan: Plan, slot: int) -> tuple[NDArray[np.float64], str, str]:
-    """Returns the number of messages of a step that cross each link."""
+    """Returns the number of messages of a step that cross each link, its label, and facts."""
     columns = plan.slot_columns(slot)
     ends = zip(columns["source"].tolist(), columns["destination"].tolist(), strict=True)
     routes = (tuple(plan.route(transfer)) for transfer in columns["transfer"].tolist())
@@ -121,7 +121,7 @@ def _figure(
     axes = figure.subplots()
     axes.set_aspect("equal")
     axes.axis("off")
-    # All figures of shares have one scale.
+    # All figures of shares have the same scale.
     top = 100.0 if "%" in what else max(float(load.max(initial=0)), 1.0)
     image = draw_links(axes, plan.fabric, drawing, load, top, style.load_colours())
     draw_vertices(axes, plan.fabric, at)
@@ -134,7 +134,7 @@ def _figure(
 
 
 def _bar(figure: "Figure", image: Any, axes: Any, what: str, *, whole: bool) -> Any:
-    """Returns a bar of what the colours mean, with ticks at whole numbers only if `whole`."""
+    """Adds a colour bar, with ticks at whole numbers only if `whole`."""
     from matplotlib.ticker import MaxNLocator
 
     bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, aspect=26)
@@ -153,12 +153,12 @@ def draw_links(
     top: float,
     shades: Any,
 ) -> Any:
-    """Returns links as arcs that bow to their right, in the shade of their load from 0 to `top`.
+    """Draws links as arcs that bow to their right, coloured by load from 0 to `top`.
 
-    Those that lead around a grid are two stubs.
+    Links around the edges of a grid are drawn as two stubs.
 
-    Of many vertices the links of the ranks below a switch are one in each direction, coloured by
-    the most loaded of them, and unused links are left out.
+    If there are many vertices, the links between a switch and its ranks are drawn as one in each
+    direction, coloured by the most loaded of them, and unused links are left out.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import Normalize
@@ -179,7 +179,7 @@ def draw_links(
             zorder=1,
         )
     )
-    # What carries most is drawn last.
+    # The most loaded links are drawn last.
     order = np.argsort(drawn, kind="stable")
     order = order[drawn[order] > 0]
     busy = LineCollection(
@@ -201,9 +201,9 @@ def draw_links(
 def _bundled(
     ends: NDArray[np.int64], load: NDArray[np.float64], ranks: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Returns the links, those between a switch and its ranks as one in each direction.
+    """Returns the links, with those between a switch and its ranks merged in each direction.
 
-    It leads to the middle one of these ranks and has the load of the most loaded.
+    A merged link leads to the middle rank and has the greatest load of the links.
     """
     groups: dict[tuple[int, bool], list[int]] = {}
     kept = []
@@ -223,7 +223,7 @@ def _bundled(
 
 
 def _arrow(axes: "Axes", curve: NDArray[np.float64], shade: Any) -> None:
-    """The direction of a link, past the middle of its line."""
+    """Draws an arrow head in the direction of a link, past the middle of its line."""
     place = max(1, int(0.62 * (len(curve) - 1)))
     look = {
         "arrowstyle": "-|>",
@@ -240,7 +240,7 @@ def _arrow(axes: "Axes", curve: NDArray[np.float64], shade: Any) -> None:
 def _curves(
     ends: NDArray[np.int64], drawing: "Drawing"
 ) -> tuple[list[NDArray[np.float64]], NDArray[np.int64]]:
-    """Returns the lines to draw, and of which link each is a part."""
+    """Returns the lines to draw, and the index of the link of each line."""
     at, around = drawing["places"], set(drawing["around"].tolist())
     start, end = at[ends[:, 0]], at[ends[:, 1]]
     along = end - start
@@ -269,7 +269,7 @@ def _curves(
 
 
 def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
-    """Ranks as discs with their numbers, switches as squares; all of them within the axes."""
+    """Draws ranks as numbered discs and switches as squares, and sets the limits of the axes."""
     low, high = at.min(axis=0), at.max(axis=0)
     axes.set(xlim=(low[0] - 0.5, high[0] + 0.5), ylim=(low[1] - 0.5, high[1] + 0.5))
     ranks = machine.ranks
@@ -294,7 +294,7 @@ def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
             )  # fmt: skip
     switches = _switch_names(machine, ranks)
     if len(switches) > _MOST_LABELS:
-        # Too many to name each: the first and the last of each level.
+        # If there are too many names, only the first and last of each level are shown.
         levels: dict[float, list[int]] = {}
         for switch in sorted(switches):
             levels.setdefault(float(at[switch, 1]), []).append(switch)
@@ -313,7 +313,7 @@ def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
 
 
 def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[int, str]]:
-    """Yields the labels that do not cover the one to their left at the same height."""
+    """Yields the labels that do not overlap the previous label at the same height."""
     pixels = axes.get_window_extent().width
     unit = pixels * POINTS_PER_INCH / axes.figure.dpi / float(np.ptp(at[:, 0]) + 1.0)
     ends: dict[float, float] = {}
@@ -326,7 +326,7 @@ def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[i
 
 
 def key(figure: "Figure", machine: Fabric, vertices: int, *, is_idle: bool = True) -> None:
-    """Which sign is what, in a legend below all parts; `is_idle` where some link is unused."""
+    """Adds a legend of signs below all panels; `is_idle` says that some link is unused."""
     from matplotlib.lines import Line2D
 
     look: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK}
@@ -350,7 +350,7 @@ def key(figure: "Figure", machine: Fabric, vertices: int, *, is_idle: bool = Tru
 
 
 def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:
-    """Returns the names of vertices that are no ranks, as links are named by their ends."""
+    """Returns the names of the switches by vertex, taken from the names of links."""
     names = {}
     for link, pair in enumerate(machine.link_ends or []):
         for vertex, name in zip(pair, (machine.link_name(link) or "").split(" -> "), strict=False):
@@ -402,7 +402,7 @@ def trees(
         axes.set_title(words(tree), fontsize=9)
     key(figure, plan.fabric, len(at), is_idle=is_idle)
     bar = _bar(figure, image, panels, "Step", whole=True)
-    # A link that is used in step 0 is no unused link.
+    # Step 0 has the value 1, since 0 marks unused links.
     bar.formatter = FuncFormatter(lambda value, _: f"{value - 1:.0f}" if value >= 1 else "")
     bar.update_ticks()
     if top > 1:
@@ -419,7 +419,7 @@ def trees(
 
 
 def words(tree: Tree) -> str:
-    """What a tree is: its chunks, what happens to them, how deep it is."""
+    """Returns the title of a tree: its action, chunks and depth."""
     chunks = [str(chunk) for chunk in tree.chunks[:4]]
     more = "" if len(tree.chunks) <= len(chunks) else f" and {len(tree.chunks) - len(chunks)} more"
     kind = "chunk" if len(tree.chunks) == 1 else "chunks"

@@ -1,4 +1,4 @@
-"""A grid of tunable circuits: one slot among its nodes, and all slots port by port."""
+"""Figures of a grid of tunable circuits: one slot among its nodes, and all slots port by port."""
 
 import os
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PLANES = ("row", "column")
 
-_MOST_ARROWS = 600  # beyond, arrow heads would cover the arcs
+_MOST_ARROWS = 600  # above this number, arrow heads would cover the arcs
 _MOST_LABELS = 144
 _MOST_PORTS = 4096
 _MOST_SLOTS = 4096
@@ -27,7 +27,7 @@ _MOST_BOUNDARIES = 24
 
 @dataclass(frozen=True)
 class _Hops:
-    """The hops of a plan or of one of its slots, in columns."""
+    """Hops of a plan or of one of its slots, in columns."""
 
     source: NDArray[np.int64]
     destination: NDArray[np.int64]
@@ -46,7 +46,7 @@ def _hops(plan: Plan, slot: int | None = None) -> _Hops:
 
 
 def _sides(plan: Plan) -> tuple[int, int]:
-    """Returns rows and columns of nodes."""
+    """Returns the numbers of rows and columns of nodes."""
     return plan.fabric.option("rows"), plan.fabric.option("columns")
 
 
@@ -100,7 +100,7 @@ def _grid_figure(plan: Plan, slot: int) -> "Figure":
 
 
 def _name_switches(axes: "Axes", rows: int, columns: int) -> None:
-    """The switch of each row and column, at the end of its line."""
+    """Writes the name of the switch of each row and column at the end of its line."""
     look: dict[str, Any] = {"fontsize": 7, "color": style.GREY}
     for row in range(rows):
         axes.text(-0.78, row, f"row {row}", ha="right", va="center", clip_on=False, **look)
@@ -115,7 +115,7 @@ def _draw_hops(
 
     rows, columns = _sides(plan)
     turn = np.linspace(0, np.pi, 97)
-    # Arcs end where the circles of their nodes begin.
+    # Arcs end at the circles of their nodes.
     clear = 0.19 if rows * columns <= _MOST_LABELS else 0.13
     lines = []
     for source, destination in zip(nodes[hops.source], nodes[hops.destination], strict=True):
@@ -123,7 +123,7 @@ def _draw_hops(
         last_row, last_column = divmod(destination, columns)
         across, down = last_column - column, last_row - row
         along = (1 - np.cos(turn)) / 2
-        # Longer arcs bulge more, so that those of one row nest; all stay within half a pitch.
+        # Longer arcs bulge more, so that arcs of a row nest; all stay within half a pitch.
         bulge = (0.16 + 0.26 * (abs(across + down) - 1) / max(columns, 2)) * np.sin(turn)
         sign = 1 if across + down > 0 else -1
         x = column + across * along + (sign * bulge if down else 0)
@@ -173,7 +173,7 @@ def _draw_nodes(axes: "Axes", plan: Plan, nodes: NDArray[np.int64]) -> None:
 
 
 def _wavelength_key(figure: "Figure", axes: "Axes", lit: NDArray[np.int64], colours: Any) -> None:
-    """Which colour is which wavelength."""
+    """Adds the key of wavelengths and colours."""
     look: dict[str, Any] = {"columns": min(4, len(lit) or 1), "shrink": 0.7, "pad": 0.02}
     look["name"] = "wavelength {}".format
     colour_key(figure, axes, lit, colours, "Wavelength (number)", **look)

@@ -1,4 +1,4 @@
-"""Circuits of a grid of lightpaths or a circuit switch: of ports over time, and each setting."""
+"""Circuits of a grid of lightpaths or a circuit switch: ports over time, and each setting."""
 
 import os
 from math import cos, pi, sin
@@ -77,7 +77,9 @@ def _draw(
     constants: tuple[int, int, int, int],
     colours: Any,
 ) -> None:
-    """Draws a group; the constants are ports of a rank, setup, release, picoseconds of a unit."""
+    """Draws a setting; `constants` are ports per rank, setup and release in ps, and ps of a
+    unit.
+    """
     ports, establish, release, scale = constants
     start, end = int(slots["start_ps"][group.first]), int(slots["end_ps"][group.last])
     up, down = start + establish, end - release
@@ -98,7 +100,7 @@ def _draw(
 
 @drawn
 def setting_graphs(plan: "Plan", path: str | os.PathLike[str]) -> "Figure":
-    """Draws the circuits of each setting, the first 12 of them, in the colours of their ports.
+    """Draws the circuits of the first 12 settings, in the colours of their ports.
 
     Raises PlotError for nothing to draw, or more ranks than a circle has place for.
     """
@@ -137,7 +139,7 @@ def _graph(axes: "Axes", setting: CircuitSetting, ranks: int) -> None:
             "mutation_scale": 10 if ranks <= _MOST_NAMED else 4,
             "shrinkA": 3,
             "shrinkB": 3,
-            # Both directions between two ranks show, each on its side.
+            # The curves of both directions between two ranks bend to different sides.
             "connectionstyle": "arc3,rad=0.12",
         }
         axes.annotate("", xy=places[peer], xytext=places[rank], arrowprops=look)

@@ -1,4 +1,4 @@
-"""A plan's lightpaths as arrays ready to draw."""
+"""Lightpaths of a plan as arrays for drawing."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,12 +14,12 @@ WAY_NAMES = ("clockwise", "counter-clockwise")
 
 @dataclass(frozen=True)
 class Lightpaths:
-    """Lightpaths of a plan, one array entry each, in the plan's order.
+    """Lightpaths of a plan, one array entry each, in the order of the plan.
 
     `start` is the rank at the lower end and `hops` the number of links above it (wrapping at N),
-    whichever way the light goes. `lane` is the channel, fibre * w + wavelength; where converters
-    choose the wavelength it is the lowest lane free on all links, for drawing only (then the
-    lanes may be more than the channels).
+    for both directions. `lane` is the channel, fibre * w + wavelength; if converters
+    choose the wavelength, it is the lowest lane that is free on all links, for drawing only (then
+    lanes may exceed the number of channels).
     """
 
     ranks: int
@@ -67,16 +67,18 @@ def lightpaths(plan: Plan, slot: int | None = None) -> Lightpaths:
 
 
 def packed(paths: Lightpaths) -> tuple[Lightpaths, NDArray[np.int64]]:
-    """Returns the same lightpaths with lanes numbered among those that are lit, and the lit lanes.
+    """Returns the lightpaths with the lit lanes renumbered from 0, and the lit lanes.
 
-    A plan on a fabric of many wavelengths may light few: what is drawn is scaled to those.
+    A plan may light few of many wavelengths; the drawing is scaled to the lit ones.
     """
     lit, lane = np.unique(paths.lane, return_inverse=True)
     return replace(paths, lane=lane.astype(np.int64), channels=max(1, len(lit))), lit
 
 
 def channel_words(plan: Plan) -> dict[str, Any]:
-    """How channels are called in a key of colours: with their fibre where there are several."""
+    """Returns the name of a channel and the label of the colour key, with fibres if there are
+    several.
+    """
     wavelengths, fibres = plan.fabric.option("wavelengths"), plan.fabric.option("fibres")
 
     def name(lane: int) -> str:
@@ -88,9 +90,7 @@ def channel_words(plan: Plan) -> dict[str, Any]:
 
 
 def occupancy(paths: Lightpaths, slots: int) -> NDArray[np.float64]:
-    """Returns the fraction of a direction's channels that is lit: way x slot x link (link i: i to
-    i+1).
-    """
+    """Returns the share of channels that is lit, by direction, slot and link (link i: i to i+1)."""
     ranks = paths.ranks
     row = (paths.way * slots + paths.slot) * (ranks + 1)
     end = paths.start + paths.hops
@@ -105,9 +105,9 @@ def occupancy(paths: Lightpaths, slots: int) -> NDArray[np.float64]:
 
 
 def _lay_out(paths: Lightpaths) -> None:
-    """Gives every converted lightpath the lowest lane that is free on all of its links."""
+    """Gives each converted lightpath the lowest lane that is free on all of its links."""
     taken: dict[tuple[int, int], NDArray[np.bool_]] = {}
-    order = np.argsort(paths.converted, kind="stable")  # those with a wavelength keep theirs
+    order = np.argsort(paths.converted, kind="stable")  # lightpaths with a wavelength keep it
     for index in order:
         links = (paths.start[index] + np.arange(paths.hops[index])) % paths.ranks
         way, lane = int(paths.way[index]), int(paths.lane[index])

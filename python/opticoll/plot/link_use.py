@@ -1,4 +1,4 @@
-"""What the links of an electrical fabric carry over time, under the fluid simulator."""
+"""Use of the links of an electrical fabric over time, under the fluid simulator."""
 
 import os
 from collections import Counter
@@ -51,9 +51,9 @@ def link_use(
 def _shown(
     used: "NDArray[np.int64]", total: "NDArray[np.int64]", critical: list[int | None]
 ) -> "NDArray[np.intp]":
-    """Returns places among the links in use of those to be shown.
+    """Returns the indices, among the links in use, of the links that are shown.
 
-    Links that bound flows of the critical path come first, however few bytes they carry.
+    Links that bound flows of the critical path come first, then those that carry the most bytes.
     """
     named = Counter(link for link in critical if link is not None)
     order = sorted(
@@ -89,7 +89,7 @@ def _draw(
         cmap=style.load_colours(),
         vmin=0,
         vmax=100,
-        rasterized=True,  # as vectors, seams show and files are large
+        rasterized=True,  # vector graphics would show seams and be large
     )
     below.set_yticks(np.arange(len(shown)) + 0.5, [names[one] for one in shown], fontsize=7)
     below.invert_yaxis()

@@ -1,4 +1,4 @@
-"""What collectives and bursts take over the offered load, with intervals of 95 %."""
+"""Times of collectives and losses of bursts over the offered load, with 95 % intervals."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -54,7 +54,7 @@ def losses(
     for number, (name, points) in enumerate(series.items()):
         some = sorted(point for point in points if point.loss > 0)
         colour = _draw(axes, number, name, some, axes.transData)["color"]
-        # Side by side, for arrows of several series at one offered load, and intervals there.
+        # Arrows and intervals of several series at one offered load stand side by side.
         aside = offset_copy(axes.transData, figure, x=7.0 * (number + 1), units="points")
         for point in points:
             if point.loss == 0:
@@ -75,7 +75,7 @@ def losses(
         axes.update_datalim([(axes.dataLim.x0, mark / 3)])
     none = any(point.loss == 0 for points in series.values() for point in points)
     if none:
-        axes.margins(x=0.09)  # arrows stand beside their place
+        axes.margins(x=0.09)  # room for arrows beside the first and last point
     style.logarithmic(axes)
     axes.autoscale_view()
     note = "\narrows: nothing lost, at most so much (95 %)" if none else ""
@@ -103,7 +103,7 @@ def mean_times(
     figure = sheet(7.2, 4.6)
     axes = figure.subplots()
     for number, (name, of_series) in enumerate(series.items()):
-        # Side by side, so that intervals at one offered load can be told apart.
+        # Intervals of several series at one offered load stand side by side.
         apart = 3.0 * (number - (len(series) - 1) / 2)
         aside = offset_copy(axes.transData, figure, x=apart, units="points")
         ended = [
@@ -137,14 +137,15 @@ def _draw(
     points: Sequence[tuple[float, float, float | None, float | None]],
     place: "Transform",
 ) -> dict[str, Any]:
-    """Draws the curve with a number through (x, y, low, high), with intervals; returns its look."""
+    """Draws a curve through points (x, y, low, high) with intervals, and returns its look."""
     look = style.series(number)
     x, y = [point[0] for point in points], [point[1] for point in points]
     axes.plot(x, y, label=name, transform=place, **look)
     axes.update_datalim(list(zip(x, y, strict=True)))
     for load, value, low, high in points:
         if low is not None and high is not None:
-            # A logarithmic axis has no zero: the lower end is drawn as far as a tenth.
+            # A logarithmic axis has no zero, so the interval ends at a tenth of the value at the
+            # lowest.
             ends = [max(low, value / 10), high]
             axes.plot([load] * 2, ends, color=look["color"], linewidth=1, transform=place)
             axes.update_datalim([(load, end) for end in ends])

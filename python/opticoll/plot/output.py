@@ -1,4 +1,4 @@
-"""Writing a figure: the format by suffix, whole files only, the same bytes every time."""
+"""Output of figures: format by suffix, complete files only, reproducible bytes."""
 
 import functools
 import inspect
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 POINTS_PER_INCH = 72
 LETTER_WIDTH = 0.53
-"""The mean width of a letter of DejaVu Sans, in font sizes."""
+"""Mean width of a letter of DejaVu Sans, in font sizes."""
 
-# What would make two files of one figure differ: the date, and in PNG the library's version.
+# Metadata that would differ between two files of one figure: the date, and the version of the
+# library in PNG.
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None},
     "png": {"Software": None},
@@ -45,7 +46,7 @@ def formats() -> list[str]:
 
 
 def check_path(path: object) -> Path:
-    """Returns the path, if a figure can be written there; found out before the work, not after.
+    """Returns the path after checking that a figure can be written there, before any drawing.
 
     Raises PlotError for an unknown suffix, FileError for a path that cannot be written.
     """
@@ -67,10 +68,10 @@ P = ParamSpec("P")
 
 
 def drawn(draw: "Callable[P, Figure]") -> "Callable[P, None]":
-    """Returns a function that draws one figure, made one that writes it to its argument `path`.
+    """Turns a function that draws a figure into a function that writes it to its argument `path`.
 
-    Whether a figure can be written there is found out before it is drawn. Where `path` is axes of
-    matplotlib, the figure is drawn in these.
+    The path is checked before the figure is drawn. If `path` is axes of matplotlib, the figure is
+    drawn in these axes.
     """
     signature = inspect.signature(draw)
 
@@ -88,16 +89,16 @@ def drawn(draw: "Callable[P, Figure]") -> "Callable[P, None]":
 
 
 def is_axes(target: object) -> "TypeGuard[Axes]":
-    """Returns whether a figure is asked for in axes of matplotlib, not in a file."""
+    """Returns whether a target is axes of matplotlib rather than a file."""
     return hasattr(target, "get_subplotspec")
 
 
 _AXES: "ContextVar[Axes | None]" = ContextVar("axes", default=None)
-"""The axes that stand for a sheet while a figure is drawn in them."""
+"""Axes that replace a sheet while a figure is drawn in them."""
 
 
 def draw_in(axes: "Axes", draw: "Callable[[], object]") -> None:
-    """Draws a figure in axes; raises PlotError where it has several panels."""
+    """Draws a figure in axes; raises PlotError if the figure has several panels."""
     before = _AXES.set(axes)
     try:
         with style.applied():
@@ -108,7 +109,7 @@ def draw_in(axes: "Axes", draw: "Callable[[], object]") -> None:
 
 
 class _Part:
-    """Axes in somebody's figure, in place of a figure."""
+    """Axes of a user's figure, with the methods of a figure that drawing functions use."""
 
     def __init__(self, axes: "Axes") -> None:
         self.axes = [axes]
@@ -140,7 +141,7 @@ class _Part:
 
 
 def sheet(width: float, height: float) -> "Figure":
-    """Returns an empty figure of a size in inches, whose parts make room for one another."""
+    """Returns an empty figure of a size in inches, with a layout that avoids overlaps."""
     from matplotlib.figure import Figure
 
     if (axes := _AXES.get()) is not None:
@@ -149,9 +150,11 @@ def sheet(width: float, height: float) -> "Figure":
 
 
 def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
-    """Writes a title, if there is one, above all parts at the left, no wider than the figure."""
+    """Writes a title at the upper left, wrapped to the width of the figure; an empty title is
+    skipped.
+    """
     longest = int(figure.get_figwidth() * POINTS_PER_INCH / (LETTER_WIDTH * fontsize))
-    # A number stays with its unit.
+    # A number stays on one line with its unit.
     parts = re.sub(r"(?<=\d) (?=\w)", "\N{NO-BREAK SPACE}", title).splitlines()
     lines = [line for part in parts for line in textwrap.wrap(part, longest)]
     lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
@@ -160,9 +163,9 @@ def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
 
 
 def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
-    """Writes the names of lines beside their last points, apart from one another.
+    """Writes the names of lines beside their last points, without overlaps.
 
-    The vertical axis is logarithmic, and its limits are set.
+    The vertical axis must be logarithmic, with limits set.
     """
     by_label = {str(line.get_label()): line for line in axes.get_lines()}
     lines = [by_label[label] for label in labels if label in by_label]
@@ -170,7 +173,7 @@ def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
     low, high = (math.log(limit) for limit in axes.get_ylim())
     order = sorted(range(len(lines)), key=lambda place: ends[place][1])
     own = [(math.log(ends[place][1]) - low) / (high - low) for place in order]
-    # Halfway between names that are only pushed up and names that are only pushed down.
+    # The mean of two arrangements: names only pushed up, and names only pushed down.
     up = itertools.accumulate(own, lambda below, height: max(height, below + NAMES_APART))
     down = itertools.accumulate(own[::-1], lambda above, height: min(height, above - NAMES_APART))
     heights = [(one + other) / 2 for one, other in zip(up, [*down][::-1], strict=True)]
@@ -192,7 +195,7 @@ def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
 
 
 NAMES_APART = 0.05
-"""Distance of names beside a panel, as a share of its height."""
+"""Minimum distance of names beside a panel, as a share of its height."""
 
 
 def colour_key(
@@ -208,9 +211,9 @@ def colour_key(
     columns: int = 4,
     **bar_options: Any,
 ) -> None:
-    """Which colour is which number: a legend for few, a colour bar for many.
+    """Adds a key of numbers and colours: a legend for at most 8 numbers, a colour bar for more.
 
-    Numbers are named by `name` in a legend; a bar has a tick every `stride` of them, by `label`.
+    A legend names numbers by `name`; a colour bar has the title `label` and a tick every `stride`.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import BoundaryNorm
@@ -238,7 +241,7 @@ def colour_key(
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """Writes a figure in the format of its suffix; raises FileError where that fails."""
+    """Writes a figure in the format of its suffix; raises FileError if that fails."""
     suffix = _suffix(path)
     _show_as_text(figure, figure.axes)
     with replacing(path) as temporary:
@@ -246,10 +249,12 @@ def save(figure: "Figure", path: Path) -> None:
 
 
 def _show_as_text(figure: "Figure | Axes", panels: "Sequence[Axes]") -> None:
-    """Names of strangers are no formulas, and hold no characters that a file cannot."""
+    """Shows names as plain text: not as formulas, and without characters that a file cannot
+    hold.
+    """
     from matplotlib.text import Text
 
-    # Powers of ten on logarithmic axes are the only formulas.
+    # Only the powers of ten on logarithmic axes are formulas.
     axes = [one for pair in panels for one in (pair.xaxis, pair.yaxis)]
     ticks = [
         tick
@@ -265,14 +270,14 @@ def _show_as_text(figure: "Figure | Axes", panels: "Sequence[Axes]") -> None:
 
 
 LONGEST_WORD = 200
-"""Characters of a word that a figure repeats."""
+"""Maximum number of characters of a word in a figure."""
 
 
 def save_pages(figures: "Sequence[Figure]", path: Path) -> list[Path]:
-    """Writes the pages of a figure; returns the files.
+    """Writes the pages of a figure and returns the files.
 
-    A .pdf has all pages; an .svg or .png has one, so that several files are made: `times-1.svg`,
-    `times-2.svg`, ... for `times.svg`. A single page keeps the name. Raises FileError where a file
+    A .pdf holds all pages; an .svg or .png holds one, so there are several files: `times-1.svg`,
+    `times-2.svg`, ... for `times.svg`. A single page keeps the name. Raises FileError if a file
     cannot be written.
     """
     if len(figures) == 1:

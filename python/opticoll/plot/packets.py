@@ -1,7 +1,7 @@
-"""What simulations of packets and bursts measured: latencies, losses, buffers, loads of links.
+"""Figures of simulated packets and bursts: latencies, losses, buffers, loads of links.
 
 The load map draws groups as blocks on a circle and the cable between two groups as an arc, both in
-the colour of the more loaded of its two directions; a block is as full as its fullest local link.
+the colour of the more loaded of its two directions; a block has the load of its busiest local link.
 """
 
 import math
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from opticoll._core import Fabric, Outcome
 
 CLASS_COLOURS = {"injection": 0, "local": 2, "global": 1, "ejection": 4}
-"""Places in the common order of colours."""
+"""Indices of the colours of link classes in `style.COLOURS`."""
 BESIDE: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 8}
-"""Where a legend hides no line."""
+"""Position of a legend beside the axes, where it hides no line."""
 
 PERCENTILES = {"50": "p50_ps", "99": "p99_ps", "99.9": "p99_9_ps"}
 
@@ -131,12 +131,12 @@ def one_loss(outcome: "Outcome", path: str | os.PathLike[str], title: str = "") 
 
 
 def _messages(measured: "Outcome") -> dict[str, Any]:
-    """Returns the latency of messages in brief."""
+    """Returns the summary of the latencies of messages."""
     return next(row for row in measured.latencies if row["of"] == "message")
 
 
 def _histogram(axes: "Axes", measured: "Outcome") -> None:
-    """Bins that grow with the time, so that the bars are even on a logarithmic axis."""
+    """Draws a histogram whose bins have equal widths on a logarithmic axis."""
     latency, bins = _messages(measured), measured.message_latency.rows()
     factor, unit = style.unit_ps(latency["max_ps"])
     low, high = max(bins[0]["first_ps"], 1), latency["max_ps"] + 1
@@ -182,7 +182,7 @@ def _over_time(held: "Axes", stalled: "Axes", measured: "Outcome") -> None:
     )
     bins = -(-time_ps // bin_ps)
     merged = max(1, bins // 300)
-    # A torus has no groups, hence no links between them.
+    # A torus has no groups, hence no links between groups.
     used = [name for name in CLASS_COLOURS if any(in_buffers[name])]
     for name in used:
         colour = style.COLOURS[CLASS_COLOURS[name]]
@@ -204,7 +204,7 @@ def _over_time(held: "Axes", stalled: "Axes", measured: "Outcome") -> None:
 
 
 def _merged(column: Any, together: int, bins: int) -> tuple[list[float], list[float]]:
-    """Means of neighbouring bins, as many as fit the figure, and the middles of these bins."""
+    """Returns the middles and the means of groups of `together` neighbouring bins."""
     values = [int(value) for value in column[:bins]]
     values += [0] * (bins - len(values))
     groups = [values[first : first + together] for first in range(0, bins, together)]
@@ -213,7 +213,7 @@ def _merged(column: Any, together: int, bins: int) -> tuple[list[float], list[fl
 
 
 def _load_map(figure: Any, measured: "Outcome", fabric: "Fabric") -> None:
-    """Groups as blocks on a circle, cables between them as arcs, by the share of time in use."""
+    """Draws groups as blocks on a circle, cables between them as arcs, coloured by use."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
     from matplotlib.patches import Wedge
@@ -253,7 +253,7 @@ def _load_map(figure: Any, measured: "Outcome", fabric: "Fabric") -> None:
 def _loads(
     measured: "Outcome", fabric: "Fabric"
 ) -> tuple[dict[tuple[int, int], float], list[float]]:
-    """Per pair of groups and per group: the greatest share of the time that a link was sending."""
+    """Returns the greatest use of a link for each pair of groups, and within each group."""
     assert fabric.link_ends is not None
     groups, routers = fabric.option("groups"), fabric.option("routers_per_group")
     ranks, whole = fabric.ranks, max(measured.time_ps, 1)
@@ -276,7 +276,7 @@ def _loads(
 
 
 def _arc(axes: "Axes", group: int, peer: int, groups: int, colour: Any, share: float) -> None:
-    """A curve from block to block, bent towards the middle."""
+    """Draws a curve between two blocks, bent towards the middle."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -287,7 +287,7 @@ def _arc(axes: "Axes", group: int, peer: int, groups: int, colour: Any, share: f
     (x, y), (u, v) = ends
     middle = (0.2 * (x + u) / 2, 0.2 * (y + v) / 2)
     way = Path([(x, y), middle, (u, v)], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
-    # Where all groups are joined the light cables must not hide the loaded ones.
+    # If all groups are joined, thin arcs keep the loaded ones visible.
     thickness = (0.3 + 1.9 * share) * min(1.0, 20 / groups)
     patch = PathPatch(way, facecolor="none", edgecolor=colour, linewidth=max(thickness, 0.25))
     axes.add_patch(patch)

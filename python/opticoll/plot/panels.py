@@ -1,4 +1,4 @@
-"""What figures with panels share: their grid, one legend for all, and time lines with rows."""
+"""Parts of figures with panels: the grid, a common legend, and timelines with rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def panels(
     count: int, columns: int, size: tuple[float, float], around: tuple[float, float], **shared: Any
 ) -> "tuple[Figure, list[Axes]]":
-    """Returns a sheet with so many panels of a size in inches, `columns` of them to a line.
+    """Returns a sheet with `count` panels of a size in inches, `columns` of them per line.
 
     `around` is the room beside all panels; `shared` are options of matplotlib's `subplots`.
     """
@@ -33,7 +33,7 @@ def legend_below(
     of: "Sequence[Axes]" = (),
     colours: Mapping[str, Any] | None = None,
 ) -> None:
-    """Adds one legend below all panels: each label in them once, or patches by label."""
+    """Adds a legend below all panels, with each label of `of` once, or patches by label."""
     from matplotlib.patches import Patch
 
     handles: dict[str, Any] = {
@@ -49,7 +49,7 @@ def legend_below(
 def arrow_head(
     axes: "Axes", tip: Any, before: Any, colour: Any, size: float, **options: Any
 ) -> None:
-    """Draws the head of an arrow at `tip`, in the direction that comes from `before`."""
+    """Draws the head of an arrow at `tip`, pointing away from `before`."""
     look = {"arrowstyle": "-|>", "color": colour, "linewidth": 0, "mutation_scale": size}
     look |= {"shrinkA": 0, "shrinkB": 0}
     axes.annotate("", xy=tip, xytext=before, arrowprops=look, **options)
@@ -65,9 +65,9 @@ def time_line(
     margin: float = 0.6,
     beyond: float = 1.005,
 ) -> None:
-    """Makes axes a time line: time to the right up to `end` units, rows downwards from 0.
+    """Makes axes a timeline: time to the right up to `end` units, rows downwards from 0.
 
-    `ticks` names places of rows; `margin` is the room above the first and below the last row.
+    `ticks` labels rows by position; `margin` is the room above the first and below the last row.
     """
     axes.set_xlim(0, beyond * end or 1)
     axes.set_ylim(rows - 1 + margin, -margin)

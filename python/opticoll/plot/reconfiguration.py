@@ -1,4 +1,4 @@
-"""The fastest plans over the reconfiguration time of a fabric: curves, or a map with sizes."""
+"""Fastest plans over the reconfiguration time of a fabric: curves, or a map with sizes."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -18,17 +18,16 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 LEAST_SIZES = 3
-"""Sizes from which on a fabric has a map in place of curves."""
+"""Minimum number of sizes of a fabric for a map in place of curves."""
 
 NEAR = 1e-12
-"""Seconds that stand on the logarithmic axis for no reconfiguration time."""
+"""Seconds that represent a reconfiguration time of 0 on the logarithmic axis."""
 
 TIME = "Reconfiguration time"
 
 
 def reconfiguration(cases: Sequence[Sequence[Row]], heading: str) -> "list[Figure]":
-    """Returns a figure for each fabric: a map where it has three sizes or more, else a panel for
-    each size.
+    """Returns a figure for each fabric: a map for three or more sizes, else a panel for each size.
 
     `cases` are the rows of one fabric and size each.
     """
@@ -64,7 +63,7 @@ def _curves(cases: Sequence[Sequence[Row]]) -> "Figure":
 
 
 def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
-    """The best time of each kind, those that lead somewhere in colour; break-evens are marked."""
+    """Draws the best time of each kind of plan, leaders in colour, with break-evens marked."""
     leading = break_even.leads(rows)
     first = {lead.kind: lead.row["chosen"] for lead in reversed(leading)}
     kinds: dict[str, dict[float, float]] = {}
@@ -101,7 +100,7 @@ def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
             fontsize=9,
         )
     axes.set_yscale("log")
-    # What is far slower than all that lead would press these together.
+    # Plans far slower than all leaders would compress the scale, so they are cut off.
     slowest = max(lead.row["time_s"] for lead in leading)
     least = min([*bound.values(), *(lead.row["time_s"] for lead in leading)])
     axes.set_ylim(0.8 * least, 6 * slowest)
@@ -123,7 +122,9 @@ def _time_axis(axis: Any) -> None:
 
 
 def _map(cases: Sequence[Sequence[Row]]) -> "Figure":
-    """Size to the right, reconfiguration time upwards: the kind that leads, and its settings."""
+    """Draws sizes to the right and reconfiguration times upwards: the leading kind and its
+    reconfigurations.
+    """
     figure = sheet(8.6, 5.8)
     axes = figure.subplots()
     sizes = [float(rows[0]["size_bytes"]) for rows in cases]
@@ -170,17 +171,13 @@ def _map(cases: Sequence[Sequence[Row]]) -> "Figure":
 
 
 def _edges(sizes: Sequence[float]) -> list[float]:
-    """Returns halfway between sizes on a logarithmic axis, and as far beyond the first and the
-    last.
-    """
+    """Returns the geometric means of neighbouring sizes, and an edge beyond either end."""
     between = [sqrt(low * high) for low, high in pairwise(sizes)]
     return [sizes[0] ** 2 / between[0], *between, sizes[-1] ** 2 / between[-1]]
 
 
 def _spans(leading: Sequence[Lead]) -> list[range]:
-    """Returns the leads that follow one another with one kind and one number of
-    reconfigurations.
-    """
+    """Returns runs of consecutive leads with the same kind and number of reconfigurations."""
 
     pairs = enumerate(pairwise(leading), 1)
     starts = [0, *(place for place, (before, now) in pairs if before.plan != now.plan)]

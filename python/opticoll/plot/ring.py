@@ -1,4 +1,4 @@
-"""The ring with the lightpaths of one slot."""
+"""Figure of a ring with the lightpaths of one slot."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_RING = 1.0  # radius of the circle of ranks; all other lengths are relative to it
+_RING = 1.0  # radius of the circle of ranks, the unit of all other lengths
 _BAND = 0.42  # width of the band of lightpaths on either side
-_MOST_ARROWS = 160  # beyond, arrow heads would cover the arcs
+_MOST_ARROWS = 160  # above this number, arrow heads would cover the arcs
 _MOST_LABELS = 64
 
 
@@ -63,7 +63,7 @@ def _angles(ranks: int, position: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _draw_ranks(axes: "Axes", ranks: int, *, crowded: bool) -> None:
-    """The circle of ranks: labelled dots where there is room, else ticks at round numbers."""
+    """Draws the circle of ranks: labelled dots if there is room, else ticks at round numbers."""
     turn = np.linspace(0, 2 * np.pi, 721)
     axes.plot(_RING * np.cos(turn), _RING * np.sin(turn), color=style.FAINT, linewidth=1.0)
     if ranks <= _MOST_LABELS:
@@ -114,7 +114,7 @@ def _draw_ranks(axes: "Axes", ranks: int, *, crowded: bool) -> None:
 
 
 def _round_stride(ranks: int) -> int:
-    """Returns the smallest power of two, or 1, 2, 5 times a power of ten, that gives at most 16
+    """Returns the smallest round stride (2^k, or 1, 2, 5 times 10^k) that gives at most 16
     ticks.
     """
     base = 2 if ranks & (ranks - 1) == 0 else 10
@@ -130,14 +130,14 @@ def _draw_arcs(axes: "Axes", paths: Lightpaths, colours: Any) -> None:
     from matplotlib.collections import LineCollection
 
     few = len(paths) <= _MOST_ARROWS
-    # A rank is a disc where it is labelled: the first lane starts outside of it.
+    # The first lane starts outside of the discs of labelled ranks.
     clear = 0.09 if paths.ranks <= _MOST_LABELS else 0.045
     pitch = (_BAND - clear) / max(paths.channels, 2)
     side = np.where(paths.way == 0, 1.0, -1.0)
     radius = _RING + side * (clear + (paths.lane + 0.5) * pitch)
     lines = []
     for start, hops, distance in zip(paths.start, paths.hops, radius, strict=True):
-        # A gap, visible at any N, between arcs that follow one another on one channel.
+        # A gap between consecutive arcs on one channel, visible for any number of ranks.
         gap = min(0.25 * hops, 0.004 * paths.ranks)
         points = max(2, int(np.ceil(hops / paths.ranks * 240)) + 1)
         position = np.linspace(start + gap, start + hops - gap, points)
@@ -147,7 +147,7 @@ def _draw_arcs(axes: "Axes", paths: Lightpaths, colours: Any) -> None:
         style.GREY if converted else colours(int(lane))
         for lane, converted in zip(paths.lane, paths.converted, strict=True)
     ]
-    # The band is about 100 points wide on paper: share it among the lanes, leaving some white.
+    # The band is about 100 points wide on paper; the lanes share it, with some white between them.
     width = float(np.clip(0.62 * 175 * pitch, 0.5, 2.2))
     axes.add_collection(LineCollection(lines, colors=colour, linewidths=width, capstyle="butt"))
     if not few:
@@ -167,7 +167,7 @@ def _key(
     plan: Plan,
     colours: Any,
 ) -> None:
-    """Which colour is which wavelength, if the colours are those of wavelengths."""
+    """Adds the key of wavelengths and colours, unless converters choose the wavelengths."""
     from matplotlib.lines import Line2D
 
     if paths.converted.all() and len(paths):

@@ -1,4 +1,4 @@
-"""A whole plan in space and time: light around a ring, slot by slot; messages from rank to rank."""
+"""Figures of a whole plan in space and time: lightpaths by slot, or messages between ranks."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Beyond these, single lightpaths are thinner than a line on paper: draw the occupancy instead.
+# Above these numbers, lightpaths are thinner than a line on paper; the occupancy is drawn instead.
 _MOST_LANES = 260
 _MOST_LIGHTPATHS = 6000
 _MOST_BOUNDARIES = 24
@@ -81,7 +81,7 @@ def _bars(figure: "Figure", grid: Any, plan: Plan, given: Lightpaths) -> None:
     paths, lit = packed(given)
     colours = style.wavelength_colours(paths.channels)
     pitch = 1.0 / paths.channels
-    # Bars that follow one another on a channel stay apart, as do those of neighbouring channels.
+    # Gaps separate consecutive bars on a channel, and bars of neighbouring channels.
     inset = min(0.12, 0.004 * paths.ranks)
     for way, axes in enumerate(grid):
         own = np.flatnonzero(paths.way == way)
@@ -91,8 +91,8 @@ def _bars(figure: "Figure", grid: Any, plan: Plan, given: Lightpaths) -> None:
             bottom = top + 0.76 * pitch
             left, right = int(paths.start[index]), int(paths.start[index] + paths.hops[index])
             for near, far in _unwrapped(left, right, paths.ranks):
-                # The inset marks an end of the lightpath, so there is none where it goes on
-                # around the ring.
+                # The inset marks an end of the lightpath; there is none where the lightpath
+                # continues around the ring.
                 x0 = near + (inset if near == left else 0)
                 x1 = far - (inset if far in (right, right - paths.ranks) else 0)
                 corners.append([(x0, top), (x1, top), (x1, bottom), (x0, bottom)])
@@ -113,7 +113,7 @@ def _unwrapped(left: int, right: int, ranks: int) -> list[tuple[int, int]]:
 def _image(figure: "Figure", grid: Any, plan: Plan, paths: Lightpaths) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    # White for dark fibre, then light to dark: an unlit link differs from any lit one.
+    # White for dark fibre, then light to dark, so that an unlit link differs from any lit link.
     shades = LinearSegmentedColormap.from_list(
         "lit", ["#FFFFFF", "#CFE3F2", "#7DB5DC", "#2A7AB8", "#0B3C68"]
     )
@@ -133,7 +133,9 @@ def _image(figure: "Figure", grid: Any, plan: Plan, paths: Lightpaths) -> None:
 
 
 def _mark_steps(axes: "Axes", plan: Plan, *, numbered: bool) -> None:
-    """A line where a step ends and, if `numbered`, its number in the margin; not for many steps."""
+    """Draws a line at the end of each step and, if `numbered`, its number; nothing for many
+    steps.
+    """
     steps = plan.step_slots
     if len(steps) > _MOST_BOUNDARIES:
         return
@@ -155,7 +157,7 @@ def _mark_steps(axes: "Axes", plan: Plan, *, numbered: bool) -> None:
 
 
 def _label_slots(axes: "Axes", slots: int) -> None:
-    """Numbers the slots in their middle where they are few, else leave it to the axis."""
+    """Numbers up to 32 slots in their middle; otherwise the axis places its own ticks."""
     if slots <= 32:
         axes.set_yticks([slot + 0.5 for slot in range(slots)], [str(slot) for slot in range(slots)])
         axes.tick_params("y", length=0)
@@ -240,7 +242,7 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
 
 
 def _by_slots(plan: Plan, size: int | None) -> list[tuple[int, int, int]]:
-    """Returns every transfer, and the begin and the end of its slot in picoseconds."""
+    """Returns each transfer with the start and the end of its slot in picoseconds."""
     slots = plan.simulate(size).tables["slots"]
     start, end = slots["start_ps"].tolist(), slots["end_ps"].tolist()
     return [

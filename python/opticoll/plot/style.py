@@ -1,9 +1,9 @@
-"""What all figures share: fonts, lines, colours, and how quantities are written.
+"""Common style of all figures: fonts, lines, colours, and the text of quantities.
 
-Colours are those of Okabe and Ito (Color Universal Design, 2008), which stay apart under the
+Colours are those of Okabe and Ito (Color Universal Design, 2008), which remain distinct under the
 common kinds of colour blindness; series also differ in marker, and beyond eight in line style.
-Wavelengths are coloured by number along viridis, which grows in lightness, so that neighbours can
-be told apart in grey print as well.
+Wavelengths are coloured by number along viridis, which grows in lightness, so that neighbours
+remain distinct in grey print as well.
 """
 
 import functools
@@ -35,7 +35,7 @@ COLOURS = (
     "#E69F00",  # orange
     "#56B4E9",  # sky blue
     "#000000",  # black
-    "#8C6D1F",  # brown, in place of Okabe and Ito's yellow: too pale for a line
+    "#8C6D1F",  # brown, since Okabe and Ito's yellow is too pale for a line
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 LINES = ("-", "--", "-.", ":")
@@ -46,7 +46,7 @@ GREY = "#808080"
 
 # Any: the names that matplotlib accepts differ between its versions.
 _SETTINGS: Any = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
+    "font.family": "DejaVu Sans",  # part of matplotlib, hence the same letters on every machine
     "font.size": 10.0,
     "axes.titlesize": 10.5,
     "axes.titleweight": "regular",
@@ -82,7 +82,7 @@ _SETTINGS: Any = {
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
-    """Returns the parts of a colour, 0 to 255.
+    """Returns the red, green and blue parts of a colour, 0 to 255.
 
     >>> rgb("#0072B2")
     (0, 114, 178)
@@ -93,7 +93,9 @@ def rgb(colour: str) -> tuple[int, int, int]:
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """Draws and save with the common style, and leaves the caller's matplotlib as it was."""
+    """Applies the common style while the context lasts, and then restores the caller's
+    matplotlib.
+    """
     import matplotlib
 
     with matplotlib.rc_context():
@@ -103,9 +105,9 @@ def applied() -> Iterator[None]:
 
 
 def series(index: int) -> dict[str, Any]:
-    """Returns colour, marker and line style of the curve with a number, as keywords of `plot`.
+    """Returns colour, marker and line style of curve `index`, as keyword arguments of `plot`.
 
-    Later curves are drawn thinner on top of earlier ones, so that curves that coincide all show.
+    Later curves are thinner and on top of earlier ones, so that curves that coincide all show.
     """
     return {
         **thinner(index),
@@ -117,7 +119,7 @@ def series(index: int) -> dict[str, Any]:
 
 @functools.cache
 def _recorded() -> tuple[str, ...]:
-    """Returns the names of all algorithms in the order of their records: `auto` is last."""
+    """Returns the names of all algorithms in the order of their records, with `auto` at the end."""
     from opticoll._core import records
 
     names = dict.fromkeys(record["name"] for record in records("algorithms"))
@@ -125,18 +127,16 @@ def _recorded() -> tuple[str, ...]:
 
 
 def of_algorithm(spelled: str, variant: int = 0) -> dict[str, Any]:
-    """Returns the look of an algorithm, the same in every figure: its place among the records
-    decides.
+    """Returns the look of an algorithm, which is the same in every figure.
 
-    The seven colours come again in other shades, so that each algorithm has a colour of its own;
-    those with other options (`variant`) share it and differ in marker and line. Black is that of
-    `auto` alone.
+    The index of its record selects one of seven colours and a shade; algorithms with other options
+    (`variant`) share the colour and differ in marker and line. Only `auto` is black.
     """
     name = spelled.partition(":")[0]
     if name == "auto":
         return {"color": INK, "marker": "*", "linestyle": LINES[variant % len(LINES)]}
     known = _recorded()
-    # An algorithm of a user's own has no record.
+    # A user algorithm has no record.
     place = known.index(name) if name in known else len(name)
     again = place // len(OF_ALGORITHMS)
     return {
@@ -158,11 +158,11 @@ def of_algorithms(spellings: Iterable[str]) -> list[dict[str, Any]]:
 
 
 SHADES = (0.0, -0.45, 0.3, -0.7, 0.55)
-"""How much lighter, or darker where negative, the colours are that come again."""
+"""Shades of repeated colours: the share of white, or of black if negative."""
 
 
 def shaded(colour: str, share: float) -> str:
-    """Returns a colour mixed with a share of white, or of black where the share is negative.
+    """Returns a colour mixed with a share of white, or of black if the share is negative.
 
     >>> shaded("#0072B2", 0.5), shaded("#0072B2", -0.5)
     ('#80b8d8', '#003959')
@@ -173,7 +173,7 @@ def shaded(colour: str, share: float) -> str:
 
 
 def algorithm_name(spelled: str, collective: str | None = None) -> str:
-    """Returns an algorithm as figures write it: its label, then its options in parentheses.
+    """Returns the text of an algorithm in figures: its label, then its options in parentheses.
 
     >>> algorithm_name("relay_tree:pieces=2"), algorithm_name("mine:all_gather,skip=2")
     ('Relay tree (pieces=2)', 'mine:all_gather,skip=2')
@@ -191,13 +191,13 @@ def algorithm_name(spelled: str, collective: str | None = None) -> str:
     label = labels.get((collective, name)) or labels.get((None, name), name)
     if not options:
         return label
-    # What follows the colon of a user's own algorithm is a function, not options.
+    # After the colon of a user algorithm follows a function, not options.
     return f"{label} ({options})" if "=" in options and label != name else spelled
 
 
 @functools.cache
 def _labels() -> dict[tuple[str | None, str], str]:
-    """Returns labels by collective and name, and by name alone."""
+    """Returns labels by collective and name, and by None and name."""
     from opticoll._core import records
 
     found: dict[tuple[str | None, str], str] = {}
@@ -209,13 +209,13 @@ def _labels() -> dict[tuple[str | None, str], str]:
 
 
 def heading(plan: "Plan") -> str:
-    """Returns the beginning of a plan's title: collective, algorithm and ranks."""
+    """Returns the start of a plan's title: collective, algorithm and number of ranks."""
     kind = plan.collective.kind
     return f"{kind}, {algorithm_name(plan.algorithm, kind)}, {counted(plan.fabric.ranks, 'rank')}"
 
 
 def counted(number: int, what: str) -> str:
-    """Returns a number with its noun, as `1,024 ranks`.
+    """Returns a number with its noun, such as `1,024 ranks`.
 
     >>> counted(1024, "rank"), counted(1, "wavelength")
     ('1,024 ranks', '1 wavelength')
@@ -224,29 +224,31 @@ def counted(number: int, what: str) -> str:
 
 
 def thinner(index: int) -> dict[str, Any]:
-    """Width and markers of the curve with a number: later curves are thinner, on top of others."""
+    """Returns width and marker size of curve `index`: later curves are thinner, on top of
+    others.
+    """
     depth = min(index, 7) / 7
     return {"linewidth": 2.4 - 1.1 * depth, "markersize": 6.5 - 2.8 * depth}
 
 
 OF_ALGORITHMS = tuple(colour for colour in COLOURS if colour != "#000000")
-"""The colours of algorithms with a name of their own."""
+"""Colours of algorithms that have a name of their own."""
 
 CONDITIONS = ("rate", "reconfiguration", "tuning", "slow_switch", "establish")
-"""Options of fabrics that titles of figures say, default or not."""
+"""Options of fabrics that titles always state."""
 
 ELSEWHERE = ("ranks", "wavelengths", "rows", "columns")
-"""Required options of fabrics, which titles say in words of their own."""
+"""Required options of fabrics, which titles state in other words."""
 
 WORDS = {"dead": "dead wavelengths", "broken": "cuts"}
-"""Options of fabrics whose names do not say what they list."""
+"""Words for options of fabrics whose names do not say what they list."""
 
 LONGEST_VALUE = 40
-"""Characters of an option that a title repeats."""
+"""Maximum number of characters of an option's value in a title."""
 
 
 def named_fabric(spec: str) -> str:
-    """Returns a fabric in the title of a figure: its family and the options that titles say.
+    """Returns a fabric in the title of a figure: its family, and the options that titles state.
 
     >>> named_fabric("torus:dims=4x4,rate=100Gb/s,latency=1us")
     'torus, dims 4x4, rate 100 Gb/s, latency 1 µs'
@@ -256,7 +258,7 @@ def named_fabric(spec: str) -> str:
 
 
 def conditions(spec: str) -> str:
-    """Returns the options of a fabric that the title of a figure says.
+    """Returns the options of a fabric that the title of a figure states, as text.
 
     >>> conditions("wdm_ring:ranks=4,wavelengths=2,rate=40Gb/s,reconfiguration=25us")
     'rate 40 Gb/s, reconfiguration 25 µs'
@@ -265,9 +267,9 @@ def conditions(spec: str) -> str:
 
 
 def told_options(spec: str) -> list[str]:
-    """Rate and reconfiguration of a fabric, and each option that is not a default.
+    """Returns rate and reconfiguration of a fabric, and each option that is not a default.
 
-    Of a custom fabric its summary.
+    A custom fabric has its summary instead.
 
     >>> told_options("wdm_ring:ranks=4,wavelengths=2,fibres=2,rate=40Gb/s,broken=0-1,dead=1")
     ['fibres 2', 'rate 40 Gb/s', 'cuts 0-1', 'dead wavelengths 1']
@@ -287,9 +289,7 @@ def told_options(spec: str) -> list[str]:
 
 @functools.cache
 def _defaults(family: str) -> dict[str, str | None]:
-    """Returns the options of a family with their defaults in words; None of those that are
-    required.
-    """
+    """Returns the default of each option of a family as text, or None for required options."""
     return {
         one.name: None if one.required else one.default or ""
         for record in records("fabrics")
@@ -299,7 +299,7 @@ def _defaults(family: str) -> dict[str, str | None]:
 
 
 def _usual(spec: str) -> dict[str, str]:
-    """Returns the options that a fabric has where only those that are required are given."""
+    """Returns the options of a fabric that has only its required options given."""
     family, _, options = spec.partition(":")
     needed = [name for name, default in _defaults(family).items() if default is None]
     kept = [part for part in options.split(",") if part.partition("=")[0] in needed]
@@ -312,12 +312,12 @@ def _usual(spec: str) -> dict[str, str]:
 
 
 def _spaced(value: str) -> str:
-    """Returns a number apart from its unit."""
+    """Returns a value with a space between number and unit."""
     return re.sub(r"(?<=[0-9])(?!x[0-9])(?=[A-Za-z])", " ", value).replace(" us", " µs")
 
 
 def logarithmic(axes: "Axes") -> None:
-    """Makes the vertical axis logarithmic, with its numbers written out down to 0.001."""
+    """Makes the vertical axis logarithmic, with numbers written out down to 0.001."""
 
     def label(value: float, _: object) -> str:
         return f"{value:,g}" if value > 0.0009 else f"$10^{{{round(math.log10(value))}}}$"
@@ -327,14 +327,13 @@ def logarithmic(axes: "Axes") -> None:
 
 
 def label_between_decades(axes: "Axes", text: Callable[[float], str]) -> None:
-    """Labels minor ticks of a logarithmic vertical axis where its decades alone would be too
-    few.
-    """
+    """Labels minor ticks of a logarithmic vertical axis that spans less than two decades."""
 
     def label(value: float, _: object) -> str:
         low, high = axes.get_ylim()
         decades = math.log10(high / low)
-        # Of the ticks at 2 to 9 times a decade, those at 2 and 5 divide it about evenly.
+        # Of the ticks at 2 to 9 times a power of ten, those at 2 and 5 divide the decade about
+        # evenly.
         leading = f"{value:e}"[0]
         wanted = decades < 0.6 or (decades < 2 and leading in "25")
         return text(value) if wanted else ""
@@ -344,9 +343,9 @@ def label_between_decades(axes: "Axes", text: Callable[[float], str]) -> None:
 
 
 def spread(values: Sequence[float], apart: float) -> list[int]:
-    """Indices of values to label on a logarithmic axis, none nearer than `apart` of its length.
+    """Returns the indices of values to label on a logarithmic axis, at least `apart` of it apart.
 
-    Ascending positive values. The ends come first, then powers of two, then the others.
+    The values are positive and ascending. The ends come first, then powers of two, then the others.
     """
     places = [math.log2(value) for value in values]
     least = apart * (places[-1] - places[0])
@@ -362,19 +361,19 @@ def spread(values: Sequence[float], apart: float) -> list[int]:
 
 
 def wavelength_colours(channels: int) -> "Colormap":
-    """One colour per channel; few channels get colours that are easy to name."""
+    """Returns a colour for each channel; few channels get colours that are easy to name."""
     import matplotlib
     from matplotlib.colors import ListedColormap
 
     if channels <= len(COLOURS) - 2:
         return ListedColormap(COLOURS[:channels])
-    # The lightest end of viridis is lost on white paper.
+    # The lightest end of viridis is hardly visible on white paper.
     fractions = [0.92 * channel / (channels - 1) for channel in range(channels)]
     return ListedColormap(matplotlib.colormaps["viridis"](fractions))
 
 
 def sequence(count: int) -> list[str]:
-    """Colours of numbers in order: from viridis, which grows in lightness, without its lightest."""
+    """Returns colours for ordered numbers, from viridis without its lightest end."""
     import matplotlib
     from matplotlib.colors import to_hex
 
@@ -383,28 +382,28 @@ def sequence(count: int) -> list[str]:
 
 
 def load_colours() -> "Colormap":
-    """From little to full load of a link, the same in every figure: 0 to 100 %."""
+    """Returns the colours of the load of a link, 0 to 100 %, the same in every figure."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("load", LOADS)
 
 
 def step_colours() -> "Colormap":
-    """From the first step to the last."""
+    """Returns the colours of steps, from the first to the last."""
     from matplotlib import colormaps
 
     return colormaps["viridis_r"]
 
 
 def size_texts(sizes_bytes: Sequence[float]) -> list[str]:
-    """Returns numbers of bytes that stand together, all in binary or all in decimal units."""
+    """Returns the texts of sizes shown together, all in binary or all in decimal units."""
     decimal = in_decimal_units(sizes_bytes)
     return [size_text(size, decimal) for size in sizes_bytes]
 
 
 def size_text(size_bytes: float, decimal: bool = False) -> str:
-    """Returns a number of bytes as `4 MiB`, or in MB where it is no whole number of a binary
-    unit.
+    """Returns a size such as `4 MiB`, or in decimal units if no binary unit gives a short
+    number.
     """
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
         if not decimal and size_bytes >= 1024**power and size_bytes % 1024 ** (power - 1) == 0:
@@ -421,7 +420,7 @@ UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def time_text(time_s: float) -> str:
-    """Returns a time with three significant digits, as `60.5 ms`."""
+    """Returns a time with three significant digits, such as `60.5 ms`."""
     for factor, unit in UNITS:
         if time_s >= 0.9995 * factor:
             digits = f"{time_s / factor:.3g}"
@@ -430,15 +429,13 @@ def time_text(time_s: float) -> str:
 
 
 def time_unit(longest_s: float) -> tuple[float, str]:
-    """Returns the unit for an axis whose largest value is `longest_s`: its length in seconds, its
-    name.
-    """
+    """Returns the unit of an axis up to `longest_s`: its length in seconds, and its name."""
     if longest_s == 0:
         return 1.0, "s"
     return next((one for one in UNITS if longest_s >= one[0]), (1e-12, "ps"))
 
 
 def unit_ps(longest_ps: float) -> tuple[int, str]:
-    """Returns the unit for an axis of picoseconds: how many it has, and its name."""
+    """Returns the unit of an axis of picoseconds: its length in picoseconds, and its name."""
     factor, unit = time_unit(longest_ps / 1e12)
     return round(factor * 1e12), unit

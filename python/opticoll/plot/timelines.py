@@ -1,4 +1,4 @@
-"""Time lines, a row for each port, rank, bucket or slot: what is done in it when."""
+"""Timelines with a row for each rank, bucket or slot."""
 
 import os
 from collections.abc import Sequence
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
     from opticoll._core import Outcome
 
-# Rows beyond these are thinner than a line.
+# More rows would be thinner than a line.
 MOST_RANKS = 256
 
-# Beyond these, rows are thinner than their labels: all buckets share one row.
+# More rows would be thinner than their labels, so more buckets share one row.
 MOST_BUCKETS = 16
 
 TALLEST = 5.0
-"""Inches that the rows of slots may take."""
+"""Maximum height of the rows of slots, in inches."""
 
-# Pieces narrower than a pixel are drawn as one: this many columns of a figure can be told apart.
+# Number of columns of a figure that can be told apart; narrower pieces are merged.
 _COLUMNS = 2000
 
-# Pixels of a row, and of these above and below it.
+# Pixels of a row, and pixels of the gaps above and below it.
 _ROW = 40
 _GAP = 4
 
@@ -87,7 +87,9 @@ def rank_timeline(
 def _picture(
     shares: "NDArray[np.floating]", colours: Sequence[tuple[int, int, int]]
 ) -> "NDArray[np.uint8]":
-    """Pixels of rows of ranks: of each column, from the bottom, the kinds by their shares."""
+    """Returns the pixels of the rows of ranks; in each column, the kinds are stacked by their
+    shares.
+    """
     import numpy as np
 
     ranks, columns = shares.shape[1:]
@@ -109,11 +111,11 @@ def _spread(
     start: "NDArray[np.floating]",
     end: "NDArray[np.floating]",
 ) -> None:
-    """Adds to each column of a rank the share of it that pieces cover; times are 0 to 1."""
+    """Adds to each column of a rank the share of it that pieces cover; times are from 0 to 1."""
     import numpy as np
 
     columns = shares.shape[1]
-    # How much of the pieces of a rank lies before each edge: a difference of two ramps.
+    # Time of a rank's pieces before each edge: the difference of two ramps.
     edges = np.arange(columns + 1) / columns
     for row in range(shares.shape[0]):
         mine = rank == row

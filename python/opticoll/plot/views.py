@@ -1,4 +1,4 @@
-"""Which picture shows a plan, by what its light is made of; and which shows an outcome."""
+"""Views: the figures that show a plan, by the fields of its light, and the figure of an outcome."""
 
 import os
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ VIEWS = {
     "plane": ("grid", "is a grid of tunable circuits"),
     "source_port": ("ports", "has ports with lightpaths"),
 }
-"""By a field of light: the usual view of a plan that has it, and what its fabric is."""
+"""Usual view of a plan whose light has a field, and a description of its fabric."""
 
 OVER_TIME = ("ports", "settings", "space_time", "trees")
 """Views that show all slots."""
@@ -32,7 +32,9 @@ SLOTS = ("space_time", "has light in slots")
 
 
 def views_of(fabric: "Fabric") -> tuple[tuple[str, ...], str]:
-    """Returns the views of plans on a fabric, the usual one first, and what the fabric is."""
+    """Returns the views of plans on a fabric, the usual one first, and a description of the
+    fabric.
+    """
     lit = (own for field, own in VIEWS.items() if field in fabric.light_fields)
     usual, about = next(lit, ELECTRICAL if fabric.electrical else SLOTS)
     views = (usual,) if usual in OVER_TIME else (usual, "space_time")

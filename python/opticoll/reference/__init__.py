@@ -1,14 +1,15 @@
-"""What a plan means, in the plainest Python: a second verifier to check the first one by.
+"""A second verifier in the plainest Python, which defines the meaning of a plan and checks the
+first.
 
-The verifier of the compiled core is fast, and hence not easy to believe by reading it. This one
-is slow, shares not a line with it, imports nothing else of this package, and is meant to be read
-from top to bottom: first what a plan is (`plan`), then what its words mean (`words`), then the
+The verifier of the compiled core is fast, and therefore hard to trust by reading it. This verifier
+is slow, shares no code with it, imports nothing else of this package, and is meant to be read
+from top to bottom: first the plan (`plan`), then the words of its text (`words`), then the
 families of fabrics, a module each with its options, its light and the rules of that (from `links`,
-the shortest, to `ring`), and the list of them (`families`), then how the text of a plan is read
+the shortest, to `ring`), and the list of them (`families`), then the reader of a plan's text
 (`text`, see ``docs/plan-format.md``), then the rules of any fabric (`rules`). Each rule is a few
-lines over sets and dictionaries. It takes plans of some thousand transfers.
+lines over sets and dictionaries. The verifier is for plans of up to a few thousand transfers.
 
-A new family is a module and a line of the list. For a fabric of no family listed nothing is proved.
+A new family is a module and a line of the list. Nothing is proved for fabrics of other families.
 
 >>> text = '''opticoll plan 1
 ... collective broadcast ranks=3 root=0 pieces=1

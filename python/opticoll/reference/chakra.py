@@ -1,8 +1,9 @@
-"""How Chakra traces of a collective are read: a header and nodes for each rank, with their lengths.
+"""Reader of Chakra traces of a collective: for each rank a header and nodes, preceded by their
+lengths.
 
-Each connection (send or receive, other rank, tag) becomes a block of its own. Its nodes must be
-ordered by dependencies; one that is not ordered with those before it gets a further block, which
-`verify_program` finds. Nodes on circles get blocks of their own, and wait for ever.
+Each connection (send or receive, other rank, tag) becomes a block. Its nodes must be ordered by
+dependencies; a node that is not ordered with the earlier ones gets another block, which
+`verify_program` finds. Nodes on cycles get blocks of their own, and wait forever.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ONE_BLOCK = ("all_reduce", "broadcast", "reduce")
 @dataclass
 class Node:
     number: int
-    """Which node of the file it is, from 1."""
+    """Number of the node in the file, from 1."""
     id: int = 0
     name: str = ""
     kind: int = 0
@@ -41,7 +42,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Moved:
-    """What a node does with chunks."""
+    """Action of a node on chunks."""
 
     act: str
     source: tuple[str, int]
@@ -53,7 +54,7 @@ class Moved:
 
 
 def varint(text: bytes, at: int) -> tuple[int, int]:
-    """Returns a number, and where the next byte is."""
+    """Returns a number, and the position of the next byte."""
     for end in range(at, at + 10):
         expect(end < len(text), f"byte {at}: the file ends within a number")
         if text[end] < 0x80:
@@ -67,14 +68,14 @@ def varint(text: bytes, at: int) -> tuple[int, int]:
 
 
 def sized(text: bytes, at: int) -> tuple[bytes, int]:
-    """Returns bytes with their length before them, and where the next byte is."""
+    """Returns bytes that are preceded by their length, and the position of the next byte."""
     length, start = varint(text, at)
     expect(start + length <= len(text), f"byte {at}: {length} bytes should follow")
     return text[start : start + length], start + length
 
 
 def fields(text: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yields the fields of a message: a number each, and a number or bytes."""
+    """Yields the fields of a message: the number of the field, and a number or bytes."""
     at = 0
     while at < len(text):
         key, at = varint(text, at)
@@ -116,7 +117,7 @@ def attribute(text: int | bytes) -> tuple[str, Value]:
 
 
 def signed(number: int, value: int) -> int:
-    """Returns a whole number by the type that the number of its field stands for."""
+    """Returns a whole number, decoded by the type that the number of its field denotes."""
     if number in (15, 17):
         return value >> 1 ^ -(value & 1)
     bits = {7: 64, 9: 64, 23: 32, 25: 64}.get(number)
@@ -185,7 +186,7 @@ def read_chakra(files: list[bytes]) -> Program:
 
 
 class Reader:
-    """What the header says of all nodes."""
+    """Reader of all nodes, with the fields of the header."""
 
     def __init__(
         self, header: dict[str, Value], read: list[tuple[dict[str, Value], list[Node]]]
@@ -253,7 +254,7 @@ class Reader:
         return Rank(max([0, *ends]), blocks)
 
     def moved(self, rank: int, node: Node) -> Moved | None:
-        """What a node does with chunks; None if it only takes time."""
+        """Returns the action of a node on chunks, or None if the node only takes time."""
         inner = self.inner_step(rank, node)
         expect(node.kind != COLLECTIVE, f"node {node.id} is a whole collective")
         adds = node.whole("is_rrc")
@@ -332,14 +333,16 @@ class Reader:
 
 
 def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Block]:
-    """Yields the blocks of a rank: one for each connection, and one for each node without any."""
+    """Yields the blocks of a rank: one for each connection, and one for each node without
+    connection.
+    """
     known = {node.id for node in nodes}
     after = {node.id: {one for one in node.after if one in known} for node in nodes}
     ids = in_order(after)
     on_circles = [node.id for node in nodes if node.id not in set(ids)]
     by_id = {node.id: node for node in nodes}
     before: dict[int, int] = {}
-    """By node: all nodes that happen before it and itself, as bits by their order."""
+    """By node: the node and all nodes that happen before it, as bits in topological order."""
     for place, one in enumerate(ids):
         before[one] = 1 << place
         for earlier in after[one]:
@@ -398,7 +401,9 @@ def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Blo
 
 
 def connection_of(node: Node, move: Moved | None) -> tuple[int, int, int] | None:
-    """Returns whether a node sends or receives, the other rank, and the tag."""
+    """Returns the kind of a node (send or receive), the other rank, and the tag; None for other
+    nodes.
+    """
     if move is None or node.kind not in (SEND, RECEIVE):
         return None
     name = "comm_dst" if node.kind == SEND else "comm_src"
@@ -409,7 +414,7 @@ def connection_of(node: Node, move: Moved | None) -> tuple[int, int, int] | None
 
 
 def in_order(after: dict[int, set[int]]) -> list[int]:
-    """Returns nodes with those before that they wait for; without those on circles."""
+    """Returns the nodes in topological order, without those on cycles or behind them."""
     waits = {one: len(earlier) for one, earlier in after.items()}
     dependents = defaultdict(list)
     for one, earlier in after.items():

@@ -1,8 +1,8 @@
-"""Circuit switches: each joins ports out of ranks to ports in, each port to one other at a time.
+"""Circuit switches: a switch joins ports out of ranks to ports into ranks, in pairs.
 
-The light of a transfer is the two ports of its circuit, as in `copy 5 0>4 0.1`. Over other ranks
-it is followed by the ports and the slot of each further circuit: `copy 5 0>1>4 0.0 0.1@3`.
-What goes beside the switch says `beside` in place of ports.
+The light of a transfer is the two ports of its circuit, as in `copy 5 0>4 0.1`. If other ranks
+relay it, the ports and the slot of each further circuit follow: `copy 5 0>1>4 0.0 0.1@3`.
+A message beside the switch has `beside` in place of ports.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ OPTIONS: dict[str, Check] = {
 
 
 BESIDE = (2**9 - 1, 2**9 - 1)
-"""Stands for the ports of a message beside the switch, which uses none."""
+"""Ports of a message beside the switch, which uses none."""
 
 
 class Circuit(NamedTuple):
-    """A circuit of a transfer, after the first of it."""
+    """Circuit of a transfer after the first one."""
 
     slot: int
     rank: int
@@ -59,14 +59,14 @@ class Circuit(NamedTuple):
 
 
 class Light(NamedTuple):
-    """The ports of the first circuit, and the circuits after it."""
+    """Ports of the first circuit, and the circuits after it."""
 
     ports: tuple[int, int]
     relays: tuple[Circuit, ...]
 
 
 class CircuitSwitch(Fabric):
-    """Ranks around a circuit switch, or several."""
+    """Ranks around one circuit switch or several."""
 
     relays = True
 
@@ -104,7 +104,7 @@ class CircuitSwitch(Fabric):
         yield from self.wrong_ports(light.ports)
 
     def wrong_ports(self, ports: tuple[int, int]) -> Iterator[Problem]:
-        """Yields ports that do not exist, or that are on two switches."""
+        """Yields ports that do not exist, or that belong to different switches."""
         if ports == BESIDE:
             if not self.has_network:
                 yield Problem("path", "goes beside the switch, where there is no network")
@@ -114,7 +114,7 @@ class CircuitSwitch(Fabric):
             yield Problem("path", f"joins ports {ports} of two switches")
 
     def wrong_ends(self, circuit: Circuit, receiver: int) -> Iterator[Problem]:
-        """Dead ports, or ranks that are on two switches of the plane."""
+        """Yields ports that are dead, and ranks on different switches of the plane."""
         if circuit.ports == BESIDE:
             return
         out, into = circuit.ports
@@ -126,7 +126,7 @@ class CircuitSwitch(Fabric):
             yield Problem("path", f"joins ranks {circuit.rank} and {receiver} of two switches")
 
     def numeral(self, rank: int) -> list[int]:
-        """Returns the digits of a rank, from the lowest on, to the base of the ranks of a
+        """Returns the digits of a rank, lowest first, in the base of the number of ranks per
         switch.
         """
         digits = []
@@ -136,7 +136,7 @@ class CircuitSwitch(Fabric):
         return digits
 
     def switch_of(self, rank: int, plane: int) -> tuple[int, ...]:
-        """Returns the switch of a rank on a plane: the plane, and all digits of the rank but
+        """Returns the switch of a rank on a plane: the plane, and all digits of the rank except
         one.
         """
         digits = self.numeral(rank)
@@ -144,8 +144,8 @@ class CircuitSwitch(Fabric):
         return (plane, *digits)
 
     def reaches_all(self) -> bool:
-        """Returns whether ports that work lead from the first rank over switches and ranks to
-        all.
+        """Returns whether working ports lead from the first rank over switches and ranks to all
+        ranks.
         """
         switches = {
             rank: {
@@ -165,9 +165,9 @@ class CircuitSwitch(Fabric):
         return not switches
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """In a slot a port is in one circuit; what is sent on was there in an earlier slot.
+        """Yields ports with several circuits in a slot, and data sent on before their arrival.
 
-        With cut-through it may come in the same slot, but to no rank twice.
+        With cut-through, data may be sent on in the slot of their arrival, but reach no rank twice.
         """
         led: dict[tuple[int, str, int, int], tuple[int, int]] = {}
         for index, transfer in self.lit(transfers).items():
@@ -198,7 +198,9 @@ class CircuitSwitch(Fabric):
     def out_of_range(
         self, circuit: Circuit, receiver: int, before: int | None, slots: range
     ) -> Problem | None:
-        """What leaves a circuit, and those after it, out of the other rules."""
+        """Returns the problem for which a circuit, and those after it, are excluded from other
+        rules.
+        """
         if max(circuit.rank, receiver) >= self.switched_ranks:
             return Problem("rank_range", "goes over a rank that does not exist")
         if circuit.rank == receiver:
@@ -215,14 +217,14 @@ class CircuitSwitch(Fabric):
 
 
 def circuits(transfer: Transfer) -> Iterator[tuple[Circuit, int]]:
-    """Returns the way of a transfer: its circuits, each with the rank at its end."""
+    """Returns the route of a transfer: its circuits, each with the rank at its end."""
     first, relays = transfer.light
     sent = [Circuit(transfer.slot, transfer.source, first), *relays]
     return zip(sent, [*(one.rank for one in relays), transfer.destination], strict=True)
 
 
 def _digits(ranks: int, joined: int, planes: int) -> int:
-    """Returns the digits of all numbers of ranks to a base."""
+    """Returns the number of digits of `ranks` ranks in the base `joined`."""
     if ranks == 1:
         return 1
     expect(joined >= 2, "a switch joins two ranks at least")

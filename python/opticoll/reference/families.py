@@ -1,4 +1,4 @@
-"""All families of fabrics, and how the specification of a fabric is read."""
+"""List of the families of fabrics, and the reader of a fabric's specification."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]]
         for family, options in links.OPTIONS.items()
     },
 }
-"""The options of each family, and what makes a fabric of them."""
+"""Options of each family, and the function that makes a fabric of them."""
 
 
 def read_fabric(text: str) -> Fabric:
-    """Returns a fabric from `family:key=value,key=value`."""
+    """Returns the fabric of a specification `family:key=value,key=value`."""
     name, colon, given = text.partition(":")
     named = [family for family in FAMILIES if plain(family) == plain(name)]
     expect(named != [], f"the reference knows no fabric `{name}`; spell it in full")
@@ -38,7 +38,10 @@ def read_fabric(text: str) -> Fabric:
 
 
 def options_of(text: str) -> dict[str, str]:
-    """`key=value,key=value`, each key once, in any case, `-` for `_`; a key alone is `key=yes`."""
+    """Returns the options of `key=value,key=value`: each key once, in any case, `-` for `_`.
+
+    A key without a value has the value `yes`.
+    """
     values: dict[str, str] = {}
     for option in text.split(","):
         key, equals, value = option.partition("=")

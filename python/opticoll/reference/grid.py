@@ -1,8 +1,8 @@
 """Grids of tunable circuits.
 
 Nodes stand in rows and columns; each has a transceiver to the switch of its row and one to the
-switch of its column. A switch sends what enters at a port on a wavelength out at one port, always
-the same for the whole plan.
+switch of its column. A switch leads light of a wavelength that enters at a port to one output port,
+which is the same for the whole plan.
 
 The light of a transfer is a plane and a wavelength, as in `copy 0 0>1 row.0`. Other ranks may relay
 it, each with light and a slot of its own: `copy 0 0>4>7 row.3 column.0@2`.
@@ -43,7 +43,7 @@ class Sent(NamedTuple):
 
 
 class Tuned(NamedTuple):
-    """The light of a transfer."""
+    """Light of a transfer."""
 
     plane: str
     wavelength: int
@@ -51,7 +51,7 @@ class Tuned(NamedTuple):
 
 
 class Grid(Fabric):
-    """A grid of tunable circuits."""
+    """Grid of tunable circuits."""
 
     relays = True
     shifted: ClassVar = {"wavelength": 2**16 - 1}
@@ -64,10 +64,10 @@ class Grid(Fabric):
         expect(int(options.get("ports", longer)) >= longer, "no switch is so large")
         enough = (longer - 1).bit_length() if self.plan == "xor" else longer - 1
         self.wavelengths = int(options.get("wavelengths", max(enough, 1)))
-        # The node of each rank.
+        # Node of each rank.
         self.nodes = read_nodes(options.get("nodes", "all"), self.rows * self.columns)
         self.ranks = len(self.nodes)
-        # Plane, switch and port through which no light passes: of a transceiver or of the switch.
+        # Plane, switch and port without light, because of a dead transceiver or switch port.
         self.dead: set[tuple[str, int, int]] = set()
         for part in filter(None, options.get("dead_transceivers", "").split("+")):
             node, _, plane = part.partition(".")
@@ -109,7 +109,7 @@ class Grid(Fabric):
             yield Problem("wavelength_range", f"is on wavelength {light.wavelength}: no such thing")
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        # What the first light gave a port, a laser or a receiver, no other may change.
+        # The first light sets a port, a laser or a receiver; no other light may change it.
         first: dict[object, int] = {}
         for index, transfer in self.lit(transfers).items():
             before = None
@@ -143,7 +143,9 @@ class Grid(Fabric):
     def out_of_range(
         self, sent: Sent, receiver: int, before: int | None, slots: range
     ) -> tuple[str, str] | None:
-        """What leaves a hop, and those after it, out of the other rules."""
+        """Returns the problem for which a hop, and those after it, are excluded from other
+        rules.
+        """
         if max(sent.rank, receiver) >= len(self.nodes):
             return "rank_range", "goes over a rank that does not exist"
         if sent.rank == receiver:
@@ -157,8 +159,8 @@ class Grid(Fabric):
         return None
 
     def joins(self, plane: str, wavelength: int, entry: int, exit_: int) -> bool:
-        """Returns whether the wavelength plan lets light from port to port, where it is a
-        formula.
+        """Returns whether the wavelength plan, if it is a formula, leads light from port to
+        port.
         """
         if self.plan == "xor":
             return entry ^ exit_ == 1 << wavelength
@@ -169,7 +171,7 @@ class Grid(Fabric):
 
 
 def read_nodes(text: str, nodes: int) -> list[int]:
-    """Returns nodes in increasing order: `all`, or numbers and ranges of them, such as `0-3+8`."""
+    """Returns nodes in increasing order: `all`, or numbers and ranges such as `0-3+8`."""
     if text == "all":
         return list(range(nodes))
     found: set[int] = set()
@@ -183,7 +185,7 @@ def read_nodes(text: str, nodes: int) -> list[int]:
 
 
 def hops(transfer: Transfer) -> Iterator[tuple[Sent, int]]:
-    """Returns the way of a transfer: what is sent, and the rank that receives it."""
+    """Returns the route of a transfer: light sent, each with the rank that receives it."""
     plane, wavelength, relays = transfer.light
     sent = [Sent(transfer.slot, transfer.source, plane, wavelength), *relays]
     return zip(sent, [*(one.rank for one in relays), transfer.destination], strict=True)

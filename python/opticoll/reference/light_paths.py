@@ -20,7 +20,7 @@ OPTIONS: dict[str, Check] = {
 
 
 class LightPaths(Fabric):
-    """A grid of lightpaths."""
+    """Grid of lightpaths."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self.ranks = whole(options["ranks"])
@@ -31,9 +31,9 @@ class LightPaths(Fabric):
         return (whole(source, 2**8 - 1), whole(destination, 2**16 - 1)), words[1:]
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """In a slot each port of a rank has one path, which serves both ways.
+        """Yields ports that do not exist, and ports with several lightpaths in a slot.
 
-        So a rank holds paths to no more than so many others at once.
+        A lightpath serves both directions, so a rank has at most as many partners at once as ports.
         """
         others: dict[tuple[int, int, int], set[tuple[int, int]]] = defaultdict(set)
         for transfer in transfers.values():

@@ -1,6 +1,6 @@
-"""Electrical fabrics: any rank may send to any other; links matter only where a plan names them.
+"""Electrical fabrics: any rank may send to any other; links matter only if a plan names them.
 
-Which links their options make, and with them what `without` may name, the core must say.
+The core must say which links the options make, and which parts `without` may name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from opticoll.reference.words import RANKS, Check, count, expect, like, one_of, 
 
 
 def each(check: Check, between: str = "x") -> Check:
-    """Returns a number or a quantity for each level or dimension, such as `4x4`."""
+    """Returns a check of a value for each level or dimension, such as `4x4`."""
 
     def check_each(word: str) -> None:
         for part in word.split(between):
@@ -30,7 +30,7 @@ def number(least: int, most: int) -> Check:
 
 
 def slower(word: str) -> None:
-    """A part and its rate, such as `0-1@50Gb/s`."""
+    """Checks a part with its rate, such as `0-1@50Gb/s`."""
     part, _, own = word.rpartition("@")
     expect(part != "", f"`{word}` has no rate")
     rate(own)
@@ -109,10 +109,10 @@ OPTIONS: dict[str, dict[str, Check]] = {
 MOST_RANKS = 2**20
 MOST_LINKS = 2**24
 GPUS = {"dgx2": 16, "mi250": 16, "nvl72": 72}
-"""GPUs of a box; of other models 8."""
+"""GPUs of a box by model; other models have 8."""
 
 MOST_BOXES = {"dgx1": 1, "dgx2": 2, "ndv2": 2, "dgx_a100": 512, "dgx_h100": 512}
-"""Boxes that the source of a model joins; of others, as many as have room for all ranks."""
+"""Maximum number of boxes of a model, by its source; other models have room for all ranks."""
 
 
 def given(options: dict[str, str], name: str) -> str:
@@ -125,7 +125,7 @@ def sides(word: str) -> list[int]:
 
 
 def check_values(options: dict[str, str], dimensions: int, *names: str) -> None:
-    """One value for all dimensions, or one for each."""
+    """Checks that options have one value for all dimensions, or one for each."""
     for name in names:
         values = len(options.get(name, "").split("x"))
         expect(values in (1, dimensions), f"{name} has {values} values for {dimensions} dimensions")
@@ -221,7 +221,7 @@ def ranks_of_graph(options: dict[str, str]) -> int:
         expect(all(name and name.isprintable() for name in names), "names are printed")
         bad = re.search("%(?![0-9A-Fa-f]{2})", options["names"])
         expect(bad is None, "a name has % without two digits")
-    # A part may be connected where the whole is not; which links it has the core must say.
+    # A part may be connected if the whole is not; only the core knows the links of a part.
     if not {"members", "without"} & options.keys():
         for beside in (after, before):
             expect(set(range(ranks)) <= reached(beside), "no links lead to some rank, or from it")
@@ -229,7 +229,7 @@ def ranks_of_graph(options: dict[str, str]) -> int:
 
 
 def reached(beside: list[set[int]]) -> set[int]:
-    """Returns the vertices that links lead to from rank 0."""
+    """Returns the vertices that are reachable from rank 0 over links."""
     known, waiting = {0}, [0]
     while waiting:
         new = beside[waiting.pop()] - known
@@ -249,17 +249,20 @@ RANKS_OF: dict[str, Callable[[dict[str, str]], int]] = {
     "fully_connected": ranks_of_all_pairs,
     "custom": ranks_of_graph,
 }
-"""How many ranks options make; refuses those that do not go together. Others say `ranks`."""
+"""Functions from options to the number of ranks, which refuse options that do not go together.
+
+Other families have the option `ranks`.
+"""
 
 
 class Links(Fabric):
-    """A fabric without light."""
+    """Fabric without light."""
 
     def __init__(self, options: dict[str, str]) -> None:
-        """Of the options none matters."""
+        """Ignores the options, which do not matter for the rules."""
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Any, list[str]]:
-        """In place of light, the numbers of the links of `via 3.7.12`."""
+        """Returns the numbers of the links of `via 3.7.12` in place of light."""
         if words[:1] != ["via"]:
             return None, words
         return tuple(whole(link) for link in words[1].split(".")), words[2:]
@@ -276,7 +279,7 @@ class Links(Fabric):
                     yield Problem("route", f"{says} {sentence}")
 
     def wrong_ways(self, transfer: Transfer) -> Iterator[str]:
-        """Follows a route from link to link; what is said first stops it."""
+        """Follows a route from link to link, and yields the first problem."""
         here = transfer.source
         for link in transfer.light:
             if link >= len(self.wiring):
@@ -295,7 +298,7 @@ class Links(Fabric):
 
 
 def checked(family: str, options: dict[str, str]) -> Links:
-    """Returns a fabric of a family, whose options go together."""
+    """Returns a fabric of a family after checking that its options go together."""
     ranks_of = RANKS_OF.get(family)
     ranks = whole(given(options, "ranks")) if ranks_of is None else ranks_of(options)
     expect(ranks <= MOST_RANKS, f"more than {MOST_RANKS} ranks")

@@ -1,4 +1,4 @@
-"""How the XML of a program is read: `algo` > `gpu` (a rank) > `tb` (a block) > `step`."""
+"""Reader of the XML of a program: `algo` > `gpu` (a rank) > `tb` (a block) > `step`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opticoll.reference.program import ACTS, Block, Program, Rank, Step
 from opticoll.reference.words import expect
 
 INSIDE = {"algo": "", "gpu": "algo", "tb": "gpu", "step": "tb"}
-"""What each element stands in."""
+"""Parent element of each element."""
 
 KINDS = (
     *("all_gather", "reduce_scatter", "all_reduce", "all_to_all"),
@@ -20,11 +20,11 @@ KINDS = (
 MOST_CHARACTERS = 64 * 2**20
 MOST_IN_AN_ATTRIBUTE = 4096
 MOST = 2**20
-"""The largest number that an attribute may be."""
+"""Largest number of an attribute."""
 
 
 class Element:
-    """An element, with its attributes, its line, and what stands in it."""
+    """Element with its attributes, its line, and its children."""
 
     def __init__(self, tag: str, given: dict[str, str], line: int) -> None:
         self.tag, self.given, self.line = tag, given, line
@@ -43,7 +43,7 @@ class Element:
         return number
 
     def numbered(self, name: str) -> list[Element]:
-        """Returns the children, in the order of their numbers, which have no gaps."""
+        """Returns the children ordered by their numbers, which must have no gaps."""
         children = sorted(self.children, key=lambda child: child.number(name, least=0))
         for place, child in enumerate(children):
             expect(child.number(name) == place, f"line {child.line}: there is no {name} {place}")
@@ -83,7 +83,7 @@ def read_msccl(text: str) -> Program:
 
 
 def plain(name: str) -> str:
-    """Returns a name without what may be left out of it."""
+    """Returns a name in lower case, without underscores and hyphens."""
     return name.strip().lower().replace("_", "").replace("-", "")
 
 
@@ -120,7 +120,7 @@ def step_of(step: Element) -> Step:
 
 
 def elements(text: str) -> Element:
-    """Returns the outermost element. Document types are refused, and with them entities."""
+    """Returns the outermost element; document types are refused, and with them entities."""
     parser = expat.ParserCreate()
     open_ones: list[Element] = []
     outermost: list[Element] = []

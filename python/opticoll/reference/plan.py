@@ -1,4 +1,4 @@
-"""What a plan is."""
+"""The parts of a plan: collective, transfers, fabric."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any, ClassVar, NamedTuple
 
 
 class NotAPlan(ValueError):  # noqa: N818 - it is what the text is
-    """The text is not of the form of a plan; the message says where."""
+    """Error for a text that does not have the form of a plan; the message says where."""
 
 
 class TooLarge(ValueError):  # noqa: N818 - it is what the plan is
-    """The plan is too large for a verifier that looks at every chunk of every rank."""
+    """Error for a plan that is too large for a verifier that looks at every chunk of every rank."""
 
 
 @dataclass(frozen=True)
 class Collective:
-    """What must be true at the end, chunk by chunk."""
+    """Collective: which ranks hold each chunk at the start and at the end."""
 
     kind: str
     ranks: int
     root: int
     pieces: int
-    """Chunks into which each block (or the vector) is cut."""
+    """Number of chunks into which each block (or the vector) is cut."""
     demand: tuple[tuple[int, int], ...] | None = None
-    """Where the blocks of an all_to_all differ: the source and the destination of each chunk."""
+    """Source and destination of each chunk of an all_to_all whose blocks differ."""
 
     @property
     def blocks(self) -> int:
-        """One block per rank, one per pair of ranks, or just the vector."""
+        """Number of blocks: one per rank, one per pair of ranks, or just the vector."""
         if self.kind in ("all_reduce", "broadcast", "reduce", "barrier"):
             return 1
         return self.ranks**2 if self.kind == "all_to_all" else self.ranks
@@ -46,7 +46,7 @@ class Collective:
 
     @property
     def overlaps(self) -> bool:
-        """True if a contribution may arrive twice: hearing twice from a rank does no harm."""
+        """True if a contribution may arrive twice, which does no harm."""
         return self.kind == "barrier"
 
     def before(self, chunk: int) -> set[int]:
@@ -85,7 +85,7 @@ class Transfer:
     source: int
     destination: int
     light: Any = None
-    """What the family of the fabric reads as light; None where there is none."""
+    """Light as the family of the fabric reads it, or None."""
 
     def chunks(self) -> range:
         return range(self.chunk, self.chunk + self.count)
@@ -96,41 +96,43 @@ Transfers = dict[int, Transfer]
 
 
 class Problem(NamedTuple):
-    """A rule that is broken: the kind, named as the core names it, and a sentence."""
+    """Broken rule: its kind, named as in the core, and a sentence."""
 
     kind: str
     sentence: str
 
 
 class Fabric(ABC):
-    """What a plan needs of its fabric. Each family has a class of its own, which says what differs.
+    """Base of the families of fabrics, with what a plan needs of its fabric.
 
-    As it stands here no transfer has light.
+    In this base class, transfers have no light.
     """
 
     ranks: int | None = None
-    """None: its options do not say it alone."""
+    """Number of ranks, or None if the options do not determine it."""
     relays = False
     """True if a transfer may go over other ranks within its step."""
     wiring: Sequence[tuple[int, int, bool]] = ()
-    """Where its links start and end, and whether each leads both ways, as the caller knows."""
+    """Start and end of each link, and whether it leads both ways, as the caller knows them."""
     shifted: ClassVar[Mapping[str, int]] = {}
-    """What repetitions shift of its light: fields of it by name, and the most that each may say."""
+    """Fields of light that repetitions shift, and the maximum value of each."""
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Any, list[str]]:
-        """Returns the light of a transfer, and the words left over: its repetitions.
+        """Returns the light of a transfer, and the remaining words, which are its repetitions.
 
         The words are those after the ends of the transfer; `over` are the ranks between the ends.
         """
         return None, words
 
     def wrong_light(self, light: Any) -> Iterator[Problem]:
-        """What of the light of a transfer does not exist: what to say of the transfer."""
+        """Yields problems of a transfer's light that does not exist; sentences follow the
+        transfer's name.
+        """
         yield from ()
 
     @abstractmethod
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """What is wrong with all light of a plan, slot by slot, and with the slots."""
+        """Yields all problems of the light of a plan, slot by slot, and of its slots."""
 
     def lit(self, transfers: Transfers) -> Transfers:
         """Returns the transfers whose light exists."""
@@ -143,7 +145,7 @@ class Fabric(ABC):
 
 @dataclass
 class Plan:
-    """All transfers, in the order of the text, and the slots of each step of the schedule."""
+    """All transfers in the order of the text, and the slots of each step of the schedule."""
 
     collective: Collective
     fabric: Fabric
@@ -156,7 +158,7 @@ class Plan:
         return f"{index} (rank {transfer.source} to {transfer.destination})"
 
     def step_of(self, slot: int) -> int:
-        """Returns the step to which a slot belongs: steps take their slots one after the other."""
+        """Returns the step to which a slot belongs; steps take their slots one after the other."""
         for step, slots in enumerate(self.steps):
             if slot < slots:
                 return step

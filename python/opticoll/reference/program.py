@@ -1,8 +1,8 @@
-"""What a program is, and the rules that it keeps or breaks.
+"""The parts of a program, and its rules.
 
 Each rank has an input, an output and scratch, in chunks, and blocks that run side by side. A block
 does its steps in order. A step may wait for a step of another block of its rank. The first message
-that a rank sends to another on a channel meets the first receive there, the second the second, and
+that a rank sends to another on a channel meets the first receive on it, the second the second, and
 so on. See ``docs/interchange.md``.
 """
 
@@ -16,11 +16,11 @@ from typing import NamedTuple
 from opticoll.reference.plan import Collective, Problem, TooLarge
 
 MOST_LOOKED_AT = 20_000_000
-"""Chunks of all steps, and pairs of steps: some minutes of work."""
+"""Maximum number of chunks of all steps plus pairs of steps, which take a few minutes."""
 
 
 class Act(NamedTuple):
-    """What a step does. Whatever arrives is added to what it reads."""
+    """Effect of a step; received data are added to the data that the step reads."""
 
     arrives: bool
     reads: bool
@@ -43,7 +43,7 @@ ACTS = {
 
 
 class Step(NamedTuple):
-    """A step of a block. Places are a buffer (i, o or s) and its chunk."""
+    """Step of a block; places are a buffer (i, o or s) and a chunk of it."""
 
     act: str
     source: tuple[str, int]
@@ -56,7 +56,7 @@ class Step(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What is done in order; -1 for no peer."""
+    """Steps that run in order, and the peers; -1 for no peer."""
 
     to: int
     of: int
@@ -81,18 +81,18 @@ Name = tuple[int, int, int]
 """Rank, block, step."""
 
 Held = list[Counter[tuple[int, int]]]
-"""What chunks hold: of which input chunks, as (rank, chunk), and how often."""
+"""Content of chunks: the input chunks in each, as (rank, chunk), with their multiplicities."""
 
 Cell = tuple[str, int]
-"""A chunk of memory: `m` for the shared memory of input and output in place."""
+"""Chunk of memory; the buffer is `m` for the shared memory of input and output in place."""
 
 
 def verify_program(
     program: Program, *, in_place: bool, links: Iterable[tuple[int, int]] | None = None
 ) -> list[Problem]:
-    """Says what is wrong with a program; an empty list means that it is proved.
+    """Returns the problems of a program; an empty list means that it is proved.
 
-    Vertices of links from the number of ranks on are switches.
+    In `links`, vertices from the number of ranks upwards are switches.
 
     Raises:
         TooLarge: the program would take this verifier minutes.
@@ -101,7 +101,7 @@ def verify_program(
 
 
 class Check:
-    """The steps of a program by name, and what they do to memory."""
+    """Steps of a program by name, and their effects on memory."""
 
     def __init__(self, program: Program, in_place: bool) -> None:
         self.program, self.in_place = program, in_place
@@ -125,7 +125,7 @@ class Check:
             return
         yield from self.carried_out()
 
-    # What each step must be.
+    # Rules of single steps.
 
     def malformed(self) -> Iterator[Problem]:
         ranks = self.collective.ranks
@@ -178,7 +178,7 @@ class Check:
     # Memory.
 
     def size(self, rank: int, buffer: str) -> int:
-        """Returns the chunks of a buffer, from the definition of the collective."""
+        """Returns the number of chunks of a buffer, from the definition of the collective."""
         kind, piece = self.collective.kind, self.collective.pieces
         every = self.collective.ranks * piece
         if rank != self.collective.root and kind + buffer in ("gathero", "scatteri"):
@@ -195,7 +195,7 @@ class Check:
         buffer, first = place
         if buffer == "s" or not self.in_place:
             return [(buffer, chunk) for chunk in range(first, first + count)]
-        # In place the smaller of input and output is a rank's own block of the larger.
+        # In place, the smaller of input and output is the rank's own block of the larger.
         kind, root = self.collective.kind, self.collective.root
         inside = {"all_gather": "i", "gather": "i", "reduce_scatter": "o", "scatter": "o"}
         rooted = kind in ("gather", "scatter") and rank != root
@@ -204,7 +204,7 @@ class Check:
         return [("m", chunk) for chunk in range(first, first + count)]
 
     def at_first(self) -> dict[tuple[int, Cell], Counter[tuple[int, int]]]:
-        """What each chunk of memory holds before: itself, as (rank, chunk of its input)."""
+        """Returns the initial content of each chunk of memory: an input chunk, as (rank, chunk)."""
         only_root = self.collective.kind in ("broadcast", "scatter")
         ranks = [self.collective.root] if only_root else range(self.collective.ranks)
         return {
@@ -214,7 +214,7 @@ class Check:
         }
 
     def at_last(self) -> Iterator[tuple[int, int, Counter[tuple[int, int]]]]:
-        """What each chunk of an output must hold."""
+        """Yields the required content of each chunk of an output."""
         kind, piece = self.collective.kind, self.collective.pieces
         ranks, root = range(self.collective.ranks), self.collective.root
         for rank in [root] if kind in ("reduce", "gather") else ranks:
@@ -238,7 +238,7 @@ class Check:
                     ),
                 )
 
-    # One way to carry it out. If no two steps race, every other way comes to the same.
+    # One order of execution. If no two steps race, every other order has the same result.
 
     def carried_out(self) -> Iterator[Problem]:
         held = self.at_first()
@@ -246,7 +246,9 @@ class Check:
         under_way = defaultdict(deque)
         next_of = dict.fromkeys(self.blocks, 0)
         before: dict[Name, int] = {}
-        """By step: all that happened before it and itself, as bits by the order of execution."""
+        """By step: the step and all steps that happened before it, as bits in order of
+        execution.
+        """
         accesses: defaultdict[tuple[int, Cell], list[tuple[Name, bool]]] = defaultdict(list)
         moving = True
         while moving:
@@ -291,7 +293,7 @@ class Check:
                         if len(total) < sum(map(len, parts)):
                             yield Problem("double_reduction", f"{said(name)} adds a part again")
                         values.append(total)
-                    # In place, copies of the input to where it is already change nothing.
+                    # In place, copies of the input onto itself change nothing.
                     stays = step.act == "cpy" and reads == target
                     for cell in [] if stays else reads:
                         accesses[rank, cell].append((name, False))
@@ -332,5 +334,5 @@ class Check:
 
 
 def said(name: Name) -> str:
-    """Returns a step in words."""
+    """Returns the text of a step."""
     return f"rank {name[0]}, block {name[1]}, step {name[2]}"

@@ -1,6 +1,6 @@
 """Rings: each rank has fibres to both neighbours, and each fibre has wavelengths.
 
-The light of a transfer is a way round the ring and a channel, as in `copy 0 0>1 cw 0.5`.
+The light of a transfer is a direction around the ring and a channel, as in `copy 0 0>1 cw 0.5`.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ OPTIONS: dict[str, Check] = {
 }
 
 CONVERTED = None
-"""The wavelength of light that converters may change at every rank."""
+"""Wavelength of light that converters may change at every rank."""
 
 
 class Channel(NamedTuple):
-    """The light of a transfer."""
+    """Light of a transfer."""
 
     way: str
-    """cw: towards higher ranks; ccw: towards lower."""
+    """Direction: cw towards higher ranks, ccw towards lower ranks."""
     fibre: int
     wavelength: int | None
 
 
 class Ring(Fabric):
-    """A ring of fibres with wavelengths."""
+    """Ring of fibres with wavelengths."""
 
     # The last number of 16 bits stands for a conversion.
     shifted: ClassVar = {"wavelength": 2**16 - 2, "fibre": 2**8 - 1}
@@ -71,7 +71,7 @@ class Ring(Fabric):
 
     def __init__(self, options: dict[str, str]) -> None:
         self.nodes = whole(options["ranks"])
-        # The node of each rank that takes part; light passes the other nodes.
+        # Node of each rank that takes part; light passes the other nodes.
         failed = {whole(node, self.nodes - 1) for node in items(options, "without")}
         runs = [read_run(run, self.nodes) for run in items(options, "members")]
         asked = set(range(self.nodes)) if not runs else set().union(*runs)
@@ -80,25 +80,25 @@ class Ring(Fabric):
         expect(self.ranks > 0, "no rank is left")
         self.wavelengths = whole(options["wavelengths"])
         self.fibres = whole(options.get("fibres", "1"))
-        # How many transfers a rank may send, and receive, at once; None: no limit of its own.
+        # Maximum number of transfers that a rank sends, or receives, at once; None: no limit.
         self.ports = None
         if options.get("ports", "all") != "all":
             self.ports = whole(options["ports"], 2 * self.fibres * self.wavelengths)
             expect(self.ports >= 1, "no such number of ports")
         self.converters = options.get("converters") == "full"
-        # Whether a rank may take a share of passing light and let the rest go on.
+        # True if a rank may take a share of passing light and let the rest go on.
         self.multicast = options.get("multicast") == "drop_and_continue"
         check_flits(options)
-        # The most links that light may span.
+        # Maximum number of links that light may span.
         self.reach = whole(options["reach"]) if "reach" in options else self.nodes
         self.levels = read_levels(options)
         self.resonators = whole(options.get("resonators", str(self.wavelengths)))
         expect(self.reaches(1, 0), "light does not even reach a neighbour")
-        # Links that nothing crosses: the way that they go and the node at which they start.
+        # Broken links: their direction and the node at which they start.
         self.broken: set[tuple[str, int]] = set()
         for cut in items(options, "broken"):
             self.broken |= read_cut(cut, self.nodes)
-        # Fibres with wavelengths on them that cannot be used, on the whole ring, either way.
+        # Fibres and wavelengths that cannot be used, on the whole ring, in either direction.
         self.dead: set[tuple[int, int | None]] = set()
         for channel in items(options, "dead"):
             self.dead |= self.channels(channel)
@@ -106,27 +106,29 @@ class Ring(Fabric):
             self.check_slower(part)
         usable = self.fibres * self.wavelengths - len(self.dead)
         expect(usable > 0, "no wavelength is left")
-        # Who sends more than there are usable channels, both ways, breaks another rule already.
+        # With as many ports as usable channels in both directions, collisions limit a rank already.
         if self.ports is not None and self.ports >= 2 * usable:
             self.ports = None
 
     def channels(self, channel: str) -> set[tuple[int, int | None]]:
-        """`5` is wavelength 5 on every fibre, `1.5` on fibre 1."""
+        """Returns the channels of `5` (wavelength 5 on every fibre) or `1.5` (on fibre 1)."""
         fibre, _, wavelength = channel.rpartition(".")
         on = [whole(fibre, self.fibres - 1)] if fibre else range(self.fibres)
         return {(number, whole(wavelength, self.wavelengths - 1)) for number in on}
 
     def check_slower(self, name: str) -> None:
-        """`3-4` is a link, `3>4` one way of it, `w5` a wavelength."""
+        """Checks the name of a part: `3-4` is a link, `3>4` one direction of it, `w5` a
+        wavelength.
+        """
         if name.startswith("w"):
             self.channels(name.removeprefix("w"))
         else:
             read_cut(name.replace(">", "-"), self.nodes)
 
     def reaches(self, links: int, shares: int) -> bool:
-        """Returns whether light arrives over so many links, of which so many ranks took a share.
+        """Returns whether light arrives over some links, if some ranks on its route took a share.
 
-        What it loses on its way is said in ``docs/model.md``.
+        ``docs/model.md`` states the losses along the route.
         """
         if links > self.reach:
             return False
@@ -174,12 +176,12 @@ class Ring(Fabric):
         yield from self.crowded_ports(transfers, lit.keys() - shining.keys())
 
     def light_trees(self, lit: Transfers) -> list[Transfers]:
-        """Returns the transfers that are one light.
+        """Returns groups of transfers that are the same light.
 
-        Where ranks may take a share of passing light, the same chunks that leave one rank in
-        one slot, one way, on one fibre and wavelength, are one light. All else that goes between
-        two ranks in one slot, one way, on one fibre and wavelength, is one as well: it is sent one
-        after the other. What is converted has no wavelength on which it could meet others.
+        If ranks may take a share of passing light, transfers of the same chunks from one rank in
+        one slot, direction, fibre and wavelength are the same light. So are transfers between two
+        ranks in one slot, direction, fibre and wavelength: the data are sent one after the other.
+        Converted light has no wavelength that other light could share.
         """
         trees: dict[object, Transfers] = defaultdict(dict)
         for index, transfer in lit.items():
@@ -198,7 +200,7 @@ class Ring(Fabric):
         return list(together.values())
 
     def out_of_order(self, lit: Transfers) -> Iterator[Problem]:
-        """Nothing crosses a broken link, and nothing uses a dead wavelength."""
+        """Yields transfers that cross a broken link or use a dead wavelength."""
         for index, transfer in lit.items():
             way, fibre, wavelength = transfer.light
             says = f"slot {transfer.slot}: transfer {index}"
@@ -211,7 +213,7 @@ class Ring(Fabric):
                 yield Problem("dead_wavelength", f"{says} is on dead wavelength {channel}")
 
     def too_far(self, plan: Plan, trees: list[Transfers]) -> Iterator[Problem]:
-        """Light is received only as far as it reaches; each share taken on the way weakens it."""
+        """Yields transfers that span more links than light reaches; each share taken weakens it."""
         for tree in trees:
             lengths = {len(self.links(transfer)) for transfer in tree.values()}
             for index, transfer in tree.items():
@@ -223,9 +225,9 @@ class Ring(Fabric):
                     yield Problem("reach", f"{says}, and light does not reach so far")
 
     def collisions(self, plan: Plan, shining: Transfers) -> Iterator[Problem]:
-        """Yields a wavelength of a fibre carries one light on each link in each slot.
+        """Yields pairs of lights on the same wavelength of a fibre, link and slot.
 
-        A link is named by the node at which it starts and the way that it goes.
+        A link is named by its direction and the node at which it starts.
         """
         taken: dict[object, int] = {}
         for index, transfer in shining.items():
@@ -239,7 +241,9 @@ class Ring(Fabric):
                     break
 
     def overloads(self, shining: Transfers) -> Iterator[Problem]:
-        """With converters, light needs as many wavelengths on each link, no matter which."""
+        """Yields links that carry more lights than a fibre has usable wavelengths, if some are
+        converted.
+        """
         load: dict[tuple[int, str, int, int], int] = defaultdict(int)
         converted = set()
         for transfer in shining.values():
@@ -255,9 +259,9 @@ class Ring(Fabric):
                 yield Problem("overload", f"slot {slot}: {paths} lightpaths on {here}")
 
     def crowded_ports(self, transfers: Transfers, riding: set[int]) -> Iterator[Problem]:
-        """Yields a rank sends, and receives, no more at once than it has ports.
+        """Yields ranks that send, or receive, more lights at once than they have ports.
 
-        What rides on other light needs no transmitter of its own, and a receiver only where it
+        A transfer on another transfer's light needs no transmitter, and a receiver only if it
         leaves that light before its end.
         """
         used: dict[tuple[int, int, str], set[object]] = defaultdict(set)
@@ -280,7 +284,7 @@ def items(options: dict[str, str], key: str) -> list[str]:
 
 
 def read_run(run: str, nodes: int) -> range:
-    """`3` is node 3, `0-7` are nodes 0 to 7."""
+    """Returns the nodes of `3` (node 3) or `0-7` (nodes 0 to 7)."""
     first, _, last = run.partition("-")
     numbers = range(whole(first), whole(last or first, nodes - 1) + 1)
     expect(len(numbers) > 0, f"`{run}`: the last comes before the first")
@@ -288,7 +292,7 @@ def read_run(run: str, nodes: int) -> range:
 
 
 def read_cut(cut: str, ranks: int) -> set[tuple[str, int]]:
-    """`3-4` is both ways between ranks 3 and 4, `3-4cw` and `3-4ccw` one of them."""
+    """Returns the links of `3-4` (both directions), `3-4cw` or `3-4ccw` (one direction)."""
     ends = cut.removesuffix("cw").removesuffix("c")
     lower, upper = (whole(end, ranks - 1) for end in ends.split("-"))
     if (lower + 1) % ranks != upper:
@@ -299,7 +303,7 @@ def read_cut(cut: str, ranks: int) -> set[tuple[str, int]]:
 
 
 def check_flits(options: dict[str, str]) -> None:
-    """Flits have bytes; packets have whole flits, or the whole message."""
+    """Checks that flits have bytes, and packets whole flits unless they are whole messages."""
     expect("flit" in options or "packet" not in options, "packets are made of flits")
     flit = size(options["flit"]) if "flit" in options else 1
     expect(flit > 0, "a flit has at least one byte")
@@ -309,7 +313,7 @@ def check_flits(options: dict[str, str]) -> None:
 
 
 def read_levels(options: dict[str, str]) -> dict[str, Decimal]:
-    """Powers and losses of light: three are needed, or nothing of all is given."""
+    """Returns powers and losses of light; three are required if any is given."""
     needed, others = ("launch_power", "sensitivity", "through_loss"), ("drop_loss", "split_loss")
     if not {*needed, *others, "resonators"} & set(options):
         return {}

@@ -1,4 +1,4 @@
-"""The rules that plans keep on any fabric, or break. Those of light are asked of its family."""
+"""The rules of plans on any fabric; the family of the fabric has the rules of light."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from opticoll.reference.plan import Plan, Problem, TooLarge, Transfer, Transfers
 from opticoll.reference.text import read
 
 MOST_LOOKED_AT = 10_000_000
-"""Chunks of all ranks, and of all transfers: some minutes of work and some gigabytes of memory."""
+"""Maximum number of chunks of all ranks plus chunks delivered: minutes of work and gigabytes of
+memory.
+"""
 
 
 def verify_text(text: str, wiring: Sequence[tuple[int, int, bool]] = ()) -> list[str]:
-    """Says what is wrong with the plan that a text describes: a sentence each.
+    """Returns a sentence for each problem of the plan that a text describes.
 
-    `wiring` are the links of an electrical fabric, where the plan names any: from which vertex to
-    which, and whether also back. Without them no route is proved.
+    `wiring` are the links of an electrical fabric, if the plan names any: start vertex, end vertex,
+    and whether a link also leads back. Without them no route is proved.
 
     Raises:
         NotAPlan: the text describes no plan at all.
@@ -27,7 +29,7 @@ def verify_text(text: str, wiring: Sequence[tuple[int, int, bool]] = ()) -> list
 
 
 def verify(plan: Plan) -> list[Problem]:
-    """Says what is wrong with a plan; an empty list means that it is proved.
+    """Returns the problems of a plan; an empty list means that it is proved.
 
     Raises:
         TooLarge: the plan would take this verifier minutes.
@@ -55,7 +57,7 @@ def verify(plan: Plan) -> list[Problem]:
 
 
 def malformed(plan: Plan, transfer: Transfer) -> Iterator[Problem]:
-    """What leaves a transfer out of all other rules."""
+    """Yields problems that exclude a transfer from all other rules."""
     if transfer.source == transfer.destination:
         yield Problem("self_transfer", f"ends at rank {transfer.source}, where it starts")
     if transfer.count == 0 or transfer.chunks()[-1] >= plan.collective.chunks:
@@ -68,10 +70,10 @@ def wrong_action(plan: Plan, transfer: Transfer) -> Iterator[Problem]:
 
 
 def deliveries(plan: Plan, sound: Transfers) -> Iterator[list[tuple[int, Transfer, int]]]:
-    """Step by step: transfers, each with its number and each chunk that it carries.
+    """Yields for each step its transfers, with their numbers and each chunk that they carry.
 
     Data moves by steps, not by slots: a transfer sends what its source held when the step began,
-    and what arrives can be used from the next step on, however many slots a step takes.
+    and arrived data can be used from the next step, however many slots a step takes.
     """
     steps: list[list[tuple[int, Transfer, int]]] = [[] for _ in plan.steps]
     for index, transfer in sound.items():
@@ -81,7 +83,7 @@ def deliveries(plan: Plan, sound: Transfers) -> Iterator[list[tuple[int, Transfe
 
 
 def passed_on(plan: Plan, sound: Transfers) -> Iterator[Problem]:
-    """Where nothing combines: send what you hold, to who does not hold it, until all is there."""
+    """Yields violations without reductions: chunks not held, duplicate arrivals, missing chunks."""
     every_chunk = range(plan.collective.chunks)
     held = {(rank, chunk) for chunk in every_chunk for rank in plan.collective.before(chunk)}
     for step in deliveries(plan, sound):
@@ -101,7 +103,8 @@ def passed_on(plan: Plan, sound: Transfers) -> Iterator[Problem]:
                     "duplicate",
                     f"{says} brings chunk {chunk} to a rank that has it or gets it anyway",
                 )
-            # What was sent without being held counts as delivered: one mistake, one sentence.
+            # A chunk sent without being held counts as delivered, so that a mistake gives one
+            # sentence.
             arrived.add((transfer.destination, chunk))
         held |= arrived
     for chunk in every_chunk:
@@ -111,14 +114,14 @@ def passed_on(plan: Plan, sound: Transfers) -> Iterator[Problem]:
 
 
 def combined(plan: Plan, sound: Transfers) -> Iterator[Problem]:
-    """Where contributions combine: each is counted once, and in the end none is missing.
+    """Yields violations with reductions: contributions that are counted twice or missing.
 
-    Only the signals of a barrier may bring a contribution again, but then with something new; and
-    nobody signals twice to the same rank in a step.
+    Only the signals of a barrier may repeat a contribution, if they also bring a new one; and
+    no rank signals twice to the same rank in a step.
 
-    What a rank holds of a chunk is the set of ranks whose contributions are in it: at first its
-    own. A reduction adds the set sent to the receiver's. A copy replaces the receiver's by the set
-    sent, which must have all that the receiver had, and more.
+    The content of a rank's chunk is the set of ranks whose contributions are in it: at first its
+    own. A reduction adds the sent set to the receiver's. A copy replaces the receiver's set by the
+    sent set, which must contain the receiver's set and more.
     """
     ranks, chunks = range(plan.collective.ranks), range(plan.collective.chunks)
     held = {(rank, chunk): frozenset({rank}) for rank in ranks for chunk in chunks}
@@ -165,7 +168,7 @@ def combined(plan: Plan, sound: Transfers) -> Iterator[Problem]:
 
 
 def false_claims(plan: Plan, sound: Transfers) -> Iterator[Problem]:
-    """What is claimed of the schedule is true. (`paper_steps` is for comparison only.)"""
+    """Yields claims on the schedule that are false. (`paper_steps` is for comparison only.)"""
     claims = plan.claims
     if "neighbours_only" in claims:
         for index, transfer in sound.items():

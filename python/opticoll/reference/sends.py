@@ -1,6 +1,6 @@
-"""How schedules of plain sends are read: CSV, and results of TE-CCL.
+"""Reader of schedules of plain sends: CSV, and results of TE-CCL.
 
-Both become plans on a fabric that joins all ranks, so that `verify` judges only what is sent when.
+Both become plans on a fabric that joins all ranks, so that `verify` judges only the transfers.
 A line is a transfer; lines of one step (one epoch) happen together.
 """
 
@@ -51,9 +51,9 @@ def read_sends(text: str) -> Plan:
 
 
 def read_te_ccl(text: str, ranks: int) -> Plan:
-    """Reads a result of TE-CCL on so many ranks.
+    """Reads a result of TE-CCL on `ranks` ranks.
 
-    Where there are more vertices than ranks, those that no flow starts at or ends at are switches.
+    If there are more vertices than ranks, those at which no flow starts or ends are switches.
 
     Raises:
         NotAPlan: the text describes none.
@@ -106,7 +106,7 @@ def numbers(pattern: str, text: object) -> list[int]:
 
 
 def plan_of(collective: Collective, sent: list[Transfer]) -> Plan:
-    """Returns the plan of sends, whose slots are steps, which it numbers without gaps."""
+    """Returns the plan of sends: steps are renumbered without gaps, and each is a slot."""
     sent = sorted(sent, key=lambda one: one.slot)
     slots = {step: slot for slot, step in enumerate(dict.fromkeys(one.slot for one in sent))}
     for one in sent:

@@ -1,4 +1,4 @@
-"""Passive stars: what one rank sends on a wavelength of the coupler, every rank may hear.
+"""Passive stars: every rank can hear the light that a rank sends on a wavelength of the coupler.
 
 The light of a transfer is the wavelength, as in `copy 0 0>1 5`.
 """
@@ -21,13 +21,13 @@ OPTIONS: dict[str, Check] = {
 
 
 class Light(NamedTuple):
-    """What a transfer goes by."""
+    """Light of a transfer."""
 
     wavelength: int
 
 
 class Star(Fabric):
-    """A passive star."""
+    """Passive star."""
 
     shifted: ClassVar = {"wavelength": 2**16 - 1}
 
@@ -45,9 +45,11 @@ class Star(Fabric):
             yield Problem("wavelength_range", f"is on wavelength {light.wavelength}: no such thing")
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """In a slot a wavelength carries one light: the same chunks from one rank.
+        """Yields wavelengths with several lights in a slot, and ranks that use too many
+        wavelengths.
 
-        A rank sends, and hears, on no more wavelengths than it has transmitters, and receivers.
+        Light is the same if it carries the same chunks from one rank. A rank sends on at most as many
+        wavelengths as it has transmitters, and hears at most as many as it has receivers.
         """
         first: dict[tuple[int, int], int] = {}
         tuned: dict[tuple[int, int, str], set[int]] = defaultdict(set)

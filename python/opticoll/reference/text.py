@@ -1,4 +1,4 @@
-"""How the text of a plan is read."""
+"""Reader of the text of a plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = (
     *("reduce", "gather", "scatter", "all_to_all", "barrier"),
 )
 SHIFTS = ("chunk", "rank", "source", "destination", "slot", "turn")
-"""What repetitions shift on any fabric."""
+"""Fields that repetitions shift on any fabric."""
 
 
 def read(text: str) -> Plan:
@@ -53,10 +53,10 @@ def read(text: str) -> Plan:
 
 
 def lines_of(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields the lines that say something, by number: their words, without comments.
+    """Yields the number and the words of each line that is not empty, without comments.
 
-    Lines end with a line feed, which may have a carriage return before it, and nowhere else; words
-    are parted by blanks and tabs. Other characters that do not print are of no form.
+    Lines end with a line feed, which may follow a carriage return, and nowhere else; words
+    are separated by blanks and tabs. Other characters that do not print are refused.
     """
     *lines, last = text.split("\n")
     for number, line in enumerate([*(line.removesuffix("\r") for line in lines), last], start=1):
@@ -74,7 +74,7 @@ def is_control(character: str) -> bool:
 
 
 def head_length(lines: list[tuple[int, list[str]]]) -> int:
-    """How many lines there are up to and including `steps`."""
+    """Returns the number of lines up to and including `steps`."""
     keywords = [words[0] for _, words in lines]
     return keywords.index("steps") + 1
 
@@ -128,8 +128,8 @@ def read_collective(words: list[str]) -> Collective:
 
 
 def read_demand(collective: Collective, lines: list[list[str]]) -> Collective:
-    """Returns a line for each rank that sends: `demand 0 1=4096+1024 2=100` cuts the first block in
-    two.
+    """Returns the collective with its demand: a line per sending rank, such as `demand 0
+    1=4096+1024`.
     """
     if not lines:
         return collective
@@ -156,7 +156,7 @@ def read_demand(collective: Collective, lines: list[list[str]]) -> Collective:
 def read_transfers(
     plan: Plan, slot: int, action: str, words: list[str], room: int
 ) -> Iterator[Transfer]:
-    """One line: a transfer, and its repetitions, which are no more than there is room for."""
+    """Yields the transfer of a line, and its repetitions, at most `room` transfers."""
     chunks, ends, *others = words
     chunk, plus, count = chunks.partition("+")
     source, _, rest = ends.partition(">")
@@ -224,9 +224,10 @@ def repeat(
 
 
 def turned(collective: Collective, chunk: int, by: int) -> int:
-    """Returns the same piece of the block that the rank, or pair of ranks, `by` ranks further has.
+    """Returns the same piece of the block of the rank, or pair of ranks, that is `by` ranks
+    further.
 
-    Chunks of a collective that does not look the same from every rank stay.
+    If the collective does not look the same from every rank, the chunk stays.
     """
     ranks, pieces = collective.ranks, collective.pieces
     block, piece = divmod(chunk, pieces)

@@ -1,7 +1,7 @@
-"""How words are read: numbers and quantities, and what the options of fabrics look like.
+"""Reader of words: numbers, quantities, and the values of options of fabrics.
 
-Every option has a pattern, or the range of a whole number. What is not of the form is refused, also
-where the rules have no use for it: a plan that names its fabric wrongly is proved for none.
+Every option has a pattern, or a range of whole numbers. Other values are refused even if
+the rules do not use the option: a plan that misnames its fabric must not be proved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Check = Callable[[str], object]
 
 
 def whole(word: str, most: int = 2**32 - 1) -> int:
-    """Returns a whole number without sign, of at most so much."""
+    """Returns a whole number without sign, at most `most`."""
     expect(word.isascii() and word.isdigit(), f"`{word}` is no whole number")
     number = int(word)
     expect(number <= most, f"`{word}` is more than {most}")
@@ -29,12 +29,12 @@ def expect(condition: bool, problem: str) -> None:
 
 
 def plain(name: str) -> str:
-    """Returns a name without what may be written in several ways."""
+    """Returns a name in lower case, without underscores and hyphens."""
     return name.lower().replace("_", "").replace("-", "")
 
 
 def count(most: int) -> Check:
-    """From 1 to so many."""
+    """Returns a check of whole numbers from 1 to `most`."""
 
     def check(word: str) -> None:
         expect(whole(word, most) >= 1, f"`{word}` is less than 1")
@@ -62,7 +62,7 @@ RATES = {f"{unit}/s": 8 * size for unit, size in BYTES.items()} | {
 
 
 def quantity(word: str, units: dict[str, int]) -> Fraction:
-    """Returns a number and a unit, such as `2.5us`, in the smallest unit; below 2^64."""
+    """Returns a number with a unit, such as `2.5us`, in the smallest unit; it must be below 2^64."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(.+)", word, re.ASCII)
     if match is None or match[2] not in units:
         raise NotAPlan(f"`{word}` has no number or no unit; known units are {', '.join(units)}")
@@ -89,9 +89,7 @@ RANKS = count(2**20)
 
 
 def slower(listed: str, full: str) -> list[str]:
-    """Returns the parts of a list such as `3.0@100Gb/s+5.1@50Gb/s`, each of which is slower than
-    `full`.
-    """
+    """Returns the parts of a list such as `3.0@100Gb/s+5.1@50Gb/s`, each slower than `full`."""
     parts = []
     for item in filter(None, listed.split("+")):
         part, _, speed = item.rpartition("@")

@@ -1,6 +1,6 @@
-"""Pages to send round: one HTML file that opens without a network.
+"""Reports as pages to pass on: one HTML file that opens without a network.
 
-A page has a part for each file it is made from: rows that a command wrote, a plan, a training.
+A page has a part for each source: rows of a command, a plan, or a training.
 
 >>> import opticoll
 >>> from opticoll.report import document, parts

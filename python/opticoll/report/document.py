@@ -1,4 +1,4 @@
-"""One HTML file from parts: style, scripts, Vega and content are within it."""
+"""HTML file of parts, which contains its style, scripts, Vega and content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opticoll.report import figures, parts
 from opticoll.report.parts import Part
 
 SCRIPTS = ("format.js", "table.js", "figures.js", "times.js", "plan.js", "main.js")
-"""Scripts of the page, in the order in which they need each other."""
+"""Scripts of the page, in the order in which they depend on each other."""
 
 
 def html(title: str, shown: Sequence[Part]) -> str:
@@ -63,7 +63,7 @@ def write(title: str, shown: Sequence[Part], path: str | os.PathLike[str]) -> No
 
 
 def write_figures(shown: Sequence[Part], folder: str | os.PathLike[str]) -> list[Path]:
-    """Writes the figures of all parts as SVG, each under the title of its part; returns the files.
+    """Writes the figures of all parts as SVG files named after the parts, and returns the files.
 
     Raises
     ------
@@ -91,5 +91,5 @@ def _file(name: str) -> str:
 
 
 def _within_script(text: str) -> str:
-    """Returns JSON that cannot end the element that holds it, whatever texts are in it."""
+    """Returns JSON in which no text can end the enclosing `<script>` element."""
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,7 +1,7 @@
 """Figures of a page as Vega-Lite specifications, and the same figures as SVG.
 
-`page/figures.json` has the kinds of figures with gaps, such as `$x`, which are filled with what a
-column says of itself: `channel`. The page fills the same gaps when its reader chooses other
+`page/figures.json` holds templates of figures with gaps, such as `$x`, which are filled from
+`channel`. The page fills the same gaps when its reader chooses other
 columns, so that both draw alike.
 """
 
@@ -39,13 +39,13 @@ SHAPES = {
 DASHES = {"-": [1, 0], "--": [7, 3], "-.": [7, 3, 2, 3], ":": [2, 3]}
 
 STILL = ("params", "cursor", "tooltip")
-"""What figures for papers do without."""
+"""Interactive parts that figures in files leave out."""
 
 ENDINGS = (".svg", ".png", ".pdf")
-"""Formats of figures by how their files end."""
+"""Endings of the files of figures."""
 
 PNG_SCALE = 2
-"""Dots of a PNG for each point of a figure."""
+"""Pixels of a PNG for each point of a figure."""
 
 LABELS = {
     "s": "datum.value === 0 ? '0' : replace(format(datum.value, '~s'), 'µ', 'µ') + 's'",
@@ -58,7 +58,7 @@ LABELS = {
     "%": "format(datum.value, '~%')",
     "": "datum.value >= 1 ? format(datum.value, ',~r') : format(datum.value, '~g')",
 }
-"""How axes write numbers of a unit, as Vega expressions."""
+"""Vega expressions for the numbers on axes, by unit."""
 
 CAPTION: Spec = {
     "anchor": "start",
@@ -68,40 +68,40 @@ CAPTION: Spec = {
     "orient": "bottom",
     "offset": 8,
 }
-"""The title under a figure that says what it holds."""
+"""Title below a figure, which states its content."""
 
 WIDE = 10
-"""Ratio of the largest to the smallest value from which an axis is logarithmic at first."""
+"""Ratio of the largest to the smallest value from which an axis is logarithmic by default."""
 
 WIDE_OF_TWO = 4
-"""The same ratio of three powers of two or more."""
+"""The same ratio for three or more values that are powers of two."""
 
 USUAL = ("size_bytes", "wavelengths", "ranks")
-"""Columns that become the axis before others with as many values."""
+"""Columns that are preferred as the axis over others with as many values."""
 
 MOST_TICKS = 10
-"""Labels of a logarithmic axis in powers of two."""
+"""Maximum number of labels of a logarithmic axis in powers of two."""
 
 TOLD_APART = ("algorithm", "fabric", "policy")
-"""Columns that become colours before others."""
+"""Columns that are preferred for colours."""
 
 FEW = 8
-"""Values of a column that may have panels of their own at first."""
+"""Maximum number of values of a column that has a panel for each value by default."""
 
 EDGE = 6
-"""Room between the outermost marks and the edge of a figure: marks are not cut there."""
+"""Pixels between the outermost marks and the edge of a figure, so that marks are not cut."""
 
 MOST_DASHES = len(DASHES)
-"""Values of a column that is neither across, a colour nor a panel, which dashes tell apart."""
+"""Maximum number of values that dashes tell apart."""
 
 MOST_COLOURS = 32
-"""Values of a column that may have colours at first: more are told apart by nobody."""
+"""Maximum number of values that colours tell apart by default."""
 
 FLUSH = 14
-"""Pixels from the end of an axis within which a label stays inside: panels are close together."""
+"""Pixels from the end of an axis within which a label stays inside, since panels are close."""
 
 RESOLVE: Spec = {"axis": {"x": "independent"}}
-"""Each panel has an axis below it: a shared one stands below columns, also where a panel lacks."""
+"""Each panel has its own axis, since a shared one stands below columns that may lack a panel."""
 
 CONFIG: Spec = {
     "font": "DejaVu Sans, Verdana, sans-serif",
@@ -117,14 +117,14 @@ CONFIG: Spec = {
 
 @cache
 def templates() -> dict[str, Spec]:
-    """Returns the kinds of figures, with gaps."""
+    """Returns the templates of figures by name."""
     text = files("opticoll.report").joinpath("page", "figures.json").read_text(encoding="utf-8")
     known: dict[str, Spec] = json.loads(text)
     return known
 
 
 def fill(template: Any, gaps: Spec) -> Any:
-    """Returns a template whose gaps are filled; what is filled with None is left out."""
+    """Returns a template with filled gaps, without entries that are filled with None."""
     if isinstance(template, str) and template.startswith("$"):
         return gaps[template[1:]]
     if isinstance(template, list):
@@ -137,9 +137,12 @@ def fill(template: Any, gaps: Spec) -> Any:
 
 
 def channel(column: Shown) -> Spec:
-    """What a column is on an axis and in a key: title, type, scale, colours, markers and lines."""
+    """Returns the properties of a column in figures: title, type, scale, colours, markers and
+    lines.
+    """
     told: Spec = {
-        # Expressions name fields: whatever else a name has would be read as part of them.
+        # Names of fields must be identifiers, since expressions would read other characters as
+        # operators.
         "field": re.sub(r"\W", lambda sign: f"_{ord(sign[0]):x}_", column.name),
         "title": column.heading,
         "type": "quantitative" if column.number else "nominal",
@@ -160,14 +163,16 @@ def channel(column: Shown) -> Spec:
 
 
 def _ticks(values: list[float], base: int) -> list[float]:
-    """Where a logarithmic axis has labels: at powers of two themselves, else at 1, 2 and 5 or 1."""
+    """Returns the labels of a logarithmic axis: powers of two, or 1, 2, 5 (or 1) times powers of
+    ten.
+    """
     if base == 2 and len(values) <= MOST_TICKS:
         return values
     if base == 2:
         return values[:: -(-len(values) // MOST_TICKS)]
     first, last = math.floor(math.log10(values[0])), math.ceil(math.log10(values[-1]))
     leading = (1, 2, 5) if last - first <= 3 else (1,)
-    # 1e-06 as text is the nearest number, which 10.0 ** -6 is not.
+    # The text 1e-06 gives the nearest number, 10.0 ** -6 does not.
     ticks = [float(f"{digit}e{power}") for power in range(first, last + 1) for digit in leading]
     return [tick for tick in ticks if values[0] <= tick <= values[-1]]
 
@@ -177,7 +182,7 @@ def _is_power_of_two(value: float) -> bool:
 
 
 def _looks(column: Shown) -> Spec:
-    """Colours, markers and lines of the values of a column; an algorithm has one colour."""
+    """Returns colours, markers and lines of a column's values; an algorithm keeps its colour."""
     values = [value for value in column.distinct if value is not None]
     if column.number:
         values = sorted(values)
@@ -199,11 +204,11 @@ def _looks(column: Shown) -> Spec:
 
 
 def first_choice(table: ShownTable) -> Spec | None:
-    """What the figure of a table shows before its reader chooses; None where nothing differs."""
+    """Returns the default columns of a table's figure, or None if the rows do not differ."""
     asked = [one for one in table.columns if one.asked and one.name != "specification"]
     rows = range(len(table))
     fabrics = [one for one in asked if one.name == "fabric" and not one.number]
-    # What a fabric brings along, such as its rate, is no axis of its own.
+    # A number that is determined by the fabric, such as its rate, is not an axis.
     axes = [
         one
         for one in asked
@@ -248,10 +253,11 @@ def first_choice(table: ShownTable) -> Spec | None:
 
 
 def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
-    """One value for each column that was asked for and is not on the figure: the largest or last.
+    """Returns a fixed value, the largest or last, for each asked column that the figure does not
+    show.
 
-    Rows without a value, such as the policy of a fat tree, are on the figure beside any. Columns
-    that follow from those on the figure, such as an option of its fabrics, are left free.
+    Rows without a value of the column, such as the policy of a fat tree, are kept. Columns
+    determined by those in the figure, such as an option of its fabrics, are not fixed.
     """
     rows = list(range(len(table)))
     by_name = {one.name: one for one in table.columns}
@@ -268,7 +274,7 @@ def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
 
 
 def follows(column: Shown, others: Sequence[Shown], rows: Sequence[int]) -> bool:
-    """Returns whether in these rows the values of other columns say which one a column has."""
+    """Returns whether the values of other columns determine those of a column in some rows."""
     known: dict[tuple[Any, ...], Any] = {}
     return all(
         known.setdefault(tuple(one.values[row] for one in others), column.values[row])
@@ -278,7 +284,7 @@ def follows(column: Shown, others: Sequence[Shown], rows: Sequence[int]) -> bool
 
 
 def specification(table: ShownTable, choice: Spec, width: int = 300, columns: int = 2) -> Spec:
-    """Returns the figure of a table that a choice of columns asks for, with its values."""
+    """Returns the figure of a table for a choice of columns, with its values."""
     by_name = {one.name: one for one in table.columns}
     told = {name: channel(one) for name, one in by_name.items()}
     used = [choice[role] for role in ("x", "y", "colour", "facet") if choice[role]]
@@ -307,7 +313,7 @@ def specification(table: ShownTable, choice: Spec, width: int = 300, columns: in
 
 
 def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
-    """What a figure holds, and what it leaves out; the page's `captionOf` does the same."""
+    """Returns lines on the content of a figure and what it omits; the page's `captionOf` agrees."""
     used = [choice[role] for role in ("x", "y", "colour", "facet")]
     held = [one for one in table.columns if one.name in choice["held"] and one.name not in used]
     used += [*LAST, *(one.name for one in held)]
@@ -334,7 +340,7 @@ def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
 
 
 def _at(column: Shown, rows: Iterable[int]) -> list[Any]:
-    """Returns the values of a column in some rows, each once."""
+    """Returns the distinct values of a column in some rows."""
     return list(dict.fromkeys(column.values[row] for row in rows))
 
 
@@ -345,7 +351,9 @@ def _is_dashed(column: Shown) -> bool:
 
 
 def _in_every_panel(values: Sequence[Spec], field: str) -> list[Spec]:
-    """Returns the marks of a figure; one without the option of the panels is in each of them."""
+    """Returns the marks of a figure; marks without a value of the facet are repeated in all
+    panels.
+    """
     panels = list(dict.fromkeys(one[field] for one in values if one[field] is not None))
     return [
         {**one, field: panel}
@@ -357,7 +365,7 @@ def _in_every_panel(values: Sequence[Spec], field: str) -> list[Spec]:
 def whole(
     kind: str, gaps: Spec, facet: Spec | None, values: Sequence[Any], width: int, columns: int
 ) -> Spec:
-    """Returns a figure with its values, in panels where there is a facet."""
+    """Returns a figure with its values, in panels if there is a facet."""
     view = fill(templates()[kind], gaps)
     size = {"width": width, "height": round(0.62 * width)}
     head: Spec = {"data": {"values": list(values)}, "config": CONFIG}
@@ -371,9 +379,9 @@ def whole(
 
 
 def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | None) -> Spec:
-    """What fills the gaps of a template; the page's `gapsOf` does the same.
+    """Returns the values of a template's gaps; the page's `gapsOf` agrees.
 
-    `dashed` is a column that dashes and markers tell apart, as no axis and no colour does.
+    `dashed` is a column that dashes and markers tell apart.
     """
     x, y, colour = (told.get(choice[role]) for role in ("x", "y", "colour"))
     assert x is not None
@@ -408,7 +416,8 @@ def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | N
             ),
         },
         "there": {"filter": f"isValid(datum['{x['field']}']) && isValid(datum['{y['field']}'])"},
-        # What has no value across, such as wavelengths of a fat tree, is a line from side to side.
+        # A row without a value across, such as one on a fat tree over wavelengths, is a horizontal
+        # line.
         "everywhere": {
             "filter": f"!isValid(datum['{x['field']}']) && isValid(datum['{y['field']}'])"
         },
@@ -441,7 +450,7 @@ def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | N
 
 
 def _axis(told: Spec, log: bool) -> Spec:
-    """Returns a column on an axis."""
+    """Returns the properties of a column on an axis."""
     axis: Spec = {"field": told["field"], "title": told["title"], "type": told["type"]}
     if told["type"] == "quantitative":
         axis["axis"] = {
@@ -454,13 +463,13 @@ def _axis(told: Spec, log: bool) -> Spec:
             axis["scale"] = {"type": "log", "base": told["base"], "nice": False, "padding": EDGE}
             axis["axis"]["values"] = told["ticks"]
     elif "domain" in told:
-        # As they were compared.
+        # In the order in which the values were compared.
         axis |= {"sort": told["domain"], "axis": {"labelAngle": 0}}
     return axis
 
 
 def _key(told: Spec | None, look: str) -> Spec | None:
-    """Returns a column as colours, markers or lines, or None if it has none of its own."""
+    """Returns a column as colours, markers or lines, or None if it has no such look."""
     if told is None:
         return None
     if "domain" not in told:
@@ -476,7 +485,7 @@ def _key(told: Spec | None, look: str) -> Spec | None:
 
 
 def _dashes(told: Spec) -> Spec:
-    """Returns a column as dashes, whatever else tells its values apart in other figures."""
+    """Returns a column as dashes."""
     domain = told["domain"]
     key = _key(told, "dashes")
     assert key is not None
@@ -496,7 +505,7 @@ def svg(spec: Spec) -> str:
 
 
 def drawn(spec: Spec, ending: str) -> bytes:
-    """Returns a figure as the bytes of a file of a format, one of `ENDINGS`.
+    """Returns a figure as the bytes of a file with an ending in `ENDINGS`.
 
     Raises
     ------
@@ -511,12 +520,12 @@ def drawn(spec: Spec, ending: str) -> bytes:
 
 
 def library() -> Any:
-    """Returns the package that brings Vega with it."""
+    """Returns the package that contains Vega."""
     return needed("vl_convert", "pages are made by", "report", "vl-convert-python")
 
 
 def _still(spec: Any) -> Any:
-    """Returns a figure that nobody zooms."""
+    """Returns a figure without interactive parts."""
     if isinstance(spec, list):
         return [_still(one) for one in spec]
     if isinstance(spec, dict):

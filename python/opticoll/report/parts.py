@@ -1,4 +1,4 @@
-"""The parts of a page: what each source of a page is shown as.
+"""Parts of a page, made from its sources.
 
 >>> part = of_rows("laps", [{"algorithm": "ring", "time_s": 0.5, "verified": True},
 ...     {"algorithm": "tree", "time_s": 0.25, "verified": True}])
@@ -34,42 +34,42 @@ if TYPE_CHECKING:
     from opticoll._core import Settings
 
 Fact = tuple[str, Any, str, str]
-"""A heading, a value, its unit and its meaning."""
+"""Heading, value, unit and meaning."""
 
 OF_POINTS = ("study", "point", "command", "error")
-"""Columns of results that are shown otherwise, or not at all."""
+"""Columns of results that are shown elsewhere, or not at all."""
 
 MOST_NESTED = 10_000
-"""Rows of all tables within rows that a page holds."""
+"""Maximum number of rows of nested tables in a page."""
 
 MOST_VALUES = 12
-"""Values of a column that are listed above its table."""
+"""Maximum number of values of a column listed above its table."""
 
 MOST_CASES = 6
-"""Cases whose fastest plans are named one by one."""
+"""Maximum number of cases whose fastest plans are named."""
 
 MOST_BUCKETS_APART = 40
-"""Buckets of a training that have a line each; of more, all are in one line."""
+"""Maximum number of buckets of a training that have a line each; more buckets share a line."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a page: its kind says which section of the page shows its content."""
+    """Part of a page; its kind selects the section of the page that shows the content."""
 
     kind: str
     title: str
     content: dict[str, Any]
     asked: list[str] = field(default_factory=list)
     answer: list[Fact] = field(default_factory=list)
-    """What a reader wants to know first."""
+    """Facts that a reader wants to know first."""
     facts: list[Fact] = field(default_factory=list)
     also: list[Fact] = field(default_factory=list)
-    """What is the same in every row, though nobody asked for it."""
+    """Columns with the same value in every row, except options."""
     notes: list[str] = field(default_factory=list)
     source: str = ""
-    """The file that asked for it, such as that of a study."""
+    """Text of the file that requested the part, such as that of a study."""
     figure: figures.Spec | None = None
-    """What the page draws first, for papers."""
+    """Default figure, also written as a file."""
 
 
 def of_rows(
@@ -81,9 +81,11 @@ def of_rows(
     commands: Sequence[str | None] | None = None,
     asked: Sequence[str] = (),
 ) -> Part:
-    """Returns a table with its figure; `commands` compute each row again, `command` gave the rows.
+    """Returns a table with its figure.
 
-    Where they are not given, they follow from the columns of the rows.
+    `command` is the command that gave the rows, `commands` are lines that compute each row.
+
+    By default they follow from the columns of the rows.
     """
     names = {name for row in rows for name in row}
     found = rows_file.command_of(names)
@@ -129,7 +131,7 @@ def of_rows(
 def of_results(
     title: str, results: Results, command: str | None = None, asked: Sequence[str] = ()
 ) -> Part:
-    """Returns a table of the points of a study that were computed, with its figure."""
+    """Returns a table of the computed points of a study, with its figure."""
     rows = [rows_plain(row) for row in results]
     return of_points(title, rows, results.axes, command, asked)
 
@@ -141,7 +143,7 @@ def of_points(
     command: str | None = None,
     asked: Sequence[str] = (),
 ) -> Part:
-    """Returns a table of those points that did not fail, with its figure; a note says how many did.
+    """Returns a table of the points that did not fail, with its figure and a note on failures.
 
     Raises
     ------
@@ -169,16 +171,14 @@ def of_points(
 
 
 def _is_shown(name: str, row: Mapping[str, Any]) -> bool:
-    """Returns whether a column says what no other says: rows have axes as options of their fabric,
-    too.
-    """
+    """Returns whether a column is shown: others hold the same information."""
     if name in OF_POINTS or name.startswith("axis_") or f"{name}_bytes" in row:
         return False
     return not (name.startswith("fabric.") and row.get("fabric"))
 
 
 def draw(results: Results, path: str | os.PathLike[str]) -> None:
-    """Writes the figure of results as SVG, PNG or PDF, by how the name of the file ends.
+    """Writes the figure of results as SVG, PNG or PDF, by the ending of the file's name.
 
     Raises
     ------
@@ -199,7 +199,9 @@ def draw(results: Results, path: str | os.PathLike[str]) -> None:
 
 
 def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
-    """Who has the least time, in how many of the cases that were compared."""
+    """Returns facts on which value (such as which algorithm) has the least time, in how many
+    cases.
+    """
     least, of = (table.named(choice[role]) for role in ("y", "colour")) if choice else (None, None)
     if least is None or of is None or least.unit != "s":
         return []
@@ -249,19 +251,19 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
 
 
 def _reading(one: Shown, row: int) -> str:
-    """Returns a value in words."""
+    """Returns the text of a value."""
     value = one.values[row]
     return READINGS[one.unit](value) if one.unit in READINGS and value is not None else str(value)
 
 
 def _without_options(spelled: str) -> str:
-    """Returns an algorithm without its options; what follows the colon of a user's own is none."""
+    """Returns an algorithm without its options; a user algorithm stays as it is."""
     name, _, options = spelled.partition(":")
     return name if "=" in options else spelled
 
 
 def _tables(table: ShownTable) -> list[dict[str, Any]]:
-    """Returns the tables within rows, the small ones first, as many as a page has room for."""
+    """Returns the tables nested in rows, the smallest first, as many as fit the page."""
     room, told = MOST_NESTED, []
     for one in sorted(table.nested, key=lambda one: sum(map(len, one.rows))):
         room -= sum(map(len, one.rows))
@@ -279,7 +281,7 @@ def _fact(one: Shown) -> Fact:
 
 
 def _values(one: Shown) -> Fact:
-    """Returns the values of a column that was asked for, the first of them where they are many."""
+    """Returns the fact of an asked column: its first values, and the number of further ones."""
     values = [value for value in one.distinct if value is not None]
     rest = len(values) - MOST_VALUES
     more = [f"and {rest} more"] if rest > 0 else []
@@ -287,7 +289,7 @@ def _values(one: Shown) -> Fact:
 
 
 def _in_words(commands: Sequence[str | None]) -> dict[str, Any]:
-    """Returns command lines as places in a list of their words."""
+    """Returns command lines as indices into a list of distinct words."""
     words: dict[str, int] = {}
     places = [
         None
@@ -299,7 +301,7 @@ def _in_words(commands: Sequence[str | None]) -> dict[str, Any]:
 
 
 def _notes(rows: Rows, table: ShownTable) -> list[str]:
-    """What to know before the numbers are compared."""
+    """Returns notes on what to know before comparing the numbers."""
     notes = []
     wrong = sum(row.get("verified") is False for row in rows)
     if wrong:
@@ -327,7 +329,7 @@ def of_plan(
     settings: Settings,
     source: str | None = None,
 ) -> Part:
-    """Returns a plan, its slots and times at a size; `source` is its file."""
+    """Returns the part of a plan: its slots and times at a size; `source` is its file."""
     size_bytes = to_bytes(size)
     row, outcome = measured(plan, plan.verify(), size_bytes, settings)
     told = plan_page.content(plan, size_bytes, outcome)
@@ -367,7 +369,7 @@ def _chosen(chosen: str, asked: str) -> str:
 
 
 def of_training(title: str, row: Mapping[str, Any]) -> Part:
-    """Returns the time-line of an iteration of training."""
+    """Returns the part of a training: the timeline of an iteration."""
     timeline = row["timeline"]
     names = [f"{number + 1}: {_megabytes(one['bytes'])}" for number, one in enumerate(timeline)]
     told = {
@@ -422,7 +424,7 @@ def _megabytes(count: int) -> str:
 
 
 def plain(part: Part) -> dict[str, Any]:
-    """Returns a part as the page holds it."""
+    """Returns the content of a part as the page stores it."""
     told: dict[str, Any] = {"kind": part.kind, "title": part.title, "asked": part.asked}
     told |= {"answer": part.answer, "facts": part.facts, "also": part.also, "notes": part.notes}
     told["source"] = part.source

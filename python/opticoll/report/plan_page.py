@@ -1,4 +1,4 @@
-"""A plan as a page shows it: slots with their circuits, times of messages, and what each waits for.
+"""Content of the page of a plan: slots, times of messages, and what each message waits for.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")
@@ -23,19 +23,19 @@ from opticoll.plot import style
 from opticoll.plot.lightpaths import lightpaths
 
 MOST_TRANSFERS = 40_000
-"""Transfers of a plan that a page holds: some MB. Of larger plans a page has the first slots."""
+"""Maximum number of transfers in a page (some MB); of larger plans it has the first slots."""
 
 MOST_VERTICES = 600
-"""Ranks and switches that are drawn where they stand; beyond, ranks are drawn as a circle."""
+"""Maximum number of vertices drawn at their positions; with more, ranks are drawn on a circle."""
 
 MOST_KNOWN = 4_000_000
-"""Pairs of rank and chunk for which it is kept who brought the chunk."""
+"""Maximum number of pairs of rank and chunk for which the bringing transfer is recorded."""
 
 Columns = dict[str, NDArray[np.int64]]
 
 
 def content(plan: Plan, size_bytes: int, outcome: Outcome) -> dict[str, Any]:
-    """What the page of a plan holds; times are those of an outcome, in seconds."""
+    """Returns the content of a plan's page; times are those of an outcome, in seconds."""
     columns, held = _columns(plan)
     start, end = _times(plan, size_bytes, outcome, columns)
     view = _view(plan)
@@ -66,7 +66,7 @@ def content(plan: Plan, size_bytes: int, outcome: Outcome) -> dict[str, Any]:
 
 
 def _view(plan: Plan) -> str:
-    """How a slot is drawn: on the ring, grid or graph of links, or between ranks on a circle."""
+    """Returns how a slot is drawn: `ring`, `grid`, `graph` of links, or ranks on a `circle`."""
     if "direction" in plan.fabric.light_fields:
         return "ring"
     if "plane" in plan.fabric.light_fields:
@@ -80,8 +80,8 @@ def _view(plan: Plan) -> str:
 
 
 def _columns(plan: Plan) -> tuple[Columns, int]:
-    """Returns the transfers of as many slots as a page holds, by slot, and how many slots these
-    are.
+    """Returns the transfers of the first slots, as many as fit the page, and the number of these
+    slots.
     """
     parts, count, held = [], 0, 0
     every = plan.columns() if _has_relays(plan) else {}
@@ -105,23 +105,23 @@ def _columns(plan: Plan) -> tuple[Columns, int]:
 
 
 def _has_relays(plan: Plan) -> bool:
-    """Returns whether transfers may have several hops, each with light and a slot of its own."""
+    """Returns whether transfers may have several hops, each with its own light and slot."""
     return len(plan.hop_columns()["transfer"]) > 0
 
 
 def _times(
     plan: Plan, size_bytes: int, outcome: Outcome, columns: Columns
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Starts and end of each transfer in picoseconds: of messages their own, of circuits the
-    slot's.
+    """Returns start and end of each transfer in picoseconds: its message's, or its slot's.
 
-    A circuit sends after its slot's reconfiguration.
+    A circuit sends after the reconfiguration of its slot.
     """
     slot = columns["slot"]
     if plan.fabric.electrical and outcome.simulator == "fluid":
         times = plan.message_times(size_bytes, outcome.start or "rendezvous")
         place = {transfer: (begin, finish) for transfer, begin, finish in times}
-        # Transfers of a step with the same ends are one message, told by the first of them.
+        # Transfers of a step with the same ends are one message, with the time of its first
+        # transfer.
         messages: dict[tuple[int, ...], tuple[int, int]] = {}
         ends = zip(
             slot.tolist(),
@@ -146,11 +146,11 @@ def _times(
 def _waits(
     plan: Plan, columns: Columns, start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> dict[str, list[Any]]:
-    """What each transfer waits for last (`for`), and which transfers (-1: none) that concerns.
+    """Returns what each transfer waits for last (`for`), and the transfers involved (-1: none).
 
-    `data`: transfer `brought` brings what is sent. `sender`, `receiver`: a rank is busy with
-    transfer `busy` until then. `slot`: the slots before it, which run one after another. None: it
-    starts at once.
+    `data`: transfer `brought` brings the data. `sender`, `receiver`: a rank is busy with
+    transfer `busy` until then. `slot`: the earlier slots, which run one after another. None: the
+    transfer starts at once.
     """
     ranks, chunks = plan.fabric.ranks, plan.collective.chunks
     known = ranks * chunks <= MOST_KNOWN
@@ -164,8 +164,8 @@ def _waits(
     first, last = columns["chunk"], columns["chunk"] + columns["count"]
     edges = np.searchsorted(columns["slot"], np.arange((slots[-1] if slots else -1) + 2)).tolist()
     steps = set(np.cumsum([0, *plan.step_slots]).tolist())
-    hops: dict[int, int] = {}  # by transfer, its hop so far: the next one sends what it brings
-    step: list[int] = []  # transfers of the step, whose data are there when the step is over
+    hops: dict[int, int] = {}  # last hop of each transfer, whose data the next hop sends
+    step: list[int] = []  # transfers of the current step, whose data are available after it
     for slot, (begin, finish) in enumerate(pairwise(edges)):
         if slot in steps and known:
             for at in step:
@@ -187,7 +187,7 @@ def _waits(
                 )
                 if other >= 0 and end[other] <= start[at]
             ]
-            # Of what ends last and together, data come first, then the sender.
+            # Among the latest events, data take precedence, then the sender.
             _, kind, other = max(candidates, key=lambda one: one[0], default=(0, None, -1))
             if not plan.fabric.electrical:
                 just = brought >= 0 and slots[brought] == slot - 1
@@ -206,7 +206,7 @@ def _waits(
 
 
 def _slots(plan: Plan, outcome: Outcome, columns: Columns, held: int) -> list[dict[str, Any]]:
-    """Step, times and number of messages of each slot."""
+    """Returns step, times and number of messages of each slot."""
     steps = np.repeat(np.arange(len(plan.step_slots)), plan.step_slots)
     count = np.bincount(columns["slot"], minlength=held)
     table = outcome.tables["slots"].columns
@@ -227,8 +227,8 @@ def _seconds(times_ps: NDArray[np.int64]) -> list[float]:
 
 
 def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
-    """Returns the field of light that colours stand for, its values and colours, and light in
-    words.
+    """Returns the field of light that colours show, its values and colours, and the light as
+    text.
     """
     fields = plan.fabric.light_fields
     if not fields:
@@ -267,7 +267,7 @@ def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
 
 
 def _ring(plan: Plan, columns: Columns) -> dict[str, Any]:
-    """Where lightpaths run: direction, first rank, number of links and channel."""
+    """Returns the position of lightpaths: direction, first rank, number of links and channel."""
     slots = range(int(columns["slot"].max(initial=-1)) + 1)
     parts = [lightpaths(plan, slot) for slot in slots]
     lanes = np.concatenate([part.lane for part in parts]) if parts else np.zeros(0, np.int64)
@@ -283,7 +283,9 @@ def _ring(plan: Plan, columns: Columns) -> dict[str, Any]:
 
 
 def _graph(plan: Plan, columns: Columns, *, drawn: bool) -> dict[str, Any]:
-    """Returns places of ranks and switches, links with their ends, and the links of each route."""
+    """Returns positions of ranks and switches, the links with their ends, and the links of each
+    route.
+    """
     fabric = plan.fabric
     routes = [tuple(plan.route(transfer)) for transfer in range(len(columns["source"]))]
     number = {route: place for place, route in enumerate(dict.fromkeys(routes))}

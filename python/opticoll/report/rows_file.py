@@ -1,4 +1,4 @@
-"""Rows that a command wrote as JSON, CSV or Parquet, and which command that was.
+"""Rows that a command wrote as JSON, CSV or Parquet, and the command that wrote them.
 
 >>> import pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
@@ -31,7 +31,7 @@ Rows = list[dict[str, Any]]
 _NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?")
 _WORDS = {"": None, "true": True, "false": False}
 _LARGEST_FIELD = 2**31 - 1
-"""Characters of a CSV field: a row may hold all candidates of `auto`."""
+"""Maximum number of characters of a CSV field, since a row may hold all candidates of `auto`."""
 
 
 def read(path: Path) -> Rows:
@@ -100,17 +100,17 @@ def _parquet(path: Path) -> Rows:
 
 @cache
 def kinds() -> dict[str, tuple[type[Row], ...]]:
-    """Returns the classes of rows that each command gives."""
+    """Returns the classes of rows of each command."""
     commands = import_module("opticoll.commands").installed()
     given = {name: command.rows for name, command in commands.items()}
     return {name: one if isinstance(one, tuple) else (one,) for name, one in given.items()}
 
 
 def command_of(names: Iterable[str]) -> tuple[str, type[Row]] | None:
-    """Returns the command whose rows have columns of these names, and the class of the rows.
+    """Returns the command whose rows have columns with some names, and the class of the rows.
 
-    Of several the one of whose columns the most are there; `plan` before `compare`, whose rows
-    are those of plans too.
+    The command with the most matching columns is chosen; `plan` comes before `compare`, since both
+    have rows of plans.
     """
     have = set(names)
     best: tuple[int, str, type[Row]] | None = None
@@ -125,13 +125,13 @@ def command_of(names: Iterable[str]) -> tuple[str, type[Row]] | None:
 
 
 def kind_of(command: str, names: Iterable[str]) -> type[Row]:
-    """Returns the class of the rows of a command: of several, that of whose columns the most are
-    there.
+    """Returns the class of a command's rows; of several, the class with the most matching
+    columns.
     """
     have = set(names)
     return max(kinds()[command], key=lambda kind: len(have & {one.name for one in columns(kind)}))
 
 
 def is_training(row: Mapping[str, Any]) -> bool:
-    """Returns whether a row is an iteration of training with its time-line."""
+    """Returns whether a row is an iteration of training with its timeline."""
     return isinstance(row.get("timeline"), list) and "forward_s" in row and "compute_s" in row

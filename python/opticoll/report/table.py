@@ -1,4 +1,4 @@
-"""Rows as a table of a page: columns with unit and meaning, the same for all rows told apart.
+"""Rows as a table of a page: columns with unit and meaning; constant columns are separate.
 
 >>> rows = [{"ranks": n, "time_s": n / 4, "bound_time_s": 1 / n, "verified": True} for n in (2, 4)]
 >>> table = of_rows(rows, None)
@@ -25,30 +25,30 @@ from opticoll.outputs.rows import Column, Row, columns
 from opticoll.report.rows_file import Rows, kinds
 
 ENDINGS = {"_s": "s", "_ps": "ps", "_bytes": "B", "bandwidth": "bit/s"}
-"""Units of columns whose row class is not known, by how their names end."""
+"""Units of columns of unknown row classes, by the ending of the name."""
 
 ALWAYS_ASKED = (
     *("collective", "algorithm", "fabric", "ranks", "wavelengths", "size_bytes"),
     *("injection_bandwidth", "fabric_latency_s", "simulator", "policy", "start"),
 )
-"""Columns that say what was asked, though no option of the command has their name."""
+"""Columns that state what was asked, even if no option of the command has their name."""
 
 BOUNDS = {"time_s": "bound_time_s", "steps": "bound_steps"}
-"""Quantities with a lower bound."""
+"""Quantities with a lower bound, and the names of the bounds."""
 
 FIRST = ("time_s", "gap", "bound_time_s", "steps", "gap_steps", "bound_steps")
 """Results that stand before others."""
 
 LAST = ("injection_bandwidth", "fabric_latency_s", "chosen", "specification")
-"""What follows from other columns that were asked for stands behind them."""
+"""Columns determined by other asked columns, which stand behind them."""
 
 LONG = 40
-"""Characters of a text beyond which a column is not shown at first."""
+"""Number of characters of a text above which a column is hidden by default."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A column of a page: its unit, whether it says what was asked, and a value for each row."""
+    """Column of a page: its unit, whether it was asked, and a value for each row."""
 
     name: str
     heading: str
@@ -59,25 +59,25 @@ class Shown:
 
     @property
     def distinct(self) -> list[Any]:
-        """The values, each once, in the order of first appearance."""
+        """Distinct values, in the order of first appearance."""
         return list(dict.fromkeys(self.values))
 
     @property
     def number(self) -> bool:
-        """True if all values that are there are numbers."""
+        """True if all values except None are numbers."""
         some = [one for one in self.values if one is not None]
         kinds = {type(one) for one in some}
         return bool(some) and kinds <= {int, float}
 
     @property
     def long(self) -> bool:
-        """True if a column is too wide to be shown at first."""
+        """True if the column is too wide to be shown by default."""
         return any(isinstance(one, str) and len(one) > LONG for one in self.values)
 
 
 @dataclass(frozen=True)
 class Nested:
-    """A column that holds tables: their columns as (name, heading, unit), and their rows."""
+    """Column that holds tables: their columns as (name, heading, unit), and their rows."""
 
     heading: str
     meaning: str
@@ -87,7 +87,7 @@ class Nested:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """The columns that differ between rows, those that do not, and the tables within rows."""
+    """Columns that differ between rows, columns that are constant, and tables nested in rows."""
 
     columns: list[Shown]
     same: list[Shown]
@@ -97,16 +97,14 @@ class ShownTable:
         return len((self.columns or self.same)[0].values)
 
     def named(self, name: str) -> Shown | None:
-        """Returns the column of a name, of those that differ."""
+        """Returns the column with a name among those that differ, or None."""
         return next((one for one in self.columns if one.name == name), None)
 
 
 def of_rows(
     rows: Rows, found: tuple[str, type[Row]] | None, axes: Iterable[str] = ()
 ) -> ShownTable:
-    """Returns the table of rows of a command (None where it is not known); `axes` were asked
-    for.
-    """
+    """Returns the table of rows; `found` is their command, if known, and `axes` were asked for."""
     names = dict.fromkeys(name for row in rows for name in row)
     about = {one.name: one for one in columns(found[1])} if found else {}
     asked = {*axes, *ALWAYS_ASKED, *(_options(found[1]) if found else ())}
@@ -144,32 +142,30 @@ def of_rows(
 
 
 def led_by(table: ShownTable, names: Iterable[str]) -> ShownTable:
-    """Returns the table with the columns of these names, and the gap to the bound, before all
-    others.
-    """
+    """Returns the table with some columns, and the gap to the bound, in front."""
     order = {name: place for place, name in enumerate([*names, "gap"])}
     led = sorted(table.columns, key=lambda one: order.get(one.name, len(order)))
     return dataclasses.replace(table, columns=led)
 
 
 def _place(one: Shown) -> tuple[bool, int]:
-    """What was asked comes first, then what most readers look for."""
+    """Returns the sort key of a column: asked ones first, then the results that most readers
+    want.
+    """
     if one.asked:
         return False, one.name in LAST
     return True, FIRST.index(one.name) if one.name in FIRST else len(FIRST)
 
 
 def _scalar(value: Any) -> Any:
-    """Returns a value of a cell: lists of texts become one text, anything else nested is not
-    shown.
-    """
+    """Returns a value of a cell; a list of texts is joined to one text."""
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return "; ".join(value) or None
     return value
 
 
 def _nested(values: Iterable[Any]) -> bool:
-    """Returns whether values are lists or records, also as the JSON that CSV files have of them."""
+    """Returns whether values are lists or records, also as JSON in CSV files."""
     return any(
         isinstance(one, list | dict) or (isinstance(one, str) and one.startswith(("[{", '{"')))
         for one in values
@@ -177,7 +173,7 @@ def _nested(values: Iterable[Any]) -> bool:
 
 
 def _within(value: Any) -> list[dict[str, Any]]:
-    """Returns the rows of a table within a row; none where the value is no such table."""
+    """Returns the rows of a nested table; empty if the value is not a table."""
     if isinstance(value, str) and value.startswith("["):
         value = json.loads(value)
     rows = value if isinstance(value, list) else [value]
@@ -185,7 +181,7 @@ def _within(value: Any) -> list[dict[str, Any]]:
 
 
 def _as_nested(name: str, tables: list[list[dict[str, Any]]], told: Column | None) -> Nested:
-    """Returns a column of tables; values that are tables themselves stay out."""
+    """Returns a column of tables, without values that are tables themselves."""
     kind = told.kind if told else None
     own = columns(kind) if isinstance(kind, type) and issubclass(kind, Row) else ()
     about = {one.name: one for one in own}
@@ -205,14 +201,14 @@ def _unit(name: str) -> str:
 
 
 def _heading(name: str, unit: str) -> str:
-    """Returns a name without the unit at its end, in words."""
+    """Returns the heading of a column: its name without the unit, in words."""
     ending = {"s": "_s", "ps": "_ps", "B": "_bytes"}.get(unit, "")
     words = name.removesuffix(ending).replace("_", " ").replace(".", ": ") or name
     return words[0].upper() + words[1:]
 
 
 def _in_seconds(every: list[Shown]) -> list[Shown]:
-    """Returns times in seconds throughout."""
+    """Returns the columns with all times in seconds."""
     return [
         dataclasses.replace(
             one,
@@ -226,7 +222,7 @@ def _in_seconds(every: list[Shown]) -> list[Shown]:
 
 
 def _fabrics(one: Shown, names: Iterable[str]) -> list[Shown]:
-    """Returns a column of fabrics: short names, the complete text, and each option that differs."""
+    """Returns columns for fabrics: short names, specifications, and each option that differs."""
     spellings = [str(spelling) for spelling in one.values]
     options = {spelling: _spelled_options(spelling) for spelling in dict.fromkeys(spellings)}
     labels = fabric_labels(options, _numeric(options))
@@ -247,8 +243,8 @@ def _fabrics(one: Shown, names: Iterable[str]) -> list[Shown]:
 
 
 def _numeric(options: dict[str, dict[str, tuple[Any, str, str]]]) -> set[str]:
-    """Returns options that are numbers on every fabric of their family: they are columns of their
-    own.
+    """Returns the options that are numbers on every fabric of their family, which become
+    columns.
     """
     families: dict[str, list[dict[str, tuple[Any, str, str]]]] = {}
     for spelling, own in options.items():
@@ -267,7 +263,7 @@ def _numeric(options: dict[str, dict[str, tuple[Any, str, str]]]) -> set[str]:
 
 
 def _spelled_options(spelling: str) -> dict[str, tuple[Any, str, str]]:
-    """Value, unit and meaning of the options of a fabric; none of a text that is no fabric."""
+    """Returns value, unit and meaning of a fabric's options; empty if the text is not a fabric."""
     try:
         options = Fabric(spelling).options
     except OpticollError:
@@ -283,7 +279,7 @@ def _spelled_options(spelling: str) -> dict[str, tuple[Any, str, str]]:
 
 
 def _gaps(every: Sequence[Shown]) -> list[Shown]:
-    """How far quantities are above their lower bounds."""
+    """Returns columns with the gaps of quantities to their lower bounds."""
     by_name = {one.name: one for one in every}
     gaps = []
     for name, bound in BOUNDS.items():
@@ -303,7 +299,7 @@ def _gaps(every: Sequence[Shown]) -> list[Shown]:
 
 @cache
 def _options(kind: type[Row]) -> frozenset[str]:
-    """Returns the names of the options of the commands that give such rows, also in the
+    """Returns the names of the options of the commands that give some rows, also in the
     singular.
     """
     names = {"collective"}
@@ -316,8 +312,8 @@ def _options(kind: type[Row]) -> frozenset[str]:
 
 
 def encoded(one: Shown) -> dict[str, Any]:
-    """Returns a column as the page holds it: texts by their place in a list of those that
-    differ.
+    """Returns a column as the page stores it: texts become indices into a list of distinct
+    texts.
     """
     about = {
         "name": one.name,
@@ -336,5 +332,5 @@ def encoded(one: Shown) -> dict[str, Any]:
 
 
 def _rounded(value: Any) -> Any:
-    """Twelve digits of a number: more are noise, and fewer bytes."""
+    """Returns a number with twelve digits, which saves bytes and omits noise."""
     return json.loads(f"{value:.12g}") if isinstance(value, float) else value

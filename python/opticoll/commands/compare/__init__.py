@@ -1,4 +1,4 @@
-"""Algorithms compared on the same fabrics and sizes, under one policy and one simulator.
+"""Comparison of algorithms on the same fabrics and sizes, under one policy and one simulator.
 
 A plan is built and verified once for each algorithm, number of ranks and number of wavelengths,
 and simulated for every size.
@@ -9,7 +9,7 @@ and simulated for every size.
 [('ring', 15, True), ('optree:k=2', 12, True), ('auto', 8, True)]
 """
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -74,7 +74,7 @@ STRIPED = ":stripes=all"
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(PartOptions):
-    """What `opticoll compare` takes, as text; None where it was not given."""
+    """Parameters of `opticoll compare`, as text; None if an option was not given."""
 
     source: str = argument("Collective such as all_gather, or a scenario.yaml")
     fabric: FabricsOption = None
@@ -155,7 +155,7 @@ class Comparison:
 
 
 def compute(asked: Compare, watch: Watch) -> Iterator[PlanRow]:
-    """Compares what the command line asks for.
+    """Compares the algorithms that the command line names.
 
     Raises
     ------
@@ -172,9 +172,7 @@ def compute(asked: Compare, watch: Watch) -> Iterator[PlanRow]:
 
 
 def _scenario(options: Compare) -> Scenario:
-    """Returns the comparison that a scenario file or a collective asks for; options win over the
-    file.
-    """
+    """Returns the comparison of a scenario file or of a collective; options override the file."""
     if options.size is not None and options.sizes is not None:
         raise UsageError("--size and --sizes are both given; give one of them")
     check_rule(
@@ -216,12 +214,12 @@ def _scenario(options: Compare) -> Scenario:
 
 
 def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterator[PlanRow]:
-    """Plan, verify and simulate each algorithm for every size on every fabric.
+    """Plans, verifies and simulates each algorithm for every size on every fabric.
 
-    `auto` is taken unless the scenario says no. Without `algorithms` so are all of the collective,
-    on a ring of wavelengths also striped over the wavelengths that they leave unused, and those
-    that do not run on a fabric are added to the refusals; an algorithm that is named must run, and
-    runs once if it is named twice. Of several fabrics each has the settings that its simulator
+    `auto` is added unless the scenario excludes it. Without `algorithms`, all algorithms of the
+    collective run; on a WDM ring also striped over wavelengths that they leave unused. Those
+    that do not run on a fabric are added to the refusals. A named algorithm must run, and
+    runs once if it is named twice. On several fabrics, each gets the settings that its simulator
     knows.
 
     Raises
@@ -263,7 +261,7 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
             elif scenario.algorithms is None and place is not None:
                 refusals += _unstriped(scenario, rows[-1])
         except OpticollError as error:
-            # Of several fabrics a named algorithm must run on one.
+            # On several fabrics, a named algorithm must run on at least one.
             several = len(scenario.fabrics) > 1 and _is_known(scenario.collective, algorithm)
             optional = scenario.algorithms is None or place is None or several
             if optional and isinstance(error, AlgorithmError | SimulationError):
@@ -293,14 +291,16 @@ def _rows_at(
 
 
 def _leaves_wavelengths(scenario: Scenario, row: PlanRow) -> bool:
-    """Returns whether a plan by default options leaves half of a ring's wavelengths or more."""
+    """Returns whether a plan without options leaves at least half of a ring's wavelengths
+    unused.
+    """
     used, known = row.wavelengths_used or 0, row.wavelengths or 0
     return _may_stripe(scenario, row) and 2 * used <= known
 
 
 def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
-    """Returns whether a plan is by default options, on a ring whose wavelengths are chosen
-    freely.
+    """Returns whether a plan without options could be striped over other wavelengths of its
+    ring.
     """
     if row.wavelengths is None or row.wavelengths_used is None:
         return False
@@ -310,8 +310,8 @@ def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
 
 
 def _unstriped(scenario: Scenario, row: PlanRow) -> list[Refusal]:
-    """Returns the refusal of a tree that leaves wavelengths, but too few to be striped over
-    them.
+    """Returns the refusal of striping for a plan that leaves less than half of the wavelengths
+    unused.
     """
     used, known = row.wavelengths_used, row.wavelengths
     if not _may_stripe(scenario, row) or used == known or row.chosen != row.algorithm:
@@ -323,7 +323,7 @@ def _unstriped(scenario: Scenario, row: PlanRow) -> list[Refusal]:
 def _check_ran(
     kind: str, algorithm: str | UserAlgorithm, rows: list[PlanRow], refusals: list[Refusal]
 ) -> None:
-    """Refuses an algorithm that was named and ran on none of several fabrics."""
+    """Refuses a named algorithm that ran on none of several fabrics."""
     named = _named(kind, algorithm)
     name = named if isinstance(named, str) else user_algorithm.name_of(named)
     own = [one for one in refusals if one.algorithm == name]
@@ -338,7 +338,7 @@ def _rows(
     sizes_bytes: list[int],
     watch: Watch,
 ) -> Iterator[PlanRow]:
-    """One plan, verified once and simulated for each size."""
+    """Yields the rows of one plan, which is verified once and simulated for each size."""
     settings = settings_on(ring, scenario.fabrics, scenario.settings)
     demand = None
     if scenario.demand is not None:
@@ -367,7 +367,7 @@ def _rows(
 
 
 def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings) -> str:
-    """Returns the command line that computes a row alone."""
+    """Returns the command line that computes a single row."""
     auto = plan.asked == DEFAULT_ALGORITHM
     named = plan.collective.demand is not None and isinstance(scenario.demand, str)
     demand = scenario.demand if named else None
@@ -383,15 +383,15 @@ def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings
 
 
 def _planned_together(algorithm: str | UserAlgorithm, sizes_bytes: list[int]) -> list[list[int]]:
-    """Returns sizes that share a plan: all, but for what plans by size."""
+    """Returns groups of sizes that share a plan: all sizes, unless the algorithm plans for each
+    size.
+    """
     alone = isinstance(algorithm, str) and plans_by_size(algorithm)
     return [[size] for size in sizes_bytes] if alone else [sizes_bytes]
 
 
 def _machines(fabric: Fabric, scenario: Scenario) -> Iterator[Fabric]:
-    """Yields the fabric with every number of ranks and of wavelengths, and every reconfiguration
-    time.
-    """
+    """Yields the fabric with every combination of ranks, wavelengths and reconfiguration times."""
     machines = [fabric]
     for name in ("ranks", "wavelengths", "reconfiguration"):
         values = getattr(scenario, name)
@@ -413,9 +413,7 @@ def _changed(fabric: Fabric, option: str, value: int | str, place: int) -> Fabri
 
 
 def _algorithms(scenario: Scenario, fabric: Fabric) -> dict[str | UserAlgorithm, int | None]:
-    """Returns the algorithms and `auto`, each once, with the place at which they were first
-    given.
-    """
+    """Returns the algorithms and `auto`, each with the index at which it was first given."""
     kind, algorithms = scenario.collective, scenario.algorithms
     if algorithms is None:
         names = algorithm_names(kind, fabric.family)
@@ -441,7 +439,7 @@ def _named(kind: str, algorithm: str | UserAlgorithm) -> str | UserAlgorithm:
 
 
 def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
-    """Returns whether an algorithm is a user's own or has a record."""
+    """Returns whether an algorithm is a user algorithm or has a record."""
     if not isinstance(algorithm, str) or user_algorithm.is_user_algorithm(algorithm):
         return True
     if "<" in algorithm:
@@ -450,9 +448,7 @@ def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
 
 
 def _field_at_fault(error: OpticollError, place: int | None) -> tuple[str | int, ...]:
-    """Returns the field of a scenario that an error of planning or simulating is about, if it is
-    one.
-    """
+    """Returns the field of a scenario at which an error points, or an empty place."""
     setting = getattr(error, "setting", None)
     if setting is not None:
         return (setting,)
@@ -469,9 +465,7 @@ def _field_at_fault(error: OpticollError, place: int | None) -> tuple[str | int,
 
 
 def _text(asked: Any, rows: list[PlanRow]) -> str:
-    """Returns a table for each fabric and size; where reconfiguration times vary, one for all of
-    them.
-    """
+    """Returns a table for each fabric and size; rows over reconfiguration times share a table."""
     of_times, others = break_even.apart(rows)
     tables = [reconfiguration_table(own) for own in of_times]
     differ = asked.demand is not None and any("--demand" in str(row.command) for row in rows)
@@ -480,14 +474,14 @@ def _text(asked: Any, rows: list[PlanRow]) -> str:
 
 
 def _left_out(refusal: Refusal) -> str:
-    """Why an algorithm is not among those compared; it is named once."""
+    """Returns a note on an algorithm that was left out, with the reason."""
     name = f"`{refusal.algorithm}`"
     named = refusal.reason.startswith(f"{name} ")
     return f"left out: {refusal.reason}" if named else f"left out: {name}: {refusal.reason}"
 
 
 def _draw(asked: Any, rows: list[PlanRow], path: Path) -> list[Path]:
-    """Draws rows; returns the files, of which there are several where there are many panels."""
+    """Draws rows and returns the files; many panels take several files."""
     from opticoll import plot
 
     return plot.comparison(rows, path)

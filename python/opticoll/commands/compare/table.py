@@ -1,6 +1,6 @@
-"""The tables of a comparison: one for each fabric and size, and the fastest of each fabric.
+"""Tables of a comparison: one for each fabric and size, and the fastest plan on each fabric.
 
-Over reconfiguration times there is one table for all of them: the fastest plan at each.
+Rows over reconfiguration times share one table, with the fastest plan at each time.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ from opticoll.outputs.verification import verdict
 
 
 def comparison_table(rows: Sequence[PlanRow]) -> str:
-    """Returns a table for each fabric and size, the ratio to its fastest algorithm beside each
-    time.
+    """Returns a table for each fabric and size, with each time's ratio to the best.
 
-    Where a size is compared on several fabrics, a table of the fastest algorithm of each follows.
+    For a size on several fabrics, a table of the fastest algorithm on each of them follows.
     """
     tables = []
     sizes = size_names(row.size_bytes for row in rows)
     for group in _groups(rows):
         first = group[0]
-        # A plan that is wrong wins nothing.
+        # A violated plan cannot win.
         best = min((row.time_ps for row in group if row.verified), default=None)
         cells = [
             [
@@ -96,7 +95,7 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
 
 
 def _equals(auto: PlanRow, group: Sequence[PlanRow]) -> str:
-    """Which rows hold the plan that `auto` chose, or one with its steps and its time."""
+    """Returns the rows whose plan `auto` chose, or whose steps and time are the same, as text."""
     others = [row for row in group if row is not auto and row.verified]
     own = [row.algorithm for row in others if row.chosen == auto.chosen]
     if auto.chosen in own:
@@ -111,7 +110,7 @@ def _equals(auto: PlanRow, group: Sequence[PlanRow]) -> str:
 
 
 def conditions(row: PlanRow) -> list[str]:
-    """Under what a row was timed, and what the columns of its table mean."""
+    """Returns lines on the conditions of a row's time, and on the columns of its table."""
     conditions = f"{rule(row)}, simulator {row.simulator}"
     legend = "steps: time slots really used; paper: the number that the paper gives"
     if row.wavelengths is None:
@@ -124,7 +123,7 @@ def conditions(row: PlanRow) -> list[str]:
 
 
 def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
-    """For each size that is compared on several fabrics, the fastest plan on each of them."""
+    """Returns, for each size on several fabrics, a table of the fastest plan on each fabric."""
     labels = fabric_labels(row.fabric for row in rows)
     sizes: dict[int, dict[str, PlanRow]] = {}
     for row in rows:
@@ -162,7 +161,7 @@ def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
 
 
 def _leads_by_size(rows: Sequence[PlanRow]) -> list[str]:
-    """Of each fabric with several sizes: which kind of plan leads from which size to which."""
+    """Returns, for each fabric with several sizes, a table of the leading kinds of plan by size."""
     fabrics: dict[str, list[PlanRow]] = {}
     for row in rows:
         fabrics.setdefault(row.fabric, []).append(row)
@@ -197,14 +196,14 @@ def _bus(row: Mapping[str, Any]) -> str:
 
 
 def _ratio(row: PlanRow, best: int | None) -> str:
-    """Returns the time in multiples of the best, or `-` where there is no time to trust."""
+    """Returns the time as a multiple of the best, or `-` without a valid time."""
     if best is None or not row.verified:
         return "-"
     return f"{row.time_ps / best:.2f}" if best else "1.00" if not row.time_ps else "-"
 
 
 def _groups(rows: Sequence[PlanRow]) -> list[list[PlanRow]]:
-    """Returns rows on the same fabric at the same size, in the order of first appearance."""
+    """Returns rows grouped by fabric and size, in order of first appearance."""
     groups: dict[tuple[str, int], list[PlanRow]] = {}
     for row in rows:
         groups.setdefault((row.fabric, row.size_bytes), []).append(row)
@@ -212,7 +211,7 @@ def _groups(rows: Sequence[PlanRow]) -> list[list[PlanRow]]:
 
 
 def reconfiguration_table(rows: Sequence[PlanRow]) -> str:
-    """Returns the fastest plan at each reconfiguration time, and who leads from where on, as
+    """Returns the fastest plan at each reconfiguration time, and the ranges of the leaders, as
     text.
     """
     leading = break_even.leads(rows)
@@ -256,8 +255,8 @@ def _over_bound(row: Mapping[str, Any]) -> str:
 
 
 def _changes(leading: Sequence[Lead]) -> list[Lead]:
-    """Returns the first lead of each plan, by kind and number of reconfigurations, and the last of
-    all.
+    """Returns the first lead of each plan, by kind and number of reconfigurations, and the last
+    lead.
     """
 
     pairs = pairwise(leading)

@@ -10,7 +10,7 @@
 (1.5e-06, 1)
 """
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,20 +72,20 @@ __all__ = [
 ]
 
 MODELS = ("zero", "hockney", "loggp", "light_path_grid")
-"""Networks that are formulas for each message, beside the fabrics."""
+"""Networks that are formulas of the time of a message, in addition to fabrics."""
 
 MOST_COLLECTIVES = 12
-"""Lines of collectives printed for people."""
+"""Maximum number of lines on collectives in text."""
 
 MOST_RANKS = 64
-"""Ranks printed for people."""
+"""Maximum number of ranks in text."""
 
 _MOST = 2**32 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """What `opticoll replay` takes."""
+    """Parameters of `opticoll replay`."""
 
     trace: Trace | str | os.PathLike[str] = argument(
         "Trace: event table (.csv, .parquet), OTF2 archive, GOAL (text, binary), "
@@ -338,14 +338,14 @@ def _carried_out(trace: Trace, done: Outcome, *, measured: bool) -> str:
 
 
 def _of_bursts(text: str | None) -> dict[str, str] | None:
-    """Returns the settings of lightpaths and bursts in `key=value,...`, or `none`."""
+    """Returns the settings of a text `key=value,...`, empty for `none`, or None without a text."""
     if text is None:
         return None
     return {} if text == "none" else key_values("--bursts", text, "offered_load=0.4")
 
 
 def _refuse_settings(settings: Settings) -> None:
-    """Refuses settings of simulators where messages go over a network of bursts."""
+    """Refuses settings of simulators for a burst network."""
     if settings:
         raise UsageError(
             f"over a network of bursts there is no {next(iter(settings))}; leave it out"
@@ -355,7 +355,7 @@ def _refuse_settings(settings: Settings) -> None:
 def _factors(
     asked: str | float | Mapping[Any, str | float],
 ) -> tuple[Rational, dict[range, Rational]]:
-    """Returns the factor of most ranks, and the factors of other ranks, in ascending order.
+    """Returns the factor of most ranks, and the factors of ranges of ranks in ascending order.
 
     >>> _factors("8-9=2,0.5,3=1.5")
     (Fraction(1, 2), {range(3, 4): Fraction(3, 2), range(8, 10): Fraction(2, 1)})
@@ -378,7 +378,7 @@ def _factors(
 
 
 def _ranks_of(text: str) -> range:
-    """Returns the ranks in RANK or FIRST-LAST."""
+    """Returns the ranks of a text RANK or FIRST-LAST."""
     first, dash, last = text.strip().partition("-")
     bounds = (first, last if dash else first)
     if not all(bound.isdecimal() and len(bound) < 10 for bound in bounds):
@@ -409,7 +409,7 @@ def _factor(factor: str | float) -> Rational:
 
 
 def _eager(eager: str | int | None) -> tuple[int | None, bool]:
-    """Returns the largest eager message, and whether there is none."""
+    """Returns the eager limit in bytes (None: unlimited), and whether no message is eager."""
     if eager is None or eager == "all":
         return None, False
     if eager == "none":
@@ -431,7 +431,7 @@ def _light_paths(used: dict[str, Any]) -> LightPathRow | None:
 
 
 def _amount(count: int) -> str:
-    """Returns bytes with four significant digits.
+    """Returns a number of bytes with four significant digits.
 
     >>> _amount(999), _amount(207_058_564)
     ('999 B', '207.1 MB')
@@ -443,11 +443,11 @@ def _amount(count: int) -> str:
 
 
 EAGER = {"all": "all messages", "none": "no messages"}
-"""Which messages leave before their receive begins, where that is no largest size."""
+"""Texts of eager limits that are not a size."""
 
 
 def _text(asked: Parameters, rows: list[ReplayRow]) -> str:
-    """Returns a line that says all, what was replayed over what, and a table by call or by rank."""
+    """Returns a summary line, the trace and network, and a table by call or by rank."""
     (row,) = rows
     head = (
         f"execution time {duration(row.time_s)}: the busiest rank computes for "
@@ -485,7 +485,7 @@ def _text(asked: Parameters, rows: list[ReplayRow]) -> str:
 
 
 def _collectives(rows: Sequence[CollectiveRow]) -> list[str]:
-    """What each collective ran by, a line for each algorithm."""
+    """Returns the algorithm of each collective, a line for each algorithm."""
     sizes: dict[tuple[str, int, str], list[int]] = {}
     for one in rows:
         name = algorithm_name(one.chosen, one.algorithm)

@@ -1,4 +1,4 @@
-"""The time-line of a replay: every call of all ranks, for Perfetto and as a figure."""
+"""Timeline of a replay: every call of all ranks, for Perfetto and as a figure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 
 def slices(row: ReplayRow) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Returns the time-line of all ranks without gaps: rank, start and end (ps), and index of the
-    call.
+    """Returns the intervals of all ranks: rank, start and end (ps), and index of the call.
 
-    Local work, which lies between calls, has the index -1. They are in order of rank and start.
-    What overlaps, as operations of GOAL do, has no gaps to be filled.
+    Local work between calls has the index -1. Intervals are ordered by rank and start.
+    If calls of a rank overlap, as operations of GOAL do, no local work is added.
     """
     import numpy as np
 
@@ -29,7 +28,7 @@ def slices(row: ReplayRow) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], ND
     order = np.lexsort((columns["event"], columns["rank"]))
     rank, call = columns["rank"][order], order.astype(np.int64)
     start, end = columns["start_ps"][order], columns["end_ps"][order]
-    # A rank works from the end of its last call to the begin of the next.
+    # A rank works from the end of its last call to the start of the next.
     before = np.zeros_like(end)
     before[1:] = np.where(rank[1:] == rank[:-1], end[:-1], 0)
     works = (start > before) & row.in_order
@@ -42,7 +41,7 @@ def slices(row: ReplayRow) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], ND
 
 
 def write(asked: object, rows: list[ReplayRow], path: Path) -> None:
-    """Writes a time-line for Perfetto."""
+    """Writes a timeline for Perfetto."""
     from opticoll import formats
     from opticoll.formats.chrome_trace import Slice
 
@@ -60,14 +59,14 @@ def write(asked: object, rows: list[ReplayRow], path: Path) -> None:
 
 
 def draw(asked: object, rows: list[ReplayRow], path: Path) -> None:
-    """Draws what each rank does over time."""
+    """Draws the timeline of the ranks."""
     import numpy as np
 
     from opticoll import plot
 
     (row,) = rows
     names = _core.call_names()
-    # 0 local work, 1 single messages and waiting, 2 collectives: by the number of the call.
+    # Kinds: 0 local work, 1 single messages and waiting, 2 collectives, by the index of the call.
     first = names.index("barrier")
     kinds = np.array([0 if name == "local" else 1 + (at >= first) for at, name in enumerate(names)])
     rank, start, end, call = slices(row)

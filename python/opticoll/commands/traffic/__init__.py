@@ -1,4 +1,4 @@
-"""Traffic without a plan: messages packet by packet, or bursts of light; several cases at once.
+"""Traffic without a plan: messages packet by packet, or bursts of light, in several cases.
 
 >>> import opticoll
 >>> fabric = "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2"
@@ -7,7 +7,7 @@
 (720, 1474560)
 """
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 import os
 from collections.abc import Iterator
@@ -31,12 +31,12 @@ __all__ = ["COMMAND", "BurstRow", "Traffic", "TrafficRow", "compute"]
 
 MOST_MESSAGES = 2**32 - 1
 PLAIN = {"pattern": "uniform", "bytes": "2048B", "messages": 100, "period": "1us"}
-"""Of packets, where nothing is given."""
+"""Default options of packets."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """What `opticoll traffic` takes."""
+    """Parameters of `opticoll traffic`."""
 
     fabric: FabricOption = None
     simulator: Literal["packet", "burst"] = option(
@@ -73,7 +73,7 @@ class Traffic:
 
 
 def compute(asked: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow]:
-    """Simulates the cases; the results do not depend on how many at a time.
+    """Simulates the cases; the results do not depend on the number of parallel jobs.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def _draw(asked: Traffic, rows: list[TrafficRow | BurstRow], path: Path) -> None
 
 
 def _without_details(asked: Traffic, rows: list[TrafficRow | BurstRow]) -> list[dict[str, object]]:
-    """Returns rows for CSV: tables within a row stay out."""
+    """Returns rows for CSV, without tables inside a row."""
     return [
         {name: value for name, value in plain(row).items() if name not in bursts.DETAILS}
         for row in rows
@@ -131,7 +131,7 @@ def _without_details(asked: Traffic, rows: list[TrafficRow | BurstRow]) -> list[
 
 
 def _alone(asked: Traffic, row: TrafficRow | BurstRow) -> dict[str, str | None]:
-    """Returns the options of the case of a row."""
+    """Returns the options that select the case of a row."""
     if isinstance(row, BurstRow):
         return {name: row.case.settings.get(name) for name in bursts.NAMED}
     case = row.case

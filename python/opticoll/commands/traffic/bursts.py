@@ -1,4 +1,4 @@
-"""Bursts of light in a network that switches them: losses of independent cases."""
+"""Bursts of light in a burst-switched network: losses of independent cases."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from opticoll.inputs.fabric_files import FabricLike
 
 NAMED = ("source", "offered_load", "signalling", "assignment", "converters", "routing")
-"""Settings with a column of their own; each may have several values."""
+"""Settings that have a column and may have several values."""
 
 DETAILS = ("by_hops", "by_pair", "links", "over_time")
 """Tables within a row."""
@@ -42,13 +42,13 @@ DETAILS = ("by_hops", "by_pair", "links", "over_time")
 
 @dataclass(frozen=True)
 class Case:
-    """Settings, as text, of a burst-switched network."""
+    """Fabric and settings, as text, of a burst-switched network."""
 
     fabric: str
     settings: dict[str, str]
 
     def value(self, name: str) -> str:
-        """Returns a setting, or what holds where it is not given."""
+        """Returns the value of a setting, or its default."""
         return self.settings.get(name, defaults("burst_settings")[name])
 
 
@@ -137,7 +137,7 @@ class BurstRow(Row, core="bursts"):
 def cases(
     fabric: FabricLike | None, settings: dict[str, str], of_packets: Mapping[str, str]
 ) -> list[Case]:
-    """Returns a case of each combination of values with commas between them."""
+    """Returns a case for each combination of values separated by commas."""
     if fabric is None:
         raise UsageError(
             "--fabric is missing; give ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s "
@@ -207,7 +207,7 @@ SHOWN = (*NAMED, "bursts", "lost", "loss", "loss_low", "loss_high", "busiest_uti
 
 
 def text(rows: list[BurstRow]) -> str:
-    """One case fact by fact, several in a table."""
+    """Returns the facts of a single case, or a table of several cases."""
     if len(rows) == 1:
         return _summary(rows[0])
     head = f"losses, with intervals of 95 %, of the burst network {rows[0].fabric}"
@@ -215,7 +215,7 @@ def text(rows: list[BurstRow]) -> str:
 
 
 def _summary(row: BurstRow) -> str:
-    """Returns a line that says all, then one fact a line."""
+    """Returns a summary line, then a line for each fact."""
     hops = [
         f"{share.links}: {_loss(share.lost / share.offered)}"
         for share in row.by_hops
@@ -256,7 +256,7 @@ def _loss(loss: float) -> str:
 
 
 def draw(rows: list[BurstRow], path: Path) -> None:
-    """Draws the losses of one case over time, or those of several by load."""
+    """Draws the losses of one case over time, or the losses of several cases by offered load."""
     from opticoll import plot
 
     first = rows[0]

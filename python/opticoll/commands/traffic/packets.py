@@ -1,4 +1,4 @@
-"""Messages between terminals, packet by packet: independent cases side by side."""
+"""Messages between terminals, packet by packet: independent cases in parallel."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True)
 class Case:
-    """A pattern of messages of a size and period on a fabric, so many from each terminal."""
+    """Pattern of messages of one size and period on a fabric, with a number of messages per
+    terminal.
+    """
 
     fabric: Fabric
     pattern: str
@@ -57,7 +59,7 @@ class Case:
 
     @property
     def traffic(self) -> str:
-        """The specification that the core reads."""
+        """Specification that the core reads."""
         separator = "," if ":" in self.pattern else ":"
         options = f"bytes={self.size},period={self.period},messages={self.messages}"
         return f"{self.pattern}{separator}{options}"
@@ -123,13 +125,13 @@ class TrafficRow(Row, core="packets"):
 
 
 class _StoppedError(Exception):
-    """Another case has failed."""
+    """Stops a case because another case has failed."""
 
 
 def cases(
     fabric: Fabric, pattern: str, size: str, period: str, messages: int, settings: Settings
 ) -> list[Case]:
-    """Returns a case of each combination of values with commas between them."""
+    """Returns a case for each combination of values separated by commas."""
     try:
         patterns = split_algorithms(pattern)
     except UsageError:
@@ -153,7 +155,7 @@ def cases(
 def simulate(
     cases: Sequence[Case], jobs: int, watch: Watch, *, timeline: bool = False
 ) -> Iterator[TrafficRow]:
-    """Simulates the cases, so many of them at a time, and yields their rows in the given order.
+    """Simulates the cases, `jobs` at the same time, and yields their rows in the given order.
 
     Raises
     ------
@@ -236,12 +238,12 @@ def _row(case: Case, packets: Outcome) -> TrafficRow:
 
 
 def text(rows: list[TrafficRow]) -> str:
-    """One case fact by fact, several in a table."""
+    """Returns the facts of a single case, or a table of several cases."""
     return _summary(rows[0]) if len(rows) == 1 else _table(rows)
 
 
 def _summary(row: TrafficRow) -> str:
-    """Returns a line that says all, then one fact a line."""
+    """Returns a summary line, then a line for each fact."""
     time = human_seconds
     head = (
         f"last delivery {time(row.last_delivery_s)}; mean latency "
@@ -300,7 +302,7 @@ def _table(rows: list[TrafficRow]) -> str:
 
 
 def draw(rows: list[TrafficRow], path: Path) -> None:
-    """Draws one case over time, or the latencies of several."""
+    """Draws one case over time, or the latencies of several cases."""
     from opticoll import plot
     from opticoll.plot.style import conditions
 
@@ -316,7 +318,7 @@ def draw(rows: list[TrafficRow], path: Path) -> None:
 
 
 def _name(one: TrafficRow, rows: list[TrafficRow]) -> str:
-    """What tells a case from the others."""
+    """Returns the options in which a case differs from the others."""
     parts = [
         (row.case.pattern, row.case.size, f"every {row.case.period}", row.routing) for row in rows
     ]

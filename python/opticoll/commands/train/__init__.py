@@ -1,4 +1,4 @@
-"""An iteration of training: its parts, and the time to train.
+"""Iteration of training: its parts, and the time to train.
 
 With data parallelism alone, the gradients of a bucket are all_reduced by a plan. Each plan is
 verified once and simulated once for each distinct size of a bucket. `groups` divides the model.
@@ -10,7 +10,7 @@ verified once and simulated once for each distinct size of a bucket. `groups` di
 (12.27, 0.0, True)
 """
 
-# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+# No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -84,7 +84,7 @@ MOST_RANKS = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Train:
-    """What `opticoll train` takes."""
+    """Parameters of `opticoll train`."""
 
     fabric: FabricsOption = None
     model: str | None = option(
@@ -300,7 +300,7 @@ class TrainingRow(Row, core="iteration"):
 
 
 def compute(asked: Train, watch: Watch) -> Iterator[TrainingRow]:
-    """Times one iteration on each fabric, and from it the training.
+    """Times one iteration on each fabric, and derives the time of the training.
 
     Raises
     ------
@@ -391,13 +391,13 @@ def _algorithm_name(asked: Train) -> str:
 
 
 def _warnings(asked: Train, named: Model, batch: int, ranks: int) -> list[str]:
-    """What to check before the times are trusted."""
+    """Returns warnings on what to check before the times are trusted."""
     memory = named.memory
     if memory.fits is not False:
         return []
     have, need = memory.device_bytes or 0, memory.total_bytes
     states = need - (memory.activations_bytes or 0)
-    cure = "divide the model among devices"  # how, a profile does not say
+    cure = "divide the model among devices"  # a profile does not say how
     if asked.profile is None:
         wide = GRADIENTS[asked.gradients]
         cure = cure_of(divide(asked, named.name, batch, ranks, wide), have)
@@ -448,7 +448,7 @@ def _row(
 
 
 def _latency_warnings(fabric: Fabric) -> list[str]:
-    """Returns the warning of links without latency; circuits wait each time that they change."""
+    """Returns a warning on links without latency; circuits have a setup time instead."""
     return latency_warnings(fabric, fabric.ranks) if fabric.electrical else []
 
 
@@ -461,7 +461,7 @@ def _common(
     model: TimedModel,
     time_ps: int,
 ) -> dict[str, Any]:
-    """What iterations have with groups and without."""
+    """Returns the fields that iterations with and without groups share."""
     replica = (asked.tensor_parallel or 1) * (asked.pipeline_parallel or 1)
     together = batch * (fabric.ranks // replica)
     samples = asked.samples if asked.samples is not None else named.epoch_samples
@@ -506,7 +506,9 @@ def _text(asked: Any, rows: list[TrainingRow]) -> str:
 
 
 def _table(asked: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
-    """Buckets, or with groups the parts of stages, each with the fabric of its iteration."""
+    """Returns the buckets, or the parts of stages of groups, each with the fabric of its
+    iteration.
+    """
     return [
         {"fabric": row.fabric, "injection_bandwidth": row.injection_bandwidth, **plain(one)}
         for row in rows
@@ -515,7 +517,9 @@ def _table(asked: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
 
 
 def _alone(asked: Any, row: TrainingRow) -> dict[str, Any]:
-    """Of several fabrics that of a row, with the settings that its simulator knows."""
+    """Returns the options that select a row's fabric, with the settings that its simulator
+    knows.
+    """
     fabrics = need_fabrics(asked.fabric)
     if len(fabrics) == 1:
         return {}

@@ -7,8 +7,8 @@ expert-parallel ranks differ, one for the source:
     0,0,30,10
     0,1,10,30
 
-The numbers are weights, such as counted tokens: experts share the tokens of a source in proportion
-to them.
+The numbers are weights, such as counted tokens: the tokens of a source are divided among experts
+in proportion to the weights.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Skew:
 
 
 def read_skew(text: str | None) -> Skew:
-    """Returns the skew that an option names.
+    """Returns the skew that an option states.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def read_skew(text: str | None) -> Skew:
 
 
 def _zipf(options: str) -> tuple[float, int]:
-    """Exponent and seed."""
+    """Returns exponent and seed of Zipf's law."""
     given = key_values("expert-skew", options, EXAMPLE) if options else {}
     unknown = given.keys() - {"exponent", "seed"}
     if unknown:
@@ -77,7 +77,7 @@ def _zipf(options: str) -> tuple[float, int]:
 
 
 def _table(path: Path) -> list[list[list[int]]]:
-    """Weights of each layer, source and expert."""
+    """Returns the weights of a table by layer, source and expert."""
     rows = csv_rows(path)
     layers: dict[int, dict[int, list[int]]] = {}
     _, heading = next(rows, (1, []))
@@ -103,7 +103,7 @@ def _table(path: Path) -> list[list[list[int]]]:
 
 
 def _row(path: Path, layers: dict[int, dict[int, list[int]]], layer: int) -> list[list[int]]:
-    """Returns the weights of a layer, by source."""
+    """Returns the weights of a layer by source."""
     if layer not in layers:
         raise ConfigError(f"{path}: there is no layer {layer}; layers are numbered from 0")
     sources = layers[layer]
@@ -116,7 +116,7 @@ def _row(path: Path, layers: dict[int, dict[int, list[int]]], layer: int) -> lis
 
 
 def _number(place: str, column: str, cell: str) -> int:
-    """Returns a whole number of a cell."""
+    """Returns the whole number in a cell."""
     if not (cell.isascii() and cell.isdigit() and int(cell) <= MOST_WEIGHT):
         raise ConfigError(f"{place}, {column}: `{cell}` is no whole number below 2^32")
     return int(cell)

@@ -1,4 +1,4 @@
-"""The figure of `opticoll train`: the course of an iteration, or what iterations consist of."""
+"""Figure of `opticoll train`: the timeline of an iteration, or the parts of iterations."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PARTS = {
     "reconfiguration, exposed": "reconfiguration_s",
     "control, exposed": "control_s",
 }
-"""What an iteration consists of, and the columns of its times."""
+"""Parts of an iteration, and the columns of their times."""
 
 
 def draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
-    """Draws the course of an iteration; of several fabrics or groups, what iterations consist
-    of.
+    """Draws the timeline of an iteration; for several fabrics or groups, the parts of
+    iterations.
     """
     from opticoll.plot import style
     from opticoll.plot.bars import BarPanel, stacked_bars
@@ -54,12 +54,12 @@ def draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
 
 
 def _mean(row: TrainingRow) -> Mapping[str, Any]:
-    """Returns the row that has the parts of an iteration."""
+    """Returns the row with the parts of an iteration."""
     return row if row.groups is None else row.groups.parts[-1]
 
 
 def _parts(rows: Sequence[Mapping[str, Any]], grouped: bool) -> dict[str, list[float | None]]:
-    """Returns the parts of iterations or stages; those that take no time anywhere are left out."""
+    """Returns the times of the parts; parts that take no time anywhere are left out."""
     names = GROUP_PARTS if grouped else PARTS
     parts: dict[str, list[float | None]] = {
         name: [row[key] for row in rows] for name, key in names.items()

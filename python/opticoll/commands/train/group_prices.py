@@ -1,7 +1,7 @@
-"""What collectives of groups cost, each group alone on its part of the fabric.
+"""Costs of the collectives of groups, each group alone on its part of the fabric.
 
-Experts that get different numbers of tokens make all_to_alls with a demand. Over a circuit switch
-`reconfigure` says for which demand its settings are planned:
+Experts that receive different numbers of tokens make all_to_alls with a demand. On a circuit
+switch, `reconfigure` selects the demand for which the settings of the switch are planned:
 
 | reconfigure | settings |
 |---|---|
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from opticoll.inputs.settings import Settings
 
 STATIC = "settings:settings=one"
-"""The planner of one setting for all steps of a plan."""
+"""Planner of a single setting for all steps of a plan."""
 
 
 class GroupPrices:
-    """Plans and simulates collectives, one after another."""
+    """Planner and simulator of collectives, one after another."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class GroupPrices:
         self.policy: str | None = None
 
     def find(self, one: GroupCollectiveRecord) -> None:
-        """Plans a collective, verifies the plan, simulates it."""
+        """Plans a collective, verifies the plan and simulates it."""
         part = self._fabric.part(members_of(self._training, one))
         if one["layer"] is None:
             plan, size = self._even(one, part), one["size_bytes"]
@@ -80,7 +80,7 @@ class GroupPrices:
         times_ps: tuple[int, int],
         wrong: list[str],
     ) -> None:
-        """Keeps what a collective costs: its time, and the part that is reconfiguration."""
+        """Adds the row of a collective, with its time and the part spent on reconfiguration."""
         self.violations += [sentence for sentence in wrong if sentence not in self.violations]
         self.times_ps.append(times_ps[0])
         time_s, reconfiguration_s = (time / PICOSECONDS for time in times_ps)
@@ -90,14 +90,14 @@ class GroupPrices:
         self.rows.append(row)
 
     def _even(self, one: GroupCollectiveRecord, part: Fabric) -> Plan:
-        # A message is a broadcast to one other rank.
+        # A message is planned as a broadcast to one other rank.
         kind = one["collective"] or "broadcast"
         static = kind == "all_to_all" and self._reconfigure == "never"
         algorithm = STATIC if static else self._algorithms[kind]
         return opticoll.plan(kind, part, algorithm, size=one["size_bytes"], **self._settings)
 
     def _demanded(self, demand: list[list[int]], part: Fabric) -> Plan:
-        """Returns a plan of an all_to_all in which pairs exchange these bytes."""
+        """Returns a plan of an all_to_all with a demand in bytes between pairs."""
         own = self._algorithms["all_to_all"]
         if self._reconfigure not in ("iteration", "never"):
             return self._planned(demand, part, own)
@@ -109,7 +109,7 @@ class GroupPrices:
         return Plan.from_text(with_demand(self._for_all.to_text(), demand))
 
     def _planned(self, demand: list[list[int]], part: Fabric, algorithm: str) -> Plan:
-        # A demand even where blocks are alike: `with_demand` puts other bytes in its place.
+        # The plan has a demand even if all blocks are alike, since `with_demand` replaces it.
         made = _core.Demand(demand)
         return _core.plan(
             "all_to_all",
@@ -121,7 +121,7 @@ class GroupPrices:
         )
 
     def _sum(self) -> list[list[int]]:
-        """Returns the demand of all uneven exchanges of an iteration together."""
+        """Returns the sum of the demands of all uneven exchanges of an iteration."""
         ranks = self._training.groups[2]
         total = [[0] * ranks for _ in range(ranks)]
         for one in self._training.made_of():
@@ -136,7 +136,7 @@ class GroupPrices:
 
 
 def travelling(demand: list[list[int]]) -> list[list[int]]:
-    """Returns a demand without what ranks have for themselves."""
+    """Returns a demand without the blocks that stay on their rank."""
     return [
         [0 if source == target else amount for target, amount in enumerate(row)]
         for source, row in enumerate(demand)
@@ -144,7 +144,7 @@ def travelling(demand: list[list[int]]) -> list[list[int]]:
 
 
 def uniform(demand: list[list[int]]) -> list[list[int]]:
-    """As many bytes in all, the same of all pairs of two ranks."""
+    """Returns a demand with about the same total, equal for all pairs of different ranks."""
     ranks = len(demand)
     each = max(1, sum(map(sum, demand)) // (ranks * (ranks - 1)))
     return [[0 if source == target else each for target in range(ranks)] for source in range(ranks)]
@@ -154,8 +154,7 @@ _DEMAND = re.compile(r"^demand (\d+) (.*)$", re.MULTILINE)
 
 
 def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
-    """Returns the text of a plan whose blocks have other bytes, divided among their chunks as
-    before.
+    """Returns the text of a plan with another demand, whose blocks are cut in the same proportions.
 
     Each chunk has at least one byte, since a plan file states no empty chunks.
     """
@@ -177,7 +176,7 @@ def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
 
 
 def members_of(training: GroupedTraining, one: GroupCollectiveRecord) -> list[int]:
-    """Returns the ranks of the group that rank 0 belongs to; of the pipeline, of its first two
+    """Returns the ranks of rank 0's group; for the pipeline, one rank of each of its first two
     stages.
     """
     tensor, _, expert, data = training.groups

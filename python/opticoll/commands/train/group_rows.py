@@ -1,6 +1,6 @@
 """Rows of iterations in which groups of ranks divide the model."""
 
-# Not `from __future__ import annotations`: the types of rows are read at run time.
+# No `from __future__ import annotations`: the types of rows are read at run time.
 
 from typing import TYPE_CHECKING, Literal
 
@@ -92,7 +92,7 @@ class GroupsRow(Row, core="groups"):
 
 
 def mean_size(training: GroupedTraining, one: "GroupCollectiveRecord") -> int:
-    """Returns bytes that a rank has in an uneven exchange, on average."""
+    """Returns the mean number of bytes of a rank in an uneven exchange."""
     demand = training.demand(one["layer"] or 0, one["back"])
     return sum(map(sum, demand)) // len(demand)
 

@@ -1,7 +1,7 @@
-"""An iteration of training in which groups of ranks divide the model.
+"""Iteration of training in which groups of ranks divide the model.
 
-Groups meet in the network where its simulator carries single messages; elsewhere each collective
-is planned and timed on the part of the fabric that its group has, as if the group were alone.
+Groups share the network if its simulator carries single messages; otherwise each collective
+is planned and timed on its group's part of the fabric, as if the group were alone.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ GIVEN = (
 
 @dataclass(frozen=True)
 class Grouped:
-    """An iteration carried out, and what was said on the way."""
+    """Simulated iteration of groups, its row, and violations."""
 
     iteration: Outcome
     row: GroupsRow
@@ -103,7 +103,7 @@ def divide(asked: Train, model: str, batch: int, ranks: int, gradient_bytes: int
 
 
 def refuse_too_large(named: Model, training: GroupedTraining, memory: MemoryRow) -> None:
-    """Refuses a model that does not fit the device, with what would make it fit."""
+    """Refuses a model that does not fit the device; the error suggests a division that fits."""
     if memory.fits is not False:
         return
     have = memory.device_bytes or 0
@@ -115,14 +115,14 @@ def refuse_too_large(named: Model, training: GroupedTraining, memory: MemoryRow)
 
 
 def activations(named: Model, memory: MemoryRow) -> str:
-    """What the forecast of activations takes for granted."""
+    """Returns the forecast of the activations' memory, with its assumptions."""
     count = (memory.activations_bytes or 0) / 1e9
     attention = "" if named.sample == "image" else " and FlashAttention"
     return f"{count:,.1f} GB of that are activations, counted without recomputation{attention}"
 
 
 def cure_of(training: GroupedTraining, have: int) -> str:
-    """What makes a model fit a device: the nearest division that does."""
+    """Returns the nearest division with which a model fits a device, as text."""
     fits = training.that_fit(have)
     if fits is None:
         return "no division among these ranks fits: take more ranks or a smaller batch"
@@ -130,7 +130,7 @@ def cure_of(training: GroupedTraining, have: int) -> str:
 
 
 def _options(fits: Mapping[str, Any]) -> str:
-    """Returns options that divide a model."""
+    """Returns the options of a division."""
     options = {
         "tensor-parallel": (fits["tensor"], 1),
         "pipeline-parallel": (fits["pipeline"], 1),
@@ -145,7 +145,7 @@ def _options(fits: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Way:
-    """How collectives of groups are carried out: by which algorithms, and why each group alone.
+    """Method for the collectives of groups: algorithms, and why each group is timed alone, if so.
 
     `reconfigure` says for which exchanges among experts a circuit switch is set.
     """
@@ -156,7 +156,9 @@ class Way:
 
 
 def way_of(asked: Train, fabric: Fabric, alone: str | None) -> Way:
-    """Returns the way of collectives on a fabric, and why each group is timed alone, if it is."""
+    """Returns the method for collectives on a fabric; `alone` is why groups are timed one by
+    one.
+    """
     switch = fabric.family == "circuit_switch"
     if asked.reconfigure is not None and not switch:
         raise UsageError(
@@ -176,7 +178,7 @@ def carry_out(
     settings: Settings,
     watch: Watch,
 ) -> Grouped:
-    """Carries out an iteration over a fabric, or with groups timed one by one."""
+    """Simulates an iteration over a fabric, or with groups timed one by one."""
     algorithms, alone = dict(way.algorithms), way.alone
     made = training.made_of()
     if alone is None:
@@ -200,7 +202,7 @@ def carry_out(
 
 
 def _algorithms(asked: Train) -> dict[str, str]:
-    """Returns the algorithm of each collective; `algorithm` is that of the all_reduce."""
+    """Returns the algorithm of each collective; the option `algorithm` is for the all_reduce."""
     kinds = known_names("collectives")
     chosen = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
     given = dict(algorithms_by_collective(asked.collectives))
@@ -221,9 +223,9 @@ def _algorithms(asked: Train) -> dict[str, str]:
 
 
 def why_alone(asked: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> str | None:
-    """Why groups are timed one by one; None where they meet in the network.
+    """Returns why groups are timed one by one, or None if they share the network.
 
-    All fabrics of a comparison are judged alike.
+    The answer is the same for all fabrics of a comparison.
     """
     if asked.contention == "none":
         return "as asked for"
@@ -276,9 +278,7 @@ def _chosen(
     one: GroupCollectiveRecord,
     chosen: Mapping[tuple[str, int, int | None], str],
 ) -> str | None:
-    """Returns the algorithm of a collective, chosen for its size or for the next power of two
-    bytes.
-    """
+    """Returns the algorithm of a collective for its size, or for the next power of two bytes."""
     if one["collective"] is None:
         return None
     size = one["size_bytes"]

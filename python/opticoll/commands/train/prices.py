@@ -1,4 +1,4 @@
-"""What an iteration computes and sends: layers with their times, and what all_reduces cost."""
+"""Inputs of an iteration: layers with their times, and the costs of all_reduces."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from opticoll.inputs.user_algorithm import UserAlgorithm
 
 GRADIENTS = {"float32": 4, "float16": 2, "bfloat16": 2}
-"""Number formats in which gradients are sent, with their bytes per parameter."""
+"""Number formats of gradients on the network, and their bytes per parameter."""
 
 
 class MemoryRow(Row):
@@ -53,7 +53,7 @@ class MemoryRow(Row):
 
 @dataclass(frozen=True)
 class Model:
-    """What is said of a model, and the memory that it takes."""
+    """Names and numbers of a model, and its memory."""
 
     name: str
     label: str
@@ -65,7 +65,7 @@ class Model:
 
 
 def timed(asked: Train) -> tuple[TimedModel, Model, int]:
-    """Returns the layers with their times, the model in words, and the batch."""
+    """Returns the layers with their times, the model, and the batch."""
     if asked.profile is not None:
         for name in ("model", "device", "throughput"):
             if getattr(asked, name) is not None:
@@ -121,7 +121,7 @@ def _profiled(asked: Train, profile: Profile) -> tuple[TimedModel, Model, int]:
 
 
 def memory_row(parts: tuple[int, ...], device_bytes: int | None) -> MemoryRow:
-    """Returns the memory of weights, gradients, optimizer and, where known, activations."""
+    """Returns the memory of weights, gradients, optimizer and, if known, activations."""
     return MemoryRow(
         weights_bytes=parts[0],
         gradients_bytes=parts[1],
@@ -134,7 +134,7 @@ def memory_row(parts: tuple[int, ...], device_bytes: int | None) -> MemoryRow:
 
 
 def memory_of(asked: Train, *, device: bool) -> int | None:
-    """Returns the memory of a device in bytes, where it is known."""
+    """Returns the memory of a device in bytes, or None if it is unknown."""
     if asked.device_memory is not None:
         return to_bytes(asked.device_memory)
     return device_memory(asked.device) if device else None
@@ -142,7 +142,7 @@ def memory_of(asked: Train, *, device: bool) -> int | None:
 
 @dataclass(frozen=True)
 class _Part:
-    """A collective that an all_reduce is made of, and which part of its size it has."""
+    """Collective that is a part of an all_reduce, and the divisor of its size."""
 
     kind: str
     algorithm: str | UserAlgorithm
@@ -150,12 +150,12 @@ class _Part:
 
     @property
     def by_size(self) -> bool:
-        """True if each size has a plan of its own."""
+        """True if each size has its own plan."""
         return isinstance(self.algorithm, str) and plans_by_size(self.algorithm)
 
 
 class Prices:
-    """What all_reduces cost, by size; plans are kept unless they are made for a size."""
+    """Costs of all_reduces by size; plans that do not depend on the size are kept."""
 
     def __init__(self, asked: Train, fabric: Fabric, settings: Settings) -> None:
         self._fabric, self._settings = fabric, settings
@@ -165,14 +165,14 @@ class Prices:
         self._parts = _parts(chosen, fabric.ranks)
         self._kept: dict[str, tuple[Plan, list[str]]] = {}
         self.costs: dict[int, CollectiveCost] = {}
-        self.rows: dict[int, tuple[str, int]] = {}  # the plans' algorithms, their steps
+        self.rows: dict[int, tuple[str, int]] = {}  # algorithms and number of steps
         self.violations: dict[int, list[str]] = {}
 
     def find(self, size: int) -> None:
-        """Plans where needed, verifies what is new, simulate."""
+        """Makes and verifies the plans of a size unless they are known, and simulates them."""
         costs, plans, self.violations[size] = [], [], []
         for part in self._parts:
-            # The blocks of an all_gather: the largest where the size does not divide evenly.
+            # The block of an all_gather, rounded up if the size does not divide evenly.
             part_size = -(-size // part.divisor)
             plan, found = self._planned(part, part_size)
             costs.append(collective_cost(plan, part_size, **self._settings))
@@ -187,7 +187,7 @@ class Prices:
         self.rows[size] = (name, sum(plan.slots for plan in plans))
 
     def _planned(self, part: _Part, size: int) -> tuple[Plan, list[str]]:
-        """Returns a plan, and what is wrong with it."""
+        """Returns a plan and its violations."""
         if part.kind not in self._kept or part.by_size:
             plan = opticoll.plan(
                 part.kind,
@@ -203,8 +203,8 @@ class Prices:
 
 
 def _parts(algorithm: str | UserAlgorithm, ranks: int) -> list[_Part]:
-    """Returns the collectives that an algorithm stands for; a plus sign within options joins
-    none.
+    """Returns the collectives that an algorithm stands for: an all_reduce, or the two parts of
+    `A+B`.
     """
     if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
         scatter, plus, gather = algorithm.partition("+")

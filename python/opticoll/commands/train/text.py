@@ -1,4 +1,4 @@
-"""What `opticoll train` prints for people."""
+"""Text of `opticoll train`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from opticoll.commands.train.group_rows import GroupsRow
 
 MOST_SIZES = 12
-"""Sizes of all_reduces printed for people."""
+"""Maximum number of sizes of all_reduces in text."""
 
 
 def training_text(rows: Sequence[TrainingRow]) -> str:
-    """Returns an iteration on each fabric, and, of several, a table of them."""
+    """Returns the iteration on each fabric and, for several fabrics, a table of them."""
     blocks = [_iteration(row) for row in rows]
     if len(rows) > 1:
         blocks.append("\n".join([_fabrics(rows), *capacity_lines(rows)]))
@@ -27,7 +27,7 @@ def training_text(rows: Sequence[TrainingRow]) -> str:
 
 
 def _fabrics(rows: Sequence[TrainingRow]) -> str:
-    """Returns a line for each fabric, the ratio to the shortest iteration beside each."""
+    """Returns a line for each fabric, with its ratio to the shortest iteration."""
     labels = fabric_labels(row.fabric for row in rows)
     least = min(row.iteration_s for row in rows)
     sized = different_ranks(rows)
@@ -49,7 +49,7 @@ def _fabrics(rows: Sequence[TrainingRow]) -> str:
 
 
 def _memory(row: TrainingRow) -> str:
-    """What the model takes on a device, and whether it fits."""
+    """Returns the memory of the model on a device, and whether it fits."""
     memory = row.memory
     gigabytes = f"{memory.total_bytes / 1e9:,.1f} GB"
     states = f"weights {memory.weights_bytes / 1e9:,.1f}"
@@ -66,9 +66,7 @@ def _memory(row: TrainingRow) -> str:
 
 
 def _iteration(row: TrainingRow) -> str:
-    """Returns a line that says all, where an iteration spends its time, and what collectives
-    cost.
-    """
+    """Returns a summary line, the parts of an iteration, and the costs of collectives."""
     whole = row.iteration_s
     head = (
         f"iteration {duration(whole)}: {row.efficiency:.1%} computing; "
@@ -91,7 +89,7 @@ def _iteration(row: TrainingRow) -> str:
 
 
 def _facts(row: TrainingRow) -> list[list[str]]:
-    """What was timed, a line each."""
+    """Returns facts on the model, the fabric and the method."""
     rule = row.policy or row.start or ""
     groups = row.groups
     sender = "device" if groups is None else "replica"
@@ -124,7 +122,7 @@ SHARDED = (
     "state of the optimizer, gradients",
     "state of the optimizer, gradients, parameters",
 )
-"""What replicas divide, by stages of ZeRO."""
+"""State that replicas divide, by stage of ZeRO."""
 
 
 RECONFIGURE = {
@@ -132,11 +130,11 @@ RECONFIGURE = {
     "iteration": "once an iteration, for all exchanges among experts together",
     "never": "one for all exchanges among experts",
 }
-"""What the settings of a circuit switch are planned for."""
+"""Text of the demand for which the settings of a circuit switch are planned."""
 
 
 def _group_facts(groups: GroupsRow) -> list[list[str]]:
-    """How groups divide the model."""
+    """Returns facts on the division of the model among groups."""
     sizes = [f"tensor {groups.tensor}", f"pipeline {groups.pipeline}", f"data {groups.data}"]
     text = " x ".join(sizes)
     if groups.expert > 1:
@@ -164,7 +162,7 @@ def _group_facts(groups: GroupsRow) -> list[list[str]]:
 
 
 def _shares(row: TrainingRow) -> str:
-    """What the time of an iteration consists of."""
+    """Returns a table of the parts of an iteration's time."""
     whole = row.iteration_s
     if row.groups is None:
         parts = [
@@ -199,11 +197,11 @@ GROUP_PARTS = {
     "bubble of the pipeline": "bubble_s",
     "between replicas, exposed": "replicas_s",
 }
-"""What an iteration with groups consists of, and the fields of its times."""
+"""Parts of an iteration with groups, and the fields of their times."""
 
 
 def _stages(groups: GroupsRow) -> str:
-    """Returns the parts of each stage."""
+    """Returns a table of the parts of each stage."""
     names = ["computing", "tensor", "expert", "sending", "bubble", "replicas"]
     lines = [
         [str(part.stage), *(duration(part[key]) for key in GROUP_PARTS.values())]
@@ -214,9 +212,7 @@ def _stages(groups: GroupsRow) -> str:
 
 
 def _group_collectives(groups: GroupsRow) -> str:
-    """Returns the collectives of groups, those of all layers together: first those that send
-    most.
-    """
+    """Returns a table of the collectives of groups, ordered by the bytes sent."""
     counts: dict[tuple[str, ...], int] = {}
     sent: dict[tuple[str, ...], int] = {}
     names = size_names(one.size_bytes for one in groups.collectives)
@@ -242,6 +238,6 @@ SHOWN = ("size_bytes", "count", "algorithm", "steps", "time_s", "reconfiguration
 
 
 def _sizes(row: TrainingRow) -> str:
-    """What all_reduces cost: those that take longest in all."""
+    """Returns a table of all_reduces by size, ordered by total time."""
     ordered = sorted(row.collectives, key=lambda one: -one.count * one.time_s)
     return "\n".join([table(ordered[:MOST_SIZES], SHOWN), *and_more(len(ordered), MOST_SIZES)])
