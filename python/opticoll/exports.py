@@ -37,7 +37,7 @@ def transfers(plan: Plan) -> list[dict[str, int | str]]:
     Raises
     ------
     UsageError
-        There are none.
+        The plan has no transfers.
     """
     if not len(plan):
         raise UsageError("the plan has no transfers, hence no table of them")

@@ -33,7 +33,7 @@ def known_names(kind: str) -> list[str]:
 def algorithm_names(collective: str, family: str | None = None) -> list[str]:
     """Returns the names of the algorithms of a collective.
 
-    With a family of fabrics, those that are made for others are left out.
+    With a family of fabrics, algorithms made for other families are left out.
     """
     kind = _core.collective_kind(collective)
     of_kind = [record for record in _core.records("algorithms") if record["collective"] == kind]
@@ -100,7 +100,7 @@ def resolve(name: str, known: Iterable[str], problem: str = "there is no") -> st
     Raises
     ------
     UsageError
-        There is none; the message begins with `problem`.
+        No known name matches; the message begins with `problem`.
     """
     names = list(known)
     found = canonical(name, names)

@@ -221,7 +221,7 @@ def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
     FabricError
         The fabric has no such parts.
     UsageError
-        There is no fabric.
+        No fabric is given.
     """
     given = {name: value for name, value in parts.items() if value}
     if not given:

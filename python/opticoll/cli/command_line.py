@@ -165,7 +165,7 @@ def _said(value: object) -> Any:
 def line_of(command: str, asked: Any, changes: Mapping[str, Any] | None = None) -> str | None:
     """Returns the command line of parameters with `changes`, or None if a value has no text.
 
-    Only what differs from the defaults is said, and what changes no row is left out.
+    Values that equal their defaults, and options that change no row, are left out.
     """
     given: dict[str, Value] = {}
     for name, option in options(type(asked)).items():

@@ -58,7 +58,7 @@ R = TypeVar("R", bound=Row)
 class File(Generic[A, R]):
     """File that a command can write beside its answer.
 
-    `write` returns the files written where they are others than the one asked for. A file of rows
+    `write` returns the files written if they differ from the given path. A file of rows
     is also written with the rows computed so far when the work does not end well.
     """
 
@@ -142,17 +142,17 @@ class Command(Generic[A, R]):
     text
         The rows as people read them.
     progress_label
-        What a progress bar says at first.
+        Initial label of the progress bar.
     shape
         JSON is a list of the rows, the only one (`row`), or a list where there are several.
     files
-        What it can write beside its answer.
+        Files that the command can write beside its answer.
     cache_key
-        What the plan of its parameters depends on: points of a study that have the same share it.
+        Key of all inputs of the plan: points of a study with the same key share a plan.
     row_options
-        The options with which a row is the only answer, where the parameters ask for several.
+        The options with which a row is the only answer, if the parameters ask for several rows.
     names
-        The names that its first argument can be, where opticoll itself does not know them.
+        Names that the first argument can have, if the core has no records of them.
     """
 
     name: str

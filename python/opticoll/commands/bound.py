@@ -129,7 +129,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[BoundsRow]:
     Raises
     ------
     OpticollError
-        An unknown collective or fabric, or a size that is none.
+        The collective or the fabric is unknown, or the size is invalid.
     """
     kind = _core.collective_kind(asked.collective)
     check_root(kind, asked.root)

@@ -237,7 +237,7 @@ def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
     Refuted
         The algorithm's plan is wrong.
     OpticollError
-        An unknown name, ranks that do not fit the network, a setting that is none.
+        A name is unknown, the ranks do not fit the network, or a setting is invalid.
     """
     cases = _cases(asked)
     threads = asked.jobs or os.cpu_count() or 1

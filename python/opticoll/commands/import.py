@@ -46,7 +46,7 @@ def compute(asked: Import, watch: Watch) -> Iterator[ImportRow]:
     Raises
     ------
     OpticollError
-        A file that is no schedule; a fabric that is not known or has another number of ranks; a
+        The file is not a schedule; the fabric is unknown or has another number of ranks; a
         violation; no file for the plan.
     """
     if "output" not in watch.files:

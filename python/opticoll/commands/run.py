@@ -115,7 +115,7 @@ def compute(asked: Run, watch: Watch) -> Iterator[RunRow]:
     ------
     OpticollError
         As for `opticoll.plan`; a violation; MPI that is missing; a rank that dies or waits for
-        what never comes.
+        a message that never comes.
     """
     sizes = (asked.size or DEFAULT_SIZE).split(",")
     time_limit_s = parse_time(asked.time_limit) / PICOSECONDS

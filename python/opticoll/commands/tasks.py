@@ -90,7 +90,7 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
     Raises
     ------
     OpticollError
-        A fabric that is no grid, no tasks, or a task that cannot be planned.
+        The fabric is not a grid, there are no tasks, or a task cannot be planned.
     """
     if asked.file is not None:
         fabric, tasks = task_list.read(asked.file)

@@ -36,7 +36,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ProofRow | ProgramProof
     Raises
     ------
     OpticollError
-        As for `opticoll.plan`; a file that is no plan.
+        As for `opticoll.plan`; the file is not a plan.
     """
     check_planned(asked.source, asked.size, asked.settings)
     if names_file(asked.source):

@@ -51,7 +51,7 @@ class StuckError(Exception):
     def __init__(self, message: str, missing: Sequence[int] = ()) -> None:
         super().__init__(message)
         self.missing = missing
-        """The ranks that have not come, if that is known; some of them may wait for another."""
+        """Ranks that are known to be missing; some of them may wait for another."""
 
 
 def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buffers:

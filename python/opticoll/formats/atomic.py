@@ -28,7 +28,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     FileError
-        The folder does not exist or is no folder, may not be written to, or the path is a folder.
+        The folder does not exist or is a file, may not be written to, or the path is a folder.
     """
     path = Path(path)
     # The target of a symbolic link is replaced, not the link.
@@ -129,7 +129,7 @@ class _Files(ExitStack):
     def __init__(self) -> None:
         super().__init__()
         self.complete: list[tuple[str | os.PathLike[str], Path, Path]] = []
-        """Paths as given, temporary files, and what these will replace."""
+        """Paths as given, temporary files, and the files that they will replace."""
         self._folders: dict[Path, Path] = {}
 
     def folder_in(self, folder: Path) -> Path:

@@ -12,7 +12,7 @@ A name that implies a unit is read in that unit. Notes say which, and list what 
 | edge | `capacity`, `bandwidth` | rate in b/s; in Gb/s where all are below a million |
 | edge | `delay` | latency in seconds, or text with its unit |
 | graph | `rate`, `latency`, `sharing`, `ties`, `members`, `without` | options of the fabric |
-| graph | `wavelengths`, `hosts` | those of a network of bursts |
+| graph | `wavelengths`, `hosts` | options of a burst network |
 
 Of several names for the rate the first in the table is read. `rate_from` names another attribute,
 and `unit` its unit. An edge of a node to itself is left out.
@@ -87,7 +87,7 @@ def fabric_of(
     Raises
     ------
     MisplacedError
-        There is none of this graph; with node or edge.
+        The graph is not a fabric; with node or edge.
     """
     given = {key: value for key, value in beside.items() if value is not None}
     known = [key for key in FABRIC_OPTIONS if key not in given]

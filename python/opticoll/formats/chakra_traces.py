@@ -63,7 +63,7 @@ def paths_of(path: str | os.PathLike[str]) -> list[Path]:
     Raises
     ------
     FileError
-        There are none, those of some ranks are missing, or a folder has several traces.
+        There are no files, files of some ranks are missing, or a folder has several traces.
     """
     place = Path(path)
     named = NAME.fullmatch(place.name)

@@ -80,7 +80,7 @@ def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
     FileError
         The file cannot be read.
     ConfigError
-        It is no CSV; the message names file and line.
+        The file is not CSV; the message names file and line.
     """
     text = read_text(path, "CSV file", "utf-8-sig", MOST_TEXT_BYTES)
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)

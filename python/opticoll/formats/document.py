@@ -54,7 +54,7 @@ def read_json(path: Path) -> Any:
     FileError
         It cannot be read.
     ConfigError
-        It is no JSON.
+        The file is not JSON.
     MemoryLimitError
         It needs more memory than the limit.
     """
@@ -78,7 +78,7 @@ def parse_json(
     Raises
     ------
     ConfigError
-        It is no JSON.
+        The text is not JSON.
     MemoryLimitError
         Its values need more memory than the limit.
     """

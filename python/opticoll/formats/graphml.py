@@ -30,7 +30,7 @@ def read(path: Path, **beside: object) -> Fabric:
     Raises
     ------
     ConfigError
-        It is no such graph, or no fabric; with node or edge.
+        The file is not such a graph, or not a fabric; with node or edge.
     FileError
         The file cannot be read.
     """

@@ -135,7 +135,7 @@ def read(path: Path, **beside: object) -> Fabric:
     Raises
     ------
     ConfigError
-        It is no such description, or no fabric; with its place.
+        The file is not such a description, or not a fabric; with its place.
     UsageError
         It is protobuf, and the package is not installed.
     FileError
@@ -179,7 +179,7 @@ def fabric_of(content: object, file: str = "", options: dict[str, str] | None = 
     Raises
     ------
     MisplacedError
-        It is no such description, or no fabric; with the place.
+        The content is not such a description, or not a fabric; with the place.
     """
     whole_file = read_fields(_Infrastructure, _without_empty(content), MisplacedError)
     return _Expansion(whole_file, options or {}).fabric(file)

@@ -1,8 +1,8 @@
 """NCCL's topology XML: the GPUs, PCI switches, processors, NVLink and NICs of servers.
 
 NCCL writes it to the file that `NCCL_TOPO_DUMP_FILE` names. GPUs become ranks, all else switches.
-Rates are those of NCCL's own table (`src/graph/topo.h` and `topo.cc` of June 2026), of xGMI those
-of RCCL's (October 2024): what these libraries count on for data, not the raw rates of wires.
+Rates are those of NCCL's own table (`src/graph/topo.h` and `topo.cc` of June 2026), for xGMI those
+of RCCL's (October 2024): the rates of data that these libraries assume, not raw rates of wires.
 
 One server is read as NCCL uses it, without its NICs. The NICs of several servers, or of several
 copies of one (`boxes`), are joined by a switch `network`, which itself limits nothing.
@@ -59,7 +59,7 @@ def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
     Raises
     ------
     ConfigError
-        It is no such topology, or says too little of a link; with the line.
+        The file is not such a topology, or says too little of a link; with the line.
     FileError
         The file cannot be read.
     """

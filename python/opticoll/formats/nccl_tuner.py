@@ -66,7 +66,7 @@ def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]
     Raises
     ------
     UsageError
-        The rows are none of a comparison, contradict each other, or none is of an algorithm that
+        The rows are not a comparison, contradict each other, or have no algorithm that
         NCCL has.
     """
     compared: dict[tuple[str, int], list[Mapping[str, Any]]] = {}

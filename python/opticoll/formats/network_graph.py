@@ -127,7 +127,7 @@ class Graph:
         Raises
         ------
         MisplacedError
-            There is none of this graph; the place is that of the link or option that is at fault.
+            The graph is not a fabric; the place is that of the link or option at fault.
         """
         if not self.ranks:
             raise MisplacedError((), "there are no ranks")
@@ -243,7 +243,7 @@ def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
     Raises
     ------
     MisplacedError
-        A field is none, or does not fit; with its place.
+        A field is invalid, or does not fit; with its place.
     """
     graph = Graph(file=file)
     for key, value in fields.items():
@@ -333,7 +333,7 @@ def check_rate(place: Place, text: str) -> str:
     Raises
     ------
     MisplacedError
-        It is none.
+        The text is not a rate.
     """
     try:
         _core.rounded_rate(text)

@@ -35,7 +35,7 @@ def read(path: Path, **beside: object) -> Fabric:
     Raises
     ------
     ConfigError
-        It is no such graph, or no fabric; with node or link.
+        The file is not such a graph, or not a fabric; with node or link.
     FileError
         The file cannot be read.
     """
@@ -50,7 +50,7 @@ def fabric_of(
     Raises
     ------
     MisplacedError
-        It is no such graph, or no fabric; with node or link.
+        The content is not such a graph, or not a fabric; with node or link.
     """
     if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
         raise MisplacedError((), "this is no graph in node-link form: there is no list `nodes`")
@@ -95,7 +95,7 @@ def from_networkx(graph: networkx.Graph) -> Fabric:
     Raises
     ------
     MisplacedError
-        It is no fabric; with node or edge.
+        The graph is not a fabric; with node or edge.
     """
     nodes = [{**own, "id": name} for name, own in graph.nodes(data=True)]
     edges = [{**own, "source": one, "target": other} for one, other, own in graph.edges(data=True)]
@@ -133,7 +133,7 @@ def write(fabric: Fabric, path: Path) -> None:
     Raises
     ------
     FabricError
-        It has no links that messages share, or half-duplex links beside those that lead one way.
+        The fabric has no links that messages share, or both half-duplex and one-way links.
     FileError
         The file cannot be written.
     """

@@ -75,7 +75,7 @@ def trace(path: Path, content: bytes) -> Trace:
     UsageError
         The package `otf2` is not installed.
     FileError
-        It is no OTF2 archive, or parts of it are missing.
+        The path is not an OTF2 archive, or parts of it are missing.
     TraceError
         A record that cannot be replayed; the message names rank and call.
     """

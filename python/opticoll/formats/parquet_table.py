@@ -1,7 +1,7 @@
 """Event tables in Parquet files, read by the package `pyarrow` (an extra).
 
 The columns are those of the event table; a number may be missing where the table's field may be
-empty. What stands there in comments is metadata of the file's schema: `ranks`, and `comm ID` for
+empty. Comments of an event table are metadata of the file's schema: `ranks`, and `comm ID` for
 the members of a communicator other than the world. The bytes of an Alltoallv for each member are a
 list in the column `sizes`. Columns go to the core a batch of rows at a time, and never become text.
 """
@@ -58,9 +58,9 @@ def trace(content: bytes) -> Trace:
     UsageError
         The package `pyarrow` is not installed.
     FileError
-        It is no intact Parquet file, or a column is missing.
+        The content is not an intact Parquet file, or a column is missing.
     TraceError
-        A row that is none of an event table; the message names the row.
+        A row does not belong in an event table; the message names the row.
     """
     pyarrow = needed("pyarrow", "Parquet tables are read by", "trace")
     from pyarrow import parquet

@@ -37,9 +37,9 @@ def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Sched
     Raises
     ------
     FileError
-        The file cannot be read, or a line is no transfer; the message names file and line.
+        The file cannot be read, or a line is not a transfer; the message names file and line.
     OpticollError
-        The collective cannot be, or a transfer is none of it.
+        The collective is invalid, or a transfer does not belong to it.
     """
     text = read_text(path, "CSV file", "utf-8-sig", MOST_TEXT_BYTES)
     memory.take_values(f"reading `{path}`", text)
@@ -77,7 +77,7 @@ def collective_of(head: str, path: str | os.PathLike[str]) -> Collective:
     Raises
     ------
     FileError
-        A number is none.
+        A number is invalid.
     OpticollError
         The collective cannot be.
     """

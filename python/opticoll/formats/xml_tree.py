@@ -67,7 +67,7 @@ def parse(text: str) -> Element:
     Raises
     ------
     MisplacedError
-        It is no XML, has a document type, or exceeds a limit.
+        The text is not XML, has a document type, or exceeds a limit.
     """
     outermost = Element("", {}, 0)
     open_elements = [outermost]

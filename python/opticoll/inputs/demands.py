@@ -1,6 +1,6 @@
 """Demand of an all_to_all whose blocks differ in size: from a file, a matrix or a generator.
 
-Where the blocks of all pairs are alike there is no demand: the same question, the same answer.
+If the blocks of all pairs are alike, there is no demand, so that results are the same.
 
 >>> demand, size_bytes = to_demand([[0, 300, 100], [0, 0, 200], [50, 0, 0]], 3)
 >>> demand, size_bytes
@@ -44,12 +44,12 @@ MOST_OF_A_FILE = 2**30
 def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
     """Returns the demand among `ranks` ranks, and the size with which its amounts are bytes.
 
-    A demand that is generated has shares of whatever size there is: its size is None.
+    A generated demand has shares of a size that is given elsewhere, so its size is None.
 
     Raises
     ------
     CollectiveError
-        The demand is among other ranks, its matrix is none, or no generator has the name.
+        The demand is among other ranks, its matrix is invalid, or no generator has the name.
     FileError
         The file cannot be read, or a line of it is wrong; the message names line and column.
     """
@@ -74,7 +74,7 @@ def asked(kind: str, demand: Any, ranks: int, size_bytes: int | None) -> tuple[D
 
     The size is the given size, else that of the demand, else the default.
 
-    What ranks have for themselves does not move. Where the others are alike, the size counts as
+    Blocks that stay on their rank do not move. If the others are alike, the size counts as
     much for the rank itself, as without a demand.
 
     Raises

@@ -68,7 +68,7 @@ def to_fabric(fabric: FabricLike) -> Fabric:
     Raises
     ------
     FabricError
-        It is something else, or the spelling is none.
+        The value is something else, or the specification is invalid.
     """
     if isinstance(fabric, Fabric):
         return fabric
@@ -99,7 +99,7 @@ def to_medium(fabric: FabricLike) -> str:
     Raises
     ------
     ConfigError
-        The file is none of them.
+        The file is none of these.
     FabricError
         It is something else.
     """
@@ -140,7 +140,7 @@ def to_fabrics(
     Raises
     ------
     FabricError
-        One of them is no fabric, or there is none.
+        A value is not a fabric, or there is no value.
     """
     several = isinstance(fabric, Iterable) and not isinstance(fabric, str)
     one = not several or node_link.is_graph(fabric)
@@ -188,9 +188,9 @@ def parse_fabric(text: str, **parts: str) -> Fabric:
     Raises
     ------
     ConfigError
-        The file is no fabric.
+        The file is not a fabric.
     FabricError
-        The spelling is none.
+        The specification is invalid.
     """
     if not text.endswith((".yaml", ".yml", *GRAPHS)):
         own, others = _parts_of(parts, ["members"])
@@ -214,14 +214,14 @@ def read_graph(
 ) -> Fabric:
     """Returns the custom fabric in a file of any fabric format other than YAML.
 
-    `fields` say what the format leaves open; `parts` are those of `parse_fabric`.
+    `fields` state what the format leaves open; `parts` are those of `parse_fabric`.
 
     Raises
     ------
     ConfigError
-        The file is no fabric; the message names the place.
+        The file is not a fabric; the message names the place.
     MisplacedError
-        A field is none, or does not fit.
+        A field is invalid, or does not fit.
     FileError
         The file cannot be read.
     """
@@ -263,7 +263,7 @@ def read_fabric(path: str | os.PathLike[str], **parts: str) -> Fabric:
     Raises
     ------
     ConfigError
-        The file is no fabric; the message names line and field.
+        The file is not a fabric; the message names line and field.
     FileError
         The file cannot be read.
     """

@@ -67,7 +67,7 @@ def read_program(path: str | os.PathLike[str], name: str | None = None) -> Progr
     Raises
     ------
     OpticollError
-        The file cannot be read, or is no program.
+        The file cannot be read, or is not a program.
     """
     form = format_of(path, name)
     if form.holds != "program":
@@ -82,7 +82,7 @@ def check_ranks(found: int, fabric: Fabric | None, ranks: int | None = None) -> 
     Raises
     ------
     UsageError
-        It has.
+        The numbers differ.
     """
     if fabric is not None and fabric.ranks != found:
         raise errors.UsageError(
@@ -100,7 +100,7 @@ def read_plan(
 ) -> tuple[Plan, list[str]]:
     """Returns the plan in a file, and notes on how it was made.
 
-    The number of ranks is that of the fabric, or as given, where a file does not say it.
+    If a file does not state the number of ranks, it is that of the fabric, or `ranks`.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
     Raises
     ------
     Refuted
-        It does; the first reasons are these, then what the verifier says.
+        Some are; these problems come first, then the violations of the verifier.
     """
     columns = plan.columns()
     busy = {int(rank) for name in ("source", "destination") for rank in columns[name]}

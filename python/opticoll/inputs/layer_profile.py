@@ -87,7 +87,7 @@ def read(path: str | os.PathLike[str]) -> Profile:
     Raises
     ------
     ConfigError
-        The file is no profile; the message names line and field.
+        The file is not a profile; the message names line and field.
     FileError
         The file cannot be read, or has another suffix.
     """

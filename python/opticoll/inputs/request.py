@@ -94,7 +94,7 @@ def read(
     Raises
     ------
     OpticollError
-        A name is unknown, or an argument is none.
+        A name is unknown, or an argument is invalid.
     """
     fabric = need_fabric(fabric)
     root = to_root(root, fabric)

@@ -116,7 +116,7 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     Raises
     ------
     ConfigError
-        The file is no scenario; the message names line and field.
+        The file is not a scenario; the message names line and field.
     FileError
         The file, or a fabric file that it names, cannot be read.
     """

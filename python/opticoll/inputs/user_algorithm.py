@@ -1,6 +1,6 @@
 """User algorithms, written in Python.
 
-It is a function of a collective and a fabric that returns a `Schedule`; what it needs besides are
+A user algorithm is a function of a collective and a fabric that returns a `Schedule`; options are
 keyword arguments. It is named `package.module:function`, options follow after commas, and the
 current directory is searched as well:
 

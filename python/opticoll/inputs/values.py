@@ -40,7 +40,7 @@ def to_root(root: int, fabric: Fabric) -> int:
     Raises
     ------
     CollectiveError
-        It is none.
+        It is not a rank.
     """
     if not _is_whole(root) or not 0 <= root < fabric.ranks:
         raise CollectiveError(f"root {root} is no rank: ranks are 0 to {fabric.ranks - 1}")
@@ -77,7 +77,7 @@ def whole_number(what: str, text: str, least: int | None = None, most: int | Non
     Raises
     ------
     UsageError
-        It is none, or outside `least..=most`.
+        The text is not a whole number, or outside `least..=most`.
     """
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text.strip()) is None:
         problem = (

@@ -80,7 +80,7 @@ def record_rows(kind: str) -> list[RecordRow]:
     Raises
     ------
     UsageError
-        The kind is none of `KINDS`.
+        The kind is not in `KINDS`.
     """
     if kind not in KINDS:
         raise UsageError(f"nothing is listed as `{kind}`{nearest(kind, KINDS)}")

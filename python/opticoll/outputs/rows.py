@@ -119,7 +119,7 @@ def means(
     """Declares a field with its meaning and its heading in text tables; by default those of the
     core.
 
-    `absent` says why the field may be null, `omitted` when a row does not have it (its default is
+    `absent` says when the field is null, `omitted` when a row does not have it (its default is
     then `OMITTED`). The entries of a mapping that is `spread` are columns of the row themselves.
     """
     about = {
@@ -286,7 +286,7 @@ def columns(kind: type[Row]) -> tuple[Column, ...]:
     Raises
     ------
     TypeError
-        A field may be null and does not say why, or says why and may not be.
+        A field may be null and does not say when, or says when and may not be.
     """
     if kind not in _COLUMNS:
         hints = typing.get_type_hints(kind, include_extras=True)

@@ -23,11 +23,11 @@ class Watch:
         announce: Callable[[int, int, int], object] | None = None,
     ) -> None:
         self.files = files
-        """The files that will be written, by their options, such as `figure`."""
+        """Files that will be written, by their options, such as `figure`."""
         self.notes: list[str] = []
-        """Sentences for standard error beside the answer."""
+        """Notes for standard error beside the answer."""
         self.failed = False
-        """Whether a part of what was asked for could not be done: the exit code is 1."""
+        """True if a part of the request failed, so that the exit code is 1."""
         self._update, self._announce = update, announce
 
     def update(self, label: str, done: int, total: int) -> None:

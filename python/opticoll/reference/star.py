@@ -48,8 +48,8 @@ class Star(Fabric):
         """Yields wavelengths with several lights in a slot, and ranks that use too many
         wavelengths.
 
-        Light is the same if it carries the same chunks from one rank. A rank sends on at most as many
-        wavelengths as it has transmitters, and hears at most as many as it has receivers.
+        Light is the same if it carries the same chunks from one rank. A rank sends on at most as
+        many wavelengths as it has transmitters, and hears at most as many as it has receivers.
         """
         first: dict[tuple[int, int], int] = {}
         tuned: dict[tuple[int, int, str], set[int]] = defaultdict(set)

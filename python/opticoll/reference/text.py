@@ -22,7 +22,7 @@ def read(text: str) -> Plan:
     """Reads a plan from its text.
 
     Raises:
-        NotAPlan: whatever is not of the form. What is of the form but wrong is `verify`'s business.
+        NotAPlan: the text does not have the form of a plan. `verify` finds all other problems.
     """
     number = 1
     try:

@@ -62,7 +62,7 @@ RATES = {f"{unit}/s": 8 * size for unit, size in BYTES.items()} | {
 
 
 def quantity(word: str, units: dict[str, int]) -> Fraction:
-    """Returns a number with a unit, such as `2.5us`, in the smallest unit; it must be below 2^64."""
+    """Returns a number with a unit, such as `2.5us`, in the smallest unit (below 2^64)."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(.+)", word, re.ASCII)
     if match is None or match[2] not in units:
         raise NotAPlan(f"`{word}` has no number or no unit; known units are {', '.join(units)}")

@@ -1,4 +1,4 @@
-"""Content of the page of a plan: slots, times of messages, and what each message waits for.
+"""Content of the page of a plan: slots, times of messages, and the causes of their waiting.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")

@@ -1,6 +1,6 @@
 """Dask clusters: a running cluster, or a cluster whose workers are jobs of SLURM, PBS or LSF.
 
-A profile is a YAML file with the number of jobs, and what `dask_jobqueue` takes for one job:
+A profile is a YAML file with the number of jobs, and the options of `dask_jobqueue` for one job:
 
     jobs: 8
     cores: 32

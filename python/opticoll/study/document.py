@@ -197,7 +197,7 @@ def read(path: str | os.PathLike[str]) -> Study:
     Raises
     ------
     ConfigError
-        The file is no study; the message names line and field.
+        The file is not a study; the message names line and field.
     FileError
         The file cannot be read.
     """

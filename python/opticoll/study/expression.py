@@ -130,7 +130,7 @@ class Expression:
     Raises
     ------
     UsageError
-        The text is no expression, or holds what is not allowed; the message names it.
+        The text is not an expression, or has a part that is not allowed; the message names it.
     """
 
     def __init__(self, text: str) -> None:

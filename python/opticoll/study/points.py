@@ -76,7 +76,7 @@ def asked(command: str, options: Mapping[str, Value]) -> Any:
     Raises
     ------
     OpticollError
-        An option is unknown or missing, or a value is none.
+        An option is unknown or missing, or a value is invalid.
     """
     known, kind = options_of(command), command_of(command).parameters
     own: dict[str, Any] = {}
@@ -143,7 +143,7 @@ def points(study: Study) -> list[Point]:
     Raises
     ------
     UsageError
-        A condition or a derived value names what no point has, or no point is left.
+        A condition or a derived value uses a name that no point has, or no point is left.
     """
     for cached in (_digest, _with_content, _spelled, _module_digest):
         cached.cache_clear()

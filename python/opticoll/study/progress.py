@@ -40,7 +40,7 @@ class Progress:
         self._started = time.monotonic()
         self._before: int | None = None
         self.line = "no point is computed yet"
-        """What was said last."""
+        """Last reported state."""
 
     def __call__(self, there: int, points: int) -> None:
         if self._before is None:

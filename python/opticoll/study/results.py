@@ -65,7 +65,7 @@ class Results(Sequence[ResultRow]):
     ) -> None:
         self._rows, self.axes, self.units, self._names = rows, list(axes), units, list(names)
         self.unknown = unknown
-        """Rows that were left out as they lack a value that the condition asks for."""
+        """Rows left out because they lack a value that the condition uses."""
 
     def __repr__(self) -> str:
         studies = ", ".join(dict.fromkeys(row.study for row in self._rows))

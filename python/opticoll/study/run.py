@@ -135,7 +135,7 @@ def sweep(
     Raises
     ------
     OpticollError
-        The study is wrong, or the store cannot be written. What was computed before is kept.
+        The study is wrong, or the store cannot be written. Points computed before are kept.
     """
     if shard.parts > 1 and study.optimise is not None:
         raise UsageError("a study with `optimise` has no shards: each point depends on others")

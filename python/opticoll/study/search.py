@@ -13,7 +13,7 @@ further points, until it reports its findings. Each finding is a verified row of
       against: {fabric: "fat_tree:down=8x8,up=1x8"}
       axis_of: of
 
-`cheapest` computes points by increasing cost until one meets all conditions, where the cost depends
+`cheapest` computes points by increasing cost until a point meets all conditions, if costs depend
 on options alone. `break_even` halves the range of an axis at which the two sides change places.
 """
 

@@ -133,7 +133,7 @@ class Store:
     Raises
     ------
     FileError
-        The file cannot be read or written, is no store, or is one of a newer opticoll.
+        The file cannot be read or written, is not a store, or was written by a newer opticoll.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, *, writes: bool) -> None:

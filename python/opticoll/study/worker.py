@@ -87,7 +87,7 @@ def solve_all(
     Raises
     ------
     UsageError
-        The worker has another build of opticoll than the one that is wanted.
+        The build of opticoll on the worker is not `wanted`.
     """
     if wanted is not None and wanted != build():
         raise UsageError(

@@ -225,7 +225,7 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
     Raises
     ------
     OpticollError
-        An unknown name, or a named algorithm that does not run. Its attribute `field` says which
+        A name is unknown, or a named algorithm does not run. The attribute `field` says which
         field is at fault, such as `("algorithms", 2)`, where that is known.
     UsageError
         Nothing is left to compare.

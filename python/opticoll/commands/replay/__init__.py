@@ -247,7 +247,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ReplayRow]:
     Raises
     ------
     OpticollError
-        A file that is no trace, an unknown network or setting, a program that cannot go on.
+        The file is not a trace, a network or setting is unknown, or the program cannot continue.
     """
     settings = given(vars(asked.method))
     bursts = asked.bursts if isinstance(asked.bursts, Mapping) else _of_bursts(asked.bursts)

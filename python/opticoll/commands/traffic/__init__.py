@@ -78,7 +78,7 @@ def compute(asked: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow]:
     Raises
     ------
     OpticollError
-        A network, pattern or setting that is none; settings of the other simulator; a deadlock.
+        A network, pattern or setting is invalid; settings of the other simulator; a deadlock.
     """
     jobs = asked.jobs or os.cpu_count() or 1
     of_bursts = {name: str(text) for name, text in vars(asked.burst).items() if text is not None}

@@ -163,7 +163,7 @@ def simulate(cases: Sequence[Case], threads: int, watch: Watch) -> Iterator[Burs
     Raises
     ------
     FabricError, SimulationError
-        A network or setting that is none.
+        A network or setting is invalid.
     """
     for case in cases:
         check_bursts(case.fabric, case.settings)

@@ -128,7 +128,7 @@ def capacity_millionths(text: str | float | None) -> int | None:
     Raises
     ------
     UsageError
-        It is no number above 0.
+        The text is not a number above 0.
     """
     if text is None:
         return None
