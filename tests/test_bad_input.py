@@ -254,7 +254,7 @@ def test_compressed_plan_beyond_the_limit_is_refused(
 ) -> None:
     path = tmp_path / "bomb.plan.zst"
     path.write_bytes(zstandard.ZstdCompressor().compress(bytes(10**7)))
-    monkeypatch.setattr(content, "MOST_BYTES", 10**6)
+    monkeypatch.setattr(content, "MAX_BYTES", 10**6)
     check(run, tmp_path, ["verify", str(path)], "bomb.plan.zst", "too large")
 
 

@@ -132,7 +132,7 @@ def test_the_figure_shows_the_links_of_the_critical_path(
 
     monkeypatch.setattr(module, "_draw", keep)
     plot.link_use(plan, outcome, tmp_path / "use.svg")
-    assert len(shown) == module.MOST_LINKS
+    assert len(shown) == module.MAX_LINKS
     assert named
     assert {plan.fabric.link_name(link) for link in named} <= set(shown)
 

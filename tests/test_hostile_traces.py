@@ -89,7 +89,7 @@ def test_an_archive_of_too_many_bytes_or_files_is_refused(
             header = member(f"{number}")
             header.size = 1000
             packed.addfile(header, io.BytesIO(bytes(1000)))
-    for limit, most in (("MOST_FILES", 9), ("MOST_BYTES", 9999)):
+    for limit, most in (("MAX_FILES", 9), ("MAX_BYTES", 9999)):
         with monkeypatch.context() as limited:
             limited.setattr(otf2_archive, limit, most)
             check(run, tmp_path, ["replay", str(path)], "too large", str(most))
@@ -220,7 +220,7 @@ def test_a_parquet_table_holds_its_rows_and_no_more(
 
     columns, metadata, words = PARQUET[name]
     if name == "more rows than are read":
-        monkeypatch.setattr(parquet_table, "MOST_ROWS", 1)
+        monkeypatch.setattr(parquet_table, "MAX_ROWS", 1)
     path = tmp_path / "trace.parquet"
     table = pyarrow.table({**COLUMNS, **columns})
     parquet.write_table(table.replace_schema_metadata({"ranks": "2", **metadata}), path)

@@ -377,7 +377,7 @@ def test_every_plan_has_a_drawing_with_all_of_its_transfers(fabric: str, view: s
 
 
 def test_a_large_plan_is_cut_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_page, "MOST_TRANSFERS", 20)
+    monkeypatch.setattr(plan_page, "MAX_TRANSFERS", 20)
     plan = opticoll.plan("all_gather", RING, "ring")
     part = parts.of_plan("ring", plan, "1KiB", {})
     assert len(part.content["slots"]) == 2
@@ -541,7 +541,7 @@ def test_tables_within_rows_stay_within_the_size_of_a_page(
     rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert any(one["heading"] == "Candidates" for one in parts.of_rows("", rows).content["tables"])
-    monkeypatch.setattr(parts, "MOST_NESTED", 3)
+    monkeypatch.setattr(parts, "MAX_NESTED_ROWS", 3)
     assert parts.of_rows("", rows).content["tables"] == []
 
 

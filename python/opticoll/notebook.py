@@ -24,10 +24,10 @@ from opticoll.plot.output import PlotError
 if TYPE_CHECKING:
     import pandas
 
-MOST_ROWS = 30
+MAX_ROWS = 30
 """Maximum number of table rows that a notebook shows."""
 
-MOST_DRAWN = 4_000
+MAX_DRAWN_TRANSFERS = 4_000
 """Maximum number of transfers of a plan that is drawn."""
 
 LONGEST = 60
@@ -133,7 +133,7 @@ def _plan(plan: Plan) -> str:
 
 def _picture(plan: Plan) -> str:
     """Returns the usual picture of a plan as SVG, or an empty text if there is none."""
-    if len(plan) > MOST_DRAWN:
+    if len(plan) > MAX_DRAWN_TRANSFERS:
         return ""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.svg"
@@ -188,9 +188,9 @@ def _lines(heading: Sequence[str], lines: Iterable[Sequence[str]], count: int) -
     head = "".join(f"<th>{escape(name)}</th>" for name in heading)
     body = ""
     for number, line in enumerate(lines):
-        if number == MOST_ROWS:
+        if number == MAX_ROWS:
             break
         body += f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>"
-    rest = f"<p>and {count - MOST_ROWS} more rows</p>" if count > MOST_ROWS else ""
+    rest = f"<p>and {count - MAX_ROWS} more rows</p>" if count > MAX_ROWS else ""
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f"<div style='overflow-x:auto'>{table}</div>{rest}"

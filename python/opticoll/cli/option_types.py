@@ -22,7 +22,7 @@ from cyclopts import Group, Parameter, Token
 
 from opticoll import errors
 
-MOST_SEED = 2**32 - 1
+MAX_SEED = 2**32 - 1
 
 Converter = Callable[[Any, Sequence[Token]], Any]
 

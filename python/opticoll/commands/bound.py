@@ -204,7 +204,7 @@ def _by_linear_program(kind: str, fabric: _core.Fabric, size_bytes: int) -> Iter
     )
 
 
-MOST_NAMED = 4
+MAX_NAMED_LINKS = 4
 """Maximum number of links of a cut in text."""
 
 
@@ -252,7 +252,7 @@ def _text(asked: Parameters, rows: list[BoundsRow]) -> str:
 
 def _bottleneck(witness: WitnessRow) -> str:
     """Returns the ranks and links that prove a bound, as text."""
-    names = witness.links[:MOST_NAMED]
+    names = witness.links[:MAX_NAMED_LINKS]
     more = len(witness.links) - len(names)
     links = f"{plural(len(witness.links), 'link')}: {'; '.join(names)}"
     if more > 0:

@@ -123,7 +123,7 @@ class Congestion:
     seed: int | None = option(
         "Seed of all random draws (default: 1)",
         group=FURTHER,
-        converter=whole(least=0, most=option_types.MOST_SEED),
+        converter=whole(least=0, most=option_types.MAX_SEED),
         allow_leading_hyphen=True,
     )
     jobs: int | None = count(

@@ -28,7 +28,7 @@ from opticoll.outputs.watch import Watch
 SQLITE = b"SQLite format 3\0"
 """First bytes of every store."""
 
-MOST_TRAININGS = 8
+MAX_TRAININGS = 8
 """Maximum number of trainings of a file that have a timeline; the table has all."""
 
 
@@ -99,7 +99,7 @@ def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[
     if len(rows) > 1 or not trainings:
         yield "rows", len(rows), parts.of_rows(path.stem, rows)
     labels = fabric_labels(str(row["fabric"]) for row in trainings)
-    for row in trainings[:MOST_TRAININGS]:
+    for row in trainings[:MAX_TRAININGS]:
         title = f"{row['label']} on {labels[str(row['fabric'])]}"
         yield "training", len(row["timeline"]), parts.of_training(title, row)
 

@@ -25,25 +25,25 @@ from opticoll.outputs.trees import trees
 from opticoll.outputs.verification import PlanHead, algorithm_name, head
 from opticoll.outputs.watch import Watch
 
-MOST_LIGHTPATHS = 40
+MAX_LIGHTPATHS = 40
 """Maximum number of lightpaths of a slot in text."""
 
 BYTES_PER_LIGHTPATH = 1000
 """Bytes of a lightpath's row in memory (estimate)."""
 
-MOST_HEARD = 8
+MAX_RECEIVERS = 8
 """Maximum number of listed ranks that hear the same light."""
 
-MOST_LINKS = 24
+MAX_LINKS = 24
 """Maximum number of links in text, the busiest first."""
 
-MOST_TREES = 8
+MAX_TREES = 8
 """Maximum number of trees in text."""
 
-MOST_STEPS = 24
+MAX_STEPS = 24
 """Maximum number of steps whose slots are listed, and of settings in text."""
 
-MOST_CIRCUITS = 8
+MAX_CIRCUITS = 8
 """Maximum number of circuits of a setting in text."""
 
 
@@ -218,15 +218,15 @@ def _settings(plan: Plan, asked: Show) -> list[CircuitSettingRow]:
 def _setting_lines(listed: list[CircuitSettingRow]) -> str:
     """Returns a table of the settings, with their times and their first circuits."""
     cells = []
-    for number, one in enumerate(listed[:MOST_STEPS]):
-        pairs = [f"{each.source} > {each.destination}" for each in one.circuits[:MOST_CIRCUITS]]
-        if len(one.circuits) > MOST_CIRCUITS:
-            pairs.append(f"and {len(one.circuits) - MOST_CIRCUITS} more")
+    for number, one in enumerate(listed[:MAX_STEPS]):
+        pairs = [f"{each.source} > {each.destination}" for each in one.circuits[:MAX_CIRCUITS]]
+        if len(one.circuits) > MAX_CIRCUITS:
+            pairs.append(f"and {len(one.circuits) - MAX_CIRCUITS} more")
         first, last = one.slots
         times = [human_seconds(one.start_s), human_seconds(one.end_s)]
         cells.append([str(number), f"{first}-{last}", *times, "  ".join(pairs)])
     table = align(cells, ["setting", "slots", "from", "to", "circuits"], right=(0, 1, 2, 3))
-    return "\n".join([table, *and_more(len(listed), MOST_STEPS, " settings")])
+    return "\n".join([table, *and_more(len(listed), MAX_STEPS, " settings")])
 
 
 def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
@@ -293,10 +293,10 @@ def _text(asked: Show, rows: list[SlotRow]) -> str:
 def _tree_lines(found: list[TreeRow]) -> str:
     """Returns the trees as text, step by step."""
     lines = []
-    for tree in found[:MOST_TREES]:
-        chunks = ", ".join(map(str, tree.chunks[:MOST_HEARD]))
-        if len(tree.chunks) > MOST_HEARD:
-            chunks += f" and {len(tree.chunks) - MOST_HEARD} more"
+    for tree in found[:MAX_TREES]:
+        chunks = ", ".join(map(str, tree.chunks[:MAX_RECEIVERS]))
+        if len(tree.chunks) > MAX_RECEIVERS:
+            chunks += f" and {len(tree.chunks) - MAX_RECEIVERS} more"
         where = "from" if tree.action == "copy" else "to"
         lines.append(
             f"{tree.action} {where} rank {tree.root}, {tree.depth} hops deep: chunks {chunks}"
@@ -305,8 +305,8 @@ def _tree_lines(found: list[TreeRow]) -> str:
         for edge in tree.edges:
             steps.setdefault(edge.slot, []).append(f"{edge.source} > {edge.destination}")
         cells = [[f"  step {slot}", "  ".join(moves)] for slot, moves in steps.items()]
-        lines.append(align(cells[:MOST_STEPS]))
-    return "\n".join([*lines, *and_more(len(found), MOST_TREES, " trees")])
+        lines.append(align(cells[:MAX_STEPS]))
+    return "\n".join([*lines, *and_more(len(found), MAX_TREES, " trees")])
 
 
 def _other_trees(asked: Show, row: SlotRow) -> list[str]:
@@ -333,20 +333,20 @@ def _loads(plan: Plan, size: int | None) -> str:
     order = sorted(range(len(names)), key=lambda link: -float(links["utilisation"][link]))
     cells = [
         [names[link], str(links["bytes"][link]), f"{float(links['utilisation'][link]):.1%}"]
-        for link in order[:MOST_LINKS]
+        for link in order[:MAX_LINKS]
     ]
     title = "loads of links over the whole plan, the busiest first"
     lines = [title, align(cells, ["link", "bytes", "utilisation"], right=(1, 2))]
-    if len(names) > MOST_LINKS:
-        rest = len(names) - MOST_LINKS
+    if len(names) > MAX_LINKS:
+        rest = len(names) - MAX_LINKS
         lines.append(f"and {rest} more (all of them with opticoll simulate --per link)")
     return "\n".join(lines)
 
 
 def _head(plan: Plan) -> str:
     """Returns the facts of a plan, without proof and time."""
-    slots = " ".join(str(count) for count in plan.step_slots[:MOST_STEPS])
-    more = " ..." if len(plan.step_slots) > MOST_STEPS else ""
+    slots = " ".join(str(count) for count in plan.step_slots[:MAX_STEPS])
+    more = " ..." if len(plan.step_slots) > MAX_STEPS else ""
     facts = [
         ["collective", f"{plan.collective.kind} on {plural(plan.collective.ranks, 'rank')}"],
         ["algorithm", algorithm_name(plan.algorithm, plan.asked)],
@@ -368,7 +368,7 @@ def _slot_lines(row: SlotRow) -> str:
     lights = _lights(row)
     here = len(lights)
     names = rank_names(plan.fabric)
-    cells = [_words(one, heard, names) for one, heard in lights[:MOST_LIGHTPATHS]]
+    cells = [_words(one, heard, names) for one, heard in lights[:MAX_LIGHTPATHS]]
     if "plane" in plan.fabric.light_fields:
         hops = plan.hop_columns(row.slot)
         here = len(hops["transfer"])
@@ -379,14 +379,14 @@ def _slot_lines(row: SlotRow) -> str:
                 ("row", "column")[hops["plane"][index]],
                 f"wavelength {hops['wavelength'][index]}",
             ]
-            for index in range(min(here, MOST_LIGHTPATHS))
+            for index in range(min(here, MAX_LIGHTPATHS))
         ]
     what = "transfer" if plan.fabric.electrical else "lightpath"
     carried = "" if len(lights) == len(row.lightpaths) else f" of {len(row.lightpaths)} transfers"
     lines = [f"slot {row.slot}: {plural(here, what)}{carried}"]
     if cells:
         lines.append(align(cells))
-    return "\n".join([*lines, *and_more(here, MOST_LIGHTPATHS)])
+    return "\n".join([*lines, *and_more(here, MAX_LIGHTPATHS)])
 
 
 def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
@@ -407,8 +407,8 @@ def _words(one: LightpathRow, heard: list[int], names: list[str]) -> list[str]:
     cells = [
         one.action,
         f"chunk {chunk}" if count == 1 else f"chunks {chunk}..{chunk + count - 1}",
-        f"{names[one.source]} > {' '.join(names[rank] for rank in heard[:MOST_HEARD])}"
-        + (f" and {len(heard) - MOST_HEARD} more" if len(heard) > MOST_HEARD else ""),
+        f"{names[one.source]} > {' '.join(names[rank] for rank in heard[:MAX_RECEIVERS])}"
+        + (f" and {len(heard) - MAX_RECEIVERS} more" if len(heard) > MAX_RECEIVERS else ""),
     ]
     light = one.light
     if "direction" in light:

@@ -37,7 +37,7 @@ from opticoll.outputs.rows import (
 )
 from opticoll.outputs.watch import Watch
 
-MOST_PATH = 8
+MAX_PATH_TRANSFERS = 8
 """Maximum number of transfers of a critical path in text."""
 
 
@@ -385,7 +385,9 @@ def _summary(row: SimulateRow) -> str:
         facts = [*_tuned_facts(row, len(outcome.flows)), facts[2]]
     lines = [align(facts)]
     if path:
-        shown = path if len(path) <= MOST_PATH else [*path[: MOST_PATH - 1], path[-1]]
+        shown = (
+            path if len(path) <= MAX_PATH_TRANSFERS else [*path[: MAX_PATH_TRANSFERS - 1], path[-1]]
+        )
         names = rank_names(plan.fabric)
         cells = [
             [
@@ -398,7 +400,7 @@ def _summary(row: SimulateRow) -> str:
             for one in shown
         ]
         lines.append(align(cells))
-        if len(path) > MOST_PATH:
+        if len(path) > MAX_PATH_TRANSFERS:
             lines.append(f"  (the first and the last of {len(path)}; all of them with --json)")
     return "\n".join(lines)
 

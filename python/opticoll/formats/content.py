@@ -20,10 +20,10 @@ from typing import BinaryIO
 from opticoll._core import take_memory
 from opticoll.errors import ConfigError, FileError, OpticollError
 
-MOST_BYTES = 4 * 2**30
+MAX_BYTES = 4 * 2**30
 """Maximum number of decompressed bytes; a larger file is probably damaged or hostile."""
 
-MOST_TEXT_BYTES = 2**28
+MAX_TEXT_BYTES = 2**28
 """Maximum number of decompressed bytes of a foreign text; public schedules have a few megabytes."""
 
 BEGINNING = 2**24
@@ -39,7 +39,7 @@ _PORTION = 4096
 
 
 def read_content(path: str | os.PathLike[str], most: int | None = None) -> bytes:
-    """Returns the bytes of a file, at most `most` (default: MOST_BYTES).
+    """Returns the bytes of a file, at most `most` (default: MAX_BYTES).
 
     Compression is recognised by content, not by name.
 
@@ -50,7 +50,7 @@ def read_content(path: str | os.PathLike[str], most: int | None = None) -> bytes
     MemoryLimitError
         The content needs more memory than the limit.
     """
-    limit = MOST_BYTES if most is None else most
+    limit = MAX_BYTES if most is None else most
     return decompressed(_read_bytes(path, limit), path, limit)
 
 
@@ -82,7 +82,7 @@ def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
     ConfigError
         The file is not CSV; the message names file and line.
     """
-    text = read_text(path, "CSV file", "utf-8-sig", MOST_TEXT_BYTES)
+    text = read_text(path, "CSV file", "utf-8-sig", MAX_TEXT_BYTES)
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         for row in rows:
@@ -115,7 +115,7 @@ def opened(path: str | os.PathLike[str]) -> BinaryIO:
     OSError
         The file cannot be opened.
     FileError
-        The pipe holds more than MOST_BYTES.
+        The pipe holds more than MAX_BYTES.
     MemoryLimitError
         The bytes of the pipe need more memory than the limit.
     """
@@ -129,7 +129,7 @@ def opened(path: str | os.PathLike[str]) -> BinaryIO:
         with open(path, "rb") as file:
             while portion := file.read(BEGINNING):
                 content += portion
-                _check_size(len(content), path, MOST_BYTES)
+                _check_size(len(content), path, MAX_BYTES)
         _PIPED[key] = bytes(content)
     return io.BytesIO(_PIPED[key])
 
@@ -184,7 +184,7 @@ def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
 
 
 def decompressed(
-    content: bytes, path: str | os.PathLike[str] = "content", most: int = MOST_BYTES
+    content: bytes, path: str | os.PathLike[str] = "content", most: int = MAX_BYTES
 ) -> bytes:
     """Returns the content, decompressed if it is compressed; `path` names the content in messages.
 

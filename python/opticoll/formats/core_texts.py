@@ -37,7 +37,7 @@ from opticoll._core import (
     write_messages,
 )
 from opticoll.formats.atomic import replacing, write_file
-from opticoll.formats.content import MOST_TEXT_BYTES, naming, read_text
+from opticoll.formats.content import MAX_TEXT_BYTES, naming, read_text
 
 Path = str | os.PathLike[str]
 
@@ -83,7 +83,7 @@ def read_msccl(path: Path) -> Program:
     ProgramError
         It is malformed; the message names file and line.
     """
-    text = read_text(path, "XML file", "utf-8-sig", MOST_TEXT_BYTES)
+    text = read_text(path, "XML file", "utf-8-sig", MAX_TEXT_BYTES)
     with naming(path, ProgramError):
         return Program.from_msccl(text)
 
@@ -111,7 +111,7 @@ def read_goal(path: Path, _ranks: int | None = None) -> tuple[Schedule, list[str
     TraceError
         The file states no schedule, or its messages do something else; the message names the line.
     """
-    text = read_text(path, "GOAL file", most=MOST_TEXT_BYTES)
+    text = read_text(path, "GOAL file", most=MAX_TEXT_BYTES)
     with naming(path, TraceError):
         return read_goal_schedule(text), []
 

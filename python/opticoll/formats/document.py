@@ -25,7 +25,7 @@ from typing import (
 
 from opticoll import memory
 from opticoll.errors import ConfigError, OpticollError
-from opticoll.formats.content import MOST_TEXT_BYTES, read_text
+from opticoll.formats.content import MAX_TEXT_BYTES, read_text
 from opticoll.names import nearest
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ T = TypeVar("T")
 Place = tuple[str | int, ...]
 """Position of a value in a file: keys and list indices, from the top."""
 
-MOST_BYTES = 8 * 2**20
+MAX_BYTES = 8 * 2**20
 """Maximum size of a YAML file in bytes; about 200 kB are read per second."""
 
-MOST_VALUES = 10**6
+MAX_VALUES = 10**6
 """Maximum number of values of a YAML file; a value repeated by name (`*name`) counts each time."""
 
-MOST_DEPTH = 64
+MAX_DEPTH = 64
 """Maximum nesting depth of lists and fields."""
 
 
@@ -67,7 +67,7 @@ def read_json(path: Path) -> Any:
             raise ValueError(f"the field `{twice}` is given twice")
         return given
 
-    return parse_json(read_text(path, "JSON file", most=MOST_TEXT_BYTES), fields)
+    return parse_json(read_text(path, "JSON file", most=MAX_TEXT_BYTES), fields)
 
 
 def parse_json(
@@ -104,7 +104,7 @@ class Document:
         from ruamel.yaml.nodes import MappingNode
 
         path = Path(path)
-        root = _compose(path, read_text(path, "YAML file", most=MOST_BYTES))
+        root = _compose(path, read_text(path, "YAML file", most=MAX_BYTES))
         if not isinstance(root, MappingNode):
             raise ConfigError(f"{path}: expected fields such as `ranks: 16`, one on a line")
         return Document(path, _Reading(path).value(root, ()), root)
@@ -255,12 +255,12 @@ class _Reading:
         it.
         """
         self.values += 1
-        if self.values > MOST_VALUES:
-            raise self._refused(node, f"the file stands for more than {MOST_VALUES} values")
+        if self.values > MAX_VALUES:
+            raise self._refused(node, f"the file stands for more than {MAX_VALUES} values")
         if any(node is one for one in around):
             raise self._refused(node, "a list or a set of fields holds itself")
-        if len(around) >= MOST_DEPTH:
-            raise self._refused(node, f"nested more than {MOST_DEPTH} deep")
+        if len(around) >= MAX_DEPTH:
+            raise self._refused(node, f"nested more than {MAX_DEPTH} deep")
         inside = (*around, node)
         match node.id, str(node.tag).removeprefix(_STANDARD):
             case "mapping", "map":

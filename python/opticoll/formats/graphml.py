@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from opticoll._core import Fabric
 from opticoll.formats.atomic import write_file
 from opticoll.formats.attributes import Item, content_of, fabric_of
-from opticoll.formats.content import MOST_TEXT_BYTES, read_text
+from opticoll.formats.content import MAX_TEXT_BYTES, read_text
 from opticoll.formats.network_graph import MisplacedError
 from opticoll.formats.xml_tree import Element, parse
 
@@ -34,7 +34,7 @@ def read(path: Path, **beside: object) -> Fabric:
     FileError
         The file cannot be read.
     """
-    root = parse(read_text(path, "GraphML", most=MOST_TEXT_BYTES))
+    root = parse(read_text(path, "GraphML", most=MAX_TEXT_BYTES))
     graphs = list(root.named("graph"))
     if root.tag != "graphml" or len(graphs) != 1:
         raise MisplacedError((), "this is no GraphML file with one graph")

@@ -36,17 +36,17 @@ from opticoll.names import nearest
 UNITS = {"gigabits_per_second": "Gb/s", "gigabytes_per_second": "GB/s"}
 UNITS |= {"ms": "ms", "us": "us", "ns": "ns"}
 
-MOST_COMPONENTS = 2**16
+MAX_COMPONENTS = 2**16
 """Maximum number of components of all instances."""
 
-MOST_STEPS = 2**21
+MAX_STEPS = 2**21
 """Maximum number of components, devices and edges while expanding, duplicates included."""
 
-MOST_DEPTH = 16
+MAX_DEPTH = 16
 """Maximum nesting depth of devices."""
 
 Name = Annotated[str, text]
-Count = Annotated[int, whole(0, MOST_COMPONENTS)]
+Count = Annotated[int, whole(0, MAX_COMPONENTS)]
 
 
 @dataclass(frozen=True)
@@ -224,14 +224,14 @@ class _Expansion:
         graph.
         """
         self.steps += several
-        if self.steps > MOST_STEPS:
-            raise MisplacedError(place, f"there are more than {MOST_STEPS} components and edges")
+        if self.steps > MAX_STEPS:
+            raise MisplacedError(place, f"there are more than {MAX_STEPS} components and edges")
 
     def device(self, name: str, prefix: str, at: Place, depth: int = 0) -> None:
         """Adds the components and edges of a device and of the devices inside it."""
         place, device = self.devices[name]
-        if depth > MOST_DEPTH:
-            raise MisplacedError(place, f"devices are nested more than {MOST_DEPTH} deep")
+        if depth > MAX_DEPTH:
+            raise MisplacedError(place, f"devices are nested more than {MAX_DEPTH} deep")
         _by_name(device.components, (*place, "components"), "component")
         for position, component in enumerate(device.components):
             self.make(1 + component.count, (*place, "components", position))
@@ -243,8 +243,8 @@ class _Expansion:
                     self.device(component.name, inside, at, depth + 1)
                     continue
                 self.kinds[inside] = component.kind
-                if len(self.kinds) > MOST_COMPONENTS:
-                    problem = f"there are more than {MOST_COMPONENTS} components"
+                if len(self.kinds) > MAX_COMPONENTS:
+                    problem = f"there are more than {MAX_COMPONENTS} components"
                     raise MisplacedError((*at, "count"), problem)
         links = _by_name(device.links, (*place, "links"), "link")
         for position, edge in enumerate(device.edges or ()):

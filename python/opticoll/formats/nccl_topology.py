@@ -18,7 +18,7 @@ from pathlib import Path
 from opticoll._core import Fabric
 from opticoll.formats.content import read_text
 from opticoll.formats.network_graph import Graph, MisplacedError, texts
-from opticoll.formats.xml_tree import MOST_BYTES, MOST_ELEMENTS, Element, parse
+from opticoll.formats.xml_tree import MAX_BYTES, MAX_ELEMENTS, Element, parse
 
 PCI_LANE = {"2.5": 1500, "5": 3000, "8": 6000, "16": 12_000, "32": 24_000, "64": 48_000}
 """Mb/s of a PCI lane by its GT/s (`kvDictPciGen`)."""
@@ -46,8 +46,8 @@ PROCESSORS = {"AuthenticAMD": 16_000, "ppc64": 32_000, "arm64": 6000}
 WITHIN_DEVICE = 5_000_000
 """MB/s within a device; NCCL uses this value for "no limit"."""
 
-MOST_BOXES = 1024
-MOST_PROCESSORS = 256
+MAX_BOXES = 1024
+MAX_PROCESSORS = 256
 """Maximum number of processors of a server; each has a link to each other."""
 
 
@@ -63,14 +63,14 @@ def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
     FileError
         The file cannot be read.
     """
-    if type(boxes) is not int or not 1 <= boxes <= MOST_BOXES:
-        raise MisplacedError(("boxes",), f"`{boxes}` is no number of boxes from 1 to {MOST_BOXES}")
-    root = parse(read_text(path, "XML file", most=MOST_BYTES))
+    if type(boxes) is not int or not 1 <= boxes <= MAX_BOXES:
+        raise MisplacedError(("boxes",), f"`{boxes}` is no number of boxes from 1 to {MAX_BOXES}")
+    root = parse(read_text(path, "XML file", most=MAX_BYTES))
     if root.tag != "system":
         problem = f"it begins with <{root.tag}>, not <system>, and is no topology of NCCL"
         raise MisplacedError((), problem)
     elements = list(root.walk())
-    if boxes * len(elements) > MOST_ELEMENTS:
+    if boxes * len(elements) > MAX_ELEMENTS:
         raise MisplacedError(("boxes",), f"{boxes} boxes of {len(elements)} elements are too many")
     hosts: dict[str, list[Element]] = {}
     for cpu in root.named("cpu"):
@@ -161,9 +161,9 @@ class _Servers:
 
     def server(self, processors: list[Element]) -> None:
         """Adds the processors of a server and the devices below them."""
-        if len(processors) > MOST_PROCESSORS:
-            problem = f"a server has at most {MOST_PROCESSORS} processors"
-            raise _wrong(processors[MOST_PROCESSORS], problem)
+        if len(processors) > MAX_PROCESSORS:
+            problem = f"a server has at most {MAX_PROCESSORS} processors"
+            raise _wrong(processors[MAX_PROCESSORS], problem)
         names = [self.switch(f"cpu {_number(cpu, 'numaid')}{self.suffix}") for cpu in processors]
         for number, (cpu, name) in enumerate(zip(processors, names, strict=True)):
             if name in names[:number]:

@@ -38,7 +38,7 @@ PROTOCOL = "simple"
 only.
 """
 
-MOST_LINE = 200
+MAX_LINE_LENGTH = 200
 """Maximum length of a comment; the plug-in reads characters after the 255th as another line."""
 
 SAME = ("fabric", "wavelengths", "policy", "simulator", "start", "settings", "root")
@@ -208,7 +208,7 @@ def write(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
         "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks",
         "# Times are simulated, of a ring or two trees for each network interface of a server.",
         "# Sizes not compared are left to NCCL.",
-        *(f"# {line}" for sentence in left for line in wrap(sentence, MOST_LINE)),
+        *(f"# {line}" for sentence in left for line in wrap(sentence, MAX_LINE_LENGTH)),
     ]
     for one in made:
         fields = (one.collective, one.least, one.most, one.algorithm, PROTOCOL)

@@ -288,17 +288,17 @@ def _field_link(graph: Graph, place: Place, link: object) -> None:
 
 
 def _names(key: str, value: object, prefix: str) -> list[str]:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_VERTICES:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_VERTICES:
         return [f"{prefix}{number}" for number in range(value)]
     if isinstance(value, list) and all(_is_name(name) for name in value):
         return [str(name) for name in value]
     if value is None:
         raise MisplacedError((key,), f"the field `{key}` is missing")
-    problem = f"must be a list of names, or their number up to {_MOST_VERTICES}"
+    problem = f"must be a list of names, or their number up to {_MAX_VERTICES}"
     raise MisplacedError((key,), problem)
 
 
-_MOST_VERTICES = 2**14
+_MAX_VERTICES = 2**14
 
 
 def _is_name(value: object) -> bool:

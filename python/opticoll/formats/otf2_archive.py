@@ -36,10 +36,10 @@ import numpy as np
 
 from opticoll._core import EventTable, Trace, TraceError
 from opticoll.errors import FileError, needed
-from opticoll.formats.content import MOST_BYTES
+from opticoll.formats.content import MAX_BYTES
 from opticoll.formats.parquet_table import ABSENT, NUMBERS
 
-MOST_FILES = 2**20
+MAX_FILES = 2**20
 """Maximum number of files of a packed archive: two per location of the run, and a few more."""
 
 LEAST_SECONDS = 60
@@ -193,9 +193,9 @@ def _unpack(path: Path, content: bytes, folder: Path) -> None:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as packed:
             for count, member in enumerate(packed):
                 size += member.size
-                if count >= MOST_FILES or size > MOST_BYTES:
+                if count >= MAX_FILES or size > MAX_BYTES:
                     raise FileError(
-                        f"`{path}` is too large: more than {MOST_FILES} files or {MOST_BYTES} bytes"
+                        f"`{path}` is too large: more than {MAX_FILES} files or {MAX_BYTES} bytes"
                     )
                 _unpack_member(path, packed, member, folder)
     except FileError:

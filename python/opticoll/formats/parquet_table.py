@@ -36,7 +36,7 @@ COLUMNS = ("rank", "call", *list(NUMBERS)[1:])
 ABSENT = 2**64 - 1
 """Code of a missing number, as in the core."""
 
-MOST_ROWS = 2**26
+MAX_ROWS = 2**26
 """Maximum number of rows; a larger file is probably damaged or hostile."""
 
 BYTES_PER_ROW = 48
@@ -80,9 +80,9 @@ def trace(content: bytes) -> Trace:
 
 def _read(file: Any) -> Trace:
     rows, schema = file.metadata.num_rows, file.schema_arrow
-    if rows > MOST_ROWS:
+    if rows > MAX_ROWS:
         raise FileError(
-            f"the Parquet table is too large: {rows} rows, of which {MOST_ROWS} are read"
+            f"the Parquet table is too large: {rows} rows, of which {MAX_ROWS} are read"
         )
     groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
     decompressed = max((group.total_byte_size for group in groups), default=0)

@@ -21,11 +21,11 @@ from opticoll import memory
 from opticoll._core import Collective, OpticollError, Plan, Schedule
 from opticoll.errors import FileError
 from opticoll.formats.atomic import write_file
-from opticoll.formats.content import MOST_TEXT_BYTES, read_text
+from opticoll.formats.content import MAX_TEXT_BYTES, read_text
 
 NEEDED = ("step", "source", "destination", "chunk")
 COLUMNS = (*NEEDED, "count", "action")
-MOST = 2**32 - 1
+MAX_NUMBER = 2**32 - 1
 
 Line = tuple[int, int, int, int, int, str]
 """Step, source, destination, first chunk, number of chunks, action."""
@@ -41,7 +41,7 @@ def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Sched
     OpticollError
         The collective is invalid, or a transfer does not belong to it.
     """
-    text = read_text(path, "CSV file", "utf-8-sig", MOST_TEXT_BYTES)
+    text = read_text(path, "CSV file", "utf-8-sig", MAX_TEXT_BYTES)
     memory.take_values(f"reading `{path}`", text)
     lines = text.splitlines()
     collective = _collective(lines, path)
@@ -110,7 +110,7 @@ def _number(text: str) -> int | None:
     plain = text.strip()
     if not re.fullmatch(r"\d{1,10}", plain, re.ASCII):
         return None
-    return int(plain) if int(plain) <= MOST else None
+    return int(plain) if int(plain) <= MAX_NUMBER else None
 
 
 def _transfers(

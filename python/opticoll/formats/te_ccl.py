@@ -24,7 +24,7 @@ from opticoll._core import Collective, Plan, Program, Schedule
 from opticoll.errors import ConfigError, FileError
 from opticoll.formats import sends_csv
 from opticoll.formats.atomic import write_file
-from opticoll.formats.content import MOST_TEXT_BYTES, read_text
+from opticoll.formats.content import MAX_TEXT_BYTES, read_text
 from opticoll.formats.document import parse_json
 from opticoll.formats.sends_csv import Line, schedule_of
 
@@ -36,7 +36,7 @@ FLOW = re.compile(
 DEMAND = re.compile(
     r"Demand at (\d{1,9}) for chunk (\d{1,9}) from (\d{1,9}) met by epoch \d+", re.ASCII
 )
-MOST_RANKS = 2**16
+MAX_RANKS = 2**16
 CHASSIS = 8
 """Ranks of a chassis; TE-CCL's machines with switches have chassis of 8 or 16 ranks."""
 
@@ -63,7 +63,7 @@ def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedu
         The file is no result of TE-CCL, a flow is not whole, or the number of ranks does not fit.
     """
     try:
-        content = parse_json(read_text(path, "JSON file", most=MOST_TEXT_BYTES))
+        content = parse_json(read_text(path, "JSON file", most=MAX_TEXT_BYTES))
     except ConfigError as error:
         raise FileError(f"`{path}`: {error}") from error
     if not isinstance(content, dict):
@@ -202,8 +202,8 @@ def _places(
     passed = {switch for flow in flows for switch in flow.switches}
     idle = sorted(passed - active)
     vertices = 1 + max(active | passed)
-    if vertices > MOST_RANKS:
-        raise FileError(f"`{path}` has {vertices} vertices; at most {MOST_RANKS} are read")
+    if vertices > MAX_RANKS:
+        raise FileError(f"`{path}` has {vertices} vertices; at most {MAX_RANKS} are read")
     every = dict(zip(range(vertices), range(vertices), strict=True))
     if (ranks is None and not idle) or (ranks is not None and ranks >= vertices):
         return every, []

@@ -17,19 +17,19 @@ from xml.parsers import expat
 from opticoll import memory
 from opticoll.formats.network_graph import MisplacedError
 
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 """Maximum size of a file in bytes."""
 
-MOST_DEPTH = 64
+MAX_DEPTH = 64
 """Maximum nesting depth of elements."""
 
-MOST_ELEMENTS = 2**21
+MAX_ELEMENTS = 2**21
 """Maximum number of elements of a file."""
 
 BYTES_PER_ELEMENT = 400
 """Bytes in memory of an element, or of an attribute with its name."""
 
-MOST_ATTRIBUTE = 4096
+MAX_ATTRIBUTE_LENGTH = 4096
 """Maximum number of characters of an attribute."""
 
 
@@ -80,13 +80,13 @@ def parse(text: str) -> Element:
         nonlocal count
         count += 1
         line = parser.CurrentLineNumber
-        if count > MOST_ELEMENTS:
-            raise MisplacedError((), f"there are more than {MOST_ELEMENTS} elements")
-        if len(open_elements) > MOST_DEPTH:
-            problem = f"elements are nested more than {MOST_DEPTH} deep"
+        if count > MAX_ELEMENTS:
+            raise MisplacedError((), f"there are more than {MAX_ELEMENTS} elements")
+        if len(open_elements) > MAX_DEPTH:
+            problem = f"elements are nested more than {MAX_DEPTH} deep"
             raise MisplacedError((f"line {line}",), problem)
-        if any(len(value) > MOST_ATTRIBUTE for value in attributes.values()):
-            problem = f"an attribute is longer than {MOST_ATTRIBUTE} characters"
+        if any(len(value) > MAX_ATTRIBUTE_LENGTH for value in attributes.values()):
+            problem = f"an attribute is longer than {MAX_ATTRIBUTE_LENGTH} characters"
             raise MisplacedError((f"line {line}",), problem)
         element = Element(tag.rpartition("}")[2], attributes, line)
         open_elements[-1].children.append(element)
@@ -105,8 +105,8 @@ def parse(text: str) -> Element:
     parser.EndElementHandler = end
     parser.CharacterDataHandler = characters
     parser.StartDoctypeDeclHandler = document_type
-    if len(text) > MOST_BYTES:
-        raise MisplacedError((), f"the file is too large: it holds more than {MOST_BYTES} bytes")
+    if len(text) > MAX_BYTES:
+        raise MisplacedError((), f"the file is too large: it holds more than {MAX_BYTES} bytes")
     memory.take_values("reading this XML", text, "<=", BYTES_PER_ELEMENT)
     try:
         parser.Parse(text.encode("utf-8"), True)

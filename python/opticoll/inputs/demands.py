@@ -36,8 +36,8 @@ HEADING = ["source", "destination", "bytes"]
 
 DEFAULT_SIZE = "4MiB"
 
-MOST = 2**64 - 1
-MOST_OF_A_FILE = 2**30
+MAX_AMOUNT = 2**64 - 1
+MAX_FILE_BYTES = 2**30
 """Maximum size of a file in bytes."""
 
 
@@ -103,7 +103,11 @@ def _of_matrix(matrix: Any) -> Demand:
         raise CollectiveError("a demand is a matrix: a row for each source")
     for source, row in enumerate(rows):
         for destination, amount in enumerate(row):
-            if isinstance(amount, bool) or not isinstance(amount, int) or not 0 <= amount <= MOST:
+            if (
+                isinstance(amount, bool)
+                or not isinstance(amount, int)
+                or not 0 <= amount <= MAX_AMOUNT
+            ):
                 raise CollectiveError(
                     f"the demand from rank {source} to rank {destination} is {amount!r}: "
                     "it must be a whole number of bytes, 0 or more, below 2^64"
@@ -121,7 +125,7 @@ def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
     CollectiveError
         Nothing is demanded.
     """
-    text = read_text(path, "CSV file", "utf-8-sig", MOST_OF_A_FILE)
+    text = read_text(path, "CSV file", "utf-8-sig", MAX_FILE_BYTES)
     memory.take_values(f"reading `{path}`", text)
     lines = list(_cells(text))
     if lines and [cell.lower() for cell in lines[0][1]] == HEADING:
@@ -192,7 +196,7 @@ def _rank(path: str | os.PathLike[str], line: int, column: int, cell: str, ranks
 def _amount(path: str | os.PathLike[str], line: int, column: int, cell: str) -> int:
     """Returns the bytes in a cell: a whole number, or a size such as `4KiB`."""
     try:
-        if cell.isascii() and cell.isdigit() and len(cell) < 21 and int(cell) <= MOST:
+        if cell.isascii() and cell.isdigit() and len(cell) < 21 and int(cell) <= MAX_AMOUNT:
             return int(cell)
         return parse_size(cell)
     except OpticollError as error:

@@ -39,13 +39,13 @@ from opticoll.errors import ConfigError, FileError
 from opticoll.formats.content import csv_rows
 from opticoll.formats.document import Document, Place, Text, is_yaml, read_fields, whole
 
-MOST_PARAMETERS = 2**53
+MAX_PARAMETERS = 2**53
 
 
 def _tensors(value: Any) -> list[int]:
     tensors = value if isinstance(value, list) else [value]
     for count in tensors:
-        if type(count) is not int or not 0 < count <= MOST_PARAMETERS:
+        if type(count) is not int or not 0 < count <= MAX_PARAMETERS:
             raise ConfigError(f"`{count}` is no whole number above 0")
     return tensors
 

@@ -30,7 +30,7 @@ from opticoll.formats.document import Document, Text, text, whole
 from opticoll.inputs.fabric_files import parse_fabric
 from opticoll.inputs.values import to_bytes
 
-MOST_ROUNDS = 2**40
+MAX_ROUNDS = 2**40
 
 
 def _time(value: Any) -> str:
@@ -53,7 +53,7 @@ class Task:
     """A spelling such as `halving_doubling`."""
     size: Annotated[str | int, str, to_bytes] = "4MiB"
     """The size of the collective."""
-    rounds: Annotated[int, whole(1, MOST_ROUNDS)] = 1
+    rounds: Annotated[int, whole(1, MAX_ROUNDS)] = 1
     """How often it is carried out."""
     request: Annotated[str, _time] = "0s"
     """When it asks the arbiter."""

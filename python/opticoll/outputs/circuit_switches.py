@@ -20,10 +20,10 @@ from opticoll.outputs.rows import Length, Row, means
 
 Of = TypeVar("Of")
 
-MOST_SETS = 12
+MAX_SETS = 12
 """Maximum number of groups of equal switches in text."""
 
-MOST_CIRCUITS = 4
+MAX_CIRCUITS = 4
 """Maximum number of circuits of a switch in text."""
 
 
@@ -120,11 +120,11 @@ def _names(names: list[str]) -> str:
 
 
 def _words(circuits: list[CircuitRow]) -> str:
-    words = "; ".join(" - ".join(circuit.ports) for circuit in circuits[:MOST_CIRCUITS])
-    more = len(circuits) - MOST_CIRCUITS
+    words = "; ".join(" - ".join(circuit.ports) for circuit in circuits[:MAX_CIRCUITS])
+    more = len(circuits) - MAX_CIRCUITS
     return f"{words}; {more} more" if more > 0 else words or "nothing"
 
 
 def _table(cells: list[list[str]], heads: list[str]) -> str:
-    table = align(cells[:MOST_SETS], heads)
-    return "\n".join([table, *and_more(len(cells), MOST_SETS)])
+    table = align(cells[:MAX_SETS], heads)
+    return "\n".join([table, *and_more(len(cells), MAX_SETS)])

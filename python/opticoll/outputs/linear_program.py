@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from opticoll import _core
 
-MOST_VARIABLES = 20_000
+MAX_VARIABLES = 20_000
 """Maximum number of variables: the simplex method takes 1 s for 20,000, 7 s for 25,600, 90 s for
 60,000.
 """
@@ -44,7 +44,7 @@ def is_small(fabric: _core.Fabric) -> bool:
     """Returns whether the program of an all_to_all is small enough; it has a variable per rank and
     arc.
     """
-    return fabric.electrical and fabric.ranks * fabric.link_count <= MOST_VARIABLES
+    return fabric.electrical and fabric.ranks * fabric.link_count <= MAX_VARIABLES
 
 
 def optimum(fabric: _core.Fabric, kind: str, root: int) -> Proved | None:
@@ -56,7 +56,7 @@ def optimum(fabric: _core.Fabric, kind: str, root: int) -> Proved | None:
 def _solved(spec: str, kind: str, root: int) -> Proved | None:
     fabric = _core.Fabric(spec)
     program = Program(fabric, kind, root)
-    if program.variables > MOST_VARIABLES:
+    if program.variables > MAX_VARIABLES:
         return None
     with _printed_on_standard_error():
         try:

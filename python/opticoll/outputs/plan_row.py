@@ -81,7 +81,7 @@ FABRIC_LATENCY = (
 )
 """Meanings of fields of rows."""
 
-MOST_CANDIDATES = 12
+MAX_CANDIDATES = 12
 """Maximum number of candidates of `auto` in text."""
 
 
@@ -465,7 +465,7 @@ def _transfers(row: PlanRow) -> str:
 def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
     """Returns a table of the candidates of `auto`: simulated ones first, refusals last."""
     shown = sorted(candidates, key=lambda one: not one.simulated and not one.time_s)
-    shown = shown[:MOST_CANDIDATES]
+    shown = shown[:MAX_CANDIDATES]
     rows = [
         [
             one.name,
@@ -476,7 +476,7 @@ def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
         for one in shown
     ]
     table = align(rows, ["candidate", "steps", "time", ""], right={1, 2})
-    return "\n".join([table, *and_more(len(candidates), MOST_CANDIDATES)])
+    return "\n".join([table, *and_more(len(candidates), MAX_CANDIDATES)])
 
 
 def _at_least(said: str, candidate: CandidateRow, number: float) -> str:

@@ -21,7 +21,7 @@ from opticoll.errors import UsageError
 if TYPE_CHECKING:
     from opticoll._core import Plan
 
-MOST_CHUNKS = 512
+MAX_CHUNKS = 512
 """Maximum number of chunks of a rank whose trees are computed."""
 
 ACTIONS: tuple[Literal["copy"], Literal["reduce"]] = ("copy", "reduce")
@@ -66,7 +66,7 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
     """Returns the trees of one chunk, or of a rank's chunks; chunks with equal trees share a tree.
 
     The chunks of a rank are those that it has at the start, else those that it needs at the end,
-    else all; at most the first `MOST_CHUNKS`. The default rank is the root, or rank 0.
+    else all; at most the first `MAX_CHUNKS`. The default rank is the root, or rank 0.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
     columns = plan.columns()
     first, last = columns["chunk"], columns["chunk"] + columns["count"]
     found: dict[tuple[str, tuple[tuple[int, int], ...]], Tree] = {}
-    for one in wanted[:MOST_CHUNKS]:
+    for one in wanted[:MAX_CHUNKS]:
         moves = np.flatnonzero((first <= one) & (one < last))
         for action in ACTIONS:
             own = moves[columns["action"][moves] == ACTIONS.index(action)]

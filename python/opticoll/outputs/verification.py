@@ -17,7 +17,7 @@ from opticoll._core import Fabric, Plan, Program, Violation
 from opticoll.outputs.layout import and_more, plural
 from opticoll.outputs.rows import OMITTED, Count, Positive, Row, command_field, hidden, means
 
-MOST_VIOLATIONS = 20
+MAX_VIOLATIONS = 20
 """Maximum number of violations in text; JSON has all."""
 
 
@@ -278,6 +278,6 @@ def violation_lines(
     """Returns a sentence for each of the first violations, and the number of further ones."""
     lines = [
         f"  {one.kind}: {one.sentence}" + (f" (line {line})" if (line := one.get("line")) else "")
-        for one in violations[:MOST_VIOLATIONS]
+        for one in violations[:MAX_VIOLATIONS]
     ]
-    return [*lines, *(f"  {more}" for more in and_more(len(violations), MOST_VIOLATIONS))]
+    return [*lines, *(f"  {more}" for more in and_more(len(violations), MAX_VIOLATIONS))]

@@ -36,9 +36,9 @@ _AXES = {
     "ranks": "Ranks",
 }
 _NEEDED = ("algorithm", "ranks", "size_bytes", "steps", "time_s")
-_MOST_PANELS = 12  # maximum number of panels on one page
+_MAX_PANELS = 12  # maximum number of panels on one page
 _APART = 0.085  # share of an axis' length below which numbers would overlap
-_MOST_NAMED = 6
+_MAX_NAMED_ALGORITHMS = 6
 """Maximum number of algorithms with a colour and a name; others are grey."""
 _BOUND = "lower bound"
 _UNPROVED = "not verified"
@@ -189,7 +189,7 @@ def _few(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
             fastest[case] = row if row["time_s"] < known["time_s"] else known
     leads = Counter(row["algorithm"] for row in fastest.values())
     ranked = sorted(names, key=lambda name: (name not in ("auto", names[0]), -leads[name]))
-    return [name for name in names if name in ranked[:_MOST_NAMED]]
+    return [name for name in names if name in ranked[:_MAX_NAMED_ALGORITHMS]]
 
 
 def _looks(spellings: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -212,7 +212,7 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
         machine = panel[0]["machine"]
         shown = {machine: _machine_text(rows, machine)}
         titled.append((", ".join(shown.get(text, text) for text in texts), panel))
-    pages = [titled[start : start + _MOST_PANELS] for start in range(0, len(titled), _MOST_PANELS)]
+    pages = [titled[start : start + _MAX_PANELS] for start in range(0, len(titled), _MAX_PANELS)]
     figures = [_page(rows, axis, page) for page in pages]
     # Panels share their axes across pages.
     limits = [figure.axes[0].get_ylim() for figure in figures]

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 Places = NDArray[np.float64]
 """Positions of vertices, one row each, ranks first: x to the right, y upwards."""
 
-_MOST_VERTICES = 6000
-_MOST_LABELS = 72
-_MOST_MARKED = 300
-_MOST_ARROWS = 200
+_MAX_VERTICES = 6000
+_MAX_LABELS = 72
+_MAX_MARKED = 300
+_MAX_ARROWS = 200
 _LABEL_POINTS = 7
 
-MOST_TREES = 6
+MAX_TREES = 6
 """Maximum number of trees drawn, one panel each; others are only counted."""
 
 
@@ -70,9 +70,9 @@ def fabric(
 def drawing_of(machine: Fabric) -> "Drawing":
     """Returns the drawing of a fabric; refuses fabrics with too many vertices."""
     vertices = max(machine.ranks, *(1 + max(pair) for pair in machine.link_ends or [(0, 0)]))
-    if vertices > _MOST_VERTICES:
+    if vertices > _MAX_VERTICES:
         raise PlotError(
-            f"{vertices} ranks and switches are too many for one picture (at most {_MOST_VERTICES})"
+            f"{vertices} ranks and switches are too many for one picture (at most {_MAX_VERTICES})"
         )
     drawing = machine.drawing
     if not len(drawing["places"]):
@@ -164,7 +164,7 @@ def draw_links(
     from matplotlib.colors import Normalize
 
     ends = np.array(machine.link_ends or [], dtype=np.int64).reshape(-1, 2)
-    many = len(drawing["places"]) > _MOST_MARKED
+    many = len(drawing["places"]) > _MAX_MARKED
     if many and len(drawing["places"]) > machine.ranks:
         ends, load = _bundled(ends, load, machine.ranks)
     curves, link = _curves(ends, drawing)
@@ -192,7 +192,7 @@ def draw_links(
     busy.set_array(drawn[order])
     busy.set_linewidth(list(crowd * (1.0 + 2.2 * drawn[order] / top)))
     axes.add_collection(busy)
-    if len(order) <= _MOST_ARROWS:
+    if len(order) <= _MAX_ARROWS:
         for one in order:
             _arrow(axes, curves[one], shades(drawn[one] / top))
     return busy
@@ -278,22 +278,22 @@ def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
     axes.scatter(
         at[ranks:, 0], at[ranks:, 1], s=1.1 * size, marker="s", facecolor="#E8E8E8",
         edgecolor=style.INK,
-        linewidth=0.8 if crowd <= _MOST_MARKED else 0.3, zorder=3,
+        linewidth=0.8 if crowd <= _MAX_MARKED else 0.3, zorder=3,
     )  # fmt: skip
     axes.scatter(
         at[:ranks, 0], at[:ranks, 1], s=size, marker="o", facecolor="white", edgecolor=style.INK,
-        linewidth=0.8 if crowd <= _MOST_MARKED else 0.3, zorder=4,
+        linewidth=0.8 if crowd <= _MAX_MARKED else 0.3, zorder=4,
     )  # fmt: skip
     names = rank_names(machine)
     numbered = names == [str(rank) for rank in range(ranks)]
-    if ranks <= _MOST_LABELS and numbered:
+    if ranks <= _MAX_LABELS and numbered:
         for rank, (x, y) in enumerate(at[:ranks]):
             axes.text(
                 x, y, str(rank), ha="center", va="center", zorder=5,
                 fontsize=float(np.clip(0.66 * size**0.5, 4.0, 8.0)),
             )  # fmt: skip
     switches = _switch_names(machine, ranks)
-    if len(switches) > _MOST_LABELS:
+    if len(switches) > _MAX_LABELS:
         # If there are too many names, only the first and last of each level are shown.
         levels: dict[float, list[int]] = {}
         for switch in sorted(switches):
@@ -301,7 +301,7 @@ def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
         ends = {place for level in levels.values() for place in (level[0], level[-1])}
         switches = {switch: switches[switch] for switch in ends} if len(levels) < 8 else {}
     labels = switches
-    if ranks <= _MOST_LABELS and not numbered:
+    if ranks <= _MAX_LABELS and not numbered:
         labels |= dict(enumerate(names))
     if labels:
         for vertex, name in _apart(axes, labels, at):
@@ -336,7 +336,7 @@ def key(figure: "Figure", machine: Fabric, vertices: int, *, is_idle: bool = Tru
         handles.append(
             Line2D([], [], marker="s", markerfacecolor="#E8E8E8", label="switch", **look)
         )
-    if vertices <= _MOST_MARKED:
+    if vertices <= _MAX_MARKED:
         if is_idle:
             handles.append(Line2D([], [], color=style.FAINT, linewidth=1.2, label="unused link"))
         title = "two lines are the two directions of a cable; traffic keeps to the right"
@@ -345,7 +345,7 @@ def key(figure: "Figure", machine: Fabric, vertices: int, *, is_idle: bool = Tru
             "unused links left out; the links of a switch to its ranks drawn as one, in the colour "
             "of the busiest"
         )
-    title = title if vertices > ranks or vertices <= _MOST_MARKED else "unused links left out"
+    title = title if vertices > ranks or vertices <= _MAX_MARKED else "unused links left out"
     figure.legend(handles=handles, loc="outside lower center", ncols=3, title=title)
 
 
@@ -379,7 +379,7 @@ def trees(
         raise PlotError("nothing moves: there are no trees to draw")
     drawing = drawing_of(plan.fabric)
     at = drawing["places"]
-    shown = found[:MOST_TREES]
+    shown = found[:MAX_TREES]
     columns = min(len(shown), 2 if len(shown) == 4 else 3)
     rows = -(-len(shown) // columns)
     span = at.max(axis=0) - at.min(axis=0) + 0.8

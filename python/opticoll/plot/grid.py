@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 PLANES = ("row", "column")
 
-_MOST_ARROWS = 600  # above this number, arrow heads would cover the arcs
-_MOST_LABELS = 144
-_MOST_PORTS = 4096
-_MOST_SLOTS = 4096
-_MOST_BOUNDARIES = 24
+_MAX_ARROWS = 600  # above this number, arrow heads would cover the arcs
+_MAX_LABELS = 144
+_MAX_PORTS = 4096
+_MAX_SLOTS = 4096
+_MAX_BOUNDARIES = 24
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _grid_figure(plan: Plan, slot: int) -> "Figure":
         axes.axhline(row, color=style.FAINT, linewidth=0.8, zorder=0)
     for column in range(columns):
         axes.axvline(column, color=style.FAINT, linewidth=0.8, zorder=0)
-    if rows * columns <= _MOST_LABELS:
+    if rows * columns <= _MAX_LABELS:
         _name_switches(axes, rows, columns)
     lit, lanes = np.unique(hops.wavelength, return_inverse=True)
     colours = style.wavelength_colours(max(len(lit), 1))
@@ -116,7 +116,7 @@ def _draw_hops(
     rows, columns = _sides(plan)
     turn = np.linspace(0, np.pi, 97)
     # Arcs end at the circles of their nodes.
-    clear = 0.19 if rows * columns <= _MOST_LABELS else 0.13
+    clear = 0.19 if rows * columns <= _MAX_LABELS else 0.13
     lines = []
     for source, destination in zip(nodes[hops.source], nodes[hops.destination], strict=True):
         row, column = divmod(source, columns)
@@ -132,7 +132,7 @@ def _draw_hops(
         outside = [np.hypot(*(line - end).T) > clear for end in (line[0], line[-1])]
         lines.append(line[outside[0] & outside[1]])
     axes.add_collection(LineCollection(lines, colors=shades, linewidths=1.5, zorder=2))
-    if len(lines) > _MOST_ARROWS:
+    if len(lines) > _MAX_ARROWS:
         return
     for line, shade in zip(lines, shades, strict=True):
         arrow_head(axes, line[-1], line[-6], shade, 10, zorder=3)
@@ -142,7 +142,7 @@ def _draw_nodes(axes: "Axes", plan: Plan, nodes: NDArray[np.int64]) -> None:
     rows, columns = _sides(plan)
     everywhere = np.arange(rows * columns)
     free = np.setdiff1d(everywhere, nodes)
-    few = rows * columns <= _MOST_LABELS
+    few = rows * columns <= _MAX_LABELS
     size = 190 if few else float(np.clip(40000 / (rows * columns), 3, 60))
     axes.scatter(
         nodes % columns, nodes // columns, s=size, facecolor="white", edgecolor=style.INK, zorder=4
@@ -190,7 +190,7 @@ def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
     ports = 2 * plan.fabric.ranks
     if plan.slots == 0:
         raise PlotError("the plan has no slots: there is nothing to draw")
-    for count, what, most in ((ports, "ports", _MOST_PORTS), (plan.slots, "slots", _MOST_SLOTS)):
+    for count, what, most in ((ports, "ports", _MAX_PORTS), (plan.slots, "slots", _MAX_SLOTS)):
         if count > most:
             raise PlotError(f"{count} {what} are too many to draw: {most} at most")
     hops, ranks = _hops(plan), plan.fabric.ranks
@@ -220,7 +220,7 @@ def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
         for slot in range(1, plan.slots):
             axes.axvline(slot, color="white", linewidth=0.8)
     ends = np.cumsum(plan.step_slots)
-    if len(ends) <= _MOST_BOUNDARIES:
+    if len(ends) <= _MAX_BOUNDARIES:
         for end in ends[:-1]:
             axes.axvline(end, color=style.INK, linewidth=0.6, zorder=3)
     stride = max(1, -(-ranks // 8))

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from opticoll._core import Plan
 
-_MOST_ROWS = 96
-_MOST_PANELS = 12
-_MOST_RANKS = 256
-_MOST_NAMED = 32
+_MAX_ROWS = 96
+_MAX_PANELS = 12
+_MAX_RANKS = 256
+_MAX_NAMED_RANKS = 32
 _COLUMNS = 4
 _PALE = "0.78"
 
@@ -38,8 +38,8 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
     if establish is not None:
         release = fabric.option("release" if "release" in fabric.options else "establish")
     rows = fabric.ranks * ports
-    if rows > _MOST_ROWS:
-        raise PlotError(f"{rows} ports are too many to draw: {_MOST_ROWS} at most")
+    if rows > _MAX_ROWS:
+        raise PlotError(f"{rows} ports are too many to draw: {_MAX_ROWS} at most")
     if not len(plan):
         raise PlotError("there is nothing to draw: nothing is sent")
     outcome = plan.simulate(size)
@@ -108,9 +108,9 @@ def setting_graphs(plan: "Plan", path: str | os.PathLike[str]) -> "Figure":
     if not listed:
         raise PlotError("there is nothing to draw: nothing is sent")
     ranks = plan.fabric.ranks
-    if ranks > _MOST_RANKS:
-        raise PlotError(f"{ranks} ranks are too many to draw: {_MOST_RANKS} at most")
-    shown = listed[:_MOST_PANELS]
+    if ranks > _MAX_RANKS:
+        raise PlotError(f"{ranks} ranks are too many to draw: {_MAX_RANKS} at most")
+    shown = listed[:_MAX_PANELS]
     wide = max(2.9, 6.0 / len(shown))
     figure, grid = panels(len(shown), _COLUMNS, (wide, 3.0), (0.0, 0.7))
     for number, (axes, setting) in enumerate(zip(grid, shown, strict=True)):
@@ -135,8 +135,8 @@ def _graph(axes: "Axes", setting: CircuitSetting, ranks: int) -> None:
         look = {
             "arrowstyle": "-|>",
             "color": ports(port),
-            "linewidth": 1.2 if ranks <= _MOST_NAMED else 0.5,
-            "mutation_scale": 10 if ranks <= _MOST_NAMED else 4,
+            "linewidth": 1.2 if ranks <= _MAX_NAMED_RANKS else 0.5,
+            "mutation_scale": 10 if ranks <= _MAX_NAMED_RANKS else 4,
             "shrinkA": 3,
             "shrinkB": 3,
             # The curves of both directions between two ranks bend to different sides.
@@ -144,9 +144,9 @@ def _graph(axes: "Axes", setting: CircuitSetting, ranks: int) -> None:
         }
         axes.annotate("", xy=places[peer], xytext=places[rank], arrowprops=look)
     across, upwards = zip(*places, strict=True)
-    size = 4 if ranks <= _MOST_NAMED else 2
+    size = 4 if ranks <= _MAX_NAMED_RANKS else 2
     axes.plot(across, upwards, "o", markersize=size, color=style.INK)
-    if ranks <= _MOST_NAMED:
+    if ranks <= _MAX_NAMED_RANKS:
         for rank, (right, up) in enumerate(places):
             axes.text(1.16 * right, 1.16 * up, str(rank), ha="center", va="center", fontsize=8)
     axes.set_xlim(-1.3, 1.3)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from opticoll._core import Outcome, Plan
 
-MOST_LINKS = 40
+MAX_LINKS = 40
 
 
 @drawn
@@ -60,7 +60,7 @@ def _shown(
         range(len(used)),
         key=lambda place: (-named[int(used[place])], -float(total[used[place]]), place),
     )
-    return np.sort(np.array(order[:MOST_LINKS], dtype=np.intp))
+    return np.sort(np.array(order[:MAX_LINKS], dtype=np.intp))
 
 
 def _draw(

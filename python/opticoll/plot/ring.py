@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _RING = 1.0  # radius of the circle of ranks, the unit of all other lengths
 _BAND = 0.42  # width of the band of lightpaths on either side
-_MOST_ARROWS = 160  # above this number, arrow heads would cover the arcs
-_MOST_LABELS = 64
+_MAX_ARROWS = 160  # above this number, arrow heads would cover the arcs
+_MAX_LABELS = 64
 
 
 @drawn
@@ -66,7 +66,7 @@ def _draw_ranks(axes: "Axes", ranks: int, *, crowded: bool) -> None:
     """Draws the circle of ranks: labelled dots if there is room, else ticks at round numbers."""
     turn = np.linspace(0, 2 * np.pi, 721)
     axes.plot(_RING * np.cos(turn), _RING * np.sin(turn), color=style.FAINT, linewidth=1.0)
-    if ranks <= _MOST_LABELS:
+    if ranks <= _MAX_LABELS:
         angles = _angles(ranks, np.arange(ranks, dtype=np.float64))
         near, far = _RING - _BAND, _RING + _BAND
         for x, y in zip(np.cos(angles), np.sin(angles), strict=True):
@@ -129,9 +129,9 @@ def _round_stride(ranks: int) -> int:
 def _draw_arcs(axes: "Axes", paths: Lightpaths, colours: Any) -> None:
     from matplotlib.collections import LineCollection
 
-    few = len(paths) <= _MOST_ARROWS
+    few = len(paths) <= _MAX_ARROWS
     # The first lane starts outside of the discs of labelled ranks.
-    clear = 0.09 if paths.ranks <= _MOST_LABELS else 0.045
+    clear = 0.09 if paths.ranks <= _MAX_LABELS else 0.045
     pitch = (_BAND - clear) / max(paths.channels, 2)
     side = np.where(paths.way == 0, 1.0, -1.0)
     radius = _RING + side * (clear + (paths.lane + 0.5) * pitch)

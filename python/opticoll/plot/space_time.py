@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Above these numbers, lightpaths are thinner than a line on paper; the occupancy is drawn instead.
-_MOST_LANES = 260
-_MOST_LIGHTPATHS = 6000
-_MOST_BOUNDARIES = 24
+_MAX_LANES = 260
+_MAX_LIGHTPATHS = 6000
+_MAX_BOUNDARIES = 24
 
-MOST_MESSAGES = 6000
-_MOST_ARROWS = 200
+MAX_MESSAGES = 6000
+_MAX_ARROWS = 200
 
 
 @drawn
@@ -46,7 +46,7 @@ def space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
         raise PlotError("the plan has no slots: there is nothing to draw")
     paths = lightpaths(plan)
     lanes = packed(paths)[0].channels * plan.slots
-    fits = lanes <= _MOST_LANES and len(paths) <= _MOST_LIGHTPATHS
+    fits = lanes <= _MAX_LANES and len(paths) <= _MAX_LIGHTPATHS
     as_bars = fits and not paths.converted.any()
     height = float(np.clip(0.11 * lanes, 3.2, 8.0)) if as_bars else 5.6
     figure = sheet(10.0, height + 1.2)
@@ -137,7 +137,7 @@ def _mark_steps(axes: "Axes", plan: Plan, *, numbered: bool) -> None:
     steps.
     """
     steps = plan.step_slots
-    if len(steps) > _MOST_BOUNDARIES:
+    if len(steps) > _MAX_BOUNDARIES:
         return
     ends = np.cumsum(steps)
     for step, (end, slots) in enumerate(zip(ends, steps, strict=True)):
@@ -180,10 +180,10 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
         raise PlotError("light around a ring is drawn by `space_time`, with its lightpaths")
     if len(plan) == 0:
         raise PlotError("the plan has no messages: there is nothing to draw")
-    if len(plan) > 16 * MOST_MESSAGES:
+    if len(plan) > 16 * MAX_MESSAGES:
         raise _too_many(len(plan))
     times = plan.message_times(size) if plan.fabric.electrical else _by_slots(plan, size)
-    if len(times) > MOST_MESSAGES:
+    if len(times) > MAX_MESSAGES:
         raise _too_many(len(times))
     ranks = plan.fabric.ranks
     columns = plan.columns()
@@ -207,7 +207,7 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
     axes.add_collection(
         LineCollection(list(lines), colors=[colours(int(one)) for one in shade], linewidths=width)
     )
-    if len(times) <= _MOST_ARROWS:
+    if len(times) <= _MAX_ARROWS:
         for (tail, tip), one in zip(lines, shade, strict=True):
             arrow_head(axes, tip, tail, colours(int(one)), 8)
     last = float(end.max())
@@ -253,6 +253,6 @@ def _by_slots(plan: Plan, size: int | None) -> list[tuple[int, int, int]]:
 
 def _too_many(count: int) -> PlotError:
     return PlotError(
-        f"{count} messages are too many for one picture (at most {MOST_MESSAGES}): draw the "
+        f"{count} messages are too many for one picture (at most {MAX_MESSAGES}): draw the "
         "fabric instead, or a plan on fewer ranks"
     )

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from opticoll._core import Outcome
 
 # More rows would be thinner than a line.
-MOST_RANKS = 256
+MAX_RANKS = 256
 
 # More rows would be thinner than their labels, so more buckets share one row.
-MOST_BUCKETS = 16
+MAX_BUCKETS = 16
 
 TALLEST = 5.0
 """Maximum height of the rows of slots, in inches."""
@@ -61,8 +61,8 @@ def rank_timeline(
     whole = float(end_s.max()) if len(end_s) else 0.0
     if whole <= 0:
         raise PlotError("the program takes no time: there is nothing to draw")
-    if ranks > MOST_RANKS:
-        raise PlotError(f"{ranks} ranks are too many rows; at most {MOST_RANKS} can be drawn")
+    if ranks > MAX_RANKS:
+        raise PlotError(f"{ranks} ranks are too many rows; at most {MAX_RANKS} can be drawn")
     shares = np.zeros((len(kinds), ranks, _COLUMNS))
     for index in range(len(kinds)):
         mine = kind == index
@@ -159,7 +159,7 @@ def iteration_timeline(
     if end_s <= 0:
         raise PlotError("the iteration takes no time: there is nothing to draw")
     scale, unit = style.time_unit(end_s)
-    single = len(buckets) > MOST_BUCKETS
+    single = len(buckets) > MAX_BUCKETS
     rows = 1 if single else len(buckets)
     compute, other, sent = style.COLOURS[0], style.COLOURS[5], style.COLOURS[1]
     height = 1.7 + 0.26 * (1 + rows)

@@ -13,14 +13,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from opticoll.reference.msccl import KINDS, MOST, plain, read_msccl
+from opticoll.reference.msccl import KINDS, MAX_NUMBER, plain, read_msccl
 from opticoll.reference.plan import Collective, TooLarge
 from opticoll.reference.program import ACTS, Block, Program, Rank, Step
 from opticoll.reference.words import expect
 
 Value = int | str | None
 SEND, RECEIVE, COMPUTE, COLLECTIVE = 5, 6, 4, 7
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 ONE_BLOCK = ("all_reduce", "broadcast", "reduce")
 
 
@@ -174,8 +174,8 @@ def read_chakra(files: list[bytes]) -> Program:
         NotAPlan: they describe none.
         TooLarge: they are longer than any such program.
     """
-    if sum(map(len, files)) > MOST_BYTES:
-        raise TooLarge(f"more than {MOST_BYTES} bytes to look at")
+    if sum(map(len, files)) > MAX_BYTES:
+        raise TooLarge(f"more than {MAX_BYTES} bytes to look at")
     expect(files != [], "there are no files")
     read = [file_of(text) for text in files]
     header = read[0][0]
@@ -210,10 +210,12 @@ class Reader:
         else:
             pieces = max(1, total // self.parts)
         pieces = self.whole("pieces", pieces)
-        expect(1 <= pieces * self.parts <= MOST, f"{pieces} pieces are too few or too many")
+        expect(1 <= pieces * self.parts <= MAX_NUMBER, f"{pieces} pieces are too few or too many")
         self.scale = (total or pieces * self.parts) // (pieces * self.parts)
         whole = not total or total == self.scale * pieces * self.parts
-        expect(whole and 1 <= self.scale <= MOST, f"{total} chunks are no {self.parts} blocks")
+        expect(
+            whole and 1 <= self.scale <= MAX_NUMBER, f"{total} chunks are no {self.parts} blocks"
+        )
         root = self.whole("root", 0)
         expect(0 <= root < ranks, f"root {root} is no rank")
         self.collective = Collective(kinds[0], ranks, root, pieces)
@@ -309,7 +311,7 @@ class Reader:
     def scaled(self, node: Node, number: int | None) -> int:
         expect(number is not None, f"node {node.id} has no msg_chunk_idx")
         number = number or 0
-        expect(-1 <= number <= MOST * self.scale, f"node {node.id} has a chunk {number}")
+        expect(-1 <= number <= MAX_NUMBER * self.scale, f"node {node.id} has a chunk {number}")
         expect(number < 0 or number % self.scale == 0, f"node {node.id} has parts of chunks")
         return -1 if number < 0 else number // self.scale
 
@@ -408,7 +410,7 @@ def connection_of(node: Node, move: Moved | None) -> tuple[int, int, int] | None
         return None
     name = "comm_dst" if node.kind == SEND else "comm_src"
     peer, tag = node.whole(name), node.whole("comm_tag") or 0
-    expect(peer is not None and 0 <= peer < MOST, f"node {node.id}: {name} is {peer}")
+    expect(peer is not None and 0 <= peer < MAX_NUMBER, f"node {node.id}: {name} is {peer}")
     expect(0 <= tag < 2**32, f"node {node.id}: comm_tag is {tag}")
     return node.kind, peer or 0, tag
 

@@ -106,12 +106,12 @@ OPTIONS: dict[str, dict[str, Check]] = {
         **PARTS,
     },
 }
-MOST_RANKS = 2**20
-MOST_LINKS = 2**24
+MAX_RANKS = 2**20
+MAX_LINKS = 2**24
 GPUS = {"dgx2": 16, "mi250": 16, "nvl72": 72}
 """GPUs of a box by model; other models have 8."""
 
-MOST_BOXES = {"dgx1": 1, "dgx2": 2, "ndv2": 2, "dgx_a100": 512, "dgx_h100": 512}
+MAX_BOXES = {"dgx1": 1, "dgx2": 2, "ndv2": 2, "dgx_a100": 512, "dgx_h100": 512}
 """Maximum number of boxes of a model, by its source; other models have room for all ranks."""
 
 
@@ -165,7 +165,7 @@ def ranks_of_dragonfly(options: dict[str, str]) -> int:
     drawn = options.get("routing") == "valiant"
     expect(drawn or "seed" not in options, "seed goes with routing=valiant")
     links = groups * (routers * (routers - 1 + 2 * terminals) + groups - 1)
-    expect(links <= MOST_LINKS, f"more than {MOST_LINKS} links")
+    expect(links <= MAX_LINKS, f"more than {MAX_LINKS} links")
     return terminals * routers * groups
 
 
@@ -179,20 +179,20 @@ def ranks_of_cubes(options: dict[str, str]) -> int:
         expect(sorted({*dims}) == [min(dims), 2 * min(dims)], "twisted sides are n and 2n")
     cubes = whole(options.get("spares", "0")) + (1 if within else prod(dims) // cube**3)
     if options.get("ports", "any") != "any":
-        expect(2 * cubes <= whole(options["ports"], MOST_RANKS), "the switches have fewer ports")
+        expect(2 * cubes <= whole(options["ports"], MAX_RANKS), "the switches have fewer ports")
     return prod(dims)
 
 
 def ranks_of_servers(options: dict[str, str]) -> int:
     model = given(options, "model")
     boxes = whole(options.get("boxes", "1"))
-    expect(boxes <= MOST_BOXES.get(model, MOST_RANKS), f"{model} has fewer boxes")
+    expect(boxes <= MAX_BOXES.get(model, MAX_RANKS), f"{model} has fewer boxes")
     return boxes * GPUS.get(model, 8)
 
 
 def ranks_of_all_pairs(options: dict[str, str]) -> int:
     ranks = whole(given(options, "ranks"))
-    expect(ranks * (ranks - 1) <= MOST_LINKS, f"more than {MOST_LINKS} links")
+    expect(ranks * (ranks - 1) <= MAX_LINKS, f"more than {MAX_LINKS} links")
     return ranks
 
 
@@ -301,7 +301,7 @@ def checked(family: str, options: dict[str, str]) -> Links:
     """Returns a fabric of a family after checking that its options go together."""
     ranks_of = RANKS_OF.get(family)
     ranks = whole(given(options, "ranks")) if ranks_of is None else ranks_of(options)
-    expect(ranks <= MOST_RANKS, f"more than {MOST_RANKS} ranks")
+    expect(ranks <= MAX_RANKS, f"more than {MAX_RANKS} ranks")
     for run in filter(None, options.get("members", "").split("+")):
         first, _, last = run.partition("-")
         expect(whole(first) <= whole(last or first) < ranks, f"there are no ranks {run}")

@@ -17,9 +17,9 @@ KINDS = (
     *("all_gather", "reduce_scatter", "all_reduce", "all_to_all"),
     *("broadcast", "reduce", "gather", "scatter"),
 )
-MOST_CHARACTERS = 64 * 2**20
-MOST_IN_AN_ATTRIBUTE = 4096
-MOST = 2**20
+MAX_CHARACTERS = 64 * 2**20
+MAX_ATTRIBUTE_LENGTH = 4096
+MAX_NUMBER = 2**20
 """Largest number of an attribute."""
 
 
@@ -39,7 +39,7 @@ class Element:
         expect(plain.lstrip("+-").isdecimal(), f"line {self.line}: {name} is `{text[:50]}`")
         expect(len(plain) < 10, f"line {self.line}: {name} is too long")
         number = int(plain)
-        expect(least <= number <= MOST, f"line {self.line}: {name} is {number}")
+        expect(least <= number <= MAX_NUMBER, f"line {self.line}: {name} is {number}")
         return number
 
     def numbered(self, name: str) -> list[Element]:
@@ -57,8 +57,8 @@ def read_msccl(text: str) -> Program:
         NotAPlan: it describes none.
         TooLarge: it is longer than any program.
     """
-    if len(text) > MOST_CHARACTERS:
-        raise TooLarge(f"{len(text)} characters are more than {MOST_CHARACTERS} to look at")
+    if len(text) > MAX_CHARACTERS:
+        raise TooLarge(f"{len(text)} characters are more than {MAX_CHARACTERS} to look at")
     algo = elements(text)
     ranks = algo.number("ngpus", least=1)
     chunks = algo.number("nchunksperloop", least=1)
@@ -133,7 +133,7 @@ def elements(text: str) -> Element:
         parent = open_ones[-1].tag if open_ones else ""
         expect(INSIDE.get(tag) == parent, f"line {line}: <{tag[:50]}> must not be there")
         longest = max(map(len, given.values()), default=0)
-        expect(longest <= MOST_IN_AN_ATTRIBUTE, f"line {line}: an attribute is too long")
+        expect(longest <= MAX_ATTRIBUTE_LENGTH, f"line {line}: an attribute is too long")
         element = Element(tag, given, line)
         (open_ones[-1].children if open_ones else outermost).append(element)
         open_ones.append(element)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from opticoll.reference.plan import Collective, Problem, TooLarge
 
-MOST_LOOKED_AT = 20_000_000
+MAX_CHECKED_CHUNKS = 20_000_000
 """Maximum number of chunks of all steps plus pairs of steps, which take a few minutes."""
 
 
@@ -113,7 +113,7 @@ class Check:
                 self.blocks[rank, number] = block
                 self.steps |= {(rank, number, at): step for at, step in enumerate(block.steps)}
         work = sum(step.chunks for step in self.steps.values())
-        if work + len(self.steps) ** 2 // 64 > MOST_LOOKED_AT:
+        if work + len(self.steps) ** 2 // 64 > MAX_CHECKED_CHUNKS:
             raise TooLarge(f"{len(self.steps)} steps are more than this verifier looks at")
 
     def problems(self, links: Iterable[tuple[int, int]] | None) -> Iterator[Problem]:

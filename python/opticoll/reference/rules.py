@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from opticoll.reference.plan import Plan, Problem, TooLarge, Transfer, Transfers
 from opticoll.reference.text import read
 
-MOST_LOOKED_AT = 10_000_000
+MAX_CHECKED_CHUNKS = 10_000_000
 """Maximum number of chunks of all ranks plus chunks delivered: minutes of work and gigabytes of
 memory.
 """
@@ -36,10 +36,10 @@ def verify(plan: Plan) -> list[Problem]:
     """
     chunks, ranks = plan.collective.chunks, plan.collective.ranks
     delivered = sum(transfer.count for transfer in plan.transfers)
-    if chunks * ranks + delivered > MOST_LOOKED_AT:
+    if chunks * ranks + delivered > MAX_CHECKED_CHUNKS:
         raise TooLarge(
             f"{chunks} chunks of {ranks} ranks, and {delivered} chunks delivered, are more than "
-            f"{MOST_LOOKED_AT} to look at"
+            f"{MAX_CHECKED_CHUNKS} to look at"
         )
     sound: Transfers = {}
     problems = []

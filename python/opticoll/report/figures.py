@@ -79,7 +79,7 @@ WIDE_OF_TWO = 4
 USUAL = ("size_bytes", "wavelengths", "ranks")
 """Columns that are preferred as the axis over others with as many values."""
 
-MOST_TICKS = 10
+MAX_TICKS = 10
 """Maximum number of labels of a logarithmic axis in powers of two."""
 
 TOLD_APART = ("algorithm", "fabric", "policy")
@@ -91,10 +91,10 @@ FEW = 8
 EDGE = 6
 """Pixels between the outermost marks and the edge of a figure, so that marks are not cut."""
 
-MOST_DASHES = len(DASHES)
+MAX_DASHES = len(DASHES)
 """Maximum number of values that dashes tell apart."""
 
-MOST_COLOURS = 32
+MAX_COLOURS = 32
 """Maximum number of values that colours tell apart by default."""
 
 FLUSH = 14
@@ -157,7 +157,7 @@ def channel(column: Shown) -> Spec:
             WIDE_OF_TWO if told["base"] == 2 and len(set(some)) > 2 else WIDE
         )
         told["ticks"] = _ticks(sorted(set(some)), told["base"]) if positive else None
-    if len(column.distinct) <= MOST_COLOURS or column.name in ("algorithm", "chosen"):
+    if len(column.distinct) <= MAX_COLOURS or column.name in ("algorithm", "chosen"):
         told |= _looks(column)
     return told
 
@@ -166,10 +166,10 @@ def _ticks(values: list[float], base: int) -> list[float]:
     """Returns the labels of a logarithmic axis: powers of two, or 1, 2, 5 (or 1) times powers of
     ten.
     """
-    if base == 2 and len(values) <= MOST_TICKS:
+    if base == 2 and len(values) <= MAX_TICKS:
         return values
     if base == 2:
-        return values[:: -(-len(values) // MOST_TICKS)]
+        return values[:: -(-len(values) // MAX_TICKS)]
     first, last = math.floor(math.log10(values[0])), math.ceil(math.log10(values[-1]))
     leading = (1, 2, 5) if last - first <= 3 else (1,)
     # The text 1e-06 gives the nearest number, 10.0 ** -6 does not.
@@ -226,7 +226,7 @@ def first_choice(table: ShownTable) -> Spec | None:
     texts = [
         one
         for one in asked
-        if not one.number and one.name != "chosen" and 1 < len(one.distinct) <= MOST_COLOURS
+        if not one.number and one.name != "chosen" and 1 < len(one.distinct) <= MAX_COLOURS
     ]
     order = {name: place for place, name in enumerate(TOLD_APART)}
     texts.sort(key=lambda one: order.get(one.name, len(order)))
@@ -347,7 +347,7 @@ def _at(column: Shown, rows: Iterable[int]) -> list[Any]:
 def _is_dashed(column: Shown) -> bool:
     """Returns whether dashes can tell the values of a column apart."""
     some = {*column.values} - {None}
-    return column.name not in LAST and 1 < len(some) <= MOST_DASHES
+    return column.name not in LAST and 1 < len(some) <= MAX_DASHES
 
 
 def _in_every_panel(values: Sequence[Spec], field: str) -> list[Spec]:

@@ -39,16 +39,16 @@ Fact = tuple[str, Any, str, str]
 OF_POINTS = ("study", "point", "command", "error")
 """Columns of results that are shown elsewhere, or not at all."""
 
-MOST_NESTED = 10_000
+MAX_NESTED_ROWS = 10_000
 """Maximum number of rows of nested tables in a page."""
 
-MOST_VALUES = 12
+MAX_VALUES = 12
 """Maximum number of values of a column listed above its table."""
 
-MOST_CASES = 6
+MAX_CASES = 6
 """Maximum number of cases whose fastest plans are named."""
 
-MOST_BUCKETS_APART = 40
+MAX_SEPARATE_BUCKETS = 40
 """Maximum number of buckets of a training that have a line each; more buckets share a line."""
 
 
@@ -232,7 +232,7 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
     for one in sorted(cases, key=lambda one: one.name != "fabric"):
         if not figures.follows(one, deciding, rows):
             deciding.append(one)
-    if len(deciding) == 1 and len(best) <= MOST_CASES:
+    if len(deciding) == 1 and len(best) <= MAX_CASES:
         (one,) = deciding
         return [
             (
@@ -244,7 +244,7 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
             for row in best.values()
         ]
     wins = Counter(_without_options(str(names[row])) for row in best.values())
-    shares = [f"{name} in {count}" for name, count in wins.most_common(MOST_VALUES)]
+    shares = [f"{name} in {count}" for name, count in wins.most_common(MAX_VALUES)]
     if not shares:
         return []
     return [(about, [f"{shares[0]} of {plural(len(best), 'case')}", *shares[1:]], "", "")]
@@ -264,7 +264,7 @@ def _without_options(spelled: str) -> str:
 
 def _tables(table: ShownTable) -> list[dict[str, Any]]:
     """Returns the tables nested in rows, the smallest first, as many as fit the page."""
-    room, told = MOST_NESTED, []
+    room, told = MAX_NESTED_ROWS, []
     for one in sorted(table.nested, key=lambda one: sum(map(len, one.rows))):
         room -= sum(map(len, one.rows))
         if room < 0:
@@ -283,9 +283,9 @@ def _fact(one: Shown) -> Fact:
 def _values(one: Shown) -> Fact:
     """Returns the fact of an asked column: its first values, and the number of further ones."""
     values = [value for value in one.distinct if value is not None]
-    rest = len(values) - MOST_VALUES
+    rest = len(values) - MAX_VALUES
     more = [f"and {rest} more"] if rest > 0 else []
-    return one.heading, [*values[:MOST_VALUES], *more], one.unit, one.meaning
+    return one.heading, [*values[:MAX_VALUES], *more], one.unit, one.meaning
 
 
 def _in_words(commands: Sequence[str | None]) -> dict[str, Any]:
@@ -375,7 +375,7 @@ def of_training(title: str, row: Mapping[str, Any]) -> Part:
     told = {
         "forward": row["forward_s"],
         "compute": row["compute_s"],
-        "many": len(timeline) > MOST_BUCKETS_APART,
+        "many": len(timeline) > MAX_SEPARATE_BUCKETS,
         "buckets": [
             {
                 "name": name,

@@ -22,13 +22,13 @@ from opticoll.outputs.layout import PICOSECONDS
 from opticoll.plot import style
 from opticoll.plot.lightpaths import lightpaths
 
-MOST_TRANSFERS = 40_000
+MAX_TRANSFERS = 40_000
 """Maximum number of transfers in a page (some MB); of larger plans it has the first slots."""
 
-MOST_VERTICES = 600
+MAX_VERTICES = 600
 """Maximum number of vertices drawn at their positions; with more, ranks are drawn on a circle."""
 
-MOST_KNOWN = 4_000_000
+MAX_TRACKED_PAIRS = 4_000_000
 """Maximum number of pairs of rank and chunk for which the bringing transfer is recorded."""
 
 Columns = dict[str, NDArray[np.int64]]
@@ -75,7 +75,7 @@ def _view(plan: Plan) -> str:
     if ends is None:
         return "circle"
     vertices = max(plan.fabric.ranks, *(1 + max(pair) for pair in ends or [(0, 0)]))
-    drawn = vertices <= MOST_VERTICES and len(plan.fabric.drawing["places"])
+    drawn = vertices <= MAX_VERTICES and len(plan.fabric.drawing["places"])
     return "graph" if drawn else "circle"
 
 
@@ -90,7 +90,7 @@ def _columns(plan: Plan) -> tuple[Columns, int]:
         for name in ("chunk", "count", "action") if every else ():
             part[name] = every[name][part["transfer"]]
         count += len(part["transfer"])
-        if held and count > MOST_TRANSFERS:
+        if held and count > MAX_TRANSFERS:
             break
         parts.append(part)
         held += 1
@@ -153,7 +153,7 @@ def _waits(
     transfer starts at once.
     """
     ranks, chunks = plan.fabric.ranks, plan.collective.chunks
-    known = ranks * chunks <= MOST_KNOWN
+    known = ranks * chunks <= MAX_TRACKED_PAIRS
     holder = np.full((ranks, chunks) if known else (1, 1), -1, np.int64)
     sent, received = [-1] * ranks, [-1] * ranks
     told: dict[str, list[Any]] = {"for": [], "brought": [], "busy": []}

@@ -35,8 +35,8 @@ _CLASSES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster"}
 
 CLUSTERS = "clusters need"
 
-MOST_JOBS = 10**4
-MOST_PROCESSES = 4096
+MAX_JOBS = 10**4
+MAX_PROCESSES = 4096
 """Maximum number of worker processes of a job."""
 
 
@@ -165,7 +165,7 @@ def _fields(profile: Path) -> tuple[dict[str, Any], int]:
     document = Document.read(profile)
     fields = {"jobs": 1, "cores": 1, **document.content}
     fields.setdefault("processes", fields["cores"])
-    for name, most in (("jobs", MOST_JOBS), ("processes", MOST_PROCESSES)):
+    for name, most in (("jobs", MAX_JOBS), ("processes", MAX_PROCESSES)):
         try:
             fields[name] = whole(1, most)(fields[name])
         except ConfigError as error:

@@ -34,9 +34,9 @@ from opticoll.names import canonical
 from opticoll.study.expression import Expression, quantity
 from opticoll.study.search import Optimise, check, renamed
 
-MOST_POINTS = 10**6
-MOST_VALUES = 10**4
-MOST_REPLICATIONS = 10**5
+MAX_POINTS = 10**6
+MAX_VALUES = 10**4
+MAX_REPLICATIONS = 10**5
 
 
 def _fields(value: object) -> dict[str, Any]:
@@ -94,8 +94,8 @@ def _range(fields: dict[str, Any]) -> list[Value]:
     grow, by = (operator.mul if ways == ["times"] else operator.add), step.number
     values: list[Value] = []
     for number in up_to(first.number, last.number, lambda one: grow(one, by)):
-        if len(values) == MOST_VALUES:
-            raise ConfigError(f"a range has at most {MOST_VALUES} values")
+        if len(values) == MAX_VALUES:
+            raise ConfigError(f"a range has at most {MAX_VALUES} values")
         made = str(replace(first, number=number))
         values.append(int(made) if made.isdigit() else made)
     return values
@@ -130,7 +130,7 @@ def _replications(value: object) -> tuple[str, int]:
     if len(named) != 1:
         raise ConfigError("replications are a number, or one such as {routing_seed: 10}")
     ((name, number),) = named.items()
-    return name.replace("-", "_"), whole(1, MOST_REPLICATIONS)(number)
+    return name.replace("-", "_"), whole(1, MAX_REPLICATIONS)(number)
 
 
 def _command(value: object) -> str:
@@ -237,8 +237,8 @@ def _check_axes(study: Study, document: Document) -> None:
         raise document.error(("replications",), f"`{seed}` is given in {given[seed][0]} too")
     total = replications * len(next(iter(study.zip.values()), [None]))
     total *= _product(study.grid) * sum(_product(one) for one in study.points)
-    if total > MOST_POINTS:
-        raise document.error(("grid",), f"there are {total} combinations, more than {MOST_POINTS}")
+    if total > MAX_POINTS:
+        raise document.error(("grid",), f"there are {total} combinations, more than {MAX_POINTS}")
 
 
 def _product(axes: Mapping[str, list[Value]]) -> int:

@@ -26,7 +26,7 @@ Feed = Callable[[], Sequence[Task] | None]
 TICK_S = 0.05
 """Maximum number of seconds between two reports of an engine."""
 
-MOST_DEATHS = 2
+MAX_DEATHS = 2
 """Number of workers that a task may kill before it counts as an error."""
 
 T = TypeVar("T")
@@ -224,7 +224,7 @@ class _Processes:
     def _dead(self, worker: _Process, supply: Supply) -> list[Solved]:
         """Returns the tasks of a dead worker to the supply.
 
-        The task that the worker computed is repeated alone; after `MOST_DEATHS` deaths it is an
+        The task that the worker computed is repeated alone; after `MAX_DEATHS` deaths it is an
         error.
         """
         code = worker.process.wait()
@@ -234,8 +234,8 @@ class _Processes:
         if others:
             supply.take_back(others)
         self._deaths[first.key] += 1
-        if self._deaths[first.key] < MOST_DEATHS:
+        if self._deaths[first.key] < MAX_DEATHS:
             supply.take_back([first])
             return []
-        error = f"{MOST_DEATHS} workers died at it, the last with exit code {code}"
+        error = f"{MAX_DEATHS} workers died at it, the last with exit code {code}"
         return [Solved(first.key, None, error, 0.0)]

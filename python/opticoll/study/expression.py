@@ -29,7 +29,7 @@ from opticoll.errors import OpticollError, UsageError
 LONGEST = 1000
 """Maximum number of characters of an expression."""
 
-MOST_BITS = 4096
+MAX_BITS = 4096
 """Maximum number of bits of a number, since powers of powers would fill the memory."""
 
 _PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
@@ -273,7 +273,7 @@ def _number(value: Any) -> Quantity:
 
 
 def _limited(number: Fraction, unit: tuple[int, int]) -> Quantity:
-    if max(number.numerator.bit_length(), number.denominator.bit_length()) > MOST_BITS:
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > MAX_BITS:
         raise ValueError("a number is too large")
     return Quantity(number, unit)
 

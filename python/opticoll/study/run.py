@@ -39,7 +39,7 @@ from opticoll.study.worker import Task
 BATCH_S = 0.5
 """Seconds of work that a worker is given at a time, so that the cost of asking is small."""
 
-MOST_TASKS = 256
+MAX_TASKS = 256
 """Maximum number of tasks that a worker is given at a time."""
 
 KEEP_S = 0.05
@@ -279,7 +279,7 @@ class _Work:
         """Returns the number of tasks for one worker: 1 until the time per task is measured."""
         if not self._measured:
             return 1
-        return min(MOST_TASKS, 1 + int(BATCH_S * self._measured / max(1e-4, self._seconds)))
+        return min(MAX_TASKS, 1 + int(BATCH_S * self._measured / max(1e-4, self._seconds)))
 
     def received(self, results: Sequence[Result]) -> None:
         """Keeps results in transactions of `KEEP_S`, and gives a sign of life now and then."""

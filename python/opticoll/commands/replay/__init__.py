@@ -74,13 +74,13 @@ __all__ = [
 MODELS = ("zero", "hockney", "loggp", "light_path_grid")
 """Networks that are formulas of the time of a message, in addition to fabrics."""
 
-MOST_COLLECTIVES = 12
+MAX_COLLECTIVES = 12
 """Maximum number of lines on collectives in text."""
 
-MOST_RANKS = 64
+MAX_RANKS = 64
 """Maximum number of ranks in text."""
 
-_MOST = 2**32 - 1
+MAX_TERM = 2**32 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -403,8 +403,8 @@ def _factor(factor: str | float) -> Rational:
         exact = Rational(str(factor))
     except (ValueError, ZeroDivisionError):
         raise UsageError(problem) from None
-    if exact < 0 or exact.numerator > _MOST or exact.denominator > _MOST:
-        raise UsageError(f"{problem}: from 0 to {_MOST}, with a denominator of at most that")
+    if exact < 0 or exact.numerator > MAX_TERM or exact.denominator > MAX_TERM:
+        raise UsageError(f"{problem}: from 0 to {MAX_TERM}, with a denominator of at most that")
     return exact
 
 
@@ -496,7 +496,7 @@ def _collectives(rows: Sequence[CollectiveRow]) -> list[str]:
         least, most = (format_size(size) for size in (min(planned or [0]), max(planned or [0])))
         size = "" if not planned else f" of {least}" if least == most else f" of {least}..{most}"
         lines.append(f"{kind}{size} among {plural(ranks, 'rank')} by {name}")
-    return [*lines[:MOST_COLLECTIVES], *and_more(len(lines), MOST_COLLECTIVES)]
+    return [*lines[:MAX_COLLECTIVES], *and_more(len(lines), MAX_COLLECTIVES)]
 
 
 def _light(row: ReplayRow) -> str:
@@ -547,8 +547,8 @@ def _ranks(row: ReplayRow) -> str:
     lit = row.light_paths is not None and any(one.setting_up_s for one in row.per_rank)
     names = ["rank", "finish_s", "compute_s", "calls_s", "setting_up_s", "messages", "bytes"]
     shown = [name for name in names if lit or name != "setting_up_s"]
-    told = table(row.per_rank[:MOST_RANKS], shown)
-    return "\n".join([told, *and_more(row.ranks, MOST_RANKS, " ranks")])
+    told = table(row.per_rank[:MAX_RANKS], shown)
+    return "\n".join([told, *and_more(row.ranks, MAX_RANKS, " ranks")])
 
 
 def _rows(asked: Parameters, rows: list[ReplayRow]) -> Sequence[Row]:

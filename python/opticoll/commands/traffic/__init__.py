@@ -29,7 +29,7 @@ from opticoll.outputs.watch import Watch
 
 __all__ = ["COMMAND", "BurstRow", "Traffic", "TrafficRow", "compute"]
 
-MOST_MESSAGES = 2**32 - 1
+MAX_MESSAGES = 2**32 - 1
 PLAIN = {"pattern": "uniform", "bytes": "2048B", "messages": 100, "period": "1us"}
 """Default options of packets."""
 
@@ -55,7 +55,7 @@ class Traffic:
         metavar="SIZE",
         allow_leading_hyphen=True,
     )
-    messages: int = count("Number of messages of each terminal", MOST_MESSAGES, default=100)
+    messages: int = count("Number of messages of each terminal", MAX_MESSAGES, default=100)
     period: str = option(
         "Time from one message of a terminal to its next; several with commas",
         default=str(PLAIN["period"]),

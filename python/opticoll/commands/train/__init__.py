@@ -77,9 +77,9 @@ __all__ = [
     "training_text",
 ]
 
-MOST = 2**40
+MAX_BATCH = 2**40
 
-MOST_RANKS = 2**20
+MAX_RANKS = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class Train:
         "(required without --profile)"
     )
     batch: int | None = count(
-        "Samples per replica and iteration (required without --profile)", MOST
+        "Samples per replica and iteration (required without --profile)", MAX_BATCH
     )
     device: str | None = option(
         "Accelerator, such as a100:efficiency=0.4; see `opticoll list devices` "
@@ -125,29 +125,29 @@ class Train:
         "Overlap of sending with the backward pass", default=True, negative="--no-overlap"
     )
     epochs: int | None = count(
-        "Number of epochs whose time is printed (default: none)", MOST, FURTHER
+        "Number of epochs whose time is printed (default: none)", MAX_BATCH, FURTHER
     )
     samples: int | None = count(
         "Number of samples of an epoch (default: that of ImageNet for models of images)",
-        MOST,
+        MAX_BATCH,
         FURTHER,
     )
     algorithm: str | None = option(
         "Algorithm of the all_reduce, or A+B: reduce_scatter by A, all_gather by B (default: auto)"
     )
     tensor_parallel: int | None = count(
-        "Number of ranks that divide each matrix (default: 1)", MOST_RANKS, GROUPS
+        "Number of ranks that divide each matrix (default: 1)", MAX_RANKS, GROUPS
     )
     pipeline_parallel: int | None = count(
-        "Number of stages of the pipeline (default: 1)", MOST_RANKS, GROUPS
+        "Number of stages of the pipeline (default: 1)", MAX_RANKS, GROUPS
     )
     data_parallel: int | None = count(
         "Number of replicas of the model (default: all ranks divided by those of a replica)",
-        MOST_RANKS,
+        MAX_RANKS,
         GROUPS,
     )
     expert_parallel: int | None = count(
-        "Number of replicas that divide the experts (default: 1)", MOST_RANKS, GROUPS
+        "Number of replicas that divide the experts (default: 1)", MAX_RANKS, GROUPS
     )
     expert_skew: str | None = option(
         "Skew of tokens among experts: zipf:exponent=...,seed=... or a .csv file of "

@@ -21,7 +21,7 @@ from opticoll.cli.arguments import key_values
 from opticoll.errors import ConfigError, UsageError
 from opticoll.formats.content import csv_rows
 
-MOST_WEIGHT = 2**32 - 1
+MAX_WEIGHT = 2**32 - 1
 
 EXAMPLE = "zipf:exponent=1.2,seed=1"
 
@@ -117,7 +117,7 @@ def _row(path: Path, layers: dict[int, dict[int, list[int]]], layer: int) -> lis
 
 def _number(place: str, column: str, cell: str) -> int:
     """Returns the whole number in a cell."""
-    if not (cell.isascii() and cell.isdigit() and int(cell) <= MOST_WEIGHT):
+    if not (cell.isascii() and cell.isdigit() and int(cell) <= MAX_WEIGHT):
         raise ConfigError(f"{place}, {column}: `{cell}` is no whole number below 2^32")
     return int(cell)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from opticoll.commands.train import TrainingRow
     from opticoll.commands.train.group_rows import GroupsRow
 
-MOST_SIZES = 12
+MAX_SIZES = 12
 """Maximum number of sizes of all_reduces in text."""
 
 
@@ -205,10 +205,10 @@ def _stages(groups: GroupsRow) -> str:
     names = ["computing", "tensor", "expert", "sending", "bubble", "replicas"]
     lines = [
         [str(part.stage), *(duration(part[key]) for key in GROUP_PARTS.values())]
-        for part in groups.parts[:-1][:MOST_SIZES]
+        for part in groups.parts[:-1][:MAX_SIZES]
     ]
     told = align(lines, ["stage", *names], right=range(1, 7))
-    return "\n".join([told, *and_more(len(groups.parts) - 1, MOST_SIZES, " stages")])
+    return "\n".join([told, *and_more(len(groups.parts) - 1, MAX_SIZES, " stages")])
 
 
 def _group_collectives(groups: GroupsRow) -> str:
@@ -226,12 +226,12 @@ def _group_collectives(groups: GroupsRow) -> str:
     ordered = sorted(counts, key=lambda kind: -sent[kind])
     lines = [
         [*kind[:4], str(counts[kind]), kind[4], *(kind[5:] if timed else ())]
-        for kind in ordered[:MOST_SIZES]
+        for kind in ordered[:MAX_SIZES]
     ]
     heading = ["group", "collective", "ranks", "size", "times", "algorithm"]
     heading += ["each", "reconfiguration"] if timed else []
     told = align(lines, heading, right=(2, 3, 4, 6, 7) if timed else (2, 3, 4))
-    return "\n".join([told, *and_more(len(ordered), MOST_SIZES)])
+    return "\n".join([told, *and_more(len(ordered), MAX_SIZES)])
 
 
 SHOWN = ("size_bytes", "count", "algorithm", "steps", "time_s", "reconfiguration_s", "control_s")
@@ -240,4 +240,4 @@ SHOWN = ("size_bytes", "count", "algorithm", "steps", "time_s", "reconfiguration
 def _sizes(row: TrainingRow) -> str:
     """Returns a table of all_reduces by size, ordered by total time."""
     ordered = sorted(row.collectives, key=lambda one: -one.count * one.time_s)
-    return "\n".join([table(ordered[:MOST_SIZES], SHOWN), *and_more(len(ordered), MOST_SIZES)])
+    return "\n".join([table(ordered[:MAX_SIZES], SHOWN), *and_more(len(ordered), MAX_SIZES)])
