@@ -20,7 +20,7 @@ import opticoll
 from opticoll.cli.main import app
 from opticoll.commands import COMMANDS
 from opticoll.inputs.scenarios import Scenario
-from opticoll.inputs.settings import NAMES
+from opticoll.inputs.settings import SETTING_NAMES
 from opticoll.names import algorithm_names, known_names, plans_by_size
 from opticoll.outputs import records
 from opticoll.outputs.records import KINDS, record_rows
@@ -603,7 +603,7 @@ def test_scenario_fields_and_exit_codes_are_documented() -> None:
     documented = (EXAMPLES.parent / "docs" / "scenario.md").read_text(encoding="utf-8")
     fields = {field.name for field in dataclasses.fields(Scenario)}
     fields -= {"origin", "overridden", "settings", "fabrics"}
-    for field in ["fabric", *fields, *NAMES]:
+    for field in ["fabric", *fields, *SETTING_NAMES]:
         assert f"`{field}`" in documented
     for code in (0, 1, 2, 70, 130):
         assert f"| {code} |" in documented

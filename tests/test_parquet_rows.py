@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from opticoll import errors
-from opticoll.formats import named
+from opticoll.formats import named_format
 from support import RING, Run
 
 
@@ -40,7 +40,7 @@ def test_transfers_are_numbers_and_words(run: Run, tmp_path: Path) -> None:
 
 def test_what_parquet_cannot_hold_leaves_no_file(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
-    written = named("rows", str(path))
+    written = named_format("rows", str(path))
     assert written.name == "parquet"
     for value in (2**70, object()):
         with pytest.raises(errors.FileError, match="Parquet cannot hold"):

@@ -186,7 +186,7 @@ def test_rows_are_the_same_from_every_format(
     if ending == ".json":
         path.write_text(json.dumps(rows))
     else:
-        formats.named("rows", str(path)).write(rows, path)
+        formats.named_format("rows", str(path)).write(rows, path)
     read = rows_file.read(path)
     assert rows_file.command_of(read[0])[0] == "compare"  # type: ignore[index]
     shown = parts.of_rows("rows", read).content
@@ -271,7 +271,7 @@ def test_an_algorithm_has_its_colour_on_every_page(rows: list[dict[str, Any]]) -
     (column,) = [one for one in shown if one["name"] == "algorithm"]
     channel = column["channel"]
     for name, colour in zip(channel["domain"], channel["colours"], strict=True):
-        assert colour == style.of_algorithm(name)["color"]
+        assert colour == style.algorithm_look(name)["color"]
 
 
 @pytest.mark.parametrize("kind", ["lines", "points", "heat", "pareto"])

@@ -8,7 +8,7 @@ import pytest
 
 import opticoll
 from opticoll import _core
-from opticoll.inputs.settings import NAMES
+from opticoll.inputs.settings import SETTING_NAMES
 
 STUB = ast.parse((Path(opticoll.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
 NOT_IN_THE_CORE = {
@@ -23,7 +23,7 @@ CLASSES_TOLD = [node for node in STUB.body if isinstance(node, ast.ClassDef)]
 def test_the_settings_of_the_stub_are_those_of_the_records() -> None:
     (kind,) = (node for node in CLASSES_TOLD if node.name == "Settings")
     named = [ast.unparse(one.target) for one in kind.body if isinstance(one, ast.AnnAssign)]
-    assert tuple(named) == NAMES
+    assert tuple(named) == SETTING_NAMES
 
 
 def functions(nodes: list[ast.stmt]) -> dict[str, ast.FunctionDef]:

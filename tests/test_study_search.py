@@ -14,7 +14,7 @@ from opticoll.errors import ConfigError, UsageError
 from opticoll.formats.document import read_fields
 from opticoll.study import document
 from opticoll.study.expression import Expression, Quantity
-from opticoll.study.search import Candidate, Found, Optimise, Value_of, check, renamed, rounds
+from opticoll.study.search import Candidate, Found, Optimise, ValueOf, check, renamed, rounds
 from support import Run, written_study
 
 
@@ -37,7 +37,7 @@ def searched(
         return None if taken is None else expression.value(row.__getitem__)
 
     search = rounds(looked_for, [Candidate(one, one.__getitem__) for one in points])
-    give: Value_of | None = None
+    give: ValueOf | None = None
     while True:
         try:
             proposed += search.send(give)  # type: ignore[arg-type]

@@ -289,7 +289,7 @@ STEP_LINES: dict[str, tuple[str, str]] = {
 def _step_colour(name: str) -> str:
     """That of the algorithm; black for the bound."""
     own = name.removesuffix("_formula")
-    return "#000000" if name == "bound" else str(style.of_algorithm(own)["color"])
+    return "#000000" if name == "bound" else str(style.algorithm_look(own)["color"])
 
 
 def steps_over_ranks(rows: Rows, path: Path) -> None:

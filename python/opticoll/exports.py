@@ -20,7 +20,7 @@ from typing import Any
 
 from opticoll._core import Fabric, Plan, Program, Trace
 from opticoll.errors import FabricError, OpticollError, UsageError
-from opticoll.formats import FORMATS, Format, of, trace_file
+from opticoll.formats import FORMATS, Format, formats_of, trace_file
 from opticoll.formats.atomic import together
 from opticoll.inputs.demands import size_of
 from opticoll.inputs.imported import fitting
@@ -64,13 +64,13 @@ CONTENTS: dict[str, Callable[[Plan], Any]] = {
 KNOWN = {one.name: one for one in FORMATS if one.writes and one.holds in CONTENTS}
 """Formats of plans, by name."""
 
-TRACES = {one.name for one in of("trace")} - {one.name for one in of("rows")}
+TRACES = {one.name for one in formats_of("trace")} - {one.name for one in formats_of("rows")}
 """Formats of traces, which `replay` reads."""
 
-FABRICS = {one.name: one for one in of("fabric") if one.writes}
+FABRICS = {one.name: one for one in formats_of("fabric") if one.writes}
 """Formats of fabrics, by name."""
 
-CHOICES = {one.name: one for one in of("choices")}
+CHOICES = {one.name: one for one in formats_of("choices")}
 """Formats of tuning files with the fastest algorithms of a comparison, by name."""
 
 
@@ -132,7 +132,7 @@ def export(
         if not with_plan and not plan.names_routes:
             return form.write(CONTENTS[form.holds](plan), *sizes, place) or [place]
         beside = place.with_name(f"{place.name}.plan")
-        of("plan")[0].write(plan.with_size(size_bytes) if form.sized else plan, beside)
+        formats_of("plan")[0].write(plan.with_size(size_bytes) if form.sized else plan, beside)
         if form.name in TRACES:
             # The plan that is read from the plan file has its transfers in another order.
             plan = Plan.from_text(plan.to_text())
@@ -156,7 +156,7 @@ def plan_beside(path: str | os.PathLike[str]) -> Path | None:
     beside = place.with_name(f"{place.name}.plan")
     if not beside.is_file():
         return None
-    plan: Plan = of("plan")[0].read(beside)
+    plan: Plan = formats_of("plan")[0].read(beside)
     other = UsageError(f"`{beside}` is not exported as `{place}`")
     with TemporaryDirectory() as folder:
         try:
@@ -169,7 +169,7 @@ def plan_beside(path: str | os.PathLike[str]) -> Path | None:
     return beside
 
 
-def of_its_own(path: str | os.PathLike[str]) -> list[str]:
+def unused_plan_notes(path: str | os.PathLike[str]) -> list[str]:
     """Returns a note that the file itself was read, if the plan of its export lies beside it."""
     with suppress(OpticollError):
         if (beside := plan_beside(path)) is not None:
@@ -198,7 +198,7 @@ def read_trace(
         return trace
     if beside is None:
         return trace
-    plan: Plan = of("plan")[0].read(beside)
+    plan: Plan = formats_of("plan")[0].read(beside)
     return trace.exported_from(plan.with_size(size_of(plan, None)))
 
 

@@ -30,7 +30,7 @@ MAX_ROWS = 30
 MAX_DRAWN_TRANSFERS = 4_000
 """Maximum number of transfers of a plan that is drawn."""
 
-LONGEST = 60
+MAX_CELL_LENGTH = 60
 """Maximum number of characters of a cell; a column with a longer cell is left out."""
 
 ENDINGS = {"ps": "_ps", "s": "_s", "B": "_bytes"}
@@ -114,7 +114,7 @@ def _differing(columns: Iterable[tuple[str, list[str]]], count: int) -> str:
     shown = [
         (heading.replace("_", " "), cells)
         for heading, cells in columns
-        if max(map(len, cells)) <= LONGEST and (len(set(cells)) > 1 or count == 1)
+        if max(map(len, cells)) <= MAX_CELL_LENGTH and (len(set(cells)) > 1 or count == 1)
     ]
     return _lines([one for one, _ in shown], zip(*(own for _, own in shown), strict=True), count)
 

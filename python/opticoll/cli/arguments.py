@@ -153,7 +153,7 @@ def obtain(
     plan, notes = imported.read_plan(asked.source, form, fabric, ranks)
     watch.notes += notes
     if not as_exported:
-        watch.notes += exports.of_its_own(asked.source)
+        watch.notes += exports.unused_plan_notes(asked.source)
     return plan
 
 

@@ -25,7 +25,7 @@ from opticoll.errors import UsageError
 Value = bool | int | float | str | list[Any]
 """Value of an option."""
 
-NAMES = {"source": "collective"}
+STUDY_NAMES = {"source": "collective"}
 """Names in studies of first words of a command that may also be a plan file."""
 
 WITHOUT_EFFECT = ("jobs",)
@@ -108,7 +108,7 @@ def _options(kind: type, group: str | None) -> Iterator[Option]:
         negative = [name for remark in remarks for name in remark.negative or ()]
         reads = [remark.converter for remark in remarks if remark.converter is not None]
         yield Option(
-            name=NAMES.get(one.name, one.name) if positional else flag[2:].replace("-", "_"),
+            name=STUDY_NAMES.get(one.name, one.name) if positional else flag[2:].replace("-", "_"),
             field=one.name,
             group=group,
             flag="" if positional else flag,

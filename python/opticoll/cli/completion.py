@@ -19,7 +19,7 @@ from opticoll.outputs.records import KINDS, record_rows
 
 Shell = Literal["bash", "zsh", "fish"]
 
-KINDS_OF = {
+OPTION_KINDS = {
     "algorithm": ("algorithms",),
     "algorithms": ("algorithms",),
     "collective": ("collectives",),
@@ -36,8 +36,8 @@ KINDS_OF = {
 }
 """Kinds of records that the values of an option name, by the name of the option."""
 
-ALWAYS = ("--help", "--help-all", "--memory-limit")
-FIRST = ("--completion", "--help", "--help-all", "--version")
+COMMON_OPTIONS = ("--help", "--help-all", "--memory-limit")
+TOP_LEVEL_OPTIONS = ("--completion", "--help", "--help-all", "--version")
 
 BASH = """\
 _opticoll() {{
@@ -82,13 +82,13 @@ def script(shell: Shell) -> str:
                 continue
             options[command].append(option.flag)
             values.setdefault(option.flag, {})[command] = _words(option, command)
-        options[command] += ["--json", *ALWAYS]
+        options[command] += ["--json", *COMMON_OPTIONS]
     values["--completion"] = {"--completion": list(get_args(Shell))}
     if shell == "fish":
         return _fish(options, values, places)
     bash = BASH.format(
         commands=" ".join(COMMANDS),
-        first=" ".join(FIRST),
+        first=" ".join(TOP_LEVEL_OPTIONS),
         options=_cases(options),
         values=_cases(
             {
@@ -123,7 +123,7 @@ def _words(option: command_line.Option, command: str) -> list[str]:
 
         written = [*exports.KNOWN, *exports.FABRICS, *exports.CHOICES]
         return written if command == "export" else list(imported.KNOWN)
-    kinds = KINDS_OF.get(option.name, ())
+    kinds = OPTION_KINDS.get(option.name, ())
     found = [record.name for kind in kinds for record in record_rows(kind)]
     if option.name == "kind":
         found = [*KINDS, "formats", "schemas", *found]
@@ -161,7 +161,9 @@ def _fish(
         f"complete -c opticoll -n __fish_use_subcommand -f -a {name} -d {shlex.quote(summary)}"
         for name, summary in COMMANDS.items()
     ]
-    lines += [f"complete -c opticoll -n __fish_use_subcommand -l {name[2:]}" for name in FIRST]
+    lines += [
+        f"complete -c opticoll -n __fish_use_subcommand -l {name[2:]}" for name in TOP_LEVEL_OPTIONS
+    ]
     for name in dict.fromkeys(name for own in options.values() for name in own):
         by_words: dict[str, list[str]] = {}
         for command in (command for command, own in options.items() if name in own):

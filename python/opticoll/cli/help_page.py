@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
 
-WIDEST = 100
+MAX_WIDTH = 100
 """Maximum width of a page in columns; the width is 80 if that of the terminal is unknown."""
 
-WIDEST_NAME = 28
+MAX_NAME_WIDTH = 28
 """Maximum width of the column of option names; the text of a longer name starts on the next
 line.
 """
 
-NARROWEST_NAME = 16
+MIN_NAME_WIDTH = 16
 """Minimum width of the column of option names, so that the panels align."""
 
 METAVARS = {"STR": "TEXT", "INT": "N", "PATH": "FILE", "CHOICE": "NAME", "STR...": "TEXT"}
@@ -46,8 +46,8 @@ class HelpPage:
         if not panel.entries:
             return
         rows = [(label(entry), described(entry)) for entry in panel.entries]
-        names = max(len(name) for name, _ in rows if len(name) <= WIDEST_NAME)
-        names = max(names, NARROWEST_NAME)
+        names = max(len(name) for name, _ in rows if len(name) <= MAX_NAME_WIDTH)
+        names = max(names, MIN_NAME_WIDTH)
         _print(console, f"{plain(panel.title)}:", *paragraphs(rows, names, _width(console)), "")
 
 
@@ -120,7 +120,7 @@ def plain(text: Any) -> str:
 
 
 def _width(console: Console) -> int:
-    return min(console.width, WIDEST)
+    return min(console.width, MAX_WIDTH)
 
 
 def _print(console: Console, *lines: str) -> None:

@@ -82,7 +82,7 @@ def after_help(words: Sequence[str]) -> str:
     return "\n".join([rest] * bool(rest) + [example(line), ""])
 
 
-READER_GONE = 141
+READER_GONE_CODE = 141
 """Exit code of a process that SIGPIPE ends: 128 + 13."""
 
 
@@ -121,7 +121,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except SystemExit:
         # rich, which prints the help, raises SystemExit when the reader of its output has gone.
-        return READER_GONE
+        return READER_GONE_CODE
     except OSError as error:
         try:
             sys.stdout.flush()
@@ -153,18 +153,18 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=ESCAPING)
-    for name in UNUSED:
+    for name in IGNORED_VARIABLES:
         os.environ.pop(name, None)
 
 
 STANDARD_ERROR = 2
 
-UNUSED = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
+IGNORED_VARIABLES = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
 """Environment variables with which matplotlib may refuse to start; figures have no backend or
 date.
 """
 
-LONGEST_WORD = 300
+MAX_WORD_LENGTH = 300
 """Maximum number of characters of a word that a message repeats."""
 
 
@@ -226,7 +226,7 @@ def deliver(text: str, code: int = 0) -> int:
     except BrokenPipeError:
         # The reader closed the pipe, as `| head` does.
         forget_output()
-        return code or READER_GONE
+        return code or READER_GONE_CODE
     except OSError as error:
         forget_output()
         return code or refuse(f"cannot print the result: {error.strerror or error}", None)
@@ -250,7 +250,7 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
-LISTS = ("--algorithms", "--fabrics", "--sizes", "--wavelengths", "--reconfiguration")
+LIST_OPTIONS = ("--algorithms", "--fabrics", "--sizes", "--wavelengths", "--reconfiguration")
 """Options whose values are lists separated by commas."""
 
 
@@ -262,7 +262,7 @@ def separated(words: Sequence[str]) -> str | None:
         if re.fullmatch(r"[0-9.]+", number) and re.fullmatch(r"[kKMGTP]?i?B|[munp]?s", unit):
             return f"write {number}{unit}, without a space"
     for option, first, second in zip(words, words[1:], words[2:], strict=False):
-        if option in LISTS and not {first[:1], second[:1]} & {"-"}:
+        if option in LIST_OPTIONS and not {first[:1], second[:1]} & {"-"}:
             return f"write {option} {first},{second}, with commas and without spaces"
     return None
 
@@ -270,7 +270,7 @@ def separated(words: Sequence[str]) -> str | None:
 def say(line: str) -> None:
     """Prints a line on standard error; does nothing if standard error is closed."""
     with suppress(OSError):
-        print(shortened(escaped(line), LONGEST_WORD), file=sys.stderr, flush=True)
+        print(shortened(escaped(line), MAX_WORD_LENGTH), file=sys.stderr, flush=True)
 
 
 def notes_of(error: BaseException) -> list[str]:

@@ -69,11 +69,11 @@ def hints(kind: type) -> dict[str, Any]:
         if is_dataclass(one.default):
             types[one.name] = Annotated[type(one.default), Parameter(name="*")]
         elif own := one.metadata.get("option"):
-            types[one.name] = Annotated[types[one.name], _by_type(types[one.name]), own]
+            types[one.name] = Annotated[types[one.name], _type_conversion(types[one.name]), own]
     return types
 
 
-def _by_type(kind: Any) -> Parameter:
+def _type_conversion(kind: Any) -> Parameter:
     """Returns the conversion of words to a type; an option has a negative form only if declared."""
     parts = [kind, *get_args(kind)]
     if any(get_origin(part) is Literal for part in parts):

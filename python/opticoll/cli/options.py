@@ -111,13 +111,13 @@ def all_settings_shown(shown: bool) -> Iterator[None]:
         _Shown.all = False
 
 
-OF_BOUNDS = ("policy", "paths")
+BOUND_SETTINGS = ("policy", "paths")
 """Settings on which lower bounds depend."""
 
-OF_PLANS = ("issue", "overhead", "placement", "background")
+PLAN_SETTINGS = ("issue", "overhead", "placement", "background")
 """Settings of packets that apply to plans only."""
 
-SEVERAL = ("source", "offered_load", "signalling", "assignment", "converters", "congestion")
+LIST_SETTINGS = ("source", "offered_load", "signalling", "assignment", "converters", "congestion")
 """Settings of which a command compares several values; for packets also `routing`."""
 
 
@@ -136,7 +136,7 @@ def _parameter(record: Mapping[str, Any], group: str | Group, text: str = "") ->
     about = _about(record)
     default = f"(default: {about['default']})"
     parts = [text or record["summary"]]
-    if record["name"] in SEVERAL:
+    if record["name"] in LIST_SETTINGS:
         parts[0] += "; several with commas"
     return Parameter(
         help=" ".join([*parts, default]),
@@ -188,7 +188,7 @@ def _method(name: str, without: Sequence[str] = (), group: str | Group = "Option
 def _packets() -> dict[str, Parameter]:
     """Returns the settings of packets without plans; `routing` also applies to bursts."""
     others = [one["name"] for one in records("settings") if "packet" not in _simulators(one)]
-    options = _settings("settings", "Options", [*others, *OF_PLANS])
+    options = _settings("settings", "Options", [*others, *PLAN_SETTINGS])
     (packets,) = (one for one in records("settings") if one["name"] == "routing")
     (bursts,) = (one for one in records("burst_settings") if one["name"] == "routing")
     ways = _about(bursts)["values"].replace(", ", " or ")
@@ -198,7 +198,7 @@ def _packets() -> dict[str, Parameter]:
 
 def _bounded() -> dict[str, Parameter]:
     """Returns the settings on which bounds depend."""
-    return {name: one for name, one in _settings("settings").items() if name in OF_BOUNDS}
+    return {name: one for name, one in _settings("settings").items() if name in BOUND_SETTINGS}
 
 
 # Objects without given options: defaults of the fields of classes of parameters.
@@ -207,5 +207,5 @@ FURTHER_METHOD: Any = _method("FurtherMethodOptions", group=FURTHER)
 REPLAY: Any = _method("ReplayOptions", ("start", "endpoint", "issue", "overhead"))
 BOUNDED: Any = _group("BoundedOptions", _bounded())
 PACKETS: Any = _group("PacketOptions", _packets())
-OF_BURSTS: Any = _group("BurstOptions", _settings("burst_settings", BURSTS, ["routing"]))
+BURST_OPTIONS: Any = _group("BurstOptions", _settings("burst_settings", BURSTS, ["routing"]))
 CONGESTION: Any = _group("CongestionOptions", _settings("congestion_settings"))

@@ -24,7 +24,7 @@ magnitude).
 LINE_S = 10.0
 """Seconds between two lines of a log."""
 
-ANNOUNCED = FORWARDS_PER_SECOND
+MIN_ANNOUNCED_FORWARDS = FORWARDS_PER_SECOND
 """Minimum number of forwards that is announced: fewer take less than a second."""
 
 
@@ -61,7 +61,7 @@ class Waiting:
 
     def announce_work(self, messages: int, chunks: int, forwards: int) -> None:
         """Prints the amount of work of the packet simulator, if the work takes over a second."""
-        if forwards < ANNOUNCED:
+        if forwards < MIN_ANNOUNCED_FORWARDS:
             return
         line = f"{messages} messages in {chunks} chunks, about {forwards:.2g} forwards by routers"
         self._write(f"{line}: some {forwards / FORWARDS_PER_SECOND:.0f} s")

@@ -45,7 +45,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from opticoll import errors
 from opticoll.cli.command_line import line_of
-from opticoll.formats import Holds, named, suffixes
+from opticoll.formats import Holds, named_format, suffixes
 from opticoll.outputs.rows import OMITTED, Row, plain
 from opticoll.outputs.verification import Refuted
 from opticoll.outputs.watch import Watch
@@ -96,7 +96,7 @@ def plan_file(help: str) -> File[A, R]:
     """Returns the file of `--output`, which holds the plan of the only row."""
 
     def write(asked: A, rows: list[R], path: Path) -> None:
-        named("plan", str(path)).write(vars(rows[0])["plan"], path)
+        named_format("plan", str(path)).write(vars(rows[0])["plan"], path)
 
     return text_file("output", help, "plan", write)
 
@@ -108,7 +108,7 @@ def rows_file(
 
     def write(asked: A, rows: list[R], path: Path) -> None:
         shown = rows if rows_of is None else rows_of(asked, rows)
-        named("rows", str(path)).write([plain(row) for row in shown], path)
+        named_format("rows", str(path)).write([plain(row) for row in shown], path)
 
     endings = " or ".join(suffixes("rows"))
     return text_file("csv", f"File for the rows: {endings}", "rows", write, of_rows=True)
@@ -313,7 +313,7 @@ def _kept_on_failure(
         raise
 
 
-NOTHING = SimpleNamespace()
+NO_OPTIONS = SimpleNamespace()
 """Options of a command without options."""
 
 
@@ -361,7 +361,7 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
         default = own.empty if needed else group()
         parameters.append(own(name, own.KEYWORD_ONLY, annotation=hint, default=default))
     parameters.append(own("as_json", own.KEYWORD_ONLY, annotation=JsonOption, default=False))
-    command_line.__kwdefaults__ = {"options": NOTHING, "files": NOTHING} | {
+    command_line.__kwdefaults__ = {"options": NO_OPTIONS, "files": NO_OPTIONS} | {
         one.name: one.default for one in parameters if one.default is not own.empty
     }
     command_line.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

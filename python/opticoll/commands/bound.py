@@ -161,7 +161,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[BoundsRow]:
         for time_ps, name, assumption, shown in found
     ]
     if demand is None:
-        bounds += _by_linear_program(kind, fabric, size_bytes)
+        bounds += _linear_program_bound(kind, fabric, size_bytes)
     yield BoundsRow(
         collective=kind,
         fabric=fabric.spec,
@@ -183,7 +183,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[BoundsRow]:
     )
 
 
-def _by_linear_program(kind: str, fabric: _core.Fabric, size_bytes: int) -> Iterator[BoundRow]:
+def _linear_program_bound(kind: str, fabric: _core.Fabric, size_bytes: int) -> Iterator[BoundRow]:
     """Yields the bound of the linear program on an all_to_all if it improves on the core's
     bounds.
     """

@@ -66,7 +66,7 @@ from opticoll.outputs.watch import Watch
 
 EXAMPLE = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
-OWN = ("offered_load", "seed", "replications")
+OWN_OPTIONS = ("offered_load", "seed", "replications")
 """Settings of bursts that have an option of the command."""
 
 PLACEMENTS = {
@@ -76,10 +76,10 @@ PLACEMENTS = {
 }
 """Placements of ranks on hosts, and their meanings."""
 
-AT_ONCE = "all_or_nothing"
+DEFAULT_POLICY = "all_or_nothing"
 """Default policy, under which collectives cannot deadlock."""
 
-REPLICATIONS = 20
+DEFAULT_REPLICATIONS = 20
 """Default number of replications of a case."""
 
 
@@ -213,7 +213,7 @@ class _Case:
     def value(self, name: str) -> str:
         """Returns the value of a setting, or its default."""
         if name == "replications" and name not in self.settings:
-            return str(REPLICATIONS)
+            return str(DEFAULT_REPLICATIONS)
         return self.settings.get(name, defaults("congestion_settings", "burst_settings")[name])
 
 
@@ -281,7 +281,7 @@ def _cases(asked: Congestion) -> list[_Case]:
         given |= asked.bursts
     else:
         seed = 1 if asked.seed is None else asked.seed
-        given |= {**_of_bursts(asked.bursts), "seed": str(seed)}
+        given |= {**_burst_settings(asked.bursts), "seed": str(seed)}
     if asked.replications is not None:
         given["replications"] = str(asked.replications)
     if asked.fabric is None:
@@ -319,17 +319,19 @@ def _draws(
     collectives: int, policies: list[str], loads: list[float], given: Mapping[str, str]
 ) -> bool:
     """Returns whether random numbers are drawn: for bursts, waiting times or wavelengths."""
-    alone = collectives == 1 and all(canonical(one or AT_ONCE, [AT_ONCE]) for one in policies)
+    alone = collectives == 1 and all(
+        canonical(one or DEFAULT_POLICY, [DEFAULT_POLICY]) for one in policies
+    )
     return not alone or any(loads) or canonical(given.get("assignment", ""), ["random"]) is not None
 
 
-def _of_bursts(text: str | None) -> dict[str, str]:
+def _burst_settings(text: str | None) -> dict[str, str]:
     """Returns the settings of bursts in a text `key=value,...`."""
     settings = {} if text is None else key_values("--bursts", text, "source=poisson")
     for name in settings:
         if name == "assembly":
             raise UsageError("--bursts: assembly is for `opticoll traffic`; leave it out")
-        if name in OWN:
+        if name in OWN_OPTIONS:
             raise UsageError(f"--bursts: {name} has an option of its own, --{name}")
     return settings
 
@@ -472,7 +474,7 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionR
     )
 
 
-SHOWN = (
+TABLE_COLUMNS = (
     "congestion",
     "placement",
     "offered_load",
@@ -511,7 +513,7 @@ def _text(asked: Congestion, rows: list[CongestionRow]) -> str:
             f"{first.algorithm}: the fastest of all algorithms that run here, each simulated once "
             "without bursts"
         )
-    lines.append(table(rows, (*SHOWN, *(("chosen",) if chosen else ()))))
+    lines.append(table(rows, (*TABLE_COLUMNS, *(("chosen",) if chosen else ()))))
     lines += {row.placement: _placement(row) for row in rows}.values()
     lines += [
         f"failed ({row.congestion}, {row.placement}, offered load {row.offered_load:g}): "

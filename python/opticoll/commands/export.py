@@ -88,11 +88,11 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[AnyRow]:
     path = watch.files["output"]
     if not asked.source:
         form = exports.format_of(asked.format, path, exports.FABRICS)
-        yield _of_fabric(asked, form.name)
+        yield _fabric_row(asked, form.name)
         return
     form = exports.format_of(asked.format, path, {**exports.KNOWN, **exports.CHOICES})
     if form.holds == "choices":
-        yield _of_rows(asked, form.name)
+        yield _choices_row(asked, form.name)
         return
     check_planned(asked.source, None if form.sized else asked.size, asked.settings)
     plan = obtain(asked, asked.wavelength, watch)
@@ -104,7 +104,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[AnyRow]:
     yield ExportRow.of(head(plan), format=form.name, size_bytes=size_bytes)
 
 
-def _of_fabric(asked: Parameters, form: str) -> ExportedFabricRow:
+def _fabric_row(asked: Parameters, form: str) -> ExportedFabricRow:
     """Returns the row of an exported fabric."""
     _refuse(asked, "goes with a plan: name a plan file or a collective, too")
     if asked.fabric is None:
@@ -118,7 +118,7 @@ def _of_fabric(asked: Parameters, form: str) -> ExportedFabricRow:
     )
 
 
-def _of_rows(asked: Parameters, form: str) -> ExportedChoicesRow:
+def _choices_row(asked: Parameters, form: str) -> ExportedChoicesRow:
     """Returns the row of an exported table of choices, made from the rows of a comparison."""
     _refuse(asked, "cannot be given with rows of `compare`: they hold their own", asked.fabric)
     content = read_rows(Path(asked.source))

@@ -54,7 +54,7 @@ def compute(asked: Import, watch: Watch) -> Iterator[ImportRow]:
     form = imported.format_of(asked.file, asked.format)
     fabric = None if asked.fabric is None else to_fabric(asked.fabric)
     plan, notes = imported.read_plan(asked.file, form.name, fabric, asked.ranks)
-    watch.notes += [*notes, *exports.of_its_own(asked.file)]
+    watch.notes += [*notes, *exports.unused_plan_notes(asked.file)]
     violations = verify_once(plan)
     if violations:
         raise refuted(plan, violations)

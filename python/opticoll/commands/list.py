@@ -95,7 +95,7 @@ def _text(asked: List, rows: list[RecordRow | FormatRow | SchemaRow]) -> str:
         return _overview(records)
     kinds = {row.kind for row in records}
     if len({row.name for row in records}) == 1 and not canonical(asked.kind, kinds):
-        return "\n\n".join(_in_full(same) for same in _by_meaning(records))
+        return "\n\n".join(_full_text(same) for same in _grouped_by_meaning(records))
     parts = [(kind, _lines(list(own))) for kind, own in groupby(records, lambda row: row.kind)]
     shown = [text if len(parts) == 1 else f"{kind.upper()}\n{text}" for kind, text in parts]
     return "\n\n".join([*shown, f"In full: opticoll list {records[-1].name}"])
@@ -146,7 +146,7 @@ def _sources(record: RecordRow) -> list[str]:
     return [f"source: {record.citation}", *(f"unconfirmed: {text}" for text in unconfirmed)]
 
 
-def _by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:
+def _grouped_by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:
     """Returns groups of records that differ at most in their collective."""
     same: dict[str, list[RecordRow]] = {}
     for record in records:
@@ -154,7 +154,7 @@ def _by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:
     return list(same.values())
 
 
-def _in_full(same: list[RecordRow]) -> str:
+def _full_text(same: list[RecordRow]) -> str:
     """Returns a record as text: what it is, its options and its source."""
     record = same[0]
     kind = record.kind.replace("_", " ").removesuffix("s")

@@ -29,30 +29,33 @@ class Parameters(PlanOptions):
     wavelength: WavelengthOption = None
 
 
-HELD = "on_change"
+HELD_POLICY = "on_change"
 """Policy under which circuits stay up until other circuits are needed."""
 
-CHARGED = "every_step"
+PAPER_POLICY = "every_step"
 """Policy of papers, which is the default on rings."""
 
-QUICK = "auto:budget=10s"
+BOUNDED_ALGORITHM = "auto:budget=10s"
 """Algorithm for the other policy: `auto` within 10 s, which matters on the largest rings only."""
 
-WORTH_SAYING = 1.1
+MIN_NOTED_RATIO = 1.1
 """Minimum ratio of the times under both policies for which the text mentions the other policy."""
 
-ELSEWHERE = f"the policy is not `{CHARGED}`, or the circuits of the fabric have no `{HELD}`"
+UNHELD = (
+    f"the policy is not `{PAPER_POLICY}`, or the circuits of the fabric have no `{HELD_POLICY}`"
+)
 
 
 class PlannedRow(PlanRow):
     """A plan, and what circuits that stay up would take."""
 
     held_time_s: Seconds | None = means(
-        f"Time under the policy `{HELD}`, with circuits that stay up until others are needed: of "
-        "the same plan, or of the one that `auto` chooses for that policy within a budget of 10 s",
-        absent=ELSEWHERE,
+        f"Time under the policy `{HELD_POLICY}`, with circuits that stay up until others are "
+        "needed: of the same plan, or of the one that `auto` chooses for that policy within a "
+        "budget of 10 s",
+        absent=UNHELD,
     )
-    held_algorithm: str | None = means("Algorithm of that plan", absent=ELSEWHERE)
+    held_algorithm: str | None = means("Algorithm of that plan", absent=UNHELD)
 
 
 def _key(asked: Parameters) -> Hashable:
@@ -73,16 +76,18 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[PlannedRow]:
     size_bytes = request.size_bytes
     assert size_bytes is not None
     row, outcome = measured(plan, violations, size_bytes, request.settings, watch)
-    held = _held(plan, size_bytes, request, watch) if outcome.policy == CHARGED else {}
+    held = _held(plan, size_bytes, request, watch) if outcome.policy == PAPER_POLICY else {}
     yield PlannedRow.of(row, **held)
 
 
 def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[str, Any]:
     """Returns the time and algorithm of a plan whose circuits stay up; empty if that fails."""
-    settings: Settings = {**request.settings, "policy": HELD}
+    settings: Settings = {**request.settings, "policy": HELD_POLICY}
     try:
         if plan.asked == DEFAULT_ALGORITHM:
-            plan = replace(request, algorithm=QUICK, settings=settings).plan(watch.try_candidate)
+            plan = replace(request, algorithm=BOUNDED_ALGORITHM, settings=settings).plan(
+                watch.try_candidate
+            )
         outcome = plan.simulate(size_bytes, **settings)
     except OpticollError:
         return {}
@@ -94,15 +99,15 @@ def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[s
 def _text(asked: Parameters, rows: list[PlannedRow]) -> str:
     (row,) = rows
     text = plan_summary(row.plan, row)
-    if row.held_time_s is None or row.time_s <= WORTH_SAYING * row.held_time_s:
+    if row.held_time_s is None or row.time_s <= MIN_NOTED_RATIO * row.held_time_s:
         return text
     said = (
-        f"{CHARGED}, the rule of papers, sets up all circuits anew for every slot. If circuits "
-        f"stay up (--policy {HELD}), {row.held_algorithm} takes "
+        f"{PAPER_POLICY}, the rule of papers, sets up all circuits anew for every slot. If "
+        f"circuits stay up (--policy {HELD_POLICY}), {row.held_algorithm} takes "
         f"{human_seconds(row.held_time_s)}"
     )
     if row.held_time_s:
-        said += f": {CHARGED} takes {row.time_s / row.held_time_s:.3g} times as long"
+        said += f": {PAPER_POLICY} takes {row.time_s / row.held_time_s:.3g} times as long"
     return "\n".join([text, "", *wrapped([said], 0)])
 
 

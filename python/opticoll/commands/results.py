@@ -18,16 +18,16 @@ from opticoll.study.points import command_of
 from opticoll.study.results import ResultRow, table_of
 from opticoll.study.store import Store
 
-WIDEST = 110
+MAX_WIDTH = 110
 """Maximum number of characters of a line of the table."""
 
-OF_POINTS = ("study", "point", "command", "error", "found")
+POINT_COLUMNS = ("study", "point", "command", "error", "found")
 """Columns that the table leaves out or shows last."""
 
-LONGEST_TEXT = 40
+MAX_AXIS_LENGTH = 40
 """Maximum number of characters of an axis in the table."""
 
-LONGEST = 40
+MAX_LINES = 40
 """Maximum number of lines of a table without `--all`."""
 
 
@@ -47,7 +47,7 @@ class Parameters:
     unfinished: bool = option("Also points that are not computed yet", default=False)
     found: bool = option("Only points that a search found", default=False)
     every: bool = option(
-        f"All rows in the table, not only the first {LONGEST}", default=False, name="--all"
+        f"All rows in the table, not only the first {MAX_LINES}", default=False, name="--all"
     )
     tables: bool = option("Also columns that hold tables, such as violations", default=False)
 
@@ -99,7 +99,7 @@ def _text(asked: Parameters, rows: list[ResultRow]) -> str:
         known = {column.name: column for kind in kinds for column in columns(kind)}
         head = f"study {name}\n" if len(commands) > 1 else ""
         under = plural(len(own), "row")
-        most = len(own) if asked.every else LONGEST
+        most = len(own) if asked.every else MAX_LINES
         if len(own) > most:
             under = f"the first {most} of {under}; all with --all"
         parts = [head + _table(own, known, most), under, *bandwidth_lines(own)]
@@ -116,7 +116,7 @@ def _table(rows: list[ResultRow], known: dict[str, Column], most: int) -> str:
     left out.
     """
     names = sorted(
-        (name for name in rows[0] if name not in OF_POINTS), key=lambda name: _rank(name, known)
+        (name for name in rows[0] if name not in POINT_COLUMNS), key=lambda name: _rank(name, known)
     )
     cells = {name: _cells(name, rows, known) for name in [*names, "error", "found"]}
     always = [name for name in names if _rank(name, known) == 1][:1]
@@ -131,7 +131,7 @@ def _table(rows: list[ResultRow], known: dict[str, Column], most: int) -> str:
         follows = any(_follows(cells[name], cells[one]) for one in axes) and name not in known
         twice = any(cells[name] == cells[one] for one in shown)
         width = sum(2 + max(map(len, [one, *cells[one]])) for one in [*shown, name])
-        if not follows and not twice and (name in always or width <= WIDEST):
+        if not follows and not twice and (name in always or width <= MAX_WIDTH):
             shown.append(name)
     shown.sort(key=names.index)
     shown += [name for name in ("error", "found") if any(row[name] for row in rows)]
@@ -172,7 +172,8 @@ def _cells(name: str, rows: list[ResultRow], known: dict[str, Column]) -> list[s
         labels = fabric_labels(texts)
         texts = [labels[text] for text in texts]
     short = [
-        text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..." for text in texts
+        text if len(text) <= MAX_AXIS_LENGTH else f"{text[: MAX_AXIS_LENGTH - 3]}..."
+        for text in texts
     ]
     return short if len(set(short)) == len(set(texts)) else texts
 

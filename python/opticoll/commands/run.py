@@ -188,11 +188,11 @@ def _row(asked: Run, job: mpi.Job, name: str, ended: in_process.Ended) -> RunRow
     )
 
 
-SHOWN = (
+TABLE_COLUMNS = (
     *("size_bytes", "chunks", "elements", "type", "operator", "root", "mode", "time_s"),
     *("algorithm_bandwidth", "bus_bandwidth", "wrong"),
 )
-OF_LIBRARY = ("library_time_s", "differing")
+LIBRARY_COLUMNS = ("library_time_s", "differing")
 
 
 def _text(asked: Run, rows: list[RunRow]) -> str:
@@ -206,7 +206,7 @@ def _text(asked: Run, rows: list[RunRow]) -> str:
     return "\n".join(
         [
             f"{', '.join(names)}: {first.collective} by {plural(first.ranks, 'rank')}, by {who}",
-            table(rows, SHOWN + OF_LIBRARY if with_library else SHOWN),
+            table(rows, TABLE_COLUMNS + LIBRARY_COLUMNS if with_library else TABLE_COLUMNS),
             verdict,
             "Times are of processes on this machine; they say nothing of a fabric.",
         ]

@@ -342,7 +342,7 @@ def _text(asked: Simulate, rows: list[SimulateRow]) -> str:
     return "\n\n".join(parts)
 
 
-SHOWN = {
+TABLE_COLUMNS = {
     "link": ("rank", "direction", "busy_ps", "bytes"),
     "rank": ("rank", "sent_bytes", "received_bytes", "finish_ps"),
     "step": ("slot", "start_ps", "end_ps", "reconfiguration_ps", "lightpaths"),
@@ -350,21 +350,21 @@ SHOWN = {
 }
 """Columns of each table of `--per`; on electrical fabrics, `FLOW_COLUMNS` takes precedence."""
 
-OF_FLOWS = {
+FLOW_COLUMNS = {
     "link": ("link", "busy_ps", "bytes", "utilisation"),
     "step": ("slot", "start_ps", "end_ps", "lightpaths"),
 }
 """Columns of tables on electrical fabrics, where they differ from `TABLE_COLUMNS`."""
 
-WORDS_OF_FLOWS = {"slot": "step", "lightpaths": "messages"}
+FLOW_HEADINGS = {"slot": "step", "lightpaths": "messages"}
 
 
 def _table(row: SimulateRow, per: str) -> str:
     """Returns the table of the steps, links, ranks or time bins of a simulation."""
     rows = row[f"per_{per}"]
-    flows = OF_FLOWS if row.start is not None else {}
-    names = flows.get(per, SHOWN[per])
-    return table(rows, names, headings=WORDS_OF_FLOWS if flows else {}) if rows else ""
+    flows = FLOW_COLUMNS if row.start is not None else {}
+    names = flows.get(per, TABLE_COLUMNS[per])
+    return table(rows, names, headings=FLOW_HEADINGS if flows else {}) if rows else ""
 
 
 def _summary(row: SimulateRow) -> str:

@@ -194,7 +194,7 @@ def _engine(asked: Sweep, workers: int) -> engines.Engine:
     """Returns the engine that computes the points."""
     jobs = _jobs(asked)
     if jobs is not None:
-        return clusters.of_jobs(*jobs)
+        return clusters.job_engine(*jobs)
     return engines.Local(workers) if asked.scheduler is None else clusters.Dask(asked.scheduler)
 
 

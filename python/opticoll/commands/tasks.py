@@ -158,7 +158,7 @@ def _name(task: Task) -> str:
     return task.collective if task.name is None else task.name
 
 
-SHOWN = (
+TABLE_COLUMNS = (
     "name",
     "chosen",
     "ranks",
@@ -183,7 +183,7 @@ def _text(asked: Tasks, rows: list[TaskRow]) -> str:
     verdict = "verified: every plan, and that tasks at one time share no switch port"
     notes += [f"NOT verified: {one}" for one in problems] or [verdict]
     head = f"{plural(len(rows), 'task')} on {grid}"
-    return "\n\n".join([head, table(rows, SHOWN), "\n".join(notes)])
+    return "\n\n".join([head, table(rows, TABLE_COLUMNS), "\n".join(notes)])
 
 
 COMMAND = Command(

@@ -118,7 +118,7 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
     RunError
         The program has another number of processes. A rank that is stuck ends the whole program.
     """
-    progress = _in_a_child()
+    progress = _continue_in_child()
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
@@ -142,7 +142,7 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
             if not isinstance(error, mpi_rank.StuckError):
                 problem = f"rank {rank}: {here}: {error}"
                 # The watching process must name a rank that died before all ranks are ended.
-                time.sleep(mpi_rank.LOOK_S)
+                time.sleep(mpi_rank.POLL_S)
             elif error.missing:
                 silent = " and ".join(f"rank {one}" for one in error.missing)
                 problem = f"no answer from {silent}; rank {rank} waits at {here}"
@@ -159,7 +159,7 @@ RANK = 5
 """Index of the rank in the progress of a process."""
 
 
-def _in_a_child() -> np.ndarray:
+def _continue_in_child() -> np.ndarray:
     """Continues in a child, whose progress is returned; this process waits for the end of the
     child.
 

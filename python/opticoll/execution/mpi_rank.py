@@ -34,10 +34,10 @@ SENDING = {"s", "rcs", "rrs", "rrcs"}
 REDUCING = {"rrc", "rrs", "rrcs"}
 WRITING = {"r", "rcs", "rrc", "rrcs", "cpy"}
 
-LOOK_S = 0.5
+POLL_S = 0.5
 """Seconds between two checks that the starting process still exists."""
 
-POLLS = 200
+MAX_POLLS = 200
 """Number of polls for a message before the process sleeps for a moment."""
 
 
@@ -114,7 +114,7 @@ class Interpreter:
                 moved, idle = time.monotonic(), 0
                 continue
             idle += 1
-            if idle > POLLS:
+            if idle > MAX_POLLS:
                 time.sleep(0.0005)
                 if time.monotonic() - moved > self.limit:
                     raise StuckError(self._waiting(next_of, sent))
@@ -277,7 +277,7 @@ def silent(rank: int, block: int, step: int) -> str:
 def leave_with(folder: str, watcher: int, starter: int) -> None:
     """Ends this process when its watcher or the starting process has gone; notes a lost watcher."""
     while lives(watcher) and lives(starter):
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     if lives(starter):
         Path(folder, f"{os.getpid()}.left").touch()
     os._exit(1)
@@ -286,7 +286,7 @@ def leave_with(folder: str, watcher: int, starter: int) -> None:
 def leave_after(watcher: int) -> None:
     """Ends this process when its watcher has gone."""
     while lives(watcher):
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     os._exit(1)
 
 
@@ -386,7 +386,7 @@ def main(folder: str, watcher: int) -> None:
             reason = silent(missing, block, step)
         elif not isinstance(error, StuckError):
             # Messages fail a moment before the system shows the death of their sender.
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
             ranks = all_progress.tolist()
             _, _, block, step, _ = ranks[rank]
             words = str(error).splitlines() or [type(error).__name__]

@@ -36,8 +36,8 @@ OPERATORS: dict[str, Any] = {
 EXACT_BITS = {"float32": 24, "float64": 53}
 """Bits below which whole numbers of a floating-point type are exact."""
 
-OF_BLOCKS = ("all_gather", "gather", "scatter")
-OF_VECTORS = ("all_reduce", "reduce", "broadcast")
+BLOCK_COLLECTIVES = ("all_gather", "gather", "scatter")
+VECTOR_COLLECTIVES = ("all_reduce", "reduce", "broadcast")
 
 
 @dataclass
@@ -139,7 +139,9 @@ class Payload:
 def _parts(collective: Collective) -> int:
     """Returns the number of chunks that the size of a collective counts."""
     one = collective.pieces
-    return one if collective.kind in OF_BLOCKS + OF_VECTORS else one * collective.ranks
+    return (
+        one if collective.kind in BLOCK_COLLECTIVES + VECTOR_COLLECTIVES else one * collective.ranks
+    )
 
 
 def payload_of(

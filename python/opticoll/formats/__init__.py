@@ -3,8 +3,10 @@
 A format is a module here and a line of `FORMATS`. Files are written under a temporary name and
 renamed when complete, so that a file that exists is a file that is whole.
 
->>> [one.name for one in of("plan")], suffixes("rows")[0], shown("trace", b"PAR1").name
-(['plan'], '.csv', 'parquet')
+>>> [form.name for form in formats_of("plan")], suffixes("rows")[0]
+(['plan'], '.csv')
+>>> recognized_format("trace", b"PAR1").name
+'parquet'
 """
 
 from __future__ import annotations
@@ -143,25 +145,25 @@ FORMATS = (
 """All formats; among formats of one kind, the first that recognizes a content is used."""
 
 
-def of(holds: Holds) -> list[Format]:
+def formats_of(holds: Holds) -> list[Format]:
     """Returns the formats of one kind."""
     return [one for one in FORMATS if one.holds == holds]
 
 
 def suffixes(holds: Holds) -> tuple[str, ...]:
     """Returns all endings of files of one kind."""
-    return tuple(suffix for one in of(holds) for suffix in one.suffixes)
+    return tuple(suffix for one in formats_of(holds) for suffix in one.suffixes)
 
 
-def named(holds: Holds, path: str) -> Format:
+def named_format(holds: Holds, path: str) -> Format:
     """Returns the format of a file name's ending, or the first format of the kind."""
-    known = of(holds)
+    known = formats_of(holds)
     return next((one for one in known if path.lower().endswith(one.suffixes)), known[0])
 
 
-def shown(holds: Holds, content: bytes) -> Format:
+def recognized_format(holds: Holds, content: bytes) -> Format:
     """Returns the format that recognizes a content."""
-    known = of(holds)
+    known = formats_of(holds)
     return next((one for one in known if one.shows is not None and one.shows(content)), known[-1])
 
 

@@ -50,7 +50,7 @@ RATES = ("rate", "LinkSpeedRaw", "LinkSpeed", "capacity", "bandwidth")
 SPEED_UNITS = {"K": "kb/s", "M": "Mb/s", "G": "Gb/s", "T": "Tb/s"}
 """Unit of `LinkSpeed`, by `LinkSpeedUnits`."""
 
-IN_BITS = 10**6
+MIN_BITS_PER_SECOND = 10**6
 """Smallest number without a unit that is read in b/s; smaller numbers are read in Gb/s."""
 
 STRUCTURE = ("id", "key", "source", "target", "name", "fabric")
@@ -211,11 +211,11 @@ def _rates(
         ]
         numbers = [one for one in read_as if isinstance(one, Decimal) and one] or [Decimal(0)]
         smallest, largest = min(numbers), max(numbers)
-        if not name.startswith("LinkSpeed") and 0 < smallest < IN_BITS <= largest:
+        if not name.startswith("LinkSpeed") and 0 < smallest < MIN_BITS_PER_SECOND <= largest:
             problem = f"`{largest}` would be b/s, `{smallest}` of another link Gb/s"
             hint = "`unit` beside `graph` in a fabric file, such as `unit: b/s`, names one for all"
             raise MisplacedError(places[read_as.index(largest)], f"{problem}; {hint}")
-        unit = "b/s" if name == "LinkSpeedRaw" or smallest >= IN_BITS else "Gb/s"
+        unit = "b/s" if name == "LinkSpeedRaw" or smallest >= MIN_BITS_PER_SECOND else "Gb/s"
     if name == "LinkSpeed" and "unit" not in given:
         read.add("LinkSpeedUnits")
         unit = None

@@ -26,7 +26,7 @@ MAX_BYTES = 4 * 2**30
 MAX_TEXT_BYTES = 2**28
 """Maximum number of decompressed bytes of a foreign text; public schedules have a few megabytes."""
 
-BEGINNING = 2**24
+BEGINNING_BYTES = 2**24
 """Number of bytes from which the format of a file is recognized."""
 
 _COPIES = 3
@@ -34,7 +34,7 @@ _COPIES = 3
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 
-_PORTION = 4096
+_PORTION_BYTES = 4096
 """Number of compressed bytes decompressed at once, which become at most about 100 MB."""
 
 
@@ -127,7 +127,7 @@ def opened(path: str | os.PathLike[str]) -> BinaryIO:
     if key not in _PIPED:
         content = bytearray()
         with open(path, "rb") as file:
-            while portion := file.read(BEGINNING):
+            while portion := file.read(BEGINNING_BYTES):
                 content += portion
                 _check_size(len(content), path, MAX_BYTES)
         _PIPED[key] = bytes(content)
@@ -157,7 +157,7 @@ def beginning(path: str | os.PathLike[str]) -> bytes:
     import zstandard
 
     try:
-        return zstandard.ZstdDecompressor().stream_reader(start).read(BEGINNING)
+        return zstandard.ZstdDecompressor().stream_reader(start).read(BEGINNING_BYTES)
     except zstandard.ZstdError as error:
         raise FileError(f"`{path}` is no intact zstd file: {error}") from error
 
@@ -176,7 +176,7 @@ def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
             if most is not None:
                 _check_size(file.seek(0, os.SEEK_END), path, most)
                 file.seek(0)
-            return file.read(BEGINNING if most is None else -1)
+            return file.read(BEGINNING_BYTES if most is None else -1)
     except FileNotFoundError as error:
         raise FileError(f"there is no file `{path}`") from error
     except OSError as error:
@@ -202,15 +202,15 @@ def decompressed(
     text = bytearray()
     try:
         reader = zstandard.ZstdDecompressor().decompressobj()
-        for start in range(0, len(content), _PORTION):
+        for start in range(0, len(content), _PORTION_BYTES):
             if reader.eof:
                 break
-            text += reader.decompress(content[start : start + _PORTION])
+            text += reader.decompress(content[start : start + _PORTION_BYTES])
             _check_size(len(text), path, most)
     except zstandard.ZstdError as error:
         raise FileError(f"`{path}` is no intact zstd file: {error}") from error
     if not reader.eof:
         raise FileError(f"`{path}` is cut short: its compressed data ends early")
-    if reader.unused_data or start + _PORTION < len(content):
+    if reader.unused_data or start + _PORTION_BYTES < len(content):
         raise FileError(f"`{path}` is no intact zstd file: bytes follow the end of its data")
     return bytes(text)

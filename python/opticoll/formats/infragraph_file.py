@@ -206,8 +206,8 @@ class _Expansion:
 
     def __init__(self, described: _Infrastructure, options: dict[str, str]) -> None:
         self.options = options
-        self.devices = _by_name(described.devices, ("devices",), "device")
-        self.instances = _by_name(described.instances, ("instances",), "instance")
+        self.devices = _indexed_by_name(described.devices, ("devices",), "device")
+        self.instances = _indexed_by_name(described.instances, ("instances",), "instance")
         self.steps = 0
         self.kinds: dict[str, str | None] = {}
         self.cables: dict[frozenset[str], _Cable] = {}
@@ -215,7 +215,7 @@ class _Expansion:
             _found(self.devices, instance.device, (*place, "device"), "device")
             for index in range(instance.count):
                 self.device(instance.device, f"{instance.name}.{index}", place)
-        links = _by_name(described.links, ("links",), "link")
+        links = _indexed_by_name(described.links, ("links",), "link")
         for position, edge in enumerate(described.edges or ()):
             self.join(("edges", position), edge, "", links, self.across)
 
@@ -232,7 +232,7 @@ class _Expansion:
         place, device = self.devices[name]
         if depth > MAX_DEPTH:
             raise MisplacedError(place, f"devices are nested more than {MAX_DEPTH} deep")
-        _by_name(device.components, (*place, "components"), "component")
+        _indexed_by_name(device.components, (*place, "components"), "component")
         for position, component in enumerate(device.components):
             self.make(1 + component.count, (*place, "components", position))
             for index in range(component.count):
@@ -246,7 +246,7 @@ class _Expansion:
                 if len(self.kinds) > MAX_COMPONENTS:
                     problem = f"there are more than {MAX_COMPONENTS} components"
                     raise MisplacedError((*at, "count"), problem)
-        links = _by_name(device.links, (*place, "links"), "link")
+        links = _indexed_by_name(device.links, (*place, "links"), "link")
         for position, edge in enumerate(device.edges or ()):
 
             def ends(end: _End, where: Place) -> list[str]:
@@ -331,10 +331,10 @@ class _Expansion:
         order = {name: place for place, name in enumerate(self.kinds)}
         for ends, cable in self.cables.items():
             one, other = sorted(ends, key=order.__getitem__)
-            graph.link(cable.place, one, other, "-", self.of_link(cable))
+            graph.link(cable.place, one, other, "-", self.link_options(cable))
         return graph.fabric()
 
-    def of_link(self, cable: _Cable) -> list[str]:
+    def link_options(self, cable: _Cable) -> list[str]:
         """Returns the rate and the latency of a cable."""
         given = cable.link.physical or _Physical()
         place = (*cable.at, "physical")
@@ -433,7 +433,7 @@ def _link(name: str, rate: str, latency: str) -> str:
 T = TypeVar("T", _Device, _Component, _Instance, _Link)
 
 
-def _by_name(listed: list[T] | None, place: Place, what: str) -> dict[str, tuple[Place, T]]:
+def _indexed_by_name(listed: list[T] | None, place: Place, what: str) -> dict[str, tuple[Place, T]]:
     """Returns the items of a list by name, each with its place."""
     named: dict[str, tuple[Place, T]] = {}
     for position, one in enumerate(listed or ()):

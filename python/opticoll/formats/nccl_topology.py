@@ -226,7 +226,7 @@ class _Servers:
         for pci, server, vertex, processor in self.waiting:
             for gpu in (one for one in pci.children if _is_rank(one)):
                 for link in gpu.named("nvlink", "xgmi"):
-                    self.of_gpu(link, gpu, server, vertex, processor)
+                    self.gpu_link(link, gpu, server, vertex, processor)
                 for link in gpu.named("c2c"):
                     rate = 8 * _number(link, "count", least=1) * _number(link, "bw", least=1)
                     self.cable(link, vertex, processor, rate)
@@ -236,7 +236,9 @@ class _Servers:
                     self.link(link, vertex, target, 8 * WITHIN_DEVICE)
         self.waiting.clear()
 
-    def of_gpu(self, link: Element, gpu: Element, server: str, vertex: str, processor: str) -> None:
+    def gpu_link(
+        self, link: Element, gpu: Element, server: str, vertex: str, processor: str
+    ) -> None:
         """Adds a link of a GPU to another GPU, to its processor or to the NVLink switches."""
         rate = 8 * _number(link, "count", least=1) * _rate_of_one(link, gpu)
         kind = _text(link, "tclass").lower()

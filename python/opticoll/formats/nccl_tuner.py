@@ -41,7 +41,7 @@ only.
 MAX_LINE_LENGTH = 200
 """Maximum length of a comment; the plug-in reads characters after the 255th as another line."""
 
-SAME = ("fabric", "wavelengths", "policy", "simulator", "start", "settings", "root")
+AGREEING_COLUMNS = ("fabric", "wavelengths", "policy", "simulator", "start", "settings", "root")
 """Columns in which the rows of a collective and a number of ranks must agree."""
 
 
@@ -79,7 +79,7 @@ def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]
     made: list[Choice] = []
     left: list[str] = []
     for (collective, ranks), own in compared.items():
-        for name in SAME:
+        for name in AGREEING_COLUMNS:
             if len({str(row.get(name)) for row in own}) > 1:
                 raise UsageError(
                     f"{collective} on {ranks} ranks: the rows differ in `{name}`, which the table "
@@ -103,11 +103,11 @@ def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]
 
 def _best(rows: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Returns the fastest row whose algorithm NCCL has, or None."""
-    named = [row for row in rows if _of_nccl(row) is not None]
+    named = [row for row in rows if _nccl_names(row) is not None]
     return min(named, key=lambda row: int(row["time_ps"]), default=None)
 
 
-def _of_nccl(row: Mapping[str, Any]) -> tuple[str, str] | None:
+def _nccl_names(row: Mapping[str, Any]) -> tuple[str, str] | None:
     """Returns NCCL's names of the collective and algorithm of a row, or None if NCCL lacks it.
 
     The number of pieces does not matter.
@@ -131,7 +131,7 @@ def _ranges(
     sizes = [size * factor for size in best]
     made: list[Choice] = []
     for place, row in enumerate(best.values()):
-        named = None if row is None else _of_nccl(row)
+        named = None if row is None else _nccl_names(row)
         if named is None:
             continue
         least = most = sizes[place]

@@ -53,7 +53,7 @@ def read(
         There is no such format, or a package is missing that reads it.
     """
     path = "trace" if isinstance(source, bytes) else source
-    known = {one.name: one for one in formats.of("trace")}
+    known = {one.name: one for one in formats.formats_of("trace")}
     if form is not None and form not in known:
         raise UsageError(f"`{form}` is no format of traces; known are {', '.join(known)}")
     chosen = None if form is None else known[form]
@@ -69,7 +69,7 @@ def read(
         take_memory(f"reading `{path}`", len(content) + events)
         if content.startswith(b"opticoll plan "):
             raise UsageError(f"`{path}` is a plan and no trace; `opticoll simulate` times it")
-        chosen = chosen or formats.shown("trace", content)
+        chosen = chosen or formats.recognized_format("trace", content)
         if chosen.name != "time_independent":
             _refuse_rate(path, operations_per_second)
         trace: Trace = chosen.read(path, content, operations_per_second or DEFAULT_OPERATIONS)
@@ -83,10 +83,10 @@ def _refuse_rate(path: Source, operations_per_second: int | None) -> None:
         )
 
 
-def _in_core(form: str) -> Callable[[Source, bytes, int], Trace]:
+def _core_reader(form: str) -> Callable[[Source, bytes, int], Trace]:
     """Returns the reader of a format that the compiled core reads."""
     return lambda _, content, operations: read_in_core(content, form, operations)
 
 
-goal, table = _in_core("goal"), _in_core("table")
-time_independent = _in_core("time_independent")
+goal, table = _core_reader("goal"), _core_reader("table")
+time_independent = _core_reader("time_independent")

@@ -60,7 +60,7 @@ def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
     elif isinstance(demand, Demand):
         made = demand
     else:
-        made = _of_matrix(demand)
+        made = _matrix_demand(demand)
     if made.ranks != ranks:
         raise CollectiveError(
             f"the demand is among {made.ranks} ranks, the fabric has {ranks}; "
@@ -96,7 +96,7 @@ def names_file(demand: str) -> bool:
     return demand.lower().endswith((".csv", ".csv.zst")) or os.sep in demand
 
 
-def _of_matrix(matrix: Any) -> Demand:
+def _matrix_demand(matrix: Any) -> Demand:
     """Returns the demand of a matrix: lists of rows, or an array of NumPy."""
     rows = matrix.tolist() if hasattr(matrix, "tolist") else matrix
     if not isinstance(rows, list | tuple) or not all(isinstance(row, list | tuple) for row in rows):
@@ -129,9 +129,9 @@ def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
     memory.take_values(f"reading `{path}`", text)
     lines = list(_cells(text))
     if lines and [cell.lower() for cell in lines[0][1]] == HEADING:
-        amounts = _of_pairs(path, lines[1:], ranks)
+        amounts = _pair_amounts(path, lines[1:], ranks)
     else:
-        amounts = _of_rows(path, lines, ranks)
+        amounts = _matrix_amounts(path, lines, ranks)
     try:
         return Demand(amounts)
     except OpticollError as error:
@@ -146,7 +146,7 @@ def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
             yield number, [cell.strip() for cell in said.split(",")]
 
 
-def _of_rows(
+def _matrix_amounts(
     path: str | os.PathLike[str], lines: list[tuple[int, list[str]]], ranks: int
 ) -> list[list[int]]:
     """Returns the amounts of a file that is a matrix, by source and destination."""
@@ -165,7 +165,7 @@ def _of_rows(
     return rows
 
 
-def _of_pairs(
+def _pair_amounts(
     path: str | os.PathLike[str], lines: list[tuple[int, list[str]]], ranks: int
 ) -> list[list[int]]:
     """Returns the amounts of a file with a line for each pair, by source and destination."""

@@ -145,7 +145,7 @@ def to_fabrics(
     several = isinstance(fabric, Iterable) and not isinstance(fabric, str)
     one = not several or node_link.is_graph(fabric)
     listed = cast("Iterable[FabricLike]", [fabric] if one else fabric)
-    made = [_of_any_size(member, ranks) for member in listed]
+    made = [_completed(member, ranks) for member in listed]
     if not made:
         raise FabricError("there is no fabric; give at least one such as optree_paper")
     return list({one.spec: one for one in made}.values())
@@ -166,7 +166,7 @@ def need_fabrics(fabrics: Sequence[FabricLike] | None) -> list[Fabric]:
     return to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
 
 
-def _of_any_size(fabric: FabricLike, ranks: list[int] | None) -> Fabric:
+def _completed(fabric: FabricLike, ranks: list[int] | None) -> Fabric:
     """Returns the fabric; if its specification lacks the ranks, with the first number compared."""
     try:
         return to_fabric(fabric)
@@ -226,7 +226,7 @@ def read_graph(
         The file cannot be read.
     """
     path = Path(path)
-    known = [one for one in formats.of("fabric") if path.name.endswith(one.suffixes)]
+    known = [one for one in formats.formats_of("fabric") if path.name.endswith(one.suffixes)]
     if len(known) > 1:
         content = read_content(path)
         known = [one for one in known if one.shows is not None and one.shows(content)] or known

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KINDS: tuple[formats.Holds, ...] = ("plan", "program", "schedule")
 """Kinds of file contents from which plans are made."""
 
-KNOWN = {one.name: one for kind in KINDS for one in formats.of(kind) if one.reads}
+KNOWN = {one.name: one for kind in KINDS for one in formats.formats_of(kind) if one.reads}
 """Formats from which plans are read, by name."""
 
 SUFFIXES = tuple(suffix for one in KNOWN.values() for suffix in one.suffixes)
@@ -51,7 +51,7 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
         # Among these formats, only a Chakra trace is a folder with a file for each rank.
         return KNOWN["chakra"]
     content = beginning(path)
-    for one in (*KNOWN.values(), *formats.of("trace")):
+    for one in (*KNOWN.values(), *formats.formats_of("trace")):
         if one.shows is not None and one.shows(content):
             if one.holds == "trace":
                 problem = f"`{path}` is a trace ({one.name}) and states no schedule"

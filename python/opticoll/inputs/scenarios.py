@@ -25,7 +25,7 @@ from opticoll.errors import ConfigError
 from opticoll.formats.document import Document, Place, Text, is_yaml, text, whole
 from opticoll.inputs import demands
 from opticoll.inputs.fabric_files import GRAPHS, fabric_of_fields, parse_fabric, to_fabrics
-from opticoll.inputs.settings import NAMES, Settings, given
+from opticoll.inputs.settings import SETTING_NAMES, Settings, given
 from opticoll.inputs.values import split_algorithms, split_sizes, split_times, to_bytes
 from opticoll.names import has_root
 
@@ -133,7 +133,7 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     else:
         machines = [_machine(document, fabric, ("fabric",))]
     settings = given(fields)
-    fields = {key: value for key, value in fields.items() if key not in NAMES}
+    fields = {key: value for key, value in fields.items() if key not in SETTING_NAMES}
     fabrics = to_fabrics(machines)
     if fields["demand"] is not None:
         fields |= _demanded(document, fields["demand"], fabrics[0].ranks)
@@ -211,7 +211,7 @@ class _ScenarioFields:
 
 _ScenarioFile = make_dataclass(
     "_ScenarioFile",
-    [(name, Annotated[str, partial(_read_setting, name)] | None, None) for name in NAMES],
+    [(name, Annotated[str, partial(_read_setting, name)] | None, None) for name in SETTING_NAMES],
     bases=(_ScenarioFields,),
     frozen=True,
 )

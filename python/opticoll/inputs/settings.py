@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 else:
     Settings = dict
 
-NAMES = ("simulator", *(record["name"] for record in records("settings")))
+SETTING_NAMES = ("simulator", *(record["name"] for record in records("settings")))
 """Names of the simulator and its settings."""
 
 
 def given(fields: Mapping[str, object]) -> Settings:
     """Returns the settings among named values, without those that are None."""
-    return cast("Settings", {name: fields[name] for name in NAMES if fields.get(name) is not None})
+    return cast(
+        "Settings", {name: fields[name] for name in SETTING_NAMES if fields.get(name) is not None}
+    )

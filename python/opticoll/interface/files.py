@@ -160,7 +160,7 @@ def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
     """
     from opticoll import formats
 
-    formats.named("plan", str(path)).write(plan, path)
+    formats.named_format("plan", str(path)).write(plan, path)
 
 
 def write_csv(rows: Sequence[Mapping[str, object]], path: str | PathLike[str]) -> None:

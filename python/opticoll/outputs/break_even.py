@@ -25,7 +25,7 @@ from opticoll._core import Fabric, format_time
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import PICOSECONDS, human_time
 
-WITHIN = 1.01
+MAX_BREAK_EVEN_RATIO = 1.01
 """Ratio of the times on both sides of a break-even, down to which the break-even is refined."""
 
 WORD = re.compile(r"[a-z_]+")
@@ -159,7 +159,11 @@ def _widest(leading: Sequence[Lead]) -> int | None:
     for low, high in pairwise(leading):
         start = max(low.at, 1)
         middle = _rounded(math.sqrt(start * high.at))
-        if low.plan != high.plan and high.at > WITHIN * start and start < middle < high.at:
+        if (
+            low.plan != high.plan
+            and high.at > MAX_BREAK_EVEN_RATIO * start
+            and start < middle < high.at
+        ):
             return middle
     return None
 

@@ -89,12 +89,12 @@ READINGS: dict[str, Callable[[Any], str]] = {
 """Functions that write a number for people, by unit."""
 
 
-def in_decimal_units(sizes_bytes: Iterable[float]) -> bool:
+def uses_decimal_units(sizes_bytes: Iterable[float]) -> bool:
     """Returns whether sizes shown together are written in kB, MB and GB.
 
     They are if all are whole multiples of 1000 bytes and some are no multiples of 1024 bytes.
 
-    >>> in_decimal_units([100_000, 6_400_000]), in_decimal_units([1024, 1_024_000])
+    >>> uses_decimal_units([100_000, 6_400_000]), uses_decimal_units([1024, 1_024_000])
     (True, False)
     """
     large = [size for size in sizes_bytes if size >= 1000]
@@ -108,7 +108,7 @@ def size_names(sizes_bytes: Iterable[int]) -> dict[int, str]:
     {400000: '400kB', 6400000: '6400kB'}
     """
     sizes = list(sizes_bytes)
-    if not in_decimal_units(sizes):
+    if not uses_decimal_units(sizes):
         return {size: format_size(size) for size in sizes}
     whole = {size: next(one for one in DECIMAL_UNITS if size % one[0] == 0) for size in sizes}
     return {size: f"{size // factor}{unit}" for size, (factor, unit) in whole.items()}

@@ -23,7 +23,7 @@ MAX_VARIABLES = 20_000
 60,000.
 """
 
-AGREES = 1e-9
+MAX_RELATIVE_DIFFERENCE = 1e-9
 """Relative difference up to which a time of HiGHS and an exact time count as equal."""
 
 DENOMINATORS = (1, 12, 60, 840, 27720, 10**6)
@@ -76,7 +76,7 @@ def _solved(spec: str, kind: str, root: int) -> Proved | None:
             best = Fraction(*ratio) * blocks, lengths
     if best is None:
         return None
-    return Proved(*best, float(best[0]) >= time * (1 - AGREES))
+    return Proved(*best, float(best[0]) >= time * (1 - MAX_RELATIVE_DIFFERENCE))
 
 
 @contextmanager

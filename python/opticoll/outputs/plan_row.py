@@ -54,8 +54,8 @@ from opticoll.outputs.rows import (
 from opticoll.outputs.verification import (
     FORM,
     NOT_PIPELINED,
-    OF_PIECES,
     ON_WAVELENGTHS,
+    PIPELINE_PIECES,
     Form,
     PlanHead,
     ViolationRow,
@@ -138,7 +138,7 @@ class PlanRow(PlanHead):
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
     form: Form = means(FORM)
     pipeline_wavelengths: Count | None = means(ON_WAVELENGTHS, absent=NOT_PIPELINED)
-    pipeline_pieces: Count | None = means(OF_PIECES, absent=NOT_PIPELINED)
+    pipeline_pieces: Count | None = means(PIPELINE_PIECES, absent=NOT_PIPELINED)
     wavelengths_used: Count | None = means(
         "Number of different wavelengths in use", absent="the fabric has no wavelengths"
     )

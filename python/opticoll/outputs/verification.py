@@ -30,7 +30,9 @@ FORM = (
     "rank 0 and their rotations, `pipelined` with the transfers of the first chunks"
 )
 ON_WAVELENGTHS = "Number of wavelengths on which each transfer of a pipelined plan repeats"
-OF_PIECES = "Number of chunks on each wavelength for which a transfer of a pipelined plan stands"
+PIPELINE_PIECES = (
+    "Number of chunks on each wavelength for which a transfer of a pipelined plan stands"
+)
 NOT_PIPELINED = "the plan is not pipelined"
 
 
@@ -102,7 +104,7 @@ class ProofRow(SizedHead):
 
     form: Form = means(FORM)
     pipeline_wavelengths: Count | None = means(ON_WAVELENGTHS, absent=NOT_PIPELINED)
-    pipeline_pieces: Count | None = means(OF_PIECES, absent=NOT_PIPELINED)
+    pipeline_pieces: Count | None = means(PIPELINE_PIECES, absent=NOT_PIPELINED)
     verified: bool = means("Whether there are no violations")
     violations: list[ViolationRow] = means("Everything that is wrong with the plan")
     command: str = command_field(default=OMITTED)

@@ -37,7 +37,7 @@ _AXES = {
 }
 _NEEDED = ("algorithm", "ranks", "size_bytes", "steps", "time_s")
 _MAX_PANELS = 12  # maximum number of panels on one page
-_APART = 0.085  # share of an axis' length below which numbers would overlap
+_MIN_DISTANCE = 0.085  # share of an axis' length below which numbers would overlap
 _MAX_NAMED_ALGORITHMS = 6
 """Maximum number of algorithms with a colour and a name; others are grey."""
 _BOUND = "lower bound"
@@ -195,7 +195,7 @@ def _few(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
 def _looks(spellings: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Returns the look of each algorithm with options; those with the same name share a colour."""
     ordered = sorted(spellings, key=len)
-    return dict(zip(ordered, style.of_algorithms(ordered), strict=True))
+    return dict(zip(ordered, style.algorithm_looks(ordered), strict=True))
 
 
 def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
@@ -313,7 +313,7 @@ def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
 
 def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
     """Labels the computed values, except those too close to another label."""
-    shown = [values[index] for index in style.spread(values, _APART)]
+    shown = [values[index] for index in style.spread(values, _MIN_DISTANCE)]
     text = style.size_texts(shown) if axis == "size_bytes" else [str(value) for value in shown]
     # Rotated labels end at their tick.
     turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}

@@ -399,7 +399,7 @@ def trees(
         is_idle |= bool((steps == 0).any())
         image = draw_links(axes, plan.fabric, drawing, steps, top, style.step_colours())
         draw_vertices(axes, plan.fabric, at)
-        axes.set_title(words(tree), fontsize=9)
+        axes.set_title(tree_title(tree), fontsize=9)
     key(figure, plan.fabric, len(at), is_idle=is_idle)
     bar = _bar(figure, image, panels, "Step", whole=True)
     # Step 0 has the value 1, since 0 marks unused links.
@@ -418,7 +418,7 @@ def trees(
     return figure
 
 
-def words(tree: Tree) -> str:
+def tree_title(tree: Tree) -> str:
     """Returns the title of a tree: its action, chunks and depth."""
     chunks = [str(chunk) for chunk in tree.chunks[:4]]
     more = "" if len(tree.chunks) <= len(chunks) else f" and {len(tree.chunks) - len(chunks)} more"

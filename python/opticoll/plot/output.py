@@ -174,8 +174,10 @@ def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
     order = sorted(range(len(lines)), key=lambda place: ends[place][1])
     own = [(math.log(ends[place][1]) - low) / (high - low) for place in order]
     # The mean of two arrangements: names only pushed up, and names only pushed down.
-    up = itertools.accumulate(own, lambda below, height: max(height, below + NAMES_APART))
-    down = itertools.accumulate(own[::-1], lambda above, height: min(height, above - NAMES_APART))
+    up = itertools.accumulate(own, lambda below, height: max(height, below + MIN_NAME_DISTANCE))
+    down = itertools.accumulate(
+        own[::-1], lambda above, height: min(height, above - MIN_NAME_DISTANCE)
+    )
     heights = [(one + other) / 2 for one, other in zip(up, [*down][::-1], strict=True)]
     for place, height in zip(order, heights, strict=True):
         axes.annotate(
@@ -194,7 +196,7 @@ def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
         )  # fmt: skip
 
 
-NAMES_APART = 0.05
+MIN_NAME_DISTANCE = 0.05
 """Minimum distance of names beside a panel, as a share of its height."""
 
 
@@ -266,10 +268,10 @@ def _show_as_text(figure: "Figure | Axes", panels: "Sequence[Axes]") -> None:
     for text in figure.findobj(Text):
         if isinstance(text, Text) and id(text) not in powers:
             text.set_parse_math(False)
-            text.set_text(shortened(escaped_lines(text.get_text()), LONGEST_WORD))
+            text.set_text(shortened(escaped_lines(text.get_text()), MAX_WORD_LENGTH))
 
 
-LONGEST_WORD = 200
+MAX_WORD_LENGTH = 200
 """Maximum number of characters of a word in a figure."""
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CLASS_COLOURS = {"injection": 0, "local": 2, "global": 1, "ejection": 4}
 """Indices of the colours of link classes in `style.COLOURS`."""
-BESIDE: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 8}
+LEGEND_BESIDE: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 8}
 """Position of a legend beside the axes, where it hides no line."""
 
 PERCENTILES = {"50": "p50_ps", "99": "p99_ps", "99.9": "p99_9_ps"}
@@ -167,7 +167,7 @@ def _histogram(axes: "Axes", measured: "Outcome") -> None:
         label = f"{name}: {time / factor:.4g} {unit}"
         place = time / factor
         axes.axvline(place, linewidth=1.2, label=label, color=colour, linestyle=line)
-    axes.legend(**BESIDE)
+    axes.legend(**LEGEND_BESIDE)
 
 
 def _over_time(held: "Axes", stalled: "Axes", measured: "Outcome") -> None:
@@ -194,7 +194,7 @@ def _over_time(held: "Axes", stalled: "Axes", measured: "Outcome") -> None:
         stalled.plot(shown, channels, color=colour, label=name, linewidth=1.2)
     held.set_title("Bytes in buffers, by class of link")
     held.set_ylabel(f"Buffers ({size_unit})")
-    held.legend(**BESIDE)
+    held.legend(**LEGEND_BESIDE)
     stalled.set_title("Channels that wait for credits")
     stalled.set_ylabel("Stalled channels")
     for axes in (held, stalled):

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-LEAST_SIZES = 3
+MIN_MAP_SIZES = 3
 """Minimum number of sizes of a fabric for a map in place of curves."""
 
-NEAR = 1e-12
+ZERO_TIME_S = 1e-12
 """Seconds that represent a reconfiguration time of 0 on the logarithmic axis."""
 
-TIME = "Reconfiguration time"
+TIME_LABEL = "Reconfiguration time"
 
 
 def reconfiguration(cases: Sequence[Sequence[Row]], heading: str) -> "list[Figure]":
@@ -37,14 +37,14 @@ def reconfiguration(cases: Sequence[Sequence[Row]], heading: str) -> "list[Figur
     figures = []
     for of_fabric in fabrics.values():
         of_fabric.sort(key=lambda own: int(own[0]["size_bytes"]))
-        figure = _map(of_fabric) if len(of_fabric) >= LEAST_SIZES else _curves(of_fabric)
+        figure = _map(of_fabric) if len(of_fabric) >= MIN_MAP_SIZES else _curves(of_fabric)
         headed(figure, f"{heading}\n{break_even.fabric_words(of_fabric[0][0]['fabric'])}")
         figures.append(figure)
     return figures
 
 
 def _times(leading: Sequence[Lead]) -> list[float]:
-    return [max(lead.at / PICOSECONDS, NEAR) for lead in leading]
+    return [max(lead.at / PICOSECONDS, ZERO_TIME_S) for lead in leading]
 
 
 def _curves(cases: Sequence[Sequence[Row]]) -> "Figure":
@@ -70,7 +70,7 @@ def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
     for row in rows:
         if row["verified"]:
             own = kinds.setdefault(break_even.kind(row), {})
-            time_s = max(row["fabric_reconfiguration_s"], NEAR)
+            time_s = max(row["fabric_reconfiguration_s"], ZERO_TIME_S)
             own[time_s] = min(own.get(time_s, float("inf")), row["time_s"])
     others = "other algorithms"
     for name, best in kinds.items():
@@ -82,7 +82,7 @@ def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
         label = style.algorithm_name(name, rows[0].get("collective"))
         axes.plot(*_points(kinds[name]), label=label, **(style.thinner(index) | look))
     bound = {
-        max(row["fabric_reconfiguration_s"], NEAR): row["bound_time_s"]
+        max(row["fabric_reconfiguration_s"], ZERO_TIME_S): row["bound_time_s"]
         for row in rows
         if row.get("bound_time_s") is not None
     }
@@ -106,7 +106,7 @@ def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
     axes.set_ylim(0.8 * least, 6 * slowest)
     axes.set_xscale("log")
     _time_axis(axes.xaxis)
-    axes.set_xlabel(TIME)
+    axes.set_xlabel(TIME_LABEL)
     axes.set_ylabel("Time")
     axes.yaxis.set_major_formatter(lambda value, _: style.time_text(value))
     style.label_between_decades(axes, style.time_text)
@@ -162,7 +162,7 @@ def _map(cases: Sequence[Sequence[Row]]) -> "Figure":
     axes.grid(visible=False)
     _time_axis(axes.yaxis)
     axes.set_xlabel(f"Size ({cases[0][0].get('size_convention', 'bytes')})")
-    axes.set_ylabel(TIME)
+    axes.set_ylabel(TIME_LABEL)
     figure.legend(
         handles.values(), handles.keys(), loc="outside lower center", ncols=3,
         title="the fastest plan; numbers: how often the fabric is reconfigured",

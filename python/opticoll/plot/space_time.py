@@ -182,7 +182,7 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
         raise PlotError("the plan has no messages: there is nothing to draw")
     if len(plan) > 16 * MAX_MESSAGES:
         raise _too_many(len(plan))
-    times = plan.message_times(size) if plan.fabric.electrical else _by_slots(plan, size)
+    times = plan.message_times(size) if plan.fabric.electrical else _slot_times(plan, size)
     if len(times) > MAX_MESSAGES:
         raise _too_many(len(times))
     ranks = plan.fabric.ranks
@@ -241,7 +241,7 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
     return figure
 
 
-def _by_slots(plan: Plan, size: int | None) -> list[tuple[int, int, int]]:
+def _slot_times(plan: Plan, size: int | None) -> list[tuple[int, int, int]]:
     """Returns each transfer with the start and the end of its slot in picoseconds."""
     slots = plan.simulate(size).tables["slots"]
     start, end = slots["start_ps"].tolist(), slots["end_ps"].tolist()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from opticoll._core import Fabric
 from opticoll.errors import OpticollError
 from opticoll.outputs.fabric_names import fabric_text
-from opticoll.outputs.layout import in_decimal_units
+from opticoll.outputs.layout import uses_decimal_units
 from opticoll.outputs.records import record_rows as records
 from opticoll.outputs.terminal_text import shortened
 
@@ -126,7 +126,7 @@ def _recorded() -> tuple[str, ...]:
     return (*(name for name in names if name != "auto"), "auto")
 
 
-def of_algorithm(spelled: str, variant: int = 0) -> dict[str, Any]:
+def algorithm_look(spelled: str, variant: int = 0) -> dict[str, Any]:
     """Returns the look of an algorithm, which is the same in every figure.
 
     The index of its record selects one of seven colours and a shade; algorithms with other options
@@ -138,21 +138,23 @@ def of_algorithm(spelled: str, variant: int = 0) -> dict[str, Any]:
     known = _recorded()
     # A user algorithm has no record.
     place = known.index(name) if name in known else len(name)
-    again = place // len(OF_ALGORITHMS)
+    again = place // len(ALGORITHM_COLOURS)
     return {
-        "color": shaded(OF_ALGORITHMS[place % len(OF_ALGORITHMS)], SHADES[again % len(SHADES)]),
+        "color": shaded(
+            ALGORITHM_COLOURS[place % len(ALGORITHM_COLOURS)], SHADES[again % len(SHADES)]
+        ),
         "marker": MARKERS[(place + 3 * (again + variant)) % len(MARKERS)],
         "linestyle": LINES[(again + variant) % len(LINES)],
     }
 
 
-def of_algorithms(spellings: Iterable[str]) -> list[dict[str, Any]]:
+def algorithm_looks(spellings: Iterable[str]) -> list[dict[str, Any]]:
     """Returns the looks of algorithms; those of one name share its colour."""
     variants: Counter[str] = Counter()
     looks = []
     for spelled in spellings:
         name = spelled.partition(":")[0]
-        looks.append(of_algorithm(spelled, variants[name]))
+        looks.append(algorithm_look(spelled, variants[name]))
         variants[name] += 1
     return looks
 
@@ -231,19 +233,19 @@ def thinner(index: int) -> dict[str, Any]:
     return {"linewidth": 2.4 - 1.1 * depth, "markersize": 6.5 - 2.8 * depth}
 
 
-OF_ALGORITHMS = tuple(colour for colour in COLOURS if colour != "#000000")
+ALGORITHM_COLOURS = tuple(colour for colour in COLOURS if colour != "#000000")
 """Colours of algorithms that have a name of their own."""
 
-CONDITIONS = ("rate", "reconfiguration", "tuning", "slow_switch", "establish")
+TITLE_OPTIONS = ("rate", "reconfiguration", "tuning", "slow_switch", "establish")
 """Options of fabrics that titles always state."""
 
-ELSEWHERE = ("ranks", "wavelengths", "rows", "columns")
+WORDED_OPTIONS = ("ranks", "wavelengths", "rows", "columns")
 """Required options of fabrics, which titles state in other words."""
 
-WORDS = {"dead": "dead wavelengths", "broken": "cuts"}
+OPTION_WORDS = {"dead": "dead wavelengths", "broken": "cuts"}
 """Words for options of fabrics whose names do not say what they list."""
 
-LONGEST_VALUE = 40
+MAX_VALUE_LENGTH = 40
 """Maximum number of characters of an option's value in a title."""
 
 
@@ -278,12 +280,13 @@ def told_options(spec: str) -> list[str]:
         return [fabric_text(spec)]
     defaults = _defaults(spec.partition(":")[0])
     given = dict(part.partition("=")[::2] for part in spec.partition(":")[2].split(",") if part)
-    elsewhere = {name for name in ELSEWHERE if defaults.get(name, "") is None}
+    elsewhere = {name for name in WORDED_OPTIONS if defaults.get(name, "") is None}
     usual = _usual(spec)
     return [
-        f"{WORDS.get(name, name.replace('_', ' '))} {shortened(_spaced(value), LONGEST_VALUE)}"
+        f"{OPTION_WORDS.get(name, name.replace('_', ' '))} "
+        f"{shortened(_spaced(value), MAX_VALUE_LENGTH)}"
         for name, value in given.items()
-        if name not in elsewhere and (name in CONDITIONS or value != usual.get(name))
+        if name not in elsewhere and (name in TITLE_OPTIONS or value != usual.get(name))
     ]
 
 
@@ -397,7 +400,7 @@ def step_colours() -> "Colormap":
 
 def size_texts(sizes_bytes: Sequence[float]) -> list[str]:
     """Returns the texts of sizes shown together, all in binary or all in decimal units."""
-    decimal = in_decimal_units(sizes_bytes)
+    decimal = uses_decimal_units(sizes_bytes)
     return [size_text(size, decimal) for size in sizes_bytes]
 
 

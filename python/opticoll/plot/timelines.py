@@ -23,7 +23,7 @@ MAX_RANKS = 256
 # More rows would be thinner than their labels, so more buckets share one row.
 MAX_BUCKETS = 16
 
-TALLEST = 5.0
+MAX_ROWS_INCHES = 5.0
 """Maximum height of the rows of slots, in inches."""
 
 # Number of columns of a figure that can be told apart; narrower pieces are merged.
@@ -208,7 +208,7 @@ def slots(measured: "Outcome", path: str | os.PathLike[str], title: str = "") ->
     factor, unit = style.unit_ps(measured.time_ps)
     start, end = columns["start_ps"] / factor, columns["end_ps"] / factor
     sends = start + columns["reconfiguration_ps"] / factor
-    tall = min(TALLEST, 0.22 * count)
+    tall = min(MAX_ROWS_INCHES, 0.22 * count)
     figure = sheet(9.0, 1.6 + tall)
     axes = figure.subplots()
     wide = max(0.8, 0.7 * 72 * tall / count)

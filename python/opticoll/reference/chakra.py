@@ -340,7 +340,7 @@ def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Blo
     """
     known = {node.id for node in nodes}
     after = {node.id: {one for one in node.after if one in known} for node in nodes}
-    ids = in_order(after)
+    ids = topological_order(after)
     on_circles = [node.id for node in nodes if node.id not in set(ids)]
     by_id = {node.id: node for node in nodes}
     before: dict[int, int] = {}
@@ -415,7 +415,7 @@ def connection_of(node: Node, move: Moved | None) -> tuple[int, int, int] | None
     return node.kind, peer or 0, tag
 
 
-def in_order(after: dict[int, set[int]]) -> list[int]:
+def topological_order(after: dict[int, set[int]]) -> list[int]:
     """Returns the nodes in topological order, without those on cycles or behind them."""
     waits = {one: len(earlier) for one, earlier in after.items()}
     dependents = defaultdict(list)

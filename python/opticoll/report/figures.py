@@ -38,7 +38,7 @@ SHAPES = {
 
 DASHES = {"-": [1, 0], "--": [7, 3], "-.": [7, 3, 2, 3], ":": [2, 3]}
 
-STILL = ("params", "cursor", "tooltip")
+INTERACTIVE_KEYS = ("params", "cursor", "tooltip")
 """Interactive parts that figures in files leave out."""
 
 ENDINGS = (".svg", ".png", ".pdf")
@@ -70,25 +70,25 @@ CAPTION: Spec = {
 }
 """Title below a figure, which states its content."""
 
-WIDE = 10
+MIN_LOG_RATIO = 10
 """Ratio of the largest to the smallest value from which an axis is logarithmic by default."""
 
-WIDE_OF_TWO = 4
+MIN_LOG2_RATIO = 4
 """The same ratio for three or more values that are powers of two."""
 
-USUAL = ("size_bytes", "wavelengths", "ranks")
+PREFERRED_AXES = ("size_bytes", "wavelengths", "ranks")
 """Columns that are preferred as the axis over others with as many values."""
 
 MAX_TICKS = 10
 """Maximum number of labels of a logarithmic axis in powers of two."""
 
-TOLD_APART = ("algorithm", "fabric", "policy")
+PREFERRED_COLOURS = ("algorithm", "fabric", "policy")
 """Columns that are preferred for colours."""
 
-FEW = 8
+MAX_PANELS = 8
 """Maximum number of values of a column that has a panel for each value by default."""
 
-EDGE = 6
+EDGE_PIXELS = 6
 """Pixels between the outermost marks and the edge of a figure, so that marks are not cut."""
 
 MAX_DASHES = len(DASHES)
@@ -97,7 +97,7 @@ MAX_DASHES = len(DASHES)
 MAX_COLOURS = 32
 """Maximum number of values that colours tell apart by default."""
 
-FLUSH = 14
+FLUSH_PIXELS = 14
 """Pixels from the end of an axis within which a label stays inside, since panels are close."""
 
 RESOLVE: Spec = {"axis": {"x": "independent"}}
@@ -107,7 +107,7 @@ CONFIG: Spec = {
     "font": "DejaVu Sans, Verdana, sans-serif",
     "background": "white",
     "axis": {"gridColor": "#E4E4E4", "labelFontSize": 11, "titleFontSize": 12},
-    "axisX": {"labelFlush": FLUSH},
+    "axisX": {"labelFlush": FLUSH_PIXELS},
     "legend": {"labelFontSize": 11, "titleFontSize": 11, "labelLimit": 260, "symbolSize": 70},
     "header": {"labelFontSize": 11, "titleFontSize": 11},
     "view": {"stroke": "#B0B0B0"},
@@ -154,7 +154,7 @@ def channel(column: Shown) -> Spec:
         told["base"] = 2 if positive and all(_is_power_of_two(value) for value in some) else 10
         told["positive"] = positive
         told["wide"] = positive and max(some) / min(some) >= (
-            WIDE_OF_TWO if told["base"] == 2 and len(set(some)) > 2 else WIDE
+            MIN_LOG2_RATIO if told["base"] == 2 and len(set(some)) > 2 else MIN_LOG_RATIO
         )
         told["ticks"] = _ticks(sorted(set(some)), told["base"]) if positive else None
     if len(column.distinct) <= MAX_COLOURS or column.name in ("algorithm", "chosen"):
@@ -192,7 +192,7 @@ def _looks(column: Shown) -> Spec:
             for at, shade in enumerate(shades)
         ]
     elif column.name in ("algorithm", "chosen"):
-        looks = style.of_algorithms(map(str, values))
+        looks = style.algorithm_looks(map(str, values))
     else:
         looks = [style.series(at) for at in range(len(values))]
     return {
@@ -214,9 +214,12 @@ def first_choice(table: ShownTable) -> Spec | None:
         for one in asked
         if one.number
         and len(one.distinct) > 1
-        and ((one.name in USUAL and None not in one.distinct) or not follows(one, fabrics, rows))
+        and (
+            (one.name in PREFERRED_AXES and None not in one.distinct)
+            or not follows(one, fabrics, rows)
+        )
     ]
-    axes.sort(key=lambda one: (-len(one.distinct), one.name not in USUAL))
+    axes.sort(key=lambda one: (-len(one.distinct), one.name not in PREFERRED_AXES))
     results = [one for one in table.columns if one.number and not one.asked]
     times = [one for one in results if one.unit == "s" and not one.name.startswith("bound_")]
     if len(table) < 2 or not results:
@@ -228,7 +231,7 @@ def first_choice(table: ShownTable) -> Spec | None:
         for one in asked
         if not one.number and one.name != "chosen" and 1 < len(one.distinct) <= MAX_COLOURS
     ]
-    order = {name: place for place, name in enumerate(TOLD_APART)}
+    order = {name: place for place, name in enumerate(PREFERRED_COLOURS)}
     texts.sort(key=lambda one: order.get(one.name, len(order)))
     x = (axes or (fabrics if len(texts) > 1 else []) or others or [y])[0]
     texts = [one for one in texts if one is not x]
@@ -236,7 +239,7 @@ def first_choice(table: ShownTable) -> Spec | None:
     panels = [
         one.name
         for one in [*texts[1:], *axes[1:]]
-        if len(one.distinct) <= FEW and None not in one.distinct
+        if len(one.distinct) <= MAX_PANELS and None not in one.distinct
         if not follows(one, apart, range(len(table)))
     ]
     colour, facet = texts[0].name if texts else "", panels[0] if panels else ""
@@ -306,7 +309,7 @@ def specification(table: ShownTable, choice: Spec, width: int = 300, columns: in
     gaps = _gaps(told, choice, [told[name]["field"] for name in apart], dashed)
     facet = told.get(choice["facet"])
     if facet is not None:
-        values = _in_every_panel(values, facet["field"])
+        values = _repeated_in_panels(values, facet["field"])
     spec = whole(choice["kind"], gaps, facet, values, width, columns)
     caption = _caption(table, choice, rows)
     return {**spec, "title": {"text": caption, **CAPTION}} if caption else spec
@@ -350,7 +353,7 @@ def _is_dashed(column: Shown) -> bool:
     return column.name not in LAST and 1 < len(some) <= MAX_DASHES
 
 
-def _in_every_panel(values: Sequence[Spec], field: str) -> list[Spec]:
+def _repeated_in_panels(values: Sequence[Spec], field: str) -> list[Spec]:
     """Returns the marks of a figure; marks without a value of the facet are repeated in all
     panels.
     """
@@ -458,9 +461,14 @@ def _axis(told: Spec, log: bool) -> Spec:
             "labelOverlap": "greedy",
             "labelSeparation": 6,
         }
-        axis["scale"] = {"zero": False, "padding": EDGE}
+        axis["scale"] = {"zero": False, "padding": EDGE_PIXELS}
         if log:
-            axis["scale"] = {"type": "log", "base": told["base"], "nice": False, "padding": EDGE}
+            axis["scale"] = {
+                "type": "log",
+                "base": told["base"],
+                "nice": False,
+                "padding": EDGE_PIXELS,
+            }
             axis["axis"]["values"] = told["ticks"]
     elif "domain" in told:
         # In the order in which the values were compared.
@@ -529,5 +537,5 @@ def _still(spec: Any) -> Any:
     if isinstance(spec, list):
         return [_still(one) for one in spec]
     if isinstance(spec, dict):
-        return {name: _still(one) for name, one in spec.items() if name not in STILL}
+        return {name: _still(one) for name, one in spec.items() if name not in INTERACTIVE_KEYS}
     return spec

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Fact = tuple[str, Any, str, str]
 """Heading, value, unit and meaning."""
 
-OF_POINTS = ("study", "point", "command", "error")
+POINT_COLUMNS = ("study", "point", "command", "error")
 """Columns of results that are shown elsewhere, or not at all."""
 
 MAX_NESTED_ROWS = 10_000
@@ -105,7 +105,7 @@ def of_rows(
         "same": [tables.encoded(one) for one in table.same],
         "count": len(rows),
         "choice": choice,
-        "commands": _in_words(commands),
+        "commands": _word_indices(commands),
         "tables": _tables(table),
     }
     return Part(
@@ -172,7 +172,7 @@ def of_points(
 
 def _is_shown(name: str, row: Mapping[str, Any]) -> bool:
     """Returns whether a column is shown: others hold the same information."""
-    if name in OF_POINTS or name.startswith("axis_") or f"{name}_bytes" in row:
+    if name in POINT_COLUMNS or name.startswith("axis_") or f"{name}_bytes" in row:
         return False
     return not (name.startswith("fabric.") and row.get("fabric"))
 
@@ -288,7 +288,7 @@ def _values(one: Shown) -> Fact:
     return one.heading, [*values[:MAX_VALUES], *more], one.unit, one.meaning
 
 
-def _in_words(commands: Sequence[str | None]) -> dict[str, Any]:
+def _word_indices(commands: Sequence[str | None]) -> dict[str, Any]:
     """Returns command lines as indices into a list of distinct words."""
     words: dict[str, int] = {}
     places = [

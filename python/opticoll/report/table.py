@@ -42,7 +42,7 @@ FIRST = ("time_s", "gap", "bound_time_s", "steps", "gap_steps", "bound_steps")
 LAST = ("injection_bandwidth", "fabric_latency_s", "chosen", "specification")
 """Columns determined by other asked columns, which stand behind them."""
 
-LONG = 40
+MAX_VISIBLE_LENGTH = 40
 """Number of characters of a text above which a column is hidden by default."""
 
 
@@ -72,7 +72,7 @@ class Shown:
     @property
     def long(self) -> bool:
         """True if the column is too wide to be shown by default."""
-        return any(isinstance(one, str) and len(one) > LONG for one in self.values)
+        return any(isinstance(one, str) and len(one) > MAX_VISIBLE_LENGTH for one in self.values)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def of_rows(
                 values=values,
             )
         )
-    every = _in_seconds(every)
+    every = _times_in_seconds(every)
     every = [
         part for one in every for part in (_fabrics(one, names) if one.name == "fabric" else [one])
     ]
@@ -207,7 +207,7 @@ def _heading(name: str, unit: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def _in_seconds(every: list[Shown]) -> list[Shown]:
+def _times_in_seconds(every: list[Shown]) -> list[Shown]:
     """Returns the columns with all times in seconds."""
     return [
         dataclasses.replace(

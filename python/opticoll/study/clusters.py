@@ -184,7 +184,7 @@ def job_script(manager: Manager, profile: Path) -> str:
         cluster.close()
 
 
-def of_jobs(manager: Manager, profile: Path) -> Dask:
+def job_engine(manager: Manager, profile: Path) -> Dask:
     """Returns the engine of a cluster whose jobs are submitted now.
 
     Raises

@@ -26,7 +26,7 @@ from typing import Any
 
 from opticoll.errors import OpticollError, UsageError
 
-LONGEST = 1000
+MAX_LENGTH = 1000
 """Maximum number of characters of an expression."""
 
 MAX_BITS = 4096
@@ -135,8 +135,8 @@ class Expression:
 
     def __init__(self, text: str) -> None:
         self.text = text.strip()
-        if len(text) > LONGEST:
-            raise UsageError(f"an expression has more than {LONGEST} characters")
+        if len(text) > MAX_LENGTH:
+            raise UsageError(f"an expression has more than {MAX_LENGTH} characters")
         quoted = _WRITTEN.sub(
             lambda found: f"_('{found[1]}{found[2]}')" if found[1] else found[0], self.text
         )

@@ -24,10 +24,10 @@ from statistics import stdev
 from opticoll.study.points import Point
 from opticoll.study.worker import Solved, Task, message, start
 
-SAMPLE = 24
+MAX_SAMPLE_POINTS = 24
 """Maximum number of sampled points."""
 
-CONFIDENCE = 1.96
+STANDARD_ERRORS = 1.96
 """Standard errors on either side of a mean that give an interval with 95 % confidence."""
 
 SAMPLE_S = 10.0
@@ -58,18 +58,18 @@ class Forecast:
     def interval(self, workers: int) -> tuple[float, float]:
         """Returns the ends of the 95 % confidence interval of these seconds."""
         middle = self.seconds(workers)
-        around = 0.0 if not self.point_s else middle * CONFIDENCE * self.error_s / self.point_s
+        around = 0.0 if not self.point_s else middle * STANDARD_ERRORS * self.error_s / self.point_s
         return max(0.0, middle - around), middle + around
 
 
 def sample(missing: Sequence[Point]) -> list[Point]:
-    """Returns a random point of each of `SAMPLE` equal parts of a study, in random order.
+    """Returns random points of up to `MAX_SAMPLE_POINTS` equal parts of a study, in random order.
 
     Neighbouring points have the same fabric and differ in size, so every fabric has its share. A
     sample that is cut short still represents the whole study, since the order is random.
     """
     generator = random.Random(0)
-    count = min(SAMPLE, len(missing))
+    count = min(MAX_SAMPLE_POINTS, len(missing))
     edges = [len(missing) * part // count for part in range(count + 1)] if count else []
     chosen = [missing[generator.randrange(*ends)] for ends in pairwise(edges)]
     generator.shuffle(chosen)

@@ -32,7 +32,15 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from opticoll.cli.command_line import NAMES, WITHOUT_EFFECT, Option, Value, as_text, line, options
+from opticoll.cli.command_line import (
+    STUDY_NAMES,
+    WITHOUT_EFFECT,
+    Option,
+    Value,
+    as_text,
+    line,
+    options,
+)
 from opticoll.cli.runner import Command
 from opticoll.errors import OpticollError, UsageError
 from opticoll.formats.document import is_yaml
@@ -94,7 +102,9 @@ def asked(command: str, options: Mapping[str, Value]) -> Any:
             own[one.name] = dataclasses.replace(group, **grouped[one.name])
         no_default = one.default is dataclasses.MISSING
         if one.name not in own and no_default and one.default_factory is dataclasses.MISSING:
-            raise UsageError(f"`{command}` needs the option `{NAMES.get(one.name, one.name)}`")
+            raise UsageError(
+                f"`{command}` needs the option `{STUDY_NAMES.get(one.name, one.name)}`"
+            )
     return kind(**own)
 
 

@@ -255,9 +255,9 @@ class _Work:
             self._elsewhere += [one for one in tasks if one.key not in mine]
             if mine:
                 return [Task(one.key, one.options) for one in tasks if one.key in mine]
-        return self._of_others()
+        return self._taken_over()
 
-    def _of_others(self) -> Sequence[Task] | None:
+    def _taken_over(self) -> Sequence[Task] | None:
         """Returns points that another sweep claimed, if that sweep has died."""
         now = time.monotonic()
         if self._elsewhere and now - self._asked < OTHERS_S:

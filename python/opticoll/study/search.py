@@ -32,13 +32,13 @@ from opticoll.study.store import Result
 
 Value = Any
 
-AT_ONCE = 8
+CONCURRENT_POINTS = 8
 """Number of points that a search by cost computes at the same time in all its groups."""
 
-WITHIN = Fraction(1, 100)
+BREAK_EVEN_TOLERANCE = Fraction(1, 100)
 """Relative width of an axis within which a break-even is found."""
 
-UNVERIFIED = "a side has no verified result"
+UNVERIFIED_NOTE = "a side has no verified result"
 
 
 def _expressions(value: object) -> list[Expression]:
@@ -98,7 +98,7 @@ class Optimise:
     break_even: Annotated[str, text] | None = None
     start: Annotated[Any, _end] | None = None
     end: Annotated[Any, _end] | None = None
-    within: Annotated[Any, _share] = WITHIN
+    within: Annotated[Any, _share] = BREAK_EVEN_TOLERANCE
     of: Annotated[dict[str, Value], _side] = field(default_factory=dict)
     against: Annotated[dict[str, Value], _side] = field(default_factory=dict)
     axis_of: Annotated[str, _one_of] = "both"
@@ -126,12 +126,12 @@ class Found:
     names: tuple[str, ...] = ()
 
 
-Value_of = Callable[[Expression, int], Any]
+ValueOf = Callable[[Expression, int], Any]
 """Function from an expression and a candidate's index to a value, or None without a verified
 row.
 """
 
-Rounds = Generator[list[dict[str, Value]], Value_of, list[Found]]
+Rounds = Generator[list[dict[str, Value]], ValueOf, list[Found]]
 """Generator that proposes options, receives the values of all proposed, and returns its
 findings.
 """
@@ -196,7 +196,7 @@ def _number(value: Any, expression: Expression) -> Quantity | None:
     return value
 
 
-def _values(value_of: Value_of, place: int, expressions: Sequence[Expression]) -> tuple[str, ...]:
+def _values(value_of: ValueOf, place: int, expressions: Sequence[Expression]) -> tuple[str, ...]:
     """Returns expressions with their values for a candidate, such as `time_s = 1.5ms`, without
     duplicates.
     """
@@ -236,7 +236,7 @@ def _pareto(
     return found
 
 
-def _meets(wanted: Optimise, value_of: Value_of, place: int) -> bool:
+def _meets(wanted: Optimise, value_of: ValueOf, place: int) -> bool:
     return all(value_of(condition, place) is True for condition in wanted.meets)
 
 
@@ -250,7 +250,7 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
             costs.append(None)
     told = [cost, *_measures(wanted.meets)]
 
-    def cheapest(value_of: Value_of, place: int, key: tuple[str, ...]) -> Found:
+    def cheapest(value_of: ValueOf, place: int, key: tuple[str, ...]) -> Found:
         names = (*wanted.for_each, *(one.text for one in told))
         return Found(place, f"cheapest{_for(key)}", _values(value_of, place, told), names)
 
@@ -276,7 +276,7 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
     left = {key: sorted(places, key=by_cost, reverse=True) for key, places in grouped.items()}
     found = []
     while left:
-        share = max(1, AT_ONCE // len(left))
+        share = max(1, CONCURRENT_POINTS // len(left))
         proposed: dict[tuple[str, ...], list[int]] = {}
         for key, places in left.items():
             proposed[key] = [places.pop() for _ in range(min(share, len(places)))]
@@ -342,7 +342,7 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
             sides.append({**options, axis: str(value)} if varied else options)
         return sides
 
-    def leads(value_of: Value_of, place: int) -> bool | None:
+    def leads(value_of: ValueOf, place: int) -> bool | None:
         """Returns whether the first side is better, or None if a side has no verified row."""
         ours, theirs = (_number(value_of(column, at), column) for at in (place, place + 1))
         return None if ours is None or theirs is None else ours.number <= theirs.number
@@ -362,7 +362,9 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
         bracket.at_high = (4 * at + 2, 4 * at + 3)
         if bracket.lead is None or last is None:
             bracket.over = True
-            found.append(Found(4 * at, f"no break-even{bracket.name}: {UNVERIFIED}", (), names))
+            found.append(
+                Found(4 * at, f"no break-even{bracket.name}: {UNVERIFIED_NOTE}", (), names)
+            )
         elif bracket.lead == last:
             bracket.over = True
             told = f"`of` is {'not worse' if last else 'worse'} than `against` at both ends"
@@ -381,7 +383,9 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
             lead = leads(value_of, count)
             if lead is None:
                 bracket.over = True
-                found.append(Found(count, f"no break-even{bracket.name}: {UNVERIFIED}", (), names))
+                found.append(
+                    Found(count, f"no break-even{bracket.name}: {UNVERIFIED_NOTE}", (), names)
+                )
             elif lead == bracket.lead:
                 bracket.low = middle
             else:

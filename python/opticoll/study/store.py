@@ -36,10 +36,10 @@ from opticoll.study.build_digest import build
 
 T = TypeVar("T")
 
-FORMAT = 1
+LAYOUT_VERSION = 1
 """Version of the layout of tables; a newer opticoll wrote a store with a greater version."""
 
-APPLICATION = 0x6F70636C
+APPLICATION_ID = 0x6F70636C
 """Application identifier in SQLite files of opticoll: `opcl`."""
 
 WAIT_S = 60.0
@@ -48,7 +48,7 @@ WAIT_S = 60.0
 ABSENT_S = 60.0
 """Seconds without a sign of life after which the claims of a sweep are void."""
 
-LONG = 4096
+MIN_COMPRESSED_LENGTH = 4096
 """Number of characters of rows from which they are compressed."""
 
 _LAYOUT = """
@@ -207,20 +207,20 @@ class Store:
             if not tables:
                 for statement in filter(str.strip, _LAYOUT.split(";")):
                     self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                self._connection.execute(f"PRAGMA user_version = {FORMAT}")
+                self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self._connection.execute(f"PRAGMA user_version = {LAYOUT_VERSION}")
         self._check()
 
     def _check(self) -> None:
         (application,), (format,) = (
             self._one(f"PRAGMA {name}") for name in ("application_id", "user_version")
         )
-        if application != APPLICATION:
+        if application != APPLICATION_ID:
             raise FileError(f"`{self.path}` is no store of opticoll")
-        if format > FORMAT:
+        if format > LAYOUT_VERSION:
             raise FileError(
                 f"`{self.path}` was written by a newer opticoll (layout {format}, known are those "
-                f"up to {FORMAT}); update opticoll, or give another store"
+                f"up to {LAYOUT_VERSION}); update opticoll, or give another store"
             )
 
     def _one(self, query: str, *values: Any) -> Any:
@@ -481,7 +481,7 @@ def refuted_in(rows: list[dict[str, Any]]) -> int:
 
 def _packed(text: str | None) -> str | bytes | None:
     """Returns a text, compressed if it is long."""
-    short = text is None or len(text) < LONG
+    short = text is None or len(text) < MIN_COMPRESSED_LENGTH
     return text if short else zstandard.ZstdCompressor(3).compress(str(text).encode())
 
 

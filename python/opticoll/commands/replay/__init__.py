@@ -250,7 +250,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ReplayRow]:
         The file is not a trace, a network or setting is unknown, or the program cannot continue.
     """
     settings = given(vars(asked.method))
-    bursts = asked.bursts if isinstance(asked.bursts, Mapping) else _of_bursts(asked.bursts)
+    bursts = asked.bursts if isinstance(asked.bursts, Mapping) else _burst_settings(asked.bursts)
     network = to_medium(asked.fabric)
     if bursts is not None:
         _refuse_settings(settings)
@@ -337,7 +337,7 @@ def _carried_out(trace: Trace, done: Outcome, *, measured: bool) -> str:
     return carried_out(fabric, collectives=collectives, messages=messages > 0, whole=whole)
 
 
-def _of_bursts(text: str | None) -> dict[str, str] | None:
+def _burst_settings(text: str | None) -> dict[str, str] | None:
     """Returns the settings of a text `key=value,...`, empty for `none`, or None without a text."""
     if text is None:
         return None

@@ -55,7 +55,7 @@ def write(asked: object, rows: list[ReplayRow], path: Path) -> None:
         for rank, start, end, call in slots
     )
     name = f"{row.trace} over {row.fabric}"
-    formats.named("timeline", str(path)).write(name, row.ranks, pieces, path)
+    formats.named_format("timeline", str(path)).write(name, row.ranks, pieces, path)
 
 
 def draw(asked: object, rows: list[ReplayRow], path: Path) -> None:

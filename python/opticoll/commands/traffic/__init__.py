@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from opticoll.cli.option_types import count, option
-from opticoll.cli.options import FURTHER, OF_BURSTS, PACKETS, FabricOption
+from opticoll.cli.options import BURST_OPTIONS, FURTHER, PACKETS, FabricOption
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.traffic import bursts, packets
 from opticoll.commands.traffic.bursts import BurstRow
@@ -30,7 +30,7 @@ from opticoll.outputs.watch import Watch
 __all__ = ["COMMAND", "BurstRow", "Traffic", "TrafficRow", "compute"]
 
 MAX_MESSAGES = 2**32 - 1
-PLAIN = {"pattern": "uniform", "bytes": "2048B", "messages": 100, "period": "1us"}
+PACKET_DEFAULTS = {"pattern": "uniform", "bytes": "2048B", "messages": 100, "period": "1us"}
 """Default options of packets."""
 
 
@@ -47,23 +47,23 @@ class Traffic:
     pattern: str = option(
         "Pattern of messages: uniform, group_shift, permutation, nearest, "
         "hot_spot:rank=0,percent=20 or shift:by=4; several with commas",
-        default=str(PLAIN["pattern"]),
+        default=str(PACKET_DEFAULTS["pattern"]),
     )
     bytes: str = option(
         "Size of a message; several with commas",
-        default=str(PLAIN["bytes"]),
+        default=str(PACKET_DEFAULTS["bytes"]),
         metavar="SIZE",
         allow_leading_hyphen=True,
     )
     messages: int = count("Number of messages of each terminal", MAX_MESSAGES, default=100)
     period: str = option(
         "Time from one message of a terminal to its next; several with commas",
-        default=str(PLAIN["period"]),
+        default=str(PACKET_DEFAULTS["period"]),
         metavar="TIME",
         allow_leading_hyphen=True,
     )
     method: Any = PACKETS
-    burst: Any = OF_BURSTS
+    burst: Any = BURST_OPTIONS
     jobs: int | None = count(
         "Number of simultaneous cases, or replications of bursts (default: number of processors)",
         1024,
@@ -84,7 +84,7 @@ def compute(asked: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow]:
     of_bursts = {name: str(text) for name, text in vars(asked.burst).items() if text is not None}
     of_packets = {name: str(text) for name, text in vars(asked.method).items() if text is not None}
     if asked.simulator == "burst":
-        if {name: getattr(asked, name) for name in PLAIN} != PLAIN:
+        if {name: getattr(asked, name) for name in PACKET_DEFAULTS} != PACKET_DEFAULTS:
             raise UsageError(
                 "--pattern, --bytes, --messages and --period are for packets; bursts have "
                 "--source, --offered-load, --size and --bursts"

@@ -203,7 +203,7 @@ def _row(case: Case, outcome: Outcome) -> BurstRow:
     )
 
 
-SHOWN = (*NAMED, "bursts", "lost", "loss", "loss_low", "loss_high", "busiest_utilisation")
+TABLE_COLUMNS = (*NAMED, "bursts", "lost", "loss", "loss_low", "loss_high", "busiest_utilisation")
 
 
 def text(rows: list[BurstRow]) -> str:
@@ -211,7 +211,7 @@ def text(rows: list[BurstRow]) -> str:
     if len(rows) == 1:
         return _summary(rows[0])
     head = f"losses, with intervals of 95 %, of the burst network {rows[0].fabric}"
-    return f"{head}\n{table(rows, SHOWN, left=('offered_load',))}"
+    return f"{head}\n{table(rows, TABLE_COLUMNS, left=('offered_load',))}"
 
 
 def _summary(row: BurstRow) -> str:

@@ -287,7 +287,7 @@ def _summary(row: TrafficRow) -> str:
     return f"{head}\n\n{align(facts)}"
 
 
-SHOWN = (
+TABLE_COLUMNS = (
     *("pattern", "message_bytes", "period_s", "routing", "last_delivery_s"),
     *("mean_message_latency_s", "p99_message_latency_s", "max_message_latency_s", "mean_hops"),
     *("local_stall_s", "global_stall_s"),
@@ -298,7 +298,7 @@ def _table(rows: list[TrafficRow]) -> str:
     """Returns a line for each case."""
     first = rows[0]
     head = f"{first.messages} messages from each of {first.terminals} terminals"
-    return f"{head} of {fabric_text(first.fabric)}\n{table(rows, SHOWN)}"
+    return f"{head} of {fabric_text(first.fabric)}\n{table(rows, TABLE_COLUMNS)}"
 
 
 def draw(rows: list[TrafficRow], path: Path) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
     from opticoll.inputs.settings import Settings
 
-STATIC = "settings:settings=one"
+STATIC_ALGORITHM = "settings:settings=one"
 """Planner of a single setting for all steps of a plan."""
 
 
@@ -93,7 +93,7 @@ class GroupPrices:
         # A message is planned as a broadcast to one other rank.
         kind = one["collective"] or "broadcast"
         static = kind == "all_to_all" and self._reconfigure == "never"
-        algorithm = STATIC if static else self._algorithms[kind]
+        algorithm = STATIC_ALGORITHM if static else self._algorithms[kind]
         return opticoll.plan(kind, part, algorithm, size=one["size_bytes"], **self._settings)
 
     def _demanded(self, demand: list[list[int]], part: Fabric) -> Plan:
@@ -105,7 +105,7 @@ class GroupPrices:
             total = self._sum()
             never = self._reconfigure == "never"
             for_all = uniform(total) if never else total
-            self._for_all = self._planned(for_all, part, STATIC if never else own)
+            self._for_all = self._planned(for_all, part, STATIC_ALGORITHM if never else own)
         return Plan.from_text(with_demand(self._for_all.to_text(), demand))
 
     def _planned(self, demand: list[list[int]], part: Fabric, algorithm: str) -> Plan:

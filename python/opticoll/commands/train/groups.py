@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from opticoll.inputs.settings import Settings
     from opticoll.outputs.watch import Watch
 
-GIVEN = (
+GROUP_OPTIONS = (
     "tensor_parallel",
     "pipeline_parallel",
     "expert_parallel",
@@ -60,7 +60,7 @@ class Grouped:
     violations: list[str]
 
 
-PLAIN = {
+UNDIVIDED = {
     "tensor_parallel": 1,
     "pipeline_parallel": 1,
     "expert_parallel": 1,
@@ -72,10 +72,10 @@ PLAIN = {
 
 def is_grouped(asked: Train, fabrics: Sequence[Fabric]) -> bool:
     """Returns whether options divide the model among groups."""
-    stated = {name: getattr(asked, name) for name in GIVEN}
+    stated = {name: getattr(asked, name) for name in GROUP_OPTIONS}
     if {fabric.ranks for fabric in fabrics} == {asked.data_parallel}:
         stated["data_parallel"] = None
-    return any(value not in (None, PLAIN.get(name)) for name, value in stated.items())
+    return any(value not in (None, UNDIVIDED.get(name)) for name, value in stated.items())
 
 
 def divide(asked: Train, model: str, batch: int, ranks: int, gradient_bytes: int) -> Any:

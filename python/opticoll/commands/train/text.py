@@ -234,10 +234,20 @@ def _group_collectives(groups: GroupsRow) -> str:
     return "\n".join([told, *and_more(len(ordered), MAX_SIZES)])
 
 
-SHOWN = ("size_bytes", "count", "algorithm", "steps", "time_s", "reconfiguration_s", "control_s")
+TABLE_COLUMNS = (
+    "size_bytes",
+    "count",
+    "algorithm",
+    "steps",
+    "time_s",
+    "reconfiguration_s",
+    "control_s",
+)
 
 
 def _sizes(row: TrainingRow) -> str:
     """Returns a table of all_reduces by size, ordered by total time."""
     ordered = sorted(row.collectives, key=lambda one: -one.count * one.time_s)
-    return "\n".join([table(ordered[:MAX_SIZES], SHOWN), *and_more(len(ordered), MAX_SIZES)])
+    return "\n".join(
+        [table(ordered[:MAX_SIZES], TABLE_COLUMNS), *and_more(len(ordered), MAX_SIZES)]
+    )
