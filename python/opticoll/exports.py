@@ -44,7 +44,9 @@ def transfers(plan: Plan) -> list[dict[str, int | str]]:
     columns = {name: column.tolist() for name, column in plan.columns().items()}
     fields = {"action": ["copy", "reduce"], **plan.fabric.light_fields}
     for name, words in fields.items():
-        columns[name] = [words[one] if one < len(words) else one for one in columns[name]]
+        columns[name] = [
+            words[column] if column < len(words) else column for column in columns[name]
+        ]
     names = [*COLUMNS, *plan.fabric.light_fields]
     rows = zip(*(columns[name] for name in names), strict=True)
     return [
@@ -84,9 +86,9 @@ def format_of(name: str | None, path: Path, known: Mapping[str, Format] = KNOWN)
     """
     if name is not None:
         return known[resolve(name, known, "--format: there is no")]
-    for one in known.values():
-        if path.name.lower().endswith(one.suffixes):
-            return one
+    for value in known.values():
+        if path.name.lower().endswith(value.suffixes):
+            return value
     endings = dict.fromkeys(ending for one in known.values() for ending in one.suffixes)
     raise UsageError(f"--output: `{path}` must end in {' or '.join(endings)}; or give --format")
 

@@ -62,7 +62,8 @@ def takes_all_stripes(algorithm: str) -> bool:
         for option in record["options"]
     )
     return any(
-        one["name"] == "stripes" and "all" in (one["range"] or "").split(", ") for one in options
+        option["name"] == "stripes" and "all" in (option["range"] or "").split(", ")
+        for option in options
     )
 
 

@@ -72,7 +72,7 @@ def _columns_of(value: Plan | Outcome | Table) -> dict[str, Any]:
         return value.columns()
     if isinstance(value, Outcome):
         return {name: [total] for name, total in value.totals.items()}
-    columns = {name: np.ravel(one) for name, one in value.columns.items()}
+    columns = {name: np.ravel(column) for name, column in value.columns.items()}
     if len(value.axes) < 2:
         return columns
     places = np.unravel_index(np.arange(len(value)), value.shape)
@@ -85,7 +85,9 @@ def rows_html(rows: Sequence[Row]) -> str:
     """
     if not rows:
         return "<p>no rows</p>"
-    plain = [one for one in columns(type(rows[0])) if one.shape is None and not one.spread]
+    plain = [
+        column for column in columns(type(rows[0])) if column.shape is None and not column.spread
+    ]
     plain = [one for one in plain if not _is_twin(one.name, rows[0])]
     cells = [(one.heading, [one.cell(row.get(one.name)) for row in rows]) for one in plain]
     return _differing(cells, len(rows))
@@ -96,7 +98,9 @@ def cells_html(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> s
     cells = []
     for name in rows[0] if rows else ():
         values, unit = [row[name] for row in rows], units.get(name, "")
-        if not _is_twin(name, rows[0]) and not any(isinstance(one, list | dict) for one in values):
+        if not _is_twin(name, rows[0]) and not any(
+            isinstance(value, list | dict) for value in values
+        ):
             heading = name.removesuffix(ENDINGS.get(unit, ""))
             cells.append((heading, [_reading(value, unit) for value in values]))
     return _differing(cells, len(rows))
@@ -147,7 +151,7 @@ def _picture(plan: Plan) -> str:
 
 def _outcome(outcome: Outcome) -> str:
     """Returns the totals of an outcome with their units, and the names of its tables."""
-    told = {one["name"]: one for one in outcome.describe()}
+    told = {description["name"]: description for description in outcome.describe()}
     facts = [
         (name, _reading(value, told[name]["unit"] if name in told else ""))
         for name, value in outcome.totals.items()
@@ -158,7 +162,7 @@ def _outcome(outcome: Outcome) -> str:
 
 
 def _table(table: Table) -> str:
-    units = {one["name"]: one["unit"] for one in table.describe()}
+    units = {description["name"]: description["unit"] for description in table.describe()}
     rows = table.rows()
     names = list(rows[0]) if rows else []
     lines = ([_reading(row[name], units.get(name, "")) for name in names] for row in rows)

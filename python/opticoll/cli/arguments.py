@@ -167,7 +167,7 @@ def refuse_given(options: Mapping[str, object], problem: str) -> None:
 def check_planned(source: str, size: str | None, settings: Settings) -> None:
     """Refuses options that only steer the choice of a plan if the plan comes from a file."""
     options = {"--size": size}
-    options |= {f"--{name}".replace("_", "-"): str(one) for name, one in settings.items()}
+    options |= {f"--{name}".replace("_", "-"): str(setting) for name, setting in settings.items()}
     option = next((option for option, value in options.items() if value is not None), None)
     if option is not None and names_file(source):
         raise errors.UsageError(

@@ -94,22 +94,24 @@ def _options(kind: type, group: str | None) -> Iterator[Option]:
     from opticoll.cli.option_types import hints
 
     known = hints(kind)
-    for one in dataclasses.fields(kind):
-        if dataclasses.is_dataclass(one.default):
-            yield from _options(type(one.default), one.name)
+    for field in dataclasses.fields(kind):
+        if dataclasses.is_dataclass(field.default):
+            yield from _options(type(field.default), field.name)
             continue
-        hint: Any = known[one.name]
+        hint: Any = known[field.name]
         remarks: tuple[Any, ...] = ()
         if get_origin(hint) is Annotated:
             hint, remarks = hint.__origin__, hint.__metadata__
-        positional = not one.kw_only and group is None
+        positional = not field.kw_only and group is None
         named = [name for remark in remarks for name in remark.name or ()]
-        flag = named[0] if named else f"--{one.name.replace('_', '-')}"
+        flag = named[0] if named else f"--{field.name.replace('_', '-')}"
         negative = [name for remark in remarks for name in remark.negative or ()]
         reads = [remark.converter for remark in remarks if remark.converter is not None]
         yield Option(
-            name=STUDY_NAMES.get(one.name, one.name) if positional else flag[2:].replace("-", "_"),
-            field=one.name,
+            name=STUDY_NAMES.get(field.name, field.name)
+            if positional
+            else flag[2:].replace("-", "_"),
+            field=field.name,
             group=group,
             flag="" if positional else flag,
             negative=negative[0] if negative else f"--no-{flag[2:]}",

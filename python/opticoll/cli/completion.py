@@ -130,7 +130,7 @@ def _words(option: command_line.Option, command: str) -> list[str]:
     if option.name.startswith("algorithm") or option.name == "instead":
         found.append(DEFAULT_ALGORITHM)
     for kind in ("settings", "burst_settings"):
-        about = [one for one in record_rows(kind) if one.name == option.name and not kinds]
+        about = [record for record in record_rows(kind) if record.name == option.name and not kinds]
         lists = [part.meaning for one in about for part in one.options if part.name == "values"]
         found += [
             word

@@ -173,7 +173,7 @@ def _settings(
     kind: str, group: str | Group = "Options", without: Sequence[str] = ()
 ) -> dict[str, Parameter]:
     """Returns a parameter for each setting of a kind."""
-    wanted = (one for one in records(kind) if one["name"] not in without)
+    wanted = (record for record in records(kind) if record["name"] not in without)
     return {one["name"]: _parameter(one, group) for one in wanted}
 
 
@@ -187,10 +187,12 @@ def _method(name: str, without: Sequence[str] = (), group: str | Group = "Option
 
 def _packets() -> dict[str, Parameter]:
     """Returns the settings of packets without plans; `routing` also applies to bursts."""
-    others = [one["name"] for one in records("settings") if "packet" not in _simulators(one)]
+    others = [
+        record["name"] for record in records("settings") if "packet" not in _simulators(record)
+    ]
     options = _settings("settings", "Options", [*others, *PLAN_SETTINGS])
-    (packets,) = (one for one in records("settings") if one["name"] == "routing")
-    (bursts,) = (one for one in records("burst_settings") if one["name"] == "routing")
+    (packets,) = (record for record in records("settings") if record["name"] == "routing")
+    (bursts,) = (record for record in records("burst_settings") if record["name"] == "routing")
     ways = _about(bursts)["values"].replace(", ", " or ")
     text = f"{packets['summary']}; several with commas; of bursts: {ways}"
     return options | {"routing": _parameter(packets, "Options", text)}
@@ -198,7 +200,7 @@ def _packets() -> dict[str, Parameter]:
 
 def _bounded() -> dict[str, Parameter]:
     """Returns the settings on which bounds depend."""
-    return {name: one for name, one in _settings("settings").items() if name in BOUND_SETTINGS}
+    return {name: value for name, value in _settings("settings").items() if name in BOUND_SETTINGS}
 
 
 # Objects without given options: defaults of the fields of classes of parameters.

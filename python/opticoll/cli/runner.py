@@ -327,9 +327,13 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
     from opticoll.cli import option_types
     from opticoll.cli.options import OUTPUT, JsonOption
 
-    every = dataclasses.fields(command.parameters)  # type: ignore[arg-type]
+    all_fields = dataclasses.fields(command.parameters)  # type: ignore[arg-type]
     hints = option_types.hints(command.parameters)
-    named = [(one.name, hints[one.name], _default(one)) for one in every if one.kw_only]
+    named = [
+        (parameter_field.name, hints[parameter_field.name], _default(parameter_field))
+        for parameter_field in all_fields
+        if parameter_field.kw_only
+    ]
     paths = [
         (
             file.option,
@@ -349,9 +353,14 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
 
     own = inspect.Parameter
     parameters = [
-        own(one.name, own.POSITIONAL_ONLY, annotation=hints[one.name], default=_or_empty(one))
-        for one in every
-        if not one.kw_only
+        own(
+            parameter_field.name,
+            own.POSITIONAL_ONLY,
+            annotation=hints[parameter_field.name],
+            default=_or_empty(parameter_field),
+        )
+        for parameter_field in all_fields
+        if not parameter_field.kw_only
     ]
     for name, group in (("options", options), ("files", files)):
         if not dataclasses.fields(group):
@@ -362,10 +371,14 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
         parameters.append(own(name, own.KEYWORD_ONLY, annotation=hint, default=default))
     parameters.append(own("as_json", own.KEYWORD_ONLY, annotation=JsonOption, default=False))
     command_line.__kwdefaults__ = {"options": NO_OPTIONS, "files": NO_OPTIONS} | {
-        one.name: one.default for one in parameters if one.default is not own.empty
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.default is not own.empty
     }
     command_line.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command_line.__annotations__ = {one.name: one.annotation for one in parameters}
+    command_line.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in parameters
+    }
     return command_line
 
 

@@ -190,7 +190,9 @@ def _linear_program_bound(kind: str, fabric: _core.Fabric, size_bytes: int) -> I
     proved = proved_time(kind, fabric, size_bytes)
     if proved is None:
         return
-    weighted = [(link, one) for link, one in enumerate(proved.multipliers) if one > 0]
+    weighted = [
+        (link, multiplier) for link, multiplier in enumerate(proved.multipliers) if multiplier > 0
+    ]
     yield BoundRow(
         name=LINEAR,
         assumption=ALL_AT_ONCE,

@@ -320,7 +320,7 @@ def _draws(
 ) -> bool:
     """Returns whether random numbers are drawn: for bursts, waiting times or wavelengths."""
     alone = collectives == 1 and all(
-        canonical(one or DEFAULT_POLICY, [DEFAULT_POLICY]) for one in policies
+        canonical(policy or DEFAULT_POLICY, [DEFAULT_POLICY]) for policy in policies
     )
     return not alone or any(loads) or canonical(given.get("assignment", ""), ["random"]) is not None
 
@@ -395,7 +395,7 @@ def _planned(case: _Case, algorithm: str, ranks: int) -> Plan:
         return opticoll.plan(case.collective, crossbar, algorithm, root=case.root)
     except AlgorithmError:
         family, _, options = case.fabric.partition(":")
-        kept = [one for one in options.split(",") if one.partition("=")[0] not in LIGHT]
+        kept = [part for part in options.split(",") if part.partition("=")[0] not in LIGHT]
         links = Fabric(f"{family}:{','.join(kept)}" if kept else family)
         plan = opticoll.plan(case.collective, links, algorithm, root=case.root)
     if plan.collective.ranks != ranks or case.copies != 1:

@@ -64,14 +64,14 @@ def compute(asked: List, watch: Watch) -> Iterator[RecordRow | FormatRow | Schem
     """
     own = asked.kind and canonical(asked.kind, ["schemas", "formats"])
     if own == "formats":
-        for one in FORMATS:
+        for form in FORMATS:
             yield FormatRow(
                 kind="formats",
-                name=one.name,
-                holds=one.holds,
-                suffixes=list(one.suffixes),
-                read=bool(one.reads),
-                written=bool(one.writes),
+                name=form.name,
+                holds=form.holds,
+                suffixes=list(form.suffixes),
+                read=bool(form.reads),
+                written=bool(form.writes),
             )
         return
     if own == "schemas":
@@ -142,7 +142,7 @@ def _lines(records: list[RecordRow]) -> str:
 
 def _sources(record: RecordRow) -> list[str]:
     """Returns the sources of the values of a preset, and the unconfirmed values."""
-    unconfirmed = [one.meaning for one in record.options if one.name == "unconfirmed"]
+    unconfirmed = [option.meaning for option in record.options if option.name == "unconfirmed"]
     return [f"source: {record.citation}", *(f"unconfirmed: {text}" for text in unconfirmed)]
 
 
@@ -167,9 +167,9 @@ def _full_text(same: list[RecordRow]) -> str:
     if record.family:
         lines += wrapped([f"Only for fabrics of the family {record.family}"], 2)
     width = max((len(one.name) for one in record.options), default=0)
-    for one in record.options:
-        first, *rest = wrapped([one.about(record.citation)], width + 2) or [""]
-        lines += [f"  {one.name.ljust(width)}  {first.strip()}", *rest]
+    for option in record.options:
+        first, *rest = wrapped([option.about(record.citation)], width + 2) or [""]
+        lines += [f"  {option.name.ljust(width)}  {first.strip()}", *rest]
     if record.citation:
         lines += wrapped([f"Source: {record.citation}"], 2)
     return "\n".join(lines)

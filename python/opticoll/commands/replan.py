@@ -66,10 +66,10 @@ def _joined(failed: Sequence[str]) -> str:
 def _options(failed: Sequence[str]) -> dict[str, str]:
     """Returns failures by the fabric's options that state them."""
     options: dict[str, str] = {}
-    for one in ",".join(failed).split(","):
-        key, equals, value = one.partition("=")
+    for part in ",".join(failed).split(","):
+        key, equals, value = part.partition("=")
         if not equals:
-            key, value = "degraded" if "@" in one else "without", one
+            key, value = "degraded" if "@" in part else "without", part
         if key == "members" and key in options:
             raise UsageError("--failed: `members=` says which ranks are left; give it once")
         options[key] = f"{options[key]}+{value}" if key in options else value

@@ -92,7 +92,7 @@ def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[
         yield "plan", plan.slots, part
         return
     rows = rows_file.read(path)
-    if {one.name for one in columns(ResultRow) if not one.spread} <= rows[0].keys():
+    if {column.name for column in columns(ResultRow) if not column.spread} <= rows[0].keys():
         yield from _points(rows)
         return
     trainings = [row for row in rows if rows_file.is_training(row)]
@@ -139,7 +139,7 @@ def _points(rows: list[dict[str, Any]]) -> Iterator[tuple[str, int, Any]]:
         if command not in rows_file.kinds():
             raise FileError(f"`{study}`: `{own[0]['command']}` is no command with rows")
         kind = rows_file.kind_of(command, own[0])
-        known = {one.name for one in (*columns(ResultRow), *columns(kind))}
+        known = {column.name for column in (*columns(ResultRow), *columns(kind))}
         axes = [name for name in own[0] if name not in known]
         part = parts.of_points(str(study), own, axes, command)
         yield "rows", part.content["count"], part

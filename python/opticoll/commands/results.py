@@ -88,7 +88,7 @@ def _text(asked: Parameters, rows: list[ResultRow]) -> str:
     fit.
     """
     with Store.read(asked.store) as store:
-        commands = {one.name: one.command for one in store.studies()}
+        commands = {study.name: study.command for study in store.studies()}
     studies: dict[str, list[ResultRow]] = {}
     for row in rows:
         studies.setdefault(row.study, []).append(row)
@@ -127,10 +127,10 @@ def _table(rows: list[ResultRow], known: dict[str, Column], most: int) -> str:
     always += [name for name in names if _rank(name, known) in (0, 2)]
     shown: list[str] = []
     for name in dict.fromkeys([*always, *names]):
-        axes = [one for one in shown if one not in known]
-        follows = any(_follows(cells[name], cells[one]) for one in axes) and name not in known
-        twice = any(cells[name] == cells[one] for one in shown)
-        width = sum(2 + max(map(len, [one, *cells[one]])) for one in [*shown, name])
+        axes = [column for column in shown if column not in known]
+        follows = any(_follows(cells[name], cells[axis]) for axis in axes) and name not in known
+        twice = any(cells[name] == cells[column] for column in shown)
+        width = sum(2 + max(map(len, [column, *cells[column]])) for column in [*shown, name])
         if not follows and not twice and (name in always or width <= MAX_WIDTH):
             shown.append(name)
     shown.sort(key=names.index)

@@ -203,27 +203,27 @@ def _settings(plan: Plan, asked: Show) -> list[CircuitSettingRow]:
     slots = plan.simulate(size_of(plan, asked.size, asked.demand)).slots
     return [
         CircuitSettingRow(
-            slots=[one.first, one.last],
-            start_s=int(slots["start_ps"][one.first]) / PICOSECONDS,
-            end_s=int(slots["end_ps"][one.last]) / PICOSECONDS,
+            slots=[setting.first, setting.last],
+            start_s=int(slots["start_ps"][setting.first]) / PICOSECONDS,
+            end_s=int(slots["end_ps"][setting.last]) / PICOSECONDS,
             circuits=[
                 PortCircuitRow(source=rank, port=port, destination=peer)
-                for (rank, port), peer in sorted(one.peers.items())
+                for (rank, port), peer in sorted(setting.peers.items())
             ],
         )
-        for one in settings(plan)
+        for setting in settings(plan)
     ]
 
 
 def _setting_lines(listed: list[CircuitSettingRow]) -> str:
     """Returns a table of the settings, with their times and their first circuits."""
     cells = []
-    for number, one in enumerate(listed[:MAX_STEPS]):
-        pairs = [f"{each.source} > {each.destination}" for each in one.circuits[:MAX_CIRCUITS]]
-        if len(one.circuits) > MAX_CIRCUITS:
-            pairs.append(f"and {len(one.circuits) - MAX_CIRCUITS} more")
-        first, last = one.slots
-        times = [human_seconds(one.start_s), human_seconds(one.end_s)]
+    for number, item in enumerate(listed[:MAX_STEPS]):
+        pairs = [f"{each.source} > {each.destination}" for each in item.circuits[:MAX_CIRCUITS]]
+        if len(item.circuits) > MAX_CIRCUITS:
+            pairs.append(f"and {len(item.circuits) - MAX_CIRCUITS} more")
+        first, last = item.slots
+        times = [human_seconds(item.start_s), human_seconds(item.end_s)]
         cells.append([str(number), f"{first}-{last}", *times, "  ".join(pairs)])
     table = align(cells, ["setting", "slots", "from", "to", "circuits"], right=(0, 1, 2, 3))
     return "\n".join([table, *and_more(len(listed), MAX_STEPS, " settings")])

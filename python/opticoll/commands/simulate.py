@@ -391,13 +391,13 @@ def _summary(row: SimulateRow) -> str:
         names = rank_names(plan.fabric)
         cells = [
             [
-                f"  transfer {one.transfer}",
-                " > ".join(names[end] for end in plan.ends(one.transfer)),
-                f"from {human_time(one.start_ps)}",
-                f"to {human_time(one.end_ps)}",
-                *([] if row.start is None else [_bounded(one.bottleneck)]),
+                f"  transfer {column.transfer}",
+                " > ".join(names[end] for end in plan.ends(column.transfer)),
+                f"from {human_time(column.start_ps)}",
+                f"to {human_time(column.end_ps)}",
+                *([] if row.start is None else [_bounded(column.bottleneck)]),
             ]
-            for one in shown
+            for column in shown
         ]
         lines.append(align(cells))
         if len(path) > MAX_PATH_TRANSFERS:
@@ -449,7 +449,9 @@ def _flow_facts(row: SimulateRow) -> list[list[str]]:
     if loaded is not None:
         share = row.outcome.links["utilisation"][loaded]
         facts.append(["most loaded link", f"{row.most_loaded_link}, {share:.1%} in use"])
-    settings = [f"{one.name} {one.value} (plain: {one.plain})" for one in row.settings]
+    settings = [
+        f"{setting.name} {setting.value} (plain: {setting.plain})" for setting in row.settings
+    ]
     return [*facts, *labelled("settings", settings or ["plain"])]
 
 
@@ -457,7 +459,7 @@ def _packet_facts(packets: PacketRow) -> list[list[str]]:
     """Returns facts on latencies, buffers and stalls of packets."""
     message, chunk = packets.message_latency, packets.chunk_latency
     ways = f"{packets.minimal_chunks} chunks minimal, {packets.detoured_chunks} by way of "
-    stalls = [f"{name} {human_time(one.stall_ps)}" for name, one in packets.classes.items()]
+    stalls = [f"{name} {human_time(value.stall_ps)}" for name, value in packets.classes.items()]
     facts = [
         [
             "message latency",

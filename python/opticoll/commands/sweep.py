@@ -221,8 +221,8 @@ def _dry(
     missing = every
     if path.exists():
         with Store.read(path) as store:
-            wanted = set(store.missing((one.key for one in every), retry=asked.retry))
-        missing = [one for one in every if one.key in wanted]
+            wanted = set(store.missing((point.key for point in every), retry=asked.retry))
+        missing = [point for point in every if point.key in wanted]
     watch.update("sampling", 0, 0)
     known = forecast(study.command, missing)
     if known.peak_bytes and (share := memory.share(workers)) and known.peak_bytes > share:

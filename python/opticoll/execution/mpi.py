@@ -225,7 +225,7 @@ def carry_out(
         outcome = Path(folder, "outcome")
         if process.returncode != 0 or not outcome.exists():
             raise RunError(f"the processes ended with code {process.returncode}: {words[-2000:]}")
-        return [Ended(**one) for one in json.loads(outcome.read_text())]
+        return [Ended(**load) for load in json.loads(outcome.read_text())]
 
 
 def _reason(folder: Path, words: str, progress: np.ndarray) -> str | None:

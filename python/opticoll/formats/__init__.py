@@ -147,12 +147,12 @@ FORMATS = (
 
 def formats_of(holds: Holds) -> list[Format]:
     """Returns the formats of one kind."""
-    return [one for one in FORMATS if one.holds == holds]
+    return [form for form in FORMATS if form.holds == holds]
 
 
 def suffixes(holds: Holds) -> tuple[str, ...]:
     """Returns all endings of files of one kind."""
-    return tuple(suffix for one in formats_of(holds) for suffix in one.suffixes)
+    return tuple(suffix for form in formats_of(holds) for suffix in form.suffixes)
 
 
 def named_format(holds: Holds, path: str) -> Format:

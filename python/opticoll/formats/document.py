@@ -188,10 +188,12 @@ def read_fields(
         if name not in hints:
             hint = nearest(str(name), hints)
             raise refuse((*place, name), f"there is no such field{hint}")
-    for name, one in inspect.signature(kind).parameters.items():
-        if one.default is one.empty and name not in fields:
+    for name, parameter in inspect.signature(kind).parameters.items():
+        if parameter.default is parameter.empty and name not in fields:
             raise refuse((*place, name), f"the field `{name}` is missing")
-    read = {name: _value(hints[name], one, refuse, (*place, name)) for name, one in fields.items()}
+    read = {
+        name: _value(hints[name], field, refuse, (*place, name)) for name, field in fields.items()
+    }
     return kind(**read)
 
 

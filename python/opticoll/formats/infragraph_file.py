@@ -188,7 +188,9 @@ def fabric_of(content: object, file: str = "", options: dict[str, str] | None = 
 def _without_empty(content: Any) -> Any:
     """Returns the content without empty lists, which programs write for missing fields."""
     if isinstance(content, dict):
-        return {key: _without_empty(one) for key, one in content.items() if one not in ([], None)}
+        return {
+            key: _without_empty(value) for key, value in content.items() if value not in ([], None)
+        }
     return [_without_empty(one) for one in content] if isinstance(content, list) else content
 
 
@@ -274,7 +276,7 @@ class _Expansion:
             if inside is None:
                 raise MisplacedError(where, f"`{path}`: there is no device around `{part}`")
             name, choose = _slice(part, where)
-            known = {one.name: one for one in self.devices[inside][1].components}
+            known = {component.name: component for component in self.devices[inside][1].components}
             if name not in known:
                 hint = nearest(name, known)
                 problem = f"the device `{inside}` has no component `{name}`{hint}"
@@ -436,13 +438,13 @@ T = TypeVar("T", _Device, _Component, _Instance, _Link)
 def _indexed_by_name(listed: list[T] | None, place: Place, what: str) -> dict[str, tuple[Place, T]]:
     """Returns the items of a list by name, each with its place."""
     named: dict[str, tuple[Place, T]] = {}
-    for position, one in enumerate(listed or ()):
-        if one.name in named or re.search(r"[\[\].]", one.name):
-            problem = f"there are two of the name `{one.name}`"
-            if one.name not in named:
-                problem = f"the name of a {what} holds no brackets or dots, as `{one.name}` does"
+    for position, item in enumerate(listed or ()):
+        if item.name in named or re.search(r"[\[\].]", item.name):
+            problem = f"there are two of the name `{item.name}`"
+            if item.name not in named:
+                problem = f"the name of a {what} holds no brackets or dots, as `{item.name}` does"
             raise MisplacedError((*place, position, "name"), problem)
-        named[one.name] = ((*place, position), one)
+        named[item.name] = ((*place, position), item)
     return named
 
 

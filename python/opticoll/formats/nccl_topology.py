@@ -76,9 +76,9 @@ def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
     for cpu in root.named("cpu"):
         hosts.setdefault(cpu.attributes.get("host_hash", "0"), []).append(cpu)
     gpus = {_number(one, "rank"): one for one in elements if _is_rank(one)}
-    for one in elements:
-        if _is_rank(one) and gpus[_number(one, "rank")] is not one:
-            raise _wrong(one, f"there are two GPUs of rank {_number(one, 'rank')}")
+    for element in elements:
+        if _is_rank(element) and gpus[_number(element, "rank")] is not element:
+            raise _wrong(element, f"there are two GPUs of rank {_number(element, 'rank')}")
     if not gpus:
         problem = "there is no GPU with a rank; let NCCL write the file while a job runs"
         raise MisplacedError((), problem)
@@ -187,7 +187,7 @@ class _Servers:
         for nic in pci.named("nic"):
             self.nic(nic, parent, f"nic {bus}{self.suffix}", rate)
         below = list(pci.named("pci"))
-        gpus = [one for one in pci.children if _is_rank(one)]
+        gpus = [child for child in pci.children if _is_rank(child)]
         head = 0
         if gpus:
             if len(gpus) > 1 or "mlopart" in gpus[0].attributes:
@@ -211,7 +211,9 @@ class _Servers:
 
     def nic(self, nic: Element, parent: str, name: str, rate_mbps: int) -> None:
         """Adds a NIC and its cables to the network, if the NIC is connected."""
-        nets = [one for one in nic.named("net") if one.attributes.get("net", "1") != "0"]
+        nets = [
+            element for element in nic.named("net") if element.attributes.get("net", "1") != "0"
+        ]
         if not self.networked or not nets:
             return
         self.cable(nic, self.switch(name), parent, rate_mbps)
@@ -224,7 +226,7 @@ class _Servers:
     def direct_links(self) -> None:
         """Adds NVLink, xGMI and C2C links of GPUs, and links between PCI switches."""
         for pci, server, vertex, processor in self.waiting:
-            for gpu in (one for one in pci.children if _is_rank(one)):
+            for gpu in (child for child in pci.children if _is_rank(child)):
                 for link in gpu.named("nvlink", "xgmi"):
                     self.gpu_link(link, gpu, server, vertex, processor)
                 for link in gpu.named("c2c"):

@@ -116,7 +116,7 @@ def _nccl_names(row: Mapping[str, Any]) -> tuple[str, str] | None:
     `channels=all`; a single ring would leave all other interfaces idle.
     """
     name, _, options = str(row["chosen"]).partition(":")
-    others = [one for one in options.split(",") if one and not one.startswith("segments=")]
+    others = [part for part in options.split(",") if part and not part.startswith("segments=")]
     alone = not others and (name == "chain" or _nodes(row["fabric"]) < 2)
     same = alone or others == ["channels=all"]
     return ALGORITHMS.get((row["collective"], name)) if same else None
@@ -157,17 +157,17 @@ def _left(
     faster.
     """
     runs: list[tuple[tuple[str, str], list[tuple[int, float]]]] = []
-    for size, one in best.items():
+    for size, value in best.items():
         fastest = min(of_sizes[size], key=lambda row: int(row["time_ps"]))
-        chosen = "" if one is None else str(one["chosen"])
+        chosen = "" if value is None else str(value["chosen"])
         times = 1.0
-        if one is not None:
-            times = int(one["time_ps"]) / max(int(fastest["time_ps"]), 1)
+        if value is not None:
+            times = int(value["time_ps"]) / max(int(fastest["time_ps"]), 1)
         faster = str(fastest["chosen"])
         # Plans of an algorithm that NCCL lacks count as the same, whatever their options.
         if faster.partition(":")[0] != chosen.partition(":")[0]:
             faster = faster.partition(":")[0]
-        alike = (faster if times > 1 or one is None else "", chosen)
+        alike = (faster if times > 1 or value is None else "", chosen)
         if not runs or runs[-1][0] != alike:
             runs.append((alike, []))
         runs[-1][1].append((size, times))

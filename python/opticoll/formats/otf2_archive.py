@@ -278,7 +278,7 @@ class _Archive:
         self.numbers[largest] = 0
         for comm in communicators:
             self.numbers.setdefault(comm, len(self.numbers))
-            self.members[comm] = [self.rank_of[one] for one in comm.group.members]
+            self.members[comm] = [self.rank_of[member] for member in comm.group.members]
         self.ranks = defaultdict[int, _Rank](_Rank)
 
     def packed(self) -> bytes:

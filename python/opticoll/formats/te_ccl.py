@@ -81,14 +81,14 @@ def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedu
     for destination, chunk, source in demands:
         wanted.setdefault((places[source], chunk), set()).add(places[destination])
     flows = [
-        one._replace(source=places[one.source], ends=(places[one.ends[0]], places[one.ends[1]]))
-        for one in flows
+        flow._replace(source=places[flow.source], ends=(places[flow.ends[0]], places[flow.ends[1]]))
+        for flow in flows
     ]
     if all(len(destinations) == 1 for destinations in wanted.values()):
         return _all_to_all(flows, wanted, count), notes
     pieces = 1 + max(chunk for _, chunk in wanted)
     transfers = (
-        (one.epoch, *one.ends, one.source * pieces + one.chunk, 1, "copy") for one in flows
+        (flow.epoch, *flow.ends, flow.source * pieces + flow.chunk, 1, "copy") for flow in flows
     )
     return schedule_of(Collective("all_gather", count, pieces=pieces), transfers), notes
 
@@ -98,14 +98,14 @@ def _named(collective: Collective, flows: list[Flow], path: str | os.PathLike[st
     _check(collective, path)
     firsts = _first_chunks(collective)
     transfers = []
-    for one in flows:
-        first, end = firsts.get(one.source, (0, 0))
-        if not first <= first + one.chunk < end or max(one.ends) >= collective.ranks:
+    for flow in flows:
+        first, end = firsts.get(flow.source, (0, 0))
+        if not first <= first + flow.chunk < end or max(flow.ends) >= collective.ranks:
             raise FileError(
-                f"`{path}`: chunk {one.chunk} from {one.source} over {one.ends[0]}->{one.ends[1]} "
+                f"`{path}`: chunk {flow.chunk} from {flow.source} over {flow.ends[0]}->{flow.ends[1]} "
                 f"is none of {sends_csv.head_of(collective)}"
             )
-        transfers.append((one.epoch, *one.ends, first + one.chunk, 1, "copy"))
+        transfers.append((flow.epoch, *flow.ends, first + flow.chunk, 1, "copy"))
     return schedule_of(collective, iter(transfers))
 
 
@@ -148,7 +148,7 @@ def write(plan: Plan, path: str | os.PathLike[str]) -> None:
     collective = plan.collective
     _check(collective, path)
     proof = Program.of_plan(plan).verify(in_place=False, fabric=plan.fabric)
-    apart = next((one for one in proof.violations if one.kind == "no_link"), None)
+    apart = next((violation for violation in proof.violations if violation.kind == "no_link"), None)
     if apart is not None:
         raise FileError(f"`{path}`: flows of TE-CCL go over links; {apart.sentence}")
     firsts = _first_chunks(collective)

@@ -58,7 +58,7 @@ class Element:
 
     def named(self, *tags: str) -> Iterator[Element]:
         """Yields the children with one of some tags."""
-        return (one for one in self.children if one.tag in tags)
+        return (child for child in self.children if child.tag in tags)
 
 
 def parse(text: str) -> Element:

@@ -27,7 +27,7 @@ KINDS: tuple[formats.Holds, ...] = ("plan", "program", "schedule")
 KNOWN = {one.name: one for kind in KINDS for one in formats.formats_of(kind) if one.reads}
 """Formats from which plans are read, by name."""
 
-SUFFIXES = tuple(suffix for one in KNOWN.values() for suffix in one.suffixes)
+SUFFIXES = tuple(suffix for value in KNOWN.values() for suffix in value.suffixes)
 """Endings of files of these formats."""
 
 
@@ -57,7 +57,7 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
                 problem = f"`{path}` is a trace ({one.name}) and states no schedule"
                 raise errors.UsageError(f"{problem}; `opticoll replay` takes it")
             return one
-    named = (one for one in KNOWN.values() if Path(path).suffix.lower() in one.suffixes)
+    named = (value for value in KNOWN.values() if Path(path).suffix.lower() in value.suffixes)
     return next(named, KNOWN["plan"])
 
 

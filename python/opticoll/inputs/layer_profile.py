@@ -121,7 +121,7 @@ def _from_csv(path: Path) -> list[Layer]:
         index, field = place[:2]
         return ConfigError(f"{path}, line {lines[int(index)]}, {field}: {problem}")
 
-    return [read_fields(Layer, one, refuse, (index,)) for index, one in enumerate(layers)]
+    return [read_fields(Layer, layer, refuse, (index,)) for index, layer in enumerate(layers)]
 
 
 def _number(text: str) -> int | str:

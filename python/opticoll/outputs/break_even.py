@@ -46,7 +46,7 @@ def kind(row: Row) -> str:
     'shifts'
     """
     name, _, options = row["chosen"].partition(":")
-    words = [one for one in options.split(",") if WORD.fullmatch(one.partition("=")[2])]
+    words = [part for part in options.split(",") if WORD.fullmatch(part.partition("=")[2])]
     return f"{name}:{','.join(words)}" if words else name
 
 

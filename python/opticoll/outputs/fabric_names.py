@@ -57,7 +57,7 @@ def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict
     families: dict[str, dict[str, list[str]]] = {}
     for spelling in spellings:
         family, _, options = spelling.partition(":")
-        kept = [one for one in options.split(",") if one.partition("=")[0] not in without]
+        kept = [part for part in options.split(",") if part.partition("=")[0] not in without]
         families.setdefault(family, {})[spelling] = kept
     labels: dict[str, str] = {}
     for family, members in families.items():

@@ -104,11 +104,11 @@ def whole(multipliers: list[float]) -> Iterator[list[int]]:
     if most <= 0:
         return
     for denominator in DENOMINATORS:
-        parts = [Fraction(max(one, 0.0) / most) for one in multipliers]
-        rounded = [one.limit_denominator(denominator) for one in parts]
-        unit = lcm(*(one.denominator for one in rounded))
+        parts = [Fraction(max(multiplier, 0.0) / most) for multiplier in multipliers]
+        rounded = [part.limit_denominator(denominator) for part in parts]
+        unit = lcm(*(fraction.denominator for fraction in rounded))
         if unit <= 2**40 and any(rounded):
-            yield [int(one * unit) for one in rounded]
+            yield [int(fraction * unit) for fraction in rounded]
 
 
 class Program:

@@ -226,7 +226,7 @@ def plan_row(
     steps, name, assumption = plan.bound or (None, None, None)
     kind, root = plan.collective.kind, plan.collective.root
     settings = outcome.settings.rows()
-    given = {one["name"]: one["value"] for one in settings}
+    given = {setting["name"]: setting["value"] for setting in settings}
     least_ps, time_name, time_assumption = _time_bound(
         kind,
         plan.fabric.spec,
@@ -254,7 +254,7 @@ def plan_row(
         fabric,
         fabric_latency_s=latency_s(fabric),
         size_bytes=size_bytes,
-        settings=[SettingRow.of(one) for one in settings],
+        settings=[SettingRow.of(setting) for setting in settings],
         bound_steps=steps,
         bound_name=name,
         bound_assumption=assumption,
@@ -468,12 +468,12 @@ def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
     shown = shown[:MAX_CANDIDATES]
     rows = [
         [
-            one.name,
-            _at_least(str(one.steps), one, one.steps),
-            _at_least(human_seconds(one.time_s), one, one.time_s),
-            one.left_out or "simulated",
+            column.name,
+            _at_least(str(column.steps), column, column.steps),
+            _at_least(human_seconds(column.time_s), column, column.time_s),
+            column.left_out or "simulated",
         ]
-        for one in shown
+        for column in shown
     ]
     table = align(rows, ["candidate", "steps", "time", ""], right={1, 2})
     return "\n".join([table, *and_more(len(candidates), MAX_CANDIDATES)])

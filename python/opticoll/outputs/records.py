@@ -94,7 +94,7 @@ def record_rows(kind: str) -> list[RecordRow]:
 
 def record_row(kind: str, name: str) -> RecordRow:
     """Returns the record of a kind with a name."""
-    return next(one for one in record_rows(kind) if one.name == name)
+    return next(record for record in record_rows(kind) if record.name == name)
 
 
 def listing(what: str | None) -> list[RecordRow]:
@@ -121,4 +121,4 @@ def listing(what: str | None) -> list[RecordRow]:
             near = nearest(what, known, "; `opticoll list` shows what there is")
             raise UsageError(f"nothing is listed as `{what}`{near}") from error
         return [record for record in every if record.name == name]
-    return [one for one in record_rows("algorithms") if one.collective == collective]
+    return [record for record in record_rows("algorithms") if record.collective == collective]

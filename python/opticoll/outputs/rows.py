@@ -186,17 +186,17 @@ class Row(Mapping[str, Any], metaclass=_Described):
         its attributes. A field of seconds is converted from picoseconds. A field that may be null
         is null if no source has it.
         """
-        for one in dataclasses.fields(cls):  # type: ignore[arg-type]
-            for source in () if one.name in own else sources:
-                value = _read(source, one.name)
-                if value is OMITTED and one.name.endswith("_s"):
-                    time_ps = _read(source, f"{one.name.removesuffix('_s')}_ps")
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+            for source in () if field.name in own else sources:
+                value = _read(source, field.name)
+                if value is OMITTED and field.name.endswith("_s"):
+                    time_ps = _read(source, f"{field.name.removesuffix('_s')}_ps")
                     value = time_ps if time_ps in (None, OMITTED) else time_ps / PICOSECONDS
                 if value is not OMITTED:
-                    own[one.name] = value
+                    own[field.name] = value
                     break
-            if one.default is dataclasses.MISSING and one.metadata.get("absent"):
-                own.setdefault(one.name, None)
+            if field.default is dataclasses.MISSING and field.metadata.get("absent"):
+                own.setdefault(field.name, None)
         return cls(**own)
 
     def __getitem__(self, name: str) -> Any:
@@ -291,11 +291,11 @@ def columns(kind: type[Row]) -> tuple[Column, ...]:
     if kind not in _COLUMNS:
         hints = typing.get_type_hints(kind, include_extras=True)
         made = []
-        for one in dataclasses.fields(kind):  # type: ignore[arg-type]
-            about = one.metadata or means().metadata
+        for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+            about = field.metadata or means().metadata
             if about["meaning"] is not None:
-                meaning = about["meaning"] or _core_meaning(kind, one.name, hints[one.name])
-                made.append(_column(one.name, hints[one.name], **{**about, "meaning": meaning}))
+                meaning = about["meaning"] or _core_meaning(kind, field.name, hints[field.name])
+                made.append(_column(field.name, hints[field.name], **{**about, "meaning": meaning}))
         _COLUMNS[kind] = tuple(made)
     return _COLUMNS[kind]
 
@@ -352,8 +352,8 @@ def _column(
         hint, more = _bare(get_args(hint)[-1])
         remarks += more
         hint = get_args(hint) if get_origin(hint) is types.UnionType else hint
-    units = [one for one in remarks if isinstance(one, Unit)]
-    lengths = [one.entries for one in remarks if isinstance(one, Length)]
+    units = [remark for remark in remarks if isinstance(remark, Unit)]
+    lengths = [remark.entries for remark in remarks if isinstance(remark, Length)]
     return Column(
         name=name,
         kind=hint,
@@ -428,9 +428,13 @@ def table(
     """
     known = {column.name: column for column in columns(type(rows[0]))}
     shown = [known[name] for name in names]
-    cells = zip(*(one.cells([row[one.name] for row in rows]) for one in shown), strict=True)
+    cells = zip(
+        *(column.cells([row[column.name] for row in rows]) for column in shown), strict=True
+    )
     right = [at for at, column in enumerate(shown) if column.number and column.name not in left]
-    return align(list(cells), [headings.get(one.name, one.heading) for one in shown], right)
+    return align(
+        list(cells), [headings.get(column.name, column.heading) for column in shown], right
+    )
 
 
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -543,8 +547,8 @@ def reference(kinds: Iterable[type[Row]]) -> list[str]:
             waiting = [base, kind, *waiting]
             continue
         told.append(kind)
-        inherited = [] if base is Row else [one.name for one in columns(base)]
-        own = [one for one in columns(kind) if one.name not in inherited]
+        inherited = [] if base is Row else [column.name for column in columns(base)]
+        own = [column for column in columns(kind) if column.name not in inherited]
         adds = (
             f"Everything of [{base.__name__}](#{base.__name__.lower()}), and:" if inherited else ""
         )

@@ -154,8 +154,8 @@ class Refuted(errors.UsageError):
 def violation_rows(violations: Sequence[Violation]) -> list[ViolationRow]:
     """Returns violations as rows."""
     return [
-        ViolationRow.of(one, link=None if one.link is None else _fibre(*one.link))
-        for one in violations
+        ViolationRow.of(violation, link=None if violation.link is None else _fibre(*violation.link))
+        for violation in violations
     ]
 
 
@@ -222,8 +222,8 @@ def program_proof_rows(
             fabric=None if fabric is None else fabric.spec,
             instructions=len(program),
             verified=not proof.violations,
-            violations=[ProgramViolationRow.of(one) for one in proof.violations],
-            remarks=[ProgramViolationRow.of(one) for one in proof.remarks],
+            violations=[ProgramViolationRow.of(violation) for violation in proof.violations],
+            remarks=[ProgramViolationRow.of(remark) for remark in proof.remarks],
         )
 
 
@@ -279,7 +279,8 @@ def violation_lines(
 ) -> list[str]:
     """Returns a sentence for each of the first violations, and the number of further ones."""
     lines = [
-        f"  {one.kind}: {one.sentence}" + (f" (line {line})" if (line := one.get("line")) else "")
-        for one in violations[:MAX_VIOLATIONS]
+        f"  {violation.kind}: {violation.sentence}"
+        + (f" (line {line})" if (line := violation.get("line")) else "")
+        for violation in violations[:MAX_VIOLATIONS]
     ]
     return [*lines, *(f"  {more}" for more in and_more(len(violations), MAX_VIOLATIONS))]

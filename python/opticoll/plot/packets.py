@@ -68,9 +68,9 @@ def latencies(
 
     Raises PlotError for no cases, or one without messages.
     """
-    if not measured or any(len(one.message_latency) == 0 for one in measured.values()):
+    if not measured or any(len(outcome.message_latency) == 0 for outcome in measured.values()):
         raise PlotError("there is nothing to draw: a case delivered no message")
-    factor, unit = style.unit_ps(max(_messages(one)["max_ps"] for one in measured.values()))
+    factor, unit = style.unit_ps(max(_messages(outcome)["max_ps"] for outcome in measured.values()))
     figure = sheet(7.5, 4.6)
     axes = figure.subplots()
     for number, (name, one) in enumerate(measured.items()):

@@ -294,10 +294,10 @@ def told_options(spec: str) -> list[str]:
 def _defaults(family: str) -> dict[str, str | None]:
     """Returns the default of each option of a family as text, or None for required options."""
     return {
-        one.name: None if one.required else one.default or ""
+        option.name: None if option.required else option.default or ""
         for record in records("fabrics")
         if record.name == family
-        for one in record.options
+        for option in record.options
     }
 
 

@@ -220,7 +220,7 @@ def circuits(transfer: Transfer) -> Iterator[tuple[Circuit, int]]:
     """Returns the route of a transfer: its circuits, each with the rank at its end."""
     first, relays = transfer.light
     sent = [Circuit(transfer.slot, transfer.source, first), *relays]
-    return zip(sent, [*(one.rank for one in relays), transfer.destination], strict=True)
+    return zip(sent, [*(relay.rank for relay in relays), transfer.destination], strict=True)
 
 
 def _digits(ranks: int, joined: int, planes: int) -> int:

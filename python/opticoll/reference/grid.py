@@ -188,4 +188,4 @@ def hops(transfer: Transfer) -> Iterator[tuple[Sent, int]]:
     """Returns the route of a transfer: light sent, each with the rank that receives it."""
     plane, wavelength, relays = transfer.light
     sent = [Sent(transfer.slot, transfer.source, plane, wavelength), *relays]
-    return zip(sent, [*(one.rank for one in relays), transfer.destination], strict=True)
+    return zip(sent, [*(relay.rank for relay in relays), transfer.destination], strict=True)

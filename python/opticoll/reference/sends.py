@@ -38,7 +38,9 @@ def read_sends(text: str) -> Plan:
     expect(bool(rows), "the heading is missing")
     (kind, *options), (heading, *rows) = heads[0], rows
     expect(set(HEADING[:4]) <= set(heading), "the heading lacks a column")
-    given = {"root": "0", "pieces": "1"} | dict(one.split("=", 1) for one in options if "=" in one)
+    given = {"root": "0", "pieces": "1"} | dict(
+        option.split("=", 1) for option in options if "=" in option
+    )
     collective = read_collective([kind, *(f"{one}={given[one]}" for one in NUMBERS)])
     sent = []
     for row in rows:

@@ -131,8 +131,8 @@ def fill(template: Any, gaps: Spec) -> Any:
         filled = [fill(one, gaps) for one in template]
         return [one for one in filled if one is not None]
     if isinstance(template, dict):
-        pairs = {name: fill(one, gaps) for name, one in template.items()}
-        return {name: one for name, one in pairs.items() if one is not None}
+        pairs = {name: fill(value, gaps) for name, value in template.items()}
+        return {name: pair for name, pair in pairs.items() if pair is not None}
     return template
 
 
@@ -197,15 +197,15 @@ def _looks(column: Shown) -> Spec:
         looks = [style.series(at) for at in range(len(values))]
     return {
         "domain": values,
-        "colours": [one["color"] for one in looks],
-        "shapes": [SHAPES[one["marker"]] for one in looks],
-        "dashes": [DASHES[one["linestyle"]] for one in looks],
+        "colours": [look["color"] for look in looks],
+        "shapes": [SHAPES[look["marker"]] for look in looks],
+        "dashes": [DASHES[look["linestyle"]] for look in looks],
     }
 
 
 def first_choice(table: ShownTable) -> Spec | None:
     """Returns the default columns of a table's figure, or None if the rows do not differ."""
-    asked = [one for one in table.columns if one.asked and one.name != "specification"]
+    asked = [column for column in table.columns if column.asked and column.name != "specification"]
     rows = range(len(table))
     fabrics = [one for one in asked if one.name == "fabric" and not one.number]
     # A number that is determined by the fabric, such as its rate, is not an axis.
@@ -220,12 +220,14 @@ def first_choice(table: ShownTable) -> Spec | None:
         )
     ]
     axes.sort(key=lambda one: (-len(one.distinct), one.name not in PREFERRED_AXES))
-    results = [one for one in table.columns if one.number and not one.asked]
-    times = [one for one in results if one.unit == "s" and not one.name.startswith("bound_")]
+    results = [column for column in table.columns if column.number and not column.asked]
+    times = [
+        result for result in results if result.unit == "s" and not result.name.startswith("bound_")
+    ]
     if len(table) < 2 or not results:
         return None
     y = (times or results)[0]
-    others = [one for one in results if one is not y]
+    others = [result for result in results if result is not y]
     texts = [
         one
         for one in asked
@@ -234,13 +236,13 @@ def first_choice(table: ShownTable) -> Spec | None:
     order = {name: place for place, name in enumerate(PREFERRED_COLOURS)}
     texts.sort(key=lambda one: order.get(one.name, len(order)))
     x = (axes or (fabrics if len(texts) > 1 else []) or others or [y])[0]
-    texts = [one for one in texts if one is not x]
+    texts = [text for text in texts if text is not x]
     apart = [x, *texts[:1]]
     panels = [
-        one.name
-        for one in [*texts[1:], *axes[1:]]
-        if len(one.distinct) <= MAX_PANELS and None not in one.distinct
-        if not follows(one, apart, range(len(table)))
+        text.name
+        for text in [*texts[1:], *axes[1:]]
+        if len(text.distinct) <= MAX_PANELS and None not in text.distinct
+        if not follows(text, apart, range(len(table)))
     ]
     colour, facet = texts[0].name if texts else "", panels[0] if panels else ""
     return {
@@ -288,19 +290,19 @@ def follows(column: Shown, others: Sequence[Shown], rows: Sequence[int]) -> bool
 
 def specification(table: ShownTable, choice: Spec, width: int = 300, columns: int = 2) -> Spec:
     """Returns the figure of a table for a choice of columns, with its values."""
-    by_name = {one.name: one for one in table.columns}
-    told = {name: channel(one) for name, one in by_name.items()}
+    by_name = {column.name: column for column in table.columns}
+    told = {name: channel(value) for name, value in by_name.items()}
     used = [choice[role] for role in ("x", "y", "colour", "facet") if choice[role]]
     rows = [
         row
         for row in range(len(table))
-        if all(by_name[name].values[row] in (one, None) for name, one in choice["held"].items())
+        if all(by_name[name].values[row] in (value, None) for name, value in choice["held"].items())
     ]
     axes = [by_name[choice[role]] for role in ("x", "colour", "facet") if choice[role]]
     apart = [
-        one.name
-        for one in table.columns
-        if one.asked and one.name not in used and not follows(one, axes, rows)
+        column.name
+        for column in table.columns
+        if column.asked and column.name not in used and not follows(column, axes, rows)
     ]
     fields = list(dict.fromkeys([*used, *apart]))
     values = [{told[name]["field"]: by_name[name].values[row] for name in fields} for row in rows]
@@ -318,23 +320,31 @@ def specification(table: ShownTable, choice: Spec, width: int = 300, columns: in
 def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
     """Returns lines on the content of a figure and what it omits; the page's `captionOf` agrees."""
     used = [choice[role] for role in ("x", "y", "colour", "facet")]
-    held = [one for one in table.columns if one.name in choice["held"] and one.name not in used]
+    held = [
+        column
+        for column in table.columns
+        if column.name in choice["held"] and column.name not in used
+    ]
     used += [*LAST, *(one.name for one in held)]
     lines = [
         f"{one.heading}: {READINGS.get(one.unit, str)(choice['held'][one.name])}" for one in held
     ]
-    (across,) = (one for one in table.columns if one.name == choice["x"])
+    (across,) = (column for column in table.columns if column.name == choice["x"])
     drawn = [row for row in rows if across.values[row] is not None]
     level: list[int] = []
     if choice["kind"] == "lines":
         level, drawn = [row for row in rows if across.values[row] is None], list(rows)
     if len(drawn) < len(table):
         lines.append(f"{len(drawn)} of {len(table)} rows")
-    texts = [one for one in table.columns if one.asked and not one.number and one.name not in used]
-    left_out = [
-        (one, [each for each in one.distinct if each not in _at(one, drawn)]) for one in texts
+    texts = [
+        column
+        for column in table.columns
+        if column.asked and not column.number and column.name not in used
     ]
-    dashed = [(one, _at(one, level)) for one in texts if len(one.distinct) > 1]
+    left_out = [
+        (text, [each for each in text.distinct if each not in _at(text, drawn)]) for text in texts
+    ]
+    dashed = [(text, _at(text, level)) for text in texts if len(text.distinct) > 1]
     for said, named in (("left out", left_out), ("dashed across", dashed)):
         told = ((one, values) for one, values in named if values and None not in values)
         for one, values in itertools.islice(told, 1):
@@ -357,11 +367,11 @@ def _repeated_in_panels(values: Sequence[Spec], field: str) -> list[Spec]:
     """Returns the marks of a figure; marks without a value of the facet are repeated in all
     panels.
     """
-    panels = list(dict.fromkeys(one[field] for one in values if one[field] is not None))
+    panels = list(dict.fromkeys(value[field] for value in values if value[field] is not None))
     return [
-        {**one, field: panel}
-        for one in values
-        for panel in (panels if one[field] is None and panels else [one[field]])
+        {**value, field: panel}
+        for value in values
+        for panel in (panels if value[field] is None and panels else [value[field]])
     ]
 
 
@@ -537,5 +547,5 @@ def _still(spec: Any) -> Any:
     if isinstance(spec, list):
         return [_still(one) for one in spec]
     if isinstance(spec, dict):
-        return {name: _still(one) for name, one in spec.items() if name not in INTERACTIVE_KEYS}
+        return {name: _still(value) for name, value in spec.items() if name not in INTERACTIVE_KEYS}
     return spec

@@ -100,7 +100,8 @@ def of_rows(
         table = tables.led_by(table, [choice[role] for role in ("colour", "facet", "x", "y")])
     told = {
         "columns": [
-            {**tables.encoded(one), "channel": figures.channel(one)} for one in table.columns
+            {**tables.encoded(column), "channel": figures.channel(column)}
+            for column in table.columns
         ],
         "same": [tables.encoded(one) for one in table.same],
         "count": len(rows),
@@ -117,9 +118,9 @@ def of_rows(
         facts=[
             *(_fact(one) for one in table.same if one.asked),
             *(
-                _values(one)
-                for one in table.columns
-                if one.asked and not one.long and len(rows) > 1
+                _values(column)
+                for column in table.columns
+                if column.asked and not column.long and len(rows) > 1
             ),
         ],
         also=[_fact(one) for one in table.same if not one.asked],
@@ -207,16 +208,16 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
         return []
     rows = range(len(table))
     apart = (*tables.LAST, of.name)
-    cases = [one for one in table.columns if one.asked and one.name not in apart]
-    cases = [one for one in cases if not figures.follows(one, [of], rows)]
-    wrong = [one.values for one in (*table.columns, *table.same) if one.name == "verified"]
+    cases = [column for column in table.columns if column.asked and column.name not in apart]
+    cases = [case for case in cases if not figures.follows(case, [of], rows)]
+    wrong = [column.values for column in (*table.columns, *table.same) if column.name == "verified"]
     best: dict[tuple[Any, ...], int] = {}
     for row in rows:
         if least.values[row] is not None and not any(values[row] is False for values in wrong):
-            other = best.setdefault(tuple(one.values[row] for one in cases), row)
+            other = best.setdefault(tuple(case.values[row] for case in cases), row)
             if least.values[row] < least.values[other]:
-                best[tuple(one.values[row] for one in cases)] = row
-    chosen = [one.values for one in (*table.columns, *table.same) if one.name == "chosen"]
+                best[tuple(case.values[row] for case in cases)] = row
+    chosen = [column.values for column in (*table.columns, *table.same) if column.name == "chosen"]
     names = chosen[0] if chosen and of.name == "algorithm" else of.values
     about = f"Least {least.heading.lower()}"
     if len(best) == 1:
@@ -371,7 +372,9 @@ def _chosen(chosen: str, asked: str) -> str:
 def of_training(title: str, row: Mapping[str, Any]) -> Part:
     """Returns the part of a training: the timeline of an iteration."""
     timeline = row["timeline"]
-    names = [f"{number + 1}: {_megabytes(one['bytes'])}" for number, one in enumerate(timeline)]
+    names = [
+        f"{number + 1}: {_megabytes(bucket['bytes'])}" for number, bucket in enumerate(timeline)
+    ]
     told = {
         "forward": row["forward_s"],
         "compute": row["compute_s"],
@@ -379,15 +382,15 @@ def of_training(title: str, row: Mapping[str, Any]) -> Part:
         "buckets": [
             {
                 "name": name,
-                "about": f"all_reduce of bucket {name}, up to layer {one['layer']}",
-                "bytes": one["bytes"],
-                "tensors": one["tensors"],
-                "layer": one["layer"],
-                "ready": one["ready_s"],
-                "start": one["start_s"],
-                "end": one["end_s"],
+                "about": f"all_reduce of bucket {name}, up to layer {bucket['layer']}",
+                "bytes": bucket["bytes"],
+                "tensors": bucket["tensors"],
+                "layer": bucket["layer"],
+                "ready": bucket["ready_s"],
+                "start": bucket["start_s"],
+                "end": bucket["end_s"],
             }
-            for name, one in zip(names, timeline, strict=True)
+            for name, bucket in zip(names, timeline, strict=True)
         ],
     }
     answer: list[Fact] = [

@@ -103,7 +103,7 @@ def kinds() -> dict[str, tuple[type[Row], ...]]:
     """Returns the classes of rows of each command."""
     commands = import_module("opticoll.commands").installed()
     given = {name: command.rows for name, command in commands.items()}
-    return {name: one if isinstance(one, tuple) else (one,) for name, one in given.items()}
+    return {name: value if isinstance(value, tuple) else (value,) for name, value in given.items()}
 
 
 def command_of(names: Iterable[str]) -> tuple[str, type[Row]] | None:
@@ -129,7 +129,9 @@ def kind_of(command: str, names: Iterable[str]) -> type[Row]:
     columns.
     """
     have = set(names)
-    return max(kinds()[command], key=lambda kind: len(have & {one.name for one in columns(kind)}))
+    return max(
+        kinds()[command], key=lambda kind: len(have & {column.name for column in columns(kind)})
+    )
 
 
 def is_training(row: Mapping[str, Any]) -> bool:

@@ -65,14 +65,16 @@ class Shown:
     @property
     def number(self) -> bool:
         """True if all values except None are numbers."""
-        some = [one for one in self.values if one is not None]
+        some = [value for value in self.values if value is not None]
         kinds = {type(one) for one in some}
         return bool(some) and kinds <= {int, float}
 
     @property
     def long(self) -> bool:
         """True if the column is too wide to be shown by default."""
-        return any(isinstance(one, str) and len(one) > MAX_VISIBLE_LENGTH for one in self.values)
+        return any(
+            isinstance(value, str) and len(value) > MAX_VISIBLE_LENGTH for value in self.values
+        )
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class ShownTable:
 
     def named(self, name: str) -> Shown | None:
         """Returns the column with a name among those that differ, or None."""
-        return next((one for one in self.columns if one.name == name), None)
+        return next((column for column in self.columns if column.name == name), None)
 
 
 def of_rows(
@@ -106,7 +108,7 @@ def of_rows(
 ) -> ShownTable:
     """Returns the table of rows; `found` is their command, if known, and `axes` were asked for."""
     names = dict.fromkeys(name for row in rows for name in row)
-    about = {one.name: one for one in columns(found[1])} if found else {}
+    about = {column.name: column for column in columns(found[1])} if found else {}
     asked = {*axes, *ALWAYS_ASKED, *(_options(found[1]) if found else ())}
     every: list[Shown] = []
     nested: list[Nested] = []
@@ -133,11 +135,13 @@ def of_rows(
         )
     every = _times_in_seconds(every)
     every = [
-        part for one in every for part in (_fabrics(one, names) if one.name == "fabric" else [one])
+        part
+        for column in every
+        for part in (_fabrics(column, names) if column.name == "fabric" else [column])
     ]
     every += _gaps(every)
-    differ = [one for one in every if len(one.distinct) > 1 or len(rows) == 1]
-    same = [one for one in every if len(one.distinct) == 1 and len(rows) > 1]
+    differ = [column for column in every if len(column.distinct) > 1 or len(rows) == 1]
+    same = [column for column in every if len(column.distinct) == 1 and len(rows) > 1]
     return ShownTable(sorted(differ, key=_place), same, nested)
 
 
@@ -167,9 +171,10 @@ def _scalar(value: Any) -> Any:
 def _nested(values: Iterable[Any]) -> bool:
     """Returns whether values are lists or records, also as JSON in CSV files."""
     return any(
-        isinstance(one, list | dict) or (isinstance(one, str) and one.startswith(("[{", '{"')))
-        for one in values
-    ) or all(one is None for one in values)
+        isinstance(value, list | dict)
+        or (isinstance(value, str) and value.startswith(("[{", '{"')))
+        for value in values
+    ) or all(value is None for value in values)
 
 
 def _within(value: Any) -> list[dict[str, Any]]:
@@ -211,13 +216,13 @@ def _times_in_seconds(every: list[Shown]) -> list[Shown]:
     """Returns the columns with all times in seconds."""
     return [
         dataclasses.replace(
-            one,
+            column,
             unit="s",
-            values=[None if value is None else value / PICOSECONDS for value in one.values],
+            values=[None if value is None else value / PICOSECONDS for value in column.values],
         )
-        if one.unit == "ps"
-        else one
-        for one in every
+        if column.unit == "ps"
+        else column
+        for column in every
     ]
 
 
@@ -256,7 +261,7 @@ def _numeric(options: dict[str, dict[str, tuple[Any, str, str]]]) -> set[str]:
         if all(
             isinstance(one.get(name, ("",))[0], int | float)
             for members in families.values()
-            if any(name in one for one in members)
+            if any(name in member for member in members)
             for one in members
         )
     }
@@ -280,7 +285,7 @@ def _spelled_options(spelling: str) -> dict[str, tuple[Any, str, str]]:
 
 def _gaps(every: Sequence[Shown]) -> list[Shown]:
     """Returns columns with the gaps of quantities to their lower bounds."""
-    by_name = {one.name: one for one in every}
+    by_name = {column.name: column for column in every}
     gaps = []
     for name, bound in BOUNDS.items():
         if name not in by_name or bound not in by_name:

@@ -68,8 +68,12 @@ class Dask:
     def _look(self) -> None:
         """Updates the number of workers, and the bytes that a task may need on each worker."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        self.workers = max(1, sum(one["nthreads"] for one in workers))
-        shares = [one["memory_limit"] // one["nthreads"] for one in workers if one["memory_limit"]]
+        self.workers = max(1, sum(worker["nthreads"] for worker in workers))
+        shares = [
+            worker["memory_limit"] // worker["nthreads"]
+            for worker in workers
+            if worker["memory_limit"]
+        ]
         self._memory = min(shares, default=None)
 
     def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:

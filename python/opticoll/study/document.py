@@ -166,7 +166,7 @@ class Study:
     @property
     def axes(self) -> list[str]:
         """Names of all options that differ between points, derived options included."""
-        listed = [name for one in self.points for name in one]
+        listed = [name for point in self.points for name in point]
         wanted = self.optimise
         searched = [] if wanted is None else [*wanted.of, *wanted.against]
         axis = [wanted.break_even] if wanted is not None and wanted.break_even else []
@@ -216,7 +216,7 @@ def read(path: str | os.PathLike[str]) -> Study:
         options=options,
         grid=_all_beside(folder, study.grid),
         zip=_all_beside(folder, study.zip),
-        points=[_all_beside(folder, one) for one in study.points],
+        points=[_all_beside(folder, point) for point in study.points],
     )
 
 
@@ -236,7 +236,7 @@ def _check_axes(study: Study, document: Document) -> None:
     if seed in given:
         raise document.error(("replications",), f"`{seed}` is given in {given[seed][0]} too")
     total = replications * len(next(iter(study.zip.values()), [None]))
-    total *= _product(study.grid) * sum(_product(one) for one in study.points)
+    total *= _product(study.grid) * sum(_product(point) for point in study.points)
     if total > MAX_POINTS:
         raise document.error(("grid",), f"there are {total} combinations, more than {MAX_POINTS}")
 
@@ -249,7 +249,7 @@ def _product(axes: Mapping[str, list[Value]]) -> int:
 
 
 def _all_beside(folder: Path, axes: Mapping[str, list[Value]]) -> dict[str, list[Value]]:
-    return {name: [_beside(folder, one) for one in values] for name, values in axes.items()}
+    return {name: [_beside(folder, value) for value in values] for name, values in axes.items()}
 
 
 def _beside(folder: Path, value: Any) -> Any:

@@ -167,8 +167,8 @@ class _Processes:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        for one in self._running.values():
-            one.process.kill()
+        for value in self._running.values():
+            value.process.kill()
         for one in self._running.values():
             one.process.wait()
 
@@ -176,10 +176,10 @@ class _Processes:
         return len(self._running) < self._workers or self._free() is not None
 
     def _free(self) -> _Process | None:
-        return next((one for one in self._running.values() if not one.tasks), None)
+        return next((value for value in self._running.values() if not value.tasks), None)
 
     def is_busy(self) -> bool:
-        return any(one.tasks for one in self._running.values())
+        return any(value.tasks for value in self._running.values())
 
     def give(self, tasks: Sequence[Task]) -> None:
         worker = self._free() or self._start()

@@ -223,7 +223,7 @@ class Expression:
                 return _arithmetic(type(node.op), *map(_number, ends))
             case ast.BoolOp():
                 every = isinstance(node.op, ast.And)
-                truths = (_truth(self._value(one, lookup)) for one in node.values)
+                truths = (_truth(self._value(value, lookup)) for value in node.values)
                 return all(truths) if every else any(truths)
             case ast.Compare():
                 values = [self._value(one, lookup) for one in (node.left, *node.comparators)]
@@ -340,10 +340,10 @@ def _rounding(function: Callable[[float], float]) -> Callable[[Any], Quantity]:
 
 def _extreme(choose: Callable[..., Fraction]) -> Callable[..., Quantity]:
     def chosen(*values: Any) -> Quantity:
-        numbers = [_number(one) for one in values]
-        if len({one.unit for one in numbers}) != 1:
+        numbers = [_number(value) for value in values]
+        if len({number.unit for number in numbers}) != 1:
             raise TypeError("values have different units, or there are none")
-        return Quantity(choose(one.number for one in numbers), numbers[0].unit)
+        return Quantity(choose(number.number for number in numbers), numbers[0].unit)
 
     return chosen
 

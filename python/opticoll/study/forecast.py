@@ -105,21 +105,21 @@ def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) 
         process.kill()
         process.wait()
     complete = len(solved) == len(tasks)
-    seconds = [one.seconds for one in solved]
+    seconds = [result.seconds for result in solved]
     if not complete:
         # The point that was interrupted took at least the remaining time.
         seconds.append(time.perf_counter() - started - sum(seconds))
     return Forecast(
         missing=len(missing),
         sampled=len(solved),
-        sample_failed=sum(one.error is not None for one in solved),
+        sample_failed=sum(result.error is not None for result in solved),
         point_s=sum(seconds) / max(1, len(seconds)),
         least_point_s=min(seconds, default=0.0),
         most_point_s=max(seconds, default=0.0),
         error_s=_error(seconds, len(missing)),
         peak_bytes=peak,
         sample_complete=complete,
-        sample_error=next((one.error for one in solved if one.error is not None), None),
+        sample_error=next((result.error for result in solved if result.error is not None), None),
     )
 
 

@@ -96,14 +96,14 @@ def asked(command: str, options: Mapping[str, Value]) -> Any:
         option = known[name]
         place = own if option.group is None else grouped.setdefault(option.group, {})
         place[option.field] = option.value(given)
-    for one in dataclasses.fields(kind):
-        if one.name in grouped:
-            group = typing.cast("Any", one.default)
-            own[one.name] = dataclasses.replace(group, **grouped[one.name])
-        no_default = one.default is dataclasses.MISSING
-        if one.name not in own and no_default and one.default_factory is dataclasses.MISSING:
+    for field in dataclasses.fields(kind):
+        if field.name in grouped:
+            group = typing.cast("Any", field.default)
+            own[field.name] = dataclasses.replace(group, **grouped[field.name])
+        no_default = field.default is dataclasses.MISSING
+        if field.name not in own and no_default and field.default_factory is dataclasses.MISSING:
             raise UsageError(
-                f"`{command}` needs the option `{STUDY_NAMES.get(one.name, one.name)}`"
+                f"`{command}` needs the option `{STUDY_NAMES.get(field.name, field.name)}`"
             )
     return kind(**own)
 
@@ -236,10 +236,10 @@ def _fabric_values(specification: str) -> dict[str, Any]:
         pairs = (part.partition("=") for part in rest.split(","))
         return {key: value for key, equals, value in pairs if equals}
     options = {
-        name: Quantity(one["value"] * _UNITS[one["unit"]][0], _UNITS[one["unit"]][1])
-        if one["unit"] in _UNITS and isinstance(one["value"], int)
-        else one["value"]
-        for name, one in fabric.options.items()
+        name: Quantity(option["value"] * _UNITS[option["unit"]][0], _UNITS[option["unit"]][1])
+        if option["unit"] in _UNITS and isinstance(option["value"], int)
+        else option["value"]
+        for name, option in fabric.options.items()
     }
     return {**options, "ranks": fabric.ranks, "family": fabric.family}
 

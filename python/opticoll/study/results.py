@@ -152,7 +152,7 @@ def table_of(
     if study is not None and study not in records:
         raise UsageError(f"there is no study `{study}`; there are {', '.join(records)}")
     places = list(records)
-    points = [one for one in known.values() if one.result is not None or unfinished]
+    points = [value for value in known.values() if value.result is not None or unfinished]
     points.sort(key=lambda one: (places.index(one.study), one.number))
     return _table(points, records, condition, tables)
 
@@ -217,7 +217,9 @@ def _error(point: StoredPoint) -> str | None:
 def _tables(records: dict[str, StudyRecord]) -> set[str]:
     """Returns the names of columns that hold rows."""
     every = [column for record in records.values() for column in _columns(record.command)]
-    rows = [one for one in every if isinstance(one.kind, type) and issubclass(one.kind, Row)]
+    rows = [
+        column for column in every if isinstance(column.kind, type) and issubclass(column.kind, Row)
+    ]
     return {column.name for column in rows}
 
 
@@ -250,7 +252,7 @@ def _holds(condition: Expression, row: ResultRow, units: dict[str, str]) -> tupl
     def value(name: str) -> Any:
         cells = dict(row)
         if name not in cells:
-            known = [one for one in cells if one.rpartition(".")[2] == name]
+            known = [cell for cell in cells if cell.rpartition(".")[2] == name]
             if len(known) != 1:
                 text = "" if known else f"; a text stands in quotation marks: '{name}'"
                 raise UsageError(

@@ -111,8 +111,14 @@ def define(study: Study, store: Store, listed: Sequence[Point], text: str) -> No
     store.define(
         StudyRecord(study.study, command, study.axes, study.replications is not None, text),
         (
-            (one.number, one.key, one.replication, one.axes, command_line(command, one.options))
-            for one in listed
+            (
+                item.number,
+                item.key,
+                item.replication,
+                item.axes,
+                command_line(command, item.options),
+            )
+            for item in listed
         ),
     )
 
@@ -147,14 +153,14 @@ def sweep(
         listed += proposed
         define(study, store, listed, text)
         every = [point for group in shard.of(proposed) for point in group]
-        missing = set(store.missing((one.key for one in every), retry=retry))
+        missing = set(store.missing((point.key for point in every), retry=retry))
         there = len(listed) - len(proposed) + len(every) - len(missing)
-        before += sum(one.key not in missing and one.key not in own for one in every)
-        own |= {one.key for one in every}
+        before += sum(point.key not in missing and point.key not in own for point in every)
+        own |= {point.key for point in every}
         whole = len(listed) if shard == WHOLE else len(every)
         if progress is not None:
             progress(there, whole)
-        work = _Work([one for one in every if one.key in missing], store, retry)
+        work = _Work([point for point in every if point.key in missing], store, retry)
         if missing:
             try:
                 with closing(engine.results(study.command, work.feed)) as coming:
@@ -180,7 +186,7 @@ def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
     if study.optimise is None:
         yield listed
         return
-    candidates = [Candidate(one.given, Scope(one.given, set())) for one in listed]
+    candidates = [Candidate(item.given, Scope(item.given, set())) for item in listed]
     search = rounds(study.optimise, candidates)
     units = units_of(study.command)
     proposed: list[Point] = []
@@ -251,10 +257,10 @@ class _Work:
                 if first.shares and self._left[-1].shares != first.shares:
                     break
                 tasks.append(self._left.pop())
-            mine = set(self._store.claim([one.key for one in tasks], retry=self._retry))
-            self._elsewhere += [one for one in tasks if one.key not in mine]
+            mine = set(self._store.claim([task.key for task in tasks], retry=self._retry))
+            self._elsewhere += [task for task in tasks if task.key not in mine]
             if mine:
-                return [Task(one.key, one.options) for one in tasks if one.key in mine]
+                return [Task(task.key, task.options) for task in tasks if task.key in mine]
         return self._taken_over()
 
     def _taken_over(self) -> Sequence[Task] | None:
@@ -263,13 +269,13 @@ class _Work:
         if self._elsewhere and now - self._asked < OTHERS_S:
             return []
         self._asked = now
-        keys = [one.key for one in self._elsewhere]
+        keys = [point.key for point in self._elsewhere]
         free = set(self._store.claim(keys, retry=self._retry)) if keys else set()
         waiting = set(self._store.missing_of(keys, retry=self._retry))
-        taken = [one for one in self._elsewhere if one.key in free]
-        self.there += sum(one.key not in waiting for one in self._elsewhere)
+        taken = [point for point in self._elsewhere if point.key in free]
+        self.there += sum(point.key not in waiting for point in self._elsewhere)
         self._elsewhere = [
-            one for one in self._elsewhere if one.key in waiting and one.key not in free
+            point for point in self._elsewhere if point.key in waiting and point.key not in free
         ]
         if taken:
             return [Task(one.key, one.options) for one in taken]
@@ -287,7 +293,7 @@ class _Work:
         self._fresh += results
         self.computed += len(results)
         self.there += len(results)
-        self._seconds += sum(one.seconds for one in results)
+        self._seconds += sum(result.seconds for result in results)
         self._measured += len(results)
         if now - self._kept >= KEEP_S:
             self.keep()

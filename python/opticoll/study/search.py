@@ -177,9 +177,9 @@ def rounds(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
 def _groups(wanted: Optimise, candidates: Sequence[Candidate]) -> dict[tuple[str, ...], list[int]]:
     """Returns the indices of candidates by the values of the names in `for_each`."""
     grouped: dict[tuple[str, ...], list[int]] = {}
-    for place, one in enumerate(candidates):
+    for place, candidate in enumerate(candidates):
         try:
-            key = tuple(f"{name} = {one.scope(name)}" for name in wanted.for_each)
+            key = tuple(f"{name} = {candidate.scope(name)}" for name in wanted.for_each)
         except KeyError as error:
             raise UsageError(f"for_each: a point has no {error}") from error
         grouped.setdefault(key, []).append(place)
@@ -200,7 +200,7 @@ def _values(value_of: ValueOf, place: int, expressions: Sequence[Expression]) ->
     """Returns expressions with their values for a candidate, such as `time_s = 1.5ms`, without
     duplicates.
     """
-    known = {one.text: value_of(one, place) for one in expressions}
+    known = {expression.text: value_of(expression, place) for expression in expressions}
     return tuple(
         f"{name} = {value.rounded() if isinstance(value, Quantity) else value}"
         for name, value in known.items()
@@ -209,18 +209,18 @@ def _values(value_of: ValueOf, place: int, expressions: Sequence[Expression]) ->
 
 def _measures(conditions: Sequence[Expression]) -> list[Expression]:
     """Returns the names in conditions, as expressions."""
-    return [Expression(name) for one in conditions for name in one.names]
+    return [Expression(name) for condition in conditions for name in condition.names]
 
 
 def _pareto(
     wanted: Optimise, axes: Sequence[Expression], candidates: Sequence[Candidate]
 ) -> Rounds:
     """Searches for points that no other beats in one column without losing in the other."""
-    value_of = yield [one.options for one in candidates]
+    value_of = yield [candidate.options for candidate in candidates]
     found = []
     for key, places in _groups(wanted, candidates).items():
         met = [place for place in places if _meets(wanted, value_of, place)]
-        ends = {place: [_number(value_of(one, place), one) for one in axes] for place in met}
+        ends = {place: [_number(value_of(axis, place), axis) for axis in axes] for place in met}
         known = [
             (first.number, second.number, place)
             for place, (first, second) in ends.items()
@@ -231,7 +231,7 @@ def _pareto(
             if least is None or second_number < least:
                 least = second_number
                 told = _values(value_of, place, axes)
-                names = (*wanted.for_each, *(one.text for one in axes))
+                names = (*wanted.for_each, *(axis.text for axis in axes))
                 found.append(Found(place, f"Pareto front{_for(key)}", told, names))
     return found
 
@@ -243,9 +243,9 @@ def _meets(wanted: Optimise, value_of: ValueOf, place: int) -> bool:
 def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate]) -> Rounds:
     """Searches for the point of least cost that meets all conditions, in each group."""
     costs: list[Quantity | None] = []
-    for one in candidates:
+    for candidate in candidates:
         try:
-            costs.append(_number(cost.value(one.scope), cost))
+            costs.append(_number(cost.value(candidate.scope), cost))
         except KeyError:
             costs.append(None)
     told = [cost, *_measures(wanted.meets)]
@@ -263,7 +263,9 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
         for key, places in grouped.items():
             met = [place for place in places if _meets(wanted, value_of, place)]
             costs_of = {place: _number(value_of(cost, place), cost) for place in met}
-            known = [(one.number, place) for place, one in costs_of.items() if one is not None]
+            known = [
+                (value.number, place) for place, value in costs_of.items() if value is not None
+            ]
             if known:
                 found.append(cheapest(value_of, min(known)[1], key))
         return found
@@ -330,9 +332,9 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
     assert wanted.start is not None
     assert wanted.end is not None
     brackets = []
-    for one in candidates:
-        named = [f"{name} = {one.scope(name)}" for name in wanted.for_each]
-        brackets.append(_Bracket(one.options, _for(tuple(named)), wanted.start, wanted.end))
+    for candidate in candidates:
+        named = [f"{name} = {candidate.scope(name)}" for name in wanted.for_each]
+        brackets.append(_Bracket(candidate.options, _for(tuple(named)), wanted.start, wanted.end))
 
     def pair(bracket: _Bracket, value: Quantity) -> list[dict[str, Value]]:
         sides = []

@@ -362,10 +362,10 @@ class Store:
         now = time.time()
         rows = [
             (
-                *(one.key, _packed(one.text), one.error, one.seconds),
-                *(self._run, now, one.refuted),
+                *(result.key, _packed(result.text), result.error, result.seconds),
+                *(self._run, now, result.refuted),
             )
-            for one in results
+            for result in results
         ]
         with self._changing():
             self._connection.executemany(_KEEP, rows)

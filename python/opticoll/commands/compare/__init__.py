@@ -168,7 +168,7 @@ def compute(asked: Compare, watch: Watch) -> Iterator[PlanRow]:
         yield from compare(scenario, refusals, watch)
     except OpticollError as error:
         raise scenario.located(error) from error
-    watch.notes += dict.fromkeys(_left_out(one) for one in refusals)
+    watch.notes += dict.fromkeys(_left_out(refusal) for refusal in refusals)
 
 
 def _scenario(options: Compare) -> Scenario:
@@ -326,7 +326,7 @@ def _check_ran(
     """Refuses a named algorithm that ran on none of several fabrics."""
     named = _named(kind, algorithm)
     name = named if isinstance(named, str) else user_algorithm.name_of(named)
-    own = [one for one in refusals if one.algorithm == name]
+    own = [refusal for refusal in refusals if refusal.algorithm == name]
     if own and not any(row.algorithm == name for row in rows):
         raise AlgorithmError(f"`{name}` runs on none of these fabrics: {own[0].reason}")
 

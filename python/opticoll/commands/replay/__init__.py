@@ -306,12 +306,12 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ReplayRow]:
     yield ReplayRow.of(
         done,
         fabric=done.network,
-        collectives=[CollectiveRow.of(one) for one in done.collectives],
+        collectives=[CollectiveRow.of(collective) for collective in done.collectives],
         ranks=trace.ranks,
         trace_events=trace.events,
         compute_s=max(rank.compute_s for rank in ranks),
         light_paths=_light_paths(done.totals),
-        per_call=[CallRow.of(one) for one in done.kinds],
+        per_call=[CallRow.of(kind) for kind in done.kinds],
         per_rank=ranks,
         trace=None if isinstance(asked.trace, Trace) else os.fspath(asked.trace),
         settings=shown | (bursts or {}),
@@ -333,7 +333,7 @@ def _carried_out(trace: Trace, done: Outcome, *, measured: bool) -> str:
         return "message by message"
     collectives, (messages, _) = bool(done.collectives), trace.messages
     fabric = Fabric(done.network)
-    whole = any(one["ranks"] == fabric.ranks for one in done.collectives.rows())
+    whole = any(row["ranks"] == fabric.ranks for row in done.collectives.rows())
     return carried_out(fabric, collectives=collectives, messages=messages > 0, whole=whole)
 
 
@@ -487,10 +487,10 @@ def _text(asked: Parameters, rows: list[ReplayRow]) -> str:
 def _collectives(rows: Sequence[CollectiveRow]) -> list[str]:
     """Returns the algorithm of each collective, a line for each algorithm."""
     sizes: dict[tuple[str, int, str], list[int]] = {}
-    for one in rows:
-        name = algorithm_name(one.chosen, one.algorithm)
-        own = sizes.setdefault((one.collective, one.ranks, name), [])
-        own += [] if one.size_bytes is None else [one.size_bytes]
+    for row in rows:
+        name = algorithm_name(row.chosen, row.algorithm)
+        own = sizes.setdefault((row.collective, row.ranks, name), [])
+        own += [] if row.size_bytes is None else [row.size_bytes]
     lines = []
     for (kind, ranks, name), planned in sizes.items():
         least, most = (format_size(size) for size in (min(planned or [0]), max(planned or [0])))

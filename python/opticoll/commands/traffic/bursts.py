@@ -196,7 +196,7 @@ def _row(case: Case, outcome: Outcome) -> BurstRow:
         simulated_s=outcome.simulated_seconds,
         by_hops=[HopShare.of(one) for one in outcome.by_hops],
         by_pair=[PairShare.of(one) for one in outcome.by_pair],
-        links=[LinkShare.of(one) for one in outcome.links],
+        links=[LinkShare.of(link) for link in outcome.links],
         over_time=[Moment.of(one) for one in outcome.moments],
         outcome=outcome,
         case=case,

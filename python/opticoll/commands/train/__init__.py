@@ -422,7 +422,7 @@ def _row(
 ) -> TrainingRow:
     layers = model.layers
     buckets = iteration.buckets.rows()
-    sizes: list[int] = [one["bytes"] for one in buckets]
+    sizes: list[int] = [bucket["bytes"] for bucket in buckets]
     any_cost = next(iter(prices.costs.values()), None)
     violations = dict.fromkeys(one for found in prices.violations.values() for one in found)
     return TrainingRow.of(
@@ -442,7 +442,7 @@ def _row(
         verified=not violations,
         violations=list(violations),
         collectives=[_collective(prices, size, sizes.count(size)) for size in sorted(prices.costs)],
-        timeline=[BucketRow.of(one, layer=layers[one["layer"]][0]) for one in buckets],
+        timeline=[BucketRow.of(bucket, layer=layers[bucket["layer"]][0]) for bucket in buckets],
         groups=None,
     )
 
@@ -510,9 +510,9 @@ def _table(asked: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
     iteration.
     """
     return [
-        {"fabric": row.fabric, "injection_bandwidth": row.injection_bandwidth, **plain(one)}
+        {"fabric": row.fabric, "injection_bandwidth": row.injection_bandwidth, **plain(bucket)}
         for row in rows
-        for one in (row.timeline if row.groups is None else row.groups.parts)
+        for bucket in (row.timeline if row.groups is None else row.groups.parts)
     ]
 
 

@@ -45,10 +45,10 @@ def draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
         panel = BarPanel("", _parts(stages, grouped=True))
         stacked_bars([panel], names, path, x_label="Iteration", title=title)
         return
-    names = style.size_texts([one.bytes for one in row.timeline])
+    names = style.size_texts([bucket.bytes for bucket in row.timeline])
     bars = [
-        Bar(name, one.ready_s, one.start_s, one.end_s)
-        for name, one in zip(names, row.timeline, strict=True)
+        Bar(name, bucket.ready_s, bucket.start_s, bucket.end_s)
+        for name, bucket in zip(names, row.timeline, strict=True)
     ]
     iteration_timeline(row.forward_s, row.compute_s, bars, path, title=title)
 

@@ -124,13 +124,13 @@ class GroupPrices:
         """Returns the sum of the demands of all uneven exchanges of an iteration."""
         ranks = self._training.groups[2]
         total = [[0] * ranks for _ in range(ranks)]
-        for one in self._training.made_of():
-            if one["layer"] is None:
+        for record in self._training.made_of():
+            if record["layer"] is None:
                 continue
-            demand = travelling(self._training.demand(one["layer"], one["back"]))
+            demand = travelling(self._training.demand(record["layer"], record["back"]))
             for own, row in zip(total, demand, strict=True):
                 own[:] = [
-                    before + one["count"] * more for before, more in zip(own, row, strict=True)
+                    before + record["count"] * more for before, more in zip(own, row, strict=True)
                 ]
         return total
 

@@ -254,8 +254,8 @@ def _row(
     batches = training.micro_batches
     assigned, dropped = training.assignments
     parts = [
-        PartRow.of(one, stage=None if stage == pipeline else stage)
-        for stage, one in enumerate(iteration.stages.rows())
+        PartRow.of(row, stage=None if stage == pipeline else stage)
+        for stage, row in enumerate(iteration.stages.rows())
     ]
     return GroupsRow.of(
         *(iteration, way, training, asked),

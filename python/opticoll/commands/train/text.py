@@ -217,12 +217,19 @@ def _group_collectives(groups: GroupsRow) -> str:
     sent: dict[tuple[str, ...], int] = {}
     names = size_names(one.size_bytes for one in groups.collectives)
     timed = any(one.time_s is not None for one in groups.collectives)
-    for one in groups.collectives:
-        times = (duration(one.time_s or 0.0), duration(one.reconfiguration_s or 0.0))
-        group, size = one.group.replace("_", " "), names[one.size_bytes]
-        kind = (group, one.collective, str(one.ranks), size, one.algorithm or "-", *times)
-        counts[kind] = counts.get(kind, 0) + one.count
-        sent[kind] = sent.get(kind, 0) + one.count * one.size_bytes
+    for collective in groups.collectives:
+        times = (duration(collective.time_s or 0.0), duration(collective.reconfiguration_s or 0.0))
+        group, size = collective.group.replace("_", " "), names[collective.size_bytes]
+        kind = (
+            group,
+            collective.collective,
+            str(collective.ranks),
+            size,
+            collective.algorithm or "-",
+            *times,
+        )
+        counts[kind] = counts.get(kind, 0) + collective.count
+        sent[kind] = sent.get(kind, 0) + collective.count * collective.size_bytes
     ordered = sorted(counts, key=lambda kind: -sent[kind])
     lines = [
         [*kind[:4], str(counts[kind]), kind[4], *(kind[5:] if timed else ())]
