@@ -82,8 +82,12 @@ class UserAlgorithmError(OpticollError):
 
 def installing(extra: str) -> str:
     """Returns the command that installs the packages of an extra."""
-    needed = [one.split(";") for one in metadata.requires("opticoll") or []]
-    own = [one[0].strip() for one in needed if one[1:] and shlex.split(one[1])[-1] == extra]
+    needed = [requirement.split(";") for requirement in metadata.requires("opticoll") or []]
+    own = [
+        requirement[0].strip()
+        for requirement in needed
+        if requirement[1:] and shlex.split(requirement[1])[-1] == extra
+    ]
     return f"pip install {shlex.join(own)}"
 
 

@@ -89,7 +89,7 @@ def format_of(name: str | None, path: Path, known: Mapping[str, Format] = KNOWN)
     for value in known.values():
         if path.name.lower().endswith(value.suffixes):
             return value
-    endings = dict.fromkeys(ending for one in known.values() for ending in one.suffixes)
+    endings = dict.fromkeys(ending for form in known.values() for ending in form.suffixes)
     raise UsageError(f"--output: `{path}` must end in {' or '.join(endings)}; or give --format")
 
 
@@ -165,8 +165,8 @@ def plan_beside(path: str | os.PathLike[str]) -> Path | None:
             written = export(plan, Path(folder, place.name))
         except OpticollError as error:
             raise other from error
-        pairs = [(one, place.with_name(one.name)) for one in written if one.name != beside.name]
-        if not all(there.is_file() and cmp(one, there, shallow=False) for one, there in pairs):
+        pairs = [(file, place.with_name(file.name)) for file in written if file.name != beside.name]
+        if not all(there.is_file() and cmp(file, there, shallow=False) for file, there in pairs):
             raise other
     return beside
 

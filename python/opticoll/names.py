@@ -38,7 +38,9 @@ def algorithm_names(collective: str, family: str | None = None) -> list[str]:
     kind = _core.collective_kind(collective)
     of_kind = [record for record in _core.records("algorithms") if record["collective"] == kind]
     if family:
-        of_kind = [one for one in of_kind if family in (one["family"] or family).split(", ")]
+        of_kind = [
+            record for record in of_kind if family in (record["family"] or family).split(", ")
+        ]
     return [record["name"] for record in of_kind]
 
 
@@ -92,7 +94,7 @@ def canonical(name: str, known: Iterable[str]) -> str | None:
     'wdm_ring'
     """
     wanted = _letters(name)
-    return next((one for one in known if _letters(one) == wanted), None)
+    return next((known_name for known_name in known if _letters(known_name) == wanted), None)
 
 
 def resolve(name: str, known: Iterable[str], problem: str = "there is no") -> str:
@@ -154,11 +156,11 @@ def _letters(name: str) -> str:
 def defaults(*kinds: str) -> dict[str, str]:
     """Returns the default of each setting of some kinds, by name."""
     return {
-        record["name"]: one["meaning"]
+        record["name"]: fact["meaning"]
         for kind in kinds
         for record in _core.records(kind)
-        for one in record["options"]
-        if one["name"] == "default"
+        for fact in record["options"]
+        if fact["name"] == "default"
     }
 
 

@@ -88,8 +88,10 @@ def rows_html(rows: Sequence[Row]) -> str:
     plain = [
         column for column in columns(type(rows[0])) if column.shape is None and not column.spread
     ]
-    plain = [one for one in plain if not _is_twin(one.name, rows[0])]
-    cells = [(one.heading, [one.cell(row.get(one.name)) for row in rows]) for one in plain]
+    plain = [column for column in plain if not _is_twin(column.name, rows[0])]
+    cells = [
+        (column.heading, [column.cell(row.get(column.name)) for row in rows]) for column in plain
+    ]
     return _differing(cells, len(rows))
 
 
@@ -120,7 +122,9 @@ def _differing(columns: Iterable[tuple[str, list[str]]], count: int) -> str:
         for heading, cells in columns
         if max(map(len, cells)) <= MAX_CELL_LENGTH and (len(set(cells)) > 1 or count == 1)
     ]
-    return _lines([one for one, _ in shown], zip(*(own for _, own in shown), strict=True), count)
+    return _lines(
+        [heading for heading, _ in shown], zip(*(own for _, own in shown), strict=True), count
+    )
 
 
 def _plan(plan: Plan) -> str:

@@ -187,10 +187,14 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
     if settings.get("simulator") is not None:
         return settings
     known = {
-        record["name"]: [one["meaning"] for one in record["options"] if one["name"] == "simulator"]
+        record["name"]: [
+            fact["meaning"] for fact in record["options"] if fact["name"] == "simulator"
+        ]
         for record in record_rows("settings")
     }
-    others = {one.simulator for one in fabrics if one.simulator != fabric.simulator}
+    others = {
+        candidate.simulator for candidate in fabrics if candidate.simulator != fabric.simulator
+    }
     return given(
         {
             name: value
@@ -229,7 +233,7 @@ def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
     if fabric is None:
         raise errors.UsageError(f"--{next(iter(given))} goes with --fabric, whose parts it names")
     if isinstance(fabric, list):
-        return [with_parts(one, given) for one in fabric]
+        return [with_parts(member, given) for member in fabric]
     if isinstance(fabric, Fabric):
         fabric = fabric.spec
     return parse_fabric(fabric, **given).spec

@@ -49,7 +49,7 @@ class Option:
     @cached_property
     def many(self) -> bool:
         """True if the option may be given several times."""
-        return any(get_origin(one) is list for one in (self.hint, *get_args(self.hint)))
+        return any(get_origin(part) is list for part in (self.hint, *get_args(self.hint)))
 
     def value(self, given: Value) -> Any:
         """Returns the value that the command takes.
@@ -63,7 +63,7 @@ class Option:
                 raise UsageError(f"{self.name}: `{given}` is neither true nor false")
             return given
         if self.many:
-            return [as_text(one) for one in (given if isinstance(given, list) else [given])]
+            return [as_text(item) for item in (given if isinstance(given, list) else [given])]
         if isinstance(given, list):
             raise UsageError(f"{self.name}: `{given}` are several values; give one")
         if self.reads is None:
@@ -83,7 +83,7 @@ def as_text(value: Any) -> str:
 def options(parameters: Any) -> dict[str, Option]:
     """Returns the options of a class of parameters by their names in studies."""
     if parameters not in _OPTIONS:
-        _OPTIONS[parameters] = {one.name: one for one in _options(parameters, None)}
+        _OPTIONS[parameters] = {option.name: option for option in _options(parameters, None)}
     return _OPTIONS[parameters]
 
 
@@ -132,9 +132,9 @@ def line(command: str, parameters: type, given: Mapping[str, Value]) -> str:
         if option.hint is bool:
             words += [option.flag if value else option.negative]
             continue
-        for one in value if isinstance(value, list) else [value]:
+        for item in value if isinstance(value, list) else [value]:
             # As a word of its own, a value that begins with a hyphen would be read as an option.
-            text = as_text(one)
+            text = as_text(item)
             if not option.flag:
                 places.append(text)
             elif text.startswith("-"):
@@ -175,11 +175,13 @@ def line_of(command: str, asked: Any, changes: Mapping[str, Any] | None = None) 
         value = getattr(holder, option.field)
         if changes is not None and name in changes:
             value = changes[name]
-        (field,) = [one for one in dataclasses.fields(holder) if one.name == option.field]
+        (field,) = [
+            declared for declared in dataclasses.fields(holder) if declared.name == option.field
+        ]
         if value is None or name in WITHOUT_EFFECT or value == field.default:
             continue
         several = isinstance(value, list)
-        said = [_said(one) for one in (value if several else [value])]
+        said = [_said(item) for item in (value if several else [value])]
         if None in said or option.unsaid:
             return None
         given[name] = said if several else said[0]

@@ -131,7 +131,9 @@ def _words(option: command_line.Option, command: str) -> list[str]:
         found.append(DEFAULT_ALGORITHM)
     for kind in ("settings", "burst_settings"):
         about = [record for record in record_rows(kind) if record.name == option.name and not kinds]
-        lists = [part.meaning for one in about for part in one.options if part.name == "values"]
+        lists = [
+            part.meaning for record in about for part in record.options if part.name == "values"
+        ]
         found += [
             word
             for text in lists

@@ -65,11 +65,13 @@ def count(
 def hints(kind: type) -> dict[str, Any]:
     """Returns the types of a class of parameters by their fields, annotated for cyclopts."""
     types = get_type_hints(kind, include_extras=True)
-    for one in fields(kind):
-        if is_dataclass(one.default):
-            types[one.name] = Annotated[type(one.default), Parameter(name="*")]
-        elif own := one.metadata.get("option"):
-            types[one.name] = Annotated[types[one.name], _type_conversion(types[one.name]), own]
+    for declared in fields(kind):
+        if is_dataclass(declared.default):
+            types[declared.name] = Annotated[type(declared.default), Parameter(name="*")]
+        elif own := declared.metadata.get("option"):
+            types[declared.name] = Annotated[
+                types[declared.name], _type_conversion(types[declared.name]), own
+            ]
     return types
 
 

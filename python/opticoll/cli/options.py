@@ -123,12 +123,12 @@ LIST_SETTINGS = ("source", "offered_load", "signalling", "assignment", "converte
 
 def _simulators(record: Mapping[str, Any]) -> list[str]:
     """Returns the names of the simulators that know a setting."""
-    return [one["meaning"] for one in record["options"] if one["name"] == "simulator"]
+    return [fact["meaning"] for fact in record["options"] if fact["name"] == "simulator"]
 
 
 def _about(record: Mapping[str, Any]) -> dict[str, str]:
     """Returns the facts of a setting by name, such as its default and its unit."""
-    return {one["name"]: one["meaning"] for one in record["options"]}
+    return {fact["name"]: fact["meaning"] for fact in record["options"]}
 
 
 def _parameter(record: Mapping[str, Any], group: str | Group, text: str = "") -> Parameter:
@@ -163,7 +163,10 @@ def _further(record: Mapping[str, Any]) -> Group:
 
 def _group(name: str, options: Mapping[str, Parameter]) -> Any:
     """Returns an object with a field for each option, all of them None."""
-    fields = [(one, Annotated[str | None, option], None) for one, option in options.items()]
+    fields = [
+        (option_name, Annotated[str | None, option], None)
+        for option_name, option in options.items()
+    ]
     made = make_dataclass(name, fields, frozen=True)
     made.__module__ = __name__  # cyclopts does not recognize a dataclass of the module `types`
     return made()
@@ -174,7 +177,7 @@ def _settings(
 ) -> dict[str, Parameter]:
     """Returns a parameter for each setting of a kind."""
     wanted = (record for record in records(kind) if record["name"] not in without)
-    return {one["name"]: _parameter(one, group) for one in wanted}
+    return {record["name"]: _parameter(record, group) for record in wanted}
 
 
 def _method(name: str, without: Sequence[str] = (), group: str | Group = "Options") -> Any:

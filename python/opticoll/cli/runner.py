@@ -234,11 +234,11 @@ def _grouped(kind: type[A], values: dict[str, Any]) -> A:
     """Returns parameters from values by name, including those of groups of settings."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     own = {one.name: values.pop(one.name) for one in fields if one.name in values}
-    for one in fields:
-        if dataclasses.is_dataclass(one.default) and one.name not in own:
-            group = [part.name for part in dataclasses.fields(one.default)]
+    for declared in fields:
+        if dataclasses.is_dataclass(declared.default) and declared.name not in own:
+            group = [part.name for part in dataclasses.fields(declared.default)]
             given = {name: values.pop(name) for name in group if name in values}
-            own[one.name] = dataclasses.replace(one.default, **given)  # type: ignore[type-var]
+            own[declared.name] = dataclasses.replace(declared.default, **given)  # type: ignore[type-var]
     if values:
         raise TypeError(f"there is no parameter {', '.join(values)}")
     return kind(**own)
@@ -366,7 +366,9 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
         if not dataclasses.fields(group):
             continue
         hint: Any = Annotated[group, Parameter(name="*")]
-        needed = any(one.default is dataclasses.MISSING for one in dataclasses.fields(group))
+        needed = any(
+            declared.default is dataclasses.MISSING for declared in dataclasses.fields(group)
+        )
         default = own.empty if needed else group()
         parameters.append(own(name, own.KEYWORD_ONLY, annotation=hint, default=default))
     parameters.append(own("as_json", own.KEYWORD_ONLY, annotation=JsonOption, default=False))

@@ -201,7 +201,7 @@ def _linear_program_bound(kind: str, fabric: _core.Fabric, size_bytes: int) -> I
             ranks=[],
             parts=0,
             links=[fabric.link_name(link) or "" for link, _ in weighted],
-            multipliers=[one for _, one in weighted],
+            multipliers=[weight for _, weight in weighted],
         ),
     )
 
@@ -281,7 +281,7 @@ def _ranges(ranks: list[int]) -> str:
             runs[-1][1] = rank
         else:
             runs.append([rank, rank])
-    return ", ".join(str(one) if one == last else f"{one}-{last}" for one, last in runs)
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 COMMAND = Command(

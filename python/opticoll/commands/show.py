@@ -368,7 +368,7 @@ def _slot_lines(row: SlotRow) -> str:
     lights = _lights(row)
     here = len(lights)
     names = rank_names(plan.fabric)
-    cells = [_words(one, heard, names) for one, heard in lights[:MAX_LIGHTPATHS]]
+    cells = [_words(lightpath, heard, names) for lightpath, heard in lights[:MAX_LIGHTPATHS]]
     if "plane" in plan.fabric.light_fields:
         hops = plan.hop_columns(row.slot)
         here = len(hops["transfer"])
@@ -395,10 +395,14 @@ def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
     """
     shared = list(row.plan.fabric.light_fields) == ["wavelength"]
     lights: dict[object, tuple[LightpathRow, list[int]]] = {}
-    for one in row.lightpaths:
-        copied = shared and one.action == "copy"
-        key = (one.source, *one.chunks, *one.light.values()) if copied else one.transfer
-        lights.setdefault(key, (one, []))[1].append(one.destination)
+    for lightpath in row.lightpaths:
+        copied = shared and lightpath.action == "copy"
+        key = (
+            (lightpath.source, *lightpath.chunks, *lightpath.light.values())
+            if copied
+            else lightpath.transfer
+        )
+        lights.setdefault(key, (lightpath, []))[1].append(lightpath.destination)
     return list(lights.values())
 
 

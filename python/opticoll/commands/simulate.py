@@ -251,8 +251,8 @@ def _totals(plan: Plan, outcome: Outcome) -> dict[str, Any]:
     """Returns the fields on the whole simulation."""
     flows = outcome.start is not None
     path = [
-        PathRow.of(one, **({"bottleneck": _name(plan, one["bottleneck"])} if flows else {}))
-        for one in outcome.critical_path
+        PathRow.of(record, **({"bottleneck": _name(plan, record["bottleneck"])} if flows else {}))
+        for record in outcome.critical_path
     ]
     loaded = {"most_loaded_link": _name(plan, outcome.most_loaded_link)} if flows else {}
     return {

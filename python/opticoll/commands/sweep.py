@@ -266,7 +266,9 @@ def _text(asked: Sweep, rows: list[SweepRow]) -> str:
         least = "" if row.sample_complete else "at least "
         span = f"{human_seconds(row.least_point_s or 0)} to {human_seconds(row.most_point_s or 0)}"
         workers = plural(row.workers, "worker")
-        ends = [progress.duration(one or 0) for one in (row.forecast_low_s, row.forecast_high_s)]
+        ends = [
+            progress.duration(bound_s or 0) for bound_s in (row.forecast_low_s, row.forecast_high_s)
+        ]
         spread = f" ({ends[0]} to {ends[1]}, 95 %)" if row.sample_complete else ""
         facts += [
             ["sample", f"{plural(row.sampled or 0, 'point')}, {least}{span} each"],
@@ -282,7 +284,7 @@ def _text(asked: Sweep, rows: list[SweepRow]) -> str:
     facts.append(["computed", f"{row.computed}; {row.errors} failed"])
     if row.refuted:
         facts.append(["violated", f"{plural(row.refuted, 'plan')}"])
-    found = [f"\n{one.what}\n    {one.command}" for one in row.found]
+    found = [f"\n{found_row.what}\n    {found_row.command}" for found_row in row.found]
     return "\n".join([align(facts), *found])
 
 

@@ -181,7 +181,7 @@ def _text(asked: Tasks, rows: list[TaskRow]) -> str:
     ]
     problems = [sentence for row in rows for sentence in row.violations]
     verdict = "verified: every plan, and that tasks at one time share no switch port"
-    notes += [f"NOT verified: {one}" for one in problems] or [verdict]
+    notes += [f"NOT verified: {problem}" for problem in problems] or [verdict]
     head = f"{plural(len(rows), 'task')} on {grid}"
     return "\n\n".join([head, table(rows, TABLE_COLUMNS), "\n".join(notes)])
 

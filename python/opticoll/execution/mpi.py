@@ -144,7 +144,7 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
                 # The watching process must name a rank that died before all ranks are ended.
                 time.sleep(mpi_rank.POLL_S)
             elif error.missing:
-                silent = " and ".join(f"rank {one}" for one in error.missing)
+                silent = " and ".join(f"rank {missing_rank}" for missing_rank in error.missing)
                 problem = f"no answer from {silent}; rank {rank} waits at {here}"
             else:
                 problem = f"rank {rank}: {error}"
@@ -244,11 +244,11 @@ def _reason(folder: Path, words: str, progress: np.ndarray) -> str | None:
         for what in ("died", "left")
         for one in sorted(folder.glob(f"*.{what}"), key=lambda one: one.stat().st_mtime_ns)
     ]
-    named = [int(one) for one in re.findall(r"\bPID (\d+)\b", words)]
+    named = [int(identity_text) for identity_text in re.findall(r"\bPID (\d+)\b", words)]
     for identity in noted + named:
         if identity in known and not Path(folder, f"{known[identity][0]}.error").exists():
             return died(*known[identity])
-    errors = [one.read_text() for one in sorted(folder.glob("*.error"))]
+    errors = [file.read_text() for file in sorted(folder.glob("*.error"))]
     return min(errors, key=lambda error: "died" not in error, default=None)
 
 

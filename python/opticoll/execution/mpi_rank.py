@@ -380,7 +380,11 @@ def main(folder: str, watcher: int) -> None:
         reason = f"rank {rank}: {error or type(error).__name__}"
         ranks = all_progress.tolist()
         if isinstance(error, StuckError) and error.missing:
-            stopped = [one for one in error.missing if state(ranks[one][0]) in "Tt"]
+            stopped = [
+                missing_rank
+                for missing_rank in error.missing
+                if state(ranks[missing_rank][0]) in "Tt"
+            ]
             missing = (stopped or error.missing)[0]
             _, _, block, step, _ = ranks[missing]
             reason = silent(missing, block, step)

@@ -158,13 +158,15 @@ def suffixes(holds: Holds) -> tuple[str, ...]:
 def named_format(holds: Holds, path: str) -> Format:
     """Returns the format of a file name's ending, or the first format of the kind."""
     known = formats_of(holds)
-    return next((one for one in known if path.lower().endswith(one.suffixes)), known[0])
+    return next((form for form in known if path.lower().endswith(form.suffixes)), known[0])
 
 
 def recognized_format(holds: Holds, content: bytes) -> Format:
     """Returns the format that recognizes a content."""
     known = formats_of(holds)
-    return next((one for one in known if one.shows is not None and one.shows(content)), known[-1])
+    return next(
+        (form for form in known if form.shows is not None and form.shows(content)), known[-1]
+    )
 
 
 def _function(place: str) -> Callable[..., Any]:

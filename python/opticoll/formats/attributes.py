@@ -96,9 +96,9 @@ def fabric_of(
     read = {"node": {*STRUCTURE, "kind"}, "edge": {*STRUCTURE, *_OWN}}
     names = _add_nodes(graph, nodes, read["node"])
     ends = [[_end(end, names, edge.place) for end in edge.ends] for edge in edges]
-    loops = [edge for edge, (one, other) in zip(edges, ends, strict=True) if one == other]
+    loops = [edge for edge, (start, end) in zip(edges, ends, strict=True) if start == end]
     if loops:
-        where = (f"{'.'.join(map(str, one.place))} at {names[one.ends[0]]}" for one in loops)
+        where = (f"{'.'.join(map(str, loop.place))} at {names[loop.ends[0]]}" for loop in loops)
         note(file, f"left out: links of a node to itself ({listing(where)})")
         edges = [edge for edge in edges if edge.ends[0] != edge.ends[1]]
     name, rates = _rates(edges, given, read["edge"])
@@ -140,8 +140,8 @@ def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
         own = {**link.options, **({"duplex": "half"} if link.kind == "~" else {})}
         own |= {"directed": "true"} if link.kind == ">" and not directed else {}
         both = link.kind == "-" and directed
-        for one, other in [(link.one, link.other), (link.other, link.one)][: 1 + both]:
-            edges.append({"source": one, "target": other, **own})
+        for source, target in [(link.one, link.other), (link.other, link.one)][: 1 + both]:
+            edges.append({"source": source, "target": target, **own})
     return directed, {
         "graph": {"fabric": fabric.spec, **({"ties": str(ties)} if ties else {})},
         "nodes": [
@@ -192,14 +192,18 @@ def _rates(
     one.
     """
     present = {key for edge in edges for key in edge.attributes}
-    name = str(given.get("rate_from", next((one for one in RATES if one in present), "rate")))
+    name = str(
+        given.get(
+            "rate_from", next((rate_name for rate_name in RATES if rate_name in present), "rate")
+        )
+    )
     if "rate_from" in given and name not in present:
         hint = nearest(name, sorted(present)) if present else ""
         raise MisplacedError(("rate_from",), f"no edge has an attribute `{name}`{hint}")
     read.add(name)
     if name == "rate" and "unit" not in given:
         given_as = [edge.attributes.get(name) for edge in edges]
-        return name, [None if one is None else str(one) for one in given_as]
+        return name, [None if rate is None else str(rate) for rate in given_as]
     if "unit" in given:
         unit: str | None = str(given["unit"])
         check_rate(("unit",), f"1{unit}")
@@ -209,7 +213,9 @@ def _rates(
             _number(place, edge.attributes.get(name))
             for place, edge in zip(places, edges, strict=True)
         ]
-        numbers = [one for one in read_as if isinstance(one, Decimal) and one] or [Decimal(0)]
+        numbers = [number for number in read_as if isinstance(number, Decimal) and number] or [
+            Decimal(0)
+        ]
         smallest, largest = min(numbers), max(numbers)
         if not name.startswith("LinkSpeed") and 0 < smallest < MIN_BITS_PER_SECOND <= largest:
             problem = f"`{largest}` would be b/s, `{smallest}` of another link Gb/s"
@@ -277,7 +283,9 @@ def _say_what_stands(
         edge, rate = rated[0]
         shown = format_rate(int(Fabric("crossbar", ranks=2, rate=rate).option("rate")))
         stands.append(f"`{name}` is the rate ({edge.attributes[name]} is {shown})")
-    delayed = [(edge, one) for edge, one in zip(edges, delays, strict=True) if one is not None]
+    delayed = [
+        (edge, latency) for edge, latency in zip(edges, delays, strict=True) if latency is not None
+    ]
     if delayed:
         edge, delay = delayed[0]
         value = str(edge.attributes["delay"]).strip()

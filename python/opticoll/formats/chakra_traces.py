@@ -72,10 +72,10 @@ def paths_of(path: str | os.PathLike[str]) -> list[Path]:
         raise FileError(f"`{path}`: traces are named by ranks, such as name.0.et and name.1.et")
     traces: dict[str, dict[int, Path]] = {}
     try:
-        for one in folder.iterdir():
-            found = NAME.fullmatch(one.name)
+        for file in folder.iterdir():
+            found = NAME.fullmatch(file.name)
             if found and (named is None or found["name"] == named["name"]):
-                traces.setdefault(found["name"], {})[int(found["rank"])] = one
+                traces.setdefault(found["name"], {})[int(found["rank"])] = file
     except OSError as error:
         raise FileError(f"cannot read `{folder}`: {error.strerror or error}") from error
     if not traces:
@@ -100,7 +100,7 @@ def read(path: str | os.PathLike[str]) -> Program:
     ProgramError
         A trace is malformed; the message names rank and byte.
     """
-    contents = [read_content(one) for one in paths_of(path)]
+    contents = [read_content(file) for file in paths_of(path)]
     with naming(path, ProgramError):
         return Program.from_chakra(contents)
 
@@ -116,7 +116,7 @@ def read_trace(path: str | os.PathLike[str], content: bytes, _: int) -> Trace:
         A trace is malformed; the message names byte and rank.
     """
     files = os.path.isdir(path) or NAME.fullmatch(os.path.basename(path)) is not None
-    return read_chakra([read_content(one) for one in paths_of(path)] if files else [content])
+    return read_chakra([read_content(file) for file in paths_of(path)] if files else [content])
 
 
 def write(program: Program, size_bytes: int, path: str | os.PathLike[str]) -> list[Path]:
@@ -135,6 +135,6 @@ def write(program: Program, size_bytes: int, path: str | os.PathLike[str]) -> li
     name = re.sub(r"(\.\d{1,7})?\.et$", "", place.name)
     traces = program.to_chakra(size_bytes)
     paths = [place.with_name(f"{name}.{rank}.et") for rank in range(len(traces))]
-    for one, content in zip(paths, traces, strict=True):
-        write_file(one, content)
+    for file, content in zip(paths, traces, strict=True):
+        write_file(file, content)
     return paths

@@ -37,18 +37,18 @@ def to_text(name: str, ranks: int, slices: Iterable[Slice]) -> str:
     for rank in range(ranks):
         said = {"name": f"rank {rank}"}
         lines.append(_line({"name": "thread_name", "ph": "M", "pid": 0, "tid": rank, "args": said}))
-    for one in slices:
+    for interval in slices:
         event: dict[str, object] = {
-            "name": one.name,
-            "cat": "compute" if one.event is None else "call",
+            "name": interval.name,
+            "cat": "compute" if interval.event is None else "call",
             "ph": "X",
-            "ts": one.start_ps / MICROSECOND,
-            "dur": (one.end_ps - one.start_ps) / MICROSECOND,
+            "ts": interval.start_ps / MICROSECOND,
+            "dur": (interval.end_ps - interval.start_ps) / MICROSECOND,
             "pid": 0,
-            "tid": one.rank,
+            "tid": interval.rank,
         }
-        if one.event is not None:
-            event["args"] = {"event": one.event}
+        if interval.event is not None:
+            event["args"] = {"event": interval.event}
         lines.append(_line(event))
     head = '{"displayTimeUnit":"ns","traceEvents":['
     return "\n".join([head, *(f"{line}," for line in lines[:-1]), lines[-1], "]}\n"])

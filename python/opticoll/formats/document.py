@@ -216,7 +216,7 @@ def _value(hint: Any, value: Any, refuse: Callable[[Place, str], ConfigError], p
     if not isinstance(value, list) or not value:
         raise refuse(place, f"give a list of {place[-1]}, of at least one")
     (entry,) = get_args(hint)
-    return [_value(entry, one, refuse, (*place, index)) for index, one in enumerate(value)]
+    return [_value(entry, item, refuse, (*place, index)) for index, item in enumerate(value)]
 
 
 def _compose(path: Path, text: str) -> Node | None:
@@ -259,7 +259,7 @@ class _Reading:
         self.values += 1
         if self.values > MAX_VALUES:
             raise self._refused(node, f"the file stands for more than {MAX_VALUES} values")
-        if any(node is one for one in around):
+        if any(node is outer for outer in around):
             raise self._refused(node, "a list or a set of fields holds itself")
         if len(around) >= MAX_DEPTH:
             raise self._refused(node, f"nested more than {MAX_DEPTH} deep")

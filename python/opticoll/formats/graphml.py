@@ -55,9 +55,9 @@ def read(path: Path, **beside: object) -> Fabric:
 
     def attributes(element: Element) -> dict[str, str]:
         given = dict(defaults[element.tag])
-        for one in element.named("data"):
-            if name := names.get(one.attributes.get("key", "")):
-                given[name] = one.text.strip()
+        for datum in element.named("data"):
+            if name := names.get(datum.attributes.get("key", "")):
+                given[name] = datum.text.strip()
         return given
 
     nodes, edges = [], []

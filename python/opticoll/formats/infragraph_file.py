@@ -191,7 +191,7 @@ def _without_empty(content: Any) -> Any:
         return {
             key: _without_empty(value) for key, value in content.items() if value not in ([], None)
         }
-    return [_without_empty(one) for one in content] if isinstance(content, list) else content
+    return [_without_empty(item) for item in content] if isinstance(content, list) else content
 
 
 @dataclass
@@ -266,7 +266,7 @@ class _Expansion:
         rest = self.below(instance.device, end.component, (*where, "component"))
         indexes = choose(instance.count)
         self.make(len(indexes) * len(rest), where)
-        return [f"{name}.{one}.{other}" for one in indexes for other in rest]
+        return [f"{name}.{index}.{other}" for index in indexes for other in rest]
 
     def below(self, device: str, path: str, where: Place) -> list[str]:
         """Returns the components of a device that a path such as `cx5[0:2].port[0]` names."""
@@ -283,11 +283,11 @@ class _Expansion:
                 raise MisplacedError(where, problem)
             indexes = choose(known[name].count)
             self.make(len(names) * len(indexes), where)
-            names = [f"{one}.{name}.{index}" for one in names for index in indexes]
+            names = [f"{prefix}.{name}.{index}" for prefix in names for index in indexes]
             inside = name if known[name].kind == "device" else None
         if inside is not None:
             raise MisplacedError(where, f"`{path}` is a device; name a component of it")
-        return [one.removeprefix(".") for one in names]
+        return [prefix.removeprefix(".") for prefix in names]
 
     def join(
         self,
@@ -464,7 +464,7 @@ def _slice(text: str, place: Place) -> tuple[str, Callable[[int], list[int]]]:
     if read is None:
         raise MisplacedError(place, f"`{text}` is no name with a slice, such as xpu[0:4]")
     name, start, colon, stop, step = read.groups()
-    ends = [None if one is None else int(one) for one in (start, stop, step)]
+    ends = [None if end is None else int(end) for end in (start, stop, step)]
 
     def indexes(count: int) -> list[int]:
         if start is not None and colon is None:

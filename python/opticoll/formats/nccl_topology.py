@@ -75,14 +75,14 @@ def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
     hosts: dict[str, list[Element]] = {}
     for cpu in root.named("cpu"):
         hosts.setdefault(cpu.attributes.get("host_hash", "0"), []).append(cpu)
-    gpus = {_number(one, "rank"): one for one in elements if _is_rank(one)}
+    gpus = {_number(gpu, "rank"): gpu for gpu in elements if _is_rank(gpu)}
     for element in elements:
         if _is_rank(element) and gpus[_number(element, "rank")] is not element:
             raise _wrong(element, f"there are two GPUs of rank {_number(element, 'rank')}")
     if not gpus:
         problem = "there is no GPU with a rank; let NCCL write the file while a job runs"
         raise MisplacedError((), problem)
-    joined = any(one.tag == "nvlink" and _is_switch(one) for one in elements)
+    joined = any(gpu.tag == "nvlink" and _is_switch(gpu) for gpu in elements)
     numbers = {rank: number for number, rank in enumerate(sorted(gpus))}
     given = {} if latency is None else {"latency": latency}
     servers = _Servers(numbers, networked=boxes > 1 or (len(hosts) > 1 and not joined))
@@ -132,16 +132,16 @@ class _Servers:
         graph.switches = list(self.switches)
         graph.number((), ())
         cables: set[tuple[str, str, str]] = set()
-        for (one, other, kind), link in self.links.items():
-            back = self.links.get((other, one, kind))
+        for (start, end, kind), link in self.links.items():
+            back = self.links.get((end, start, kind))
             both = back is not None and back.rate_mbps == link.rate_mbps
-            if (other, one, kind) not in cables:
+            if (end, start, kind) not in cables:
                 own = [f"{link.rate_mbps}Mb/s"]
                 if link.latency_ps or not options:
                     own.append(f"{link.latency_ps}ps")
-                graph.link((f"line {link.line}",), one, other, "-" if both else ">", own)
+                graph.link((f"line {link.line}",), start, end, "-" if both else ">", own)
             if both:
-                cables.add((one, other, kind))
+                cables.add((start, end, kind))
         return graph.fabric()
 
     def switch(self, name: str) -> str:

@@ -210,7 +210,7 @@ def write(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
         "# Sizes not compared are left to NCCL.",
         *(f"# {line}" for sentence in left for line in wrap(sentence, MAX_LINE_LENGTH)),
     ]
-    for one in made:
-        fields = (one.collective, one.least, one.most, one.algorithm, PROTOCOL)
-        lines.append(",".join(map(str, (*fields, -1, one.nodes, one.ranks))))
+    for choice in made:
+        fields = (choice.collective, choice.least, choice.most, choice.algorithm, PROTOCOL)
+        lines.append(",".join(map(str, (*fields, -1, choice.nodes, choice.ranks))))
     write_file(path, "\n".join([*lines, ""]))

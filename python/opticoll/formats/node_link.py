@@ -98,7 +98,10 @@ def from_networkx(graph: networkx.Graph) -> Fabric:
         The graph is not a fabric; with node or edge.
     """
     nodes = [{**own, "id": name} for name, own in graph.nodes(data=True)]
-    edges = [{**own, "source": one, "target": other} for one, other, own in graph.edges(data=True)]
+    edges = [
+        {**own, "source": source, "target": target}
+        for source, target, own in graph.edges(data=True)
+    ]
     directed = graph.is_directed()
     return fabric_of({"directed": directed, "graph": graph.graph, "nodes": nodes, "edges": edges})
 

@@ -102,8 +102,8 @@ def _named(collective: Collective, flows: list[Flow], path: str | os.PathLike[st
         first, end = firsts.get(flow.source, (0, 0))
         if not first <= first + flow.chunk < end or max(flow.ends) >= collective.ranks:
             raise FileError(
-                f"`{path}`: chunk {flow.chunk} from {flow.source} over {flow.ends[0]}->{flow.ends[1]} "
-                f"is none of {sends_csv.head_of(collective)}"
+                f"`{path}`: chunk {flow.chunk} from {flow.source} over "
+                f"{flow.ends[0]}->{flow.ends[1]} is none of {sends_csv.head_of(collective)}"
             )
         transfers.append((flow.epoch, *flow.ends, first + flow.chunk, 1, "copy"))
     return schedule_of(collective, iter(transfers))

@@ -53,7 +53,7 @@ def read(
         There is no such format, or a package is missing that reads it.
     """
     path = "trace" if isinstance(source, bytes) else source
-    known = {one.name: one for one in formats.formats_of("trace")}
+    known = {candidate.name: candidate for candidate in formats.formats_of("trace")}
     if form is not None and form not in known:
         raise UsageError(f"`{form}` is no format of traces; known are {', '.join(known)}")
     chosen = None if form is None else known[form]

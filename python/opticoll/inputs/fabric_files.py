@@ -148,7 +148,7 @@ def to_fabrics(
     made = [_completed(member, ranks) for member in listed]
     if not made:
         raise FabricError("there is no fabric; give at least one such as optree_paper")
-    return list({one.spec: one for one in made}.values())
+    return list({member.spec: member for member in made}.values())
 
 
 def need_fabric(fabric: FabricLike | None) -> Fabric:
@@ -226,10 +226,18 @@ def read_graph(
         The file cannot be read.
     """
     path = Path(path)
-    known = [one for one in formats.formats_of("fabric") if path.name.endswith(one.suffixes)]
+    known = [
+        candidate
+        for candidate in formats.formats_of("fabric")
+        if path.name.endswith(candidate.suffixes)
+    ]
     if len(known) > 1:
         content = read_content(path)
-        known = [one for one in known if one.shows is not None and one.shows(content)] or known
+        known = [
+            candidate
+            for candidate in known
+            if candidate.shows is not None and candidate.shows(content)
+        ] or known
     form = known[0]
     for key in fields:
         if key not in form.beside:

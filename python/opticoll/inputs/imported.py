@@ -51,12 +51,12 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
         # Among these formats, only a Chakra trace is a folder with a file for each rank.
         return KNOWN["chakra"]
     content = beginning(path)
-    for one in (*KNOWN.values(), *formats.formats_of("trace")):
-        if one.shows is not None and one.shows(content):
-            if one.holds == "trace":
-                problem = f"`{path}` is a trace ({one.name}) and states no schedule"
+    for form in (*KNOWN.values(), *formats.formats_of("trace")):
+        if form.shows is not None and form.shows(content):
+            if form.holds == "trace":
+                problem = f"`{path}` is a trace ({form.name}) and states no schedule"
                 raise errors.UsageError(f"{problem}; `opticoll replay` takes it")
-            return one
+            return form
     named = (value for value in KNOWN.values() if Path(path).suffix.lower() in value.suffixes)
     return next(named, KNOWN["plan"])
 
@@ -237,9 +237,9 @@ def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
     if fabric is not None:
         found = Program.of_plan(plan).verify(in_place=False, fabric=fabric).violations
         wrong += [
-            violation_row(one.kind, one.sentence, one.rank)
-            for one in found
-            if one.kind == "no_link"
+            violation_row(violation.kind, violation.sentence, violation.rank)
+            for violation in found
+            if violation.kind == "no_link"
         ]
     if wrong:
         raise refuted(plan, plan.verify(), wrong, notes)

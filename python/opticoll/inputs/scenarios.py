@@ -129,7 +129,7 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
     fabric = fields.pop("fabric")
     if isinstance(fabric, list):
         listed = enumerate(fabric)
-        machines = [_machine(document, one, ("fabric", place)) for place, one in listed]
+        machines = [_machine(document, member, ("fabric", place)) for place, member in listed]
     else:
         machines = [_machine(document, fabric, ("fabric",))]
     settings = given(fields)

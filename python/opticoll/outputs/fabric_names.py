@@ -31,7 +31,7 @@ def fabric_text(spec: str) -> str:
     size += _counted(str(len(cables)), "cable", "cables")
     shared = []
     for option, unit in (("rate", r"[bB]/s$"), ("latency", r"[0-9][munp]?s$")):
-        others = sum(not any(re.search(unit, one) for one in own) for own in cables)
+        others = sum(not any(re.search(unit, text) for text in own) for own in cables)
         if others and option in given:
             default = "" if option in in_file else "default "
             of = " and ".join(_counted(str(others), "cable", "cables"))
@@ -68,6 +68,8 @@ def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict
             labels |= next(told, {spelling: spelling for spelling in members})
             continue
         for spelling, kept in members.items():
-            own = [one for one in kept if not all(one in other for other in members.values())]
+            own = [
+                option for option in kept if not all(option in other for other in members.values())
+            ]
             labels[spelling] = f"{family}:{','.join(own)}" if own else family
     return labels

@@ -110,7 +110,7 @@ def size_names(sizes_bytes: Iterable[int]) -> dict[int, str]:
     sizes = list(sizes_bytes)
     if not uses_decimal_units(sizes):
         return {size: format_size(size) for size in sizes}
-    whole = {size: next(one for one in DECIMAL_UNITS if size % one[0] == 0) for size in sizes}
+    whole = {size: next(unit for unit in DECIMAL_UNITS if size % unit[0] == 0) for size in sizes}
     return {size: f"{size // factor}{unit}" for size, (factor, unit) in whole.items()}
 
 

@@ -32,7 +32,7 @@ def optimum(kind: str, fabric: Fabric, root: int = 0) -> tuple[Fraction | None, 
         return None, None
     # The input of a rank holds a block for each rank.
     blocks = fabric.ranks if kind in ("reduce_scatter", "all_to_all") else 1
-    least, most = (None if one is None else Fraction(*one) * blocks for one in known)
+    least, most = (None if bound is None else Fraction(*bound) * blocks for bound in known)
     if kind == "all_to_all" and least is not None and least != most:
         proved = linear_program.optimum(fabric, kind, root)
         if proved is not None and proved.bound >= least:
@@ -62,7 +62,7 @@ def proved_time(kind: str, fabric: Fabric, size_bytes: int) -> ProvedTime | None
     if kind != "all_to_all" or not linear_program.is_small(fabric):
         return None
     known = _core.throughput_optimum(kind, fabric) or (None, None)
-    least, most = (None if one is None else Fraction(*one) for one in known)
+    least, most = (None if bound is None else Fraction(*bound) for bound in known)
     if least is None or least == most:
         return None
     proved = linear_program.optimum(fabric, kind, 0)

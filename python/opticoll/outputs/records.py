@@ -110,7 +110,7 @@ def listing(what: str | None) -> list[RecordRow]:
     kind = what and canonical(what, KINDS)
     if what is None or kind:
         kinds = ("fabrics", "presets") if kind == "fabrics" else (kind,) if kind else KINDS
-        return [record for one in kinds for record in record_rows(one)]
+        return [record for listed_kind in kinds for record in record_rows(listed_kind)]
     try:
         collective = _core.collective_kind(what)
     except CollectiveError as error:

@@ -305,9 +305,12 @@ def _core_fields(result: str) -> dict[str, tuple[str, str]]:
     """Returns unit and meaning of the totals and columns of a result, or of one table, by name."""
     name, _, of_table = result.partition(".")
     return {
-        one["name"].removeprefix(f"{of_table}."): (one["unit"], one["meaning"].removesuffix("."))
-        for one in fields_of(name)
-        if one["name"].startswith(of_table)
+        core_field["name"].removeprefix(f"{of_table}."): (
+            core_field["unit"],
+            core_field["meaning"].removesuffix("."),
+        )
+        for core_field in fields_of(name)
+        if core_field["name"].startswith(of_table)
     }
 
 
@@ -315,8 +318,8 @@ def _core_meaning(kind: type[Row], name: str, hint: Any) -> str:
     """Returns the meaning of a field in the core's declaration, whose unit is checked."""
     names = (name, f"{name.removesuffix('_s')}_ps")
     for known in map(_core_fields, kind._core):
-        for unit, meaning in (known[one] for one in names if one in known):
-            own = [one.name for one in _remarks(hint) if isinstance(one, Unit)]
+        for unit, meaning in (known[known_name] for known_name in names if known_name in known):
+            own = [remark.name for remark in _remarks(hint) if isinstance(remark, Unit)]
             if own and own[0] not in (unit, "", "1", "Erlang") and (own[0], unit) != ("s", "ps"):
                 raise TypeError(f"{name}: the unit in the core is `{unit}`, not `{own[0]}`")
             return meaning
@@ -494,7 +497,7 @@ def _value(column: Column, known: dict[str, Any]) -> dict[str, Any]:
     if kind is Any:
         return {}
     if isinstance(kind, tuple):
-        return {"type": [_TYPES[one] for one in kind]}
+        return {"type": [_TYPES[value_type] for value_type in kind]}
     unit = column.unit or Unit(least=None)
     ends = {"minimum": unit.least, "maximum": unit.most}
     return {"type": _TYPES[kind], **{key: end for key, end in ends.items() if end is not None}}
@@ -509,10 +512,10 @@ def _attribute(column: Column) -> str:
     """Returns a field as docstrings list it: name, type, unit and meaning."""
     several: tuple[Any, ...] = column.kind if isinstance(column.kind, tuple) else (column.kind,)
     names = [
-        " or ".join(repr(value) for value in get_args(one))
-        if get_origin(one) is Literal
-        else getattr(one, "__name__", "any")
-        for one in several
+        " or ".join(repr(value) for value in get_args(value_type))
+        if get_origin(value_type) is Literal
+        else getattr(value_type, "__name__", "any")
+        for value_type in several
     ]
     kind = " or ".join(names)
     if column.shape is not None:
@@ -556,7 +559,7 @@ def reference(kinds: Iterable[type[Row]]) -> list[str]:
         lines += ["| key | unit | meaning |", "|---|---|---|"]
         lines += [_line(column) for column in own]
         lines.append("")
-        within = [one.kind for one in own if _is_row(one.kind)]
+        within = [column.kind for column in own if _is_row(column.kind)]
         waiting = [*dict.fromkeys(within), *waiting]
     return lines
 

@@ -23,7 +23,9 @@ def escaped(line: str) -> str:
     """Returns a line with escapes for characters that do not print."""
     if line.isprintable():
         return line
-    return "".join(one if one.isprintable() else _escape(one) for one in line)
+    return "".join(
+        character if character.isprintable() else _escape(character) for character in line
+    )
 
 
 def escaped_lines(text: str) -> str:

@@ -83,8 +83,8 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
     columns = plan.columns()
     first, last = columns["chunk"], columns["chunk"] + columns["count"]
     found: dict[tuple[str, tuple[tuple[int, int], ...]], Tree] = {}
-    for one in wanted[:MAX_CHUNKS]:
-        moves = np.flatnonzero((first <= one) & (one < last))
+    for wanted_chunk in wanted[:MAX_CHUNKS]:
+        moves = np.flatnonzero((first <= wanted_chunk) & (wanted_chunk < last))
         for action in ACTIONS:
             own = moves[columns["action"][moves] == ACTIONS.index(action)]
             edges = sorted(
@@ -105,10 +105,10 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
                 continue
             key = (action, tuple(sorted((edge.source, edge.destination) for edge in edges)))
             if key in found:
-                found[key].chunks.append(one)
+                found[key].chunks.append(wanted_chunk)
             else:
                 root = edges[0].source if action == "copy" else edges[-1].destination
-                found[key] = Tree(root, [one], action, edges)
+                found[key] = Tree(root, [wanted_chunk], action, edges)
     # Data are reduced before they are copied.
     ordered = sorted(found.values(), key=lambda tree: tree.action == "copy")
     return [tree for tree in ordered if rank in (None, tree.root) or not of_all]

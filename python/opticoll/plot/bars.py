@@ -56,7 +56,7 @@ def stacked_bars(
     grid = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for axes, panel in zip(grid, shown, strict=True):
         totals = [
-            sum(one or 0.0 for one in bar) for bar in zip(*panel.series.values(), strict=True)
+            sum(part_s or 0.0 for part_s in bar) for bar in zip(*panel.series.values(), strict=True)
         ]
         scale, unit = style.time_unit(max(totals))
         left = [0.0] * len(bars)

@@ -193,8 +193,8 @@ def draw_links(
     busy.set_linewidth(list(crowd * (1.0 + 2.2 * drawn[order] / top)))
     axes.add_collection(busy)
     if len(order) <= _MAX_ARROWS:
-        for one in order:
-            _arrow(axes, curves[one], shades(drawn[one] / top))
+        for index in order:
+            _arrow(axes, curves[index], shades(drawn[index] / top))
     return busy
 
 

@@ -43,7 +43,7 @@ def link_use(
     shown = _shown(used, total, outcome.critical_path["bottleneck"])
     height = 3.2 + 0.15 * len(shown)
     figure = sheet(10.0, height)
-    _draw(figure, edges, shares, shown, [plan.fabric.link_name(int(one)) for one in used])
+    _draw(figure, edges, shares, shown, [plan.fabric.link_name(int(link)) for link in used])
     headed(figure, title)
     return figure
 

@@ -178,7 +178,7 @@ def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
     down = itertools.accumulate(
         own[::-1], lambda above, height: min(height, above - MIN_NAME_DISTANCE)
     )
-    heights = [(one + other) / 2 for one, other in zip(up, [*down][::-1], strict=True)]
+    heights = [(pushed_up + other) / 2 for pushed_up, other in zip(up, [*down][::-1], strict=True)]
     for place, height in zip(order, heights, strict=True):
         axes.annotate(
             str(lines[place].get_label()),
@@ -257,7 +257,7 @@ def _show_as_text(figure: "Figure | Axes", panels: "Sequence[Axes]") -> None:
     from matplotlib.text import Text
 
     # Only the powers of ten on logarithmic axes are formulas.
-    axes = [one for pair in panels for one in (pair.xaxis, pair.yaxis)]
+    axes = [axis for pair in panels for axis in (pair.xaxis, pair.yaxis)]
     ticks = [
         tick
         for axis in axes

@@ -73,8 +73,8 @@ def latencies(
     factor, unit = style.unit_ps(max(_messages(outcome)["max_ps"] for outcome in measured.values()))
     figure = sheet(7.5, 4.6)
     axes = figure.subplots()
-    for number, (name, one) in enumerate(measured.items()):
-        whole, bins = _messages(one), one.message_latency.rows()
+    for number, (name, case) in enumerate(measured.items()):
+        whole, bins = _messages(case), case.message_latency.rows()
         times, shares = [bins[0]["first_ps"] / factor], [100.0]
         above = whole["count"]
         for row in bins:
@@ -178,7 +178,8 @@ def _over_time(held: "Axes", stalled: "Axes", measured: "Outcome") -> None:
     standing = dict(zip(names, measured.timeline["stalled_ps"], strict=True))
     most = int(measured.timeline["mean_bytes"].max(initial=0))
     size, size_unit = next(
-        (one for one in ((2**20, "MiB"), (2**10, "KiB")) if most >= one[0]), (1, "B")
+        (size_step for size_step in ((2**20, "MiB"), (2**10, "KiB")) if most >= size_step[0]),
+        (1, "B"),
     )
     bins = -(-time_ps // bin_ps)
     merged = max(1, bins // 300)

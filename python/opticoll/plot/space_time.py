@@ -194,7 +194,7 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
         columns[name][chosen].astype(np.int64) for name in ("source", "destination", hue)
     )
     shades = int(columns[hue].max()) + 1
-    start, end = np.array([one[1:] for one in times], dtype=np.float64).T / 1e12
+    start, end = np.array([message[1:] for message in times], dtype=np.float64).T / 1e12
     factor, unit = style.time_unit(float(end.max()))
     start, end = start / factor, end / factor
     figure = sheet(10.0, float(np.clip(1.6 + 0.16 * ranks, 3.4, 8.6)))
@@ -205,11 +205,13 @@ def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = Non
         [np.column_stack([start, source]), np.column_stack([end, destination])], axis=1
     )
     axes.add_collection(
-        LineCollection(list(lines), colors=[colours(int(one)) for one in shade], linewidths=width)
+        LineCollection(
+            list(lines), colors=[colours(int(line_shade)) for line_shade in shade], linewidths=width
+        )
     )
     if len(times) <= _MAX_ARROWS:
-        for (tail, tip), one in zip(lines, shade, strict=True):
-            arrow_head(axes, tip, tail, colours(int(one)), 8)
+        for (tail, tip), arrow_shade in zip(lines, shade, strict=True):
+            arrow_head(axes, tip, tail, colours(int(arrow_shade)), 8)
     last = float(end.max())
     axes.set_xlim(-0.01 * last, 1.015 * last)
     axes.set_ylim(ranks - 0.5, -0.5)

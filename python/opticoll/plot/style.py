@@ -435,7 +435,7 @@ def time_unit(longest_s: float) -> tuple[float, str]:
     """Returns the unit of an axis up to `longest_s`: its length in seconds, and its name."""
     if longest_s == 0:
         return 1.0, "s"
-    return next((one for one in UNITS if longest_s >= one[0]), (1e-12, "ps"))
+    return next((known_unit for known_unit in UNITS if longest_s >= known_unit[0]), (1e-12, "ps"))
 
 
 def unit_ps(longest_ps: float) -> tuple[int, str]:

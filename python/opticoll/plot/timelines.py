@@ -75,7 +75,7 @@ def rank_timeline(
     extent = (0.0, whole / scale, ranks - 0.5, -0.5)
     picture = _picture(shares, [style.rgb(colour) for colour in colours])
     axes.imshow(picture, aspect="auto", interpolation="nearest", extent=extent)
-    ticks: dict[float, str] = {one: str(one) for one in range(0, ranks, -(-ranks // 16))}
+    ticks: dict[float, str] = {tick: str(tick) for tick in range(0, ranks, -(-ranks // 16))}
     time_line(axes, whole / scale, unit, ranks, ticks, beyond=1)
     axes.set_ylabel("Rank")
     axes.grid(visible=False)
@@ -178,7 +178,9 @@ def iteration_timeline(
         if not single and bucket.start_s > bucket.ready_s:
             ends = [bucket.ready_s / scale, bucket.start_s / scale]
             axes.plot(ends, [row, row], color=style.GREY, linewidth=1.2, solid_capstyle="butt")
-    labels = [f"{len(buckets)} buckets"] if single else [one.label for one in buckets]
+    labels = (
+        [f"{len(buckets)} buckets"] if single else [each_bucket.label for each_bucket in buckets]
+    )
     ticks: dict[float, str] = dict(enumerate(["computing", *labels]))
     time_line(axes, end_s / scale, unit, 1 + rows, ticks)
     headed(figure, title)

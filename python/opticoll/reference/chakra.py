@@ -181,7 +181,7 @@ def read_chakra(files: list[bytes]) -> Program:
     header = read[0][0]
     alike = ("collective", "input_file", "ranks", "root", "pieces", "size", "inplace", "outofplace")
     for name in alike:
-        expect(all(one.get(name) == header.get(name) for one, _ in read), f"{name} differs")
+        expect(all(given.get(name) == header.get(name) for given, _ in read), f"{name} differs")
     return Reader(header, read).program()
 
 
@@ -204,7 +204,7 @@ class Reader:
         expect(self.whole("ranks", ranks) == ranks, f"there are {ranks} files")
         self.parts = 1 if kinds[0] in ONE_BLOCK else ranks
         totals = [node.whole("total_chunk_cnt") or 0 for _, nodes in read for node in nodes]
-        total = next((one for one in totals if one > 0), 0)
+        total = next((total_bytes for total_bytes in totals if total_bytes > 0), 0)
         if self.inner is not None:
             pieces, total = self.inner.collective.pieces, 0
         else:
@@ -345,10 +345,10 @@ def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Blo
     by_id = {node.id: node for node in nodes}
     before: dict[int, int] = {}
     """By node: the node and all nodes that happen before it, as bits in topological order."""
-    for place, one in enumerate(ids):
-        before[one] = 1 << place
-        for earlier in after[one]:
-            before[one] |= before[earlier]
+    for place, node_id in enumerate(ids):
+        before[node_id] = 1 << place
+        for earlier in after[node_id]:
+            before[node_id] |= before[earlier]
     blocks: list[list[int]] = []
     of_connection: dict[tuple[int, int, int], int] = {}
     place_of = {one: place for place, one in enumerate(ids)}
@@ -419,9 +419,9 @@ def topological_order(after: dict[int, set[int]]) -> list[int]:
     """Returns the nodes in topological order, without those on cycles or behind them."""
     waits = {one: len(earlier) for one, earlier in after.items()}
     dependents = defaultdict(list)
-    for one, earlier in after.items():
+    for node_id, earlier in after.items():
         for other in earlier:
-            dependents[other].append(one)
+            dependents[other].append(node_id)
     order = [one for one, number in waits.items() if number == 0]
     for one in order:
         for dependent in dependents[one]:

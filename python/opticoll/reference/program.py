@@ -160,8 +160,8 @@ class Check:
     def without_link(self, links: Iterable[tuple[int, int]]) -> Iterator[Problem]:
         ranks = range(self.collective.ranks)
         beyond: defaultdict[int, set[int]] = defaultdict(set)
-        for one, other in links:
-            beyond[one].add(other)
+        for start, end in links:
+            beyond[start].add(end)
         pairs = {
             (name[0], self.blocks[name[:2]].to)
             for name, step in self.steps.items()
@@ -231,9 +231,9 @@ class Check:
                             "all_to_all": [(block, mine)],
                             "scatter": [(root, mine)],
                             "broadcast": [(root, chunk)],
-                            "reduce_scatter": [(one, mine) for one in ranks],
-                            "all_reduce": [(one, chunk) for one in ranks],
-                            "reduce": [(one, chunk) for one in ranks],
+                            "reduce_scatter": [(contributor, mine) for contributor in ranks],
+                            "all_reduce": [(contributor, chunk) for contributor in ranks],
+                            "reduce": [(contributor, chunk) for contributor in ranks],
                         }[kind]
                     ),
                 )
@@ -274,8 +274,8 @@ class Check:
                             yield Problem("pairing", sentence)
                             return
                     mine = 1 << len(before)
-                    for one in after:
-                        mine |= before[one]
+                    for step_name in after:
+                        mine |= before[step_name]
                     before[name] = mine
                     reads = self.cells(rank, step.source, step.chunks) if act.reads else []
                     target = self.cells(rank, step.destination, step.chunks)

@@ -253,7 +253,7 @@ class Ring(Fabric):
             for link in self.links(transfer):
                 load[transfer.slot, way, fibre, link] += 1
         for (slot, way, fibre, link), paths in load.items():
-            usable = sum((fibre, one) not in self.dead for one in range(self.wavelengths))
+            usable = sum((fibre, number) not in self.dead for number in range(self.wavelengths))
             if (slot, way, fibre) in converted and paths > usable:
                 here = f"{way} fibre {fibre} from node {link}, but {usable} wavelengths"
                 yield Problem("overload", f"slot {slot}: {paths} lightpaths on {here}")

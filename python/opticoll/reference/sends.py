@@ -41,7 +41,7 @@ def read_sends(text: str) -> Plan:
     given = {"root": "0", "pieces": "1"} | dict(
         option.split("=", 1) for option in options if "=" in option
     )
-    collective = read_collective([kind, *(f"{one}={given[one]}" for one in NUMBERS)])
+    collective = read_collective([kind, *(f"{name}={given[name]}" for name in NUMBERS)])
     sent = []
     for row in rows:
         expect(len(row) == len(heading), "a line has too few or too many cells")
@@ -69,8 +69,8 @@ def read_te_ccl(text: str, ranks: int) -> Plan:
     moved = [numbers(LIKE_FLOW, flow) for flow in flows]
     demands = [numbers(LIKE_DEMAND, path) for path in paths]
     expect(bool(moved and demands), "no flows or no demands")
-    ends = {one for _, *vertices, _ in moved for one in vertices}
-    ends |= {one for at, _, source in demands for one in (at, source)}
+    ends = {vertex for _, *vertices, _ in moved for vertex in vertices}
+    ends |= {vertex for at, _, source in demands for vertex in (at, source)}
     vertices = list(range(ranks)) if max(ends) < ranks else sorted(ends)
     expect(len(vertices) == ranks, "the flows are of another number of ranks")
     rank = {vertex: number for number, vertex in enumerate(vertices)}
@@ -111,7 +111,7 @@ def plan_of(collective: Collective, sent: list[Transfer]) -> Plan:
     """Returns the plan of sends: steps are renumbered without gaps, and each is a slot."""
     sent = sorted(sent, key=lambda one: one.slot)
     slots = {step: slot for slot, step in enumerate(dict.fromkeys(one.slot for one in sent))}
-    for one in sent:
-        expect(max(one.source, one.destination) < collective.ranks, "an end is no rank")
+    for transfer in sent:
+        expect(max(transfer.source, transfer.destination) < collective.ranks, "an end is no rank")
     transfers = [replace(one, slot=slots[one.slot]) for one in sent]
     return Plan(collective, Links({}), [1] * len(slots), {}, transfers)

@@ -56,7 +56,7 @@ class Star(Fabric):
         for index, transfer in self.lit(transfers).items():
             slot, wavelength = transfer.slot, transfer.light.wavelength
             other = plan.transfers[first.setdefault((slot, wavelength), index)]
-            sent = {(one.source, one.chunk, one.count) for one in (transfer, other)}
+            sent = {(lit.source, lit.chunk, lit.count) for lit in (transfer, other)}
             if len(sent) > 1:
                 both = f"{plan.name(first[slot, wavelength])} and {plan.name(index)}"
                 says = f"transfers {both} are no one light, but both on wavelength {wavelength}"

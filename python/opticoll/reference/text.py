@@ -61,7 +61,11 @@ def lines_of(text: str) -> Iterator[tuple[int, list[str]]]:
     *lines, last = text.split("\n")
     for number, line in enumerate([*(line.removesuffix("\r") for line in lines), last], start=1):
         said = line.split("#")[0]
-        odd = [one for one in said if one not in " \t" and (one.isspace() or is_control(one))]
+        odd = [
+            character
+            for character in said
+            if character not in " \t" and (character.isspace() or is_control(character))
+        ]
         if odd:
             raise NotAPlan(f"line {number}: the character {odd[0]!r}")
         words = said.replace("\t", " ").split(" ")

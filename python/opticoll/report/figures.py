@@ -128,8 +128,8 @@ def fill(template: Any, gaps: Spec) -> Any:
     if isinstance(template, str) and template.startswith("$"):
         return gaps[template[1:]]
     if isinstance(template, list):
-        filled = [fill(one, gaps) for one in template]
-        return [one for one in filled if one is not None]
+        filled = [fill(item, gaps) for item in template]
+        return [item for item in filled if item is not None]
     if isinstance(template, dict):
         pairs = {name: fill(value, gaps) for name, value in template.items()}
         return {name: pair for name, pair in pairs.items() if pair is not None}
@@ -207,16 +207,16 @@ def first_choice(table: ShownTable) -> Spec | None:
     """Returns the default columns of a table's figure, or None if the rows do not differ."""
     asked = [column for column in table.columns if column.asked and column.name != "specification"]
     rows = range(len(table))
-    fabrics = [one for one in asked if one.name == "fabric" and not one.number]
+    fabrics = [column for column in asked if column.name == "fabric" and not column.number]
     # A number that is determined by the fabric, such as its rate, is not an axis.
     axes = [
-        one
-        for one in asked
-        if one.number
-        and len(one.distinct) > 1
+        column
+        for column in asked
+        if column.number
+        and len(column.distinct) > 1
         and (
-            (one.name in PREFERRED_AXES and None not in one.distinct)
-            or not follows(one, fabrics, rows)
+            (column.name in PREFERRED_AXES and None not in column.distinct)
+            or not follows(column, fabrics, rows)
         )
     ]
     axes.sort(key=lambda one: (-len(one.distinct), one.name not in PREFERRED_AXES))
@@ -229,9 +229,9 @@ def first_choice(table: ShownTable) -> Spec | None:
     y = (times or results)[0]
     others = [result for result in results if result is not y]
     texts = [
-        one
-        for one in asked
-        if not one.number and one.name != "chosen" and 1 < len(one.distinct) <= MAX_COLOURS
+        column
+        for column in asked
+        if not column.number and column.name != "chosen" and 1 < len(column.distinct) <= MAX_COLOURS
     ]
     order = {name: place for place, name in enumerate(PREFERRED_COLOURS)}
     texts.sort(key=lambda one: order.get(one.name, len(order)))
@@ -265,7 +265,7 @@ def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
     determined by those in the figure, such as an option of its fabrics, are not fixed.
     """
     rows = list(range(len(table)))
-    by_name = {one.name: one for one in table.columns}
+    by_name = {other.name: other for other in table.columns}
     held: dict[str, Any] = {}
     for column in table.columns:
         if not column.asked or column.name in (*used, "specification", "chosen"):
@@ -282,7 +282,7 @@ def follows(column: Shown, others: Sequence[Shown], rows: Sequence[int]) -> bool
     """Returns whether the values of other columns determine those of a column in some rows."""
     known: dict[tuple[Any, ...], Any] = {}
     return all(
-        known.setdefault(tuple(one.values[row] for one in others), column.values[row])
+        known.setdefault(tuple(other.values[row] for other in others), column.values[row])
         == column.values[row]
         for row in rows
     )
@@ -325,9 +325,10 @@ def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
         for column in table.columns
         if column.name in choice["held"] and column.name not in used
     ]
-    used += [*LAST, *(one.name for one in held)]
+    used += [*LAST, *(column.name for column in held)]
     lines = [
-        f"{one.heading}: {READINGS.get(one.unit, str)(choice['held'][one.name])}" for one in held
+        f"{column.heading}: {READINGS.get(column.unit, str)(choice['held'][column.name])}"
+        for column in held
     ]
     (across,) = (column for column in table.columns if column.name == choice["x"])
     drawn = [row for row in rows if across.values[row] is not None]
@@ -346,7 +347,7 @@ def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
     ]
     dashed = [(text, _at(text, level)) for text in texts if len(text.distinct) > 1]
     for said, named in (("left out", left_out), ("dashed across", dashed)):
-        told = ((one, values) for one, values in named if values and None not in values)
+        told = ((column, values) for column, values in named if values and None not in values)
         for one, values in itertools.islice(told, 1):
             lines.append(f"{said}: {one.heading.lower()} {', '.join(map(str, values))}")
     return lines
@@ -545,7 +546,7 @@ def library() -> Any:
 def _still(spec: Any) -> Any:
     """Returns a figure without interactive parts."""
     if isinstance(spec, list):
-        return [_still(one) for one in spec]
+        return [_still(item) for item in spec]
     if isinstance(spec, dict):
         return {name: _still(value) for name, value in spec.items() if name not in INTERACTIVE_KEYS}
     return spec

@@ -103,7 +103,7 @@ def of_rows(
             {**tables.encoded(column), "channel": figures.channel(column)}
             for column in table.columns
         ],
-        "same": [tables.encoded(one) for one in table.same],
+        "same": [tables.encoded(column) for column in table.same],
         "count": len(rows),
         "choice": choice,
         "commands": _word_indices(commands),
@@ -116,14 +116,14 @@ def of_rows(
         asked=list(asked),
         answer=_answer(table, choice),
         facts=[
-            *(_fact(one) for one in table.same if one.asked),
+            *(_fact(column) for column in table.same if column.asked),
             *(
                 _values(column)
                 for column in table.columns
                 if column.asked and not column.long and len(rows) > 1
             ),
         ],
-        also=[_fact(one) for one in table.same if not one.asked],
+        also=[_fact(column) for column in table.same if not column.asked],
         notes=_notes(rows, table),
         figure=None if choice is None else figures.specification(table, choice),
     )

@@ -275,9 +275,9 @@ def _ring(plan: Plan, columns: Columns) -> dict[str, Any]:
     return {
         "channels": max(1, len(lit)),
         "capacity": plan.fabric.option("wavelengths") * plan.fabric.option("fibres"),
-        "way": [one for part in parts for one in part.way.tolist()],
-        "first": [one for part in parts for one in part.start.tolist()],
-        "hops": [one for part in parts for one in part.hops.tolist()],
+        "way": [direction for part in parts for direction in part.way.tolist()],
+        "first": [start_rank for part in parts for start_rank in part.start.tolist()],
+        "hops": [hop_count for part in parts for hop_count in part.hops.tolist()],
         "lane": lane.tolist(),
     }
 

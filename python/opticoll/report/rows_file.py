@@ -117,8 +117,8 @@ def command_of(names: Iterable[str]) -> tuple[str, type[Row]] | None:
     for name in sorted(kinds(), key=lambda name: name != "plan"):
         for kind in kinds()[name]:
             own = columns(kind)
-            needed = {one.name for one in own if not (one.omitted or one.spread)}
-            known = {one.name for one in own}
+            needed = {column.name for column in own if not (column.omitted or column.spread)}
+            known = {column.name for column in own}
             if needed <= have and (best is None or len(known & have) > best[0]):
                 best = (len(known & have), name, kind)
     return None if best is None else best[1:]

@@ -66,7 +66,7 @@ class Shown:
     def number(self) -> bool:
         """True if all values except None are numbers."""
         some = [value for value in self.values if value is not None]
-        kinds = {type(one) for one in some}
+        kinds = {type(value) for value in some}
         return bool(some) and kinds <= {int, float}
 
     @property
@@ -163,7 +163,7 @@ def _place(one: Shown) -> tuple[bool, int]:
 
 def _scalar(value: Any) -> Any:
     """Returns a value of a cell; a list of texts is joined to one text."""
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(text, str) for text in value):
         return "; ".join(value) or None
     return value
 
@@ -189,7 +189,7 @@ def _as_nested(name: str, tables: list[list[dict[str, Any]]], told: Column | Non
     """Returns a column of tables, without values that are tables themselves."""
     kind = told.kind if told else None
     own = columns(kind) if isinstance(kind, type) and issubclass(kind, Row) else ()
-    about = {one.name: one for one in own}
+    about = {column.name: column for column in own}
     names = dict.fromkeys(key for table in tables for row in table for key in row)
     shown = []
     for key in names:
@@ -259,10 +259,10 @@ def _numeric(options: dict[str, dict[str, tuple[Any, str, str]]]) -> set[str]:
         for own in options.values()
         for name in own
         if all(
-            isinstance(one.get(name, ("",))[0], int | float)
+            isinstance(member_options.get(name, ("",))[0], int | float)
             for members in families.values()
             if any(name in member for member in members)
-            for one in members
+            for member_options in members
         )
     }
 
@@ -310,9 +310,9 @@ def _options(kind: type[Row]) -> frozenset[str]:
     names = {"collective"}
     for command in (name for name, given in kinds().items() if kind in given):
         parameters = import_module(f"opticoll.commands.{command}").COMMAND.parameters
-        for one in dataclasses.fields(parameters):
-            group = one.default if dataclasses.is_dataclass(one.default) else None
-            names |= {part.name for part in dataclasses.fields(group)} if group else {one.name}
+        for declared in dataclasses.fields(parameters):
+            group = declared.default if dataclasses.is_dataclass(declared.default) else None
+            names |= {part.name for part in dataclasses.fields(group)} if group else {declared.name}
     return frozenset(names - {"compute"} | {name.removesuffix("s") for name in names})
 
 

@@ -151,7 +151,7 @@ def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:
 
 def _known(job: type) -> list[str]:
     """Returns the names of the fields that `dask_jobqueue` takes for a job."""
-    kinds = [one for one in job.__mro__ if one is not object and "__init__" in vars(one)]
+    kinds = [base for base in job.__mro__ if base is not object and "__init__" in vars(base)]
     every = (name for kind in kinds for name in inspect.signature(kind).parameters)
     return [name for name in dict.fromkeys(every) if name not in ("args", "kwargs")]
 

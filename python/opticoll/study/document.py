@@ -43,12 +43,12 @@ def _fields(value: object) -> dict[str, Any]:
     """Returns options by name; hyphens in names become underscores."""
     if not isinstance(value, dict):
         raise ConfigError(f"`{value}` is no set of options, such as {{size: 4MiB}}")
-    return {name.replace("-", "_"): one for name, one in value.items()}
+    return {name.replace("-", "_"): option_value for name, option_value in value.items()}
 
 
 def _several(value: object) -> dict[str, list[Value]]:
     """Returns axes: lists of values by name."""
-    return {name: axis(one) for name, one in _fields(value).items()}
+    return {name: axis(axis_value) for name, axis_value in _fields(value).items()}
 
 
 def axis(value: object) -> list[Value]:
@@ -64,9 +64,9 @@ def axis(value: object) -> list[Value]:
     values: list[Any] = value if isinstance(value, list) else [value]
     if not values:
         raise ConfigError("give a list of values, of at least one")
-    for one in values:
-        if one is None or isinstance(one, dict):
-            raise ConfigError(f"`{one}` is no value of an option")
+    for item in values:
+        if item is None or isinstance(item, dict):
+            raise ConfigError(f"`{item}` is no value of an option")
     return values
 
 
@@ -104,7 +104,7 @@ def _range(fields: dict[str, Any]) -> list[Value]:
 def _sets(value: object) -> list[dict[str, list[Value]]]:
     if not isinstance(value, list) or not value:
         raise ConfigError("give a list of sets of options, such as [{fabric: terarack}]")
-    return [_several(one) for one in value]
+    return [_several(item) for item in value]
 
 
 def _zipped(value: object) -> dict[str, list[Value]]:
@@ -117,11 +117,11 @@ def _zipped(value: object) -> dict[str, list[Value]]:
 
 def _conditions(value: object) -> list[Expression]:
     values = value if isinstance(value, list) else [value]
-    return [Expression(text(one)) for one in values]
+    return [Expression(text(item)) for item in values]
 
 
 def _derived(value: object) -> dict[str, Expression]:
-    return {name: Expression(str(one)) for name, one in _fields(value).items()}
+    return {name: Expression(str(text_value)) for name, text_value in _fields(value).items()}
 
 
 def _replications(value: object) -> tuple[str, int]:
@@ -139,7 +139,7 @@ def _command(value: object) -> str:
 
     name = canonical(text(value), commands)
     if name is None or name in WITHOUT_POINTS:
-        known = [one for one in commands if one not in WITHOUT_POINTS]
+        known = [command for command in commands if command not in WITHOUT_POINTS]
         raise ConfigError(f"`{value}` is no command with points: {', '.join(known)}")
     return name
 
@@ -255,7 +255,7 @@ def _all_beside(folder: Path, axes: Mapping[str, list[Value]]) -> dict[str, list
 def _beside(folder: Path, value: Any) -> Any:
     """Returns the path of a file that lies beside the study, or the value itself."""
     if isinstance(value, list):
-        return [_beside(folder, one) for one in value]
+        return [_beside(folder, item) for item in value]
     if not isinstance(value, str) or Path(value).suffix == "" or os.path.exists(value):
         return value
     try:

@@ -169,8 +169,8 @@ class _Processes:
     def __exit__(self, *failure: object) -> None:
         for value in self._running.values():
             value.process.kill()
-        for one in self._running.values():
-            one.process.wait()
+        for worker in self._running.values():
+            worker.process.wait()
 
     def has_room(self) -> bool:
         return len(self._running) < self._workers or self._free() is not None
@@ -213,7 +213,7 @@ class _Processes:
                 results += self._dead(speaker, supply)
             elif line.strip():
                 solved = Solved(**json.loads(line))
-                (task,) = [one for one in speaker.tasks if one.key == solved.key]
+                (task,) = [pending for pending in speaker.tasks if pending.key == solved.key]
                 speaker.tasks.remove(task)
                 if solved.too_large and self._workers > 1:
                     self._large.append(task)

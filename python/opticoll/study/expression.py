@@ -95,7 +95,10 @@ class Quantity:
         ladder = _LADDERS[self.unit]
         whole = [name for name in ladder if (self.number / UNITS[name][0]).denominator == 1]
         some = [name for name in ladder if abs(self.number) >= UNITS[name][0]] or ladder[-1:]
-        name = next((one for one in whole if abs(self.number / UNITS[one][0]) in _SHORT), some[0])
+        name = next(
+            (unit_name for unit_name in whole if abs(self.number / UNITS[unit_name][0]) in _SHORT),
+            some[0],
+        )
         return f"{float(self.number / UNITS[name][0]):.4g}{name}"
 
 
@@ -211,7 +214,7 @@ class Expression:
             case ast.Call(func=ast.Name(id="_"), args=[ast.Constant(value=text)]):
                 return quantity(text)
             case ast.Call(func=ast.Name(id=name)):
-                return FUNCTIONS[name](*(self._value(one, lookup) for one in node.args))
+                return FUNCTIONS[name](*(self._value(argument, lookup) for argument in node.args))
             case ast.UnaryOp(op=ast.Not()):
                 return not _truth(self._value(node.operand, lookup))
             case ast.UnaryOp():
@@ -219,21 +222,23 @@ class Expression:
                 negative = isinstance(node.op, ast.USub)
                 return Quantity(-number.number, number.unit) if negative else number
             case ast.BinOp():
-                ends = (self._value(one, lookup) for one in (node.left, node.right))
+                ends = (self._value(operand, lookup) for operand in (node.left, node.right))
                 return _arithmetic(type(node.op), *map(_number, ends))
             case ast.BoolOp():
                 every = isinstance(node.op, ast.And)
                 truths = (_truth(self._value(value, lookup)) for value in node.values)
                 return all(truths) if every else any(truths)
             case ast.Compare():
-                values = [self._value(one, lookup) for one in (node.left, *node.comparators)]
+                values = [
+                    self._value(operand, lookup) for operand in (node.left, *node.comparators)
+                ]
                 pairs = zip(node.ops, values, values[1:], strict=False)
                 return all(_compared(type(op), left, right) for op, left, right in pairs)
             case ast.IfExp():
                 taken = _truth(self._value(node.test, lookup))
                 return self._value(node.body if taken else node.orelse, lookup)
             case ast.List() | ast.Tuple():
-                return [self._value(one, lookup) for one in node.elts]
+                return [self._value(operand, lookup) for operand in node.elts]
         raise AssertionError(node)
 
 

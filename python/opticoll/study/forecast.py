@@ -79,7 +79,7 @@ def sample(missing: Sequence[Point]) -> list[Point]:
 def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) -> Forecast:
     """Computes a sample of points in a process of its own, and measures it."""
     chosen = sample(missing)
-    tasks = [Task(one.key, one.options) for one in chosen]
+    tasks = [Task(point.key, point.options) for point in chosen]
     process = start()
     assert process.stdin is not None
     assert process.stdout is not None

@@ -217,7 +217,9 @@ class Scope:
     def _value(self, name: str) -> Any:
         if name in self._options:
             return self._options[name]
-        short = [one for one in self._options if one.partition(".")[2] == name]
+        short = [
+            option_name for option_name in self._options if option_name.partition(".")[2] == name
+        ]
         if len(short) == 1:
             return self._options[short[0]]
         fabric = composed(self._options).get("fabric", "")
@@ -258,7 +260,7 @@ def key_of(command: str, options: Mapping[str, Value]) -> str:
     Fabrics are written in full; files and user algorithms are represented by their content.
     """
     task = {
-        name: [_complete(name, one) for one in (value if isinstance(value, list) else [value])]
+        name: [_complete(name, item) for item in (value if isinstance(value, list) else [value])]
         for name, value in options.items()
         if name not in WITHOUT_EFFECT
     }

@@ -143,7 +143,7 @@ def table_of(
     records: dict[str, StudyRecord] = {}
     for path in paths:
         with Store.read(path) as store:
-            own = {one.name: one for one in store.studies()}
+            own = {record.name: record for record in store.studies()}
             records |= own
             for point in store.results(study if study is None or study in own else ""):
                 place = (point.study, point.number)
@@ -173,7 +173,9 @@ def _table(
     in_rows = list(dict.fromkeys(name for _, row in raw for name in row or ()))
     in_rows = [name for name in in_rows if name not in within and name != "command"]
     # In the order in which the commands declare them, whatever the points are.
-    declared = dict.fromkeys(one.name for own in records.values() for one in _columns(own.command))
+    declared = dict.fromkeys(
+        column.name for own in records.values() for column in _columns(own.command)
+    )
     order = {name: place for place, name in enumerate(declared)}
     in_rows.sort(key=lambda name: order.get(name.partition(".")[0], len(order)))
     axes = list(dict.fromkeys(name for point in points for name in records[point.study].axes))

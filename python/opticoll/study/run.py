@@ -220,9 +220,10 @@ def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
             yield new
             wanted = search.send(value_of)
     except StopIteration as end:
-        marks = [(kept[one.place], one) for one in end.value]
+        marks = [(kept[finding.place], finding) for finding in end.value]
         store.mark(
-            study.study, [(point.number, _told(point, one)) for point, one in marks if point]
+            study.study,
+            [(point.number, _told(point, finding)) for point, finding in marks if point],
         )
 
 
@@ -278,7 +279,7 @@ class _Work:
             point for point in self._elsewhere if point.key in waiting and point.key not in free
         ]
         if taken:
-            return [Task(one.key, one.options) for one in taken]
+            return [Task(point.key, point.options) for point in taken]
         return [] if self._elsewhere else None
 
     def _most(self) -> int:

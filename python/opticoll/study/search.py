@@ -43,7 +43,7 @@ UNVERIFIED_NOTE = "a side has no verified result"
 
 def _expressions(value: object) -> list[Expression]:
     values = value if isinstance(value, list) else [value]
-    return [Expression(str(one)) for one in values]
+    return [Expression(str(item)) for item in values]
 
 
 def _expression(value: object) -> Expression:
@@ -57,7 +57,7 @@ def _two(value: object) -> list[Expression]:
 
 
 def _names(value: object) -> list[str]:
-    return [text(one) for one in (value if isinstance(value, list) else [value])]
+    return [text(item) for item in (value if isinstance(value, list) else [value])]
 
 
 def _end(value: object) -> Quantity:
@@ -78,7 +78,7 @@ def _share(value: object) -> Fraction:
 def _side(value: object) -> dict[str, Value]:
     if not isinstance(value, dict):
         raise ConfigError(f"`{value}` is no set of options, such as {{algorithm: ring}}")
-    return {name.replace("-", "_"): one for name, one in value.items()}
+    return {name.replace("-", "_"): side_value for name, side_value in value.items()}
 
 
 def _one_of(value: object) -> str:
@@ -142,7 +142,7 @@ def renamed(value: object) -> object:
     names = {"from": "start", "to": "end"}
     if not isinstance(value, dict):
         return value
-    return {names.get(name, name): one for name, one in value.items()}
+    return {names.get(name, name): field_value for name, field_value in value.items()}
 
 
 def check(wanted: Optimise) -> Optimise:
@@ -251,14 +251,14 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
     told = [cost, *_measures(wanted.meets)]
 
     def cheapest(value_of: ValueOf, place: int, key: tuple[str, ...]) -> Found:
-        names = (*wanted.for_each, *(one.text for one in told))
+        names = (*wanted.for_each, *(expression.text for expression in told))
         return Found(place, f"cheapest{_for(key)}", _values(value_of, place, told), names)
 
     order: dict[int, int] = {}
     grouped = _groups(wanted, candidates)
-    if any(one is None for one in costs):
+    if any(known_cost is None for known_cost in costs):
         # A cost that depends on results is known only when all points are computed.
-        value_of = yield [one.options for one in candidates]
+        value_of = yield [any_candidate.options for any_candidate in candidates]
         found = []
         for key, places in grouped.items():
             met = [place for place in places if _meets(wanted, value_of, place)]

@@ -412,7 +412,7 @@ class Store:
         UsageError
             There is no such study.
         """
-        names = [one.name for one in self.studies()]
+        names = [record.name for record in self.studies()]
         if study is not None and study not in names:
             raise UsageError(f"`{self.path}` has no study `{study}`; it has {', '.join(names)}")
         query = (

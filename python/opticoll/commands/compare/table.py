@@ -88,7 +88,7 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
                     tables[-1] += _equals(row, group)
     tables += _fastest_by_fabric(rows)
     tables += _leads_by_size(rows)
-    warned = list(dict.fromkeys(f"warning: {one}" for row in rows for one in row.warnings))
+    warned = list(dict.fromkeys(f"warning: {warning}" for row in rows for warning in row.warnings))
     tables += ["\n".join(wrapped(warned, 0))] if warned else []
     under = dict.fromkeys(line for row in rows for line in conditions(row))
     return "\n\n".join([*tables, "\n".join(under)])

@@ -302,7 +302,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ReplayRow]:
     measured = done.simulator not in (*MODELS, "burst")
     light = done.network.startswith("light_path_grid")
     shown = {name: str(value) for name, value in settings.items() if name != "simulator"}
-    ranks = [ReplayRankRow.of(one, rank=rank) for rank, one in enumerate(done.ranks)]
+    ranks = [ReplayRankRow.of(rank_row, rank=rank) for rank, rank_row in enumerate(done.ranks)]
     yield ReplayRow.of(
         done,
         fabric=done.network,
@@ -530,21 +530,21 @@ def _blocked(used: LightPathRow) -> str:
 def _calls(row: ReplayRow) -> str:
     lines = [
         [
-            one.call,
-            f"{one.calls:,}",
-            f"{one.messages:,}",
-            _amount(one.bytes),
-            duration(one.total_s / row.ranks),
-            duration(one.longest_s),
+            call.call,
+            f"{call.calls:,}",
+            f"{call.messages:,}",
+            _amount(call.bytes),
+            duration(call.total_s / row.ranks),
+            duration(call.longest_s),
         ]
-        for one in row.per_call
+        for call in row.per_call
     ]
     heading = ["call", "calls", "messages", "bytes", "time inside, mean rank", "longest rank"]
     return align(lines, heading, right=(1, 2, 3, 4, 5))
 
 
 def _ranks(row: ReplayRow) -> str:
-    lit = row.light_paths is not None and any(one.setting_up_s for one in row.per_rank)
+    lit = row.light_paths is not None and any(rank_row.setting_up_s for rank_row in row.per_rank)
     names = ["rank", "finish_s", "compute_s", "calls_s", "setting_up_s", "messages", "bytes"]
     shown = [name for name in names if lit or name != "setting_up_s"]
     told = table(row.per_rank[:MAX_RANKS], shown)

@@ -194,10 +194,10 @@ def _row(case: Case, outcome: Outcome) -> BurstRow:
         mean_utilisation=float(utilisation.mean()),
         wasted_utilisation=float(outcome.links["wasted"].mean()),
         simulated_s=outcome.simulated_seconds,
-        by_hops=[HopShare.of(one) for one in outcome.by_hops],
-        by_pair=[PairShare.of(one) for one in outcome.by_pair],
+        by_hops=[HopShare.of(record) for record in outcome.by_hops],
+        by_pair=[PairShare.of(record) for record in outcome.by_pair],
         links=[LinkShare.of(link) for link in outcome.links],
-        over_time=[Moment.of(one) for one in outcome.moments],
+        over_time=[Moment.of(record) for record in outcome.moments],
         outcome=outcome,
         case=case,
     )

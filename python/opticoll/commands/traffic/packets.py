@@ -162,7 +162,10 @@ def simulate(
     SimulationError
         A case that does not run, or a deadlock.
     """
-    works = [expected_traffic(one.fabric, one.traffic, **one.settings) for one in cases]
+    works = [
+        expected_traffic(each_case.fabric, each_case.traffic, **each_case.settings)
+        for each_case in cases
+    ]
     messages, chunks, forwards = (sum(column) for column in zip(*works, strict=True))
     watch.announce(messages, chunks, forwards)
     timeline |= "figure" in watch.files and len(cases) == 1
@@ -202,7 +205,7 @@ def simulate(
 
 def _row(case: Case, packets: Outcome) -> TrafficRow:
     message, _, chunk = packets.latencies.rows()
-    classes = {one["class"]: one for one in packets.classes}
+    classes = {record["class"]: record for record in packets.classes}
     link = packets.bottleneck
     used: dict[str, Any] = {}
     for name in ("injection", "local", "global", "ejection"):

@@ -424,7 +424,7 @@ def _row(
     buckets = iteration.buckets.rows()
     sizes: list[int] = [bucket["bytes"] for bucket in buckets]
     any_cost = next(iter(prices.costs.values()), None)
-    violations = dict.fromkeys(one for found in prices.violations.values() for one in found)
+    violations = dict.fromkeys(problem for found in prices.violations.values() for problem in found)
     return TrainingRow.of(
         _common(asked, fabric, batch, named, rule, model, iteration.time_ps),
         iteration,

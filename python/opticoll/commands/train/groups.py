@@ -193,9 +193,9 @@ def carry_out(
         policy = settings.get("policy", fabric.policy)
         return Grouped(iteration, row, iteration.simulator, policy, [])
     prices = GroupPrices(fabric, training, algorithms, settings, way.reconfigure)
-    for number, one in enumerate(made):
-        watch.update(f"{one['collective'] or 'message'} of {one['group']}", number, len(made))
-        prices.find(one)
+    for number, record in enumerate(made):
+        watch.update(f"{record['collective'] or 'message'} of {record['group']}", number, len(made))
+        prices.find(record)
     iteration = training.with_times(prices.times_ps)
     row = _row(asked, training, fabric, iteration, prices.rows, way)
     return Grouped(iteration, row, prices.simulator, prices.policy, prices.violations)
@@ -287,4 +287,4 @@ def _chosen(
     rounded = 1 << max(size - 1, 0).bit_length()
     kind = (one["collective"], one["ranks"])
     found = (chosen.get((*kind, bytes_)) for bytes_ in (size, rounded, None))
-    return next((one for one in found if one is not None), None)
+    return next((name for name in found if name is not None), None)

@@ -215,8 +215,8 @@ def _group_collectives(groups: GroupsRow) -> str:
     """Returns a table of the collectives of groups, ordered by the bytes sent."""
     counts: dict[tuple[str, ...], int] = {}
     sent: dict[tuple[str, ...], int] = {}
-    names = size_names(one.size_bytes for one in groups.collectives)
-    timed = any(one.time_s is not None for one in groups.collectives)
+    names = size_names(member.size_bytes for member in groups.collectives)
+    timed = any(member.time_s is not None for member in groups.collectives)
     for collective in groups.collectives:
         times = (duration(collective.time_s or 0.0), duration(collective.reconfiguration_s or 0.0))
         group, size = collective.group.replace("_", " "), names[collective.size_bytes]
