@@ -599,9 +599,9 @@ def test_a_sample_is_from_all_parts_of_a_study(tmp_path: Path) -> None:
         )
     )
     chosen = forecast.sample(points(study))
-    assert len(chosen) == forecast.SAMPLE
+    assert len(chosen) == forecast.MAX_SAMPLE_POINTS
     by_fabric = Counter(one.options["fabric"] for one in chosen)
-    assert set(by_fabric.values()) == {forecast.SAMPLE // 4}
+    assert set(by_fabric.values()) == {forecast.MAX_SAMPLE_POINTS // 4}
 
 
 def test_a_dry_run_forecasts_and_keeps_nothing(tmp_path: Path) -> None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from opticoll import _core, errors
 from opticoll._core import Collective, Demand, Fabric, Plan
 from opticoll.inputs import demands, user_algorithm
 from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.plan_cache import plan_once, verify_once
-from opticoll.inputs.settings import given
 from opticoll.inputs.values import to_bytes, to_root
 from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, has_root, known_names
 
@@ -27,6 +26,23 @@ if TYPE_CHECKING:
     from opticoll.inputs.fabric_files import FabricLike
     from opticoll.inputs.settings import Settings
     from opticoll.inputs.user_algorithm import Option, UserAlgorithm
+
+
+class PlanArguments(Protocol):
+    """Arguments of a plan as a command line gives them; None stands for a missing argument."""
+
+    @property
+    def fabric(self) -> FabricLike | None: ...
+    @property
+    def algorithm(self) -> str | UserAlgorithm | None: ...
+    @property
+    def size(self) -> str | int | None: ...
+    @property
+    def root(self) -> int | None: ...
+    @property
+    def demand(self) -> DemandLike | None: ...
+    @property
+    def settings(self) -> Settings: ...
 
 
 @dataclass(frozen=True)
@@ -124,21 +140,26 @@ def read(
     )
 
 
-def read_options(collective: str, asked: Any, wavelength: str | None) -> Request:
-    """Reads a collective and the options of a command line, as `read` does."""
+def read_options(collective: str, arguments: PlanArguments, assignment: str | None) -> Request:
+    """Reads a collective and the arguments of a command, as `read` does.
+
+    `assignment` is the rule that assigns wavelengths (default: `auto`).
+    """
     kind = _core.collective_kind(collective)
-    check_root(kind, asked.root)
-    check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
+    check_root(kind, arguments.root)
+    check_assignment(assignment, "wavelengths=2 in --fabric sets how many there are")
+    # A demand may state its own size.
+    has_size = arguments.size is not None or arguments.demand is not None
+    size = arguments.size if has_size else demands.DEFAULT_SIZE
     return read(
         kind,
-        asked.fabric,
-        asked.algorithm,
-        # A demand may state its own size.
-        size=demands.DEFAULT_SIZE if asked.size is None and asked.demand is None else asked.size,
-        root=0 if asked.root is None else asked.root,
-        demand=asked.demand,
-        wavelength="auto" if wavelength is None else wavelength,
-        settings=given(vars(asked.method)),
+        arguments.fabric,
+        arguments.algorithm,
+        size=size,
+        root=0 if arguments.root is None else arguments.root,
+        demand=arguments.demand,
+        wavelength="auto" if assignment is None else assignment,
+        settings=arguments.settings,
     )
 
 
@@ -150,9 +171,9 @@ def check_root(kind: str, root: int | None) -> None:
         raise errors.UsageError(f"--root: {kind} has no root; only {', '.join(rooted)} have one")
 
 
-def check_rule(wavelength: str | None, cure: str) -> None:
-    """Refuses a number of wavelengths in place of a rule that assigns wavelengths."""
-    if wavelength is not None and wavelength.replace(",", "").strip().isdigit():
+def check_assignment(assignment: str | None, hint: str) -> None:
+    """Refuses a number of wavelengths in place of the rule that assigns them."""
+    if assignment is not None and assignment.replace(",", "").strip().isdigit():
         raise errors.UsageError(
-            f"--wavelength {wavelength}: this is the rule by which wavelengths are assigned; {cure}"
+            f"--wavelength {assignment}: this is the rule by which wavelengths are assigned; {hint}"
         )

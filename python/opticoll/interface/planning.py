@@ -358,7 +358,8 @@ def bound(
     >>> row.optimum, row.bounds[0].name, row.bounds[0].time_s
     ('8/25', 'bandwidth', 0.00032)
     """
-    rules = {name: rule for name, rule in {"policy": policy, "paths": paths}.items() if rule}
+    given = {"policy": policy, "paths": paths}
+    rules = {name: value for name, value in given.items() if value}
     asked = {"collective": collective, "fabric": fabric, "size": size, "root": root}
     row: BoundsRow = one("bound", rules, demand=demand, **asked)
     return row

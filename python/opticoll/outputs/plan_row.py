@@ -371,10 +371,10 @@ def _plan_line(row: PlanRow) -> str:
         time += f" ({row.bound_time_name})"
         time += _gap(row.time_ps, least_ps)
     proof = "verified" if row.verified else "NOT verified"
-    return f"{steps}; {time}; {rule(row)}; {proof}"
+    return f"{steps}; {time}; {timing_rule(row)}; {proof}"
 
 
-def rule(row: PlanRow) -> str:
+def timing_rule(row: PlanRow) -> str:
     """Returns the policy, or the start rule of a fabric without policies."""
     return f"policy {row.policy}" if row.start is None else f"start {row.start}"
 
@@ -424,7 +424,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
         ["steps", f"{slots}{pieces}{paper}"],
         ["transfers", _transfers(row)],
         *(light if lit else []),
-        ["time", f"{human_time(row.time_ps)} ({rule(row)}, simulator {row.simulator})"],
+        ["time", f"{human_time(row.time_ps)} ({timing_rule(row)}, simulator {row.simulator})"],
         *([] if row.algorithm_bandwidth is None else [["bandwidth", _bandwidths(row)]]),
         *([] if row.bottleneck is None else [["bottleneck", row.bottleneck]]),
         *labelled("bounds hold for", [line for bound in bounds for line in wrapped([bound], 0)]),

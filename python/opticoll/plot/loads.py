@@ -52,33 +52,33 @@ def losses(
     figure = sheet(7.2, 4.6)
     axes = figure.subplots()
     for number, (name, points) in enumerate(series.items()):
-        some = sorted(point for point in points if point.loss > 0)
-        colour = _draw(axes, number, name, some, axes.transData)["color"]
+        lossy = sorted(point for point in points if point.loss > 0)
+        colour = _draw(axes, number, name, lossy, axes.transData)["color"]
         # Arrows and intervals of several series at one offered load stand side by side.
-        aside = offset_copy(axes.transData, figure, x=7.0 * (number + 1), units="points")
+        shifted = offset_copy(axes.transData, figure, x=7.0 * (number + 1), units="points")
         for point in points:
             if point.loss == 0:
-                place = (point.offered_load, point.high)
+                upper_bound = (point.offered_load, point.high)
                 below = (point.offered_load, point.high / 3)
                 axes.annotate(
                     "",
                     xy=below,
-                    xytext=place,
-                    xycoords=aside,
-                    textcoords=aside,
+                    xytext=upper_bound,
+                    xycoords=shifted,
+                    textcoords=shifted,
                     arrowprops={"arrowstyle": "->", "color": colour, "linewidth": 1.2},
                 )
-                axes.plot(*place, color=colour, marker="_", markersize=6, transform=aside)
-                axes.update_datalim([place, below])
+                axes.plot(*upper_bound, color=colour, marker="_", markersize=6, transform=shifted)
+                axes.update_datalim([upper_bound, below])
     if mark is not None:
         axes.axhline(mark, color=style.GREY, linewidth=1, linestyle="--")
         axes.update_datalim([(axes.dataLim.x0, mark / 3)])
-    none = any(point.loss == 0 for points in series.values() for point in points)
-    if none:
+    has_lossless = any(point.loss == 0 for points in series.values() for point in points)
+    if has_lossless:
         axes.margins(x=0.09)  # room for arrows beside the first and last point
     style.logarithmic(axes)
     axes.autoscale_view()
-    note = "\narrows: nothing lost, at most so much (95 %)" if none else ""
+    note = "\narrows: nothing lost, at most so much (95 %)" if has_lossless else ""
     axes.set_xlabel(f"{x_label}{note}")
     axes.set_ylabel("Burst loss ratio")
     figure.legend(loc="outside lower center", ncols=min(2, len(series)))
@@ -96,26 +96,26 @@ def mean_times(
     """
     from matplotlib.transforms import offset_copy
 
-    points = [point for of_series in series.values() for point in of_series]
+    points = [point for measured_points in series.values() for point in measured_points]
     known = [point.seconds for point in points if point.seconds is not None]
     if not known:
         raise PlotError("there is nothing to draw: no collective ended")
     figure = sheet(7.2, 4.6)
     axes = figure.subplots()
-    for number, (name, of_series) in enumerate(series.items()):
+    for number, (name, measured_points) in enumerate(series.items()):
         # Intervals of several series at one offered load stand side by side.
         apart = 3.0 * (number - (len(series) - 1) / 2)
-        aside = offset_copy(axes.transData, figure, x=apart, units="points")
+        shifted = offset_copy(axes.transData, figure, x=apart, units="points")
         ended = [
             (point.offered_load, point.seconds, point.low, point.high)
-            for point in sorted(of_series, key=lambda point: point.offered_load)
+            for point in sorted(measured_points, key=lambda point: point.offered_load)
             if point.seconds is not None
         ]
-        look = _draw(axes, number, name, ended, aside)
+        look = _draw(axes, number, name, ended, shifted)
         look |= {"linestyle": "", "markerfacecolor": "white"}
-        for point in of_series:
+        for point in measured_points:
             if point.failed and point.seconds is not None:
-                axes.plot(point.offered_load, point.seconds, transform=aside, **look)
+                axes.plot(point.offered_load, point.seconds, transform=shifted, **look)
     axes.autoscale_view()
     if max(known) > 20 * min(known):
         style.logarithmic(axes)
@@ -135,18 +135,18 @@ def _draw(
     number: int,
     name: str,
     points: Sequence[tuple[float, float, float | None, float | None]],
-    place: "Transform",
+    transform: "Transform",
 ) -> dict[str, Any]:
     """Draws a curve through points (x, y, low, high) with intervals, and returns its look."""
     look = style.series(number)
     x, y = [point[0] for point in points], [point[1] for point in points]
-    axes.plot(x, y, label=name, transform=place, **look)
+    axes.plot(x, y, label=name, transform=transform, **look)
     axes.update_datalim(list(zip(x, y, strict=True)))
     for load, value, low, high in points:
         if low is not None and high is not None:
             # A logarithmic axis has no zero, so the interval ends at a tenth of the value at the
             # lowest.
             ends = [max(low, value / 10), high]
-            axes.plot([load] * 2, ends, color=look["color"], linewidth=1, transform=place)
+            axes.plot([load] * 2, ends, color=look["color"], linewidth=1, transform=transform)
             axes.update_datalim([(load, end) for end in ends])
     return look

@@ -47,7 +47,7 @@ from opticoll.formats.document import is_yaml
 from opticoll.inputs import demands, user_algorithm
 from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.fabric_files import need_fabrics
-from opticoll.inputs.request import check_root, check_rule
+from opticoll.inputs.request import check_assignment, check_root
 from opticoll.inputs.scenarios import Scenario, read_scenario, to_scenario
 from opticoll.inputs.settings import Settings, given
 from opticoll.inputs.user_algorithm import UserAlgorithm
@@ -175,7 +175,7 @@ def _scenario(options: Compare) -> Scenario:
     """Returns the comparison of a scenario file or of a collective; options override the file."""
     if options.size is not None and options.sizes is not None:
         raise UsageError("--size and --sizes are both given; give one of them")
-    check_rule(
+    check_assignment(
         options.wavelength, f"numbers of them are given as --wavelengths {options.wavelength}"
     )
     if is_yaml(options.source):

@@ -22,7 +22,7 @@ from opticoll.outputs.layout import (
     size_names,
     wrapped,
 )
-from opticoll.outputs.plan_row import PlanRow, capacity_lines, different_ranks, rule
+from opticoll.outputs.plan_row import PlanRow, capacity_lines, different_ranks, timing_rule
 from opticoll.outputs.verification import verdict
 
 
@@ -111,7 +111,7 @@ def _equals(auto: PlanRow, group: Sequence[PlanRow]) -> str:
 
 def conditions(row: PlanRow) -> list[str]:
     """Returns lines on the conditions of a row's time, and on the columns of its table."""
-    conditions = f"{rule(row)}, simulator {row.simulator}"
+    conditions = f"{timing_rule(row)}, simulator {row.simulator}"
     legend = "steps: time slots really used; paper: the number that the paper gives"
     if row.wavelengths is None:
         legend = "bottleneck: the link that bounds the critical path for the longest time"

@@ -328,9 +328,9 @@ def compute(asked: Train, watch: Watch) -> Iterator[TrainingRow]:
 def _replicated(asked: Train, fabric: Fabric, settings: Settings, watch: Watch) -> TrainingRow:
     """Returns an iteration in which every device holds the whole model."""
     model, named, batch = timed(asked)
-    rule = check_buckets(asked.buckets)
+    bucket_rule = check_buckets(asked.buckets)
     prices = Prices(asked, fabric, settings)
-    distinct = sorted(set(model.buckets(rule)))
+    distinct = sorted(set(model.buckets(bucket_rule)))
     for done, size in enumerate(distinct):
         watch.update(f"all_reduce of {format_size(size)}", done, len(distinct))
         prices.find(size)
@@ -338,8 +338,8 @@ def _replicated(asked: Train, fabric: Fabric, settings: Settings, watch: Watch) 
         size: (cost["time_ps"], cost["reconfiguration_ps"], cost["control_ps"])
         for size, cost in prices.costs.items()
     }
-    iteration = model.iterate(rule, asked.overlap, costs)
-    return _row(asked, fabric, batch, named, rule, model, prices, iteration)
+    iteration = model.iterate(bucket_rule, asked.overlap, costs)
+    return _row(asked, fabric, batch, named, bucket_rule, model, prices, iteration)
 
 
 def _grouped(
@@ -351,7 +351,7 @@ def _grouped(
             "groups of ranks divide a model, such as --model gpt3_6_7b; a profile does not say how"
         )
     model, named, batch = timed(asked)
-    rule = check_buckets(asked.buckets)
+    bucket_rule = check_buckets(asked.buckets)
     way = way_of(asked, fabric, alone)
     wide = GRADIENTS[asked.gradients]
     training = divide(asked, named.name, batch, fabric.ranks, wide)
@@ -365,7 +365,7 @@ def _grouped(
     exposed = mean.tensor_s + mean.expert_s + mean.sending_s + mean.replicas_s
     hidden = mean.sending_hidden_s + mean.replicas_hidden_s
     return TrainingRow.of(
-        _common(asked, fabric, batch, named, rule, model, grouped.iteration.time_ps),
+        _common(asked, fabric, batch, named, bucket_rule, model, grouped.iteration.time_ps),
         {"simulator": grouped.simulator, "policy": grouped.policy, "start": None},
         *(named, fabric, asked),
         algorithm=_algorithm_name(asked),
@@ -415,7 +415,7 @@ def _row(
     fabric: Fabric,
     batch: int,
     named: Model,
-    rule: str,
+    bucket_rule: str,
     model: TimedModel,
     prices: Prices,
     iteration: Outcome,
@@ -426,7 +426,7 @@ def _row(
     any_cost = next(iter(prices.costs.values()), None)
     violations = dict.fromkeys(problem for found in prices.violations.values() for problem in found)
     return TrainingRow.of(
-        _common(asked, fabric, batch, named, rule, model, iteration.time_ps),
+        _common(asked, fabric, batch, named, bucket_rule, model, iteration.time_ps),
         iteration,
         any_cost or {"simulator": "", "policy": None, "start": None},
         *(named, fabric, asked),
@@ -457,7 +457,7 @@ def _common(
     fabric: Fabric,
     batch: int,
     named: Model,
-    rule: str,
+    bucket_rule: str,
     model: TimedModel,
     time_ps: int,
 ) -> dict[str, Any]:
@@ -479,7 +479,7 @@ def _common(
         "fabric": fabric.spec,
         "fabric_latency_s": latency_s(fabric),
         "batch": batch,
-        "buckets": rule,
+        "buckets": bucket_rule,
         "iteration_s": time_ps / PICOSECONDS,
         "samples_per_s": together * PICOSECONDS / max(time_ps, 1),
         "setup_s": setup_ps / PICOSECONDS,

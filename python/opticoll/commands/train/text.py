@@ -90,7 +90,7 @@ def _iteration(row: TrainingRow) -> str:
 
 def _facts(row: TrainingRow) -> list[list[str]]:
     """Returns facts on the model, the fabric and the method."""
-    rule = row.policy or row.start or ""
+    timing_rule = row.policy or row.start or ""
     groups = row.groups
     sender = "device" if groups is None else "replica"
     facts = [
@@ -111,7 +111,7 @@ def _facts(row: TrainingRow) -> list[list[str]]:
     return [
         *facts,
         ["overlap", "sent during the backward pass" if row.overlap else "none"],
-        ["simulator", f"{row.simulator or 'none'}{', ' if rule else ''}{rule}"],
+        ["simulator", f"{row.simulator or 'none'}{', ' if timing_rule else ''}{timing_rule}"],
         ["verified", "yes" if row.verified else f"NO: {row.violations[0]}"],
     ]
 
