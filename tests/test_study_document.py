@@ -13,7 +13,7 @@ from opticoll.commands import COMMANDS
 from opticoll.errors import ConfigError, UsageError
 from opticoll.study import document
 from opticoll.study.expression import Expression
-from opticoll.study.points import asked, command_line, command_of, options_of, points
+from opticoll.study.points import command_line, command_of, options_of, parameters_of, points
 from support import written_study
 
 
@@ -161,7 +161,7 @@ def test_options_are_read_as_on_the_command_line(line: str) -> None:
             options[next(place)] = word
     options = {name: one[0] if isinstance(one, list) and len(one) == 1 else one
                for name, one in options.items()}  # fmt: skip
-    assert asked(words[0], options) == on_the_command_line(words)
+    assert parameters_of(words[0], options) == on_the_command_line(words)
     again = shlex.split(command_line(words[0], options))[1:]
     assert on_the_command_line(again) == on_the_command_line(words)
 

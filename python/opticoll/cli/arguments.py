@@ -106,54 +106,66 @@ class FileSource(Source):
     ranks: InputRanksOption = None
 
 
-def plan_key(collective: str, asked: PlanOptions, wavelength: str | None) -> Hashable:
+def plan_key(collective: str, parameters: PlanOptions, wavelength: str | None) -> Hashable:
     """Returns the key of a plan: all values on which the plan depends.
 
     Size and settings are part of the key only if the algorithm plans for them.
     """
-    algorithm = asked.algorithm or DEFAULT_ALGORITHM
-    timed: tuple[Hashable, ...] = (asked.size is None,)
+    algorithm = parameters.algorithm or DEFAULT_ALGORITHM
+    timed: tuple[Hashable, ...] = (parameters.size is None,)
     if plans_by_size(algorithm):
-        timed = (asked.size, *sorted(asked.settings.items()))
-    return (collective, asked.fabric, algorithm, asked.root, asked.demand, wavelength, timed)
+        timed = (parameters.size, *sorted(parameters.settings.items()))
+    return (
+        collective,
+        parameters.fabric,
+        algorithm,
+        parameters.root,
+        parameters.demand,
+        wavelength,
+        timed,
+    )
 
 
 def obtain(
-    asked: Source, wavelength: str | None, watch: Watch, *, as_exported: bool = True
+    parameters: Source, wavelength: str | None, watch: Watch, *, as_exported: bool = True
 ) -> Plan:
     """Returns the plan in a file, or makes the plan for a collective and options.
 
     A file that was exported stands for the plan file beside it, unless `as_exported` is False.
     """
-    if isinstance(asked.source, Plan):
-        return asked.source
-    if not names_file(asked.source):
+    if isinstance(parameters.source, Plan):
+        return parameters.source
+    if not names_file(parameters.source):
         try:
-            kind = _core.collective_kind(asked.source)
+            kind = _core.collective_kind(parameters.source)
         except errors.CollectiveError as error:
             raise errors.CollectiveError(f"{error}; nor is there such a plan file") from error
-        wanted = request.read_options(kind, asked, wavelength)
-        key = partial(plan_key, kind, asked, wavelength)
+        wanted = request.read_options(kind, parameters, wavelength)
+        key = partial(plan_key, kind, parameters, wavelength)
         return plan_once(key, partial(wanted.plan, watch.try_candidate))
-    own = {name: getattr(asked, name) for name in ("algorithm", "root", "demand")}
+    own = {name: getattr(parameters, name) for name in ("algorithm", "root", "demand")}
     problem = "cannot be given with a plan file: it holds its own"
     refuse_given({**own, "wavelength": wavelength}, problem)
-    fabric = None if asked.fabric is None else parse_fabric(asked.fabric)
-    form, ranks = (asked.format, asked.ranks) if isinstance(asked, FileSource) else (None, None)
+    fabric = None if parameters.fabric is None else parse_fabric(parameters.fabric)
+    form, ranks = (
+        (parameters.format, parameters.ranks)
+        if isinstance(parameters, FileSource)
+        else (None, None)
+    )
     if as_exported and form is None:
         try:
-            beside = exports.plan_beside(asked.source)
+            beside = exports.plan_beside(parameters.source)
             if beside is not None:
                 plan, notes = imported.read_fitting(beside, fabric)
                 imported.check_ranks(plan.collective.ranks, None, ranks)
                 watch.notes += notes
                 return plan
         except errors.OpticollError as error:
-            watch.notes.append(f"the plan beside `{asked.source}` is not used: {error}")
-    plan, notes = imported.read_plan(asked.source, form, fabric, ranks)
+            watch.notes.append(f"the plan beside `{parameters.source}` is not used: {error}")
+    plan, notes = imported.read_plan(parameters.source, form, fabric, ranks)
     watch.notes += notes
     if not as_exported:
-        watch.notes += exports.unused_plan_notes(asked.source)
+        watch.notes += exports.unused_plan_notes(parameters.source)
     return plan
 
 

@@ -164,14 +164,14 @@ def _said(value: object) -> Any:
     return value if isinstance(value, str | int | float) else None
 
 
-def line_of(command: str, asked: Any, changes: Mapping[str, Any] | None = None) -> str | None:
+def line_of(command: str, parameters: Any, changes: Mapping[str, Any] | None = None) -> str | None:
     """Returns the command line of parameters with `changes`, or None if a value has no text.
 
     Values that equal their defaults, and options that change no row, are left out.
     """
     given: dict[str, Value] = {}
-    for name, option in options(type(asked)).items():
-        holder = asked if option.group is None else getattr(asked, option.group)
+    for name, option in options(type(parameters)).items():
+        holder = parameters if option.group is None else getattr(parameters, option.group)
         value = getattr(holder, option.field)
         if changes is not None and name in changes:
             value = changes[name]
@@ -185,4 +185,4 @@ def line_of(command: str, asked: Any, changes: Mapping[str, Any] | None = None) 
         if None in said or option.unsaid:
             return None
         given[name] = said if several else said[0]
-    return line(command, type(asked), given)
+    return line(command, type(parameters), given)

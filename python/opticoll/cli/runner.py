@@ -11,12 +11,12 @@
 ...     "A square."
 ...     number: Count = means("Number")
 ...     square: Count = means("Number times itself")
->>> def compute(asked: Squares, watch: Watch) -> Iterator[Square]:
-...     for number in range(asked.most):
+>>> def compute(parameters: Squares, watch: Watch) -> Iterator[Square]:
+...     for number in range(parameters.most):
 ...         yield Square(number=number, square=number**2)
 >>> command = Command(
 ...     name="squares", example="opticoll squares 3", parameters=Squares, rows=Square,
-...     compute=compute, text=lambda asked, rows: f"{len(rows)} squares",
+...     compute=compute, text=lambda parameters, rows: f"{len(rows)} squares",
 ...     progress_label="multiplying",
 ... )
 >>> print(answer(command, Squares(2), {}, as_json=True).text)
@@ -95,7 +95,7 @@ def text_file(
 def plan_file(help: str) -> File[A, R]:
     """Returns the file of `--output`, which holds the plan of the only row."""
 
-    def write(asked: A, rows: list[R], path: Path) -> None:
+    def write(parameters: A, rows: list[R], path: Path) -> None:
         named_format("plan", str(path)).write(vars(rows[0])["plan"], path)
 
     return text_file("output", help, "plan", write)
@@ -106,8 +106,8 @@ def rows_file(
 ) -> File[A, R]:
     """Returns the file of `--csv`: the rows, or the rows that `rows_of` derives from them."""
 
-    def write(asked: A, rows: list[R], path: Path) -> None:
-        shown = rows if rows_of is None else rows_of(asked, rows)
+    def write(parameters: A, rows: list[R], path: Path) -> None:
+        shown = rows if rows_of is None else rows_of(parameters, rows)
         named_format("rows", str(path)).write([plain(row) for row in shown], path)
 
     endings = " or ".join(suffixes("rows"))
@@ -219,14 +219,14 @@ def run(command: Command[A, R], **values: Any) -> list[R]:
     return list(computed(command, _grouped(command.parameters, values), Watch()))
 
 
-def computed(command: Command[A, R], asked: A, watch: Watch) -> Iterator[R]:
+def computed(command: Command[A, R], parameters: A, watch: Watch) -> Iterator[R]:
     """Yields the rows of a command; a row with a field `command` gets the line that computes it."""
-    for row in command.compute(asked, watch):
+    for row in command.compute(parameters, watch):
         if getattr(row, "command", None) is not OMITTED:
             yield row
             continue
-        changes = {} if command.row_options is None else command.row_options(asked, row)
-        line = line_of(command.name, asked, changes)
+        changes = {} if command.row_options is None else command.row_options(parameters, row)
+        line = line_of(command.name, parameters, changes)
         yield row if line is None else dataclasses.replace(row, command=line)  # type: ignore[type-var]
 
 
@@ -245,14 +245,14 @@ def _grouped(kind: type[A], values: dict[str, Any]) -> A:
 
 
 def answer(
-    command: Command[A, R], asked: A, paths: Mapping[str, Path | None], *, as_json: bool
+    command: Command[A, R], parameters: A, paths: Mapping[str, Path | None], *, as_json: bool
 ) -> Answer:
     """Runs a command: checks the files, computes the rows, and writes text and files.
 
     Raises
     ------
     OpticollError
-        Bad input. The rows computed so far have been written where a file of rows is asked for.
+        Bad input. The rows computed so far have been written if a file of rows is given.
     """
     from opticoll.cli.progress import Waiting
 
@@ -264,27 +264,27 @@ def answer(
         Waiting(command.progress_label) as waiting,
         # A user's algorithm may print; standard output is for results only.
         redirect_stdout(sys.stderr),
-        _kept_on_failure(asked_for, asked, rows),
+        _kept_on_failure(asked_for, parameters, rows),
     ):
         files = {file.option: path for file, path in asked_for}
         watch = Watch(files, waiting.update, waiting.announce_work)
         try:
-            rows.extend(computed(command, asked, watch))
+            rows.extend(computed(command, parameters, watch))
         except Refuted as error:
             text = _json(plain(error.row)) if as_json else error.text
             return Answer(text, 1, [*watch.notes, *error.notes])
     verified = all(getattr(row, "verified", True) for row in rows)
     done = verified and not watch.failed
-    said = Answer(_said(command, asked, rows, as_json), 0 if done else 1, watch.notes)
+    said = Answer(_said(command, parameters, rows, as_json), 0 if done else 1, watch.notes)
     for file, path in asked_for:
         with Waiting(f"writing {path}"):
-            said.write(path, lambda file=file, path=path: file.write(asked, rows, path))  # type: ignore[misc]
+            said.write(path, lambda file=file, path=path: file.write(parameters, rows, path))  # type: ignore[misc]
     return said
 
 
-def _said(command: Command[A, R], asked: A, rows: list[R], as_json: bool) -> str:
+def _said(command: Command[A, R], parameters: A, rows: list[R], as_json: bool) -> str:
     if not as_json:
-        return command.text(asked, rows)
+        return command.text(parameters, rows)
     one = command.shape == "row" or (command.shape == "row or rows" and len(rows) == 1)
     return _json(plain(rows[0] if one else rows))
 
@@ -296,7 +296,7 @@ def _json(value: object) -> str:
 
 @contextmanager
 def _kept_on_failure(
-    files: Sequence[tuple[File[A, R], Path]], asked: A, rows: list[R]
+    files: Sequence[tuple[File[A, R], Path]], parameters: A, rows: list[R]
 ) -> Iterator[None]:
     """Writes the rows computed so far to the files of rows if the work fails."""
     try:
@@ -306,7 +306,7 @@ def _kept_on_failure(
             if not file.of_rows or not rows:
                 continue
             try:
-                file.write(asked, rows, path)
+                file.write(parameters, rows, path)
                 failure.add_note(f"wrote {path}, with the {len(rows)} rows computed so far")
             except (Exception, KeyboardInterrupt) as other:
                 failure.add_note(f"cannot write {path} either: {other}")
@@ -348,14 +348,14 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
     files = _group("Files", paths)
 
     def command_line(*places: Any, options: Any, files: Any, as_json: bool = False) -> Answer:
-        asked = command.parameters(*places, **vars(options))
-        return answer(command, asked, vars(files), as_json=as_json)
+        parameters = command.parameters(*places, **vars(options))
+        return answer(command, parameters, vars(files), as_json=as_json)
 
-    own = inspect.Parameter
-    parameters = [
-        own(
+    declare = inspect.Parameter
+    signature = [
+        declare(
             parameter_field.name,
-            own.POSITIONAL_ONLY,
+            declare.POSITIONAL_ONLY,
             annotation=hints[parameter_field.name],
             default=_or_empty(parameter_field),
         )
@@ -369,18 +369,16 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
         needed = any(
             declared.default is dataclasses.MISSING for declared in dataclasses.fields(group)
         )
-        default = own.empty if needed else group()
-        parameters.append(own(name, own.KEYWORD_ONLY, annotation=hint, default=default))
-    parameters.append(own("as_json", own.KEYWORD_ONLY, annotation=JsonOption, default=False))
+        default = declare.empty if needed else group()
+        signature.append(declare(name, declare.KEYWORD_ONLY, annotation=hint, default=default))
+    signature.append(declare("as_json", declare.KEYWORD_ONLY, annotation=JsonOption, default=False))
     command_line.__kwdefaults__ = {"options": NO_OPTIONS, "files": NO_OPTIONS} | {
         parameter.name: parameter.default
-        for parameter in parameters
-        if parameter.default is not own.empty
+        for parameter in signature
+        if parameter.default is not declare.empty
     }
-    command_line.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command_line.__annotations__ = {
-        parameter.name: parameter.annotation for parameter in parameters
-    }
+    command_line.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    command_line.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     return command_line
 
 

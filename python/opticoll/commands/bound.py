@@ -123,7 +123,7 @@ class BoundsRow(Row):
     command: str = command_field(default=OMITTED)
 
 
-def compute(asked: Parameters, watch: Watch) -> Iterator[BoundsRow]:
+def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
     """Finds the throughput optimum and all bounds on time.
 
     Raises
@@ -131,14 +131,14 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[BoundsRow]:
     OpticollError
         The collective or the fabric is unknown, or the size is invalid.
     """
-    kind = _core.collective_kind(asked.collective)
-    check_root(kind, asked.root)
-    fabric = need_fabric(asked.fabric)
-    root = asked.root or 0
-    demand, size_bytes = None, to_bytes(asked.size or DEFAULT_SIZE)
-    if asked.demand is not None:
-        own = None if asked.size is None else size_bytes
-        demand, size_bytes = demands.asked(kind, asked.demand, fabric.ranks, own)
+    kind = _core.collective_kind(parameters.collective)
+    check_root(kind, parameters.root)
+    fabric = need_fabric(parameters.fabric)
+    root = parameters.root or 0
+    demand, size_bytes = None, to_bytes(parameters.size or DEFAULT_SIZE)
+    if parameters.demand is not None:
+        own = None if parameters.size is None else size_bytes
+        demand, size_bytes = demands.checked_demand(kind, parameters.demand, fabric.ranks, own)
     collective = _core.Collective(kind, fabric.ranks, root=root, demand=demand)
     at_least, at_most = (None, None) if demand else optimum(kind, fabric, root)
     broken = fabric.intact != fabric and demand is None
@@ -147,7 +147,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[BoundsRow]:
     gathered = kind in ("all_gather", "reduce_scatter", "gather", "scatter", "all_to_all")
     buffer = GIGABYTE * (fabric.ranks if gathered else 1)
     policy, found = _core.time_bounds(
-        kind, fabric, size_bytes, root, asked.method.policy, asked.method.paths, demand
+        kind, fabric, size_bytes, root, parameters.method.policy, parameters.method.paths, demand
     )
     bounds = [
         BoundRow(
@@ -210,7 +210,7 @@ MAX_NAMED_LINKS = 4
 """Maximum number of links of a cut in text."""
 
 
-def _text(asked: Parameters, rows: list[BoundsRow]) -> str:
+def _text(parameters: Parameters, rows: list[BoundsRow]) -> str:
     (row,) = rows
     fabric = fabric_text(row.fabric)
     lines = [f"{row.collective} on {plural(row.ranks, 'rank')} of {fabric}"]

@@ -227,7 +227,7 @@ class _Places:
     hop_bytes_least: bool
 
 
-def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
+def compute(parameters: Congestion, watch: Watch) -> Iterator[CongestionRow]:
     """Simulates the cases one after the other; the results do not depend on the number of threads.
 
     The transfers of every replication are verified again, in order of arrival.
@@ -239,8 +239,8 @@ def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
     OpticollError
         A name is unknown, the ranks do not fit the network, or a setting is invalid.
     """
-    cases = _cases(asked)
-    threads = asked.jobs or os.cpu_count() or 1
+    cases = _cases(parameters)
+    threads = parameters.jobs or os.cpu_count() or 1
     target = sum(int(float(case.value("replications"))) for case in cases)
     placed: dict[tuple[object, ...], tuple[Plan, _Places]] = {}
     before = 0
@@ -274,39 +274,41 @@ def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
         yield _row(case, plan, places, runs)
 
 
-def _cases(asked: Congestion) -> list[_Case]:
+def _cases(parameters: Congestion) -> list[_Case]:
     """Returns a case for each combination of options."""
-    given = {name: str(text) for name, text in vars(asked.settings).items() if text is not None}
-    if isinstance(asked.bursts, Mapping):
-        given |= asked.bursts
+    given = {
+        name: str(text) for name, text in vars(parameters.settings).items() if text is not None
+    }
+    if isinstance(parameters.bursts, Mapping):
+        given |= parameters.bursts
     else:
-        seed = 1 if asked.seed is None else asked.seed
-        given |= {**_burst_settings(asked.bursts), "seed": str(seed)}
-    if asked.replications is not None:
-        given["replications"] = str(asked.replications)
-    if asked.fabric is None:
+        seed = 1 if parameters.seed is None else parameters.seed
+        given |= {**_burst_settings(parameters.bursts), "seed": str(seed)}
+    if parameters.replications is not None:
+        given["replications"] = str(parameters.replications)
+    if parameters.fabric is None:
         raise UsageError(f"--fabric is missing; give {EXAMPLE} or the like")
-    kind = collective_kind(asked.collective)
-    check_root(kind, asked.root)
-    size_bytes = to_bytes(DEFAULT_SIZE if asked.size is None else asked.size)
+    kind = collective_kind(parameters.collective)
+    check_root(kind, parameters.root)
+    size_bytes = to_bytes(DEFAULT_SIZE if parameters.size is None else parameters.size)
     policies = option_types.listed("--congestion", given.pop("congestion", None))
-    placements = option_types.listed("--placement", asked.placement)
-    offered_loads = option_types.listed("--offered-load", str(asked.offered_load))
+    placements = option_types.listed("--placement", parameters.placement)
+    offered_loads = option_types.listed("--offered-load", str(parameters.offered_load))
     loads = [_number(text) for text in offered_loads]
-    if asked.seed is not None and not _draws(asked.collectives, policies, loads, given):
+    if parameters.seed is not None and not _draws(parameters.collectives, policies, loads, given):
         raise UsageError(
             "--seed: nothing is drawn where one collective asks for all paths of a phase at once "
             "and no bursts are beside it; leave it out, or give --offered-load or --collectives"
         )
     return [
         _Case(
-            fabric=to_medium(asked.fabric),
+            fabric=to_medium(parameters.fabric),
             collective=kind,
-            algorithm=asked.algorithm or DEFAULT_ALGORITHM,
+            algorithm=parameters.algorithm or DEFAULT_ALGORITHM,
             size_bytes=size_bytes,
-            ranks=asked.ranks,
-            copies=asked.collectives,
-            root=asked.root or 0,
+            ranks=parameters.ranks,
+            copies=parameters.collectives,
+            root=parameters.root or 0,
             placement=placement,
             offered_load=load,
             settings={**given, **({"congestion": policy} if policy else {})},
@@ -490,7 +492,7 @@ TABLE_COLUMNS = (
 )
 
 
-def _text(asked: Congestion, rows: list[CongestionRow]) -> str:
+def _text(parameters: Congestion, rows: list[CongestionRow]) -> str:
     """Returns a head line, a line for each case, and the reasons for which collectives gave up."""
     first = rows[0]
     at_once = f"{first.copies} collectives at a time, each of " if first.copies > 1 else ""
@@ -535,7 +537,7 @@ def _megabytes(size_bytes: int) -> str:
     return f"{size_bytes / 1e6:.4g} MB"
 
 
-def _draw(asked: Any, rows: list[CongestionRow], path: Path) -> None:
+def _draw(parameters: Any, rows: list[CongestionRow], path: Path) -> None:
     from opticoll import plot
     from opticoll.plot import style
 
@@ -557,7 +559,7 @@ def _draw(asked: Any, rows: list[CongestionRow], path: Path) -> None:
     plot.mean_times(series, path, title)
 
 
-def _alone(asked: Congestion, row: CongestionRow) -> dict[str, Any]:
+def _alone(parameters: Congestion, row: CongestionRow) -> dict[str, Any]:
     """Returns the options that select the case of a row."""
     return {
         "congestion": row.congestion,

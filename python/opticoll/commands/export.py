@@ -75,7 +75,7 @@ class ExportedChoicesRow(Row):
 AnyRow = ExportRow | ExportedFabricRow | ExportedChoicesRow
 
 
-def compute(asked: Parameters, watch: Watch) -> Iterator[AnyRow]:
+def compute(parameters: Parameters, watch: Watch) -> Iterator[AnyRow]:
     """Obtains the content of the file.
 
     Raises
@@ -86,30 +86,30 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[AnyRow]:
     if "output" not in watch.files:
         raise UsageError("--output is missing; give the name of a file, such as plan.csv")
     path = watch.files["output"]
-    if not asked.source:
-        form = exports.format_of(asked.format, path, exports.FABRICS)
-        yield _fabric_row(asked, form.name)
+    if not parameters.source:
+        form = exports.format_of(parameters.format, path, exports.FABRICS)
+        yield _fabric_row(parameters, form.name)
         return
-    form = exports.format_of(asked.format, path, {**exports.KNOWN, **exports.CHOICES})
+    form = exports.format_of(parameters.format, path, {**exports.KNOWN, **exports.CHOICES})
     if form.holds == "choices":
-        yield _choices_row(asked, form.name)
+        yield _choices_row(parameters, form.name)
         return
-    check_planned(asked.source, None if form.sized else asked.size, asked.settings)
-    plan = obtain(asked, asked.wavelength, watch)
+    check_planned(parameters.source, None if form.sized else parameters.size, parameters.settings)
+    plan = obtain(parameters, parameters.wavelength, watch)
     if verify_once(plan):
         watch.notes.append(
             "warning: the plan is violated (see `opticoll verify`); so is what is written"
         )
-    size_bytes = size_of(plan, asked.size, asked.demand) if form.sized else None
+    size_bytes = size_of(plan, parameters.size, parameters.demand) if form.sized else None
     yield ExportRow.of(head(plan), format=form.name, size_bytes=size_bytes)
 
 
-def _fabric_row(asked: Parameters, form: str) -> ExportedFabricRow:
+def _fabric_row(parameters: Parameters, form: str) -> ExportedFabricRow:
     """Returns the row of an exported fabric."""
-    _refuse(asked, "goes with a plan: name a plan file or a collective, too")
-    if asked.fabric is None:
+    _refuse(parameters, "goes with a plan: name a plan file or a collective, too")
+    if parameters.fabric is None:
         raise UsageError("name a plan file or a collective, or --fabric for the fabric alone")
-    fabric = to_fabric(asked.fabric)
+    fabric = to_fabric(parameters.fabric)
     if not fabric.electrical:
         problem = f"{form} has no words for circuits, which {fabric.family} has in place of links"
         raise UsageError(f"--format: {problem}")
@@ -118,24 +118,26 @@ def _fabric_row(asked: Parameters, form: str) -> ExportedFabricRow:
     )
 
 
-def _choices_row(asked: Parameters, form: str) -> ExportedChoicesRow:
+def _choices_row(parameters: Parameters, form: str) -> ExportedChoicesRow:
     """Returns the row of an exported table of choices, made from the rows of a comparison."""
-    _refuse(asked, "cannot be given with rows of `compare`: they hold their own", asked.fabric)
-    content = read_rows(Path(asked.source))
+    _refuse(
+        parameters, "cannot be given with rows of `compare`: they hold their own", parameters.fabric
+    )
+    content = read_rows(Path(parameters.source))
     made, remarks = choices(content)
     return ExportedChoicesRow(
-        rows=asked.source, choices=len(made), remarks=remarks, format=form, content=content
+        rows=parameters.source, choices=len(made), remarks=remarks, format=form, content=content
     )
 
 
-def _refuse(asked: Parameters, problem: str, fabric: object = None) -> None:
+def _refuse(parameters: Parameters, problem: str, fabric: object = None) -> None:
     """Refuses options that apply to plans only."""
     names = ("algorithm", "size", "root", "demand", "wavelength")
-    own = {name: getattr(asked, name) for name in names}
-    refuse_given({**own, "fabric": fabric, **asked.settings}, problem)
+    own = {name: getattr(parameters, name) for name in names}
+    refuse_given({**own, "fabric": fabric, **parameters.settings}, problem)
 
 
-def _text(asked: Parameters, rows: list[AnyRow]) -> str:
+def _text(parameters: Parameters, rows: list[AnyRow]) -> str:
     (row,) = rows
     if isinstance(row, ExportedFabricRow):
         of = f"{plural(row.ranks, 'rank')}, {plural(row.links, 'link')}, as {row.format}"
@@ -149,7 +151,7 @@ def _text(asked: Parameters, rows: list[AnyRow]) -> str:
     )
 
 
-def _write(asked: Parameters, rows: list[AnyRow], path: Path) -> list[Path] | None:
+def _write(parameters: Parameters, rows: list[AnyRow], path: Path) -> list[Path] | None:
     (row,) = rows
     if isinstance(row, ExportedFabricRow):
         exports.FABRICS[row.format].write(Fabric(row.fabric), path)

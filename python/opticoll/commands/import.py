@@ -40,7 +40,7 @@ class ImportRow(SizedHead):
     format: str = means("Format of that file")
 
 
-def compute(asked: Import, watch: Watch) -> Iterator[ImportRow]:
+def compute(parameters: Import, watch: Watch) -> Iterator[ImportRow]:
     """Reads a schedule, places it on a fabric, and proves the plan.
 
     Raises
@@ -51,17 +51,17 @@ def compute(asked: Import, watch: Watch) -> Iterator[ImportRow]:
     """
     if "output" not in watch.files:
         raise UsageError("--output is missing; give the name of a file, such as theirs.plan")
-    form = imported.format_of(asked.file, asked.format)
-    fabric = None if asked.fabric is None else to_fabric(asked.fabric)
-    plan, notes = imported.read_plan(asked.file, form.name, fabric, asked.ranks)
-    watch.notes += [*notes, *exports.unused_plan_notes(asked.file)]
+    form = imported.format_of(parameters.file, parameters.format)
+    fabric = None if parameters.fabric is None else to_fabric(parameters.fabric)
+    plan, notes = imported.read_plan(parameters.file, form.name, fabric, parameters.ranks)
+    watch.notes += [*notes, *exports.unused_plan_notes(parameters.file)]
     violations = verify_once(plan)
     if violations:
         raise refuted(plan, violations)
-    yield ImportRow.of(head(plan), file=asked.file, format=form.name)
+    yield ImportRow.of(head(plan), file=parameters.file, format=form.name)
 
 
-def _text(asked: Import, rows: list[ImportRow]) -> str:
+def _text(parameters: Import, rows: list[ImportRow]) -> str:
     (row,) = rows
     return (
         f"{row.algorithm}: {row.collective} on {row.ranks} ranks, {plural(row.steps, 'slot')}, "

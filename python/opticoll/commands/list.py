@@ -52,7 +52,7 @@ class FormatRow(Row):
     written: bool = means("Whether commands write it")
 
 
-def compute(asked: List, watch: Watch) -> Iterator[RecordRow | FormatRow | SchemaRow]:
+def compute(parameters: List, watch: Watch) -> Iterator[RecordRow | FormatRow | SchemaRow]:
     """Yields records: of all kinds, of one kind, with a name, or algorithms of a collective.
 
     `formats` and `schemas` yield formats of files and schemas of commands.
@@ -62,7 +62,7 @@ def compute(asked: List, watch: Watch) -> Iterator[RecordRow | FormatRow | Schem
     UsageError
         Nothing has that name.
     """
-    own = asked.kind and canonical(asked.kind, ["schemas", "formats"])
+    own = parameters.kind and canonical(parameters.kind, ["schemas", "formats"])
     if own == "formats":
         for form in FORMATS:
             yield FormatRow(
@@ -79,10 +79,10 @@ def compute(asked: List, watch: Watch) -> Iterator[RecordRow | FormatRow | Schem
             schema = import_module(f"opticoll.commands.{name}").COMMAND.schema()
             yield SchemaRow(kind="schemas", name=name, summary=summary, json_schema=schema)
         return
-    yield from listing(asked.kind)
+    yield from listing(parameters.kind)
 
 
-def _text(asked: List, rows: list[RecordRow | FormatRow | SchemaRow]) -> str:
+def _text(parameters: List, rows: list[RecordRow | FormatRow | SchemaRow]) -> str:
     formats = [row for row in rows if isinstance(row, FormatRow)]
     if formats:
         cells = [[row.name, row.holds, " ".join(row.suffixes), _use(row)] for row in formats]
@@ -91,10 +91,10 @@ def _text(asked: List, rows: list[RecordRow | FormatRow | SchemaRow]) -> str:
     if schemas:
         return align([[row.name, row.summary] for row in schemas])
     records = [row for row in rows if isinstance(row, RecordRow)]
-    if asked.kind is None:
+    if parameters.kind is None:
         return _overview(records)
     kinds = {row.kind for row in records}
-    if len({row.name for row in records}) == 1 and not canonical(asked.kind, kinds):
+    if len({row.name for row in records}) == 1 and not canonical(parameters.kind, kinds):
         return "\n\n".join(_full_text(same) for same in _grouped_by_meaning(records))
     parts = [(kind, _lines(list(own))) for kind, own in groupby(records, lambda row: row.kind)]
     shown = [text if len(parts) == 1 else f"{kind.upper()}\n{text}" for kind, text in parts]

@@ -58,12 +58,12 @@ class PlannedRow(PlanRow):
     held_algorithm: str | None = means("Algorithm of that plan", absent=UNHELD)
 
 
-def _key(asked: Parameters) -> Hashable:
+def _key(parameters: Parameters) -> Hashable:
     """Returns the key of the plan."""
-    return plan_key(asked.collective, asked, asked.wavelength)
+    return plan_key(parameters.collective, parameters, parameters.wavelength)
 
 
-def compute(asked: Parameters, watch: Watch) -> Iterator[PlannedRow]:
+def compute(parameters: Parameters, watch: Watch) -> Iterator[PlannedRow]:
     """Builds a plan, verifies and simulates it.
 
     Raises
@@ -71,8 +71,8 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[PlannedRow]:
     OpticollError
         As for `opticoll.plan`.
     """
-    request = read_options(asked.collective, asked, asked.wavelength)
-    plan, violations = request.proved(partial(_key, asked), watch.try_candidate)
+    request = read_options(parameters.collective, parameters, parameters.wavelength)
+    plan, violations = request.proved(partial(_key, parameters), watch.try_candidate)
     size_bytes = request.size_bytes
     assert size_bytes is not None
     row, outcome = measured(plan, violations, size_bytes, request.settings, watch)
@@ -96,7 +96,7 @@ def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[s
     return {"held_time_s": outcome.time_ps / PICOSECONDS, "held_algorithm": plan.algorithm}
 
 
-def _text(asked: Parameters, rows: list[PlannedRow]) -> str:
+def _text(parameters: Parameters, rows: list[PlannedRow]) -> str:
     (row,) = rows
     text = plan_summary(row.plan, row)
     if row.held_time_s is None or row.time_s <= MIN_NOTED_RATIO * row.held_time_s:

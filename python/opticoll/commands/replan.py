@@ -120,7 +120,7 @@ class ReplanRow(PlanRow):
     before: Plan = hidden(default=None)
 
 
-def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
+def compute(parameters: Replan, watch: Watch) -> Iterator[ReplanRow]:
     """Plans again, verifies the plan, and compares the times.
 
     Raises
@@ -128,13 +128,13 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
     OpticollError
         Places that are not on the grid, a root that has left, nodes that no light reaches any more.
     """
-    settings = asked.settings
-    (failed,) = asked.failed
-    if asked.fabric is not None:
-        _check(failed, need_fabric(asked.fabric))
-    before = obtain(asked, None, watch)
-    size_bytes = size_of(before, asked.size, asked.demand)
-    instead = asked.instead or asked.algorithm or "auto"
+    settings = parameters.settings
+    (failed,) = parameters.failed
+    if parameters.fabric is not None:
+        _check(failed, need_fabric(parameters.fabric))
+    before = obtain(parameters, None, watch)
+    size_bytes = size_of(before, parameters.size, parameters.demand)
+    instead = parameters.instead or parameters.algorithm or "auto"
     instead = algorithm_spelling(before.collective.kind, instead)
     plan, before_ps, after_ps = core_replan(before, failed, instead, size_bytes, **settings)
     row, _ = measured(plan, plan.verify(), size_bytes, settings)
@@ -165,7 +165,7 @@ def _kept(before: Plan, fabric: Fabric) -> Plan | None:
     return None if kept.verify() else kept
 
 
-def _text(asked: Replan, rows: list[ReplanRow]) -> str:
+def _text(parameters: Replan, rows: list[ReplanRow]) -> str:
     """Returns the new plan as text, and the ratio of its time to that of the old plan."""
     (row,) = rows
     before, after = human_time(row.before_time_ps), human_time(row.time_ps)

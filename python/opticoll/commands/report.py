@@ -55,7 +55,7 @@ class PartRow(Row):
     part: Any = hidden(default=None)
 
 
-def compute(asked: Report, watch: Watch) -> Iterator[PartRow]:
+def compute(parameters: Report, watch: Watch) -> Iterator[PartRow]:
     """Yields the parts of a page, in the order of the sources.
 
     Raises
@@ -63,20 +63,22 @@ def compute(asked: Report, watch: Watch) -> Iterator[PartRow]:
     OpticollError
         No file for the page, or a source that cannot be read.
     """
-    if not asked.sources:
+    if not parameters.sources:
         raise UsageError("no source is given; give a plan file or rows such as times.json")
     if "output" not in watch.files:
         raise UsageError("--output is missing; give the name of a file, such as report.html")
-    plans = [source for source in asked.sources if source.endswith(suffixes("plan"))]
-    settled = given(vars(asked.method)) and len(plans) > 1
+    plans = [source for source in parameters.sources if source.endswith(suffixes("plan"))]
+    settled = given(vars(parameters.method)) and len(plans) > 1
     fabrics = [opticoll.read_plan(source).fabric for source in plans] if settled else []
-    for done, source in enumerate(asked.sources):
-        watch.update(f"reading {source}", done, len(asked.sources))
-        for kind, count, part in _parts(asked, source, fabrics):
+    for done, source in enumerate(parameters.sources):
+        watch.update(f"reading {source}", done, len(parameters.sources))
+        for kind, count, part in _parts(parameters, source, fabrics):
             yield PartRow(source=source, title=part.title, kind=kind, rows=count, part=part)
 
 
-def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[str, int, Any]]:
+def _parts(
+    parameters: Report, source: str, fabrics: list[Fabric]
+) -> Iterator[tuple[str, int, Any]]:
     """Yields the parts of a source: kind, number of rows or slots, and content."""
     from opticoll.report import parts, rows_file
     from opticoll.study.results import ResultRow
@@ -87,8 +89,8 @@ def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[
         return
     if source.endswith(suffixes("plan")) or begins_with(path, b"opticoll plan "):
         plan = opticoll.read_plan(source)
-        settings = settings_on(plan.fabric, fabrics, given(vars(asked.method)))
-        part = parts.of_plan(path.name, plan, size_of(plan, asked.size), settings, source)
+        settings = settings_on(plan.fabric, fabrics, given(vars(parameters.method)))
+        part = parts.of_plan(path.name, plan, size_of(plan, parameters.size), settings, source)
         yield "plan", plan.slots, part
         return
     rows = rows_file.read(path)
@@ -160,20 +162,20 @@ def _builders(runs: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(f"{builder}, {day}" for builder, day in told))
 
 
-def _text(asked: Report, rows: list[PartRow]) -> str:
+def _text(parameters: Report, rows: list[PartRow]) -> str:
     units = {"plan": "slot", "training": "bucket", "rows": "row"}
     lines = [[Path(row.source).name, row.kind, plural(row.rows, units[row.kind])] for row in rows]
     return align(lines, ["source", "part", "holds"])
 
 
-def _write(asked: Report, rows: list[PartRow], path: Path) -> None:
+def _write(parameters: Report, rows: list[PartRow], path: Path) -> None:
     from opticoll.report import document
 
-    title = asked.title or Path(asked.sources[0]).stem
+    title = parameters.title or Path(parameters.sources[0]).stem
     document.write(title, [row.part for row in rows], path)
 
 
-def _write_figures(asked: Report, rows: list[PartRow], path: Path) -> list[Path]:
+def _write_figures(parameters: Report, rows: list[PartRow], path: Path) -> list[Path]:
     from opticoll.report import document
 
     return document.write_figures([row.part for row in rows], path)

@@ -52,7 +52,7 @@ class Parameters:
     tables: bool = option("Also columns that hold tables, such as violations", default=False)
 
 
-def compute(asked: Parameters, watch: Watch) -> Iterator[ResultRow]:
+def compute(parameters: Parameters, watch: Watch) -> Iterator[ResultRow]:
     """Yields the rows of the points in the order of their studies.
 
     Raises
@@ -61,33 +61,33 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ResultRow]:
         A store cannot be read, there is no such study, or nothing is to be shown.
     """
     found = table_of(
-        [asked.store, *(asked.beside or ())],
-        asked.study,
-        asked.where,
-        unfinished=asked.unfinished,
-        tables=asked.tables,
+        [parameters.store, *(parameters.beside or ())],
+        parameters.study,
+        parameters.where,
+        unfinished=parameters.unfinished,
+        tables=parameters.tables,
     )
-    wanted = [name for name in ("failed", "found") if getattr(asked, name)]
+    wanted = [name for name in ("failed", "found") if getattr(parameters, name)]
     of = {"failed": "error", "found": "found"}
     rows = [row for row in found if all(row[of[name]] is not None for name in wanted)]
-    if found.unknown and not asked.failed:
+    if found.unknown and not parameters.failed:
         watch.notes.append(
             f"--where leaves out {plural(found.unknown, 'point')} that failed and so have no such "
             "value; `--failed` without --where shows them"
         )
     if not rows:
-        hint = "; 'fat_tree' in axis_fabric finds a part of a text" if asked.where else ""
+        hint = "; 'fat_tree' in axis_fabric finds a part of a text" if parameters.where else ""
         raise UsageError(
             f"there are no such results: no point, or none that meets the conditions{hint}"
         )
     yield from rows
 
 
-def _text(asked: Parameters, rows: list[ResultRow]) -> str:
+def _text(parameters: Parameters, rows: list[ResultRow]) -> str:
     """Returns a table for each study, with its axes and the columns that differ, as far as they
     fit.
     """
-    with Store.read(asked.store) as store:
+    with Store.read(parameters.store) as store:
         commands = {study.name: study.command for study in store.studies()}
     studies: dict[str, list[ResultRow]] = {}
     for row in rows:
@@ -99,7 +99,7 @@ def _text(asked: Parameters, rows: list[ResultRow]) -> str:
         known = {column.name: column for kind in kinds for column in columns(kind)}
         head = f"study {name}\n" if len(commands) > 1 else ""
         under = plural(len(own), "row")
-        most = len(own) if asked.every else MAX_LINES
+        most = len(own) if parameters.every else MAX_LINES
         if len(own) > most:
             under = f"the first {most} of {under}; all with --all"
         parts = [head + _table(own, known, most), under, *bandwidth_lines(own)]

@@ -108,7 +108,7 @@ class RunRow(Row):
     verified: bool = means("Whether no element is wrong or differs")
 
 
-def compute(asked: Run, watch: Watch) -> Iterator[RunRow]:
+def compute(parameters: Run, watch: Watch) -> Iterator[RunRow]:
     """Executes a schedule in each of its modes, for each size.
 
     Raises
@@ -117,47 +117,49 @@ def compute(asked: Run, watch: Watch) -> Iterator[RunRow]:
         As for `opticoll.plan`; a violation; MPI that is missing; a rank that dies or waits for
         a message that never comes.
     """
-    sizes = (asked.size or DEFAULT_SIZE).split(",")
-    time_limit_s = parse_time(asked.time_limit) / PICOSECONDS
-    if asked.on == "mpi":
+    sizes = (parameters.size or DEFAULT_SIZE).split(",")
+    time_limit_s = parse_time(parameters.time_limit) / PICOSECONDS
+    if parameters.on == "mpi":
         mpi.check()
-    if asked.ranks is not None and not names_file(asked.source):
-        if asked.fabric is not None:
+    if parameters.ranks is not None and not names_file(parameters.source):
+        if parameters.fabric is not None:
             raise UsageError("--ranks is for a file, or a collective without --fabric")
-        asked = replace(asked, fabric=f"fully_connected:ranks={asked.ranks}", ranks=None)
+        parameters = replace(
+            parameters, fabric=f"fully_connected:ranks={parameters.ranks}", ranks=None
+        )
     jobs = []
     for size in sizes:
-        program, name = _program(asked, size, watch)
-        payload = payload_of(program.collective, size.strip(), asked.type, asked.operator)
+        program, name = _program(parameters, size, watch)
+        payload = payload_of(program.collective, size.strip(), parameters.type, parameters.operator)
         for in_place, used in ((False, program.out_of_place), (True, program.in_place)):
             if used:
-                jobs.append((mpi.Job(program, payload, in_place, asked.repetitions), name))
-    if asked.on == "process":
+                jobs.append((mpi.Job(program, payload, in_place, parameters.repetitions), name))
+    if parameters.on == "process":
         for job, name in jobs:
             ended = in_process.carry_out(
                 job.program, job.payload, in_place=job.in_place, repetitions=job.repetitions
             )
-            yield _row(asked, job, name, ended)
+            yield _row(parameters, job, name, ended)
         return
     alone = [job for job, _ in jobs]
     carry_out = mpi.as_rank if mpi.launched() else mpi.carry_out
     all_ended = carry_out(alone, time_limit_s)
     for (job, name), ended in zip(jobs, all_ended, strict=True):
-        yield _row(asked, job, name, ended)
+        yield _row(parameters, job, name, ended)
 
 
-def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
+def _program(parameters: Run, size: str, watch: Watch) -> tuple[Program, str]:
     """Returns the program to execute, proved, and the name of its schedule."""
-    if isinstance(asked.source, str) and names_file(asked.source):
-        form = imported.format_of(asked.source, asked.format)
+    if isinstance(parameters.source, str) and names_file(parameters.source):
+        form = imported.format_of(parameters.source, parameters.format)
         if form.holds == "program":
-            program = imported.read_program(asked.source, form.name)
-            imported.check_ranks(program.collective.ranks, None, asked.ranks)
-            refuse_violated(program, asked.source, form.name)
-            return program, program.name or asked.source
-        plan = obtain(asked, asked.wavelength, watch)
+            program = imported.read_program(parameters.source, form.name)
+            imported.check_ranks(program.collective.ranks, None, parameters.ranks)
+            refuse_violated(program, parameters.source, form.name)
+            return program, program.name or parameters.source
+        plan = obtain(parameters, parameters.wavelength, watch)
     else:
-        plan = obtain(replace(asked, size=size.strip()), asked.wavelength, watch)
+        plan = obtain(replace(parameters, size=size.strip()), parameters.wavelength, watch)
     violations = verify_once(plan)
     if violations:
         raise refuted(plan, violations)
@@ -166,7 +168,7 @@ def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
     return program, plan.algorithm
 
 
-def _row(asked: Run, job: mpi.Job, name: str, ended: in_process.Ended) -> RunRow:
+def _row(parameters: Run, job: mpi.Job, name: str, ended: in_process.Ended) -> RunRow:
     payload = job.payload
     collective = payload.collective
     known = bandwidths(collective.kind, collective.ranks, payload.size_bytes, ended.seconds)
@@ -177,7 +179,7 @@ def _row(asked: Run, job: mpi.Job, name: str, ended: in_process.Ended) -> RunRow
         ended,
         collective=collective.kind,
         schedule=name,
-        on=asked.on,
+        on=parameters.on,
         mode="in place" if job.in_place else "out of place",
         type=payload.element_type,
         time_s=ended.seconds,
@@ -195,7 +197,7 @@ TABLE_COLUMNS = (
 LIBRARY_COLUMNS = ("library_time_s", "differing")
 
 
-def _text(asked: Run, rows: list[RunRow]) -> str:
+def _text(parameters: Run, rows: list[RunRow]) -> str:
     first = rows[0]
     who = "one process" if first.on == "process" else "MPI processes"
     with_library = first.library_time_s is not None

@@ -160,7 +160,7 @@ class SlotRow(PlanHead):
     loaded: bool | None = hidden(default=None)
 
 
-def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
+def compute(parameters: Show, watch: Watch) -> Iterator[SlotRow]:
     """Yields the head of a plan and the lightpaths of a slot, in the order of the schedule.
 
     Raises
@@ -168,13 +168,13 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
     OpticollError
         As for `opticoll.plan`; a view or a slot that the plan does not have.
     """
-    view, slot = asked.view, asked.slot
+    view, slot = parameters.view, parameters.slot
     if view == "space_time" and "figure" not in watch.files:
         raise UsageError("the view space_time is a picture; give --figure picture.svg")
-    if asked.settings:
-        check_planned(asked.source, None, asked.settings)
-    plan = obtain(asked, asked.wavelength, watch)
-    shape = _checked_view(plan, asked, drawn="figure" in watch.files)
+    if parameters.settings:
+        check_planned(parameters.source, None, parameters.settings)
+    plan = obtain(parameters, parameters.wavelength, watch)
+    shape = _checked_view(plan, parameters, drawn="figure" in watch.files)
     if slot is not None and not 0 <= slot < plan.slots:
         raise UsageError(
             f"there is no slot {slot}: the plan has {plural(plan.slots, 'slot')}, from 0"
@@ -184,23 +184,23 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
         plan,
         slot=slot or 0,
         lightpaths=_lightpaths(plan, slot or 0),
-        trees=None if shape != "trees" else _trees(plan, asked),
-        settings=_settings(plan, asked) if view == "settings" else OMITTED,
+        trees=None if shape != "trees" else _trees(plan, parameters),
+        settings=_settings(plan, parameters) if view == "settings" else OMITTED,
         view=shape,
         switches=switches(plan.fabric) or OMITTED,
         loaded=shape == "fabric" and slot is None and ("figure" in watch.files or view is not None),
     )
 
 
-def _trees(plan: Plan, asked: Show) -> list[TreeRow]:
+def _trees(plan: Plan, parameters: Show) -> list[TreeRow]:
     return [
         TreeRow.of(tree, edges=[EdgeRow.of(edge) for edge in tree.edges])
-        for tree in trees(plan, asked.of_rank, asked.of_chunk)
+        for tree in trees(plan, parameters.of_rank, parameters.of_chunk)
     ]
 
 
-def _settings(plan: Plan, asked: Show) -> list[CircuitSettingRow]:
-    slots = plan.simulate(size_of(plan, asked.size, asked.demand)).slots
+def _settings(plan: Plan, parameters: Show) -> list[CircuitSettingRow]:
+    slots = plan.simulate(size_of(plan, parameters.size, parameters.demand)).slots
     return [
         CircuitSettingRow(
             slots=[setting.first, setting.last],
@@ -250,43 +250,43 @@ def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
     ]
 
 
-def _checked_view(plan: Plan, asked: Show, *, drawn: bool) -> str:
+def _checked_view(plan: Plan, parameters: Show, *, drawn: bool) -> str:
     """Returns the view of a plan, by default that of its fabric; refuses views of other fabrics."""
     from opticoll.plot.views import OVER_TIME, views_of
 
-    view = asked.view
+    view = parameters.view
     known, about = views_of(plan.fabric)
     if view not in (None, *known):
         use = " or ".join(known)
         raise UsageError(f"--view {view}: {plan.fabric.family} {about}; use --view {use}")
     shape = view or known[0]
-    for name, value in {"--of-rank": asked.of_rank, "--of-chunk": asked.of_chunk}.items():
+    for name, value in {"--of-rank": parameters.of_rank, "--of-chunk": parameters.of_chunk}.items():
         if value is not None and shape != "trees":
             raise UsageError(f"{name}: only the view trees takes it; add --view trees")
-    if asked.of_rank is not None and asked.of_chunk is not None:
+    if parameters.of_rank is not None and parameters.of_chunk is not None:
         raise UsageError("--of-rank and --of-chunk are both given; give one of them")
-    if asked.slot is not None and shape in OVER_TIME and (view or drawn):
+    if parameters.slot is not None and shape in OVER_TIME and (view or drawn):
         raise UsageError(f"--slot: the view {shape} shows all slots; leave --slot out")
-    sized = asked.size is not None and plan.asked == plan.algorithm
+    sized = parameters.size is not None and plan.asked == plan.algorithm
     if sized and known[0] in ("ring", "grid"):
         raise UsageError("--size: lightpaths look the same at any size; leave --size out")
     return shape
 
 
-def _text(asked: Show, rows: list[SlotRow]) -> str:
+def _text(parameters: Show, rows: list[SlotRow]) -> str:
     (row,) = rows
     head = _head(row.plan)
-    if asked.view == "space_time":
+    if parameters.view == "space_time":
         return head
-    if asked.view == "settings":
+    if parameters.view == "settings":
         return f"{head}\n\n{_setting_lines(row.settings)}"
     if row.trees is not None:
-        return "\n\n".join([head, _tree_lines(row.trees), *_other_trees(asked, row)])
+        return "\n\n".join([head, _tree_lines(row.trees), *_other_trees(parameters, row)])
     parts = [head, _slot_lines(row)]
     if row.plan.fabric.switch_ports:
         parts.insert(1, switch_lines(row.plan.fabric))
     if row.loaded:
-        parts.append(_loads(row.plan, size_of(row.plan, asked.size, asked.demand)))
+        parts.append(_loads(row.plan, size_of(row.plan, parameters.size, parameters.demand)))
     return "\n\n".join(parts)
 
 
@@ -309,17 +309,19 @@ def _tree_lines(found: list[TreeRow]) -> str:
     return "\n".join([*lines, *and_more(len(found), MAX_TREES, " trees")])
 
 
-def _other_trees(asked: Show, row: SlotRow) -> list[str]:
+def _other_trees(parameters: Show, row: SlotRow) -> list[str]:
     """Returns a sentence on the trees that are not shown."""
-    if asked.of_chunk is not None:
+    if parameters.of_chunk is not None:
         return []
     collective = row.plan.collective
-    roots = {row.plan.collective.root if asked.of_rank is None else asked.of_rank}
+    roots = {row.plan.collective.root if parameters.of_rank is None else parameters.of_rank}
     if not row.trees:
         found = sorted({tree.root for tree in trees(row.plan)})
-        return [f"no tree has its root at rank {asked.of_rank}; --of-rank {found[0]} shows some"]
+        return [
+            f"no tree has its root at rank {parameters.of_rank}; --of-rank {found[0]} shows some"
+        ]
     rooted = has_root(collective.kind)
-    if rooted or asked.of_rank is not None or {tree.root for tree in row.trees} - roots:
+    if rooted or parameters.of_rank is not None or {tree.root for tree in row.trees} - roots:
         return []
     return [f"these are the trees of rank {collective.root}; --of-rank shows those of another"]
 
@@ -428,7 +430,7 @@ def _words(one: LightpathRow, heard: list[int], names: list[str]) -> list[str]:
     return cells
 
 
-def _draw(asked: Show, rows: list[SlotRow], path: Path) -> None:
+def _draw(parameters: Show, rows: list[SlotRow], path: Path) -> None:
     """Draws a plan in its view; the size matters only if the view depends on it."""
     from opticoll import plot
 
@@ -437,10 +439,10 @@ def _draw(asked: Show, rows: list[SlotRow], path: Path) -> None:
         row.plan,
         path,
         row.view,
-        slot=asked.slot,
-        size=size_of(row.plan, asked.size, asked.demand),
-        rank=asked.of_rank,
-        chunk=asked.of_chunk,
+        slot=parameters.slot,
+        size=size_of(row.plan, parameters.size, parameters.demand),
+        rank=parameters.of_rank,
+        chunk=parameters.of_chunk,
     )
 
 

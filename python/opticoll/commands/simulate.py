@@ -194,7 +194,7 @@ class SimulateRow(PlanRow, core="tuned"):
     outcome: Outcome = hidden(default=None)
 
 
-def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
+def compute(parameters: Simulate, watch: Watch) -> Iterator[SimulateRow]:
     """Simulates a plan.
 
     Raises
@@ -202,10 +202,10 @@ def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
     OpticollError
         As for `opticoll.plan`; a table that the simulator does not have.
     """
-    settings = asked.settings
-    _check_per(asked.per, settings)
-    plan = obtain(asked, asked.wavelength, watch)
-    size_bytes = size_of(plan, asked.size, asked.demand)
+    settings = parameters.settings
+    _check_per(parameters.per, settings)
+    plan = obtain(parameters, parameters.wavelength, watch)
+    size_bytes = size_of(plan, parameters.size, parameters.demand)
     drawn = "figure" in watch.files
     if drawn:
         settings = _to_be_drawn(plan.fabric, settings)
@@ -216,8 +216,8 @@ def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
             "warning: the plan is violated (see `opticoll verify`); its time means little"
         )
     tables: dict[str, Any] = {}
-    if asked.per is not None:
-        tables[f"per_{asked.per}"] = _TABLES[asked.per](plan, outcome)
+    if parameters.per is not None:
+        tables[f"per_{parameters.per}"] = _TABLES[parameters.per](plan, outcome)
     yield SimulateRow.of(row, outcome, outcome=outcome, **_totals(plan, outcome), **tables)
 
 
@@ -334,11 +334,11 @@ def _latency(row: dict[str, Any]) -> LatencyRow:
     )
 
 
-def _text(asked: Simulate, rows: list[SimulateRow]) -> str:
+def _text(parameters: Simulate, rows: list[SimulateRow]) -> str:
     (row,) = rows
     parts = [plan_summary(row.plan, row), _summary(row)]
-    if asked.per is not None:
-        parts.append(_table(row, asked.per))
+    if parameters.per is not None:
+        parts.append(_table(row, parameters.per))
     return "\n\n".join(parts)
 
 
@@ -481,7 +481,7 @@ def _bounded(link: str | None) -> str:
     return "" if link is None else f"bounded by {link}"
 
 
-def _draw(asked: Simulate, rows: list[SimulateRow], path: Path) -> None:
+def _draw(parameters: Simulate, rows: list[SimulateRow], path: Path) -> None:
     """Draws an outcome of packets or of flows."""
     from opticoll import plot
     from opticoll.plot import style
@@ -508,6 +508,6 @@ COMMAND = Command(
     progress_label="simulating",
     shape="row",
     files=(figure_file(_draw),),
-    cache_key=lambda asked: plan_key(asked.source, asked, asked.wavelength),
+    cache_key=lambda parameters: plan_key(parameters.source, parameters, parameters.wavelength),
 )
 command_line = on_command_line(COMMAND)

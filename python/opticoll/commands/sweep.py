@@ -119,7 +119,7 @@ class SweepRow(Row):
     )
 
 
-def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
+def compute(parameters: Sweep, watch: Watch) -> Iterator[SweepRow]:
     """Computes the missing points of a study.
 
     Raises
@@ -127,29 +127,29 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
     OpticollError
         The study is wrong, or the store cannot be written; the points computed before are kept.
     """
-    study = document.read(asked.study)
-    path = asked.store or asked.study.with_suffix(".sqlite")
-    shard = WHOLE if asked.shard is None else Shard.read(asked.shard)
-    workers = asked.jobs or engines.processors()
-    if asked.dry_run:
-        yield _dry(asked, study, path, shard, workers, watch)
+    study = document.read(parameters.study)
+    path = parameters.store or parameters.study.with_suffix(".sqlite")
+    shard = WHOLE if parameters.shard is None else Shard.read(parameters.shard)
+    workers = parameters.jobs or engines.processors()
+    if parameters.dry_run:
+        yield _dry(parameters, study, path, shard, workers, watch)
         return
     with Store.open(path) as store:
-        for name in asked.merge or ():
+        for name in parameters.merge or ():
             with Store.read(name) as other:
                 watch.notes.append(f"took over {plural(store.merge(other), 'result')} of {name}")
         shown = progress.Progress(watch.update)
-        engine = _engine(asked, workers)
+        engine = _engine(parameters, workers)
         try:
             done = sweep(
                 study,
                 store,
                 engine,
                 shard=shard,
-                retry=asked.retry,
+                retry=parameters.retry,
                 progress=shown,
                 command=shlex.join(sys.argv),
-                text=read_text(asked.study, "study"),
+                text=read_text(parameters.study, "study"),
             )
         except BaseException as failure:
             failure.add_note(f"{shown.line}; {path} keeps what is finished")
@@ -174,32 +174,36 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
     )
 
 
-def _jobs(asked: Sweep) -> tuple[clusters.Manager, Path] | None:
+def _jobs(parameters: Sweep) -> tuple[clusters.Manager, Path] | None:
     """Returns the job manager and its profile, or None; refuses several managers."""
     managers: dict[clusters.Manager, Path | None] = {
-        "slurm": asked.slurm,
-        "pbs": asked.pbs,
-        "lsf": asked.lsf,
+        "slurm": parameters.slurm,
+        "pbs": parameters.pbs,
+        "lsf": parameters.lsf,
     }
     given = [(manager, profile) for manager, profile in managers.items() if profile is not None]
-    named = [f"--{manager}" for manager, _ in given] + ["--scheduler"] * bool(asked.scheduler)
+    named = [f"--{manager}" for manager, _ in given] + ["--scheduler"] * bool(parameters.scheduler)
     if len(named) > 1:
         raise UsageError(f"{' and '.join(named)} are given; give one of them")
-    if named and asked.jobs is not None:
+    if named and parameters.jobs is not None:
         raise UsageError(f"--jobs is for this machine; {named[0]} has workers of its own")
     return given[0] if given else None
 
 
-def _engine(asked: Sweep, workers: int) -> engines.Engine:
+def _engine(parameters: Sweep, workers: int) -> engines.Engine:
     """Returns the engine that computes the points."""
-    jobs = _jobs(asked)
+    jobs = _jobs(parameters)
     if jobs is not None:
         return clusters.job_engine(*jobs)
-    return engines.Local(workers) if asked.scheduler is None else clusters.Dask(asked.scheduler)
+    return (
+        engines.Local(workers)
+        if parameters.scheduler is None
+        else clusters.Dask(parameters.scheduler)
+    )
 
 
 def _dry(
-    asked: Sweep,
+    parameters: Sweep,
     study: document.Study,
     path: Path,
     shard: Shard,
@@ -207,13 +211,13 @@ def _dry(
     watch: Watch,
 ) -> SweepRow:
     """Returns the number of points, and the time of a sample of the missing points."""
-    if asked.merge:
+    if parameters.merge:
         raise UsageError("--dry-run keeps nothing, so --merge cannot be given with it")
-    jobs = _jobs(asked)
+    jobs = _jobs(parameters)
     if jobs is not None:
         workers = clusters.workers_of(jobs[1])
-    elif asked.scheduler is not None:
-        engine = clusters.Dask(asked.scheduler)
+    elif parameters.scheduler is not None:
+        engine = clusters.Dask(parameters.scheduler)
         workers = engine.workers
         engine.close()
     mine = shard.of(points(study))
@@ -221,7 +225,7 @@ def _dry(
     missing = every
     if path.exists():
         with Store.read(path) as store:
-            wanted = set(store.missing((point.key for point in every), retry=asked.retry))
+            wanted = set(store.missing((point.key for point in every), retry=parameters.retry))
         missing = [point for point in every if point.key in wanted]
     watch.update("sampling", 0, 0)
     known = forecast(study.command, missing)
@@ -255,7 +259,7 @@ def _points(row: SweepRow) -> str:
     return f"{row.points}; some share a plan, which makes {row.plans} plans"
 
 
-def _text(asked: Sweep, rows: list[SweepRow]) -> str:
+def _text(parameters: Sweep, rows: list[SweepRow]) -> str:
     (row,) = rows
     facts = [
         ["study", f"{row.study}, of `opticoll {row.command}`"],

@@ -3,8 +3,8 @@
 >>> from opticoll.commands.tasks import Tasks, compute
 >>> from opticoll.outputs.watch import Watch
 >>> from opticoll.inputs.task_list import Task
->>> asked = Tasks(fabric="wss_grid:rows=2,columns=2", tasks=[Task("all_reduce", size="1MB")])
->>> [(row.name, row.ranks, row.verified) for row in compute(asked, Watch())]
+>>> parameters = Tasks(fabric="wss_grid:rows=2,columns=2", tasks=[Task("all_reduce", size="1MB")])
+>>> [(row.name, row.ranks, row.verified) for row in compute(parameters, Watch())]
 [('all_reduce', 4, True)]
 """
 
@@ -84,7 +84,7 @@ class TaskRow(Row):
     command: str = command_field(default=OMITTED)
 
 
-def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
+def compute(parameters: Tasks, watch: Watch) -> Iterator[TaskRow]:
     """Plans, verifies and runs tasks on one grid.
 
     Raises
@@ -92,10 +92,10 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
     OpticollError
         The fabric is not a grid, there are no tasks, or a task cannot be planned.
     """
-    if asked.file is not None:
-        fabric, tasks = task_list.read(asked.file)
-    elif asked.fabric is not None:
-        fabric, tasks = to_fabric(asked.fabric), list(asked.tasks)
+    if parameters.file is not None:
+        fabric, tasks = task_list.read(parameters.file)
+    elif parameters.fabric is not None:
+        fabric, tasks = to_fabric(parameters.fabric), list(parameters.tasks)
     else:
         raise UsageError("the file of tasks is missing; give one such as tasks.yaml")
     if "slow_switch" not in fabric.options:
@@ -172,7 +172,7 @@ TABLE_COLUMNS = (
 )
 
 
-def _text(asked: Tasks, rows: list[TaskRow]) -> str:
+def _text(parameters: Tasks, rows: list[TaskRow]) -> str:
     """Returns a line for each task, and the violations."""
     grid = Fabric(rows[0].fabric, nodes="all").spec
     messages = sum(row.arbiter_messages for row in rows)

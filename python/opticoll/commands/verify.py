@@ -30,7 +30,7 @@ class Parameters(FileSource):
     wavelength: WavelengthOption = None
 
 
-def compute(asked: Parameters, watch: Watch) -> Iterator[ProofRow | ProgramProofRow]:
+def compute(parameters: Parameters, watch: Watch) -> Iterator[ProofRow | ProgramProofRow]:
     """Verifies a plan, or a program in each of its modes.
 
     Raises
@@ -38,20 +38,20 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ProofRow | ProgramProof
     OpticollError
         As for `opticoll.plan`; the file is not a plan.
     """
-    check_planned(asked.source, asked.size, asked.settings)
-    if names_file(asked.source):
-        form = imported.format_of(asked.source, asked.format)
+    check_planned(parameters.source, parameters.size, parameters.settings)
+    if names_file(parameters.source):
+        form = imported.format_of(parameters.source, parameters.format)
         if form.holds == "program":
-            fabric = None if asked.fabric is None else to_fabric(asked.fabric)
-            program = imported.read_program(asked.source, form.name)
-            imported.check_ranks(program.collective.ranks, fabric, asked.ranks)
-            yield from program_proof_rows(program, asked.source, form.name, fabric)
+            fabric = None if parameters.fabric is None else to_fabric(parameters.fabric)
+            program = imported.read_program(parameters.source, form.name)
+            imported.check_ranks(program.collective.ranks, fabric, parameters.ranks)
+            yield from program_proof_rows(program, parameters.source, form.name, fabric)
             return
-    plan = obtain(asked, asked.wavelength, watch, as_exported=False)
+    plan = obtain(parameters, parameters.wavelength, watch, as_exported=False)
     yield proof_row(plan, verify_once(plan))
 
 
-def _text(asked: Parameters, rows: list[Row]) -> str:
+def _text(parameters: Parameters, rows: list[Row]) -> str:
     programs = [row for row in rows if isinstance(row, ProgramProofRow)]
     plans = [proof_text(row.plan, row) for row in rows if isinstance(row, ProofRow)]
     return "\n".join(plans) if plans else program_text(programs)
@@ -67,6 +67,6 @@ COMMAND = Command(
     text=_text,
     progress_label="verifying",
     shape="row or rows",
-    cache_key=lambda asked: plan_key(asked.source, asked, asked.wavelength),
+    cache_key=lambda parameters: plan_key(parameters.source, parameters, parameters.wavelength),
 )
 command_line = on_command_line(COMMAND)

@@ -7,7 +7,7 @@ If the blocks of all pairs are alike, there is no demand, so that results are th
 (<Demand of 3 ranks, 400 bytes of one rank at most>, 400)
 >>> to_demand("one_hot:seed=1", 4)[1] is None
 True
->>> asked("all_to_all", [[0, 100, 100], [100, 0, 100], [100, 100, 0]], 3, None)
+>>> checked_demand("all_to_all", [[0, 100, 100], [100, 0, 100], [100, 100, 0]], 3, None)
 (None, 300)
 """
 
@@ -69,7 +69,9 @@ def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
     return made, made.largest
 
 
-def asked(kind: str, demand: Any, ranks: int, size_bytes: int | None) -> tuple[Demand | None, int]:
+def checked_demand(
+    kind: str, demand: Any, ranks: int, size_bytes: int | None
+) -> tuple[Demand | None, int]:
     """Returns the demand, or None if all blocks are alike, and the size in bytes.
 
     The size is the given size, else that of the demand, else the default.
@@ -211,5 +213,5 @@ def size_of(plan: Plan, size: str | None, demand: str | None = None) -> int:
         if demand is None:
             return size_bytes
         collective = plan.collective
-        return asked(collective.kind, demand, collective.ranks, size_bytes)[1]
+        return checked_demand(collective.kind, demand, collective.ranks, size_bytes)[1]
     return parse_size(DEFAULT_SIZE) if plan.size_bytes is None else plan.size_bytes

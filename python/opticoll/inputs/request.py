@@ -117,7 +117,7 @@ def read(
     size_bytes = None if size is None else to_bytes(size)
     demanded = None
     if demand is not None:
-        demanded, size_bytes = demands.asked(collective, demand, fabric.ranks, size_bytes)
+        demanded, size_bytes = demands.checked_demand(collective, demand, fabric.ranks, size_bytes)
     function: tuple[UserAlgorithm, Mapping[str, Option]] | None = None
     if algorithm is None:
         algorithm = DEFAULT_ALGORITHM

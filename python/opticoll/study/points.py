@@ -10,7 +10,7 @@ for the command line, read the values here, so that any option of any command ma
 'wdm_ring:ranks=8,wavelengths=2'
 >>> command_line("simulate", whole)
 'opticoll simulate all_gather --fabric wdm_ring:ranks=8,wavelengths=2'
->>> asked("simulate", whole).source
+>>> parameters_of("simulate", whole).source
 'all_gather'
 """
 
@@ -78,7 +78,7 @@ def options_of(command: str) -> dict[str, Option]:
     return options(command_of(command).parameters)
 
 
-def asked(command: str, options: Mapping[str, Value]) -> Any:
+def parameters_of(command: str, options: Mapping[str, Value]) -> Any:
     """Returns the parameters of a command from options.
 
     Raises
@@ -322,6 +322,6 @@ def _shares(command: str, options: Mapping[str, Value]) -> str:
     if record.cache_key is None:
         return ""
     try:
-        return repr(record.cache_key(asked(command, options)))
+        return repr(record.cache_key(parameters_of(command, options)))
     except OpticollError:
         return ""

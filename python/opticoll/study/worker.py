@@ -35,7 +35,7 @@ from opticoll.outputs.rows import plain
 from opticoll.outputs.verification import Refuted
 from opticoll.outputs.watch import Watch
 from opticoll.study.build_digest import build
-from opticoll.study.points import asked, command_of
+from opticoll.study.points import command_of, parameters_of
 from opticoll.study.store import Result, as_text, refuted_in
 
 
@@ -62,7 +62,9 @@ def solve(command: str, task: Task) -> Solved:
     try:
         with redirect_stdout(sys.stderr):
             record = command_of(command)
-            rows = [plain(row) for row in record.compute(asked(command, task.options), Watch())]
+            rows = [
+                plain(row) for row in record.compute(parameters_of(command, task.options), Watch())
+            ]
     except Refuted as refuted:
         rows = [plain(refuted.row)]
     except OpticollError as failure:

@@ -154,7 +154,7 @@ class Comparison:
         return rows_html(self.rows)
 
 
-def compute(asked: Compare, watch: Watch) -> Iterator[PlanRow]:
+def compute(parameters: Compare, watch: Watch) -> Iterator[PlanRow]:
     """Compares the algorithms that the command line names.
 
     Raises
@@ -162,7 +162,7 @@ def compute(asked: Compare, watch: Watch) -> Iterator[PlanRow]:
     OpticollError
         As for `compare`; errors of a scenario name file, line and field.
     """
-    scenario = _scenario(asked)
+    scenario = _scenario(parameters)
     refusals: list[Refusal] = []
     try:
         yield from compare(scenario, refusals, watch)
@@ -344,7 +344,7 @@ def _rows(
     if scenario.demand is not None:
         made, _ = demands.to_demand(scenario.demand, ring.ranks)
         asked = [
-            demands.asked(scenario.collective, made, ring.ranks, size_bytes)
+            demands.checked_demand(scenario.collective, made, ring.ranks, size_bytes)
             for size_bytes in sizes_bytes
         ]
         demand, sizes_bytes = asked[0][0], [size_bytes for _, size_bytes in asked]
@@ -464,12 +464,12 @@ def _field_at_fault(error: OpticollError, place: int | None) -> tuple[str | int,
     return next((field for kind, field in kinds if isinstance(error, kind)), ())
 
 
-def _text(asked: Any, rows: list[PlanRow]) -> str:
+def _text(parameters: Any, rows: list[PlanRow]) -> str:
     """Returns a table for each fabric and size; rows over reconfiguration times share a table."""
     of_times, others = break_even.apart(rows)
     tables = [reconfiguration_table(own) for own in of_times]
-    differ = asked.demand is not None and any("--demand" in str(row.command) for row in rows)
-    demanded = f"\nblocks as demanded: {asked.demand}" if differ else ""
+    differ = parameters.demand is not None and any("--demand" in str(row.command) for row in rows)
+    demanded = f"\nblocks as demanded: {parameters.demand}" if differ else ""
     return "\n\n".join([*tables, *([comparison_table(others)] if others else [])]) + demanded
 
 
@@ -480,7 +480,7 @@ def _left_out(refusal: Refusal) -> str:
     return f"left out: {refusal.reason}" if named else f"left out: {name}: {refusal.reason}"
 
 
-def _draw(asked: Any, rows: list[PlanRow], path: Path) -> list[Path]:
+def _draw(parameters: Any, rows: list[PlanRow], path: Path) -> list[Path]:
     """Draws rows and returns the files; many panels take several files."""
     from opticoll import plot
 

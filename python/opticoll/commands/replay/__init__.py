@@ -241,7 +241,7 @@ class ReplayRow(Row, core="replay"):
     in_order: bool = hidden(default=None)
 
 
-def compute(asked: Parameters, watch: Watch) -> Iterator[ReplayRow]:
+def compute(parameters: Parameters, watch: Watch) -> Iterator[ReplayRow]:
     """Replays a trace.
 
     Raises
@@ -249,23 +249,29 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ReplayRow]:
     OpticollError
         The file is not a trace, a network or setting is unknown, or the program cannot continue.
     """
-    settings = given(vars(asked.method))
-    bursts = asked.bursts if isinstance(asked.bursts, Mapping) else _burst_settings(asked.bursts)
-    network = to_medium(asked.fabric)
+    settings = given(vars(parameters.method))
+    bursts = (
+        parameters.bursts
+        if isinstance(parameters.bursts, Mapping)
+        else _burst_settings(parameters.bursts)
+    )
+    network = to_medium(parameters.fabric)
     if bursts is not None:
         _refuse_settings(settings)
-    factor, of_ranks = _factors(asked.cpu_factor)
-    eager_bytes, rendezvous = _eager(asked.eager)
-    overhead_ps = 0 if asked.end_overhead is None else _core.parse_time(asked.end_overhead)
+    factor, of_ranks = _factors(parameters.cpu_factor)
+    eager_bytes, rendezvous = _eager(parameters.eager)
+    overhead_ps = (
+        0 if parameters.end_overhead is None else _core.parse_time(parameters.end_overhead)
+    )
     kinds = known_names("collectives")
     algorithms = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
     algorithms |= {
         _core.collective_kind(kind): algorithm_spelling(kind, algorithm)
-        for kind, algorithm in algorithms_by_collective(asked.collectives).items()
+        for kind, algorithm in algorithms_by_collective(parameters.collectives).items()
     }
-    trace = asked.trace
+    trace = parameters.trace
     if not isinstance(trace, Trace):
-        trace = exports.read_trace(trace, None, asked.operations_per_second)
+        trace = exports.read_trace(trace, None, parameters.operations_per_second)
     trace, notes = exports.carried_out_on(trace, network)
     watch.notes += notes
     if of_ranks and (last := max(ranks[-1] for ranks in of_ranks)) >= trace.ranks:
@@ -285,14 +291,14 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ReplayRow]:
             overhead_ps=overhead_ps,
             eager_bytes=eager_bytes,
             rendezvous=rendezvous,
-            timeline=bool(watch.files.keys() & {"timeline", "figure"}) or asked.timeline,
+            timeline=bool(watch.files.keys() & {"timeline", "figure"}) or parameters.timeline,
             bursts=bursts,
             **settings,
         )
     except TraceError as error:
-        if isinstance(asked.trace, Trace):
+        if isinstance(parameters.trace, Trace):
             raise
-        raise TraceError(f"{os.fspath(asked.trace)}: {error}") from error
+        raise TraceError(f"{os.fspath(parameters.trace)}: {error}") from error
     if done.simulator == "burst":
         family = done.network.partition(":")[0]
         watch.notes.append(
@@ -313,7 +319,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ReplayRow]:
         light_paths=_light_paths(done.totals),
         per_call=[CallRow.of(kind) for kind in done.kinds],
         per_rank=ranks,
-        trace=None if isinstance(asked.trace, Trace) else os.fspath(asked.trace),
+        trace=None if isinstance(parameters.trace, Trace) else os.fspath(parameters.trace),
         settings=shown | (bursts or {}),
         injection_bandwidth=Fabric(done.network).injection_bandwidth if measured else None,
         carried_out=_carried_out(trace, done, measured=measured),
@@ -353,20 +359,20 @@ def _refuse_settings(settings: Settings) -> None:
 
 
 def _factors(
-    asked: str | float | Mapping[Any, str | float],
+    factors: str | float | Mapping[Any, str | float],
 ) -> tuple[Rational, dict[range, Rational]]:
     """Returns the factor of most ranks, and the factors of ranges of ranks in ascending order.
 
     >>> _factors("8-9=2,0.5,3=1.5")
     (Fraction(1, 2), {range(3, 4): Fraction(3, 2), range(8, 10): Fraction(2, 1)})
     """
-    if isinstance(asked, Mapping):
-        asked = ",".join(f"{ranks}={factor}" for ranks, factor in asked.items())
-    parts = [part.rpartition("=") for part in str(asked).split(",")]
+    if isinstance(factors, Mapping):
+        factors = ",".join(f"{ranks}={factor}" for ranks, factor in factors.items())
+    parts = [part.rpartition("=") for part in str(factors).split(",")]
     others = [factor for _, equals, factor in parts if not equals]
     if len(others) > 1:
         raise UsageError(
-            f"--cpu-factor: `{asked}` has more than one factor of all other ranks; write "
+            f"--cpu-factor: `{factors}` has more than one factor of all other ranks; write "
             f"RANK={others[-1]}"
         )
     own = [(_ranks_of(ranks), _factor(factor)) for ranks, equals, factor in parts if equals]
@@ -446,7 +452,7 @@ EAGER = {"all": "all messages", "none": "no messages"}
 """Texts of eager limits that are not a size."""
 
 
-def _text(asked: Parameters, rows: list[ReplayRow]) -> str:
+def _text(parameters: Parameters, rows: list[ReplayRow]) -> str:
     """Returns a summary line, the trace and network, and a table by call or by rank."""
     (row,) = rows
     head = (
@@ -481,7 +487,9 @@ def _text(asked: Parameters, rows: list[ReplayRow]) -> str:
         facts.append(["lightpaths", _light(row)])
         if row.light_paths.blocked is not None:
             facts.append(["blocked", _blocked(row.light_paths)])
-    return "\n\n".join([head, align(facts), _ranks(row) if asked.per == "rank" else _calls(row)])
+    return "\n\n".join(
+        [head, align(facts), _ranks(row) if parameters.per == "rank" else _calls(row)]
+    )
 
 
 def _collectives(rows: Sequence[CollectiveRow]) -> list[str]:
@@ -551,8 +559,8 @@ def _ranks(row: ReplayRow) -> str:
     return "\n".join([told, *and_more(row.ranks, MAX_RANKS, " ranks")])
 
 
-def _rows(asked: Parameters, rows: list[ReplayRow]) -> Sequence[Row]:
-    return rows[0].per_rank if asked.per == "rank" else rows[0].per_call
+def _rows(parameters: Parameters, rows: list[ReplayRow]) -> Sequence[Row]:
+    return rows[0].per_rank if parameters.per == "rank" else rows[0].per_call
 
 
 COMMAND: Command[Parameters, ReplayRow] = Command(

@@ -40,7 +40,7 @@ def slices(row: ReplayRow) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], ND
     return ranks[sequence], starts[sequence], ends[sequence], calls[sequence]
 
 
-def write(asked: object, rows: list[ReplayRow], path: Path) -> None:
+def write(parameters: object, rows: list[ReplayRow], path: Path) -> None:
     """Writes a timeline for Perfetto."""
     from opticoll import formats
     from opticoll.formats.chrome_trace import Slice
@@ -58,7 +58,7 @@ def write(asked: object, rows: list[ReplayRow], path: Path) -> None:
     formats.named_format("timeline", str(path)).write(name, row.ranks, pieces, path)
 
 
-def draw(asked: object, rows: list[ReplayRow], path: Path) -> None:
+def draw(parameters: object, rows: list[ReplayRow], path: Path) -> None:
     """Draws the timeline of the ranks."""
     import numpy as np
 

@@ -72,7 +72,7 @@ class Traffic:
     timeline: bool = option(default=False, parse=False)
 
 
-def compute(asked: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow]:
+def compute(parameters: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow]:
     """Simulates the cases; the results do not depend on the number of parallel jobs.
 
     Raises
@@ -80,49 +80,55 @@ def compute(asked: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow]:
     OpticollError
         A network, pattern or setting is invalid; settings of the other simulator; a deadlock.
     """
-    jobs = asked.jobs or os.cpu_count() or 1
-    of_bursts = {name: str(text) for name, text in vars(asked.burst).items() if text is not None}
-    of_packets = {name: str(text) for name, text in vars(asked.method).items() if text is not None}
-    if asked.simulator == "burst":
-        if {name: getattr(asked, name) for name in PACKET_DEFAULTS} != PACKET_DEFAULTS:
+    jobs = parameters.jobs or os.cpu_count() or 1
+    of_bursts = {
+        name: str(text) for name, text in vars(parameters.burst).items() if text is not None
+    }
+    of_packets = {
+        name: str(text) for name, text in vars(parameters.method).items() if text is not None
+    }
+    if parameters.simulator == "burst":
+        if {name: getattr(parameters, name) for name in PACKET_DEFAULTS} != PACKET_DEFAULTS:
             raise UsageError(
                 "--pattern, --bytes, --messages and --period are for packets; bursts have "
                 "--source, --offered-load, --size and --bursts"
             )
-        cases = bursts.cases(asked.fabric, of_bursts, of_packets)
+        cases = bursts.cases(parameters.fabric, of_bursts, of_packets)
         yield from bursts.simulate(cases, jobs, watch)
         return
     for name in of_bursts:
         raise UsageError(f"--{name.replace('_', '-')} is for bursts: add --simulator burst")
     yield from packets.simulate(
         packets.cases(
-            need_fabric(asked.fabric),
-            asked.pattern,
-            asked.bytes,
-            asked.period,
-            asked.messages,
-            given(vars(asked.method)),
+            need_fabric(parameters.fabric),
+            parameters.pattern,
+            parameters.bytes,
+            parameters.period,
+            parameters.messages,
+            given(vars(parameters.method)),
         ),
         jobs,
         watch,
-        timeline=asked.timeline,
+        timeline=parameters.timeline,
     )
 
 
-def _text(asked: Traffic, rows: list[TrafficRow | BurstRow]) -> str:
-    if asked.simulator == "burst":
+def _text(parameters: Traffic, rows: list[TrafficRow | BurstRow]) -> str:
+    if parameters.simulator == "burst":
         return bursts.text([row for row in rows if isinstance(row, BurstRow)])
     return packets.text([row for row in rows if isinstance(row, TrafficRow)])
 
 
-def _draw(asked: Traffic, rows: list[TrafficRow | BurstRow], path: Path) -> None:
-    if asked.simulator == "burst":
+def _draw(parameters: Traffic, rows: list[TrafficRow | BurstRow], path: Path) -> None:
+    if parameters.simulator == "burst":
         bursts.draw([row for row in rows if isinstance(row, BurstRow)], path)
     else:
         packets.draw([row for row in rows if isinstance(row, TrafficRow)], path)
 
 
-def _without_details(asked: Traffic, rows: list[TrafficRow | BurstRow]) -> list[dict[str, object]]:
+def _without_details(
+    parameters: Traffic, rows: list[TrafficRow | BurstRow]
+) -> list[dict[str, object]]:
     """Returns rows for CSV, without tables inside a row."""
     return [
         {name: value for name, value in plain(row).items() if name not in bursts.DETAILS}
@@ -130,7 +136,7 @@ def _without_details(asked: Traffic, rows: list[TrafficRow | BurstRow]) -> list[
     ]
 
 
-def _alone(asked: Traffic, row: TrafficRow | BurstRow) -> dict[str, str | None]:
+def _alone(parameters: Traffic, row: TrafficRow | BurstRow) -> dict[str, str | None]:
     """Returns the options that select the case of a row."""
     if isinstance(row, BurstRow):
         return {name: row.case.settings.get(name) for name in bursts.NAMED}

@@ -299,7 +299,7 @@ class TrainingRow(Row, core="iteration"):
     command: str = command_field(default=OMITTED)
 
 
-def compute(asked: Train, watch: Watch) -> Iterator[TrainingRow]:
+def compute(parameters: Train, watch: Watch) -> Iterator[TrainingRow]:
     """Times one iteration on each fabric, and derives the time of the training.
 
     Raises
@@ -307,29 +307,31 @@ def compute(asked: Train, watch: Watch) -> Iterator[TrainingRow]:
     OpticollError
         An unknown name, arguments that do not go together, a profile or an algorithm that fails.
     """
-    fabrics = need_fabrics(asked.fabric)
-    settings = given(vars(asked.method))
-    if asked.gradients not in GRADIENTS:
-        raise UsageError(f"there are no gradients in `{asked.gradients}`; {', '.join(GRADIENTS)}")
+    fabrics = need_fabrics(parameters.fabric)
+    settings = given(vars(parameters.method))
+    if parameters.gradients not in GRADIENTS:
+        raise UsageError(
+            f"there are no gradients in `{parameters.gradients}`; {', '.join(GRADIENTS)}"
+        )
     warnings: dict[str, None] = {}
     own = [(fabric, settings_on(fabric, fabrics, settings)) for fabric in fabrics]
-    divided = is_grouped(asked, fabrics)
-    alone = why_alone(asked, own) if divided else None
+    divided = is_grouped(parameters, fabrics)
+    alone = why_alone(parameters, own) if divided else None
     for fabric, method in own:
         if divided:
-            row = _grouped(asked, fabric, method, alone, watch)
+            row = _grouped(parameters, fabric, method, alone, watch)
         else:
-            row = _replicated(asked, fabric, method, watch)
+            row = _replicated(parameters, fabric, method, watch)
         warnings |= dict.fromkeys(row.warnings)
         yield row
     watch.notes += [f"warning: {warning}" for warning in warnings]
 
 
-def _replicated(asked: Train, fabric: Fabric, settings: Settings, watch: Watch) -> TrainingRow:
+def _replicated(parameters: Train, fabric: Fabric, settings: Settings, watch: Watch) -> TrainingRow:
     """Returns an iteration in which every device holds the whole model."""
-    model, named, batch = timed(asked)
-    bucket_rule = check_buckets(asked.buckets)
-    prices = Prices(asked, fabric, settings)
+    model, named, batch = timed(parameters)
+    bucket_rule = check_buckets(parameters.buckets)
+    prices = Prices(parameters, fabric, settings)
     distinct = sorted(set(model.buckets(bucket_rule)))
     for done, size in enumerate(distinct):
         watch.update(f"all_reduce of {format_size(size)}", done, len(distinct))
@@ -338,37 +340,37 @@ def _replicated(asked: Train, fabric: Fabric, settings: Settings, watch: Watch) 
         size: (cost["time_ps"], cost["reconfiguration_ps"], cost["control_ps"])
         for size, cost in prices.costs.items()
     }
-    iteration = model.iterate(bucket_rule, asked.overlap, costs)
-    return _row(asked, fabric, batch, named, bucket_rule, model, prices, iteration)
+    iteration = model.iterate(bucket_rule, parameters.overlap, costs)
+    return _row(parameters, fabric, batch, named, bucket_rule, model, prices, iteration)
 
 
 def _grouped(
-    asked: Train, fabric: Fabric, settings: Settings, alone: str | None, watch: Watch
+    parameters: Train, fabric: Fabric, settings: Settings, alone: str | None, watch: Watch
 ) -> TrainingRow:
     """Returns an iteration in which groups of ranks divide the model."""
-    if asked.profile is not None or asked.model is None:
+    if parameters.profile is not None or parameters.model is None:
         raise UsageError(
             "groups of ranks divide a model, such as --model gpt3_6_7b; a profile does not say how"
         )
-    model, named, batch = timed(asked)
-    bucket_rule = check_buckets(asked.buckets)
-    way = way_of(asked, fabric, alone)
-    wide = GRADIENTS[asked.gradients]
-    training = divide(asked, named.name, batch, fabric.ranks, wide)
+    model, named, batch = timed(parameters)
+    bucket_rule = check_buckets(parameters.buckets)
+    way = way_of(parameters, fabric, alone)
+    wide = GRADIENTS[parameters.gradients]
+    training = divide(parameters, named.name, batch, fabric.ranks, wide)
     memory = memory_row(
-        training.memory_of_device(), memory_of(asked, device=asked.throughput is None)
+        training.memory_of_device(), memory_of(parameters, device=parameters.throughput is None)
     )
     refuse_too_large(named, training, memory)
     named = replace(named, memory=memory)
-    grouped = carry_out(asked, training, fabric, way, settings, watch)
+    grouped = carry_out(parameters, training, fabric, way, settings, watch)
     *_, mean = grouped.row.parts
     exposed = mean.tensor_s + mean.expert_s + mean.sending_s + mean.replicas_s
     hidden = mean.sending_hidden_s + mean.replicas_hidden_s
     return TrainingRow.of(
-        _common(asked, fabric, batch, named, bucket_rule, model, grouped.iteration.time_ps),
+        _common(parameters, fabric, batch, named, bucket_rule, model, grouped.iteration.time_ps),
         {"simulator": grouped.simulator, "policy": grouped.policy, "start": None},
-        *(named, fabric, asked),
-        algorithm=_algorithm_name(asked),
+        *(named, fabric, parameters),
+        algorithm=_algorithm_name(parameters),
         gradient_bytes=named.parameters * wide,
         compute_s=mean.compute_s,
         efficiency=mean.compute_s * PICOSECONDS / max(grouped.iteration.time_ps, 1),
@@ -385,12 +387,12 @@ def _grouped(
     )
 
 
-def _algorithm_name(asked: Train) -> str:
-    chosen = DEFAULT_ALGORITHM if asked.algorithm is None else asked.algorithm
+def _algorithm_name(parameters: Train) -> str:
+    chosen = DEFAULT_ALGORITHM if parameters.algorithm is None else parameters.algorithm
     return chosen if isinstance(chosen, str) else user_algorithm.name_of(chosen)
 
 
-def _warnings(asked: Train, named: Model, batch: int, ranks: int) -> list[str]:
+def _warnings(parameters: Train, named: Model, batch: int, ranks: int) -> list[str]:
     """Returns warnings on what to check before the times are trusted."""
     memory = named.memory
     if memory.fits is not False:
@@ -398,9 +400,9 @@ def _warnings(asked: Train, named: Model, batch: int, ranks: int) -> list[str]:
     have, need = memory.device_bytes or 0, memory.total_bytes
     states = need - (memory.activations_bytes or 0)
     cure = "divide the model among devices"  # a profile does not say how
-    if asked.profile is None:
-        wide = GRADIENTS[asked.gradients]
-        cure = cure_of(divide(asked, named.name, batch, ranks, wide), have)
+    if parameters.profile is None:
+        wide = GRADIENTS[parameters.gradients]
+        cure = cure_of(divide(parameters, named.name, batch, ranks, wide), have)
         cure = f"{activations(named, memory)}; {cure}"
     size = "a smaller batch fits" if states < have else "no batch fits"
     return [
@@ -411,7 +413,7 @@ def _warnings(asked: Train, named: Model, batch: int, ranks: int) -> list[str]:
 
 
 def _row(
-    asked: Train,
+    parameters: Train,
     fabric: Fabric,
     batch: int,
     named: Model,
@@ -426,12 +428,12 @@ def _row(
     any_cost = next(iter(prices.costs.values()), None)
     violations = dict.fromkeys(problem for found in prices.violations.values() for problem in found)
     return TrainingRow.of(
-        _common(asked, fabric, batch, named, bucket_rule, model, iteration.time_ps),
+        _common(parameters, fabric, batch, named, bucket_rule, model, iteration.time_ps),
         iteration,
         any_cost or {"simulator": "", "policy": None, "start": None},
-        *(named, fabric, asked),
+        *(named, fabric, parameters),
         warnings=[
-            *_warnings(asked, named, batch, fabric.ranks),
+            *_warnings(parameters, named, batch, fabric.ranks),
             *_latency_warnings(fabric),
         ],
         gradient_bytes=sum(sizes),
@@ -453,7 +455,7 @@ def _latency_warnings(fabric: Fabric) -> list[str]:
 
 
 def _common(
-    asked: Train,
+    parameters: Train,
     fabric: Fabric,
     batch: int,
     named: Model,
@@ -462,15 +464,15 @@ def _common(
     time_ps: int,
 ) -> dict[str, Any]:
     """Returns the fields that iterations with and without groups share."""
-    replica = (asked.tensor_parallel or 1) * (asked.pipeline_parallel or 1)
+    replica = (parameters.tensor_parallel or 1) * (parameters.pipeline_parallel or 1)
     together = batch * (fabric.ranks // replica)
-    samples = asked.samples if asked.samples is not None else named.epoch_samples
-    if asked.epochs is not None and samples is None:
+    samples = parameters.samples if parameters.samples is not None else named.epoch_samples
+    if parameters.epochs is not None and samples is None:
         raise UsageError("an epoch has no known number of samples here; give samples")
     iterations = training_s = None
     setup_ps = fabric.option("slow_switch") or 0
-    if asked.epochs is not None and samples is not None:
-        iterations = asked.epochs * -(-samples // together)
+    if parameters.epochs is not None and samples is not None:
+        iterations = parameters.epochs * -(-samples // together)
         training_s = (setup_ps + iterations * time_ps) / PICOSECONDS
     return {
         "model": named.name,
@@ -501,11 +503,11 @@ def _collective(prices: Prices, size: int, count: int) -> AllReduceRow:
     )
 
 
-def _text(asked: Any, rows: list[TrainingRow]) -> str:
+def _text(parameters: Any, rows: list[TrainingRow]) -> str:
     return training_text(rows)
 
 
-def _table(asked: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
+def _table(parameters: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
     """Returns the buckets, or the parts of stages of groups, each with the fabric of its
     iteration.
     """
@@ -516,14 +518,14 @@ def _table(asked: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
     ]
 
 
-def _alone(asked: Any, row: TrainingRow) -> dict[str, Any]:
+def _alone(parameters: Any, row: TrainingRow) -> dict[str, Any]:
     """Returns the options that select a row's fabric, with the settings that its simulator
     knows.
     """
-    fabrics = need_fabrics(asked.fabric)
+    fabrics = need_fabrics(parameters.fabric)
     if len(fabrics) == 1:
         return {}
-    settings = given(vars(asked.method))
+    settings = given(vars(parameters.method))
     known = settings_on(Fabric(row.fabric), fabrics, settings)
     return {"fabric": row.fabric, **{name: known.get(name) for name in settings}}
 

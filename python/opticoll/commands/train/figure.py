@@ -21,7 +21,7 @@ PARTS = {
 """Parts of an iteration, and the columns of their times."""
 
 
-def draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
+def draw(parameters: Any, rows: list[TrainingRow], path: Path) -> None:
     """Draws the timeline of an iteration; for several fabrics or groups, the parts of
     iterations.
     """

@@ -70,35 +70,35 @@ UNDIVIDED = {
 """Values of these options that leave the model undivided."""
 
 
-def is_grouped(asked: Train, fabrics: Sequence[Fabric]) -> bool:
+def is_grouped(parameters: Train, fabrics: Sequence[Fabric]) -> bool:
     """Returns whether options divide the model among groups."""
-    stated = {name: getattr(asked, name) for name in GROUP_OPTIONS}
-    if {fabric.ranks for fabric in fabrics} == {asked.data_parallel}:
+    stated = {name: getattr(parameters, name) for name in GROUP_OPTIONS}
+    if {fabric.ranks for fabric in fabrics} == {parameters.data_parallel}:
         stated["data_parallel"] = None
     return any(value not in (None, UNDIVIDED.get(name)) for name, value in stated.items())
 
 
-def divide(asked: Train, model: str, batch: int, ranks: int, gradient_bytes: int) -> Any:
+def divide(parameters: Train, model: str, batch: int, ranks: int, gradient_bytes: int) -> Any:
     """Returns the model divided among groups."""
-    pipeline = asked.pipeline_parallel or 1
-    micro_batches = asked.micro_batches or (batch if pipeline > 1 else 1)
-    skew = read_skew(asked.expert_skew)
+    pipeline = parameters.pipeline_parallel or 1
+    micro_batches = parameters.micro_batches or (batch if pipeline > 1 else 1)
+    skew = read_skew(parameters.expert_skew)
     return GroupedTraining(
         model,
         ranks,
-        (asked.tensor_parallel or 1, pipeline, asked.expert_parallel or 1),
+        (parameters.tensor_parallel or 1, pipeline, parameters.expert_parallel or 1),
         batch=batch,
         micro_batches=micro_batches,
-        data=asked.data_parallel,
-        sharded=asked.sharded or 0,
-        device=asked.device,
-        throughput=asked.throughput,
+        data=parameters.data_parallel,
+        sharded=parameters.sharded or 0,
+        device=parameters.device,
+        throughput=parameters.throughput,
         bytes_per_parameter=gradient_bytes,
-        buckets=asked.buckets,
-        overlap=asked.overlap,
+        buckets=parameters.buckets,
+        overlap=parameters.overlap,
         zipf=skew.zipf,
         weights=skew.weights,
-        capacity=capacity_millionths(asked.capacity_factor),
+        capacity=capacity_millionths(parameters.capacity_factor),
     )
 
 
@@ -155,23 +155,23 @@ class Way:
     reconfigure: str | None
 
 
-def way_of(asked: Train, fabric: Fabric, alone: str | None) -> Way:
+def way_of(parameters: Train, fabric: Fabric, alone: str | None) -> Way:
     """Returns the method for collectives on a fabric; `alone` is why groups are timed one by
     one.
     """
     switch = fabric.family == "circuit_switch"
-    if asked.reconfigure is not None and not switch:
+    if parameters.reconfigure is not None and not switch:
         raise UsageError(
             f"reconfigure: {fabric.family} is no circuit_switch, whose settings the option plans; "
             "leave it out"
         )
-    exchanges = (asked.expert_parallel or 1) > 1
-    reconfigure = asked.reconfigure or "layer" if switch and exchanges else None
-    return Way(_algorithms(asked), alone, reconfigure)
+    exchanges = (parameters.expert_parallel or 1) > 1
+    reconfigure = parameters.reconfigure or "layer" if switch and exchanges else None
+    return Way(_algorithms(parameters), alone, reconfigure)
 
 
 def carry_out(
-    asked: Train,
+    parameters: Train,
     training: GroupedTraining,
     fabric: Fabric,
     way: Way,
@@ -189,7 +189,7 @@ def carry_out(
             for one in iteration.chosen.rows()
         }
         rows = [collective_row(training, one, _chosen(training, one, chosen)) for one in made]
-        row = _row(asked, training, fabric, iteration, rows, way)
+        row = _row(parameters, training, fabric, iteration, rows, way)
         policy = settings.get("policy", fabric.policy)
         return Grouped(iteration, row, iteration.simulator, policy, [])
     prices = GroupPrices(fabric, training, algorithms, settings, way.reconfigure)
@@ -197,37 +197,37 @@ def carry_out(
         watch.update(f"{record['collective'] or 'message'} of {record['group']}", number, len(made))
         prices.find(record)
     iteration = training.with_times(prices.times_ps)
-    row = _row(asked, training, fabric, iteration, prices.rows, way)
+    row = _row(parameters, training, fabric, iteration, prices.rows, way)
     return Grouped(iteration, row, prices.simulator, prices.policy, prices.violations)
 
 
-def _algorithms(asked: Train) -> dict[str, str]:
+def _algorithms(parameters: Train) -> dict[str, str]:
     """Returns the algorithm of each collective; the option `algorithm` is for the all_reduce."""
     kinds = known_names("collectives")
     chosen = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
-    given = dict(algorithms_by_collective(asked.collectives))
-    if asked.algorithm is not None:
-        if not isinstance(asked.algorithm, str) or user_algorithm.is_user_algorithm(
-            asked.algorithm
+    given = dict(algorithms_by_collective(parameters.collectives))
+    if parameters.algorithm is not None:
+        if not isinstance(parameters.algorithm, str) or user_algorithm.is_user_algorithm(
+            parameters.algorithm
         ):
             raise UsageError("algorithm: groups run named algorithms, not your own")
-        if "+" in asked.algorithm:
+        if "+" in parameters.algorithm:
             raise UsageError(
-                f"algorithm: `{asked.algorithm}` is a reduce_scatter and an all_gather, and groups "
-                "run one algorithm for each collective; --sharded 1 sends both"
+                f"algorithm: `{parameters.algorithm}` is a reduce_scatter and an all_gather, and "
+                "groups run one algorithm for each collective; --sharded 1 sends both"
             )
-        given.setdefault("all_reduce", asked.algorithm)
+        given.setdefault("all_reduce", parameters.algorithm)
     for kind, algorithm in given.items():
         chosen[_core.collective_kind(kind)] = algorithm_spelling(kind, algorithm)
     return chosen
 
 
-def why_alone(asked: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> str | None:
+def why_alone(parameters: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> str | None:
     """Returns why groups are timed one by one, or None if they share the network.
 
     The answer is the same for all fabrics of a comparison.
     """
-    if asked.contention == "none":
+    if parameters.contention == "none":
         return "as asked for"
     without = [
         fabric.family for fabric, settings in fabrics if not carries_messages(fabric, **settings)
@@ -235,7 +235,7 @@ def why_alone(asked: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> str |
     if not without:
         return None
     reason = f"no simulator sends single messages over {', '.join(dict.fromkeys(without))}"
-    if asked.contention == "simulated":
+    if parameters.contention == "simulated":
         raise UsageError(f"contention: {reason}; leave it out, and groups are timed one by one")
     if len(without) < len(fabrics):
         reason += ", and all fabrics of a comparison are judged alike"
@@ -243,7 +243,7 @@ def why_alone(asked: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> str |
 
 
 def _row(
-    asked: Train,
+    parameters: Train,
     training: GroupedTraining,
     fabric: Fabric,
     iteration: Outcome,
@@ -258,12 +258,12 @@ def _row(
         for stage, row in enumerate(iteration.stages.rows())
     ]
     return GroupsRow.of(
-        *(iteration, way, training, asked),
+        *(iteration, way, training, parameters),
         tensor=tensor,
         pipeline=pipeline,
         expert=expert,
         data=data,
-        sharded=asked.sharded or 0,
+        sharded=parameters.sharded or 0,
         contention="simulated" if way.alone is None else "none",
         carried_out=carried_out(fabric) if way.alone is None else "each collective by its plan",
         dropped=dropped / assigned if assigned else None,

@@ -64,22 +64,24 @@ class Model:
     sample: str = "sample"
 
 
-def timed(asked: Train) -> tuple[TimedModel, Model, int]:
+def timed(parameters: Train) -> tuple[TimedModel, Model, int]:
     """Returns the layers with their times, the model, and the batch."""
-    if asked.profile is not None:
+    if parameters.profile is not None:
         for name in ("model", "device", "throughput"):
-            if getattr(asked, name) is not None:
+            if getattr(parameters, name) is not None:
                 raise UsageError(f"{name} and profile are both given; the profile says it all")
-        return _profiled(asked, layer_profile.read(asked.profile))
-    if asked.model is None:
+        return _profiled(parameters, layer_profile.read(parameters.profile))
+    if parameters.model is None:
         raise UsageError("the model is missing; give one such as --model resnet50, or a profile")
-    if asked.device is not None and asked.throughput is not None:
+    if parameters.device is not None and parameters.throughput is not None:
         raise UsageError("device and throughput are both given; give one of them")
-    if asked.batch is None:
+    if parameters.batch is None:
         raise UsageError("--batch is missing; give samples per device and iteration, such as 256")
-    model = TrainingModel(asked.model)
-    layers = model.timed(asked.batch, asked.device, asked.throughput, GRADIENTS[asked.gradients])
-    compute = asked.throughput or asked.device or known_names("devices")[0]
+    model = TrainingModel(parameters.model)
+    layers = model.timed(
+        parameters.batch, parameters.device, parameters.throughput, GRADIENTS[parameters.gradients]
+    )
+    compute = parameters.throughput or parameters.device or known_names("devices")[0]
     named = Model(
         name=model.name,
         label=model.label,
@@ -87,22 +89,23 @@ def timed(asked: Train) -> tuple[TimedModel, Model, int]:
         compute=compute,
         epoch_samples=model.epoch_samples,
         memory=memory_row(
-            model.memory(asked.batch), memory_of(asked, device=asked.throughput is None)
+            model.memory(parameters.batch),
+            memory_of(parameters, device=parameters.throughput is None),
         ),
         sample=model.sample,
     )
-    return layers, named, asked.batch
+    return layers, named, parameters.batch
 
 
-def _profiled(asked: Train, profile: Profile) -> tuple[TimedModel, Model, int]:
-    batch = asked.batch if asked.batch is not None else profile.batch
+def _profiled(parameters: Train, profile: Profile) -> tuple[TimedModel, Model, int]:
+    batch = parameters.batch if parameters.batch is not None else profile.batch
     if batch is None:
         raise UsageError("the batch at which the profile was measured is missing; give it")
     if profile.batch not in (None, batch):
         raise UsageError(
             f"the profile was measured at a batch of {profile.batch}, not {batch}; leave it out"
         )
-    wide = GRADIENTS[asked.gradients]
+    wide = GRADIENTS[parameters.gradients]
     layers = TimedModel(
         [
             (name, [count * wide for count in tensors], forward, backward)
@@ -113,9 +116,11 @@ def _profiled(asked: Train, profile: Profile) -> tuple[TimedModel, Model, int]:
         name=profile.model,
         label=profile.model,
         parameters=profile.parameters,
-        compute=f"profile {asked.profile}",
+        compute=f"profile {parameters.profile}",
         epoch_samples=None,
-        memory=memory_row(parameter_memory(profile.parameters), memory_of(asked, device=False)),
+        memory=memory_row(
+            parameter_memory(profile.parameters), memory_of(parameters, device=False)
+        ),
     )
     return layers, named, batch
 
@@ -133,11 +138,11 @@ def memory_row(parts: tuple[int, ...], device_bytes: int | None) -> MemoryRow:
     )
 
 
-def memory_of(asked: Train, *, device: bool) -> int | None:
+def memory_of(parameters: Train, *, device: bool) -> int | None:
     """Returns the memory of a device in bytes, or None if it is unknown."""
-    if asked.device_memory is not None:
-        return to_bytes(asked.device_memory)
-    return device_memory(asked.device) if device else None
+    if parameters.device_memory is not None:
+        return to_bytes(parameters.device_memory)
+    return device_memory(parameters.device) if device else None
 
 
 @dataclass(frozen=True)
@@ -157,10 +162,10 @@ class _Part:
 class Prices:
     """Costs of all_reduces by size; plans that do not depend on the size are kept."""
 
-    def __init__(self, asked: Train, fabric: Fabric, settings: Settings) -> None:
+    def __init__(self, parameters: Train, fabric: Fabric, settings: Settings) -> None:
         self._fabric, self._settings = fabric, settings
-        self._wavelength = asked.wavelength or "auto"
-        chosen = DEFAULT_ALGORITHM if asked.algorithm is None else asked.algorithm
+        self._wavelength = parameters.wavelength or "auto"
+        chosen = DEFAULT_ALGORITHM if parameters.algorithm is None else parameters.algorithm
         self.algorithm = chosen if isinstance(chosen, str) else user_algorithm.name_of(chosen)
         self._parts = _parts(chosen, fabric.ranks)
         self._kept: dict[str, tuple[Plan, list[str]]] = {}
