@@ -83,12 +83,12 @@ class UserAlgorithmError(OpticollError):
 def installing(extra: str) -> str:
     """Returns the command that installs the packages of an extra."""
     needed = [requirement.split(";") for requirement in metadata.requires("opticoll") or []]
-    own = [
+    packages = [
         requirement[0].strip()
         for requirement in needed
         if requirement[1:] and shlex.split(requirement[1])[-1] == extra
     ]
-    return f"pip install {shlex.join(own)}"
+    return f"pip install {shlex.join(packages)}"
 
 
 def needed(module: str, use: str, extra: str = "", package: str = "") -> Any:

@@ -166,7 +166,9 @@ def plan_beside(path: str | os.PathLike[str]) -> Path | None:
         except OpticollError as error:
             raise other from error
         pairs = [(file, place.with_name(file.name)) for file in written if file.name != beside.name]
-        if not all(there.is_file() and cmp(file, there, shallow=False) for file, there in pairs):
+        if not all(
+            existing.is_file() and cmp(file, existing, shallow=False) for file, existing in pairs
+        ):
             raise other
     return beside
 

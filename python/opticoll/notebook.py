@@ -123,7 +123,9 @@ def _differing(columns: Iterable[tuple[str, list[str]]], count: int) -> str:
         if max(map(len, cells)) <= MAX_CELL_LENGTH and (len(set(cells)) > 1 or count == 1)
     ]
     return _lines(
-        [heading for heading, _ in shown], zip(*(own for _, own in shown), strict=True), count
+        [heading for heading, _ in shown],
+        zip(*(cells_of_column for _, cells_of_column in shown), strict=True),
+        count,
     )
 
 

@@ -143,9 +143,9 @@ def obtain(
         wanted = request.read_options(kind, parameters, wavelength)
         key = partial(plan_key, kind, parameters, wavelength)
         return plan_once(key, partial(wanted.plan, watch.try_candidate))
-    own = {name: getattr(parameters, name) for name in ("algorithm", "root", "demand")}
+    stated = {name: getattr(parameters, name) for name in ("algorithm", "root", "demand")}
     problem = "cannot be given with a plan file: it holds its own"
-    refuse_given({**own, "wavelength": wavelength}, problem)
+    refuse_given({**stated, "wavelength": wavelength}, problem)
     fabric = None if parameters.fabric is None else parse_fabric(parameters.fabric)
     form, ranks = (
         (parameters.format, parameters.ranks)

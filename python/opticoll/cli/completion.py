@@ -92,9 +92,9 @@ def script(shell: Shell) -> str:
         options=_cases(options),
         values=_cases(
             {
-                f"{'*' if _alike(own) else command}:{flag}": words
-                for flag, own in values.items()
-                for command, words in own.items()
+                f"{'*' if _alike(by_command) else command}:{flag}": words
+                for flag, by_command in values.items()
+                for command, words in by_command.items()
             }
         ),
         places=_cases(places),
@@ -104,9 +104,9 @@ def script(shell: Shell) -> str:
     return f"#compdef opticoll\nautoload -U +X compinit bashcompinit\nbashcompinit\n{bash}"
 
 
-def _alike(own: dict[str, list[str]]) -> bool:
+def _alike(by_command: dict[str, list[str]]) -> bool:
     """Returns whether an option has the same words in all its commands."""
-    return len({*map(tuple, own.values())}) == 1
+    return len({*map(tuple, by_command.values())}) == 1
 
 
 def _words(option: command_line.Option, command: str) -> list[str]:
@@ -147,8 +147,10 @@ def _cases(words: dict[str, list[str]]) -> str:
     """Returns the branches of a `case` that sets the words of each name; names without words have
     none.
     """
-    some = {name: own for name, own in words.items() if own}
-    return "\n".join(f"        {name}) words='{' '.join(own)}' ;;" for name, own in some.items())
+    some = {name: listed for name, listed in words.items() if listed}
+    return "\n".join(
+        f"        {name}) words='{' '.join(names)}' ;;" for name, names in some.items()
+    )
 
 
 def _fish(
@@ -166,16 +168,16 @@ def _fish(
     lines += [
         f"complete -c opticoll -n __fish_use_subcommand -l {name[2:]}" for name in TOP_LEVEL_OPTIONS
     ]
-    for name in dict.fromkeys(name for own in options.values() for name in own):
+    for name in dict.fromkeys(name for place_words in options.values() for name in place_words):
         by_words: dict[str, list[str]] = {}
-        for command in (command for command, own in options.items() if name in own):
+        for command in (command for command, place_words in options.items() if name in place_words):
             words = " ".join(values.get(name, {}).get(command, []))
             by_words.setdefault(words, []).append(command)
         for words, commands in by_words.items():
             seen = f"__fish_seen_subcommand_from {' '.join(commands)}"
             place = f"complete -c opticoll -n '{seen}' -l {name[2:]}"
             lines.append(place + (f" -r -a '{words}'" if words else ""))
-    for command, own in places.items():
+    for command, place_words in places.items():
         place = f"complete -c opticoll -n '__fish_seen_subcommand_from {command}'"
-        lines += [f"{place} -a '{' '.join(own)}'"] if own else []
+        lines += [f"{place} -a '{' '.join(place_words)}'"] if place_words else []
     return "\n".join([*lines, ""])

@@ -172,12 +172,12 @@ def without_memory_limit(words: list[str]) -> list[str]:
     """Sets the limit of `--memory-limit`, which every command takes, and returns the other
     words.
     """
-    left, values = [], []
+    remaining, values = [], []
     rest = iter(words)
     for word in rest:
         option, equals, value = word.partition("=")
         if option != "--memory-limit":
-            left.append(word)
+            remaining.append(word)
         else:
             values.append(value if equals else next(rest, ""))
     if len(values) > 1:
@@ -185,7 +185,7 @@ def without_memory_limit(words: list[str]) -> list[str]:
     if values == [""]:
         raise errors.UsageError("--memory-limit needs a size, such as 4GiB")
     _core.set_memory_limit(values[0] if values else None)
-    return left
+    return remaining
 
 
 def rounded_rates(words: Sequence[str]) -> list[str]:

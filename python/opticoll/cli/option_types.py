@@ -68,9 +68,9 @@ def hints(kind: type) -> dict[str, Any]:
     for declared in fields(kind):
         if is_dataclass(declared.default):
             types[declared.name] = Annotated[type(declared.default), Parameter(name="*")]
-        elif own := declared.metadata.get("option"):
+        elif parameter := declared.metadata.get("option"):
             types[declared.name] = Annotated[
-                types[declared.name], _type_conversion(types[declared.name]), own
+                types[declared.name], _type_conversion(types[declared.name]), parameter
             ]
     return types
 

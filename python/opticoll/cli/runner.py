@@ -176,13 +176,13 @@ class Command(Generic[A, R]):
         shapes: list[dict[str, Any]] = []
         known: dict[str, Any] = {}
         for kind in classes:
-            own = schema(kind)
-            known |= own.pop("$defs", {})
+            row_schema = schema(kind)
+            known |= row_schema.pop("$defs", {})
             if self.shape != "rows":
-                shapes.append(own)
+                shapes.append(row_schema)
             if self.shape != "row":
                 least = {} if self.shape == "rows" else {"minItems": 2}
-                shapes.append({"type": "array", "items": own, **least})
+                shapes.append({"type": "array", "items": row_schema, **least})
         return {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": f"What `opticoll {self.name} --json` prints",
@@ -233,15 +233,17 @@ def computed(command: Command[A, R], parameters: A, watch: Watch) -> Iterator[R]
 def _grouped(kind: type[A], values: dict[str, Any]) -> A:
     """Returns parameters from values by name, including those of groups of settings."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
-    own = {one.name: values.pop(one.name) for one in fields if one.name in values}
+    arguments = {
+        declared.name: values.pop(declared.name) for declared in fields if declared.name in values
+    }
     for declared in fields:
-        if dataclasses.is_dataclass(declared.default) and declared.name not in own:
+        if dataclasses.is_dataclass(declared.default) and declared.name not in arguments:
             group = [part.name for part in dataclasses.fields(declared.default)]
             given = {name: values.pop(name) for name in group if name in values}
-            own[declared.name] = dataclasses.replace(declared.default, **given)  # type: ignore[type-var]
+            arguments[declared.name] = dataclasses.replace(declared.default, **given)  # type: ignore[type-var]
     if values:
         raise TypeError(f"there is no parameter {', '.join(values)}")
-    return kind(**own)
+    return kind(**arguments)
 
 
 def answer(
@@ -285,8 +287,8 @@ def answer(
 def _said(command: Command[A, R], parameters: A, rows: list[R], as_json: bool) -> str:
     if not as_json:
         return command.text(parameters, rows)
-    one = command.shape == "row" or (command.shape == "row or rows" and len(rows) == 1)
-    return _json(plain(rows[0] if one else rows))
+    is_single = command.shape == "row" or (command.shape == "row or rows" and len(rows) == 1)
+    return _json(plain(rows[0] if is_single else rows))
 
 
 def _json(value: object) -> str:
@@ -389,9 +391,9 @@ def _group(name: str, fields: Sequence[tuple[str, Any, Any]]) -> Any:
     return group
 
 
-def _default(one: dataclasses.Field[Any]) -> Any:
-    return field() if one.default is dataclasses.MISSING else field(default=one.default)
+def _default(declared: dataclasses.Field[Any]) -> Any:
+    return field() if declared.default is dataclasses.MISSING else field(default=declared.default)
 
 
-def _or_empty(one: dataclasses.Field[Any]) -> Any:
-    return inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default
+def _or_empty(declared: dataclasses.Field[Any]) -> Any:
+    return inspect.Parameter.empty if declared.default is dataclasses.MISSING else declared.default

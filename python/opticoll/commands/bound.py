@@ -137,8 +137,10 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
     root = parameters.root or 0
     demand, size_bytes = None, to_bytes(parameters.size or DEFAULT_SIZE)
     if parameters.demand is not None:
-        own = None if parameters.size is None else size_bytes
-        demand, size_bytes = demands.checked_demand(kind, parameters.demand, fabric.ranks, own)
+        given_bytes = None if parameters.size is None else size_bytes
+        demand, size_bytes = demands.checked_demand(
+            kind, parameters.demand, fabric.ranks, given_bytes
+        )
     collective = _core.Collective(kind, fabric.ranks, root=root, demand=demand)
     at_least, at_most = (None, None) if demand else optimum(kind, fabric, root)
     broken = fabric.intact != fabric and demand is None
@@ -178,7 +180,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
         # Bounds that hold for all plans come first.
         bounds=sorted(
             filter(lambda bound: bound.time_s > 0, bounds),
-            key=lambda one: (one.name == "direct", -one.time_s),
+            key=lambda bound: (bound.name == "direct", -bound.time_s),
         ),
     )
 

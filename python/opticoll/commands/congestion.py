@@ -444,8 +444,8 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionR
             f"{job['destination']} was blocked {job['tries']} times, the last after "
             f"{job['at_ps'] / PICOSECONDS:.3g} s"
         )
-    own = ("congestion", "ports", "replications")
-    others = {name: text for name, text in case.settings.items() if name not in own}
+    own_names = ("congestion", "ports", "replications")
+    others = {name: text for name, text in case.settings.items() if name not in own_names}
     bursts = int(columns["bursts"].sum())
     return CongestionRow.of(
         case,

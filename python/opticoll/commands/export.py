@@ -133,8 +133,8 @@ def _choices_row(parameters: Parameters, form: str) -> ExportedChoicesRow:
 def _refuse(parameters: Parameters, problem: str, fabric: object = None) -> None:
     """Refuses options that apply to plans only."""
     names = ("algorithm", "size", "root", "demand", "wavelength")
-    own = {name: getattr(parameters, name) for name in names}
-    refuse_given({**own, "fabric": fabric, **parameters.settings}, problem)
+    stated = {name: getattr(parameters, name) for name in names}
+    refuse_given({**stated, "fabric": fabric, **parameters.settings}, problem)
 
 
 def _text(parameters: Parameters, rows: list[AnyRow]) -> str:

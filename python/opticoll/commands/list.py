@@ -62,8 +62,8 @@ def compute(parameters: List, watch: Watch) -> Iterator[RecordRow | FormatRow | 
     UsageError
         Nothing has that name.
     """
-    own = parameters.kind and canonical(parameters.kind, ["schemas", "formats"])
-    if own == "formats":
+    kind = parameters.kind and canonical(parameters.kind, ["schemas", "formats"])
+    if kind == "formats":
         for form in FORMATS:
             yield FormatRow(
                 kind="formats",
@@ -74,7 +74,7 @@ def compute(parameters: List, watch: Watch) -> Iterator[RecordRow | FormatRow | 
                 written=bool(form.writes),
             )
         return
-    if own == "schemas":
+    if kind == "schemas":
         for name, summary in COMMANDS.items():
             schema = import_module(f"opticoll.commands.{name}").COMMAND.schema()
             yield SchemaRow(kind="schemas", name=name, summary=summary, json_schema=schema)
@@ -108,8 +108,8 @@ def _use(row: FormatRow) -> str:
 def _overview(records: list[RecordRow]) -> str:
     """Returns the kinds with their counts and first names, and further commands to type."""
     cells = []
-    for kind, own in groupby(records, lambda row: row.kind):
-        names = list(dict.fromkeys(row.name for row in own))
+    for kind, kind_records in groupby(records, lambda row: row.kind):
+        names = list(dict.fromkeys(row.name for row in kind_records))
         cells.append([kind, str(len(names)), shorten(", ".join(names), 52, placeholder=" ...")])
     return "\n".join(
         [
@@ -128,10 +128,10 @@ def _lines(records: list[RecordRow]) -> str:
     """Returns records of one kind, a paragraph each, grouped by collective if they have one."""
     lines = []
     width = max(len(record.name) for record in records)
-    for collective, own in groupby(records, lambda row: row.collective):
+    for collective, group in groupby(records, lambda row: row.collective):
         indent = "  " if collective else ""
         lines += [f"{collective}:"] if collective else []
-        for record in own:
+        for record in group:
             first, *rest = wrapped([record.summary], len(indent) + width) or [""]
             lines.append(f"{indent}{record.name.ljust(width)}  {first.strip()}")
             lines += rest
@@ -166,7 +166,7 @@ def _full_text(same: list[RecordRow]) -> str:
         lines += wrapped([f"Name in figures: {record.label}"], 2)
     if record.family:
         lines += wrapped([f"Only for fabrics of the family {record.family}"], 2)
-    width = max((len(one.name) for one in record.options), default=0)
+    width = max((len(option.name) for option in record.options), default=0)
     for option in record.options:
         first, *rest = wrapped([option.about(record.citation)], width + 2) or [""]
         lines += [f"  {option.name.ljust(width)}  {first.strip()}", *rest]

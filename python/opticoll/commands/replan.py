@@ -169,8 +169,8 @@ def _text(parameters: Replan, rows: list[ReplanRow]) -> str:
     """Returns the new plan as text, and the ratio of its time to that of the old plan."""
     (row,) = rows
     before, after = human_time(row.before_time_ps), human_time(row.time_ps)
-    left, of = row.plan.collective.ranks, row.before.collective.ranks
-    among = "" if left == of else f" among {left} of {of} ranks"
+    ranks_now, of = row.plan.collective.ranks, row.before.collective.ranks
+    among = "" if ranks_now == of else f" among {ranks_now} of {of} ranks"
     facts = [
         ["failed", row.failed],
         ["before", f"{row.before_algorithm}: {before}"],
@@ -182,7 +182,7 @@ def _text(parameters: Replan, rows: list[ReplanRow]) -> str:
         ],
         ["now", f"{row.chosen}: {after}{among}, {row.slowdown:.4g} times as long"],
     ]
-    if row.slowdown < 1 and left == of:
+    if row.slowdown < 1 and ranks_now == of:
         facts.append(["", "the plan before was not made for these settings, or not the fastest"])
     parts = [align(facts), plan_summary(row.plan, row)]
     if row.plan.fabric.switch_ports:

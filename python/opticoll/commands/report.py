@@ -115,12 +115,12 @@ def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
     with Store.read(path) as store:
         studies, runs = store.studies(), store.runs()
     for study in studies:
-        own = [run for run in runs if run["study"] == study.name]
-        asked = list(dict.fromkeys(_without_place(str(run["command"])) for run in own))
+        study_runs = [run for run in runs if run["study"] == study.name]
+        asked = list(dict.fromkeys(_without_place(str(run["command"])) for run in study_runs))
         part = parts.of_results(study.name, table_of(path, study.name), study.command, asked)
         told: list[parts.Fact] = [
             ("Study", f"{study.name}, of `opticoll {study.command}`", "", ""),
-            ("Computed by", _builders(own), "", ""),
+            ("Computed by", _builders(study_runs), "", ""),
         ]
         facts = [fact for fact in told if fact[1]]
         yield (
@@ -136,14 +136,14 @@ def _points(rows: list[dict[str, Any]]) -> Iterator[tuple[str, int, Any]]:
     from opticoll.study.results import ResultRow
 
     for study in dict.fromkeys(row["study"] for row in rows):
-        own = [row for row in rows if row["study"] == study]
-        command = str(own[0]["command"]).partition(" ")[2].partition(" ")[0]
+        study_rows = [row for row in rows if row["study"] == study]
+        command = str(study_rows[0]["command"]).partition(" ")[2].partition(" ")[0]
         if command not in rows_file.kinds():
-            raise FileError(f"`{study}`: `{own[0]['command']}` is no command with rows")
-        kind = rows_file.kind_of(command, own[0])
+            raise FileError(f"`{study}`: `{study_rows[0]['command']}` is no command with rows")
+        kind = rows_file.kind_of(command, study_rows[0])
         known = {column.name for column in (*columns(ResultRow), *columns(kind))}
-        axes = [name for name in own[0] if name not in known]
-        part = parts.of_points(str(study), own, axes, command)
+        axes = [name for name in study_rows[0] if name not in known]
+        part = parts.of_points(str(study), study_rows, axes, command)
         yield "rows", part.content["count"], part
 
 

@@ -93,16 +93,16 @@ def _text(parameters: Parameters, rows: list[ResultRow]) -> str:
     for row in rows:
         studies.setdefault(row.study, []).append(row)
     tables = []
-    for name, own in studies.items():
+    for name, study_rows in studies.items():
         classes = command_of(commands.get(name, "simulate")).rows
         kinds = classes if isinstance(classes, tuple) else (classes,)
         known = {column.name: column for kind in kinds for column in columns(kind)}
         head = f"study {name}\n" if len(commands) > 1 else ""
-        under = plural(len(own), "row")
-        most = len(own) if parameters.every else MAX_LINES
-        if len(own) > most:
+        under = plural(len(study_rows), "row")
+        most = len(study_rows) if parameters.every else MAX_LINES
+        if len(study_rows) > most:
             under = f"the first {most} of {under}; all with --all"
-        parts = [head + _table(own, known, most), under, *bandwidth_lines(own)]
+        parts = [head + _table(study_rows, known, most), under, *bandwidth_lines(study_rows)]
         tables.append("\n".join(parts))
     tables[-1] += "\nall columns with --json or --csv FILE"
     return "\n\n".join(tables)

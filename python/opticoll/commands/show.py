@@ -368,12 +368,12 @@ def _slot_lines(row: SlotRow) -> str:
     if not plan.slots:
         return "no slots: nothing needs to be sent"
     lights = _lights(row)
-    here = len(lights)
+    shown_count = len(lights)
     names = rank_names(plan.fabric)
     cells = [_words(lightpath, heard, names) for lightpath, heard in lights[:MAX_LIGHTPATHS]]
     if "plane" in plan.fabric.light_fields:
         hops = plan.hop_columns(row.slot)
-        here = len(hops["transfer"])
+        shown_count = len(hops["transfer"])
         cells = [
             [
                 f"transfer {hops['transfer'][index]}",
@@ -381,14 +381,14 @@ def _slot_lines(row: SlotRow) -> str:
                 ("row", "column")[hops["plane"][index]],
                 f"wavelength {hops['wavelength'][index]}",
             ]
-            for index in range(min(here, MAX_LIGHTPATHS))
+            for index in range(min(shown_count, MAX_LIGHTPATHS))
         ]
     what = "transfer" if plan.fabric.electrical else "lightpath"
     carried = "" if len(lights) == len(row.lightpaths) else f" of {len(row.lightpaths)} transfers"
-    lines = [f"slot {row.slot}: {plural(here, what)}{carried}"]
+    lines = [f"slot {row.slot}: {plural(shown_count, what)}{carried}"]
     if cells:
         lines.append(align(cells))
-    return "\n".join([*lines, *and_more(here, MAX_LIGHTPATHS)])
+    return "\n".join([*lines, *and_more(shown_count, MAX_LIGHTPATHS)])
 
 
 def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
@@ -408,15 +408,15 @@ def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
     return list(lights.values())
 
 
-def _words(one: LightpathRow, heard: list[int], names: list[str]) -> list[str]:
-    chunk, count = one.chunks
+def _words(lightpath: LightpathRow, heard: list[int], names: list[str]) -> list[str]:
+    chunk, count = lightpath.chunks
     cells = [
-        one.action,
+        lightpath.action,
         f"chunk {chunk}" if count == 1 else f"chunks {chunk}..{chunk + count - 1}",
-        f"{names[one.source]} > {' '.join(names[rank] for rank in heard[:MAX_RECEIVERS])}"
+        f"{names[lightpath.source]} > {' '.join(names[rank] for rank in heard[:MAX_RECEIVERS])}"
         + (f" and {len(heard) - MAX_RECEIVERS} more" if len(heard) > MAX_RECEIVERS else ""),
     ]
-    light = one.light
+    light = lightpath.light
     if "direction" in light:
         # As in plan files: `*` if converters choose the wavelength link by link.
         wavelength = "*" if light["wavelength"] == CONVERTED else str(light["wavelength"])

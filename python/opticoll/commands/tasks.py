@@ -107,10 +107,10 @@ def compute(parameters: Tasks, watch: Watch) -> Iterator[TaskRow]:
         watch.update("tasks planned", index, len(tasks))
         try:
             # Each task has its own nodes and size, and hence its own plan.
-            own = Fabric(fabric.spec, nodes=task.nodes)
+            part = Fabric(fabric.spec, nodes=task.nodes)
             size = to_bytes(task.size)
             spelling = algorithm_spelling(task.collective, task.algorithm)
-            plan = core_plan(task.collective, own, spelling, root=task.root, size_bytes=size)
+            plan = core_plan(task.collective, part, spelling, root=task.root, size_bytes=size)
         except OpticollError as error:
             raise type(error)(f"task {index} ({_name(task)}): {error}") from error
         plans.append(plan)

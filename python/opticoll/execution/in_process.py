@@ -64,5 +64,7 @@ def differing(found: np.ndarray, wanted: np.ndarray) -> int:
     if found.size != wanted.size:
         return max(found.size, wanted.size)
     width = found.dtype.itemsize
-    one, other = (np.ascontiguousarray(side).view(f"V{width}") for side in (found, wanted))
-    return int(np.count_nonzero(one != other))
+    found_bytes, wanted_bytes = (
+        np.ascontiguousarray(side).view(f"V{width}") for side in (found, wanted)
+    )
+    return int(np.count_nonzero(found_bytes != wanted_bytes))

@@ -138,14 +138,14 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
             outcome = mpi_rank.run(comm, described, job.payload, progress[:RANK])
         except (mpi_rank.StuckError, MPI.Exception) as error:
             _, _, block, step, *_ = progress.tolist()
-            here = f"thread block {block}, step {step}"
+            position = f"thread block {block}, step {step}"
             if not isinstance(error, mpi_rank.StuckError):
-                problem = f"rank {rank}: {here}: {error}"
+                problem = f"rank {rank}: {position}: {error}"
                 # The watching process must name a rank that died before all ranks are ended.
                 time.sleep(mpi_rank.POLL_S)
             elif error.missing:
                 silent = " and ".join(f"rank {missing_rank}" for missing_rank in error.missing)
-                problem = f"no answer from {silent}; rank {rank} waits at {here}"
+                problem = f"no answer from {silent}; rank {rank} waits at {position}"
             else:
                 problem = f"rank {rank}: {error}"
             os.write(2, f"opticoll: error: {problem}\n".encode())
@@ -201,8 +201,8 @@ def carry_out(
     ranks = jobs[0].payload.collective.ranks
     with tempfile.TemporaryDirectory(prefix="opticoll-") as folder:
         for rank in range(ranks):
-            own = [_described(job, rank, folder, time_limit_s) for job in jobs]
-            Path(folder, f"{rank}.job").write_bytes(pickle.dumps(own))
+            descriptions = [_described(job, rank, folder, time_limit_s) for job in jobs]
+            Path(folder, f"{rank}.job").write_bytes(pickle.dumps(descriptions))
         progress = np.memmap(Path(folder, "progress"), np.int64, "w+", shape=(ranks, 5))
         command = [str(_mpiexec()), *_lasting(), "-n", str(ranks), sys.executable, "-P", "-m"]
         with open(Path(folder, "said"), "wb") as said:
@@ -242,7 +242,7 @@ def _reason(folder: Path, words: str, progress: np.ndarray) -> str | None:
     noted = [
         int(one.stem)
         for what in ("died", "left")
-        for one in sorted(folder.glob(f"*.{what}"), key=lambda one: one.stat().st_mtime_ns)
+        for one in sorted(folder.glob(f"*.{what}"), key=lambda file: file.stat().st_mtime_ns)
     ]
     named = [int(identity_text) for identity_text in re.findall(r"\bPID (\d+)\b", words)]
     for identity in noted + named:

@@ -64,13 +64,13 @@ def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buf
         sizes = (piece, piece)
     parts = [np.zeros(size, payload.element_type) for size in sizes]
     if in_place:
-        own = slice(rank * piece, (rank + 1) * piece)
+        own_block = slice(rank * piece, (rank + 1) * piece)
         if sizes[0] == sizes[1]:
             parts[1] = parts[0]
         elif sizes[1] > sizes[0]:
-            parts[0] = parts[1][own]
+            parts[0] = parts[1][own_block]
         elif sizes[0] > sizes[1] > 0:
-            parts[1] = parts[0][own]
+            parts[1] = parts[0][own_block]
     parts[0][: given.size] = given
     return [*parts, np.zeros(scratch * payload.elements, payload.element_type)]
 
@@ -126,10 +126,10 @@ class Interpreter:
         for number, (_, source, channel, instructions) in enumerate(self.blocks):
             if next_of[number] == len(instructions):
                 continue
-            one = instructions[next_of[number]]
+            instruction = instructions[next_of[number]]
             where = f"thread block {number}, step {next_of[number]}"
-            if one[6] >= 0 and next_of[one[6]] <= one[7]:
-                return f"{where} waits for thread block {one[6]}, step {one[7]}"
+            if instruction[6] >= 0 and next_of[instruction[6]] <= instruction[7]:
+                return f"{where} waits for thread block {instruction[6]}, step {instruction[7]}"
             return f"{where} waits for a message from rank {source} on channel {channel}"
         return next(where for request, where in sent if not request.Test())
 
@@ -240,9 +240,9 @@ def meet(comm: Any, limit_s: float) -> None:
         awaited = {0: comm.Irecv(nothing, source=0)}
         limit_s += GRACE_S
     else:
-        awaited = {one: comm.Irecv(nothing, source=one) for one in range(1, comm.Get_size())}
+        awaited = {peer: comm.Irecv(nothing, source=peer) for peer in range(1, comm.Get_size())}
     start = time.monotonic()
-    while awaited := {one: request for one, request in awaited.items() if not request.Test()}:
+    while awaited := {peer: request for peer, request in awaited.items() if not request.Test()}:
         if time.monotonic() - start > limit_s:
             raise StuckError("waits for others to begin with it", tuple(awaited))
         time.sleep(0)
@@ -339,8 +339,13 @@ def run(
         seconds += (time.perf_counter() - start) / job["repetitions"]
     wanted = payload.output(rank)
     output = memory[1][: wanted.size]
-    library_seconds, own = library(apart, payload, limit_s)
-    own_row = (seconds, differing(output, wanted), library_seconds, differing(output, own))
+    library_seconds, library_output = library(apart, payload, limit_s)
+    own_row = (
+        seconds,
+        differing(output, wanted),
+        library_seconds,
+        differing(output, library_output),
+    )
     rows = np.empty((comm.Get_size(), len(own_row)))
     end(apart.Iallgather(np.array(own_row, float), rows), limit_s, "gets no outcome of others")
     apart.Free()

@@ -113,7 +113,7 @@ class Payload:
         kind, root, ranks = collective.kind, collective.root, collective.ranks
         piece = collective.pieces * self.elements
         _, length = self.sizes(rank)
-        own = slice(rank * piece, (rank + 1) * piece)
+        own_block = slice(rank * piece, (rank + 1) * piece)
         if length == 0:
             return np.empty(0, self.element_type)
         if kind in ("all_gather", "gather"):
@@ -121,12 +121,12 @@ class Payload:
         if kind in ("all_reduce", "reduce"):
             return self._combined()
         if kind == "reduce_scatter":
-            return self._combined()[own]
+            return self._combined()[own_block]
         if kind == "broadcast":
             return self.input(root)
         if kind == "scatter":
-            return self.input(root)[own]
-        return self._gathered().reshape(ranks, -1)[:, own].ravel()
+            return self.input(root)[own_block]
+        return self._gathered().reshape(ranks, -1)[:, own_block].ravel()
 
     @property
     def size_bytes(self) -> int:
@@ -138,9 +138,11 @@ class Payload:
 
 def _parts(collective: Collective) -> int:
     """Returns the number of chunks that the size of a collective counts."""
-    one = collective.pieces
+    pieces = collective.pieces
     return (
-        one if collective.kind in BLOCK_COLLECTIVES + VECTOR_COLLECTIVES else one * collective.ranks
+        pieces
+        if collective.kind in BLOCK_COLLECTIVES + VECTOR_COLLECTIVES
+        else pieces * collective.ranks
     )
 
 

@@ -137,15 +137,15 @@ class _Files(ExitStack):
         killed.
         """
         if folder not in self._folders:
-            for left in folder.glob(f"{_PREFIX}*"):
-                if left.is_dir() and not left.is_symlink():
-                    with _locked(left) as is_ours:
+            for abandoned in folder.glob(f"{_PREFIX}*"):
+                if abandoned.is_dir() and not abandoned.is_symlink():
+                    with _locked(abandoned) as is_ours:
                         if is_ours:
-                            shutil.rmtree(left, ignore_errors=True)
-            own = Path(mkdtemp(prefix=_PREFIX, dir=folder))
-            self.callback(shutil.rmtree, own, ignore_errors=True)
-            self.enter_context(_locked(own))
-            self._folders[folder] = own
+                            shutil.rmtree(abandoned, ignore_errors=True)
+            temporary = Path(mkdtemp(prefix=_PREFIX, dir=folder))
+            self.callback(shutil.rmtree, temporary, ignore_errors=True)
+            self.enter_context(_locked(temporary))
+            self._folders[folder] = temporary
         return self._folders[folder]
 
 

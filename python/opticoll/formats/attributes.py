@@ -109,10 +109,12 @@ def fabric_of(
         note(file, f"{some}: they take 100Gb/s; {hint}")
     delays = [_latency(edge, read["edge"]) for edge in edges]
     for edge, rate, latency in zip(edges, rates, delays, strict=True):
-        own = {key: edge.attributes[key] for key in _OWN if key in edge.attributes}
-        own |= {} if rate is None else {"rate": rate}
-        own |= {} if latency is None else {"latency": latency}
-        graph.edge(edge.place, (names[edge.ends[0]], names[edge.ends[1]]), edge.one_way, own)
+        link_options = {key: edge.attributes[key] for key in _OWN if key in edge.attributes}
+        link_options |= {} if rate is None else {"rate": rate}
+        link_options |= {} if latency is None else {"latency": latency}
+        graph.edge(
+            edge.place, (names[edge.ends[0]], names[edge.ends[1]]), edge.one_way, link_options
+        )
     read["graph"] = {*STRUCTURE, *FABRIC_OPTIONS, *LIGHT}
     _say_what_stands(file, edges, read, name, rates, delays)
     listed = {"node": nodes, "edge": edges, "graph": [Item((), (), whole)]}
@@ -137,11 +139,11 @@ def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
     ties = fabric.option("ties") if fabric.family == "custom" else None
     edges: list[dict[str, str]] = []
     for link in links:
-        own = {**link.options, **({"duplex": "half"} if link.kind == "~" else {})}
-        own |= {"directed": "true"} if link.kind == ">" and not directed else {}
-        both = link.kind == "-" and directed
-        for source, target in [(link.one, link.other), (link.other, link.one)][: 1 + both]:
-            edges.append({"source": source, "target": target, **own})
+        options = {**link.options, **({"duplex": "half"} if link.kind == "~" else {})}
+        options |= {"directed": "true"} if link.kind == ">" and not directed else {}
+        is_doubled = link.kind == "-" and directed
+        for source, target in [(link.start, link.end), (link.end, link.start)][: 1 + is_doubled]:
+            edges.append({"source": source, "target": target, **options})
     return directed, {
         "graph": {"fabric": fabric.spec, **({"ties": str(ties)} if ties else {})},
         "nodes": [

@@ -95,11 +95,11 @@ def write(fabric: Fabric, path: Path) -> None:
     default = "directed" if directed else "undirected"
     graph = ElementTree.SubElement(root, "graph", edgedefault=default)
 
-    every = [(of, own) for of in ("node", "edge") for own in content[f"{of}s"]]
-    for of, own in [("graph", content["graph"]), *every]:
-        structure = {name: own.pop(name) for name in _STRUCTURE if name in own}
+    every = [(of, attributes) for of in ("node", "edge") for attributes in content[f"{of}s"]]
+    for of, attributes in [("graph", content["graph"]), *every]:
+        structure = {name: attributes.pop(name) for name in _STRUCTURE if name in attributes}
         element = graph if of == "graph" else ElementTree.SubElement(graph, of, structure)
-        for name, value in own.items():
+        for name, value in attributes.items():
             ElementTree.SubElement(element, "data", key=f"{of}_{name}").text = value
     ElementTree.indent(root)
     write_file(path, ElementTree.tostring(root, "utf-8", xml_declaration=True))

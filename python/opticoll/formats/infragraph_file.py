@@ -240,8 +240,8 @@ class _Expansion:
             for index in range(component.count):
                 inside = f"{prefix}.{component.name}.{index}"
                 if component.kind == "device":
-                    own = (*place, "components", position, "name")
-                    _found(self.devices, component.name, own, "device")
+                    name_place = (*place, "components", position, "name")
+                    _found(self.devices, component.name, name_place, "device")
                     self.device(component.name, inside, at, depth + 1)
                     continue
                 self.kinds[inside] = component.kind
@@ -298,19 +298,21 @@ class _Expansion:
         ends: Callable[[_End, Place], list[str]],
     ) -> None:
         """Adds the cables of an edge; of two cables between the same ends, the last counts."""
-        one, other = ends(edge.ep1, (*place, "ep1")), ends(edge.ep2, (*place, "ep2"))
+        starts, targets = ends(edge.ep1, (*place, "ep1")), ends(edge.ep2, (*place, "ep2"))
         at, link = _found(links, edge.link, (*place, "link"), "link")
         if edge.scheme == "one2one":
-            if len(one) != len(other):
-                problem = f"one2one joins as many as there are: not {len(one)} and {len(other)}"
+            if len(starts) != len(targets):
+                problem = (
+                    f"one2one joins as many as there are: not {len(starts)} and {len(targets)}"
+                )
                 raise MisplacedError((*place, "scheme"), problem)
-            pairs: Iterator[tuple[str, str]] = zip(one, other, strict=True)
+            pairs: Iterator[tuple[str, str]] = zip(starts, targets, strict=True)
         elif edge.scheme == "many2many":
-            pairs = product(one, other)
+            pairs = product(starts, targets)
         else:
             problem = f"`{edge.scheme}` is not read; write one2one or many2many"
             raise MisplacedError((*place, "scheme"), problem)
-        self.make(len(one) * (len(other) if edge.scheme == "many2many" else 1), place)
+        self.make(len(starts) * (len(targets) if edge.scheme == "many2many" else 1), place)
         for first, second in pairs:
             if first != second:
                 ends_of = frozenset((prefix + first, prefix + second))
@@ -332,8 +334,8 @@ class _Expansion:
         graph.number((), ())
         order = {name: place for place, name in enumerate(self.kinds)}
         for ends, cable in self.cables.items():
-            one, other = sorted(ends, key=order.__getitem__)
-            graph.link(cable.place, one, other, "-", self.link_options(cable))
+            start, end = sorted(ends, key=order.__getitem__)
+            graph.link(cable.place, start, end, "-", self.link_options(cable))
         return graph.fabric()
 
     def link_options(self, cable: _Cable) -> list[str]:
@@ -392,19 +394,19 @@ def write(fabric: Fabric, path: Path) -> None:
     joined: set[frozenset[str]] = set()
     lines = []
     for edge in edges:
-        between = f"{edge.one} and {edge.other}"
+        between = f"{edge.start} and {edge.end}"
         if edge.kind != "-" or "sharing" in edge.options:
             kinds = {">": "that lead one way", "~": "of half duplex"}
             kind = kinds.get(edge.kind, "whose rate each flow has for itself")
             raise FabricError(f"InfraGraph has no links {kind}, as between {between}; use GraphML")
-        if frozenset((edge.one, edge.other)) in joined:
+        if frozenset((edge.start, edge.end)) in joined:
             raise FabricError(
                 f"InfraGraph has one link between two components, not several as between {between}"
             )
-        joined.add(frozenset((edge.one, edge.other)))
-        own = (edge.options["rate"], edge.options["latency"])
-        link = links.setdefault(own, f"link{len(links)}")
-        ends = [f"{{component: '{names[end]}'}}" for end in (edge.one, edge.other)]
+        joined.add(frozenset((edge.start, edge.end)))
+        numbers = (edge.options["rate"], edge.options["latency"])
+        link = links.setdefault(numbers, f"link{len(links)}")
+        ends = [f"{{component: '{names[end]}'}}" for end in (edge.start, edge.end)]
         lines.append(f"  - {{ep1: {ends[0]}, ep2: {ends[1]}, scheme: one2one, link: {link}}}")
     text = ["name: opticoll", f"description: {json.dumps(fabric.spec)}", "devices:"]
     text += ["- name: fabric", "  components:"]
@@ -413,7 +415,9 @@ def write(fabric: Fabric, path: Path) -> None:
             described = json.dumps(", ".join(listed))
             fields = f"name: {name}, count: {len(listed)}, choice: {choice}"
             text.append(f"  - {{{fields}, description: {described}}}")
-    text += ["  links:", *(_link(name, *own) for own, name in links.items())] if links else []
+    text += (
+        ["  links:", *(_link(name, *numbers) for numbers, name in links.items())] if links else []
+    )
     text += ["  edges:", *lines] if lines else []
     text += ["instances:", "- {name: fabric, device: fabric, count: 1}", ""]
     write_file(path, "\n".join(text))

@@ -134,13 +134,15 @@ class _Servers:
         cables: set[tuple[str, str, str]] = set()
         for (start, end, kind), link in self.links.items():
             back = self.links.get((end, start, kind))
-            both = back is not None and back.rate_mbps == link.rate_mbps
+            is_cable = back is not None and back.rate_mbps == link.rate_mbps
             if (end, start, kind) not in cables:
-                own = [f"{link.rate_mbps}Mb/s"]
+                link_options = [f"{link.rate_mbps}Mb/s"]
                 if link.latency_ps or not options:
-                    own.append(f"{link.latency_ps}ps")
-                graph.link((f"line {link.line}",), start, end, "-" if both else ">", own)
-            if both:
+                    link_options.append(f"{link.latency_ps}ps")
+                graph.link(
+                    (f"line {link.line}",), start, end, "-" if is_cable else ">", link_options
+                )
+            if is_cable:
                 cables.add((start, end, kind))
         return graph.fabric()
 
@@ -149,15 +151,15 @@ class _Servers:
         self.switches[name] = None
         return name
 
-    def link(self, at: Element, one: str, other: str, rate_mbps: int, latency_ps: int = 0) -> None:
+    def link(self, at: Element, start: str, end: str, rate_mbps: int, latency_ps: int = 0) -> None:
         """Adds a link in one direction."""
-        link = self.links.setdefault((one, other, at.tag), _Link(at.line, latency_ps))
+        link = self.links.setdefault((start, end, at.tag), _Link(at.line, latency_ps))
         link.rate_mbps += rate_mbps
 
-    def cable(self, at: Element, one: str, other: str, rate_mbps: int, latency_ps: int = 0) -> None:
+    def cable(self, at: Element, start: str, end: str, rate_mbps: int, latency_ps: int = 0) -> None:
         """Adds a link in each direction."""
-        self.link(at, one, other, rate_mbps, latency_ps)
-        self.link(at, other, one, rate_mbps, latency_ps)
+        self.link(at, start, end, rate_mbps, latency_ps)
+        self.link(at, end, start, rate_mbps, latency_ps)
 
     def server(self, processors: list[Element]) -> None:
         """Adds the processors of a server and the devices below them."""
@@ -315,8 +317,8 @@ def _broadcom(pci: Element, level: int) -> int:
     texts = [pci.attributes.get(name, "").lower() for name in names]
     if texts[:3] == ["0x1000", "0xc010", "0x1000"] and re.fullmatch("0xa...", texts[3]):
         return 4
-    own = re.fullmatch("0x0*([0-9a-f]{1,4})", texts[3])
-    if texts[:2] == ["0x1000", "0xc030"] and own and int(own[1], 16) >> 12 == level:
+    device = re.fullmatch("0x0*([0-9a-f]{1,4})", texts[3])
+    if texts[:2] == ["0x1000", "0xc030"] and device and int(device[1], 16) >> 12 == level:
         return 5 if texts[2] == "0x1000" else 0
     return 0
 

@@ -77,28 +77,28 @@ def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]
             raise UsageError(f"the rows are not of `compare`: they lack {', '.join(lacking)}")
         compared.setdefault((row["collective"], row["ranks"]), []).append(row)
     made: list[Choice] = []
-    left: list[str] = []
-    for (collective, ranks), own in compared.items():
+    remarks: list[str] = []
+    for (collective, ranks), group in compared.items():
         for name in AGREEING_COLUMNS:
-            if len({str(row.get(name)) for row in own}) > 1:
+            if len({str(row.get(name)) for row in group}) > 1:
                 raise UsageError(
                     f"{collective} on {ranks} ranks: the rows differ in `{name}`, which the table "
                     "cannot say; write a table for each"
                 )
         of_sizes: dict[int, list[Mapping[str, Any]]] = {}
-        for row in own:
+        for row in group:
             if row["verified"] is True:
                 of_sizes.setdefault(int(row["size_bytes"]), []).append(row)
         best = {size: _best(rows) for size, rows in sorted(of_sizes.items())}
-        made += _ranges(collective, ranks, _nodes(own[0]["fabric"]), best)
-        left += _left(f"on {ranks} ranks", collective, of_sizes, best)
+        made += _ranges(collective, ranks, _nodes(group[0]["fabric"]), best)
+        remarks += _left(f"on {ranks} ranks", collective, of_sizes, best)
     if not made:
         names = ", ".join(sorted({name for _, name in ALGORITHMS}))
         raise UsageError(
             f"no row is of an algorithm as NCCL runs it: {names}, of several servers with as many "
             "channels as network interfaces; compare ring:channels=all and the like"
         )
-    return made, left
+    return made, remarks
 
 
 def _best(rows: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -203,12 +203,12 @@ def write(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     FileError
         The file cannot be written.
     """
-    made, left = choices(rows)
+    made, remarks = choices(rows)
     lines = [
         "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks",
         "# Times are simulated, of a ring or two trees for each network interface of a server.",
         "# Sizes not compared are left to NCCL.",
-        *(f"# {line}" for sentence in left for line in wrap(sentence, MAX_LINE_LENGTH)),
+        *(f"# {line}" for sentence in remarks for line in wrap(sentence, MAX_LINE_LENGTH)),
     ]
     for choice in made:
         fields = (choice.collective, choice.least, choice.most, choice.algorithm, PROTOCOL)

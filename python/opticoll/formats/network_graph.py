@@ -89,18 +89,18 @@ class Graph:
                 raise MisplacedError(place, f"there are two ranks or switches `{name}`")
             self._numbers[name] = len(self._numbers)
 
-    def link(self, place: Place, one: str, other: str, letter: str, options: list[str]) -> None:
+    def link(self, place: Place, start: str, end: str, letter: str, options: list[str]) -> None:
         """Adds a link; `letter` is `-` for both directions, `~` for half duplex, `>` for one
         direction.
         """
-        for name in (one, other):
+        for name in (start, end):
             if name not in self._numbers:
                 near = nearest(name, self._numbers) if self._numbers else ""
                 hint = near if "did you mean" in near else ""
                 raise MisplacedError(place, f"there is no rank or switch `{name}`{hint}")
-        if one == other:
-            raise MisplacedError(place, f"a link joins two vertices, this one `{one}` to itself")
-        ends = f"{self._numbers[one]}{letter}{self._numbers[other]}"
+        if start == end:
+            raise MisplacedError(place, f"a link joins two vertices, this one `{start}` to itself")
+        ends = f"{self._numbers[start]}{letter}{self._numbers[end]}"
         self.links.append("@".join([ends, *options]))
         self.places.append(place)
 
@@ -164,8 +164,8 @@ class Graph:
             return vertex
 
         for link in self.links:
-            one, other = re.findall("[0-9]+", link.partition("@")[0])
-            low, high = sorted((first(int(one)), first(int(other))))
+            start, end = re.findall("[0-9]+", link.partition("@")[0])
+            low, high = sorted((first(int(start)), first(int(end))))
             part[high] = low
         parts: dict[int, list[int]] = {}
         for rank in range(len(self.ranks)):
@@ -187,8 +187,8 @@ class Graph:
 class Edge:
     """Link of a fabric that is written to a file."""
 
-    one: str
-    other: str
+    start: str
+    end: str
     kind: str
     """Direction: `-` both, `~` half duplex, `>` one."""
     options: dict[str, str]
@@ -211,16 +211,16 @@ def edges_of(fabric: Fabric) -> tuple[list[str], list[str], list[Edge]]:
     names = [unquote(name) for name in given["names"].split("+")]
     edges = []
     for cable in filter(None, given.get("links", "").split("+")):
-        ends, *own = cable.split("@")
+        ends, *texts_of_link = cable.split("@")
         kind = next(letter for letter in "-~>" if letter in ends)
-        one, other = (names[int(vertex)] for vertex in ends.split(kind))
+        start, end = (names[int(vertex)] for vertex in ends.split(kind))
         options = {"rate": given["rate"], "latency": given["latency"]}
-        for text in own:
+        for text in texts_of_link:
             if text in ("shared", "per_flow"):
                 options["sharing"] = text
             else:
                 options["rate" if text.endswith("/s") else "latency"] = text
-        edges.append(Edge(one, other, kind, options))
+        edges.append(Edge(start, end, kind, options))
     return names[: custom.ranks], names[custom.ranks :], edges
 
 

@@ -97,10 +97,10 @@ def from_networkx(graph: networkx.Graph) -> Fabric:
     MisplacedError
         The graph is not a fabric; with node or edge.
     """
-    nodes = [{**own, "id": name} for name, own in graph.nodes(data=True)]
+    nodes = [{**attributes, "id": name} for name, attributes in graph.nodes(data=True)]
     edges = [
-        {**own, "source": source, "target": target}
-        for source, target, own in graph.edges(data=True)
+        {**attributes, "source": source, "target": target}
+        for source, target, attributes in graph.edges(data=True)
     ]
     directed = graph.is_directed()
     return fabric_of({"directed": directed, "graph": graph.graph, "nodes": nodes, "edges": edges})

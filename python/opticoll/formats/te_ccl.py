@@ -120,8 +120,10 @@ def _first_chunks(collective: Collective) -> dict[int, tuple[int, int]]:
     """Returns, by source, its first chunk and the chunk after its last."""
     if collective.kind in ("broadcast", "scatter"):
         return {collective.root: (0, collective.chunks)}
-    own = collective.chunks // collective.ranks
-    return {rank: (rank * own, (rank + 1) * own) for rank in range(collective.ranks)}
+    chunks_each = collective.chunks // collective.ranks
+    return {
+        rank: (rank * chunks_each, (rank + 1) * chunks_each) for rank in range(collective.ranks)
+    }
 
 
 def _wanted(collective: Collective, chunk: int, source: int) -> list[int]:
@@ -177,9 +179,9 @@ def write(plan: Plan, path: str | os.PathLike[str]) -> None:
                 step, before = came[chunk, rank]
                 hops.append(f"{before}->{rank} in epoch {step}")
                 rank = before
-            own = chunk - firsts[origin][0]
+            number = chunk - firsts[origin][0]
             met = came[chunk, destination][0]
-            demand = f"Demand at {destination} for chunk {own} from {origin} met by epoch {met}"
+            demand = f"Demand at {destination} for chunk {number} from {origin} met by epoch {met}"
             paths[demand] = hops[::-1]
     content = {
         NAME: sends_csv.head_of(collective),
@@ -261,9 +263,9 @@ def _entries(
 
 def _flow(text: object, path: str | os.PathLike[str]) -> Flow:
     *numbers, switches = _matched(FLOW, text, path)
-    chunk, source, one, other, epoch = map(int, numbers)
+    chunk, source, start, end, epoch = map(int, numbers)
     passed = tuple(map(int, re.findall(r"\d{1,9}", switches or "")))
-    return Flow(chunk, source, (one, other), epoch, passed)
+    return Flow(chunk, source, (start, end), epoch, passed)
 
 
 def _matched(

@@ -52,9 +52,9 @@ class Element:
         """Yields the element and all its descendants, in the order of the file."""
         waiting = [self]
         while waiting:
-            one = waiting.pop()
-            yield one
-            waiting += reversed(one.children)
+            element = waiting.pop()
+            yield element
+            waiting += reversed(element.children)
 
     def named(self, *tags: str) -> Iterator[Element]:
         """Yields the children with one of some tags."""

@@ -112,11 +112,11 @@ def to_medium(fabric: FabricLike) -> str:
     return to_fabric(fabric).spec
 
 
-def _with_light(fabric: Fabric, own: Mapping[str, Any] = MappingProxyType({})) -> str:
+def _with_light(fabric: Fabric, light_options: Mapping[str, Any] = MappingProxyType({})) -> str:
     """Returns a fabric's specification with wavelengths and hosts of its graph, replaced by
     `own`.
     """
-    light = {**network_graph.LIGHT_OF.get(fabric.spec, {}), **own}
+    light = {**network_graph.LIGHT_OF.get(fabric.spec, {}), **light_options}
     return fabric.spec + "".join(f",{key}={value}" for key, value in light.items())
 
 
@@ -125,9 +125,9 @@ def _medium_in(path: str) -> str:
     document = Document.read(path)
     records = {record["name"]: record for record in record_rows("fabrics")}
     family = canonical(str(document.content.get("family")), records)
-    own = {option["name"] for option in records[family]["options"]} if family else set()
+    option_names = {option["name"] for option in records[family]["options"]} if family else set()
     fields = dict(document.content)
-    shared = network_graph.LIGHT if "hosts" in own else ()
+    shared = network_graph.LIGHT if "hosts" in option_names else ()
     common = {key: fields.pop(key) for key in shared if key in fields}
     return _with_light(fabric_of_fields(document, fields, ()), common)
 
@@ -143,8 +143,8 @@ def to_fabrics(
         A value is not a fabric, or there is no value.
     """
     several = isinstance(fabric, Iterable) and not isinstance(fabric, str)
-    one = not several or node_link.is_graph(fabric)
-    listed = cast("Iterable[FabricLike]", [fabric] if one else fabric)
+    is_single = not several or node_link.is_graph(fabric)
+    listed = cast("Iterable[FabricLike]", [fabric] if is_single else fabric)
     made = [_completed(member, ranks) for member in listed]
     if not made:
         raise FabricError("there is no fabric; give at least one such as optree_paper")
@@ -193,8 +193,8 @@ def parse_fabric(text: str, **parts: str) -> Fabric:
         The specification is invalid.
     """
     if not text.endswith((".yaml", ".yml", *GRAPHS)):
-        own, others = _parts_of(parts, ["members"])
-        return _part(Fabric(text, **own), others)
+        known_parts, others = _parts_of(parts, ["members"])
+        return _part(Fabric(text, **known_parts), others)
     fabric = read_fabric(text, **parts) if is_yaml(text) else read_graph(text, parts)
     if light := network_graph.LIGHT_OF.get(fabric.spec):
         network_graph.note(text, f"only bursts (`congestion`) use its {' and '.join(light)}")
@@ -245,9 +245,9 @@ def read_graph(
             raise network_graph.MisplacedError(
                 (key,), f"there is no such field beside a graph of the format {form.name}{hint}"
             )
-    own, others = _parts_of(parts, [key for key in form.beside if key not in fields])
+    known_parts, others = _parts_of(parts, [key for key in form.beside if key not in fields])
     try:
-        fabric: Fabric = form.read(path, **fields, **own)
+        fabric: Fabric = form.read(path, **fields, **known_parts)
     except ConfigError as error:
         place = getattr(error, "place", ())
         # Readers of YAML name file and line themselves.
@@ -261,8 +261,8 @@ def _parts_of(
     parts: Mapping[str, str], known: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Divides the parts into those that are known and the others."""
-    own = {key: value for key, value in parts.items() if key in known}
-    return own, {key: value for key, value in parts.items() if key not in known}
+    known_parts = {key: value for key, value in parts.items() if key in known}
+    return known_parts, {key: value for key, value in parts.items() if key not in known}
 
 
 def read_fabric(path: str | os.PathLike[str], **parts: str) -> Fabric:
@@ -332,8 +332,10 @@ def _custom(
     light = {key: str(fields.pop(key)) for key in network_graph.LIGHT if key in fields}
     try:
         if graph is None:
-            own, others = _parts_of(parts, [key for key in parts if key not in fields])
-            fabric = _part(network_graph.from_fields(fields | own, document.path.name), others)
+            known_parts, others = _parts_of(parts, [key for key in parts if key not in fields])
+            fabric = _part(
+                network_graph.from_fields(fields | known_parts, document.path.name), others
+            )
         elif isinstance(graph, str) and graph.endswith(GRAPHS):
             fabric = read_graph(document.path.parent / graph, parts, **fields)
         else:

@@ -210,11 +210,11 @@ def fitting(plan: Plan, fabric: Fabric) -> Plan:
     UsageError
         The plan states what the fabric does not have, or breaks one of its rules.
     """
-    there = moved(plan, fabric)
-    violations = there.verify()
+    moved_plan = moved(plan, fabric)
+    violations = moved_plan.verify()
     if violations:
         raise errors.UsageError(violations[0].sentence)
-    return there
+    return moved_plan
 
 
 def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:

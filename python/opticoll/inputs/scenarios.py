@@ -91,8 +91,8 @@ def to_scenario(
         algorithms = split_algorithms(algorithms)
     if sizes is None:
         demand = others.get("demand")
-        own = None if demand is None else demands.to_demand(demand, fabrics[0].ranks)[1]
-        sizes = demands.DEFAULT_SIZE if own is None else own
+        demand_bytes = None if demand is None else demands.to_demand(demand, fabrics[0].ranks)[1]
+        sizes = demands.DEFAULT_SIZE if demand_bytes is None else demand_bytes
     if isinstance(sizes, str):
         sizes_bytes = split_sizes(sizes)
     else:
@@ -179,12 +179,12 @@ def _read_algorithms(value: Any) -> Any:
 
 
 def _read_sizes(value: Any) -> Any:
-    return [size for one in _listed(value) or () for size in split_sizes(str(one))]
+    return [size for item in _listed(value) or () for size in split_sizes(str(item))]
 
 
 def _read_times(value: Any) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return [time for one in value for time in split_times(str(one))]
+        return [time for item in value for time in split_times(str(item))]
     return split_times(str(value))
 
 

@@ -150,9 +150,9 @@ def _import_module(spec: str, module: str) -> object:
     import importlib
 
     # Like `python -m`: the current directory comes first, so that the user's file is found.
-    here = os.getcwd()
-    if here not in sys.path and "" not in sys.path:
-        sys.path.insert(0, here)
+    folder = os.getcwd()
+    if folder not in sys.path and "" not in sys.path:
+        sys.path.insert(0, folder)
     try:
         return importlib.import_module(module)
     except BaseException as error:

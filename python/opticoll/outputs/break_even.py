@@ -80,8 +80,8 @@ def apart(rows: Sequence[Of]) -> tuple[list[list[Of]], list[Of]]:
     if len({row.get("fabric_reconfiguration_s") for row in rows} - {None}) < 2:
         return [], list(rows)
     cases = _cases(rows).values()
-    several = [own for own in cases if len({_time_ps(row) for row in own}) > 1]
-    others = [row for own in cases if own not in several for row in own]
+    several = [case for case in cases if len({_time_ps(row) for row in case}) > 1]
+    others = [row for case in cases if case not in several for row in case]
     return several, others
 
 
@@ -118,9 +118,9 @@ def leads(rows: Sequence[Row], place: Callable[[Row], int] = _time_ps) -> list[L
         if row["verified"]:
             by_place.setdefault(place(row), []).append(row)
     leading: list[Lead] = []
-    for at, own in sorted(by_place.items()):
-        least = min(row["time_ps"] for row in own)
-        equal = [row for row in own if row["time_ps"] == least]
+    for at, rows_at in sorted(by_place.items()):
+        least = min(row["time_ps"] for row in rows_at)
+        equal = [row for row in rows_at if row["time_ps"] == least]
         before = leading[-1].plan if leading else (None, None)
         order = [
             (_plan(row) != before, kind(row) != before[0], len(row["chosen"]), row["chosen"])
@@ -142,9 +142,9 @@ def sought(
     `compute` makes the rows on a fabric, for a size, by the algorithms that lead at some known
     time.
     """
-    for (fabric, size_bytes), own in _cases(rows).items():
-        known = list(own)
-        names = list(dict.fromkeys(lead.row["algorithm"] for lead in leads(own)))
+    for (fabric, size_bytes), case_rows in _cases(rows).items():
+        known = list(case_rows)
+        names = list(dict.fromkeys(lead.row["algorithm"] for lead in leads(case_rows)))
         while middle := _widest(leads(known)):
             further = Fabric(fabric).with_options(reconfiguration=format_time(middle)).spec
             for row in compute(further, size_bytes, names):
@@ -175,7 +175,7 @@ def _rounded(time_ps: float) -> int:
 
 def runs(leading: Sequence[Lead]) -> list[list[Lead]]:
     """Returns runs of consecutive leads of the same kind."""
-    return [list(own) for _, own in groupby(leading, key=lambda lead: lead.kind)]
+    return [list(run) for _, run in groupby(leading, key=lambda lead: lead.kind)]
 
 
 def break_evens(leading: Sequence[Lead]) -> list[Lead]:

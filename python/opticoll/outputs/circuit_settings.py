@@ -58,8 +58,8 @@ def circuits(
     out = dict(zip(_ends(columns, "source"), columns["destination"].tolist(), strict=True))
     into = dict(zip(_ends(columns, "destination"), columns["source"].tolist(), strict=True))
     if not one_way:
-        both = out | into
-        return both, {("both", *port): peer for port, peer in both.items()}
+        peers = out | into
+        return peers, {("both", *port): peer for port, peer in peers.items()}
     ends = {("out", *port): peer for port, peer in out.items()}
     return out, ends | {("in", *port): peer for port, peer in into.items()}
 

@@ -106,7 +106,7 @@ def change_lines(changes: list[RematchedRow], count: int) -> str:
 
 def _alike(rows: Sequence[Of], key: Callable[[Of], Any]) -> list[tuple[Any, list[Of]]]:
     """Returns runs of consecutive rows with the same key."""
-    return [(own, list(same)) for own, same in groupby(rows, key)]
+    return [(same_key, list(same)) for same_key, same in groupby(rows, key)]
 
 
 def _circuit(ports: tuple[str, str]) -> CircuitRow:

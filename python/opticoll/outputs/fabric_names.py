@@ -31,7 +31,7 @@ def fabric_text(spec: str) -> str:
     size += _counted(str(len(cables)), "cable", "cables")
     shared = []
     for option, unit in (("rate", r"[bB]/s$"), ("latency", r"[0-9][munp]?s$")):
-        others = sum(not any(re.search(unit, text) for text in own) for own in cables)
+        others = sum(not any(re.search(unit, text) for text in cable) for cable in cables)
         if others and option in given:
             default = "" if option in in_file else "default "
             of = " and ".join(_counted(str(others), "cable", "cables"))
@@ -40,8 +40,8 @@ def fabric_text(spec: str) -> str:
     return f"{file} ({'; '.join(filter(None, [', '.join(size), ', '.join(shared)]))})"
 
 
-def _counted(number: str, one: str, several: str) -> list[str]:
-    return [] if number == "0" else [f"{number} {one if number == '1' else several}"]
+def _counted(number: str, singular: str, plural: str) -> list[str]:
+    return [] if number == "0" else [f"{number} {singular if number == '1' else plural}"]
 
 
 def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict[str, str]:
@@ -68,8 +68,8 @@ def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict
             labels |= next(told, {spelling: spelling for spelling in members})
             continue
         for spelling, kept in members.items():
-            own = [
+            differing = [
                 option for option in kept if not all(option in other for other in members.values())
             ]
-            labels[spelling] = f"{family}:{','.join(own)}" if own else family
+            labels[spelling] = f"{family}:{','.join(differing)}" if differing else family
     return labels

@@ -464,7 +464,9 @@ def _transfers(row: PlanRow) -> str:
 
 def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
     """Returns a table of the candidates of `auto`: simulated ones first, refusals last."""
-    shown = sorted(candidates, key=lambda one: not one.simulated and not one.time_s)
+    shown = sorted(
+        candidates, key=lambda candidate: not candidate.simulated and not candidate.time_s
+    )
     shown = shown[:MAX_CANDIDATES]
     rows = [
         [

@@ -151,11 +151,11 @@ class _Described(abc.ABCMeta):
 
     @property
     def __doc__(cls) -> str | None:  # type: ignore[override]
-        own: str | None = cls.__dict__["__doc__"]
-        if own is None or not cls.__dict__.get("_complete"):
-            return own
+        docstring: str | None = cls.__dict__["__doc__"]
+        if docstring is None or not cls.__dict__.get("_complete"):
+            return docstring
         told = "\n".join(_attribute(column) for column in columns(typing.cast("type[Row]", cls)))
-        return f"{inspect.cleandoc(own)}\n\nFields\n------\n{told}\n"
+        return f"{inspect.cleandoc(docstring)}\n\nFields\n------\n{told}\n"
 
 
 @dataclass_transform(
@@ -200,8 +200,8 @@ class Row(Mapping[str, Any], metaclass=_Described):
         return cls(**own)
 
     def __getitem__(self, name: str) -> Any:
-        for own, value in self._cells():
-            if own == name:
+        for cell_name, value in self._cells():
+            if cell_name == name:
                 return value
         raise KeyError(name)
 
@@ -319,17 +319,21 @@ def _core_meaning(kind: type[Row], name: str, hint: Any) -> str:
     names = (name, f"{name.removesuffix('_s')}_ps")
     for known in map(_core_fields, kind._core):
         for unit, meaning in (known[known_name] for known_name in names if known_name in known):
-            own = [remark.name for remark in _remarks(hint) if isinstance(remark, Unit)]
-            if own and own[0] not in (unit, "", "1", "Erlang") and (own[0], unit) != ("s", "ps"):
-                raise TypeError(f"{name}: the unit in the core is `{unit}`, not `{own[0]}`")
+            units = [remark.name for remark in _remarks(hint) if isinstance(remark, Unit)]
+            if (
+                units
+                and units[0] not in (unit, "", "1", "Erlang")
+                and (units[0], unit) != ("s", "ps")
+            ):
+                raise TypeError(f"{name}: the unit in the core is `{unit}`, not `{units[0]}`")
             return meaning
     raise TypeError(f"{name}: no meaning is given, and the core has no such field")
 
 
 def _remarks(hint: Any) -> list[Any]:
     """Returns all annotations within a type."""
-    own = list(getattr(hint, "__metadata__", ()))
-    return own + [remark for part in get_args(hint) for remark in _remarks(part)]
+    remarks = list(getattr(hint, "__metadata__", ()))
+    return remarks + [remark for part in get_args(hint) for remark in _remarks(part)]
 
 
 def _column(
@@ -382,11 +386,11 @@ def _bare(hint: Any) -> tuple[Any, list[Any]]:
 def plain(value: Any) -> Any:
     """Returns a row as plain dictionaries, lists, texts and numbers, for JSON."""
     if isinstance(value, Row):
-        return {name: plain(own) for name, own in value._cells()}
+        return {name: plain(cell) for name, cell in value._cells()}
     if isinstance(value, Mapping):
-        return {key: plain(own) for key, own in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(own) for own in value]
+        return [plain(item) for item in value]
     return value
 
 
@@ -446,17 +450,17 @@ _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 def schema(kind: type[Row]) -> dict[str, Any]:
     """Returns the JSON schema of a row class, with classes within it under `$defs`."""
     known: dict[str, Any] = {}
-    own = _object(kind, known)
-    return {**own, "$defs": known} if known else own
+    row_schema = _object(kind, known)
+    return {**row_schema, "$defs": known} if known else row_schema
 
 
 def _object(kind: type[Row], known: dict[str, Any]) -> dict[str, Any]:
-    own = [column for column in columns(kind) if not column.spread]
+    fixed = [column for column in columns(kind) if not column.spread]
     said: dict[str, Any] = {
         "type": "object",
         "description": _about(kind),
-        "properties": {column.name: _property(column, known) for column in own},
-        "required": [column.name for column in own if not column.omitted],
+        "properties": {column.name: _property(column, known) for column in fixed},
+        "required": [column.name for column in fixed if not column.omitted],
     }
     for column in columns(kind):
         if column.spread:
@@ -551,15 +555,15 @@ def reference(kinds: Iterable[type[Row]]) -> list[str]:
             continue
         told.append(kind)
         inherited = [] if base is Row else [column.name for column in columns(base)]
-        own = [column for column in columns(kind) if column.name not in inherited]
+        added = [column for column in columns(kind) if column.name not in inherited]
         adds = (
             f"Everything of [{base.__name__}](#{base.__name__.lower()}), and:" if inherited else ""
         )
         lines += [f"### {kind.__name__}", "", f"{_about(kind)} {adds}".strip(), ""]
         lines += ["| key | unit | meaning |", "|---|---|---|"]
-        lines += [_line(column) for column in own]
+        lines += [_line(column) for column in added]
         lines.append("")
-        within = [column.kind for column in own if _is_row(column.kind)]
+        within = [column.kind for column in added if _is_row(column.kind)]
         waiting = [*dict.fromkeys(within), *waiting]
     return lines
 

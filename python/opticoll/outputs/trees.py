@@ -86,7 +86,7 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
     for wanted_chunk in wanted[:MAX_CHUNKS]:
         moves = np.flatnonzero((first <= wanted_chunk) & (wanted_chunk < last))
         for action in ACTIONS:
-            own = moves[columns["action"][moves] == ACTIONS.index(action)]
+            moves_of_action = moves[columns["action"][moves] == ACTIONS.index(action)]
             edges = sorted(
                 Edge(
                     *map(
@@ -99,7 +99,7 @@ def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list
                         ),
                     )
                 )
-                for at in own
+                for at in moves_of_action
             )
             if not edges:
                 continue
@@ -119,7 +119,7 @@ def _chunks_of(plan: Plan, rank: int | None) -> list[int]:
     collective = plan.collective
     rank = collective.root if rank is None else rank
     for end in (collective.before, collective.after):
-        own = [chunk for chunk in range(collective.chunks) if end(chunk) == rank]
-        if own:
-            return own
+        chunks = [chunk for chunk in range(collective.chunks) if end(chunk) == rank]
+        if chunks:
+            return chunks
     return list(range(collective.chunks))

@@ -59,12 +59,12 @@ def stacked_bars(
             sum(part_s or 0.0 for part_s in bar) for bar in zip(*panel.series.values(), strict=True)
         ]
         scale, unit = style.time_unit(max(totals))
-        left = [0.0] * len(bars)
+        starts = [0.0] * len(bars)
         for index, (name, lengths) in enumerate(panel.series.items()):
             widths = [(length or 0.0) / scale for length in lengths]
             colour = style.COLOURS[(5, 1, 3, 2, 4, 0)[index % 6]]
-            last = axes.barh(range(len(bars)), widths, 0.72, left, color=colour, label=name)
-            left = [start + width for start, width in zip(left, widths, strict=True)]
+            last = axes.barh(range(len(bars)), widths, 0.72, starts, color=colour, label=name)
+            starts = [start + width for start, width in zip(starts, widths, strict=True)]
         texts = [style.time_text(total) if total else "not computed" for total in totals]
         axes.bar_label(last, texts, padding=4, fontsize=8)
         axes.set_title(panel.title)

@@ -124,12 +124,12 @@ def _names(rows: Sequence[Row]) -> dict[str, str]:
         own_label = row.get("label") if ":" not in asked else None
         names[asked] = str(own_label or style.algorithm_name(asked, collective))
     for asked in names:
-        own = [row for row in rows if row["algorithm"] == asked]
-        chosen = list(dict.fromkeys(str(row.get("chosen") or asked) for row in own))
+        rows_of_algorithm = [row for row in rows if row["algorithm"] == asked]
+        chosen = list(dict.fromkeys(str(row.get("chosen") or asked) for row in rows_of_algorithm))
         if len(chosen) > 1:
             names[asked] += f": {len(chosen)} plans"
         elif chosen != [asked]:
-            name = style.algorithm_name(chosen[0], own[0].get("collective"))
+            name = style.algorithm_name(chosen[0], rows_of_algorithm[0].get("collective"))
             # If only the options were chosen, the name is known already.
             same = chosen[0].partition(":")[0] == asked
             names[asked] = name if same else f"{names[asked]}: {name}"
@@ -165,12 +165,12 @@ def _heading(rows: Sequence[Row]) -> str:
 
 def _machine_text(rows: Sequence[Row], machine: str) -> str:
     """Returns a fabric in a title, with rule and bandwidth if fabrics differ in them."""
-    own = next(row for row in rows if row["machine"] == machine)
+    machine_row = next(row for row in rows if row["machine"] == machine)
     parts = []
     if len({_rule(row) for row in rows}) > 1:
-        parts.append(_rule(own))
+        parts.append(_rule(machine_row))
     if len({row.get("injection_bandwidth") for row in rows}) > 1:
-        parts.append(f"{format_rate(own['injection_bandwidth'])} per rank")
+        parts.append(f"{format_rate(machine_row['injection_bandwidth'])} per rank")
     return "\n".join([machine, *([", ".join(parts)] if parts else [])])
 
 
@@ -269,15 +269,15 @@ def _line_panel(
     ordered |= {spelled: names[spelled] for spelled in few}
     looks = _looks(few) | dict.fromkeys(ordered.keys() - {*few}, _OTHERS)
     for index, (spelled, label) in enumerate(ordered.items(), len(few) - len(names)):
-        own = sorted(
+        curve = sorted(
             (row for row in rows if row["algorithm"] == spelled), key=lambda row: float(row[axis])
         )
-        if not own:
+        if not curve:
             continue
-        unproved = [row for row in own if row.get("verified") is False]
+        unproved = [row for row in curve if row.get("verified") is False]
         axes.plot(
-            [row[axis] for row in own],
-            [row["time_s"] for row in own],
+            [row[axis] for row in curve],
+            [row["time_s"] for row in curve],
             label=label,
             **(style.thinner(max(index, 0)) | looks[spelled]),
         )
@@ -328,13 +328,13 @@ def _bars(rows: Sequence[Row]) -> "Figure":
         machines.setdefault(row["machine"], []).append(row)
     # In the order in which the fabrics were compared.
     machines = {row["machine"]: machines[row["machine"]] for row in rows}
-    heights = [len(own) + 1 for own in machines.values()]
+    heights = [len(machine_rows) + 1 for machine_rows in machines.values()]
     figure = sheet(10.0, 1.1 + 0.42 * sum(heights))
     grid = figure.subplots(
         len(machines), 2, sharex="col", sharey="row", squeeze=False, height_ratios=heights
     )
-    for panels, (machine, own) in zip(grid, machines.items(), strict=True):
-        _bar_panels(panels, own, rows)
+    for panels, (machine, machine_rows) in zip(grid, machines.items(), strict=True):
+        _bar_panels(panels, machine_rows, rows)
         if len(machines) > 1:
             panels[0].set_title(_machine_text(rows, machine))
     headed(figure, _heading(rows))

@@ -173,7 +173,7 @@ def draw_links(
     idle = np.flatnonzero(drawn <= 0)
     axes.add_collection(
         LineCollection(
-            [] if many else [curves[one] for one in idle],
+            [] if many else [curves[place] for place in idle],
             colors=style.FAINT,
             linewidths=0.8 * crowd,
             zorder=1,
@@ -183,7 +183,7 @@ def draw_links(
     order = np.argsort(drawn, kind="stable")
     order = order[drawn[order] > 0]
     busy = LineCollection(
-        [curves[one] for one in order],
+        [curves[place] for place in order],
         cmap=shades,
         norm=Normalize(0, top),
         capstyle="round",
@@ -214,11 +214,11 @@ def _bundled(
             groups.setdefault((max(a, b), a < ranks), []).append(index)
     new = [ends[index].tolist() for index in kept]
     loads = [float(load[index]) for index in kept]
-    for (switch, up), own in groups.items():
-        below = sorted(int(ends[index].min()) for index in own)
+    for (switch, up), link_indices in groups.items():
+        below = sorted(int(ends[index].min()) for index in link_indices)
         middle = below[len(below) // 2]
         new.append([middle, switch] if up else [switch, middle])
-        loads.append(float(load[own].max()))
+        loads.append(float(load[link_indices].max()))
     return np.array(new, dtype=np.int64).reshape(-1, 2), np.array(loads)
 
 

@@ -172,11 +172,11 @@ def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
     ends = [(float(line.get_xdata()[-1]), float(line.get_ydata()[-1])) for line in lines]  # type: ignore[index, arg-type]
     low, high = (math.log(limit) for limit in axes.get_ylim())
     order = sorted(range(len(lines)), key=lambda place: ends[place][1])
-    own = [(math.log(ends[place][1]) - low) / (high - low) for place in order]
+    wanted = [(math.log(ends[place][1]) - low) / (high - low) for place in order]
     # The mean of two arrangements: names only pushed up, and names only pushed down.
-    up = itertools.accumulate(own, lambda below, height: max(height, below + MIN_NAME_DISTANCE))
+    up = itertools.accumulate(wanted, lambda below, height: max(height, below + MIN_NAME_DISTANCE))
     down = itertools.accumulate(
-        own[::-1], lambda above, height: min(height, above - MIN_NAME_DISTANCE)
+        wanted[::-1], lambda above, height: min(height, above - MIN_NAME_DISTANCE)
     )
     heights = [(pushed_up + other) / 2 for pushed_up, other in zip(up, [*down][::-1], strict=True)]
     for place, height in zip(order, heights, strict=True):
@@ -293,8 +293,8 @@ def save_pages(figures: "Sequence[Figure]", path: Path) -> list[Path]:
                 pages.savefig(figure)
         return [path]
     paths = [path.with_stem(f"{path.stem}-{page}") for page in range(1, len(figures) + 1)]
-    for figure, own in zip(figures, paths, strict=True):
-        save(figure, own)
+    for figure, file in zip(figures, paths, strict=True):
+        save(figure, file)
     return paths
 
 

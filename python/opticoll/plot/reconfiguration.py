@@ -32,11 +32,11 @@ def reconfiguration(cases: Sequence[Sequence[Row]], heading: str) -> "list[Figur
     `cases` are the rows of one fabric and size each.
     """
     fabrics: dict[str, list[Sequence[Row]]] = {}
-    for own in cases:
-        fabrics.setdefault(break_even.without_time(own[0]["fabric"]), []).append(own)
+    for rows in cases:
+        fabrics.setdefault(break_even.without_time(rows[0]["fabric"]), []).append(rows)
     figures = []
     for of_fabric in fabrics.values():
-        of_fabric.sort(key=lambda own: int(own[0]["size_bytes"]))
+        of_fabric.sort(key=lambda case: int(case[0]["size_bytes"]))
         figure = _map(of_fabric) if len(of_fabric) >= MIN_MAP_SIZES else _curves(of_fabric)
         headed(figure, f"{heading}\n{break_even.fabric_words(of_fabric[0][0]['fabric'])}")
         figures.append(figure)
@@ -69,9 +69,9 @@ def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
     kinds: dict[str, dict[float, float]] = {}
     for row in rows:
         if row["verified"]:
-            own = kinds.setdefault(break_even.kind(row), {})
+            times = kinds.setdefault(break_even.kind(row), {})
             time_s = max(row["fabric_reconfiguration_s"], ZERO_TIME_S)
-            own[time_s] = min(own.get(time_s, float("inf")), row["time_s"])
+            times[time_s] = min(times.get(time_s, float("inf")), row["time_s"])
     others = "other algorithms"
     for name, best in kinds.items():
         if name not in first:

@@ -84,9 +84,9 @@ def _bars(figure: "Figure", grid: Any, plan: Plan, given: Lightpaths) -> None:
     # Gaps separate consecutive bars on a channel, and bars of neighbouring channels.
     inset = min(0.12, 0.004 * paths.ranks)
     for way, axes in enumerate(grid):
-        own = np.flatnonzero(paths.way == way)
+        indices = np.flatnonzero(paths.way == way)
         corners, shades = [], []
-        for index in own:
+        for index in indices:
             top = paths.slot[index] + (paths.lane[index] + 0.12) * pitch
             bottom = top + 0.76 * pitch
             left, right = int(paths.start[index]), int(paths.start[index] + paths.hops[index])

@@ -35,7 +35,7 @@ def views_of(fabric: "Fabric") -> tuple[tuple[str, ...], str]:
     """Returns the views of plans on a fabric, the usual one first, and a description of the
     fabric.
     """
-    lit = (own for field, own in VIEWS.items() if field in fabric.light_fields)
+    lit = (view for field, view in VIEWS.items() if field in fabric.light_fields)
     usual, about = next(lit, ELECTRICAL if fabric.electrical else SLOTS)
     views = (usual,) if usual in OVER_TIME else (usual, "space_time")
     if usual == "ports":

@@ -264,8 +264,8 @@ class Reader:
             adds = inner is not None and inner.act in ("rrc", "rrcs")
         act = {SEND: "s", RECEIVE: "rrc" if adds else "r"}.get(node.kind)
         if node.kind == COMPUTE:
-            own = node.given.get("operation", inner.act if inner else None)
-            act = own if own in ("cpy", "re") else None
+            operation = node.given.get("operation", inner.act if inner else None)
+            act = operation if operation in ("cpy", "re") else None
         if act is None:
             return None
         for kind, used in ((SEND, "sends"), (RECEIVE, "arrives")):
@@ -339,7 +339,9 @@ def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Blo
     connection.
     """
     known = {node.id for node in nodes}
-    after = {node.id: {one for one in node.after if one in known} for node in nodes}
+    after = {
+        node.id: {earlier_id for earlier_id in node.after if earlier_id in known} for node in nodes
+    }
     ids = topological_order(after)
     on_circles = [node.id for node in nodes if node.id not in set(ids)]
     by_id = {node.id: node for node in nodes}
@@ -351,7 +353,7 @@ def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Blo
             before[node_id] |= before[earlier]
     blocks: list[list[int]] = []
     of_connection: dict[tuple[int, int, int], int] = {}
-    place_of = {one: place for place, one in enumerate(ids)}
+    place_of = {node_id: place for place, node_id in enumerate(ids)}
     for one in [*ids, *on_circles]:
         connection = connection_of(by_id[one], moves[one])
         last = of_connection.get(connection) if connection else None
@@ -417,12 +419,12 @@ def connection_of(node: Node, move: Moved | None) -> tuple[int, int, int] | None
 
 def topological_order(after: dict[int, set[int]]) -> list[int]:
     """Returns the nodes in topological order, without those on cycles or behind them."""
-    waits = {one: len(earlier) for one, earlier in after.items()}
+    waits = {node_id: len(earlier) for node_id, earlier in after.items()}
     dependents = defaultdict(list)
     for node_id, earlier in after.items():
         for other in earlier:
             dependents[other].append(node_id)
-    order = [one for one, number in waits.items() if number == 0]
+    order = [node_id for node_id, number in waits.items() if number == 0]
     for one in order:
         for dependent in dependents[one]:
             waits[dependent] -= 1

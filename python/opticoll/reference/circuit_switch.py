@@ -158,7 +158,7 @@ class CircuitSwitch(Fabric):
         joined = switches.pop(0)
         more = True
         while more:
-            near = [rank for rank, own in switches.items() if own & joined]
+            near = [rank for rank, rank_switches in switches.items() if rank_switches & joined]
             more = bool(near)
             for rank in near:
                 joined |= switches.pop(rank)

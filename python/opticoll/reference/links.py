@@ -31,9 +31,9 @@ def number(least: int, most: int) -> Check:
 
 def slower(word: str) -> None:
     """Checks a part with its rate, such as `0-1@50Gb/s`."""
-    part, _, own = word.rpartition("@")
+    part, _, speed = word.rpartition("@")
     expect(part != "", f"`{word}` has no rate")
-    rate(own)
+    rate(speed)
 
 
 RUNS = like(r"[0-9]+(-[0-9]+)?(\+[0-9]+(-[0-9]+)?)*")
@@ -133,8 +133,8 @@ def check_values(options: dict[str, str], dimensions: int, *names: str) -> None:
 
 def ranks_of_grid(options: dict[str, str], dims: list[int]) -> int:
     check_values(options, len(dims), "rate", "latency")
-    own = {"terminal_rate", "terminal_latency"} & options.keys()
-    expect(not own or "terminals" in options, "cables to ranks are for terminals")
+    terminal_options = {"terminal_rate", "terminal_latency"} & options.keys()
+    expect(not terminal_options or "terminals" in options, "cables to ranks are for terminals")
     return prod(dims) * whole(options.get("terminals", "1"))
 
 
@@ -204,15 +204,15 @@ def ranks_of_graph(options: dict[str, str]) -> int:
     after: list[set[int]] = [set() for _ in range(vertices)]
     before: list[set[int]] = [set() for _ in range(vertices)]
     for cable in filter(None, options.get("links", "").split("+")):
-        ends, *own = cable.split("@")
+        ends, *texts = cable.split("@")
         expect(re.search("[-~>]", ends) is not None, f"`{ends}` joins no two vertices")
-        one, course, other = re.split("([-~>])", ends, maxsplit=1)
-        source, destination = whole(one, vertices - 1), whole(other, vertices - 1)
+        start, course, end = re.split("([-~>])", ends, maxsplit=1)
+        source, destination = whole(start, vertices - 1), whole(end, vertices - 1)
         expect(source != destination, f"`{ends}` joins a vertex to itself")
-        for here, there in [(source, destination), (destination, source)][: 1 + (course != ">")]:
-            after[here].add(there)
-            before[there].add(here)
-        for value in own:
+        for near, far in [(source, destination), (destination, source)][: 1 + (course != ">")]:
+            after[near].add(far)
+            before[far].add(near)
+        for value in texts:
             if value not in ("shared", "per_flow"):
                 (rate if re.search("/s|[bB]", value) else time)(value)
     if "names" in options:
@@ -241,9 +241,11 @@ def reached(beside: list[set[int]]) -> set[int]:
 RANKS_OF: dict[str, Callable[[dict[str, str]], int]] = {
     "fat_tree": ranks_of_fat_tree,
     "dragonfly": ranks_of_dragonfly,
-    **dict.fromkeys(("torus", "mesh"), lambda own: ranks_of_grid(own, sides(given(own, "dims")))),
-    "ladder": lambda own: ranks_of_grid(own, [whole(given(own, "rungs")), 2]),
-    "electrical_ring": lambda own: ranks_of_grid(own, [whole(given(own, "ranks"))]),
+    **dict.fromkeys(
+        ("torus", "mesh"), lambda options: ranks_of_grid(options, sides(given(options, "dims")))
+    ),
+    "ladder": lambda options: ranks_of_grid(options, [whole(given(options, "rungs")), 2]),
+    "electrical_ring": lambda options: ranks_of_grid(options, [whole(given(options, "ranks"))]),
     "ocs_torus": ranks_of_cubes,
     "gpu_servers": ranks_of_servers,
     "fully_connected": ranks_of_all_pairs,
@@ -280,21 +282,21 @@ class Links(Fabric):
 
     def wrong_ways(self, transfer: Transfer) -> Iterator[str]:
         """Follows a route from link to link, and yields the first problem."""
-        here = transfer.source
+        vertex = transfer.source
         for link in transfer.light:
             if link >= len(self.wiring):
                 yield f"goes over link {link}, which is not known here"
                 return
             start, end, both_ways = self.wiring[link]
-            if here == start:
-                here = end
-            elif here == end and both_ways:
-                here = start
+            if vertex == start:
+                vertex = end
+            elif vertex == end and both_ways:
+                vertex = start
             else:
-                yield f"goes over link {link}, which does not leave vertex {here}"
+                yield f"goes over link {link}, which does not leave vertex {vertex}"
                 return
-        if here != transfer.destination:
-            yield f"ends at vertex {here}, not where its route should"
+        if vertex != transfer.destination:
+            yield f"ends at vertex {vertex}, not where its route should"
 
 
 def checked(family: str, options: dict[str, str]) -> Links:

@@ -108,8 +108,8 @@ class Check:
         self.collective = program.collective
         self.steps: dict[Name, Step] = {}
         self.blocks: dict[tuple[int, int], Block] = {}
-        for rank, own in enumerate(program.ranks):
-            for number, block in enumerate(own.blocks):
+        for rank, rank_program in enumerate(program.ranks):
+            for number, block in enumerate(rank_program.blocks):
                 self.blocks[rank, number] = block
                 self.steps |= {(rank, number, at): step for at, step in enumerate(block.steps)}
         work = sum(step.chunks for step in self.steps.values())
@@ -261,7 +261,9 @@ class Check:
                     if step.waits is not None:
                         after.append((rank, *step.waits))
                     channel = under_way[block.of, rank, block.channel]
-                    if any(one not in before for one in after) or (act.arrives and not channel):
+                    if any(earlier_step not in before for earlier_step in after) or (
+                        act.arrives and not channel
+                    ):
                         break
                     moving = True
                     next_of[rank, number] += 1
@@ -306,10 +308,10 @@ class Check:
         unfinished = [key for key, block in self.blocks.items() if next_of[key] < len(block.steps)]
         for key in unfinished:
             yield Problem("stuck", f"{said((*key, next_of[key]))} waits for ever")
-        for (source, destination, number), left in under_way.items():
-            if left and not unfinished:
+        for (source, destination, number), unread in under_way.items():
+            if unread and not unfinished:
                 ends = f"rank {source} to {destination} on channel {number}"
-                yield Problem("pairing", f"{len(left)} messages of {ends} never arrive")
+                yield Problem("pairing", f"{len(unread)} messages of {ends} never arrive")
         yield from self.races(accesses, before)
         if unfinished:
             return

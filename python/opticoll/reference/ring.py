@@ -235,9 +235,9 @@ class Ring(Fabric):
             for link in self.links(transfer) if wavelength is not CONVERTED else []:
                 other = taken.setdefault((transfer.slot, transfer.light, link), index)
                 if other != index:
-                    both = f"transfers {plan.name(other)} and {plan.name(index)}"
+                    names = f"transfers {plan.name(other)} and {plan.name(index)}"
                     on = f"wavelength {wavelength} on {way} fibre {fibre} from node {link}"
-                    yield Problem("collision", f"slot {transfer.slot}: {both} share {on}")
+                    yield Problem("collision", f"slot {transfer.slot}: {names} share {on}")
                     break
 
     def overloads(self, shining: Transfers) -> Iterator[Problem]:
@@ -255,8 +255,8 @@ class Ring(Fabric):
         for (slot, way, fibre, link), paths in load.items():
             usable = sum((fibre, number) not in self.dead for number in range(self.wavelengths))
             if (slot, way, fibre) in converted and paths > usable:
-                here = f"{way} fibre {fibre} from node {link}, but {usable} wavelengths"
-                yield Problem("overload", f"slot {slot}: {paths} lightpaths on {here}")
+                place = f"{way} fibre {fibre} from node {link}, but {usable} wavelengths"
+                yield Problem("overload", f"slot {slot}: {paths} lightpaths on {place}")
 
     def crowded_ports(self, transfers: Transfers, riding: set[int]) -> Iterator[Problem]:
         """Yields ranks that send, or receive, more lights at once than they have ports.

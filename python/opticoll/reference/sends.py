@@ -89,7 +89,7 @@ def read_te_ccl(text: str, ranks: int) -> Plan:
         kind, pieces = "all_gather", 1 + max(chunk for _, chunk in wanted)
         number_of = {
             (source, chunk): source * pieces + chunk
-            for chunk, source in ((one, rank[of]) for one, of, *_ in moved)
+            for chunk, source in ((chunk_number, rank[of]) for chunk_number, of, *_ in moved)
         }
     sent = [
         Transfer(epoch, "copy", number_of[rank[source], chunk], 1, rank[start], rank[end])
@@ -109,7 +109,7 @@ def numbers(pattern: str, text: object) -> list[int]:
 
 def plan_of(collective: Collective, sent: list[Transfer]) -> Plan:
     """Returns the plan of sends: steps are renumbered without gaps, and each is a slot."""
-    sent = sorted(sent, key=lambda one: one.slot)
+    sent = sorted(sent, key=lambda transfer: transfer.slot)
     slots = {step: slot for slot, step in enumerate(dict.fromkeys(one.slot for one in sent))}
     for transfer in sent:
         expect(max(transfer.source, transfer.destination) < collective.ranks, "an end is no rank")

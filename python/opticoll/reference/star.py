@@ -58,8 +58,8 @@ class Star(Fabric):
             other = plan.transfers[first.setdefault((slot, wavelength), index)]
             sent = {(lit.source, lit.chunk, lit.count) for lit in (transfer, other)}
             if len(sent) > 1:
-                both = f"{plan.name(first[slot, wavelength])} and {plan.name(index)}"
-                says = f"transfers {both} are no one light, but both on wavelength {wavelength}"
+                names = f"{plan.name(first[slot, wavelength])} and {plan.name(index)}"
+                says = f"transfers {names} are no one light, but both on wavelength {wavelength}"
                 yield Problem("collision", f"slot {slot}: {says}")
             tuned[slot, transfer.source, "sends"].add(wavelength)
             tuned[slot, transfer.destination, "hears"].add(wavelength)

@@ -219,7 +219,7 @@ def first_choice(table: ShownTable) -> Spec | None:
             or not follows(column, fabrics, rows)
         )
     ]
-    axes.sort(key=lambda one: (-len(one.distinct), one.name not in PREFERRED_AXES))
+    axes.sort(key=lambda column: (-len(column.distinct), column.name not in PREFERRED_AXES))
     results = [column for column in table.columns if column.number and not column.asked]
     times = [
         result for result in results if result.unit == "s" and not result.name.startswith("bound_")
@@ -234,7 +234,7 @@ def first_choice(table: ShownTable) -> Spec | None:
         if not column.number and column.name != "chosen" and 1 < len(column.distinct) <= MAX_COLOURS
     ]
     order = {name: place for place, name in enumerate(PREFERRED_COLOURS)}
-    texts.sort(key=lambda one: order.get(one.name, len(order)))
+    texts.sort(key=lambda column: order.get(column.name, len(order)))
     x = (axes or (fabrics if len(texts) > 1 else []) or others or [y])[0]
     texts = [text for text in texts if text is not x]
     apart = [x, *texts[:1]]
@@ -307,7 +307,7 @@ def specification(table: ShownTable, choice: Spec, width: int = 300, columns: in
     fields = list(dict.fromkeys([*used, *apart]))
     values = [{told[name]["field"]: by_name[name].values[row] for name in fields} for row in rows]
     free = [by_name[name] for name in apart if _is_dashed(by_name[name])]
-    dashed = min(free, key=lambda one: one.number).name if free else None
+    dashed = min(free, key=lambda column: column.number).name if free else None
     gaps = _gaps(told, choice, [told[name]["field"] for name in apart], dashed)
     facet = told.get(choice["facet"])
     if facet is not None:
@@ -348,8 +348,8 @@ def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
     dashed = [(text, _at(text, level)) for text in texts if len(text.distinct) > 1]
     for said, named in (("left out", left_out), ("dashed across", dashed)):
         told = ((column, values) for column, values in named if values and None not in values)
-        for one, values in itertools.islice(told, 1):
-            lines.append(f"{said}: {one.heading.lower()} {', '.join(map(str, values))}")
+        for text_column, values in itertools.islice(told, 1):
+            lines.append(f"{said}: {text_column.heading.lower()} {', '.join(map(str, values))}")
     return lines
 
 

@@ -251,10 +251,14 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
     return [(about, [f"{shares[0]} of {plural(len(best), 'case')}", *shares[1:]], "", "")]
 
 
-def _reading(one: Shown, row: int) -> str:
+def _reading(column: Shown, row: int) -> str:
     """Returns the text of a value."""
-    value = one.values[row]
-    return READINGS[one.unit](value) if one.unit in READINGS and value is not None else str(value)
+    value = column.values[row]
+    return (
+        READINGS[column.unit](value)
+        if column.unit in READINGS and value is not None
+        else str(value)
+    )
 
 
 def _without_options(spelled: str) -> str:
@@ -277,16 +281,16 @@ def _tables(table: ShownTable) -> list[dict[str, Any]]:
     return told
 
 
-def _fact(one: Shown) -> Fact:
-    return one.heading, one.values[0], one.unit, one.meaning
+def _fact(column: Shown) -> Fact:
+    return column.heading, column.values[0], column.unit, column.meaning
 
 
-def _values(one: Shown) -> Fact:
+def _values(column: Shown) -> Fact:
     """Returns the fact of an asked column: its first values, and the number of further ones."""
-    values = [value for value in one.distinct if value is not None]
+    values = [value for value in column.distinct if value is not None]
     rest = len(values) - MAX_VALUES
     more = [f"and {rest} more"] if rest > 0 else []
-    return one.heading, [*values[:MAX_VALUES], *more], one.unit, one.meaning
+    return column.heading, [*values[:MAX_VALUES], *more], column.unit, column.meaning
 
 
 def _word_indices(commands: Sequence[str | None]) -> dict[str, Any]:
@@ -361,7 +365,7 @@ def of_plan(
         )
     options = {"size": format_size(size_bytes), **settings}
     asked = [] if source is None else [words("simulate", [source], options)]
-    answer, facts = ([fact for fact in own if fact[1] is not None] for own in (answer, facts))
+    answer, facts = ([fact for fact in group if fact[1] is not None] for group in (answer, facts))
     return Part("plan", title, told, asked=asked, answer=answer, facts=facts, notes=notes)
 
 

@@ -130,10 +130,10 @@ def _times(
         )
         found = []
         for *key, transfer in ends:
-            own = place.get(transfer)
-            if own is not None:
-                messages[tuple(key)] = own
-            found.append(own or messages.get(tuple(key), (0, 0)))
+            times_of_transfer = place.get(transfer)
+            if times_of_transfer is not None:
+                messages[tuple(key)] = times_of_transfer
+            found.append(times_of_transfer or messages.get(tuple(key), (0, 0)))
         pairs = np.array(found, np.int64).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
     slots = outcome.tables["slots"].columns
@@ -188,7 +188,9 @@ def _waits(
                 if other >= 0 and end[other] <= start[at]
             ]
             # Among the latest events, data take precedence, then the sender.
-            _, kind, other = max(candidates, key=lambda one: one[0], default=(0, None, -1))
+            _, kind, other = max(
+                candidates, key=lambda candidate: candidate[0], default=(0, None, -1)
+            )
             if not plan.fabric.electrical:
                 just = brought >= 0 and slots[brought] == slot - 1
                 kind, other = "data" if just else "slot", -1

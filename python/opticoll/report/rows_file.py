@@ -116,9 +116,11 @@ def command_of(names: Iterable[str]) -> tuple[str, type[Row]] | None:
     best: tuple[int, str, type[Row]] | None = None
     for name in sorted(kinds(), key=lambda name: name != "plan"):
         for kind in kinds()[name]:
-            own = columns(kind)
-            needed = {column.name for column in own if not (column.omitted or column.spread)}
-            known = {column.name for column in own}
+            known_columns = columns(kind)
+            needed = {
+                column.name for column in known_columns if not (column.omitted or column.spread)
+            }
+            known = {column.name for column in known_columns}
             if needed <= have and (best is None or len(known & have) > best[0]):
                 best = (len(known & have), name, kind)
     return None if best is None else best[1:]

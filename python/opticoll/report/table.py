@@ -148,17 +148,17 @@ def of_rows(
 def led_by(table: ShownTable, names: Iterable[str]) -> ShownTable:
     """Returns the table with some columns, and the gap to the bound, in front."""
     order = {name: place for place, name in enumerate([*names, "gap"])}
-    led = sorted(table.columns, key=lambda one: order.get(one.name, len(order)))
+    led = sorted(table.columns, key=lambda column: order.get(column.name, len(order)))
     return dataclasses.replace(table, columns=led)
 
 
-def _place(one: Shown) -> tuple[bool, int]:
+def _place(column: Shown) -> tuple[bool, int]:
     """Returns the sort key of a column: asked ones first, then the results that most readers
     want.
     """
-    if one.asked:
-        return False, one.name in LAST
-    return True, FIRST.index(one.name) if one.name in FIRST else len(FIRST)
+    if column.asked:
+        return False, column.name in LAST
+    return True, FIRST.index(column.name) if column.name in FIRST else len(FIRST)
 
 
 def _scalar(value: Any) -> Any:
@@ -188,8 +188,8 @@ def _within(value: Any) -> list[dict[str, Any]]:
 def _as_nested(name: str, tables: list[list[dict[str, Any]]], told: Column | None) -> Nested:
     """Returns a column of tables, without values that are tables themselves."""
     kind = told.kind if told else None
-    own = columns(kind) if isinstance(kind, type) and issubclass(kind, Row) else ()
-    about = {column.name: column for column in own}
+    row_columns = columns(kind) if isinstance(kind, type) and issubclass(kind, Row) else ()
+    about = {column.name: column for column in row_columns}
     names = dict.fromkeys(key for table in tables for row in table for key in row)
     shown = []
     for key in names:
@@ -226,20 +226,22 @@ def _times_in_seconds(every: list[Shown]) -> list[Shown]:
     ]
 
 
-def _fabrics(one: Shown, names: Iterable[str]) -> list[Shown]:
+def _fabrics(column: Shown, names: Iterable[str]) -> list[Shown]:
     """Returns columns for fabrics: short names, specifications, and each option that differs."""
-    spellings = [str(spelling) for spelling in one.values]
+    spellings = [str(spelling) for spelling in column.values]
     options = {spelling: _spelled_options(spelling) for spelling in dict.fromkeys(spellings)}
     labels = fabric_labels(options, _numeric(options))
     parts = [
         dataclasses.replace(
-            one,
+            column,
             meaning="Fabric: its family, and the options in which those of a family differ",
             values=[labels[spelling] for spelling in spellings],
         ),
-        Shown("specification", "Specification", "", one.meaning, True, spellings),
+        Shown("specification", "Specification", "", column.meaning, True, spellings),
     ]
-    known = {name: told for own in options.values() for name, told in own.items()}
+    known = {
+        name: told for fabric_options in options.values() for name, told in fabric_options.items()
+    }
     for name, (_, unit, meaning) in known.items():
         values = [options[spelling].get(name, (None,))[0] for spelling in spellings]
         if name not in names and len(set(values) - {None}) > 1:
@@ -252,12 +254,12 @@ def _numeric(options: dict[str, dict[str, tuple[Any, str, str]]]) -> set[str]:
     columns.
     """
     families: dict[str, list[dict[str, tuple[Any, str, str]]]] = {}
-    for spelling, own in options.items():
-        families.setdefault(spelling.partition(":")[0], []).append(own)
+    for spelling, fabric_options in options.items():
+        families.setdefault(spelling.partition(":")[0], []).append(fabric_options)
     return {
         name
-        for own in options.values()
-        for name in own
+        for fabric_options in options.values()
+        for name in fabric_options
         if all(
             isinstance(member_options.get(name, ("",))[0], int | float)
             for members in families.values()
@@ -274,12 +276,12 @@ def _spelled_options(spelling: str) -> dict[str, tuple[Any, str, str]]:
     except OpticollError:
         return {}
     told = {}
-    for name, own in options.items():
-        value: Any = own["value"]
-        unit = own["unit"]
+    for name, told_option in options.items():
+        value: Any = told_option["value"]
+        unit = told_option["unit"]
         if unit == "ps" and isinstance(value, int):
             value, unit = value / PICOSECONDS, "s"
-        told[name] = (value, unit, own["meaning"])
+        told[name] = (value, unit, told_option["meaning"])
     return told
 
 
@@ -295,10 +297,10 @@ def _gaps(every: Sequence[Shown]) -> list[Shown]:
             value / least - 1 if value is not None and least else None for value, least in pairs
         ]
         if any(value is not None for value in values):
-            own = "gap" if name == "time_s" else f"gap_{name}"
+            gap_name = "gap" if name == "time_s" else f"gap_{name}"
             of = by_name[name].heading.lower()
             meaning = f"How far the {of} is above its lower bound, as a share of the bound"
-            gaps.append(Shown(own, f"Gap to bound of {of}", "%", meaning, False, values))
+            gaps.append(Shown(gap_name, f"Gap to bound of {of}", "%", meaning, False, values))
     return gaps
 
 
@@ -316,24 +318,24 @@ def _options(kind: type[Row]) -> frozenset[str]:
     return frozenset(names - {"compute"} | {name.removesuffix("s") for name in names})
 
 
-def encoded(one: Shown) -> dict[str, Any]:
+def encoded(column: Shown) -> dict[str, Any]:
     """Returns a column as the page stores it: texts become indices into a list of distinct
     texts.
     """
     about = {
-        "name": one.name,
-        "heading": one.heading,
-        "unit": one.unit,
-        "meaning": one.meaning,
-        "asked": one.asked,
-        "number": one.number,
-        "long": one.long,
+        "name": column.name,
+        "heading": column.heading,
+        "unit": column.unit,
+        "meaning": column.meaning,
+        "asked": column.asked,
+        "number": column.number,
+        "long": column.long,
     }
-    if one.number:
-        return {**about, "values": [_rounded(value) for value in one.values]}
-    words = one.distinct
+    if column.number:
+        return {**about, "values": [_rounded(value) for value in column.values]}
+    words = column.distinct
     places = {word: place for place, word in enumerate(words)}
-    return {**about, "words": words, "places": [places[value] for value in one.values]}
+    return {**about, "words": words, "places": [places[value] for value in column.values]}
 
 
 def _rounded(value: Any) -> Any:

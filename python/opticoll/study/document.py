@@ -93,7 +93,7 @@ def _range(fields: dict[str, Any]) -> list[Value]:
         raise ConfigError("a range ends at what it begins with, or above")
     grow, by = (operator.mul if ways == ["times"] else operator.add), step.number
     values: list[Value] = []
-    for number in up_to(first.number, last.number, lambda one: grow(one, by)):
+    for number in up_to(first.number, last.number, lambda value: grow(value, by)):
         if len(values) == MAX_VALUES:
             raise ConfigError(f"a range has at most {MAX_VALUES} values")
         made = str(replace(first, number=number))

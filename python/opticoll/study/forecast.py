@@ -96,9 +96,9 @@ def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) 
         for line in process.stdout:
             if not line.strip():
                 break
-            one = Solved(**json.loads(line))
-            if one.key:
-                solved.append(one)
+            answer = Solved(**json.loads(line))
+            if answer.key:
+                solved.append(answer)
             peak = _peak_bytes(process.pid) or peak
     finally:
         timer.cancel()

@@ -87,25 +87,29 @@ def parameters_of(command: str, options: Mapping[str, Value]) -> Any:
         An option is unknown or missing, or a value is invalid.
     """
     known, kind = options_of(command), command_of(command).parameters
-    own: dict[str, Any] = {}
+    ungrouped: dict[str, Any] = {}
     grouped: dict[str, dict[str, Any]] = {}
     for name, given in options.items():
         if name not in known:
             near = nearest(name, known)
             raise UsageError(f"`{command}` has no option `{name}`{near}")
         option = known[name]
-        place = own if option.group is None else grouped.setdefault(option.group, {})
+        place = ungrouped if option.group is None else grouped.setdefault(option.group, {})
         place[option.field] = option.value(given)
     for field in dataclasses.fields(kind):
         if field.name in grouped:
             group = typing.cast("Any", field.default)
-            own[field.name] = dataclasses.replace(group, **grouped[field.name])
+            ungrouped[field.name] = dataclasses.replace(group, **grouped[field.name])
         no_default = field.default is dataclasses.MISSING
-        if field.name not in own and no_default and field.default_factory is dataclasses.MISSING:
+        if (
+            field.name not in ungrouped
+            and no_default
+            and field.default_factory is dataclasses.MISSING
+        ):
             raise UsageError(
                 f"`{command}` needs the option `{STUDY_NAMES.get(field.name, field.name)}`"
             )
-    return kind(**own)
+    return kind(**ungrouped)
 
 
 def composed(options: Mapping[str, Value]) -> dict[str, Value]:

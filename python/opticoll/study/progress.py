@@ -10,15 +10,15 @@ import time
 from collections.abc import Callable
 
 
-def told(there: int, points: int, computed: int, seconds: float) -> str:
+def told(finished: int, points: int, computed: int, seconds: float) -> str:
     """Returns a line on progress: `computed` points took `seconds` seconds, `there` of all are
     done.
     """
-    line = f"{there} of {points} points"
+    line = f"{finished} of {points} points"
     if computed and seconds > 0:
         rate = computed / seconds
         shown = f"{rate:.1f} points/s" if rate >= 0.1 else f"{3600 * rate:.1f} points/h"
-        line += f", {shown}, {duration((points - there) / rate)} left"
+        line += f", {shown}, {duration((points - finished) / rate)} left"
     return line
 
 
@@ -42,9 +42,9 @@ class Progress:
         self.line = "no point is computed yet"
         """Last reported state."""
 
-    def __call__(self, there: int, points: int) -> None:
+    def __call__(self, finished: int, points: int) -> None:
         if self._before is None:
-            self._before = there
+            self._before = finished
         now = time.monotonic()
-        self.line = line = told(there, points, there - self._before, now - self._started)
-        self._update(line, there, points)
+        self.line = line = told(finished, points, finished - self._before, now - self._started)
+        self._update(line, finished, points)

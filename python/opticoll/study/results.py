@@ -143,9 +143,9 @@ def table_of(
     records: dict[str, StudyRecord] = {}
     for path in paths:
         with Store.read(path) as store:
-            own = {record.name: record for record in store.studies()}
-            records |= own
-            for point in store.results(study if study is None or study in own else ""):
+            store_studies = {record.name: record for record in store.studies()}
+            records |= store_studies
+            for point in store.results(study if study is None or study in store_studies else ""):
                 place = (point.study, point.number)
                 if place not in known or known[place].result is None:
                     known[place] = point
@@ -153,7 +153,7 @@ def table_of(
         raise UsageError(f"there is no study `{study}`; there are {', '.join(records)}")
     places = list(records)
     points = [value for value in known.values() if value.result is not None or unfinished]
-    points.sort(key=lambda one: (places.index(one.study), one.number))
+    points.sort(key=lambda point: (places.index(point.study), point.number))
     return _table(points, records, condition, tables)
 
 
@@ -174,7 +174,7 @@ def _table(
     in_rows = [name for name in in_rows if name not in within and name != "command"]
     # In the order in which the commands declare them, whatever the points are.
     declared = dict.fromkeys(
-        column.name for own in records.values() for column in _columns(own.command)
+        column.name for record in records.values() for column in _columns(record.command)
     )
     order = {name: place for place, name in enumerate(declared)}
     in_rows.sort(key=lambda name: order.get(name.partition(".")[0], len(order)))
@@ -188,7 +188,7 @@ def _table(
     for point, row in raw:
         cells = {named[name]: point.axes.get(name) for name in axes}
         cells |= {shown[name]: (row or {}).get(name) for name in in_rows}
-        one = ResultRow(
+        result_row = ResultRow(
             study=point.study,
             point=point.number,
             replication=point.replication,
@@ -197,7 +197,7 @@ def _table(
             found=point.found,
             cells=cells,
         )
-        rows.append(one)
+        rows.append(result_row)
     units: dict[str, str] = {}
     for record in records.values():
         own = units_of(record.command).items()

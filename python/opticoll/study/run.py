@@ -100,7 +100,7 @@ def groups(all_points: Iterable[Point]) -> list[list[Point]]:
     once.
     """
     shared: dict[str, list[Point]] = {}
-    for point in {one.key: one for one in all_points}.values():
+    for point in {each.key: each for each in all_points}.values():
         shared.setdefault(point.shares or point.key, []).append(point)
     return list(shared.values())
 
@@ -148,18 +148,18 @@ def sweep(
     store.begin(command, study.study)
     listed: list[Point] = []
     computed = before = 0
-    own: set[str] = set()
+    seen: set[str] = set()
     for proposed in _rounds(study, store):
         listed += proposed
         define(study, store, listed, text)
         every = [point for group in shard.of(proposed) for point in group]
         missing = set(store.missing((point.key for point in every), retry=retry))
-        there = len(listed) - len(proposed) + len(every) - len(missing)
-        before += sum(point.key not in missing and point.key not in own for point in every)
-        own |= {point.key for point in every}
+        finished = len(listed) - len(proposed) + len(every) - len(missing)
+        before += sum(point.key not in missing and point.key not in seen for point in every)
+        seen |= {point.key for point in every}
         whole = len(listed) if shard == WHOLE else len(every)
         if progress is not None:
-            progress(there, whole)
+            progress(finished, whole)
         work = _Work([point for point in every if point.key in missing], store, retry)
         if missing:
             try:
@@ -167,7 +167,7 @@ def sweep(
                     for results in coming:
                         work.received(results)
                         if progress is not None:
-                            progress(there + work.there, whole)
+                            progress(finished + work.there, whole)
             finally:
                 work.keep()
         computed += work.computed
@@ -239,8 +239,8 @@ def _told(point: Point, found: Found) -> str:
 class _Work:
     """Remaining tasks, and the measured time per task."""
 
-    def __init__(self, left: list[Point], store: Store, retry: bool) -> None:
-        self._left = left[::-1]
+    def __init__(self, remaining: list[Point], store: Store, retry: bool) -> None:
+        self._left = remaining[::-1]
         self._store, self._retry = store, retry
         self._elsewhere: list[Point] = []
         self._seconds, self._measured = 0.0, 0

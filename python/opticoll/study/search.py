@@ -275,12 +275,12 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
         assert known is not None
         return known.number, place
 
-    left = {key: sorted(places, key=by_cost, reverse=True) for key, places in grouped.items()}
+    untried = {key: sorted(places, key=by_cost, reverse=True) for key, places in grouped.items()}
     found = []
-    while left:
-        share = max(1, CONCURRENT_POINTS // len(left))
+    while untried:
+        share = max(1, CONCURRENT_POINTS // len(untried))
         proposed: dict[tuple[str, ...], list[int]] = {}
-        for key, places in left.items():
+        for key, places in untried.items():
             proposed[key] = [places.pop() for _ in range(min(share, len(places)))]
         every = [place for places in proposed.values() for place in places]
         order |= {place: len(order) + at for at, place in enumerate(every)}
@@ -289,8 +289,8 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
             met = [place for place in places if _meets(wanted, value_of, order[place])]
             if met:
                 found.append(cheapest(value_of, order[met[0]], key))
-            if met or not left[key]:
-                del left[key]
+            if met or not untried[key]:
+                del untried[key]
     return found
 
 
@@ -401,8 +401,8 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
         sides = ("break-even", ends), ("the other side of the break-even", "")
         for place, (what, where) in zip(bracket.at_high, sides, strict=True):
             values = _values(value_of, place, [column])
-            own = (where, *values) if where else values
-            found.append(Found(place, f"{what}{bracket.name}", own, names))
+            mentioned = (where, *values) if where else values
+            found.append(Found(place, f"{what}{bracket.name}", mentioned, names))
     return found
 
 

@@ -343,12 +343,12 @@ class Store:
 
     def missing_of(self, keys: Sequence[str], *, retry: bool) -> list[str]:
         """Returns the keys without a result, as `missing` does, faster for a few keys."""
-        left = []
+        without = []
         for key in keys:
             found = self._one("SELECT error IS NOT NULL FROM results WHERE key = ?", key)
             if found is None or (retry and found[0]):
-                left.append(key)
-        return left
+                without.append(key)
+        return without
 
     def seen(self) -> None:
         """Gives a sign of life, so that others respect the claims of this sweep."""
@@ -425,11 +425,11 @@ class Store:
         for name in [study] if study is not None else names:
             for row in self._every(query, name):
                 number, replication, axes, command, key, rows, error, seconds, found = row
-                there = seconds is not None
-                result = self._result(key, rows, error, seconds) if there else None
+                has_result = seconds is not None
+                result = self._result(key, rows, error, seconds) if has_result else None
                 with _damaged(f"the store `{self.path}`"):
-                    own = _json(axes, dict)
-                yield StoredPoint(name, number, replication, own, command, result, found)
+                    point_axes = _json(axes, dict)
+                yield StoredPoint(name, number, replication, point_axes, command, result, found)
 
     def tally(self, keys: Iterable[str]) -> tuple[int, int]:
         """Returns the number of tasks with an error, and the number of rows with a violated
@@ -453,12 +453,12 @@ class Store:
         return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def _alive(run: tuple[str, int, float], here: str, now: float) -> bool:
+def _alive(run: tuple[str, int, float], this_host: str, now: float) -> bool:
     """Returns whether a sweep still runs, by its host, process and last sign of life."""
     host, process, seen = run
     if now - seen > ABSENT_S:
         return False
-    if host != here or os.name == "nt":
+    if host != this_host or os.name == "nt":
         return True
     try:
         os.kill(process, 0)

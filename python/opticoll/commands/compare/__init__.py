@@ -326,9 +326,9 @@ def _check_ran(
     """Refuses a named algorithm that ran on none of several fabrics."""
     named = _named(kind, algorithm)
     name = named if isinstance(named, str) else user_algorithm.name_of(named)
-    own = [refusal for refusal in refusals if refusal.algorithm == name]
-    if own and not any(row.algorithm == name for row in rows):
-        raise AlgorithmError(f"`{name}` runs on none of these fabrics: {own[0].reason}")
+    reasons = [refusal for refusal in refusals if refusal.algorithm == name]
+    if reasons and not any(row.algorithm == name for row in rows):
+        raise AlgorithmError(f"`{name}` runs on none of these fabrics: {reasons[0].reason}")
 
 
 def _rows(
@@ -467,7 +467,7 @@ def _field_at_fault(error: OpticollError, place: int | None) -> tuple[str | int,
 def _text(parameters: Any, rows: list[PlanRow]) -> str:
     """Returns a table for each fabric and size; rows over reconfiguration times share a table."""
     of_times, others = break_even.apart(rows)
-    tables = [reconfiguration_table(own) for own in of_times]
+    tables = [reconfiguration_table(rows_of_fabric) for rows_of_fabric in of_times]
     differ = parameters.demand is not None and any("--demand" in str(row.command) for row in rows)
     demanded = f"\nblocks as demanded: {parameters.demand}" if differ else ""
     return "\n\n".join([*tables, *([comparison_table(others)] if others else [])]) + demanded

@@ -97,11 +97,11 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
 def _equals(auto: PlanRow, group: Sequence[PlanRow]) -> str:
     """Returns the rows whose plan `auto` chose, or whose steps and time are the same, as text."""
     others = [row for row in group if row is not auto and row.verified]
-    own = [row.algorithm for row in others if row.chosen == auto.chosen]
-    if auto.chosen in own:
+    equal = [row.algorithm for row in others if row.chosen == auto.chosen]
+    if auto.chosen in equal:
         return ""
-    if own:
-        return f" (the plan of {', '.join(own)})"
+    if equal:
+        return f" (the plan of {', '.join(equal)})"
     numbers = (auto.steps, auto.configurations, auto.time_ps)
     same = [
         row.algorithm for row in others if (row.steps, row.configurations, row.time_ps) == numbers
@@ -167,8 +167,8 @@ def _leads_by_size(rows: Sequence[PlanRow]) -> list[str]:
         fabrics.setdefault(row.fabric, []).append(row)
     sizes = size_names(row.size_bytes for row in rows)
     tables = []
-    for fabric, own in fabrics.items():
-        leading = break_even.leads(own, lambda row: int(row["size_bytes"]))
+    for fabric, fabric_rows in fabrics.items():
+        leading = break_even.leads(fabric_rows, lambda row: int(row["size_bytes"]))
         if len(leading) < 2:
             continue
         cells = [
@@ -182,7 +182,7 @@ def _leads_by_size(rows: Sequence[PlanRow]) -> list[str]:
             for run in break_even.runs(leading)
         ]
         heading = ["from", "to", "fastest", "time at from", "at to", "busbw at from", "at to"]
-        title = f"{own[0].collective} on {plural(own[0].ranks, 'rank')}"
+        title = f"{fabric_rows[0].collective} on {plural(fabric_rows[0].ranks, 'rank')}"
         title += f" of {fabric_text(fabric)}, the fastest plan by size"
         table = align(cells, heading, right=(0, 1, 3, 4, 5, 6))
         tables.append(f"{title}\n{table}")

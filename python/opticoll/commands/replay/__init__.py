@@ -375,12 +375,12 @@ def _factors(
             f"--cpu-factor: `{factors}` has more than one factor of all other ranks; write "
             f"RANK={others[-1]}"
         )
-    own = [(_ranks_of(ranks), _factor(factor)) for ranks, equals, factor in parts if equals]
-    own.sort(key=lambda item: item[0][0])
-    for (before, _), (after, _) in pairwise(own):
+    ranges = [(_ranks_of(ranks), _factor(factor)) for ranks, equals, factor in parts if equals]
+    ranges.sort(key=lambda item: item[0][0])
+    for (before, _), (after, _) in pairwise(ranges):
         if before[-1] >= after[0]:
             raise UsageError(f"--cpu-factor: rank {after[0]} has two factors; leave one out")
-    return _factor(others[0] if others else 1), dict(own)
+    return _factor(others[0] if others else 1), dict(ranges)
 
 
 def _ranks_of(text: str) -> range:
@@ -497,8 +497,8 @@ def _collectives(rows: Sequence[CollectiveRow]) -> list[str]:
     sizes: dict[tuple[str, int, str], list[int]] = {}
     for row in rows:
         name = algorithm_name(row.chosen, row.algorithm)
-        own = sizes.setdefault((row.collective, row.ranks, name), [])
-        own += [] if row.size_bytes is None else [row.size_bytes]
+        sizes_bytes = sizes.setdefault((row.collective, row.ranks, name), [])
+        sizes_bytes += [] if row.size_bytes is None else [row.size_bytes]
     lines = []
     for (kind, ranks, name), planned in sizes.items():
         least, most = (format_size(size) for size in (min(planned or [0]), max(planned or [0])))

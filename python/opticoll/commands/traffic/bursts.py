@@ -152,8 +152,10 @@ def cases(
     values = [listed(f"--{name}".replace("_", "-"), settings.get(name)) for name in NAMED]
     made = []
     for combination in itertools.product(*values):
-        own = dict(zip(NAMED, combination, strict=True))
-        made.append(Case(network, {**settings, **{name: own[name] for name in own if own[name]}}))
+        chosen = dict(zip(NAMED, combination, strict=True))
+        made.append(
+            Case(network, {**settings, **{name: chosen[name] for name in chosen if chosen[name]}})
+        )
     return made
 
 

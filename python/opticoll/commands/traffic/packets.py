@@ -145,10 +145,10 @@ def cases(
         listed("--period", period),
         listed("--routing", settings.get("routing") or "minimal"),
     ):
-        own: Settings = {**settings}
+        case_settings: Settings = {**settings}
         if settings.get("routing") is not None:
-            own["routing"] = routing
-        made.append(Case(fabric, name, bytes_, every, messages, own))
+            case_settings["routing"] = routing
+        made.append(Case(fabric, name, bytes_, every, messages, case_settings))
     return made
 
 
@@ -209,8 +209,11 @@ def _row(case: Case, packets: Outcome) -> TrafficRow:
     link = packets.bottleneck
     used: dict[str, Any] = {}
     for name in ("injection", "local", "global", "ejection"):
-        own = classes.get(name, {"bytes": 0, "stall_ps": 0})
-        used |= {f"{name}_bytes": own["bytes"], f"{name}_stall_s": own["stall_ps"] / PICOSECONDS}
+        class_totals = classes.get(name, {"bytes": 0, "stall_ps": 0})
+        used |= {
+            f"{name}_bytes": class_totals["bytes"],
+            f"{name}_stall_s": class_totals["stall_ps"] / PICOSECONDS,
+        }
     for name in ("mean", "p50", "p90", "p99", "p99_9", "max"):
         field = f"{name.replace('_', '')}_message_latency_s"
         used[field] = message[f"{name}_ps"] / PICOSECONDS
@@ -310,8 +313,8 @@ def draw(rows: list[TrafficRow], path: Path) -> None:
     from opticoll.plot.style import conditions
 
     if len(rows) == 1:
-        (one,) = rows
-        plot.packets(one.outcome, one.case.fabric, path, _name(one, rows))
+        (case_row,) = rows
+        plot.packets(case_row.outcome, case_row.case.fabric, path, _name(case_row, rows))
         return
     named = {_name(row, rows): row.outcome for row in rows}
     first = rows[0]
@@ -320,13 +323,13 @@ def draw(rows: list[TrafficRow], path: Path) -> None:
     plot.latencies(named, path, f"{title}, {conditions(fabric.spec)}")
 
 
-def _name(one: TrafficRow, rows: list[TrafficRow]) -> str:
+def _name(named_row: TrafficRow, rows: list[TrafficRow]) -> str:
     """Returns the options in which a case differs from the others."""
     parts = [
         (row.case.pattern, row.case.size, f"every {row.case.period}", row.routing) for row in rows
     ]
-    own = parts[[row is one for row in rows].index(True)]
+    named_parts = parts[[row is named_row for row in rows].index(True)]
     differing = [len(set(column)) > 1 for column in zip(*parts, strict=True)]
     if not any(differing):
-        return ", ".join(own)
-    return ", ".join(part for part, differs in zip(own, differing, strict=True) if differs)
+        return ", ".join(named_parts)
+    return ", ".join(part for part, differs in zip(named_parts, differing, strict=True) if differs)

@@ -314,10 +314,10 @@ def compute(parameters: Train, watch: Watch) -> Iterator[TrainingRow]:
             f"there are no gradients in `{parameters.gradients}`; {', '.join(GRADIENTS)}"
         )
     warnings: dict[str, None] = {}
-    own = [(fabric, settings_on(fabric, fabrics, settings)) for fabric in fabrics]
+    methods = [(fabric, settings_on(fabric, fabrics, settings)) for fabric in fabrics]
     divided = is_grouped(parameters, fabrics)
-    alone = why_alone(parameters, own) if divided else None
-    for fabric, method in own:
+    alone = why_alone(parameters, methods) if divided else None
+    for fabric, method in methods:
         if divided:
             row = _grouped(parameters, fabric, method, alone, watch)
         else:

@@ -53,16 +53,16 @@ class GroupPrices:
         self.simulator = ""
         self.policy: str | None = None
 
-    def find(self, one: GroupCollectiveRecord) -> None:
+    def find(self, record: GroupCollectiveRecord) -> None:
         """Plans a collective, verifies the plan and simulates it."""
-        part = self._fabric.part(members_of(self._training, one))
-        if one["layer"] is None:
-            plan, size = self._even(one, part), one["size_bytes"]
+        part = self._fabric.part(members_of(self._training, record))
+        if record["layer"] is None:
+            plan, size = self._even(record, part), record["size_bytes"]
         else:
-            demand = travelling(self._training.demand(one["layer"], one["back"]))
+            demand = travelling(self._training.demand(record["layer"], record["back"]))
             size = max(map(sum, demand))
             if size == 0:
-                self._add(one, None, (0, 0), [])
+                self._add(record, None, (0, 0), [])
                 return
             plan = self._demanded(demand, part)
             assert plan.collective.demand is not None
@@ -70,12 +70,12 @@ class GroupPrices:
         wrong = [violation.sentence for violation in plan.verify()]
         cost = _core.collective_cost(plan, size, **self._settings)
         self.simulator, self.policy = cost["simulator"], cost["policy"]
-        algorithm = plan.algorithm if one["collective"] else None
-        self._add(one, algorithm, (cost["time_ps"], cost["reconfiguration_ps"]), wrong)
+        algorithm = plan.algorithm if record["collective"] else None
+        self._add(record, algorithm, (cost["time_ps"], cost["reconfiguration_ps"]), wrong)
 
     def _add(
         self,
-        one: GroupCollectiveRecord,
+        record: GroupCollectiveRecord,
         algorithm: str | None,
         times_ps: tuple[int, int],
         wrong: list[str],
@@ -85,27 +85,27 @@ class GroupPrices:
         self.times_ps.append(times_ps[0])
         time_s, reconfiguration_s = (time / PICOSECONDS for time in times_ps)
         row = collective_row(
-            self._training, one, algorithm, time_s, reconfiguration_s, verified=not wrong
+            self._training, record, algorithm, time_s, reconfiguration_s, verified=not wrong
         )
         self.rows.append(row)
 
-    def _even(self, one: GroupCollectiveRecord, part: Fabric) -> Plan:
+    def _even(self, record: GroupCollectiveRecord, part: Fabric) -> Plan:
         # A message is planned as a broadcast to one other rank.
-        kind = one["collective"] or "broadcast"
+        kind = record["collective"] or "broadcast"
         static = kind == "all_to_all" and self._reconfigure == "never"
         algorithm = STATIC_ALGORITHM if static else self._algorithms[kind]
-        return opticoll.plan(kind, part, algorithm, size=one["size_bytes"], **self._settings)
+        return opticoll.plan(kind, part, algorithm, size=record["size_bytes"], **self._settings)
 
     def _demanded(self, demand: list[list[int]], part: Fabric) -> Plan:
         """Returns a plan of an all_to_all with a demand in bytes between pairs."""
-        own = self._algorithms["all_to_all"]
+        algorithm = self._algorithms["all_to_all"]
         if self._reconfigure not in ("iteration", "never"):
-            return self._planned(demand, part, own)
+            return self._planned(demand, part, algorithm)
         if self._for_all is None:
             total = self._sum()
             never = self._reconfigure == "never"
             for_all = uniform(total) if never else total
-            self._for_all = self._planned(for_all, part, STATIC_ALGORITHM if never else own)
+            self._for_all = self._planned(for_all, part, STATIC_ALGORITHM if never else algorithm)
         return Plan.from_text(with_demand(self._for_all.to_text(), demand))
 
     def _planned(self, demand: list[list[int]], part: Fabric, algorithm: str) -> Plan:
@@ -128,9 +128,10 @@ class GroupPrices:
             if record["layer"] is None:
                 continue
             demand = travelling(self._training.demand(record["layer"], record["back"]))
-            for own, row in zip(total, demand, strict=True):
-                own[:] = [
-                    before + record["count"] * more for before, more in zip(own, row, strict=True)
+            for total_row, row in zip(total, demand, strict=True):
+                total_row[:] = [
+                    before + record["count"] * more
+                    for before, more in zip(total_row, row, strict=True)
                 ]
         return total
 
@@ -175,7 +176,7 @@ def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
     return _DEMAND.sub(of_source, plan)
 
 
-def members_of(training: GroupedTraining, one: GroupCollectiveRecord) -> list[int]:
+def members_of(training: GroupedTraining, record: GroupCollectiveRecord) -> list[int]:
     """Returns the ranks of rank 0's group; for the pipeline, one rank of each of its first two
     stages.
     """
@@ -187,5 +188,5 @@ def members_of(training: GroupedTraining, one: GroupCollectiveRecord) -> list[in
         "data": tensor,
         "expert_data": tensor * expert,
     }
-    step = steps[one["group"]]
-    return [step * number for number in range(one["ranks"])]
+    step = steps[record["group"]]
+    return [step * number for number in range(record["ranks"])]

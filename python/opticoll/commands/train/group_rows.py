@@ -91,15 +91,15 @@ class GroupsRow(Row, core="groups"):
     collectives: list[GroupCollectiveRow] = means("Distinct collectives of the groups")
 
 
-def mean_size(training: GroupedTraining, one: "GroupCollectiveRecord") -> int:
+def mean_size(training: GroupedTraining, record: "GroupCollectiveRecord") -> int:
     """Returns the mean number of bytes of a rank in an uneven exchange."""
-    demand = training.demand(one["layer"] or 0, one["back"])
+    demand = training.demand(record["layer"] or 0, record["back"])
     return sum(map(sum, demand)) // len(demand)
 
 
 def collective_row(
     training: GroupedTraining,
-    one: "GroupCollectiveRecord",
+    record: "GroupCollectiveRecord",
     algorithm: str | None,
     time_s: float | None = None,
     reconfiguration_s: float | None = None,
@@ -107,9 +107,9 @@ def collective_row(
 ) -> GroupCollectiveRow:
     """Returns the row of a collective."""
     return GroupCollectiveRow.of(
-        one,
-        collective=one["collective"] or "message",
-        size_bytes=one["size_bytes"] if one["layer"] is None else mean_size(training, one),
+        record,
+        collective=record["collective"] or "message",
+        size_bytes=record["size_bytes"] if record["layer"] is None else mean_size(training, record),
         algorithm=algorithm,
         time_s=time_s,
         reconfiguration_s=reconfiguration_s,

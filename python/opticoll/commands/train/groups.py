@@ -185,10 +185,12 @@ def carry_out(
         watch.update("iteration of all groups", 0, 1)
         iteration = training.over(fabric.spec, algorithms, **settings)
         chosen = {
-            (one["collective"], one["ranks"], one["size_bytes"]): one["chosen"]
-            for one in iteration.chosen.rows()
+            (choice["collective"], choice["ranks"], choice["size_bytes"]): choice["chosen"]
+            for choice in iteration.chosen.rows()
         }
-        rows = [collective_row(training, one, _chosen(training, one, chosen)) for one in made]
+        rows = [
+            collective_row(training, record, _chosen(training, record, chosen)) for record in made
+        ]
         row = _row(parameters, training, fabric, iteration, rows, way)
         policy = settings.get("policy", fabric.policy)
         return Grouped(iteration, row, iteration.simulator, policy, [])
@@ -275,16 +277,16 @@ def _row(
 
 def _chosen(
     training: GroupedTraining,
-    one: GroupCollectiveRecord,
+    record: GroupCollectiveRecord,
     chosen: Mapping[tuple[str, int, int | None], str],
 ) -> str | None:
     """Returns the algorithm of a collective for its size, or for the next power of two bytes."""
-    if one["collective"] is None:
+    if record["collective"] is None:
         return None
-    size = one["size_bytes"]
-    if one["layer"] is not None:
-        size = mean_size(training, one)
+    size = record["size_bytes"]
+    if record["layer"] is not None:
+        size = mean_size(training, record)
     rounded = 1 << max(size - 1, 0).bit_length()
-    kind = (one["collective"], one["ranks"])
+    kind = (record["collective"], record["ranks"])
     found = (chosen.get((*kind, bytes_)) for bytes_ in (size, rounded, None))
     return next((name for name in found if name is not None), None)

@@ -254,7 +254,7 @@ TABLE_COLUMNS = (
 
 def _sizes(row: TrainingRow) -> str:
     """Returns a table of all_reduces by size, ordered by total time."""
-    ordered = sorted(row.collectives, key=lambda one: -one.count * one.time_s)
+    ordered = sorted(row.collectives, key=lambda collective: -collective.count * collective.time_s)
     return "\n".join(
         [table(ordered[:MAX_SIZES], TABLE_COLUMNS), *and_more(len(ordered), MAX_SIZES)]
     )
