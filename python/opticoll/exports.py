@@ -31,8 +31,8 @@ COLUMNS = ("slot", "action", "chunk", "count", "source", "destination")
 
 
 def transfers(plan: Plan) -> list[dict[str, int | str]]:
-    """Returns the transfers of a plan in the order of its schedule; relayed ones show the light of
-    hop 0.
+    """Returns the transfers of a plan in the schedule's order; relayed ones with the light of hop
+    0.
 
     Raises
     ------
@@ -99,8 +99,7 @@ def export(
     format: str | None = None,
     size: str | int | None = None,
 ) -> list[Path]:
-    """Writes a plan, and a plan file beside each format that loses light or routes, and beside
-    traces.
+    """Writes a plan, and a plan file beside formats that lose light or routes, and beside traces.
 
     Parameters
     ----------

@@ -29,9 +29,7 @@ __all__ = [
 def bandwidths(
     collective: str, ranks: int, size_bytes: int, seconds: float
 ) -> tuple[float, float] | None:
-    """Returns the algbw and busbw of nccl-tests in GB/s, or None if no bytes move or no time
-    passes.
-    """
+    """Returns nccl-tests' algbw and busbw in GB/s, or None if no bytes move or no time passes."""
     if collective == "barrier" or size_bytes == 0 or seconds <= 0:
         return None
     # The size of these collectives is one rank's block, and the buffer holds the blocks of all

@@ -16,16 +16,13 @@ BYTES_PER_VALUE = 100
 
 
 def share(processes: int) -> int | None:
-    """Returns the bytes for each of `processes` processes, or None if the memory limit is
-    unknown.
-    """
+    """Returns the bytes for each of `processes` processes, or None without a memory limit."""
     whole = _core.memory_limit()
     return None if whole is None else whole // processes
 
 
 def take_values(what: str, text: str, marks: str = ",[{\n", each: int = BYTES_PER_VALUE) -> None:
-    """Refuses a text whose values need more memory than the limit; `marks` begin or separate
-    values.
+    """Refuses a text whose values exceed the memory limit; `marks` begin or separate values.
 
     Raises
     ------

@@ -137,9 +137,7 @@ def algorithm_spelling(collective: str, spec: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
-    """Returns `; did you mean X?` if a known name is similar, otherwise a list of the known
-    names.
-    """
+    """Returns `; did you mean X?` if a known name is similar, else a list of known names."""
     import difflib
 
     names = list(known)

@@ -80,9 +80,7 @@ def _columns_of(value: Plan | Outcome | Table) -> dict[str, Any]:
 
 
 def rows_html(rows: Sequence[Row]) -> str:
-    """Returns rows as an HTML table of the columns that differ, with the headings of text
-    tables.
-    """
+    """Returns rows as an HTML table of the columns that differ, with headings of text tables."""
     if not rows:
         return "<p>no rows</p>"
     plain = [

@@ -1,4 +1,4 @@
-"""Parameters that several commands share: a plan (a file, or a collective with options) and its
+"""Parameters that several commands share: a plan (file, or collective with options) and its
 size.
 """
 
@@ -49,7 +49,7 @@ class PartOptions:
     )
 
     def __post_init__(self) -> None:
-        """Moves the options into the specification of each fabric, so that commands read `fabric`
+        """Moves the options into the specification of each fabric; commands then read `fabric`
         only.
         """
         parts = {"without": "+".join(self.without or ()), "members": self.members or ""}
@@ -217,9 +217,7 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
 
 
 def names_file(source: str) -> bool:
-    """Returns whether a source is a file: by its name, or because it exists and is not a
-    collective.
-    """
+    """Returns whether a source is a file: by its name, or since it exists and is no collective."""
     if source.endswith(imported.SUFFIXES) or os.sep in source:
         return True
     try:

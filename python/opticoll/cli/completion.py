@@ -144,9 +144,7 @@ def _words(option: command_line.Option, command: str) -> list[str]:
 
 
 def _cases(words: dict[str, list[str]]) -> str:
-    """Returns the branches of a `case` that sets the words of each name; names without words have
-    none.
-    """
+    """Returns the branches of a `case` that sets the words of each name that has words."""
     some = {name: listed for name, listed in words.items() if listed}
     return "\n".join(
         f"        {name}) words='{' '.join(names)}' ;;" for name, names in some.items()
@@ -158,9 +156,7 @@ def _fish(
     values: dict[str, dict[str, list[str]]],
     places: dict[str, list[str]],
 ) -> str:
-    """Returns the fish script: a line for each command, each option and each first word of a
-    command.
-    """
+    """Returns the fish script: a line for each command, option and first word of a command."""
     lines = [
         f"complete -c opticoll -n __fish_use_subcommand -f -a {name} -d {shlex.quote(summary)}"
         for name, summary in COMMANDS.items()

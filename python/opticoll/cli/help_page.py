@@ -14,9 +14,7 @@ MAX_WIDTH = 100
 """Maximum width of a page in columns; the width is 80 if that of the terminal is unknown."""
 
 MAX_NAME_WIDTH = 28
-"""Maximum width of the column of option names; the text of a longer name starts on the next
-line.
-"""
+"""Maximum width of the column of option names; texts of longer names start on the next line."""
 
 MIN_NAME_WIDTH = 16
 """Minimum width of the column of option names, so that the panels align."""
@@ -52,9 +50,7 @@ class HelpPage:
 
 
 def paragraphs(rows: list[tuple[str, str]], names: int, width: int) -> list[str]:
-    """Returns lines with names in a column of `names` characters and their texts wrapped beside
-    them.
-    """
+    """Returns lines with names in a column of `names` characters, texts wrapped beside them."""
     margin = " " * (names + 4)
     lines = []
     for name, text in rows:

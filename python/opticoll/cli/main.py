@@ -142,9 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def prepare() -> None:
-    """Repairs standard streams that are closed, and removes environment variables that figures
-    ignore.
-    """
+    """Repairs closed standard streams, and removes environment variables that figures ignore."""
     if sys.stderr is None:
         # Otherwise the next file to be opened would take the descriptor of standard error.
         while (nowhere := os.open(os.devnull, os.O_WRONLY)) < STANDARD_ERROR:
@@ -160,18 +158,14 @@ def prepare() -> None:
 STANDARD_ERROR = 2
 
 IGNORED_VARIABLES = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
-"""Environment variables with which matplotlib may refuse to start; figures have no backend or
-date.
-"""
+"""Environment variables that may keep matplotlib from starting; figures ignore them."""
 
 MAX_WORD_LENGTH = 300
 """Maximum number of characters of a word that a message repeats."""
 
 
 def without_memory_limit(words: list[str]) -> list[str]:
-    """Sets the limit of `--memory-limit`, which every command takes, and returns the other
-    words.
-    """
+    """Sets the limit of `--memory-limit`, which all commands take; returns the other words."""
     remaining, values = [], []
     rest = iter(words)
     for word in rest:
@@ -255,9 +249,7 @@ LIST_OPTIONS = ("--algorithms", "--fabrics", "--sizes", "--wavelengths", "--reco
 
 
 def separated(words: Sequence[str]) -> str | None:
-    """Returns a hint if a value was split into words, such as `4 MiB`, or `ring optree` of a
-    list.
-    """
+    """Returns a hint if a value was split into words, such as `4 MiB`, or a list with spaces."""
     for number, unit in pairwise(words):
         if re.fullmatch(r"[0-9.]+", number) and re.fullmatch(r"[kKMGTP]?i?B|[munp]?s", unit):
             return f"write {number}{unit}, without a space"

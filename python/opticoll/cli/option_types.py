@@ -92,9 +92,7 @@ def text(_: Any, tokens: Sequence[Token]) -> str:
 
 
 def listed(option: str, values: str | None) -> list[str]:
-    """Returns the values of an option, separated by commas, or one empty text if it is not
-    given.
-    """
+    """Returns the values of an option, separated by commas, or one empty text without it."""
     parts = [part.strip() for part in (values or "").split(",")]
     if values is not None and not all(parts):
         raise errors.UsageError(f"{option}: `{values}` has nothing between two commas")

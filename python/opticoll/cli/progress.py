@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 FORWARDS_PER_SECOND = 3_000_000
-"""Forwards per second of the packet simulator under load, on a processor of 2024 (order of
-magnitude).
-"""
+"""Forwards per second of the packet simulator on a processor of 2024 (order of magnitude)."""
 
 LINE_S = 10.0
 """Seconds between two lines of a log."""

@@ -186,9 +186,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
 
 
 def _linear_program_bound(kind: str, fabric: _core.Fabric, size_bytes: int) -> Iterator[BoundRow]:
-    """Yields the bound of the linear program on an all_to_all if it improves on the core's
-    bounds.
-    """
+    """Yields the linear program's bound on an all_to_all if it improves on the core's bounds."""
     proved = proved_time(kind, fabric, size_bytes)
     if proved is None:
         return

@@ -195,9 +195,7 @@ class CongestionRow(Row):
 
 @dataclass(frozen=True)
 class _Case:
-    """Collective, its placement, and the bursts beside it; settings are texts, as the core reads
-    them.
-    """
+    """Collective, its placement, and the bursts beside it; settings are texts as for the core."""
 
     fabric: str
     collective: str

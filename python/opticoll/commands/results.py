@@ -84,9 +84,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ResultRow]:
 
 
 def _text(parameters: Parameters, rows: list[ResultRow]) -> str:
-    """Returns a table for each study, with its axes and the columns that differ, as far as they
-    fit.
-    """
+    """Returns a table for each study: its axes and the columns that differ, as far as they fit."""
     with Store.read(parameters.store) as store:
         commands = {study.name: study.command for study in store.studies()}
     studies: dict[str, list[ResultRow]] = {}
@@ -146,9 +144,7 @@ def _follows(texts: list[str], others: list[str]) -> bool:
 
 
 def _rank(name: str, known: dict[str, Column]) -> int:
-    """Returns the position of a column: 0 axes and algorithm, 1 times, 2 injection bandwidth, 3
-    others.
-    """
+    """Returns the rank of a column: 0 axes, algorithm; 1 times; 2 injection bandwidth; 3 others."""
     if name not in known or name == "algorithm":
         return 0
     unit = known[name].unit

@@ -327,9 +327,7 @@ def _other_trees(parameters: Show, row: SlotRow) -> list[str]:
 
 
 def _loads(plan: Plan, size: int | None) -> str:
-    """Returns the bytes and the use of links over the whole plan, which the figure shows as
-    colours.
-    """
+    """Returns the bytes and the use of links over the whole plan, which the figure colours."""
     links = plan.simulate(size).links
     names = plan.fabric.link_names
     order = sorted(range(len(names)), key=lambda link: -float(links["utilisation"][link]))
@@ -392,9 +390,7 @@ def _slot_lines(row: SlotRow) -> str:
 
 
 def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
-    """Returns the lightpaths of a slot with the ranks that receive each; broadcast light has
-    several.
-    """
+    """Returns the lightpaths of a slot and their receivers; broadcast light has several."""
     shared = list(row.plan.fabric.light_fields) == ["wavelength"]
     lights: dict[object, tuple[LightpathRow, list[int]]] = {}
     for lightpath in row.lightpaths:

@@ -1,6 +1,4 @@
-"""Parts of the time of a plan: in total, on its critical path, per step, link or rank, over
-time.
-"""
+"""Parts of the time of a plan: total, critical path, per step, link or rank, over time."""
 
 # No `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -441,9 +439,7 @@ def _tuned_facts(row: SimulateRow, flows: int) -> list[list[str]]:
 
 
 def _flow_facts(row: SimulateRow) -> list[list[str]]:
-    """Returns facts on a simulation of flows, and every setting that differs from the plain
-    model.
-    """
+    """Returns facts on a simulation of flows, and all settings that are not plain."""
     facts = [["utilisation", f"{row.utilisation:.1%} of the capacity of all links"]]
     loaded = row.outcome.most_loaded_link
     if loaded is not None:

@@ -160,8 +160,7 @@ RANK = 5
 
 
 def _continue_in_child() -> np.ndarray:
-    """Continues in a child, whose progress is returned; this process waits for the end of the
-    child.
+    """Continues in a child, whose progress is returned; this process waits for the child's end.
 
     If the child dies, this process reports rank and step and ends with code 1. A program
     that has initialized MPI itself continues without a child.
@@ -188,8 +187,7 @@ def carry_out(
     *,
     watch: Callable[[np.ndarray], object] = lambda progress: None,
 ) -> list[Ended]:
-    """Executes jobs by processes that are started here, one per rank, and ended when this call
-    ends.
+    """Executes jobs by processes that are started here, one per rank, and that end with this call.
 
     `watch` is called with the progress of the ranks from time to time.
 
@@ -263,9 +261,7 @@ def _wait(
     time_limit_s: float,
     watch: Callable[[np.ndarray], object],
 ) -> str | None:
-    """Waits for the end of the processes; returns the reason if a rank died or stopped
-    answering.
-    """
+    """Waits for the end of the processes; returns the reason if a rank died or is silent."""
     total, moved = -1, time.monotonic()
     while process.poll() is None:
         time.sleep(PERIOD_S)
@@ -298,9 +294,7 @@ def _ends_soon(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _is_ours(identity: int, process: subprocess.Popen[bytes]) -> bool:
-    """Returns whether a process belongs to this run: its command line names the folder of the
-    run.
-    """
+    """Returns whether a process belongs to this run: its command line names the run's folder."""
     folder = str(process.args[-1]).encode()  # type: ignore[index]
     try:
         return folder in Path(f"/proc/{identity}/cmdline").read_bytes()

@@ -120,9 +120,7 @@ class Interpreter:
                     raise StuckError(self._waiting(next_of, sent))
 
     def _waiting(self, next_of: list[int], sent: list[Sent]) -> str:
-        """Returns what the first unfinished thread block waits for, else which message is not
-        received.
-        """
+        """Returns what the first unfinished thread block waits for, else an unreceived message."""
         for number, (_, source, channel, instructions) in enumerate(self.blocks):
             if next_of[number] == len(instructions):
                 continue
@@ -136,9 +134,7 @@ class Interpreter:
     def _step(
         self, number: int, block: Any, next_of: list[int], memory: Buffers, sent: list[Sent]
     ) -> bool:
-        """Executes the next instruction of a thread block; returns False if the instruction has to
-        wait.
-        """
+        """Executes the next instruction of a thread block; returns False if it has to wait."""
         to, source, channel, instructions = block
         if next_of[number] == len(instructions):
             return False
@@ -291,9 +287,7 @@ def leave_after(watcher: int) -> None:
 
 
 def watched(folder: str) -> int:
-    """Executes the job of a folder in a child and notes the child's death; returns the exit
-    code.
-    """
+    """Executes a folder's job in a child and notes the child's death; returns the exit code."""
     # MPICH's launcher sends this signal when another rank has ended.
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     watcher, rank = os.getpid(), os.fork()
@@ -307,8 +301,7 @@ def watched(folder: str) -> int:
 
 
 def progress(folder: str, ranks: int) -> NDArray[np.int64]:
-    """Returns the shared progress, a row per rank: process, instructions executed, thread block,
-    step, watcher.
+    """Returns the shared progress by rank: process, instructions, thread block, step, watcher.
 
     The memory is a file, which the starting process reads.
     """

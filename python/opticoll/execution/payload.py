@@ -1,5 +1,4 @@
-"""Payloads: bytes that differ by rank, chunk and element, and the outputs a collective makes of
-them.
+"""Payloads: bytes that differ by rank, chunk and element, and the outputs of a collective.
 
 The definition of each collective is written in NumPy over whole buffers; it knows nothing of
 programs. Elements are small enough that sums of any order are exact.
@@ -149,8 +148,7 @@ def _parts(collective: Collective) -> int:
 def payload_of(
     collective: Collective, size: str | int, element_type: str, operator: str
 ) -> Payload:
-    """Returns the payload of a collective of at least `size` bytes, with whole elements in each
-    chunk.
+    """Returns the payload of a collective of at least `size` bytes; chunks have whole elements.
 
     Raises
     ------

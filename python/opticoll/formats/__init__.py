@@ -29,8 +29,7 @@ content and a rate of operations. Writers take the content first and the path la
 
 @dataclass(frozen=True)
 class Format:
-    """File format: its name, the content of its files, their endings, and functions as
-    `module:name`.
+    """File format: its name, content, endings of files, and functions as `module:name`.
 
     `shows` recognizes a content; a content that no format recognizes has the last one of its kind.
     Files of a `sized` format state bytes: their writer takes the size of the collective in
@@ -54,9 +53,7 @@ class Format:
         return _function(self.reads)(*source, **fields)
 
     def write(self, *content_and_path: Any) -> list[Path] | None:
-        """Writes a file with the function of the format; returns the paths if there are several
-        files.
-        """
+        """Writes a file with the function of the format; returns the paths if there are several."""
         paths: list[Path] | None = _function(self.writes)(*content_and_path)
         return paths
 

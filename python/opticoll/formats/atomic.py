@@ -133,7 +133,7 @@ class _Files(ExitStack):
         self._folders: dict[Path, Path] = {}
 
     def folder_in(self, folder: Path) -> Path:
-        """Returns the temporary folder within a folder, and removes those of writers that were
+        """Returns the temporary folder within a folder; removes those of writers that were
         killed.
         """
         if folder not in self._folders:

@@ -190,9 +190,7 @@ def _end(identity: str, names: Mapping[str, str], place: Place) -> str:
 def _rates(
     edges: Sequence[Item], given: Mapping[str, object], read: set[str]
 ) -> tuple[str, list[str | None]]:
-    """Returns the attribute that holds rates, and the rate of each edge as text, or None without
-    one.
-    """
+    """Returns the attribute that holds rates, and the rate of each edge as text, or None."""
     present = {key for edge in edges for key in edge.attributes}
     name = str(
         given.get(

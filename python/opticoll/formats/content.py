@@ -94,9 +94,7 @@ def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str], kind: type[OpticollError]) -> Iterator[None]:
-    """Adds the name of the file to errors of a kind, which the compiled core raises for its
-    content.
-    """
+    """Adds the name of the file to errors of a kind, which the core raises for the content."""
     try:
         yield
     except kind as error:

@@ -245,17 +245,15 @@ def _compose(path: Path, text: str) -> Node | None:
 
 @dataclass
 class _Reading:
-    """Reader of a syntax tree as plain values, with limits, since a small file may expand to a huge
-    tree.
+    """Reader of a syntax tree as plain values, with limits: small files may expand to huge
+    trees.
     """
 
     path: Path
     values: int = 0
 
     def value(self, node: Any, around: tuple[Node, ...]) -> Any:
-        """Returns the fields, list, number or text of a node; `around` are the nodes that enclose
-        it.
-        """
+        """Returns the fields, list, number or text of a node; the nodes `around` enclose it."""
         self.values += 1
         if self.values > MAX_VALUES:
             raise self._refused(node, f"the file stands for more than {MAX_VALUES} values")

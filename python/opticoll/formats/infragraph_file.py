@@ -66,9 +66,7 @@ class _Component:
 
     @property
     def kind(self) -> str | None:
-        """Returns the kind of the component; a file may leave out `choice` and have the field of
-        the kind.
-        """
+        """Returns the kind of the component: `choice`, else the field that is present."""
         kinds = ("custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch")
         named = (kind for kind in kinds if getattr(self, kind) is not None)
         return self.choice or next(named, None)
@@ -222,9 +220,7 @@ class _Expansion:
             self.join(("edges", position), edge, "", links, self.across)
 
     def make(self, several: int, place: Place) -> None:
-        """Counts items before they are made, since a small file can expand to a very large
-        graph.
-        """
+        """Counts items before they are made, since a small file can expand to a huge graph."""
         self.steps += several
         if self.steps > MAX_STEPS:
             raise MisplacedError(place, f"there are more than {MAX_STEPS} components and edges")

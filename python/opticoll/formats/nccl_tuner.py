@@ -1,5 +1,4 @@
-"""NCCL's tuner table: the algorithm that NCCL should use for each range of sizes, from a
-comparison.
+"""NCCL's tuner table: the algorithm that NCCL should use for each range of sizes.
 
 The example tuner plug-in of NCCL (`plugins/tuner/example`, June 2026) reads it as CSV: collective,
 minimum and maximum bytes, algorithm, protocol, channels, nodes, ranks. -1 leaves a field to NCCL.
@@ -34,9 +33,7 @@ ALGORITHMS = {
 """NCCL's names of collectives and algorithms."""
 
 PROTOCOL = "simple"
-"""Protocol without flags between the data, since the simulated times count the bytes of data
-only.
-"""
+"""Protocol without flags between the data, since simulated times count data bytes only."""
 
 MAX_LINE_LENGTH = 200
 """Maximum length of a comment; the plug-in reads characters after the 255th as another line."""
@@ -153,9 +150,7 @@ def _left(
     of_sizes: Mapping[int, list[Mapping[str, Any]]],
     best: Mapping[int, Mapping[str, Any] | None],
 ) -> list[str]:
-    """Returns sentences on runs of sizes that are left to NCCL, or for which another plan is
-    faster.
-    """
+    """Returns sentences on sizes that are left to NCCL, or for which another plan is faster."""
     runs: list[tuple[tuple[str, str], list[tuple[int, float]]]] = []
     for size, value in best.items():
         fastest = min(of_sizes[size], key=lambda row: int(row["time_ps"]))

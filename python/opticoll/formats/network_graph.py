@@ -78,9 +78,7 @@ class Graph:
         (self.switches if is_switch else self.ranks).append(name)
 
     def number(self, ranks: Place, switches: Place) -> None:
-        """Numbers the vertices, ranks first; `ranks` and `switches` are the places of their
-        names.
-        """
+        """Numbers the vertices, ranks first; `ranks` and `switches` are places of their names."""
         named = [(ranks, name) for name in self.ranks]
         for place, name in [*named, *((switches, name) for name in self.switches)]:
             if not name.isprintable():
@@ -90,9 +88,7 @@ class Graph:
             self._numbers[name] = len(self._numbers)
 
     def link(self, place: Place, start: str, end: str, letter: str, options: list[str]) -> None:
-        """Adds a link; `letter` is `-` for both directions, `~` for half duplex, `>` for one
-        direction.
-        """
+        """Adds a link; `letter` is `-` for both directions, `~` half duplex, `>` one direction."""
         for name in (start, end):
             if name not in self._numbers:
                 near = nearest(name, self._numbers) if self._numbers else ""
@@ -237,8 +233,7 @@ def rank_names(fabric: Fabric) -> list[str]:
 
 
 def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
-    """Returns the custom fabric of the fields of a YAML file: `ranks`, `switches`, `links`,
-    options.
+    """Returns the custom fabric of a YAML file's fields: `ranks`, `switches`, `links`, options.
 
     Raises
     ------

@@ -78,9 +78,7 @@ def fabric_of(
 
 
 def _identity(value: object) -> str:
-    """Returns the name of a node; JSON holds the tuples that name NetworkX's grid nodes as
-    lists.
-    """
+    """Returns the name of a node; JSON holds NetworkX's tuples as lists."""
     return ".".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
@@ -107,8 +105,7 @@ def from_networkx(graph: networkx.Graph) -> Fabric:
 
 
 def to_networkx(fabric: Fabric) -> networkx.Graph:
-    """Returns the links of an electrical fabric as a graph, with the attributes that `write`
-    writes.
+    """Returns the links of an electrical fabric as a graph, with the attributes of `write`.
 
     Raises
     ------

@@ -164,9 +164,7 @@ _REFUSED, _NOT_INTACT = 3, 4
 
 
 def read(anchor: Path) -> bytes:
-    """Returns the calls of an archive, read in this process: a line of JSON, then 64-bit
-    columns.
-    """
+    """Returns the calls of an archive, read here: a line of JSON, then 64-bit columns."""
     import otf2
 
     try:
@@ -367,9 +365,7 @@ class _Archive:
         return row
 
     def _close(self, number: int, rank: _Rank) -> None:
-        """Ends the open call and adds its rows; the first row has the local work before the
-        call.
-        """
+        """Ends the open call and adds its rows, the first with the local work before the call."""
         new = rank.new or [_Row(_silent(rank.inside or ""))]
         kinds = [row.call for row in new]
         if "Send" in kinds and "Recv" in kinds:
@@ -417,9 +413,7 @@ def _name(event: Any) -> str:
 
 
 def _makes(event: Any) -> bool:
-    """Returns whether a call makes or closes a communicator, window or file, which moves no
-    bytes.
-    """
+    """Returns whether a call makes or closes a communicator, window or file (no bytes move)."""
     return any(word in _name(event) for word in ("HANDLE", "ALLOCATE"))
 
 

@@ -62,8 +62,7 @@ FILES = tuple(dict.fromkeys([".yaml", ".yml", *GRAPHS]))
 
 
 def to_fabric(fabric: FabricLike) -> Fabric:
-    """Returns the fabric of a specification, a YAML file, a file with a graph, or a graph of
-    NetworkX.
+    """Returns the fabric of a specification, a YAML file, a graph in a file, or a NetworkX graph.
 
     Raises
     ------
@@ -93,8 +92,7 @@ def _file_name(path: os.PathLike[str]) -> str:
 
 
 def to_medium(fabric: FabricLike) -> str:
-    """Returns the specification of a fabric, a burst network or a cost model, also from a YAML
-    file.
+    """Returns the specification of a fabric, burst network or cost model, also from a YAML file.
 
     Raises
     ------
@@ -113,9 +111,7 @@ def to_medium(fabric: FabricLike) -> str:
 
 
 def _with_light(fabric: Fabric, light_options: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """Returns a fabric's specification with wavelengths and hosts of its graph, replaced by
-    `own`.
-    """
+    """Returns a fabric's specification with its graph's wavelengths and hosts, or given ones."""
     light = {**network_graph.LIGHT_OF.get(fabric.spec, {}), **light_options}
     return fabric.spec + "".join(f",{key}={value}" for key, value in light.items())
 
@@ -287,9 +283,7 @@ def fabric_of_fields(
     place: Place,
     parts: Mapping[str, str] = MappingProxyType({}),
 ) -> Fabric:
-    """Returns the fabric of the fields `family` or `preset` and their options, restricted to
-    parts.
-    """
+    """Returns the fabric of `family` or `preset` and their options, restricted to parts."""
     names = [key for key in ("family", "preset") if key in fields]
     if len(names) != 1:
         problem = "is given twice, as `family` and as `preset`" if names else "is missing"
@@ -324,9 +318,7 @@ def _custom(
     place: Place,
     parts: Mapping[str, str],
 ) -> Fabric:
-    """Returns a custom fabric: from its ranks, switches and links, or from the file of its
-    `graph`.
-    """
+    """Returns a custom fabric: from ranks, switches and links, or from the file of `graph`."""
     fields = {key: value for key, value in fields.items() if key != name}
     graph = fields.pop("graph", None)
     light = {key: str(fields.pop(key)) for key in network_graph.LIGHT if key in fields}

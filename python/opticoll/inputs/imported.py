@@ -154,8 +154,7 @@ def _placed(
 
 
 def moved(plan: Plan, fabric: Fabric, what: str = "the plan") -> Plan:
-    """Returns a plan moved to another fabric, such as a degraded one, with the same slots and
-    light.
+    """Returns a plan moved to another fabric, such as a degraded one, with its slots and light.
 
     `what` names the plan in errors.
 

@@ -57,9 +57,7 @@ def _name(value: Any) -> str:
 
 
 class Layer(NamedTuple):
-    """Layer: parameters of each gradient tensor, and picoseconds of its forward and backward
-    pass.
-    """
+    """Layer: parameters of each gradient tensor, and picoseconds of forward and backward pass."""
 
     name: Annotated[str, _name]
     parameters: Annotated[Sequence[int], _tensors]

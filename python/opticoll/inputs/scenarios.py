@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Comparison: fabrics, algorithms, sizes and settings; a field that is left out has its
-    default.
-    """
+    """Comparison: fabrics, algorithms, sizes and settings; missing fields have defaults."""
 
     collective: str
     fabrics: Sequence[Fabric]

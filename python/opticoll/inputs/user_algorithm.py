@@ -43,9 +43,7 @@ _SPELLING = re.compile(r"(?P<module>[\w.]+):(?P<function>[\w.]+)(?:,(?P<options>
 
 
 def is_user_algorithm(spec: str) -> bool:
-    """Returns whether a specification has the form `module:function` rather than
-    `name:key=value`.
-    """
+    """Returns whether a specification is `module:function` rather than `name:key=value`."""
     return _SPELLING.fullmatch(spec.strip()) is not None
 
 
@@ -164,9 +162,7 @@ def _import_module(spec: str, module: str) -> object:
 
 
 def _pass_on(error: BaseException) -> None:
-    """Raises an exception that the user's code did not cause: an interrupt, or a panic of the
-    core.
-    """
+    """Raises an exception that user code did not cause: an interrupt, or a panic of the core."""
     if type(error) is KeyboardInterrupt or type(error).__name__ == "PanicException":
         raise error
 

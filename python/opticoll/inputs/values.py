@@ -92,8 +92,7 @@ def whole_number(what: str, text: str, least: int | None = None, most: int | Non
 
 
 def split_algorithms(text: str) -> list[str]:
-    """Returns the algorithms in a list separated by commas; each keeps its options and parts of
-    rules.
+    """Returns the algorithms in a list separated by commas, each with its options and rule's parts.
 
     >>> split_algorithms("ring,wrht:group_size=3,striping=true,bruck<80KiB,ring")
     ['ring', 'wrht:group_size=3,striping=true', 'bruck<80KiB,ring']
@@ -180,9 +179,7 @@ def up_to(
 def _split(
     text: str, what: str, read: Callable[[str], int], factors: Iterable[Fraction]
 ) -> Iterator[int]:
-    """Yields the values in a list separated by commas; a range `A..B` grows by the factors in
-    turn.
-    """
+    """Yields the values in a list separated by commas; ranges `A..B` grow by factors in turn."""
     for part in text.split(","):
         first, dots, last = (word.strip() for word in part.partition(".."))
         if dots and not (first and last):

@@ -74,9 +74,7 @@ def _time_ps(row: Row) -> int:
 
 
 def apart(rows: Sequence[Of]) -> tuple[list[list[Of]], list[Of]]:
-    """Returns the rows of each fabric and size with several reconfiguration times, and all
-    others.
-    """
+    """Returns rows of each fabric and size with several reconfiguration times, and all others."""
     if len({row.get("fabric_reconfiguration_s") for row in rows} - {None}) < 2:
         return [], list(rows)
     cases = _cases(rows).values()
@@ -134,8 +132,7 @@ def leads(rows: Sequence[Row], place: Callable[[Row], int] = _time_ps) -> list[L
 def sought(
     rows: Sequence[Of], compute: Callable[[str, int, list[str]], Iterable[Of]]
 ) -> Iterator[Of]:
-    """Yields rows at further reconfiguration times until each change of the lead is known within 1
-    %.
+    """Yields rows at further reconfiguration times until changes of the lead are known within 1 %.
 
     The lead changes to another kind of plan, or to another number of reconfigurations.
 
@@ -153,9 +150,7 @@ def sought(
 
 
 def _widest(leading: Sequence[Lead]) -> int | None:
-    """Returns the middle of the first interval that is too wide and in which the lead changes, or
-    None.
-    """
+    """Returns the middle of the first interval that is too wide and changes the lead, or None."""
     for low, high in pairwise(leading):
         start = max(low.at, 1)
         middle = _rounded(math.sqrt(start * high.at))

@@ -25,9 +25,7 @@ class CircuitSetting:
 
 
 def settings(plan: Plan) -> list[CircuitSetting]:
-    """Returns the settings of a plan: maximal runs of slots in which no port changes its
-    circuit.
-    """
+    """Returns the settings of a plan: maximal runs of slots without a change of circuits."""
     listed: list[CircuitSetting] = []
     held: dict[tuple[str, int, int], int] = {}
     for slot in range(plan.slots):
@@ -47,9 +45,7 @@ def settings(plan: Plan) -> list[CircuitSetting]:
 def circuits(
     plan: Plan, slot: int
 ) -> tuple[dict[tuple[int, int], int], dict[tuple[str, int, int], int]]:
-    """Returns the ranks at the other ends of the ports used in a slot: of ports drawn, and of
-    all.
-    """
+    """Returns the ranks at the other ends of the ports used in a slot: ports drawn, and all."""
     hops = plan.hop_columns(slot)
     one_way = len(hops["transfer"]) > 0
     columns = hops if one_way else plan.slot_columns(slot)

@@ -13,8 +13,7 @@ The key is the specification of the fabric.
 
 
 def fabric_text(spec: str) -> str:
-    """Returns a fabric as titles name it: its specification; of a custom one its file and a
-    summary.
+    """Returns the title of a fabric: its specification, or a custom fabric's file and summary.
 
     >>> fabric_text("crossbar:ranks=4,rate=1Gb/s")
     'crossbar:ranks=4,rate=1Gb/s'

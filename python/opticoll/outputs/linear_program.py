@@ -19,9 +19,7 @@ from typing import Any, NamedTuple
 from opticoll import _core
 
 MAX_VARIABLES = 20_000
-"""Maximum number of variables: the simplex method takes 1 s for 20,000, 7 s for 25,600, 90 s for
-60,000.
-"""
+"""Maximum number of variables: simplex takes 1 s for 20,000, 7 s for 25,600, 90 s for 60,000."""
 
 MAX_RELATIVE_DIFFERENCE = 1e-9
 """Relative difference up to which a time of HiGHS and an exact time count as equal."""
@@ -41,9 +39,7 @@ class Proved(NamedTuple):
 
 
 def is_small(fabric: _core.Fabric) -> bool:
-    """Returns whether the program of an all_to_all is small enough; it has a variable per rank and
-    arc.
-    """
+    """Returns whether an all_to_all's program (a variable per rank and arc) is small enough."""
     return fabric.electrical and fabric.ranks * fabric.link_count <= MAX_VARIABLES
 
 
@@ -81,9 +77,7 @@ def _solved(spec: str, kind: str, root: int) -> Proved | None:
 
 @contextmanager
 def _printed_on_standard_error() -> Iterator[None]:
-    """Redirects the output of a C library to standard error, since standard output is for
-    results.
-    """
+    """Redirects a C library's output to standard error; standard output is for results."""
     try:
         kept = os.dup(1)
         os.dup2(2, 1)

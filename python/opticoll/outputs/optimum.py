@@ -41,9 +41,7 @@ def optimum(kind: str, fabric: Fabric, root: int = 0) -> tuple[Fraction | None, 
 
 
 class ProvedTime(NamedTuple):
-    """Lower bound on the time of an all_to_all in picoseconds, and the multipliers that prove the
-    bound.
-    """
+    """Lower bound on an all_to_all's time in picoseconds, and multipliers that prove the bound."""
 
     time_ps: int
     multipliers: list[int]

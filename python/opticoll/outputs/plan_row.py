@@ -335,9 +335,7 @@ def _time_bound(
 
 
 def _demand_words(plan: Plan, row: PlanRow) -> str:
-    """Returns the number of pairs with a demand, and the most that a rank sends and receives, as
-    text.
-    """
+    """Returns the number of pairs with a demand, and the most that a rank sends and receives."""
     demand = plan.collective.demand
     assert demand is not None
     ranks = range(demand.ranks)

@@ -116,8 +116,7 @@ def means(
     spread: bool = False,
     default: Any = dataclasses.MISSING,
 ) -> Any:
-    """Declares a field with its meaning and its heading in text tables; by default those of the
-    core.
+    """Declares a field with its meaning and heading in text tables; by default those of the core.
 
     `absent` says when the field is null, `omitted` when a row does not have it (its default is
     then `OMITTED`). The entries of a mapping that is `spread` are columns of the row themselves.
@@ -179,8 +178,7 @@ class Row(Mapping[str, Any], metaclass=_Described):
 
     @classmethod
     def of(cls, *sources: object, **own: Any) -> Self:
-        """Returns a row of own values and, for other fields, values of the first source that has
-        them.
+        """Returns a row of own values; other fields take the value of the first source with one.
 
         A source is an outcome, for its totals; a mapping, such as another row; or any object, for
         its attributes. A field of seconds is converted from picoseconds. A field that may be null
@@ -268,9 +266,7 @@ class Column:
         return str(value) if self.unit is None else self.unit.text(value)
 
     def cells(self, values: Sequence[Any]) -> list[str]:
-        """Returns the texts of values shown together: sizes all in binary or all in decimal
-        units.
-        """
+        """Returns texts of values shown together: sizes all in binary or all in decimal units."""
         if self.unit is None or self.unit.text is not format_size or None in values:
             return [self.cell(value) for value in values]
         names = size_names(values)
@@ -406,8 +402,7 @@ def dataframe(content: Any) -> pandas.DataFrame:
 
 
 def arrow_stream(content: Any, requested_schema: object = None) -> object:
-    """Returns rows, or columns by name, as a stream of Arrow (a capsule of the PyCapsule
-    interface).
+    """Returns rows, or columns by name, as an Arrow stream (a capsule of the PyCapsule interface).
 
     Raises
     ------

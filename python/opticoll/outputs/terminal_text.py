@@ -34,9 +34,7 @@ def escaped_lines(text: str) -> str:
 
 
 def shortened(line: str, longest: int) -> str:
-    """Returns a line whose words have at most `longest` characters, cut to ten times that
-    length.
-    """
+    """Returns a line with words of at most `longest` characters, cut to ten times that length."""
 
     def cut(text: str, most: int) -> str:
         rest = len(text) - most

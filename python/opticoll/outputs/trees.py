@@ -29,9 +29,7 @@ ACTIONS: tuple[Literal["copy"], Literal["reduce"]] = ("copy", "reduce")
 
 @dataclass(frozen=True, order=True)
 class Edge:
-    """Transfer of a tree: its slot (on electrical fabrics its step), ranks, and index in the
-    plan.
-    """
+    """Transfer of a tree: slot (on electrical fabrics step), ranks, and index in the plan."""
 
     slot: int
     source: int

@@ -248,9 +248,7 @@ def program_text(rows: Sequence[ProgramProofRow]) -> str:
 
 
 def refuse_violated(program: Program, file: str, form: str, fabric: Fabric | None = None) -> None:
-    """Raises Refuted if a mode of a program is violated, since the program must not be executed
-    then.
-    """
+    """Raises Refuted if a mode of a program is violated, so that the program is not executed."""
     for row in program_proof_rows(program, file, form, fabric):
         if row.violations:
             message = f"`{row.file}` is violated: {row.violations[0].sentence}"

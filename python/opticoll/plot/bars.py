@@ -25,9 +25,7 @@ class BarPanel:
 
 
 def check(shown: Sequence[BarPanel], places: Sequence[str], what: str) -> None:
-    """Refuses a figure without panels or places, and series that do not have one value per
-    place.
-    """
+    """Refuses figures without panels or places, and series without one value per place."""
     if not shown or not places:
         raise PlotError(f"there is nothing to draw: no panels or no {what}")
     for panel in shown:

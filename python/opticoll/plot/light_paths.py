@@ -77,9 +77,7 @@ def _draw(
     constants: tuple[int, int, int, int],
     colours: Any,
 ) -> None:
-    """Draws a setting; `constants` are ports per rank, setup and release in ps, and ps of a
-    unit.
-    """
+    """Draws a setting; `constants` are ports per rank, setup and release in ps, ps of a unit."""
     ports, establish, release, scale = constants
     start, end = int(slots["start_ps"][group.first]), int(slots["end_ps"][group.last])
     up, down = start + establish, end - release

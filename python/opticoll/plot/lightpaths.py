@@ -76,9 +76,7 @@ def packed(paths: Lightpaths) -> tuple[Lightpaths, NDArray[np.int64]]:
 
 
 def channel_words(plan: Plan) -> dict[str, Any]:
-    """Returns the name of a channel and the label of the colour key, with fibres if there are
-    several.
-    """
+    """Returns channel names and the label of the colour key, with fibres if there are several."""
     wavelengths, fibres = plan.fabric.option("wavelengths"), plan.fabric.option("fibres")
 
     def name(lane: int) -> str:

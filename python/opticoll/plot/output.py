@@ -150,9 +150,7 @@ def sheet(width: float, height: float) -> "Figure":
 
 
 def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
-    """Writes a title at the upper left, wrapped to the width of the figure; an empty title is
-    skipped.
-    """
+    """Writes a title, unless empty, at the upper left, wrapped to the width of the figure."""
     longest = int(figure.get_figwidth() * POINTS_PER_INCH / (LETTER_WIDTH * fontsize))
     # A number stays on one line with its unit.
     parts = re.sub(r"(?<=\d) (?=\w)", "\N{NO-BREAK SPACE}", title).splitlines()
@@ -251,9 +249,7 @@ def save(figure: "Figure", path: Path) -> None:
 
 
 def _show_as_text(figure: "Figure | Axes", panels: "Sequence[Axes]") -> None:
-    """Shows names as plain text: not as formulas, and without characters that a file cannot
-    hold.
-    """
+    """Shows names as plain text: no formulas, no characters that a file cannot hold."""
     from matplotlib.text import Text
 
     # Only the powers of ten on logarithmic axes are formulas.

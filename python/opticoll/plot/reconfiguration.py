@@ -122,9 +122,7 @@ def _time_axis(axis: Any) -> None:
 
 
 def _map(cases: Sequence[Sequence[Row]]) -> "Figure":
-    """Draws sizes to the right and reconfiguration times upwards: the leading kind and its
-    reconfigurations.
-    """
+    """Draws leading kinds and reconfigurations: sizes to the right, reconfiguration times up."""
     figure = sheet(8.6, 5.8)
     axes = figure.subplots()
     sizes = [float(rows[0]["size_bytes"]) for rows in cases]

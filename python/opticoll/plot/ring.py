@@ -114,9 +114,7 @@ def _draw_ranks(axes: "Axes", ranks: int, *, crowded: bool) -> None:
 
 
 def _round_stride(ranks: int) -> int:
-    """Returns the smallest round stride (2^k, or 1, 2, 5 times 10^k) that gives at most 16
-    ticks.
-    """
+    """Returns the smallest round stride (2^k; 1, 2, 5 times 10^k) that gives at most 16 ticks."""
     base = 2 if ranks & (ranks - 1) == 0 else 10
     candidates: list[int] = (
         [2**power for power in range(21)]

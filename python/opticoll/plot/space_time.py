@@ -133,9 +133,7 @@ def _image(figure: "Figure", grid: Any, plan: Plan, paths: Lightpaths) -> None:
 
 
 def _mark_steps(axes: "Axes", plan: Plan, *, numbered: bool) -> None:
-    """Draws a line at the end of each step and, if `numbered`, its number; nothing for many
-    steps.
-    """
+    """Draws a line at the end of each step and, if `numbered`, its number, for few steps."""
     steps = plan.step_slots
     if len(steps) > _MAX_BOUNDARIES:
         return

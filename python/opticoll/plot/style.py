@@ -93,9 +93,7 @@ def rgb(colour: str) -> tuple[int, int, int]:
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """Applies the common style while the context lasts, and then restores the caller's
-    matplotlib.
-    """
+    """Applies the common style while the context lasts, then restores the caller's style."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -226,9 +224,7 @@ def counted(number: int, what: str) -> str:
 
 
 def thinner(index: int) -> dict[str, Any]:
-    """Returns width and marker size of curve `index`: later curves are thinner, on top of
-    others.
-    """
+    """Returns width and marker size of curve `index`: later curves are thinner and on top."""
     depth = min(index, 7) / 7
     return {"linewidth": 2.4 - 1.1 * depth, "markersize": 6.5 - 2.8 * depth}
 
@@ -405,9 +401,7 @@ def size_texts(sizes_bytes: Sequence[float]) -> list[str]:
 
 
 def size_text(size_bytes: float, decimal: bool = False) -> str:
-    """Returns a size such as `4 MiB`, or in decimal units if no binary unit gives a short
-    number.
-    """
+    """Returns a size such as `4 MiB`, in decimal units if no binary unit gives a short number."""
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
         if not decimal and size_bytes >= 1024**power and size_bytes % 1024 ** (power - 1) == 0:
             scaled = size_bytes / 1024**power

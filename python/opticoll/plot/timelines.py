@@ -87,9 +87,7 @@ def rank_timeline(
 def _picture(
     shares: "NDArray[np.floating]", colours: Sequence[tuple[int, int, int]]
 ) -> "NDArray[np.uint8]":
-    """Returns the pixels of the rows of ranks; in each column, the kinds are stacked by their
-    shares.
-    """
+    """Returns the pixels of rows of ranks; kinds are stacked by their shares in each column."""
     import numpy as np
 
     ranks, columns = shares.shape[1:]

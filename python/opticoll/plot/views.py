@@ -32,9 +32,7 @@ SLOTS = ("space_time", "has light in slots")
 
 
 def views_of(fabric: "Fabric") -> tuple[tuple[str, ...], str]:
-    """Returns the views of plans on a fabric, the usual one first, and a description of the
-    fabric.
-    """
+    """Returns the views of plans on a fabric, the usual one first, and the fabric's description."""
     lit = (view for field, view in VIEWS.items() if field in fabric.light_fields)
     usual, about = next(lit, ELECTRICAL if fabric.electrical else SLOTS)
     views = (usual,) if usual in OVER_TIME else (usual, "space_time")

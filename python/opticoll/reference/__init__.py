@@ -1,5 +1,4 @@
-"""A second verifier in the plainest Python, which defines the meaning of a plan and checks the
-first.
+"""A second verifier in the plainest Python: it defines what a plan means and checks the first.
 
 The verifier of the compiled core is fast, and therefore hard to trust by reading it. This verifier
 is slow, shares no code with it, imports nothing else of this package, and is meant to be read

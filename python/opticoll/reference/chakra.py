@@ -1,5 +1,4 @@
-"""Reader of Chakra traces of a collective: for each rank a header and nodes, preceded by their
-lengths.
+"""Reader of Chakra traces of a collective: per rank a header and nodes, each after its length.
 
 Each connection (send or receive, other rank, tag) becomes a block. Its nodes must be ordered by
 dependencies; a node that is not ordered with the earlier ones gets another block, which
@@ -335,9 +334,7 @@ class Reader:
 
 
 def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Block]:
-    """Yields the blocks of a rank: one for each connection, and one for each node without
-    connection.
-    """
+    """Yields the blocks of a rank: one per connection, and one per node without connection."""
     known = {node.id for node in nodes}
     after = {
         node.id: {earlier_id for earlier_id in node.after if earlier_id in known} for node in nodes
@@ -405,9 +402,7 @@ def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Blo
 
 
 def connection_of(node: Node, move: Moved | None) -> tuple[int, int, int] | None:
-    """Returns the kind of a node (send or receive), the other rank, and the tag; None for other
-    nodes.
-    """
+    """Returns the kind of a node that sends or receives, the other rank, and the tag, or None."""
     if move is None or node.kind not in (SEND, RECEIVE):
         return None
     name = "comm_dst" if node.kind == SEND else "comm_src"

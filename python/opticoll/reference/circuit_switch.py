@@ -126,9 +126,7 @@ class CircuitSwitch(Fabric):
             yield Problem("path", f"joins ranks {circuit.rank} and {receiver} of two switches")
 
     def numeral(self, rank: int) -> list[int]:
-        """Returns the digits of a rank, lowest first, in the base of the number of ranks per
-        switch.
-        """
+        """Returns the digits of a rank, lowest first, to the base of the ranks per switch."""
         digits = []
         for _ in range(self.digits):
             rank, digit = divmod(rank, self.joined)
@@ -136,17 +134,13 @@ class CircuitSwitch(Fabric):
         return digits
 
     def switch_of(self, rank: int, plane: int) -> tuple[int, ...]:
-        """Returns the switch of a rank on a plane: the plane, and all digits of the rank except
-        one.
-        """
+        """Returns the switch of a rank on a plane: the plane, and all digits except one."""
         digits = self.numeral(rank)
         del digits[plane % self.digits]
         return (plane, *digits)
 
     def reaches_all(self) -> bool:
-        """Returns whether working ports lead from the first rank over switches and ranks to all
-        ranks.
-        """
+        """Returns whether working ports lead from the first rank to all ranks, also over ranks."""
         switches = {
             rank: {
                 self.switch_of(rank, port // self.ports_of_plane)
@@ -198,9 +192,7 @@ class CircuitSwitch(Fabric):
     def out_of_range(
         self, circuit: Circuit, receiver: int, before: int | None, slots: range
     ) -> Problem | None:
-        """Returns the problem for which a circuit, and those after it, are excluded from other
-        rules.
-        """
+        """Returns the problem that excludes a circuit, and those after it, from other rules."""
         if max(circuit.rank, receiver) >= self.switched_ranks:
             return Problem("rank_range", "goes over a rank that does not exist")
         if circuit.rank == receiver:

@@ -143,9 +143,7 @@ class Grid(Fabric):
     def out_of_range(
         self, sent: Sent, receiver: int, before: int | None, slots: range
     ) -> tuple[str, str] | None:
-        """Returns the problem for which a hop, and those after it, are excluded from other
-        rules.
-        """
+        """Returns the problem that excludes a hop, and those after it, from other rules."""
         if max(sent.rank, receiver) >= len(self.nodes):
             return "rank_range", "goes over a rank that does not exist"
         if sent.rank == receiver:
@@ -159,9 +157,7 @@ class Grid(Fabric):
         return None
 
     def joins(self, plane: str, wavelength: int, entry: int, exit_: int) -> bool:
-        """Returns whether the wavelength plan, if it is a formula, leads light from port to
-        port.
-        """
+        """Returns whether the wavelength plan, if a formula, leads light from port to port."""
         if self.plan == "xor":
             return entry ^ exit_ == 1 << wavelength
         if self.plan == "cyclic":

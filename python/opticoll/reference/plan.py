@@ -61,9 +61,7 @@ class Collective:
         return {block // self.ranks if self.kind == "all_to_all" else block}
 
     def after(self, chunk: int) -> set[int]:
-        """Returns the ranks that must hold a chunk, with every contribution, after the
-        collective.
-        """
+        """Returns the ranks that must hold a chunk with every contribution at the end."""
         if self.demand is not None:
             return {self.demand[chunk][1]}
         block = chunk // self.pieces
@@ -125,8 +123,8 @@ class Fabric(ABC):
         return None, words
 
     def wrong_light(self, light: Any) -> Iterator[Problem]:
-        """Yields problems of a transfer's light that does not exist; sentences follow the
-        transfer's name.
+        """Yields what does not exist of a transfer's light; sentences follow the transfer's
+        name.
         """
         yield from ()
 

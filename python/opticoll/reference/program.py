@@ -246,9 +246,7 @@ class Check:
         under_way = defaultdict(deque)
         next_of = dict.fromkeys(self.blocks, 0)
         before: dict[Name, int] = {}
-        """By step: the step and all steps that happened before it, as bits in order of
-        execution.
-        """
+        """By step: the step and all steps before it, as bits in order of execution."""
         accesses: defaultdict[tuple[int, Cell], list[tuple[Name, bool]]] = defaultdict(list)
         moving = True
         while moving:

@@ -117,9 +117,7 @@ class Ring(Fabric):
         return {(number, whole(wavelength, self.wavelengths - 1)) for number in on}
 
     def check_slower(self, name: str) -> None:
-        """Checks the name of a part: `3-4` is a link, `3>4` one direction of it, `w5` a
-        wavelength.
-        """
+        """Checks a part's name: `3-4` is a link, `3>4` one direction of it, `w5` a wavelength."""
         if name.startswith("w"):
             self.channels(name.removeprefix("w"))
         else:
@@ -241,9 +239,7 @@ class Ring(Fabric):
                     break
 
     def overloads(self, shining: Transfers) -> Iterator[Problem]:
-        """Yields links that carry more lights than a fibre has usable wavelengths, if some are
-        converted.
-        """
+        """Yields links with more lights than usable wavelengths, if some light is converted."""
         load: dict[tuple[int, str, int, int], int] = defaultdict(int)
         converted = set()
         for transfer in shining.values():

@@ -8,9 +8,7 @@ from opticoll.reference.plan import Plan, Problem, TooLarge, Transfer, Transfers
 from opticoll.reference.text import read
 
 MAX_CHECKED_CHUNKS = 10_000_000
-"""Maximum number of chunks of all ranks plus chunks delivered: minutes of work and gigabytes of
-memory.
-"""
+"""Maximum number of chunks of all ranks plus chunks delivered: minutes of work, gigabytes."""
 
 
 def verify_text(text: str, wiring: Sequence[tuple[int, int, bool]] = ()) -> list[str]:

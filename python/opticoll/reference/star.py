@@ -45,8 +45,7 @@ class Star(Fabric):
             yield Problem("wavelength_range", f"is on wavelength {light.wavelength}: no such thing")
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """Yields wavelengths with several lights in a slot, and ranks that use too many
-        wavelengths.
+        """Yields wavelengths with several lights in a slot, and ranks on too many wavelengths.
 
         Light is the same if it carries the same chunks from one rank. A rank sends on at most as
         many wavelengths as it has transmitters, and hears at most as many as it has receivers.

@@ -132,9 +132,7 @@ def read_collective(words: list[str]) -> Collective:
 
 
 def read_demand(collective: Collective, lines: list[list[str]]) -> Collective:
-    """Returns the collective with its demand: a line per sending rank, such as `demand 0
-    1=4096+1024`.
-    """
+    """Returns the collective with its demand: a line per sender, such as `demand 0 1=4096+1024`."""
     if not lines:
         return collective
     expect(collective.kind == "all_to_all", "only all_to_all has a demand")
@@ -228,8 +226,7 @@ def repeat(
 
 
 def turned(collective: Collective, chunk: int, by: int) -> int:
-    """Returns the same piece of the block of the rank, or pair of ranks, that is `by` ranks
-    further.
+    """Returns the same piece of the block of the rank, or pair of ranks, `by` ranks further.
 
     If the collective does not look the same from every rank, the chunk stays.
     """

@@ -137,9 +137,7 @@ def fill(template: Any, gaps: Spec) -> Any:
 
 
 def channel(column: Shown) -> Spec:
-    """Returns the properties of a column in figures: title, type, scale, colours, markers and
-    lines.
-    """
+    """Returns a column's properties in figures: title, type, scale, colours, markers, lines."""
     told: Spec = {
         # Names of fields must be identifiers, since expressions would read other characters as
         # operators.
@@ -163,9 +161,7 @@ def channel(column: Shown) -> Spec:
 
 
 def _ticks(values: list[float], base: int) -> list[float]:
-    """Returns the labels of a logarithmic axis: powers of two, or 1, 2, 5 (or 1) times powers of
-    ten.
-    """
+    """Returns the labels of a logarithmic axis: powers of two, or 1 (2, 5) times powers of ten."""
     if base == 2 and len(values) <= MAX_TICKS:
         return values
     if base == 2:
@@ -258,8 +254,7 @@ def first_choice(table: ShownTable) -> Spec | None:
 
 
 def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
-    """Returns a fixed value, the largest or last, for each asked column that the figure does not
-    show.
+    """Returns a fixed value, the largest or last, for each asked column that is not shown.
 
     Rows without a value of the column, such as the policy of a fat tree, are kept. Columns
     determined by those in the figure, such as an option of its fabrics, are not fixed.
@@ -365,9 +360,7 @@ def _is_dashed(column: Shown) -> bool:
 
 
 def _repeated_in_panels(values: Sequence[Spec], field: str) -> list[Spec]:
-    """Returns the marks of a figure; marks without a value of the facet are repeated in all
-    panels.
-    """
+    """Returns the marks of a figure; marks without a facet's value are in all panels."""
     panels = list(dict.fromkeys(value[field] for value in values if value[field] is not None))
     return [
         {**value, field: panel}

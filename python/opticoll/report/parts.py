@@ -200,9 +200,7 @@ def draw(results: Results, path: str | os.PathLike[str]) -> None:
 
 
 def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
-    """Returns facts on which value (such as which algorithm) has the least time, in how many
-    cases.
-    """
+    """Returns facts on which value (such as an algorithm) has the least time in which cases."""
     least, of = (table.named(choice[role]) for role in ("y", "colour")) if choice else (None, None)
     if least is None or of is None or least.unit != "s":
         return []

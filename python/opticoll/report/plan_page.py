@@ -80,9 +80,7 @@ def _view(plan: Plan) -> str:
 
 
 def _columns(plan: Plan) -> tuple[Columns, int]:
-    """Returns the transfers of the first slots, as many as fit the page, and the number of these
-    slots.
-    """
+    """Returns the transfers of the first slots that fit the page, and the number of these slots."""
     parts, count, held = [], 0, 0
     every = plan.columns() if _has_relays(plan) else {}
     for slot in range(plan.slots):
@@ -229,9 +227,7 @@ def _seconds(times_ps: NDArray[np.int64]) -> list[float]:
 
 
 def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
-    """Returns the field of light that colours show, its values and colours, and the light as
-    text.
-    """
+    """Returns the field of light that colours show, its values, colours, and light as text."""
     fields = plan.fabric.light_fields
     if not fields:
         return None
@@ -285,9 +281,7 @@ def _ring(plan: Plan, columns: Columns) -> dict[str, Any]:
 
 
 def _graph(plan: Plan, columns: Columns, *, drawn: bool) -> dict[str, Any]:
-    """Returns positions of ranks and switches, the links with their ends, and the links of each
-    route.
-    """
+    """Returns positions of ranks and switches, the links with their ends, and links of routes."""
     fabric = plan.fabric
     routes = [tuple(plan.route(transfer)) for transfer in range(len(columns["source"]))]
     number = {route: place for place, route in enumerate(dict.fromkeys(routes))}

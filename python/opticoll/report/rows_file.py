@@ -127,9 +127,7 @@ def command_of(names: Iterable[str]) -> tuple[str, type[Row]] | None:
 
 
 def kind_of(command: str, names: Iterable[str]) -> type[Row]:
-    """Returns the class of a command's rows; of several, the class with the most matching
-    columns.
-    """
+    """Returns the class of a command's rows with the most matching columns."""
     have = set(names)
     return max(
         kinds()[command], key=lambda kind: len(have & {column.name for column in columns(kind)})

@@ -153,9 +153,7 @@ def led_by(table: ShownTable, names: Iterable[str]) -> ShownTable:
 
 
 def _place(column: Shown) -> tuple[bool, int]:
-    """Returns the sort key of a column: asked ones first, then the results that most readers
-    want.
-    """
+    """Returns the sort key of a column: asked ones first, then what most readers look for."""
     if column.asked:
         return False, column.name in LAST
     return True, FIRST.index(column.name) if column.name in FIRST else len(FIRST)
@@ -250,9 +248,7 @@ def _fabrics(column: Shown, names: Iterable[str]) -> list[Shown]:
 
 
 def _numeric(options: dict[str, dict[str, tuple[Any, str, str]]]) -> set[str]:
-    """Returns the options that are numbers on every fabric of their family, which become
-    columns.
-    """
+    """Returns the options that are numbers on every fabric of a family; they become columns."""
     families: dict[str, list[dict[str, tuple[Any, str, str]]]] = {}
     for spelling, fabric_options in options.items():
         families.setdefault(spelling.partition(":")[0], []).append(fabric_options)
@@ -306,9 +302,7 @@ def _gaps(every: Sequence[Shown]) -> list[Shown]:
 
 @cache
 def _options(kind: type[Row]) -> frozenset[str]:
-    """Returns the names of the options of the commands that give some rows, also in the
-    singular.
-    """
+    """Returns the names of options of the commands that give some rows, also in the singular."""
     names = {"collective"}
     for command in (name for name, given in kinds().items() if kind in given):
         parameters = import_module(f"opticoll.commands.{command}").COMMAND.parameters
@@ -319,9 +313,7 @@ def _options(kind: type[Row]) -> frozenset[str]:
 
 
 def encoded(column: Shown) -> dict[str, Any]:
-    """Returns a column as the page stores it: texts become indices into a list of distinct
-    texts.
-    """
+    """Returns a column as the page stores it: texts are indices into a list of texts."""
     about = {
         "name": column.name,
         "heading": column.heading,

@@ -91,9 +91,7 @@ class Dask:
             self._cluster.close()
 
     def has_room(self) -> bool:
-        """Returns whether a worker may be given tasks now: fewer than two per worker are
-        pending.
-        """
+        """Returns whether a worker may be given tasks: fewer than two per worker are pending."""
         return len(self._pending) < 2 * self.workers
 
     def is_busy(self) -> bool:
@@ -157,9 +155,7 @@ def _known(job: type) -> list[str]:
 
 
 def workers_of(profile: Path) -> int:
-    """Returns the number of workers of all jobs of a profile; raises ConfigError as
-    `job_cluster`.
-    """
+    """Returns the number of workers of all jobs of a profile; raises as `job_cluster`."""
     fields, jobs = _fields(profile)
     return jobs * int(fields["processes"])
 

@@ -93,9 +93,7 @@ class Crew(Protocol):
         ...
 
     def hear(self, supply: Supply) -> list[Solved]:
-        """Returns the tasks solved by now, after at most `TICK_S`; lost tasks go back to the
-        supply.
-        """
+        """Returns tasks solved by now, after at most `TICK_S`; lost tasks return to the supply."""
         ...
 
 
@@ -151,9 +149,7 @@ class _Process:
 
 
 class _Processes:
-    """Crew of worker processes; tasks that need more than a share of the memory are put into
-    `large`.
-    """
+    """Crew of worker processes; tasks beyond a share of the memory are put into `large`."""
 
     def __init__(self, command: str, workers: int, deaths: Counter[str], large: list[Task]) -> None:
         self._command, self._workers = command, workers

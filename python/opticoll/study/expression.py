@@ -73,9 +73,7 @@ class Quantity:
     unit: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
-        """Returns the text that options take: the largest unit with a whole number, else
-        rounded.
-        """
+        """Returns the text that options take: in the largest unit that is exact, or rounded."""
         if self.unit == (0, 0):
             whole = self.number.denominator == 1
             return str(self.number.numerator) if whole else repr(float(self.number))
@@ -197,9 +195,7 @@ class Expression:
             raise UsageError(f"`{self.text}`: {error}") from error
 
     def holds(self, lookup: Lookup) -> bool:
-        """Returns whether a condition holds; raises UsageError if its value is not a truth
-        value.
-        """
+        """Returns whether a condition holds; raises UsageError if it has no truth value."""
         value = self.value(lookup)
         if not isinstance(value, bool):
             raise UsageError(f"`{self.text}` is no condition, such as `ranks >= 8`")

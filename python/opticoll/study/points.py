@@ -232,9 +232,7 @@ class Scope:
 
 @lru_cache(maxsize=4096)
 def _fabric_values(specification: str) -> dict[str, Any]:
-    """Returns the options, ranks and family of a fabric, or only the options if it is
-    incomplete.
-    """
+    """Returns options, ranks and family of a fabric, or only options if it is incomplete."""
     try:
         fabric = parse_fabric(specification)
     except OpticollError:

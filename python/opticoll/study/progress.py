@@ -11,9 +11,7 @@ from collections.abc import Callable
 
 
 def told(finished: int, points: int, computed: int, seconds: float) -> str:
-    """Returns a line on progress: `computed` points took `seconds` seconds, `there` of all are
-    done.
-    """
+    """Returns a line on progress; `computed` of the finished points took `seconds` seconds."""
     line = f"{finished} of {points} points"
     if computed and seconds > 0:
         rate = computed / seconds

@@ -81,8 +81,7 @@ WHOLE = Shard(1, 1)
 
 @dataclass(frozen=True)
 class Done:
-    """Outcome of a sweep: numbers of points, of those computed now, of those known before, of
-    errors.
+    """Outcome of a sweep: numbers of points, of new and of earlier results, and of errors.
 
     `plans` counts the groups that share a plan, `refuted` the rows whose plans are violated.
     """
@@ -96,9 +95,7 @@ class Done:
 
 
 def groups(all_points: Iterable[Point]) -> list[list[Point]]:
-    """Returns groups of points that share a plan, ordered by their first point; equal tasks
-    once.
-    """
+    """Returns groups of points that share a plan, by their first point; equal tasks once."""
     shared: dict[str, list[Point]] = {}
     for point in {each.key: each for each in all_points}.values():
         shared.setdefault(point.shares or point.key, []).append(point)
@@ -179,9 +176,7 @@ def sweep(
 
 
 def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
-    """Yields the points of a study, or of each round of a search, and marks what the search
-    found.
-    """
+    """Yields the points of a study, or of each round of a search, and marks the findings."""
     listed = points(study)
     if study.optimise is None:
         yield listed
@@ -228,9 +223,7 @@ def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
 
 
 def _told(point: Point, found: Found) -> str:
-    """Returns a text on a point that a search found, with the axes that the search does not
-    name.
-    """
+    """Returns a text on a search's finding, with the axes that the search does not name."""
     axes = {name: as_text(value) for name, value in point.axes.items() if name not in found.names}
     told = [*found.told, *(f"{name} = {value}" for name, value in axes.items())]
     return f"{found.what}: {', '.join(told)}" if told else found.what

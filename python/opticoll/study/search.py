@@ -127,14 +127,10 @@ class Found:
 
 
 ValueOf = Callable[[Expression, int], Any]
-"""Function from an expression and a candidate's index to a value, or None without a verified
-row.
-"""
+"""Function from an expression and a candidate's index to a value, or None if unverified."""
 
 Rounds = Generator[list[dict[str, Value]], ValueOf, list[Found]]
-"""Generator that proposes options, receives the values of all proposed, and returns its
-findings.
-"""
+"""Generator that proposes options, receives all values so far, and returns findings."""
 
 
 def renamed(value: object) -> object:
@@ -163,9 +159,7 @@ def check(wanted: Optimise) -> Optimise:
 
 
 def rounds(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
-    """Returns the rounds of a search among candidates; a break-even is searched for each
-    candidate.
-    """
+    """Returns the rounds of a search among candidates; a break-even is sought for each one."""
     if wanted.break_even is not None:
         return _break_even(wanted, candidates)
     if wanted.pareto is not None:
@@ -197,9 +191,7 @@ def _number(value: Any, expression: Expression) -> Quantity | None:
 
 
 def _values(value_of: ValueOf, place: int, expressions: Sequence[Expression]) -> tuple[str, ...]:
-    """Returns expressions with their values for a candidate, such as `time_s = 1.5ms`, without
-    duplicates.
-    """
+    """Returns expressions with their values for a candidate, such as `time_s = 1.5ms`, once."""
     known = {expression.text: value_of(expression, place) for expression in expressions}
     return tuple(
         f"{name} = {value.rounded() if isinstance(value, Quantity) else value}"
@@ -324,9 +316,7 @@ class _Bracket:
 
 
 def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
-    """Searches for the value of an axis at which one side overtakes the other, for each
-    candidate.
-    """
+    """Searches for the value of an axis at which one side overtakes, for each candidate."""
     axis, column = wanted.break_even, wanted.column or Expression("time_s")
     assert axis is not None
     assert wanted.start is not None

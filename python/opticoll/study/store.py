@@ -247,9 +247,7 @@ class Store:
                 raise
 
     def begin(self, command: str, study: str) -> None:
-        """Notes the start of a sweep: its study and command, the build of opticoll and the
-        machine.
-        """
+        """Notes the start of a sweep: study, command, build of opticoll, and machine."""
         now = time.time()
         values = (
             *(study, command, __version__, build(), sys.version.split()[0], platform.platform()),
@@ -274,9 +272,7 @@ class Store:
     def define(
         self, study: StudyRecord, points: Iterable[tuple[int, str, int, dict[str, Any], str]]
     ) -> None:
-        """Writes the points of a study (number, key, replication, axes, command) in place of
-        earlier ones.
-        """
+        """Writes a study's points (number, key, replication, axes, command), replacing old ones."""
         with self._changing():
             self._connection.execute(
                 "INSERT INTO studies VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
@@ -303,9 +299,7 @@ class Store:
             )
 
     def found(self, study: str) -> list[tuple[int, str, str]]:
-        """Returns the findings of a search in order: number, command and description of each
-        point.
-        """
+        """Returns the findings of a search in order: number, command, description of points."""
         query = (
             "SELECT points.number, points.command, what FROM found JOIN points "
             "ON points.study = found.study AND points.number = found.number "
@@ -432,9 +426,7 @@ class Store:
                 yield StoredPoint(name, number, replication, point_axes, command, result, found)
 
     def tally(self, keys: Iterable[str]) -> tuple[int, int]:
-        """Returns the number of tasks with an error, and the number of rows with a violated
-        plan.
-        """
+        """Returns the number of tasks with an error, and of rows with a violated plan."""
         query = (
             "SELECT key, error IS NOT NULL, refuted FROM results "
             "WHERE error IS NOT NULL OR refuted > 0"

@@ -291,17 +291,13 @@ def _rows_at(
 
 
 def _leaves_wavelengths(scenario: Scenario, row: PlanRow) -> bool:
-    """Returns whether a plan without options leaves at least half of a ring's wavelengths
-    unused.
-    """
+    """Returns whether a plan without options leaves at least half of the wavelengths unused."""
     used, known = row.wavelengths_used or 0, row.wavelengths or 0
     return _may_stripe(scenario, row) and 2 * used <= known
 
 
 def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
-    """Returns whether a plan without options could be striped over other wavelengths of its
-    ring.
-    """
+    """Returns whether a plan without options could be striped over further wavelengths."""
     if row.wavelengths is None or row.wavelengths_used is None:
         return False
     if not takes_all_stripes(row.algorithm):
@@ -310,9 +306,7 @@ def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
 
 
 def _unstriped(scenario: Scenario, row: PlanRow) -> list[Refusal]:
-    """Returns the refusal of striping for a plan that leaves less than half of the wavelengths
-    unused.
-    """
+    """Returns the refusal of striping if less than half of the wavelengths are unused."""
     used, known = row.wavelengths_used, row.wavelengths
     if not _may_stripe(scenario, row) or used == known or row.chosen != row.algorithm:
         return []
@@ -383,9 +377,7 @@ def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings
 
 
 def _planned_together(algorithm: str | UserAlgorithm, sizes_bytes: list[int]) -> list[list[int]]:
-    """Returns groups of sizes that share a plan: all sizes, unless the algorithm plans for each
-    size.
-    """
+    """Returns groups of sizes that share a plan: all, unless the algorithm plans for each size."""
     alone = isinstance(algorithm, str) and plans_by_size(algorithm)
     return [[size] for size in sizes_bytes] if alone else [sizes_bytes]
 

@@ -211,9 +211,7 @@ def _groups(rows: Sequence[PlanRow]) -> list[list[PlanRow]]:
 
 
 def reconfiguration_table(rows: Sequence[PlanRow]) -> str:
-    """Returns the fastest plan at each reconfiguration time, and the ranges of the leaders, as
-    text.
-    """
+    """Returns the fastest plan at each reconfiguration time, and the leaders' ranges, as text."""
     leading = break_even.leads(rows)
     first = rows[0]
     size = f"{size_names([first.size_bytes])[first.size_bytes]} ({first.size_convention})"
@@ -255,9 +253,7 @@ def _over_bound(row: Mapping[str, Any]) -> str:
 
 
 def _changes(leading: Sequence[Lead]) -> list[Lead]:
-    """Returns the first lead of each plan, by kind and number of reconfigurations, and the last
-    lead.
-    """
+    """Returns the first lead of each plan (kind, number of reconfigurations) and the last lead."""
 
     pairs = pairwise(leading)
     first = [leading[0], *(now for before, now in pairs if before.plan != now.plan)]

@@ -46,9 +46,7 @@ from opticoll.outputs.watch import Watch
 
 @dataclass(frozen=True)
 class Case:
-    """Pattern of messages of one size and period on a fabric, with a number of messages per
-    terminal.
-    """
+    """Pattern of messages of one size and period on a fabric, with their number per terminal."""
 
     fabric: Fabric
     pattern: str

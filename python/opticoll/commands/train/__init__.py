@@ -508,9 +508,7 @@ def _text(parameters: Any, rows: list[TrainingRow]) -> str:
 
 
 def _table(parameters: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
-    """Returns the buckets, or the parts of stages of groups, each with the fabric of its
-    iteration.
-    """
+    """Returns the buckets, or the parts of groups' stages, with the fabrics of their iterations."""
     return [
         {"fabric": row.fabric, "injection_bandwidth": row.injection_bandwidth, **plain(bucket)}
         for row in rows
@@ -519,9 +517,7 @@ def _table(parameters: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
 
 
 def _alone(parameters: Any, row: TrainingRow) -> dict[str, Any]:
-    """Returns the options that select a row's fabric, with the settings that its simulator
-    knows.
-    """
+    """Returns the options that select a row's fabric, with settings that its simulator knows."""
     fabrics = need_fabrics(parameters.fabric)
     if len(fabrics) == 1:
         return {}

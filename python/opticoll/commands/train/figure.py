@@ -22,9 +22,7 @@ PARTS = {
 
 
 def draw(parameters: Any, rows: list[TrainingRow], path: Path) -> None:
-    """Draws the timeline of an iteration; for several fabrics or groups, the parts of
-    iterations.
-    """
+    """Draws the timeline of an iteration; for several fabrics or groups, parts of iterations."""
     from opticoll.plot import style
     from opticoll.plot.bars import BarPanel, stacked_bars
     from opticoll.plot.timelines import Bar, iteration_timeline

@@ -177,9 +177,7 @@ def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
 
 
 def members_of(training: GroupedTraining, record: GroupCollectiveRecord) -> list[int]:
-    """Returns the ranks of rank 0's group; for the pipeline, one rank of each of its first two
-    stages.
-    """
+    """Returns the ranks of rank 0's group; for the pipeline, a rank of either first stage."""
     tensor, _, expert, data = training.groups
     steps = {
         "tensor": 1,

@@ -156,9 +156,7 @@ class Way:
 
 
 def way_of(parameters: Train, fabric: Fabric, alone: str | None) -> Way:
-    """Returns the method for collectives on a fabric; `alone` is why groups are timed one by
-    one.
-    """
+    """Returns the method for collectives on a fabric; `alone` says why groups are timed alone."""
     switch = fabric.family == "circuit_switch"
     if parameters.reconfigure is not None and not switch:
         raise UsageError(

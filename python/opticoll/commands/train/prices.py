@@ -208,9 +208,7 @@ class Prices:
 
 
 def _parts(algorithm: str | UserAlgorithm, ranks: int) -> list[_Part]:
-    """Returns the collectives that an algorithm stands for: an all_reduce, or the two parts of
-    `A+B`.
-    """
+    """Returns the collectives of an algorithm: an all_reduce, or the two parts of `A+B`."""
     if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
         scatter, plus, gather = algorithm.partition("+")
         if plus:
