@@ -44,9 +44,7 @@ def transfers(plan: Plan) -> list[dict[str, int | str]]:
     columns = {name: column.tolist() for name, column in plan.columns().items()}
     fields = {"action": ["copy", "reduce"], **plan.fabric.light_fields}
     for name, words in fields.items():
-        columns[name] = [
-            words[column] if column < len(words) else column for column in columns[name]
-        ]
+        columns[name] = [words[code] if code < len(words) else code for code in columns[name]]
     names = [*COLUMNS, *plan.fabric.light_fields]
     rows = zip(*(columns[name] for name in names), strict=True)
     return [

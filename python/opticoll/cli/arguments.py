@@ -204,9 +204,7 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
         ]
         for record in record_rows("settings")
     }
-    others = {
-        candidate.simulator for candidate in fabrics if candidate.simulator != fabric.simulator
-    }
+    others = {machine.simulator for machine in fabrics if machine.simulator != fabric.simulator}
     return given(
         {
             name: value

@@ -37,7 +37,7 @@ OPTION_KINDS = {
 """Kinds of records that the values of an option name, by the name of the option."""
 
 COMMON_OPTIONS = ("--help", "--help-all", "--memory-limit")
-TOP_LEVEL_OPTIONS = ("--completion", "--help", "--help-all", "--version")
+FIRST_OPTIONS = ("--completion", "--help", "--help-all", "--version")
 
 BASH = """\
 _opticoll() {{
@@ -88,7 +88,7 @@ def script(shell: Shell) -> str:
         return _fish(options, values, places)
     bash = BASH.format(
         commands=" ".join(COMMANDS),
-        first=" ".join(TOP_LEVEL_OPTIONS),
+        first=" ".join(FIRST_OPTIONS),
         options=_cases(options),
         values=_cases(
             {
@@ -162,11 +162,11 @@ def _fish(
         for name, summary in COMMANDS.items()
     ]
     lines += [
-        f"complete -c opticoll -n __fish_use_subcommand -l {name[2:]}" for name in TOP_LEVEL_OPTIONS
+        f"complete -c opticoll -n __fish_use_subcommand -l {name[2:]}" for name in FIRST_OPTIONS
     ]
-    for name in dict.fromkeys(name for place_words in options.values() for name in place_words):
+    for name in dict.fromkeys(name for flags in options.values() for name in flags):
         by_words: dict[str, list[str]] = {}
-        for command in (command for command, place_words in options.items() if name in place_words):
+        for command in (command for command, flags in options.items() if name in flags):
             words = " ".join(values.get(name, {}).get(command, []))
             by_words.setdefault(words, []).append(command)
         for words, commands in by_words.items():

@@ -330,9 +330,9 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
     all_fields = dataclasses.fields(command.parameters)  # type: ignore[arg-type]
     hints = option_types.hints(command.parameters)
     named = [
-        (parameter_field.name, hints[parameter_field.name], _default(parameter_field))
-        for parameter_field in all_fields
-        if parameter_field.kw_only
+        (declared.name, hints[declared.name], _default(declared))
+        for declared in all_fields
+        if declared.kw_only
     ]
     paths = [
         (
@@ -354,13 +354,13 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
     declare = inspect.Parameter
     signature = [
         declare(
-            parameter_field.name,
+            declared.name,
             declare.POSITIONAL_ONLY,
-            annotation=hints[parameter_field.name],
-            default=_or_empty(parameter_field),
+            annotation=hints[declared.name],
+            default=_or_empty(declared),
         )
-        for parameter_field in all_fields
-        if not parameter_field.kw_only
+        for declared in all_fields
+        if not declared.kw_only
     ]
     for name, group in (("options", options), ("files", files)):
         if not dataclasses.fields(group):

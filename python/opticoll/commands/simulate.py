@@ -35,7 +35,7 @@ from opticoll.outputs.rows import (
 )
 from opticoll.outputs.watch import Watch
 
-MAX_PATH_TRANSFERS = 8
+MAX_PATH = 8
 """Maximum number of transfers of a critical path in text."""
 
 
@@ -383,9 +383,7 @@ def _summary(row: SimulateRow) -> str:
         facts = [*_tuned_facts(row, len(outcome.flows)), facts[2]]
     lines = [align(facts)]
     if path:
-        shown = (
-            path if len(path) <= MAX_PATH_TRANSFERS else [*path[: MAX_PATH_TRANSFERS - 1], path[-1]]
-        )
+        shown = path if len(path) <= MAX_PATH else [*path[: MAX_PATH - 1], path[-1]]
         names = rank_names(plan.fabric)
         cells = [
             [
@@ -398,7 +396,7 @@ def _summary(row: SimulateRow) -> str:
             for column in shown
         ]
         lines.append(align(cells))
-        if len(path) > MAX_PATH_TRANSFERS:
+        if len(path) > MAX_PATH:
             lines.append(f"  (the first and the last of {len(path)}; all of them with --json)")
     return "\n".join(lines)
 

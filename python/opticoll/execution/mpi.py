@@ -144,7 +144,7 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
                 # The watching process must name a rank that died before all ranks are ended.
                 time.sleep(mpi_rank.POLL_S)
             elif error.missing:
-                silent = " and ".join(f"rank {missing_rank}" for missing_rank in error.missing)
+                silent = " and ".join(f"rank {peer}" for peer in error.missing)
                 problem = f"no answer from {silent}; rank {rank} waits at {position}"
             else:
                 problem = f"rank {rank}: {error}"

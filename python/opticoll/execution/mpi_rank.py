@@ -378,11 +378,7 @@ def main(folder: str, watcher: int) -> None:
         reason = f"rank {rank}: {error or type(error).__name__}"
         ranks = all_progress.tolist()
         if isinstance(error, StuckError) and error.missing:
-            stopped = [
-                missing_rank
-                for missing_rank in error.missing
-                if state(ranks[missing_rank][0]) in "Tt"
-            ]
+            stopped = [peer for peer in error.missing if state(ranks[peer][0]) in "Tt"]
             missing = (stopped or error.missing)[0]
             _, _, block, step, _ = ranks[missing]
             reason = silent(missing, block, step)

@@ -192,11 +192,7 @@ def _rates(
 ) -> tuple[str, list[str | None]]:
     """Returns the attribute that holds rates, and the rate of each edge as text, or None."""
     present = {key for edge in edges for key in edge.attributes}
-    name = str(
-        given.get(
-            "rate_from", next((rate_name for rate_name in RATES if rate_name in present), "rate")
-        )
-    )
+    name = str(given.get("rate_from", next((key for key in RATES if key in present), "rate")))
     if "rate_from" in given and name not in present:
         hint = nearest(name, sorted(present)) if present else ""
         raise MisplacedError(("rate_from",), f"no edge has an attribute `{name}`{hint}")

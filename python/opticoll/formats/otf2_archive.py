@@ -112,9 +112,7 @@ def to_trace(packed: bytes) -> Trace:
     table = EventTable(said["ranks"], communicators)
     rows = np.frombuffer(columns, np.uint64).reshape(1 + len(NUMBERS), -1)
     call = rows[0].astype(np.uint32)
-    table.extend(
-        said["names"], call, list(rows[1:]), [tuple(size_list) for size_list in said["sizes"]]
-    )
+    table.extend(said["names"], call, list(rows[1:]), [tuple(sizes) for sizes in said["sizes"]])
     return table.finish()
 
 

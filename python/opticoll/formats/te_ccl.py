@@ -120,10 +120,8 @@ def _first_chunks(collective: Collective) -> dict[int, tuple[int, int]]:
     """Returns, by source, its first chunk and the chunk after its last."""
     if collective.kind in ("broadcast", "scatter"):
         return {collective.root: (0, collective.chunks)}
-    chunks_each = collective.chunks // collective.ranks
-    return {
-        rank: (rank * chunks_each, (rank + 1) * chunks_each) for rank in range(collective.ranks)
-    }
+    share = collective.chunks // collective.ranks
+    return {rank: (rank * share, (rank + 1) * share) for rank in range(collective.ranks)}
 
 
 def _wanted(collective: Collective, chunk: int, source: int) -> list[int]:

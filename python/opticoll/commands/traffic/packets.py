@@ -160,10 +160,7 @@ def simulate(
     SimulationError
         A case that does not run, or a deadlock.
     """
-    works = [
-        expected_traffic(each_case.fabric, each_case.traffic, **each_case.settings)
-        for each_case in cases
-    ]
+    works = [expected_traffic(each.fabric, each.traffic, **each.settings) for each in cases]
     messages, chunks, forwards = (sum(column) for column in zip(*works, strict=True))
     watch.announce(messages, chunks, forwards)
     timeline |= "figure" in watch.files and len(cases) == 1

@@ -30,11 +30,9 @@ def draw(parameters: Any, rows: list[TrainingRow], path: Path) -> None:
     row = rows[0]
     title = f"{row.label}, batch {row.batch}"
     if len(rows) > 1:
-        labels = fabric_labels(each_row.fabric for each_row in rows)
-        names = [
-            f"{labels[each_row.fabric]}\n{style.conditions(each_row.fabric)}" for each_row in rows
-        ]
-        panel = BarPanel("", _parts([_mean(each_row) for each_row in rows], row.groups is not None))
+        labels = fabric_labels(each.fabric for each in rows)
+        names = [f"{labels[each.fabric]}\n{style.conditions(each.fabric)}" for each in rows]
+        panel = BarPanel("", _parts([_mean(each) for each in rows], row.groups is not None))
         stacked_bars([panel], names, path, x_label="Iteration", title=title)
         return
     time = style.time_text(row.iteration_s)
