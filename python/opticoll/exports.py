@@ -3,7 +3,7 @@
 >>> import pathlib, tempfile, opticoll
 >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=3,wavelengths=1", "ring")
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "ring.xml"
->>> [one.name for one in export(plan, path)]
+>>> [file.name for file in export(plan, path)]
 ['ring.xml', 'ring.xml.plan']
 """
 
@@ -61,16 +61,16 @@ CONTENTS: dict[str, Callable[[Plan], Any]] = {
 }
 """Conversion of a plan to the content of a file, by kind of content."""
 
-KNOWN = {one.name: one for one in FORMATS if one.writes and one.holds in CONTENTS}
+KNOWN = {form.name: form for form in FORMATS if form.writes and form.holds in CONTENTS}
 """Formats of plans, by name."""
 
-TRACES = {one.name for one in formats_of("trace")} - {one.name for one in formats_of("rows")}
+TRACES = {form.name for form in formats_of("trace")} - {form.name for form in formats_of("rows")}
 """Formats of traces, which `replay` reads."""
 
-FABRICS = {one.name: one for one in formats_of("fabric") if one.writes}
+FABRICS = {form.name: form for form in formats_of("fabric") if form.writes}
 """Formats of fabrics, by name."""
 
-CHOICES = {one.name: one for one in formats_of("choices")}
+CHOICES = {form.name: form for form in formats_of("choices")}
 """Formats of tuning files with the fastest algorithms of a comparison, by name."""
 
 
@@ -84,9 +84,9 @@ def format_of(name: str | None, path: Path, known: Mapping[str, Format] = KNOWN)
     """
     if name is not None:
         return known[resolve(name, known, "--format: there is no")]
-    for value in known.values():
-        if path.name.lower().endswith(value.suffixes):
-            return value
+    for form in known.values():
+        if path.name.lower().endswith(form.suffixes):
+            return form
     endings = dict.fromkeys(ending for form in known.values() for ending in form.suffixes)
     raise UsageError(f"--output: `{path}` must end in {' or '.join(endings)}; or give --format")
 

@@ -387,13 +387,13 @@ def _summary(row: SimulateRow) -> str:
         names = rank_names(plan.fabric)
         cells = [
             [
-                f"  transfer {column.transfer}",
-                " > ".join(names[end] for end in plan.ends(column.transfer)),
-                f"from {human_time(column.start_ps)}",
-                f"to {human_time(column.end_ps)}",
-                *([] if row.start is None else [_bounded(column.bottleneck)]),
+                f"  transfer {transfer.transfer}",
+                " > ".join(names[end] for end in plan.ends(transfer.transfer)),
+                f"from {human_time(transfer.start_ps)}",
+                f"to {human_time(transfer.end_ps)}",
+                *([] if row.start is None else [_bounded(transfer.bottleneck)]),
             ]
-            for column in shown
+            for transfer in shown
         ]
         lines.append(align(cells))
         if len(path) > MAX_PATH:
@@ -453,7 +453,7 @@ def _packet_facts(packets: PacketRow) -> list[list[str]]:
     """Returns facts on latencies, buffers and stalls of packets."""
     message, chunk = packets.message_latency, packets.chunk_latency
     ways = f"{packets.minimal_chunks} chunks minimal, {packets.detoured_chunks} by way of "
-    stalls = [f"{name} {human_time(value.stall_ps)}" for name, value in packets.classes.items()]
+    stalls = [f"{name} {human_time(row.stall_ps)}" for name, row in packets.classes.items()]
     facts = [
         [
             "message latency",

@@ -238,11 +238,11 @@ def _reason(folder: Path, words: str, progress: np.ndarray) -> str | None:
         for process in (identity, watcher)
     }
     noted = [
-        int(one.stem)
+        int(file.stem)
         for what in ("died", "left")
-        for one in sorted(folder.glob(f"*.{what}"), key=lambda file: file.stat().st_mtime_ns)
+        for file in sorted(folder.glob(f"*.{what}"), key=lambda file: file.stat().st_mtime_ns)
     ]
-    named = [int(identity_text) for identity_text in re.findall(r"\bPID (\d+)\b", words)]
+    named = [int(digits) for digits in re.findall(r"\bPID (\d+)\b", words)]
     for identity in noted + named:
         if identity in known and not Path(folder, f"{known[identity][0]}.error").exists():
             return died(*known[identity])

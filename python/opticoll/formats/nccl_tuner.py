@@ -152,17 +152,17 @@ def _left(
 ) -> list[str]:
     """Returns sentences on sizes that are left to NCCL, or for which another plan is faster."""
     runs: list[tuple[tuple[str, str], list[tuple[int, float]]]] = []
-    for size, value in best.items():
+    for size, best_row in best.items():
         fastest = min(of_sizes[size], key=lambda row: int(row["time_ps"]))
-        chosen = "" if value is None else str(value["chosen"])
+        chosen = "" if best_row is None else str(best_row["chosen"])
         times = 1.0
-        if value is not None:
-            times = int(value["time_ps"]) / max(int(fastest["time_ps"]), 1)
+        if best_row is not None:
+            times = int(best_row["time_ps"]) / max(int(fastest["time_ps"]), 1)
         faster = str(fastest["chosen"])
         # Plans of an algorithm that NCCL lacks count as the same, whatever their options.
         if faster.partition(":")[0] != chosen.partition(":")[0]:
             faster = faster.partition(":")[0]
-        alike = (faster if times > 1 or value is None else "", chosen)
+        alike = (faster if times > 1 or best_row is None else "", chosen)
         if not runs or runs[-1][0] != alike:
             runs.append((alike, []))
         runs[-1][1].append((size, times))

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 KINDS: tuple[formats.Holds, ...] = ("plan", "program", "schedule")
 """Kinds of file contents from which plans are made."""
 
-KNOWN = {one.name: one for kind in KINDS for one in formats.formats_of(kind) if one.reads}
+KNOWN = {form.name: form for kind in KINDS for form in formats.formats_of(kind) if form.reads}
 """Formats from which plans are read, by name."""
 
-SUFFIXES = tuple(suffix for value in KNOWN.values() for suffix in value.suffixes)
+SUFFIXES = tuple(suffix for form in KNOWN.values() for suffix in form.suffixes)
 """Endings of files of these formats."""
 
 
@@ -57,7 +57,7 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
                 problem = f"`{path}` is a trace ({form.name}) and states no schedule"
                 raise errors.UsageError(f"{problem}; `opticoll replay` takes it")
             return form
-    named = (value for value in KNOWN.values() if Path(path).suffix.lower() in value.suffixes)
+    named = (form for form in KNOWN.values() if Path(path).suffix.lower() in form.suffixes)
     return next(named, KNOWN["plan"])
 
 

@@ -468,12 +468,12 @@ def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
     shown = shown[:MAX_CANDIDATES]
     rows = [
         [
-            column.name,
-            _at_least(str(column.steps), column, column.steps),
-            _at_least(human_seconds(column.time_s), column, column.time_s),
-            column.left_out or "simulated",
+            candidate.name,
+            _at_least(str(candidate.steps), candidate, candidate.steps),
+            _at_least(human_seconds(candidate.time_s), candidate, candidate.time_s),
+            candidate.left_out or "simulated",
         ]
-        for column in shown
+        for candidate in shown
     ]
     table = align(rows, ["candidate", "steps", "time", ""], right={1, 2})
     return "\n".join([table, *and_more(len(candidates), MAX_CANDIDATES)])

@@ -91,7 +91,7 @@ def _draw(
         vmax=100,
         rasterized=True,  # vector graphics would show seams and be large
     )
-    below.set_yticks(np.arange(len(shown)) + 0.5, [names[column] for column in shown], fontsize=7)
+    below.set_yticks(np.arange(len(shown)) + 0.5, [names[link] for link in shown], fontsize=7)
     below.invert_yaxis()
     below.grid(visible=False)
     below.set_xlabel(f"Time ({unit})")
