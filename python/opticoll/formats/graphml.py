@@ -39,7 +39,7 @@ def read(path: Path, **beside: object) -> Fabric:
     if root.tag != "graphml" or len(graphs) != 1:
         raise MisplacedError((), "this is no GraphML file with one graph")
     (whole,) = graphs
-    if any(one.tag == "graph" for one in whole.walk() if one is not whole):
+    if any(nested.tag == "graph" for nested in whole.walk() if nested is not whole):
         raise MisplacedError((), "graphs inside nodes are not accepted")
     if any(whole.named("hyperedge")):
         problem = "a link joins two vertices; write an edge, or a switch with an edge to each end"

@@ -306,7 +306,7 @@ def texts(place: Place, given: Mapping[str, object], known: Sequence[str]) -> di
 
 
 def _text(place: Place, value: object) -> str:
-    """Returns the text of an option, without characters that separate options."""
+    """Returns the text of an option; refuses characters that separate options."""
     text = str(value)
     separators = "," if place[-1] in ("members", "without") else ",+@=:"
     apart = any(letter in text for letter in separators) or not text.isprintable()

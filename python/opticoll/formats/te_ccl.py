@@ -198,7 +198,7 @@ def _places(
 ) -> tuple[dict[int, int], list[str]]:
     """Returns the rank of each vertex that is a rank, and notes on the other vertices."""
     active = {vertex for flow in flows for vertex in (flow.source, *flow.ends)}
-    active |= {vertex for one, _, source in demands for vertex in (one, source)}
+    active |= {vertex for end, _, source in demands for vertex in (end, source)}
     passed = {switch for flow in flows for switch in flow.switches}
     idle = sorted(passed - active)
     vertices = 1 + max(active | passed)

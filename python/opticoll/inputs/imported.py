@@ -202,7 +202,7 @@ def read_fitting(path: Path, fabric: Fabric | None) -> tuple[Plan, list[str]]:
 
 
 def fitting(plan: Plan, fabric: Fabric) -> Plan:
-    """Returns a plan moved to another fabric, on which it is verified.
+    """Moves a plan to another fabric and verifies it there.
 
     Raises
     ------

@@ -336,11 +336,9 @@ class Reader:
 def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Block]:
     """Yields the blocks of a rank: one per connection, and one per node without connection."""
     known = {node.id for node in nodes}
-    after = {
-        node.id: {earlier_id for earlier_id in node.after if earlier_id in known} for node in nodes
-    }
+    after = {node.id: {other for other in node.after if other in known} for node in nodes}
     ids = topological_order(after)
-    on_circles = [node.id for node in nodes if node.id not in set(ids)]
+    on_cycles = [node.id for node in nodes if node.id not in set(ids)]
     by_id = {node.id: node for node in nodes}
     before: dict[int, int] = {}
     """By node: the node and all nodes that happen before it, as bits in topological order."""
@@ -351,25 +349,25 @@ def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Blo
     blocks: list[list[int]] = []
     of_connection: dict[tuple[int, int, int], int] = {}
     place_of = {node_id: place for place, node_id in enumerate(ids)}
-    for one in [*ids, *on_circles]:
-        connection = connection_of(by_id[one], moves[one])
+    for node_id in [*ids, *on_cycles]:
+        connection = connection_of(by_id[node_id], moves[node_id])
         last = of_connection.get(connection) if connection else None
-        joins = last is not None and one in before
+        joins = last is not None and node_id in before
         if joins and last is not None:
             tail = blocks[last][-1]
-            joins = tail in before and before[one] >> place_of[tail] & 1 == 1
+            joins = tail in before and before[node_id] >> place_of[tail] & 1 == 1
         if joins and last is not None:
-            blocks[last].append(one)
+            blocks[last].append(node_id)
         else:
-            blocks.append([one])
+            blocks.append([node_id])
             if connection:
                 of_connection[connection] = len(blocks) - 1
     waits: dict[int, list[int]] = {}
     for block in blocks:
-        for place, one in enumerate(block):
-            direct = after[one]
+        for place, node_id in enumerate(block):
+            direct = after[node_id]
             known_before = [*direct, *block[max(place - 1, 0) : place]]
-            waits[one] = [
+            waits[node_id] = [
                 other
                 for other in sorted(direct)
                 if not any(
@@ -381,19 +379,19 @@ def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Blo
     places: dict[int, tuple[int, int]] = {}
     for number, block in enumerate(blocks):
         step = 0
-        for one in block:
-            step += len(waits[one])
-            places[one] = number, step
+        for node_id in block:
+            step += len(waits[node_id])
+            places[node_id] = number, step
             step += 1
     nowhere = ("i", 0)
     for block in blocks:
         first = connection_of(by_id[block[0]], moves[block[0]])
         steps = []
-        for one in block:
-            line = by_id[one].number
-            for other in waits[one]:
+        for node_id in block:
+            line = by_id[node_id].number
+            for other in waits[node_id]:
                 steps.append(Step("nop", nowhere, nowhere, 0, places[other], True, line))
-            move = moves[one] or Moved("nop", nowhere, nowhere, 0)
+            move = moves[node_id] or Moved("nop", nowhere, nowhere, 0)
             what = move.act, move.source, move.destination, move.chunks
             steps.append(Step(*what, None, True, line))
         kind, peer, tag = first or (0, -1, 0)
@@ -420,8 +418,8 @@ def topological_order(after: dict[int, set[int]]) -> list[int]:
         for other in earlier:
             dependents[other].append(node_id)
     order = [node_id for node_id, number in waits.items() if number == 0]
-    for one in order:
-        for dependent in dependents[one]:
+    for node_id in order:
+        for dependent in dependents[node_id]:
             waits[dependent] -= 1
             if waits[dependent] == 0:
                 order.append(dependent)

@@ -110,8 +110,9 @@ def numbers(pattern: str, text: object) -> list[int]:
 def plan_of(collective: Collective, sent: list[Transfer]) -> Plan:
     """Returns the plan of sends: steps are renumbered without gaps, and each is a slot."""
     sent = sorted(sent, key=lambda transfer: transfer.slot)
-    slots = {step: slot for slot, step in enumerate(dict.fromkeys(one.slot for one in sent))}
+    steps = dict.fromkeys(transfer.slot for transfer in sent)
+    slots = {step: slot for slot, step in enumerate(steps)}
     for transfer in sent:
         expect(max(transfer.source, transfer.destination) < collective.ranks, "an end is no rank")
-    transfers = [replace(one, slot=slots[one.slot]) for one in sent]
+    transfers = [replace(transfer, slot=slots[transfer.slot]) for transfer in sent]
     return Plan(collective, Links({}), [1] * len(slots), {}, transfers)

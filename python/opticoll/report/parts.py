@@ -228,14 +228,14 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
             *told,
         ]
     deciding: list[Shown] = []
-    for one in sorted(cases, key=lambda one: one.name != "fabric"):
-        if not figures.follows(one, deciding, rows):
-            deciding.append(one)
+    for column in sorted(cases, key=lambda column: column.name != "fabric"):
+        if not figures.follows(column, deciding, rows):
+            deciding.append(column)
     if len(deciding) == 1 and len(best) <= MAX_CASES:
-        (one,) = deciding
+        (column,) = deciding
         return [
             (
-                f"{about}, {_reading(one, row)}",
+                f"{about}, {_reading(column, row)}",
                 f"{_reading(least, row)} by {names[row]}",
                 "",
                 least.meaning,
@@ -268,13 +268,13 @@ def _without_options(spelled: str) -> str:
 def _tables(table: ShownTable) -> list[dict[str, Any]]:
     """Returns the tables nested in rows, the smallest first, as many as fit the page."""
     room, told = MAX_NESTED_ROWS, []
-    for one in sorted(table.nested, key=lambda one: sum(map(len, one.rows))):
-        room -= sum(map(len, one.rows))
+    for nested in sorted(table.nested, key=lambda nested: sum(map(len, nested.rows))):
+        room -= sum(map(len, nested.rows))
         if room < 0:
             break
-        names = [name for name, _, _ in one.columns]
-        about = {"heading": one.heading, "meaning": one.meaning, "columns": one.columns}
-        rows = [[[row.get(name) for name in names] for row in rows] for rows in one.rows]
+        names = [name for name, _, _ in nested.columns]
+        about = {"heading": nested.heading, "meaning": nested.meaning, "columns": nested.columns}
+        rows = [[[row.get(name) for name in names] for row in rows] for rows in nested.rows]
         told.append({**about, "rows": rows})
     return told
 

@@ -233,7 +233,7 @@ def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
         return None
     by = "wavelength" if "wavelength" in fields else "source_port"
     values = columns[by] if by in columns else columns[next(iter(fields))]
-    lit = sorted({int(one) for one in values} - {CONVERTED})
+    lit = sorted({int(value) for value in values} - {CONVERTED})
     few = len(lit) < len(style.COLOURS) - 1
     colours = list(style.COLOURS[: len(lit)]) if few else style.sequence(len(lit))
     words: list[str] = []
@@ -256,7 +256,7 @@ def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
         "name": by.replace("_", " "),
         "values": lit,
         "colours": colours,
-        "of": [lit.index(int(one)) if int(one) in lit else -1 for one in values]
+        "of": [lit.index(int(value)) if int(value) in lit else -1 for value in values]
         if len(lit) < 64
         else np.searchsorted(lit, values).tolist(),
         "texts": texts,
