@@ -155,7 +155,7 @@ def words(command: str, places: Iterable[str], given: Mapping[str, object]) -> s
     return shlex.join(["opticoll", command, *places, *(word for pair in named for word in pair)])
 
 
-def _said(value: object) -> Any:
+def _option_text(value: object) -> Any:
     """Returns a value as the command line takes it, or None if no text stands for the value."""
     if isinstance(value, Fabric):
         return value.spec
@@ -181,7 +181,7 @@ def line_of(command: str, parameters: Any, changes: Mapping[str, Any] | None = N
         if value is None or name in WITHOUT_EFFECT or value == field.default:
             continue
         several = isinstance(value, list)
-        said = [_said(item) for item in (value if several else [value])]
+        said = [_option_text(item) for item in (value if several else [value])]
         if None in said or option.unsaid:
             return None
         given[name] = said if several else said[0]

@@ -92,7 +92,7 @@ def script(shell: Shell) -> str:
         options=_cases(options),
         values=_cases(
             {
-                f"{'*' if _alike(by_command) else command}:{flag}": words
+                f"{'*' if _has_same_words(by_command) else command}:{flag}": words
                 for flag, by_command in values.items()
                 for command, words in by_command.items()
             }
@@ -104,7 +104,7 @@ def script(shell: Shell) -> str:
     return f"#compdef opticoll\nautoload -U +X compinit bashcompinit\nbashcompinit\n{bash}"
 
 
-def _alike(by_command: dict[str, list[str]]) -> bool:
+def _has_same_words(by_command: dict[str, list[str]]) -> bool:
     """Returns whether an option has the same words in all its commands."""
     return len({*map(tuple, by_command.values())}) == 1
 

@@ -70,7 +70,7 @@ for _place, (_title, _commands) in enumerate(GROUPS.items()):
         )
 
 
-def after_help(words: Sequence[str]) -> str:
+def help_footer(words: Sequence[str]) -> str:
     """Returns the lines below a help page: where to find more, and an example."""
     name = next((word for word in words if word in COMMANDS), None)
     if words and not any(word in HELP_FLAGS for word in words):
@@ -92,13 +92,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     prepare()
     try:
         words = without_memory_limit(words)
-        with all_settings_shown("--help-all" in words), notes_said():
+        with all_settings_shown("--help-all" in words), notes_printed():
             answer = app(words, exit_on_error=False, print_error=False)
         if not isinstance(answer, Answer):
-            return deliver(after_help(words))
+            return print_result(help_footer(words))
         for note in [*rounded_rates(words), *answer.notes]:
             say(f"opticoll: {note}")
-        code = deliver(f"{answer.text}\n", answer.code)
+        code = print_result(f"{answer.text}\n", answer.code)
         if answer.failure is not None:
             raise answer.failure
         return code
@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error.__cause__, errors.OpticollError):
             return refuse(str(error.__cause__), error.__cause__.hint, error.__cause__)
         command = " ".join(error.command_chain or ())
-        hint = separated(words) or f"see `opticoll {command} --help`".replace("  ", " ")
+        hint = split_value_hint(words) or f"see `opticoll {command} --help`".replace("  ", " ")
         unused = type(error) is UnusedCliTokensError and error.unused_tokens
         words_said = f"`{unused[0]}` belongs to no option" if unused else str(error)
         return refuse(words_said, hint)
@@ -126,9 +126,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             sys.stdout.flush()
         except OSError:
-            forget_output()
+            discard_output()
         place = "" if error.filename is None else f" `{error.filename}`"
-        # Before `deliver`, only help and the version are printed.
+        # Before `print_result`, only help and the version are printed.
         is_help = not words or {"--help", "--help-all", "--version"} & {*words}
         what = "print the result" if is_help else f"read or write{place}"
         return refuse(f"cannot {what}: {error.strerror or error}", None)
@@ -193,7 +193,7 @@ def rounded_rates(words: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def notes_said() -> Iterator[None]:
+def notes_printed() -> Iterator[None]:
     """Prints notes on how files are read, each note once, as soon as it is known."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", errors.ReadingNote)
@@ -211,7 +211,7 @@ def notes_said() -> Iterator[None]:
         yield
 
 
-def deliver(text: str, code: int = 0) -> int:
+def print_result(text: str, code: int = 0) -> int:
     """Prints a result and returns the exit code: `code`, or the code of a failure to print."""
     try:
         if sys.stdout is None:
@@ -219,15 +219,15 @@ def deliver(text: str, code: int = 0) -> int:
         print(escaped_lines(text), end="", flush=True)
     except BrokenPipeError:
         # The reader closed the pipe, as `| head` does.
-        forget_output()
+        discard_output()
         return code or READER_GONE_CODE
     except OSError as error:
-        forget_output()
+        discard_output()
         return code or refuse(f"cannot print the result: {error.strerror or error}", None)
     return code
 
 
-def forget_output() -> None:
+def discard_output() -> None:
     """Redirects standard output to nowhere, so that Python does not fail at its exit."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -248,7 +248,7 @@ LIST_OPTIONS = ("--algorithms", "--fabrics", "--sizes", "--wavelengths", "--reco
 """Options whose values are lists separated by commas."""
 
 
-def separated(words: Sequence[str]) -> str | None:
+def split_value_hint(words: Sequence[str]) -> str | None:
     """Returns a hint if a value was split into words, such as `4 MiB`, or a list with spaces."""
     for number, unit in pairwise(words):
         if re.fullmatch(r"[0-9.]+", number) and re.fullmatch(r"[kKMGTP]?i?B|[munp]?s", unit):

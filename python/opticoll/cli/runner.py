@@ -275,14 +275,14 @@ def answer(
             return Answer(text, 1, [*watch.notes, *error.notes])
     verified = all(getattr(row, "verified", True) for row in rows)
     done = verified and not watch.failed
-    said = Answer(_said(command, parameters, rows, as_json), 0 if done else 1, watch.notes)
+    said = Answer(_answer_text(command, parameters, rows, as_json), 0 if done else 1, watch.notes)
     for file, path in asked_for:
         with Waiting(f"writing {path}"):
             said.write(path, lambda file=file, path=path: file.write(parameters, rows, path))  # type: ignore[misc]
     return said
 
 
-def _said(command: Command[A, R], parameters: A, rows: list[R], as_json: bool) -> str:
+def _answer_text(command: Command[A, R], parameters: A, rows: list[R], as_json: bool) -> str:
     if not as_json:
         return command.text(parameters, rows)
     is_single = command.shape == "row" or (command.shape == "row or rows" and len(rows) == 1)

@@ -132,7 +132,7 @@ def compute(parameters: Sweep, watch: Watch) -> Iterator[SweepRow]:
     shard = WHOLE if parameters.shard is None else Shard.read(parameters.shard)
     workers = parameters.jobs or engines.processors()
     if parameters.dry_run:
-        yield _dry(parameters, study, path, shard, workers, watch)
+        yield _forecast_row(parameters, study, path, shard, workers, watch)
         return
     with Store.open(path) as store:
         for name in parameters.merge or ():
@@ -202,7 +202,7 @@ def _engine(parameters: Sweep, workers: int) -> engines.Engine:
     )
 
 
-def _dry(
+def _forecast_row(
     parameters: Sweep,
     study: document.Study,
     path: Path,

@@ -116,9 +116,9 @@ def fabric_of(
             edge.place, (names[edge.ends[0]], names[edge.ends[1]]), edge.one_way, link_options
         )
     read["graph"] = {*STRUCTURE, *FABRIC_OPTIONS, *LIGHT}
-    _say_what_stands(file, edges, read, name, rates, delays)
+    _note_meanings(file, edges, read, name, rates, delays)
     listed = {"node": nodes, "edge": edges, "graph": [Item((), (), whole)]}
-    _say_what_is_left_out(file, listed, read, any(rates))
+    _note_unread(file, listed, read, any(rates))
     return graph.fabric()
 
 
@@ -264,7 +264,7 @@ def _number(place: Place, value: object) -> Decimal | str | None:
     return number
 
 
-def _say_what_stands(
+def _note_meanings(
     file: str,
     edges: Sequence[Item],
     read: Mapping[str, set[str]],
@@ -294,7 +294,7 @@ def _say_what_stands(
         note(file, "; ".join(stands))
 
 
-def _say_what_is_left_out(
+def _note_unread(
     file: str, items: Mapping[str, Sequence[Item]], read: Mapping[str, set[str]], is_rated: bool
 ) -> None:
     """Notes which attributes were not read; `is_rated` says that some edge has a rate."""

@@ -88,7 +88,7 @@ def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]
                 of_sizes.setdefault(int(row["size_bytes"]), []).append(row)
         best = {size: _best(rows) for size, rows in sorted(of_sizes.items())}
         made += _ranges(collective, ranks, _nodes(group[0]["fabric"]), best)
-        remarks += _left(f"on {ranks} ranks", collective, of_sizes, best)
+        remarks += _remarks(f"on {ranks} ranks", collective, of_sizes, best)
     if not made:
         names = ", ".join(sorted({name for _, name in ALGORITHMS}))
         raise UsageError(
@@ -144,7 +144,7 @@ def _ranges(
     return made
 
 
-def _left(
+def _remarks(
     where: str,
     collective: str,
     of_sizes: Mapping[int, list[Mapping[str, Any]]],

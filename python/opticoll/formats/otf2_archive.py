@@ -82,7 +82,7 @@ def trace(path: Path, content: bytes) -> Trace:
     needed("otf2", "OTF2 archives are read by", "trace")
     with unpacked(path, content) as anchor:
         try:
-            return to_trace(_read_apart(anchor))
+            return to_trace(_read_in_subprocess(anchor))
         except NotIntactError as error:
             raise FileError(f"`{path}` is no intact OTF2 archive: {error}") from error
 
@@ -116,7 +116,7 @@ def to_trace(packed: bytes) -> Trace:
     return table.finish()
 
 
-def _read_apart(anchor: Path) -> bytes:
+def _read_in_subprocess(anchor: Path) -> bytes:
     """Returns the calls of an archive, read in a process of its own.
 
     The library is in C and prints warnings on damaged archives. In its own process it can neither

@@ -129,7 +129,7 @@ def leads(rows: Sequence[Row], place: Callable[[Row], int] = _time_ps) -> list[L
     return leading
 
 
-def sought(
+def refined(
     rows: Sequence[Of], compute: Callable[[str, int, list[str]], Iterable[Of]]
 ) -> Iterator[Of]:
     """Yields rows at further reconfiguration times until changes of the lead are known within 1 %.

@@ -54,7 +54,7 @@ def _solved(spec: str, kind: str, root: int) -> Proved | None:
     program = Program(fabric, kind, root)
     if program.variables > MAX_VARIABLES:
         return None
-    with _printed_on_standard_error():
+    with _redirected_to_standard_error():
         try:
             import highspy
         except ImportError:
@@ -76,7 +76,7 @@ def _solved(spec: str, kind: str, root: int) -> Proved | None:
 
 
 @contextmanager
-def _printed_on_standard_error() -> Iterator[None]:
+def _redirected_to_standard_error() -> Iterator[None]:
     """Redirects a C library's output to standard error; standard output is for results."""
     try:
         kept = os.dup(1)

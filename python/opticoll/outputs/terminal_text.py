@@ -50,10 +50,10 @@ def _escape(letter: str) -> str:
     return "".join(f"\\u{pair}" for pair in pairs)
 
 
-def _escape_what_cannot_be_encoded(error: UnicodeError) -> tuple[str, int]:
+def _escape_unencodable(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(_escape, error.object[error.start : error.end])), error.end
 
 
-codecs.register_error(ESCAPING, _escape_what_cannot_be_encoded)
+codecs.register_error(ESCAPING, _escape_unencodable)

@@ -252,7 +252,7 @@ def named_fabric(spec: str) -> str:
     'torus, dims 4x4, rate 100 Gb/s, latency 1 µs'
     """
     family = spec.partition(":")[0]
-    return ", ".join([*([] if family == "custom" else [family]), *told_options(spec)])
+    return ", ".join([*([] if family == "custom" else [family]), *stated_options(spec)])
 
 
 def conditions(spec: str) -> str:
@@ -261,15 +261,15 @@ def conditions(spec: str) -> str:
     >>> conditions("wdm_ring:ranks=4,wavelengths=2,rate=40Gb/s,reconfiguration=25us")
     'rate 40 Gb/s, reconfiguration 25 µs'
     """
-    return ", ".join(told_options(spec))
+    return ", ".join(stated_options(spec))
 
 
-def told_options(spec: str) -> list[str]:
+def stated_options(spec: str) -> list[str]:
     """Returns rate and reconfiguration of a fabric, and each option that is not a default.
 
     A custom fabric has its summary instead.
 
-    >>> told_options("wdm_ring:ranks=4,wavelengths=2,fibres=2,rate=40Gb/s,broken=0-1,dead=1")
+    >>> stated_options("wdm_ring:ranks=4,wavelengths=2,fibres=2,rate=40Gb/s,broken=0-1,dead=1")
     ['fibres 2', 'rate 40 Gb/s', 'cuts 0-1', 'dead wavelengths 1']
     """
     if spec.startswith("custom:"):

@@ -25,7 +25,7 @@ from opticoll.errors import ConfigError, FileError, UsageError, needed
 from opticoll.formats.document import Document, whole
 from opticoll.names import nearest
 from opticoll.study.build_digest import build
-from opticoll.study.engines import Feed, Supply, arrived, fed
+from opticoll.study.engines import Feed, Supply, arrived, run_crew
 from opticoll.study.worker import Solved, Task, solve_all
 
 Manager = Literal["slurm", "pbs", "lsf"]
@@ -80,7 +80,7 @@ class Dask:
         """Yields results as they arrive."""
         self._command = command
         try:
-            yield from fed(self, feed)
+            yield from run_crew(self, feed)
         finally:
             self.close()
 
@@ -117,7 +117,7 @@ class Dask:
                 results += future.result()
             except KilledWorker as error:
                 for task in tasks if len(tasks) > 1 else ():
-                    supply.take_back([task])
+                    supply.requeue([task])
                 if len(tasks) == 1:
                     told = f"the workers died at it: {error}"
                     results.append(Solved(tasks[0].key, None, told, 0.0))

@@ -67,7 +67,7 @@ class Supply:
         self._later = tasks is not None and not tasks
         return tasks or None
 
-    def take_back(self, tasks: Sequence[Task]) -> None:
+    def requeue(self, tasks: Sequence[Task]) -> None:
         """Accepts tasks that one worker is to repeat."""
         self._again.append(tasks)
 
@@ -97,7 +97,7 @@ class Crew(Protocol):
         ...
 
 
-def fed(crew: Crew, feed: Feed) -> Generator[list[Solved], None, None]:
+def run_crew(crew: Crew, feed: Feed) -> Generator[list[Solved], None, None]:
     """Keeps the workers of a crew busy until no tasks remain, and yields their results."""
     supply = Supply(feed)
     while True:
@@ -132,11 +132,11 @@ class Local:
         large: list[Task] = []
         deaths: Counter[str] = Counter()
         with _Processes(command, self.workers, deaths, large) as crew:
-            yield from fed(crew, feed)
+            yield from run_crew(crew, feed)
         if large:
             alone = iter([[task] for task in large])
             with _Processes(command, 1, deaths, []) as crew:
-                yield from fed(crew, lambda: next(alone, None))
+                yield from run_crew(crew, lambda: next(alone, None))
 
 
 @dataclass
@@ -228,10 +228,10 @@ class _Processes:
             return []
         first, *others = worker.tasks
         if others:
-            supply.take_back(others)
+            supply.requeue(others)
         self._deaths[first.key] += 1
         if self._deaths[first.key] < MAX_DEATHS:
-            supply.take_back([first])
+            supply.requeue([first])
             return []
         error = f"{MAX_DEATHS} workers died at it, the last with exit code {code}"
         return [Solved(first.key, None, error, 0.0)]

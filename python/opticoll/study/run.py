@@ -218,11 +218,11 @@ def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
         marks = [(kept[finding.place], finding) for finding in end.value]
         store.mark(
             study.study,
-            [(point.number, _told(point, finding)) for point, finding in marks if point],
+            [(point.number, _finding_text(point, finding)) for point, finding in marks if point],
         )
 
 
-def _told(point: Point, found: Found) -> str:
+def _finding_text(point: Point, found: Found) -> str:
     """Returns a text on a search's finding, with the axes that the search does not name."""
     axes = {name: as_text(value) for name, value in point.axes.items() if name not in found.names}
     told = [*found.told, *(f"{name} = {value}" for name, value in axes.items())]

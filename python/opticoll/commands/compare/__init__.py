@@ -275,7 +275,7 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
     if not rows:
         raise UsageError(f"no algorithm of {scenario.collective} runs here: {refusals[0].reason}")
     if scenario.reconfiguration is not None:
-        yield from break_even.sought(rows, partial(_rows_at, scenario, watch))
+        yield from break_even.refined(rows, partial(_rows_at, scenario, watch))
 
 
 def _rows_at(

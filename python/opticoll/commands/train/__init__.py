@@ -30,8 +30,8 @@ from opticoll.commands.train.groups import (
     cure_of,
     divide,
     is_grouped,
+    method_of,
     refuse_too_large,
-    way_of,
     why_alone,
 )
 from opticoll.commands.train.prices import (
@@ -354,7 +354,7 @@ def _grouped(
         )
     model, named, batch = timed(parameters)
     bucket_rule = check_buckets(parameters.buckets)
-    way = way_of(parameters, fabric, alone)
+    method = method_of(parameters, fabric, alone)
     wide = GRADIENTS[parameters.gradients]
     training = divide(parameters, named.name, batch, fabric.ranks, wide)
     memory = memory_row(
@@ -362,7 +362,7 @@ def _grouped(
     )
     refuse_too_large(named, training, memory)
     named = replace(named, memory=memory)
-    grouped = carry_out(parameters, training, fabric, way, settings, watch)
+    grouped = carry_out(parameters, training, fabric, method, settings, watch)
     *_, mean = grouped.row.parts
     exposed = mean.tensor_s + mean.expert_s + mean.sending_s + mean.replicas_s
     hidden = mean.sending_hidden_s + mean.replicas_hidden_s

@@ -144,7 +144,7 @@ def _options(fits: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Way:
+class Method:
     """Method for the collectives of groups: algorithms, and why each group is timed alone, if so.
 
     `reconfigure` says for which exchanges among experts a circuit switch is set.
@@ -155,7 +155,7 @@ class Way:
     reconfigure: str | None
 
 
-def way_of(parameters: Train, fabric: Fabric, alone: str | None) -> Way:
+def method_of(parameters: Train, fabric: Fabric, alone: str | None) -> Method:
     """Returns the method for collectives on a fabric; `alone` says why groups are timed alone."""
     switch = fabric.family == "circuit_switch"
     if parameters.reconfigure is not None and not switch:
@@ -165,19 +165,19 @@ def way_of(parameters: Train, fabric: Fabric, alone: str | None) -> Way:
         )
     exchanges = (parameters.expert_parallel or 1) > 1
     reconfigure = parameters.reconfigure or "layer" if switch and exchanges else None
-    return Way(_algorithms(parameters), alone, reconfigure)
+    return Method(_algorithms(parameters), alone, reconfigure)
 
 
 def carry_out(
     parameters: Train,
     training: GroupedTraining,
     fabric: Fabric,
-    way: Way,
+    method: Method,
     settings: Settings,
     watch: Watch,
 ) -> Grouped:
     """Simulates an iteration over a fabric, or with groups timed one by one."""
-    algorithms, alone = dict(way.algorithms), way.alone
+    algorithms, alone = dict(method.algorithms), method.alone
     made = training.made_of()
     if alone is None:
         watch.update("iteration of all groups", 0, 1)
@@ -189,15 +189,15 @@ def carry_out(
         rows = [
             collective_row(training, record, _chosen(training, record, chosen)) for record in made
         ]
-        row = _row(parameters, training, fabric, iteration, rows, way)
+        row = _row(parameters, training, fabric, iteration, rows, method)
         policy = settings.get("policy", fabric.policy)
         return Grouped(iteration, row, iteration.simulator, policy, [])
-    prices = GroupPrices(fabric, training, algorithms, settings, way.reconfigure)
+    prices = GroupPrices(fabric, training, algorithms, settings, method.reconfigure)
     for number, record in enumerate(made):
         watch.update(f"{record['collective'] or 'message'} of {record['group']}", number, len(made))
         prices.find(record)
     iteration = training.with_times(prices.times_ps)
-    row = _row(parameters, training, fabric, iteration, prices.rows, way)
+    row = _row(parameters, training, fabric, iteration, prices.rows, method)
     return Grouped(iteration, row, prices.simulator, prices.policy, prices.violations)
 
 
@@ -248,7 +248,7 @@ def _row(
     fabric: Fabric,
     iteration: Outcome,
     collectives: list[GroupCollectiveRow],
-    way: Way,
+    method: Method,
 ) -> GroupsRow:
     tensor, pipeline, expert, data = training.groups
     batches = training.micro_batches
@@ -258,14 +258,14 @@ def _row(
         for stage, row in enumerate(iteration.stages.rows())
     ]
     return GroupsRow.of(
-        *(iteration, way, training, parameters),
+        *(iteration, method, training, parameters),
         tensor=tensor,
         pipeline=pipeline,
         expert=expert,
         data=data,
         sharded=parameters.sharded or 0,
-        contention="simulated" if way.alone is None else "none",
-        carried_out=carried_out(fabric) if way.alone is None else "each collective by its plan",
+        contention="simulated" if method.alone is None else "none",
+        carried_out=carried_out(fabric) if method.alone is None else "each collective by its plan",
         dropped=dropped / assigned if assigned else None,
         bubble=(pipeline - 1) / (batches + pipeline - 1),
         parts=parts,
