@@ -155,9 +155,9 @@ def _picture(plan: Plan) -> str:
 
 def _outcome(outcome: Outcome) -> str:
     """Returns the totals of an outcome with their units, and the names of its tables."""
-    told = {description["name"]: description for description in outcome.describe()}
+    descriptions = {description["name"]: description for description in outcome.describe()}
     facts = [
-        (name, _reading(value, told[name]["unit"] if name in told else ""))
+        (name, _reading(value, descriptions[name]["unit"] if name in descriptions else ""))
         for name, value in outcome.totals.items()
         if value is not None and not isinstance(value, list | dict)
     ]

@@ -181,8 +181,8 @@ def line_of(command: str, parameters: Any, changes: Mapping[str, Any] | None = N
         if value is None or name in WITHOUT_EFFECT or value == field.default:
             continue
         several = isinstance(value, list)
-        said = [_option_text(item) for item in (value if several else [value])]
-        if None in said or option.unsaid:
+        texts = [_option_text(item) for item in (value if several else [value])]
+        if None in texts or option.unsaid:
             return None
-        given[name] = said if several else said[0]
+        given[name] = texts if several else texts[0]
     return line(command, type(parameters), given)

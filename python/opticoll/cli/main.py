@@ -198,13 +198,13 @@ def notes_printed() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("always", errors.ReadingNote)
         others = warnings.showwarning
-        said: set[str] = set()
+        printed: set[str] = set()
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if not issubclass(category, errors.ReadingNote):
                 others(message, category, *place, **more)
-            elif str(message) not in said:
-                said.add(str(message))
+            elif str(message) not in printed:
+                printed.add(str(message))
                 say(f"opticoll: {message}")
 
         warnings.showwarning = show

@@ -275,11 +275,11 @@ def answer(
             return Answer(text, 1, [*watch.notes, *error.notes])
     verified = all(getattr(row, "verified", True) for row in rows)
     done = verified and not watch.failed
-    said = Answer(_answer_text(command, parameters, rows, as_json), 0 if done else 1, watch.notes)
+    result = Answer(_answer_text(command, parameters, rows, as_json), 0 if done else 1, watch.notes)
     for file, path in asked_for:
         with Waiting(f"writing {path}"):
-            said.write(path, lambda file=file, path=path: file.write(parameters, rows, path))  # type: ignore[misc]
-    return said
+            result.write(path, lambda file=file, path=path: file.write(parameters, rows, path))  # type: ignore[misc]
+    return result
 
 
 def _answer_text(command: Command[A, R], parameters: A, rows: list[R], as_json: bool) -> str:

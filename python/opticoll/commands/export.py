@@ -143,8 +143,8 @@ def _text(parameters: Parameters, rows: list[AnyRow]) -> str:
         of = f"{plural(row.ranks, 'rank')}, {plural(row.links, 'link')}, as {row.format}"
         return f"{fabric_text(row.fabric)}: {of}"
     if isinstance(row, ExportedChoicesRow):
-        said = f"{plural(row.choices, 'choice')} from {row.rows}, as {row.format}"
-        return "\n".join([said, *row.remarks])
+        sentence = f"{plural(row.choices, 'choice')} from {row.rows}, as {row.format}"
+        return "\n".join([sentence, *row.remarks])
     return (
         f"{algorithm_name(row.chosen, row.algorithm)}: {row.collective} on {row.ranks} ranks, "
         f"{plural(row.steps, 'slot')}, {plural(row.transfers, 'transfer')}, as {row.format}"

@@ -101,14 +101,14 @@ def _text(parameters: Parameters, rows: list[PlannedRow]) -> str:
     text = plan_summary(row.plan, row)
     if row.held_time_s is None or row.time_s <= MIN_NOTED_RATIO * row.held_time_s:
         return text
-    said = (
+    sentence = (
         f"{PAPER_POLICY}, the rule of papers, sets up all circuits anew for every slot. If "
         f"circuits stay up (--policy {HELD_POLICY}), {row.held_algorithm} takes "
         f"{human_seconds(row.held_time_s)}"
     )
     if row.held_time_s:
-        said += f": {PAPER_POLICY} takes {row.time_s / row.held_time_s:.3g} times as long"
-    return "\n".join([text, "", *wrapped([said], 0)])
+        sentence += f": {PAPER_POLICY} takes {row.time_s / row.held_time_s:.3g} times as long"
+    return "\n".join([text, "", *wrapped([sentence], 0)])
 
 
 COMMAND = Command(

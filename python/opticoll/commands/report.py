@@ -118,11 +118,11 @@ def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
         study_runs = [run for run in runs if run["study"] == study.name]
         asked = list(dict.fromkeys(_without_place(str(run["command"])) for run in study_runs))
         part = parts.of_results(study.name, table_of(path, study.name), study.command, asked)
-        told: list[parts.Fact] = [
+        study_facts: list[parts.Fact] = [
             ("Study", f"{study.name}, of `opticoll {study.command}`", "", ""),
             ("Computed by", _builders(study_runs), "", ""),
         ]
-        facts = [fact for fact in told if fact[1]]
+        facts = [fact for fact in study_facts if fact[1]]
         yield (
             "rows",
             part.content["count"],
@@ -156,10 +156,10 @@ def _without_place(command: str) -> str:
 def _builders(runs: list[dict[str, Any]]) -> list[str]:
     """Returns the versions, machines and days on which a study was computed."""
     days = (time.strftime("%Y-%m-%d", time.gmtime(run["started"])) for run in runs)
-    told = zip(
+    builds = zip(
         (f"opticoll {run['version']} on {run['machine']}" for run in runs), days, strict=True
     )
-    return list(dict.fromkeys(f"{builder}, {day}" for builder, day in told))
+    return list(dict.fromkeys(f"{builder}, {day}" for builder, day in builds))
 
 
 def _text(parameters: Report, rows: list[PartRow]) -> str:

@@ -176,8 +176,8 @@ def _continue_in_child() -> np.ndarray:
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code < 0:
         _, _, block, step, _, rank = noted.tolist()
-        said = mpi_rank.died(rank, block, step) if rank >= 0 else "a rank died as it started"
-        os.write(2, f"opticoll: error: {said}\n".encode())
+        problem = mpi_rank.died(rank, block, step) if rank >= 0 else "a rank died as it started"
+        os.write(2, f"opticoll: error: {problem}\n".encode())
     os._exit(1 if code < 0 else code)
 
 
@@ -203,11 +203,11 @@ def carry_out(
             Path(folder, f"{rank}.job").write_bytes(pickle.dumps(descriptions))
         progress = np.memmap(Path(folder, "progress"), np.int64, "w+", shape=(ranks, 5))
         command = [str(_mpiexec()), *_lasting(), "-n", str(ranks), sys.executable, "-P", "-m"]
-        with open(Path(folder, "said"), "wb") as said:
+        with open(Path(folder, "output"), "wb") as output:
             process = subprocess.Popen(
                 [*command, "opticoll.execution.mpi_rank", folder],
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 env=_environment(),
                 start_new_session=True,
@@ -216,7 +216,7 @@ def carry_out(
             stopped = _wait(process, progress, time_limit_s, watch)
         finally:
             _end(process, progress)
-        words = Path(folder, "said").read_text(errors="replace").strip()
+        words = Path(folder, "output").read_text(errors="replace").strip()
         reason = _reason(Path(folder), words, progress) or stopped
         if reason is not None:
             raise RunError(reason)

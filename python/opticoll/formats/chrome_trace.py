@@ -35,8 +35,10 @@ def to_text(name: str, ranks: int, slices: Iterable[Slice]) -> str:
     """Returns the JSON text, one event per line."""
     lines = [_line({"name": "process_name", "ph": "M", "pid": 0, "args": {"name": name}})]
     for rank in range(ranks):
-        said = {"name": f"rank {rank}"}
-        lines.append(_line({"name": "thread_name", "ph": "M", "pid": 0, "tid": rank, "args": said}))
+        arguments = {"name": f"rank {rank}"}
+        lines.append(
+            _line({"name": "thread_name", "ph": "M", "pid": 0, "tid": rank, "args": arguments})
+        )
     for interval in slices:
         event: dict[str, object] = {
             "name": interval.name,

@@ -166,17 +166,17 @@ def _remarks(
         if not runs or runs[-1][0] != alike:
             runs.append((alike, []))
         runs[-1][1].append((size, times))
-    said = []
+    sentences = []
     for (faster, chosen), sizes in runs:
         ends = sorted({sizes[0][0], sizes[-1][0]})
         words = f"{collective} of {' to '.join(size_names(ends).values())} {where}"
         if not chosen:
-            said.append(f"{words}: no row is of an algorithm that NCCL has")
+            sentences.append(f"{words}: no row is of an algorithm that NCCL has")
         elif faster:
             most = max(times for _, times in sizes)
             words += f": {faster} is up to {most:.3g} times as fast as {chosen}"
-            said.append(f"{words}, but NCCL has no such algorithm")
-    return said
+            sentences.append(f"{words}, but NCCL has no such algorithm")
+    return sentences
 
 
 def _nodes(spec: str) -> int:

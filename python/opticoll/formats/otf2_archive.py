@@ -107,12 +107,12 @@ class NotIntactError(Exception):
 def to_trace(packed: bytes) -> Trace:
     """Returns the trace from the bytes that `_Archive.packed` made."""
     head, _, columns = packed.partition(b"\n")
-    said = json.loads(head)
-    communicators = {int(number): members for number, members in said["communicators"].items()}
-    table = EventTable(said["ranks"], communicators)
+    header = json.loads(head)
+    communicators = {int(number): members for number, members in header["communicators"].items()}
+    table = EventTable(header["ranks"], communicators)
     rows = np.frombuffer(columns, np.uint64).reshape(1 + len(NUMBERS), -1)
     call = rows[0].astype(np.uint32)
-    table.extend(said["names"], call, list(rows[1:]), [tuple(sizes) for sizes in said["sizes"]])
+    table.extend(header["names"], call, list(rows[1:]), [tuple(sizes) for sizes in header["sizes"]])
     return table.finish()
 
 
@@ -130,12 +130,12 @@ def _read_in_subprocess(anchor: Path) -> bytes:
     finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if finished.returncode == 0:
         return finished.stdout
-    said = finished.stdout.decode("utf-8", "replace")
+    output = finished.stdout.decode("utf-8", "replace")
     match finished.returncode:
         case code if code == _REFUSED:
-            raise TraceError(said)
+            raise TraceError(output)
         case code if code == _NOT_INTACT:
-            raise NotIntactError(said)
+            raise NotIntactError(output)
         case code if code == -signal.SIGXCPU:
             raise NotIntactError(f"reading {size} bytes takes more than {seconds} s of computing")
         case code:
@@ -149,12 +149,12 @@ def _read_and_print(anchor: str, seconds: str) -> int:
 
         resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
     try:
-        said, code = read(Path(anchor)), 0
+        output, code = read(Path(anchor)), 0
     except TraceError as error:
-        said, code = str(error).encode("utf-8", "replace"), _REFUSED
+        output, code = str(error).encode("utf-8", "replace"), _REFUSED
     except NotIntactError as error:
-        said, code = str(error).encode("utf-8", "replace"), _NOT_INTACT
-    sys.stdout.buffer.write(said)
+        output, code = str(error).encode("utf-8", "replace"), _NOT_INTACT
+    sys.stdout.buffer.write(output)
     return code
 
 
@@ -171,10 +171,10 @@ def read(anchor: Path) -> bytes:
     except (TraceError, NotIntactError):
         raise
     except Exception as error:  # the package raises its own and built-in exceptions
-        said = " ".join(str(error).split()) or type(error).__name__
+        problem = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, LookupError):
-            said = f"it refers to {said}, which it does not define"
-        raise NotIntactError(said) from error
+            problem = f"it refers to {problem}, which it does not define"
+        raise NotIntactError(problem) from error
 
 
 def _anchor(folder: Path, path: Path) -> Path:
@@ -199,8 +199,8 @@ def _unpack(path: Path, content: bytes, folder: Path) -> None:
     except FileError:
         raise
     except (tarfile.TarError, EOFError, ValueError, ArithmeticError, OSError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise FileError(f"`{path}` is no intact tar file: {said}") from error
+        problem = getattr(error, "strerror", None) or error
+        raise FileError(f"`{path}` is no intact tar file: {problem}") from error
 
 
 def _unpack_member(

@@ -71,11 +71,11 @@ def trace(content: bytes) -> Trace:
     except OpticollError:
         raise
     except (pyarrow.ArrowException, OSError) as error:
-        said = " ".join(str(error).split())
-        raise FileError(f"the trace is no intact Parquet file: {said}") from error
+        problem = " ".join(str(error).split())
+        raise FileError(f"the trace is no intact Parquet file: {problem}") from error
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
-        said = " ".join(str(error).split())
-        raise FileError(f"the Parquet table holds what is no event table: {said}") from error
+        problem = " ".join(str(error).split())
+        raise FileError(f"the Parquet table holds what is no event table: {problem}") from error
 
 
 def _read(file: Any) -> Trace:

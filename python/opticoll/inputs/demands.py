@@ -143,9 +143,9 @@ def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
 def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yields the number and the cells of each line that is not empty or a comment."""
     for number, line in enumerate(text.splitlines(), 1):
-        said = line.partition("#")[0]
-        if said.strip():
-            yield number, [cell.strip() for cell in said.split(",")]
+        statement = line.partition("#")[0]
+        if statement.strip():
+            yield number, [cell.strip() for cell in statement.split(",")]
 
 
 def _matrix_amounts(

@@ -63,8 +63,8 @@ def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict
         if family == "custom":
             texts = {spelling: fabric_text(spelling) for spelling in members}
             files = {spelling: text.partition(" (")[0] for spelling, text in texts.items()}
-            told = (names for names in (files, texts) if len({*names.values()}) == len(members))
-            labels |= next(told, {spelling: spelling for spelling in members})
+            distinct = (names for names in (files, texts) if len({*names.values()}) == len(members))
+            labels |= next(distinct, {spelling: spelling for spelling in members})
             continue
         for spelling, kept in members.items():
             differing = [

@@ -479,11 +479,11 @@ def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
     return "\n".join([table, *and_more(len(candidates), MAX_CANDIDATES)])
 
 
-def _at_least(said: str, candidate: CandidateRow, number: float) -> str:
+def _at_least(text: str, candidate: CandidateRow, number: float) -> str:
     """Returns a number of a candidate; a lower bound if it was not simulated, `-` if unknown."""
     if candidate.simulated:
-        return said
-    return f">= {said}" if number else "-"
+        return text
+    return f">= {text}" if number else "-"
 
 
 def different_ranks(rows: Sequence[Any]) -> bool:

@@ -50,8 +50,8 @@ class OptionRow(Row):
         """Returns the option as text, with its source if that differs from the record's."""
         unit = f", in {self.unit}" if self.unit and self.unit not in (self.range or "") else ""
         default = f"default {self.default}" if self.default else ""
-        said = [f"{self.range or ''}{unit}", "required" if self.required else default]
-        values = "; ".join(filter(None, said))
+        parts = [f"{self.range or ''}{unit}", "required" if self.required else default]
+        values = "; ".join(filter(None, parts))
         source = f"; source: {self.source}" if self.source not in (None, citation) else ""
         return f"{self.meaning}{f' ({values})' if values else ''}{source}"
 

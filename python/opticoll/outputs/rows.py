@@ -153,8 +153,9 @@ class _Described(abc.ABCMeta):
         docstring: str | None = cls.__dict__["__doc__"]
         if docstring is None or not cls.__dict__.get("_complete"):
             return docstring
-        told = "\n".join(_attribute(column) for column in columns(typing.cast("type[Row]", cls)))
-        return f"{inspect.cleandoc(docstring)}\n\nFields\n------\n{told}\n"
+        described = columns(typing.cast("type[Row]", cls))
+        fields = "\n".join(map(_attribute, described))
+        return f"{inspect.cleandoc(docstring)}\n\nFields\n------\n{fields}\n"
 
 
 @dataclass_transform(
@@ -451,7 +452,7 @@ def schema(kind: type[Row]) -> dict[str, Any]:
 
 def _object(kind: type[Row], known: dict[str, Any]) -> dict[str, Any]:
     fixed = [column for column in columns(kind) if not column.spread]
-    said: dict[str, Any] = {
+    typed: dict[str, Any] = {
         "type": "object",
         "description": _about(kind),
         "properties": {column.name: _property(column, known) for column in fixed},
@@ -460,28 +461,28 @@ def _object(kind: type[Row], known: dict[str, Any]) -> dict[str, Any]:
     for column in columns(kind):
         if column.spread:
             entry = {**_value(column, known), "description": _sentence(column)}
-            said["additionalProperties"] = entry
-    return said
+            typed["additionalProperties"] = entry
+    return typed
 
 
 def _property(column: Column, known: dict[str, Any]) -> dict[str, Any]:
-    said: dict[str, Any] = _value(column, known)
+    typed: dict[str, Any] = _value(column, known)
     if column.shape is list:
-        said = {"type": "array", "items": said}
+        typed = {"type": "array", "items": typed}
         if column.length is not None:
-            said |= {"minItems": column.length, "maxItems": column.length}
+            typed |= {"minItems": column.length, "maxItems": column.length}
     elif column.shape is dict:
-        said = {"type": "object", "additionalProperties": said}
+        typed = {"type": "object", "additionalProperties": typed}
     if column.optional:
-        if "enum" in said:
-            said = {"enum": [*said["enum"], None]}
-        elif "$ref" in said:
-            said = {"anyOf": [said, {"type": "null"}]}
+        if "enum" in typed:
+            typed = {"enum": [*typed["enum"], None]}
+        elif "$ref" in typed:
+            typed = {"anyOf": [typed, {"type": "null"}]}
         else:
-            several = said["type"] if isinstance(said["type"], list) else [said["type"]]
-            said = {**said, "type": [*several, "null"]}
+            several = typed["type"] if isinstance(typed["type"], list) else [typed["type"]]
+            typed = {**typed, "type": [*several, "null"]}
     unit = {} if column.unit is None or not column.unit.name else {"x-unit": column.unit.name}
-    return {**said, **unit, "description": _sentence(column)}
+    return {**typed, **unit, "description": _sentence(column)}
 
 
 def _value(column: Column, known: dict[str, Any]) -> dict[str, Any]:
@@ -538,17 +539,17 @@ def reference(kinds: Iterable[type[Row]]) -> list[str]:
     A class that extends another one lists only what it adds.
     """
     lines: list[str] = []
-    told: list[type[Row]] = []
+    listed: list[type[Row]] = []
     waiting = list(kinds)
     while waiting:
         kind = waiting.pop(0)
         base = kind.__bases__[0]
-        if kind in told:
+        if kind in listed:
             continue
-        if base is not Row and base not in told:
+        if base is not Row and base not in listed:
             waiting = [base, kind, *waiting]
             continue
-        told.append(kind)
+        listed.append(kind)
         inherited = [] if base is Row else [column.name for column in columns(base)]
         added = [column for column in columns(kind) if column.name not in inherited]
         adds = (

@@ -158,8 +158,8 @@ def _heading(rows: Sequence[Row]) -> str:
                 parts[-1] += f" ({rows[0]['size_convention']})"
     rules = dict.fromkeys(_rule(row) for row in rows)
     parts += rules if len(rules) == 1 else []
-    told = [style.stated_options(str(row.get("fabric", ""))) for row in rows]
-    parts += [option for option in told[0] if all(option in other for other in told)]
+    stated = [style.stated_options(str(row.get("fabric", ""))) for row in rows]
+    parts += [option for option in stated[0] if all(option in other for other in stated)]
     return ", ".join(parts)
 
 

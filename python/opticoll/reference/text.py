@@ -60,15 +60,15 @@ def lines_of(text: str) -> Iterator[tuple[int, list[str]]]:
     """
     *lines, last = text.split("\n")
     for number, line in enumerate([*(line.removesuffix("\r") for line in lines), last], start=1):
-        said = line.split("#")[0]
+        statement = line.split("#")[0]
         odd = [
             character
-            for character in said
+            for character in statement
             if character not in " \t" and (character.isspace() or is_control(character))
         ]
         if odd:
             raise NotAPlan(f"line {number}: the character {odd[0]!r}")
-        words = said.replace("\t", " ").split(" ")
+        words = statement.replace("\t", " ").split(" ")
         if any(words):
             yield number, [word for word in words if word]
 

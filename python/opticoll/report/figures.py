@@ -138,7 +138,7 @@ def fill(template: Any, gaps: Spec) -> Any:
 
 def channel(column: Shown) -> Spec:
     """Returns a column's properties in figures: title, type, scale, colours, markers, lines."""
-    told: Spec = {
+    traits: Spec = {
         # Names of fields must be identifiers, since expressions would read other characters as
         # operators.
         "field": re.sub(r"\W", lambda sign: f"_{ord(sign[0]):x}_", column.name),
@@ -148,16 +148,16 @@ def channel(column: Shown) -> Spec:
     if column.number:
         some = [value for value in column.values if value is not None]
         positive = min(some) > 0
-        told["labels"] = LABELS.get(column.unit, LABELS[""])
-        told["base"] = 2 if positive and all(_is_power_of_two(value) for value in some) else 10
-        told["positive"] = positive
-        told["wide"] = positive and max(some) / min(some) >= (
-            MIN_LOG2_RATIO if told["base"] == 2 and len(set(some)) > 2 else MIN_LOG_RATIO
+        traits["labels"] = LABELS.get(column.unit, LABELS[""])
+        traits["base"] = 2 if positive and all(_is_power_of_two(value) for value in some) else 10
+        traits["positive"] = positive
+        traits["wide"] = positive and max(some) / min(some) >= (
+            MIN_LOG2_RATIO if traits["base"] == 2 and len(set(some)) > 2 else MIN_LOG_RATIO
         )
-        told["ticks"] = _ticks(sorted(set(some)), told["base"]) if positive else None
+        traits["ticks"] = _ticks(sorted(set(some)), traits["base"]) if positive else None
     if len(column.distinct) <= MAX_COLOURS or column.name in ("algorithm", "chosen"):
-        told |= _looks(column)
-    return told
+        traits |= _looks(column)
+    return traits
 
 
 def _ticks(values: list[float], base: int) -> list[float]:
@@ -286,7 +286,7 @@ def follows(column: Shown, others: Sequence[Shown], rows: Sequence[int]) -> bool
 def specification(table: ShownTable, choice: Spec, width: int = 300, columns: int = 2) -> Spec:
     """Returns the figure of a table for a choice of columns, with its values."""
     by_name = {column.name: column for column in table.columns}
-    told = {name: channel(value) for name, value in by_name.items()}
+    channels = {name: channel(value) for name, value in by_name.items()}
     used = [choice[role] for role in ("x", "y", "colour", "facet") if choice[role]]
     rows = [
         row
@@ -300,11 +300,13 @@ def specification(table: ShownTable, choice: Spec, width: int = 300, columns: in
         if column.asked and column.name not in used and not follows(column, axes, rows)
     ]
     fields = list(dict.fromkeys([*used, *apart]))
-    values = [{told[name]["field"]: by_name[name].values[row] for name in fields} for row in rows]
+    values = [
+        {channels[name]["field"]: by_name[name].values[row] for name in fields} for row in rows
+    ]
     free = [by_name[name] for name in apart if _is_dashed(by_name[name])]
     dashed = min(free, key=lambda column: column.number).name if free else None
-    gaps = _gaps(told, choice, [told[name]["field"] for name in apart], dashed)
-    facet = told.get(choice["facet"])
+    gaps = _gaps(channels, choice, [channels[name]["field"] for name in apart], dashed)
+    facet = channels.get(choice["facet"])
     if facet is not None:
         values = _repeated_in_panels(values, facet["field"])
     spec = whole(choice["kind"], gaps, facet, values, width, columns)
@@ -341,10 +343,10 @@ def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
         (text, [each for each in text.distinct if each not in _at(text, drawn)]) for text in texts
     ]
     dashed = [(text, _at(text, level)) for text in texts if len(text.distinct) > 1]
-    for said, named in (("left out", left_out), ("dashed across", dashed)):
-        told = ((column, values) for column, values in named if values and None not in values)
-        for text_column, values in itertools.islice(told, 1):
-            lines.append(f"{said}: {text_column.heading.lower()} {', '.join(map(str, values))}")
+    for label, named in (("left out", left_out), ("dashed across", dashed)):
+        complete = ((column, values) for column, values in named if values and None not in values)
+        for text_column, values in itertools.islice(complete, 1):
+            lines.append(f"{label}: {text_column.heading.lower()} {', '.join(map(str, values))}")
     return lines
 
 
@@ -385,12 +387,12 @@ def whole(
     return {**head, **parts}
 
 
-def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | None) -> Spec:
+def _gaps(channels: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | None) -> Spec:
     """Returns the values of a template's gaps; the page's `gapsOf` agrees.
 
     `dashed` is a column that dashes and markers tell apart.
     """
-    x, y, colour = (told.get(choice[role]) for role in ("x", "y", "colour"))
+    x, y, colour = (channels.get(choice[role]) for role in ("x", "y", "colour"))
     assert x is not None
     assert y is not None
     more = {"x": choice.get("x_more", False), "y": choice.get("y_more", False)}
@@ -398,7 +400,7 @@ def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | N
         {"field": x["field"], "order": "descending" if more["x"] else "ascending"},
         {"field": y["field"], "order": "descending" if more["y"] else "ascending"},
     ]
-    apart_by = [told[choice["facet"]]["field"]] if choice["facet"] else []
+    apart_by = [channels[choice["facet"]]["field"]] if choice["facet"] else []
     return {
         "x": _axis(x, choice["x_log"]),
         "y": _axis(y, choice["y_log"]),
@@ -418,7 +420,9 @@ def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | N
             ],
             "groupby": list(
                 dict.fromkeys(
-                    told[choice[role]]["field"] for role in ("x", "colour", "facet") if choice[role]
+                    channels[choice[role]]["field"]
+                    for role in ("x", "colour", "facet")
+                    if choice[role]
                 )
             ),
         },
@@ -430,8 +434,8 @@ def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | N
         },
         "colour": _key(colour, "colours"),
         "shape": _key(colour, "shapes"),
-        "dash": _dashes(told[dashed]) if dashed else _key(colour, "dashes"),
-        "form": _key(told[dashed] if dashed else colour, "shapes"),
+        "dash": _dashes(channels[dashed]) if dashed else _key(colour, "dashes"),
+        "form": _key(channels[dashed] if dashed else colour, "shapes"),
         "detail": [{"field": name} for name in apart],
         "running": {
             "sort": sort,
@@ -456,12 +460,16 @@ def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | N
     }
 
 
-def _axis(told: Spec, log: bool) -> Spec:
+def _axis(traits: Spec, log: bool) -> Spec:
     """Returns the properties of a column on an axis."""
-    axis: Spec = {"field": told["field"], "title": told["title"], "type": told["type"]}
-    if told["type"] == "quantitative":
+    axis: Spec = {
+        "field": traits["field"],
+        "title": traits["title"],
+        "type": traits["type"],
+    }
+    if traits["type"] == "quantitative":
         axis["axis"] = {
-            "labelExpr": told["labels"],
+            "labelExpr": traits["labels"],
             "labelOverlap": "greedy",
             "labelSeparation": 6,
         }
@@ -469,37 +477,41 @@ def _axis(told: Spec, log: bool) -> Spec:
         if log:
             axis["scale"] = {
                 "type": "log",
-                "base": told["base"],
+                "base": traits["base"],
                 "nice": False,
                 "padding": EDGE_PIXELS,
             }
-            axis["axis"]["values"] = told["ticks"]
-    elif "domain" in told:
+            axis["axis"]["values"] = traits["ticks"]
+    elif "domain" in traits:
         # In the order in which the values were compared.
-        axis |= {"sort": told["domain"], "axis": {"labelAngle": 0}}
+        axis |= {"sort": traits["domain"], "axis": {"labelAngle": 0}}
     return axis
 
 
-def _key(told: Spec | None, look: str) -> Spec | None:
+def _key(traits: Spec | None, look: str) -> Spec | None:
     """Returns a column as colours, markers or lines, or None if it has no such look."""
-    if told is None:
+    if traits is None:
         return None
-    if "domain" not in told:
-        shaded = {"field": told["field"], "title": told["title"], "type": told["type"]}
+    if "domain" not in traits:
+        shaded = {
+            "field": traits["field"],
+            "title": traits["title"],
+            "type": traits["type"],
+        }
         return shaded if look == "colours" else None
     return {
-        "field": told["field"],
-        "title": told["title"],
+        "field": traits["field"],
+        "title": traits["title"],
         "type": "nominal",
-        "scale": {"domain": told["domain"], "range": told[look]},
-        **({"legend": {"labelExpr": told["labels"]}} if "labels" in told else {}),
+        "scale": {"domain": traits["domain"], "range": traits[look]},
+        **({"legend": {"labelExpr": traits["labels"]}} if "labels" in traits else {}),
     }
 
 
-def _dashes(told: Spec) -> Spec:
+def _dashes(traits: Spec) -> Spec:
     """Returns a column as dashes."""
-    domain = told["domain"]
-    key = _key(told, "dashes")
+    domain = traits["domain"]
+    key = _key(traits, "dashes")
     assert key is not None
     return {**key, "scale": {"domain": domain, "range": list(DASHES.values())[: len(domain)]}}
 

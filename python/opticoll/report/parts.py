@@ -98,7 +98,7 @@ def of_rows(
     choice = figures.first_choice(table)
     if choice is not None:
         table = tables.led_by(table, [choice[role] for role in ("colour", "facet", "x", "y")])
-    told = {
+    content = {
         "columns": [
             {**tables.encoded(column), "channel": figures.channel(column)}
             for column in table.columns
@@ -112,7 +112,7 @@ def of_rows(
     return Part(
         "rows",
         title,
-        told,
+        content,
         asked=list(asked),
         answer=_answer(table, choice),
         facts=[
@@ -221,11 +221,11 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
     if len(best) == 1:
         (row,) = best.values()
         gap = table.named("gap")
-        told = [] if gap is None else [(gap.heading, gap.values[row], gap.unit, gap.meaning)]
+        gap_fact = [] if gap is None else [(gap.heading, gap.values[row], gap.unit, gap.meaning)]
         return [
             (about, least.values[row], least.unit, least.meaning),
             (of.heading, names[row], "", of.meaning),
-            *told,
+            *gap_fact,
         ]
     deciding: list[Shown] = []
     for column in sorted(cases, key=lambda column: column.name != "fabric"):
@@ -267,7 +267,7 @@ def _without_options(spelled: str) -> str:
 
 def _tables(table: ShownTable) -> list[dict[str, Any]]:
     """Returns the tables nested in rows, the smallest first, as many as fit the page."""
-    room, told = MAX_NESTED_ROWS, []
+    room, listed = MAX_NESTED_ROWS, []
     for nested in sorted(table.nested, key=lambda nested: sum(map(len, nested.rows))):
         room -= sum(map(len, nested.rows))
         if room < 0:
@@ -275,8 +275,8 @@ def _tables(table: ShownTable) -> list[dict[str, Any]]:
         names = [name for name, _, _ in nested.columns]
         about = {"heading": nested.heading, "meaning": nested.meaning, "columns": nested.columns}
         rows = [[[row.get(name) for name in names] for row in rows] for rows in nested.rows]
-        told.append({**about, "rows": rows})
-    return told
+        listed.append({**about, "rows": rows})
+    return listed
 
 
 def _fact(column: Shown) -> Fact:
@@ -321,8 +321,11 @@ def _notes(rows: Rows, table: ShownTable) -> list[str]:
             "The fabrics differ in the latency to the farthest rank: of short messages the times "
             "compare that."
         )
-    said = [row["warnings"] for row in rows if isinstance(row.get("warnings"), list)]
-    return [*notes, *dict.fromkeys(warning for warnings in said for warning in warnings)]
+    listed = [row["warnings"] for row in rows if isinstance(row.get("warnings"), list)]
+    return [
+        *notes,
+        *dict.fromkeys(warning for warnings in listed for warning in warnings),
+    ]
 
 
 def of_plan(
@@ -335,7 +338,7 @@ def of_plan(
     """Returns the part of a plan: its slots and times at a size; `source` is its file."""
     size_bytes = to_bytes(size)
     row, outcome = measured(plan, plan.verify(), size_bytes, settings)
-    told = plan_page.content(plan, size_bytes, outcome)
+    content = plan_page.content(plan, size_bytes, outcome)
     answer: list[Fact] = [
         ("Time", row.time_ps / PICOSECONDS, "s", ""),
         ("Gap to bound", row.time_s / row.bound_time_s - 1 if row.bound_time_s else None, "%", ""),
@@ -355,8 +358,8 @@ def of_plan(
         ("Lower bound of time", row.bound_time_s, "s", row.bound_time_assumption or ""),
     ]
     notes = [*row.warnings, *(violation.sentence for violation in row.violations[:20])]
-    if told["left_out"]:
-        held = len(told["slots"])
+    if content["left_out"]:
+        held = len(content["slots"])
         notes.append(
             f"The page holds the first {held} of {plan.slots} slots: "
             f"{plan.slots - held} more are left out, as the page would be too large."
@@ -364,7 +367,7 @@ def of_plan(
     options = {"size": format_size(size_bytes), **settings}
     asked = [] if source is None else [words("simulate", [source], options)]
     answer, facts = ([fact for fact in group if fact[1] is not None] for group in (answer, facts))
-    return Part("plan", title, told, asked=asked, answer=answer, facts=facts, notes=notes)
+    return Part("plan", title, content, asked=asked, answer=answer, facts=facts, notes=notes)
 
 
 def _chosen(chosen: str, asked: str) -> str:
@@ -377,7 +380,7 @@ def of_training(title: str, row: Mapping[str, Any]) -> Part:
     names = [
         f"{number + 1}: {_megabytes(bucket['bytes'])}" for number, bucket in enumerate(timeline)
     ]
-    told = {
+    content = {
         "forward": row["forward_s"],
         "compute": row["compute_s"],
         "many": len(timeline) > MAX_SEPARATE_BUCKETS,
@@ -416,7 +419,7 @@ def of_training(title: str, row: Mapping[str, Any]) -> Part:
     return Part(
         "training",
         title,
-        told,
+        content,
         asked=[] if command is None else [command],
         answer=answer,
         facts=facts,
@@ -430,9 +433,9 @@ def _megabytes(count: int) -> str:
 
 def plain(part: Part) -> dict[str, Any]:
     """Returns the content of a part as the page stores it."""
-    told: dict[str, Any] = {"kind": part.kind, "title": part.title, "asked": part.asked}
-    told |= {"answer": part.answer, "facts": part.facts, "also": part.also, "notes": part.notes}
-    told["source"] = part.source
+    stored: dict[str, Any] = {"kind": part.kind, "title": part.title, "asked": part.asked}
+    stored |= {"answer": part.answer, "facts": part.facts, "also": part.also, "notes": part.notes}
+    stored["source"] = part.source
     inner = part.content if part.kind == "rows" else {"content": part.content}
-    held: dict[str, Any] = json.loads(json.dumps({**told, **inner}))
+    held: dict[str, Any] = json.loads(json.dumps({**stored, **inner}))
     return held

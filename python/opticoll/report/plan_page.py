@@ -39,7 +39,7 @@ def content(plan: Plan, size_bytes: int, outcome: Outcome) -> dict[str, Any]:
     columns, held = _columns(plan)
     start, end = _times(plan, size_bytes, outcome, columns)
     view = _view(plan)
-    told: dict[str, Any] = {
+    page: dict[str, Any] = {
         "view": view,
         "ranks": plan.fabric.ranks,
         "slots": _slots(plan, outcome, columns, held),
@@ -53,16 +53,16 @@ def content(plan: Plan, size_bytes: int, outcome: Outcome) -> dict[str, Any]:
         "light": _light(plan, columns),
     }
     if view == "ring":
-        told["ring"] = _ring(plan, columns)
+        page["ring"] = _ring(plan, columns)
     if view == "grid":
-        told["grid"] = {
+        page["grid"] = {
             "rows": plan.fabric.option("rows"),
             "columns": plan.fabric.option("columns"),
             "nodes": [int(node) for node in plan.fabric.drawing["nodes"]],
         }
     if plan.fabric.electrical:
-        told["graph"] = _graph(plan, columns, drawn=view == "graph")
-    return told
+        page["graph"] = _graph(plan, columns, drawn=view == "graph")
+    return page
 
 
 def _view(plan: Plan) -> str:
@@ -154,7 +154,7 @@ def _waits(
     known = ranks * chunks <= MAX_TRACKED_PAIRS
     holder = np.full((ranks, chunks) if known else (1, 1), -1, np.int64)
     sent, received = [-1] * ranks, [-1] * ranks
-    told: dict[str, list[Any]] = {"for": [], "brought": [], "busy": []}
+    waits: dict[str, list[Any]] = {"for": [], "brought": [], "busy": []}
     source, destination, slots, transfers = (
         columns[name].tolist() for name in ("source", "destination", "slot", "transfer")
     )
@@ -194,15 +194,15 @@ def _waits(
                 kind, other = "data" if just else "slot", -1
             elif start[at] == 0:
                 kind = None
-            told["for"].append(kind)
-            told["brought"].append(brought)
-            told["busy"].append(other if kind in ("sender", "receiver") else -1)
+            waits["for"].append(kind)
+            waits["brought"].append(brought)
+            waits["busy"].append(other if kind in ("sender", "receiver") else -1)
         for at in range(begin, finish):
             sent[source[at]] = received[destination[at]] = at
             if relayed:
                 hops[transfers[at]] = at
         step += range(begin, finish)
-    return told
+    return waits
 
 
 def _slots(plan: Plan, outcome: Outcome, columns: Columns, held: int) -> list[dict[str, Any]]:
@@ -238,18 +238,18 @@ def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
     colours = list(style.COLOURS[: len(lit)]) if few else style.sequence(len(lit))
     words: list[str] = []
     for row in zip(*(columns[name].tolist() for name in fields), strict=True):
-        told = []
+        texts_of_row = []
         for (name, names), value in zip(fields.items(), row, strict=True):
             if name == "fibre" and plan.fabric.option("fibres") == 1:
                 continue
             if value < len(names):
-                told.append(names[value])
+                texts_of_row.append(names[value])
             else:
                 number = "chosen by converters" if value == CONVERTED else value
                 if name.endswith("_port") and value == BESIDE:
                     number = "beside the switch"
-                told.append(f"{name.replace('_', ' ')} {number}")
-        words.append(", ".join(told))
+                texts_of_row.append(f"{name.replace('_', ' ')} {number}")
+        words.append(", ".join(texts_of_row))
     texts = list(dict.fromkeys(words))
     places = {text: place for place, text in enumerate(texts)}
     return {
@@ -285,15 +285,15 @@ def _graph(plan: Plan, columns: Columns, *, drawn: bool) -> dict[str, Any]:
     fabric = plan.fabric
     routes = [tuple(plan.route(transfer)) for transfer in range(len(columns["source"]))]
     number = {route: place for place, route in enumerate(dict.fromkeys(routes))}
-    told: dict[str, Any] = {
+    graph: dict[str, Any] = {
         "routes": [list(route) for route in number],
         "of": [number[route] for route in routes],
     }
-    used = sorted({link for route in told["routes"] for link in route})
-    told["names"] = {link: fabric.link_name(link) for link in used}
+    used = sorted({link for route in graph["routes"] for link in route})
+    graph["names"] = {link: fabric.link_name(link) for link in used}
     if drawn:
         places = fabric.drawing["places"]
-        told["places"] = [[round(float(x), 3), round(float(y), 3)] for x, y in places]
-        told["links"] = fabric.link_ends
-        told["around"] = fabric.drawing["around"].tolist()
-    return told
+        graph["places"] = [[round(float(x), 3), round(float(y), 3)] for x, y in places]
+        graph["links"] = fabric.link_ends
+        graph["around"] = fabric.drawing["around"].tolist()
+    return graph

@@ -238,7 +238,7 @@ def _fabrics(column: Shown, names: Iterable[str]) -> list[Shown]:
         Shown("specification", "Specification", "", column.meaning, True, spellings),
     ]
     known = {
-        name: told for fabric_options in options.values() for name, told in fabric_options.items()
+        name: facts for fabric_options in options.values() for name, facts in fabric_options.items()
     }
     for name, (_, unit, meaning) in known.items():
         values = [options[spelling].get(name, (None,))[0] for spelling in spellings]
@@ -271,14 +271,14 @@ def _spelled_options(spelling: str) -> dict[str, tuple[Any, str, str]]:
         options = Fabric(spelling).options
     except OpticollError:
         return {}
-    told = {}
+    facts = {}
     for name, told_option in options.items():
         value: Any = told_option["value"]
         unit = told_option["unit"]
         if unit == "ps" and isinstance(value, int):
             value, unit = value / PICOSECONDS, "s"
-        told[name] = (value, unit, told_option["meaning"])
-    return told
+        facts[name] = (value, unit, told_option["meaning"])
+    return facts
 
 
 def _gaps(every: Sequence[Shown]) -> list[Shown]:

@@ -119,8 +119,8 @@ class Dask:
                 for task in tasks if len(tasks) > 1 else ():
                     supply.requeue([task])
                 if len(tasks) == 1:
-                    told = f"the workers died at it: {error}"
-                    results.append(Solved(tasks[0].key, None, told, 0.0))
+                    problem = f"the workers died at it: {error}"
+                    results.append(Solved(tasks[0].key, None, problem, 0.0))
             except CancelledError as error:
                 raise UsageError("the Dask scheduler has gone") from error
         self._look()

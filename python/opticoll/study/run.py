@@ -225,8 +225,8 @@ def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
 def _finding_text(point: Point, found: Found) -> str:
     """Returns a text on a search's finding, with the axes that the search does not name."""
     axes = {name: as_text(value) for name, value in point.axes.items() if name not in found.names}
-    told = [*found.told, *(f"{name} = {value}" for name, value in axes.items())]
-    return f"{found.what}: {', '.join(told)}" if told else found.what
+    facts = [*found.told, *(f"{name} = {value}" for name, value in axes.items())]
+    return f"{found.what}: {', '.join(facts)}" if facts else found.what
 
 
 class _Work:

@@ -222,9 +222,9 @@ def _pareto(
         for _, second_number, place in sorted(known):
             if least is None or second_number < least:
                 least = second_number
-                told = _values(value_of, place, axes)
+                values = _values(value_of, place, axes)
                 names = (*wanted.for_each, *(axis.text for axis in axes))
-                found.append(Found(place, f"Pareto front{_for(key)}", told, names))
+                found.append(Found(place, f"Pareto front{_for(key)}", values, names))
     return found
 
 
@@ -240,11 +240,11 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
             costs.append(_number(cost.value(candidate.scope), cost))
         except KeyError:
             costs.append(None)
-    told = [cost, *_measures(wanted.meets)]
+    shown = [cost, *_measures(wanted.meets)]
 
     def cheapest(value_of: ValueOf, place: int, key: tuple[str, ...]) -> Found:
-        names = (*wanted.for_each, *(expression.text for expression in told))
-        return Found(place, f"cheapest{_for(key)}", _values(value_of, place, told), names)
+        names = (*wanted.for_each, *(expression.text for expression in shown))
+        return Found(place, f"cheapest{_for(key)}", _values(value_of, place, shown), names)
 
     order: dict[int, int] = {}
     grouped = _groups(wanted, candidates)
@@ -359,8 +359,8 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
             )
         elif bracket.lead == last:
             bracket.over = True
-            told = f"`of` is {'not worse' if last else 'worse'} than `against` at both ends"
-            found.append(Found(4 * at + 2, f"no break-even{bracket.name}: {told}", (), names))
+            order = f"`of` is {'not worse' if last else 'worse'} than `against` at both ends"
+            found.append(Found(4 * at + 2, f"no break-even{bracket.name}: {order}", (), names))
     count = 4 * len(brackets)
     while True:
         asked = [
@@ -386,8 +386,8 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
     for bracket in brackets:
         if bracket.over or bracket.at_high is None:
             continue
-        told = f"`of` is {'worse' if bracket.lead else 'not worse'} than `against`"
-        ends = f"{told} from {axis} = {bracket.high.rounded()}, not yet at {bracket.low.rounded()}"
+        order = f"`of` is {'worse' if bracket.lead else 'not worse'} than `against`"
+        ends = f"{order} from {axis} = {bracket.high.rounded()}, not yet at {bracket.low.rounded()}"
         sides = ("break-even", ends), ("the other side of the break-even", "")
         for place, (what, where) in zip(bracket.at_high, sides, strict=True):
             values = _values(value_of, place, [column])

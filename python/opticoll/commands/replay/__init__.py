@@ -555,8 +555,8 @@ def _ranks(row: ReplayRow) -> str:
     lit = row.light_paths is not None and any(rank_row.setting_up_s for rank_row in row.per_rank)
     names = ["rank", "finish_s", "compute_s", "calls_s", "setting_up_s", "messages", "bytes"]
     shown = [name for name in names if lit or name != "setting_up_s"]
-    told = table(row.per_rank[:MAX_RANKS], shown)
-    return "\n".join([told, *and_more(row.ranks, MAX_RANKS, " ranks")])
+    lines = table(row.per_rank[:MAX_RANKS], shown)
+    return "\n".join([lines, *and_more(row.ranks, MAX_RANKS, " ranks")])
 
 
 def _rows(parameters: Parameters, rows: list[ReplayRow]) -> Sequence[Row]:

@@ -207,8 +207,8 @@ def _stages(groups: GroupsRow) -> str:
         [str(part.stage), *(duration(part[key]) for key in GROUP_PARTS.values())]
         for part in groups.parts[:-1][:MAX_SIZES]
     ]
-    told = align(lines, ["stage", *names], right=range(1, 7))
-    return "\n".join([told, *and_more(len(groups.parts) - 1, MAX_SIZES, " stages")])
+    lines_text = align(lines, ["stage", *names], right=range(1, 7))
+    return "\n".join([lines_text, *and_more(len(groups.parts) - 1, MAX_SIZES, " stages")])
 
 
 def _group_collectives(groups: GroupsRow) -> str:
@@ -237,8 +237,8 @@ def _group_collectives(groups: GroupsRow) -> str:
     ]
     heading = ["group", "collective", "ranks", "size", "times", "algorithm"]
     heading += ["each", "reconfiguration"] if timed else []
-    told = align(lines, heading, right=(2, 3, 4, 6, 7) if timed else (2, 3, 4))
-    return "\n".join([told, *and_more(len(ordered), MAX_SIZES)])
+    lines_text = align(lines, heading, right=(2, 3, 4, 6, 7) if timed else (2, 3, 4))
+    return "\n".join([lines_text, *and_more(len(ordered), MAX_SIZES)])
 
 
 TABLE_COLUMNS = (
