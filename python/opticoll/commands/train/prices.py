@@ -154,7 +154,7 @@ class _Part:
     divisor: int = 1
 
     @property
-    def by_size(self) -> bool:
+    def is_size_specific(self) -> bool:
         """True if each size has its own plan."""
         return isinstance(self.algorithm, str) and plans_by_size(self.algorithm)
 
@@ -193,7 +193,7 @@ class Prices:
 
     def _planned(self, part: _Part, size: int) -> tuple[Plan, list[str]]:
         """Returns a plan and its violations."""
-        if part.kind not in self._kept or part.by_size:
+        if part.kind not in self._kept or part.is_size_specific:
             plan = opticoll.plan(
                 part.kind,
                 self._fabric,
