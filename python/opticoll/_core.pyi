@@ -155,10 +155,11 @@ class Settings(TypedDict, total=False):
 
 @final
 class Collective:
-    """A collective operation: which rank has which chunk at the start, and which rank needs it at the end.
+    """A collective operation: the rank that has each chunk at the start, and the rank that needs it at
+    the end.
 
-    A **chunk** is the unit that transfers move. The collective has `chunks` of them: per rank or per pair of ranks a block,
-    or parts of one vector, each cut into `pieces`.
+    A **chunk** is the unit that transfers move. The collective has `chunks` chunks: one block per
+    rank, one block per pair of ranks, or parts of one vector, each cut into `pieces`.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ class Collective:
     pieces : int
         Number of chunks into which each block is cut.
     demand : Demand, optional
-        The bytes of each block of an all_to_all (default: all blocks alike).
+        The bytes of each block of an all_to_all (default: equal blocks).
 
     Raises
     ------
@@ -188,7 +189,8 @@ class Collective:
     ('reduce', 8, 3, 2)
     >>> collective.chunks, collective.combines, collective.size_convention
     (2, True, 'bytes of the vector')
-    >>> opticoll.Collective("all_to_all", 2, demand=opticoll.Demand([[0, 3], [1, 0]])).demand.amounts
+    >>> demand = opticoll.Demand([[0, 3], [1, 0]])
+    >>> opticoll.Collective("all_to_all", 2, demand=demand).demand.amounts
     [[0, 3], [1, 0]]
     """
     def __copy__(self) -> Collective: ...
@@ -201,7 +203,7 @@ class Collective:
     ) -> Collective: ...
     def __repr__(self) -> str: ...
     def after(self, chunk: int) -> int | None:
-        """The rank that needs a chunk at the end; None for all ranks.
+        """Returns the rank that needs a chunk at the end, or None for all ranks.
 
         Parameters
         ----------
@@ -211,7 +213,7 @@ class Collective:
         Raises
         ------
         IndexError
-            There is no such chunk.
+            The chunk does not exist.
 
         Examples
         --------
@@ -220,7 +222,7 @@ class Collective:
         5
         """
     def before(self, chunk: int) -> int | None:
-        """The rank that has a chunk at the start; None for all ranks.
+        """Returns the rank that has a chunk at the start, or None for all ranks.
 
         Parameters
         ----------
@@ -230,7 +232,7 @@ class Collective:
         Raises
         ------
         IndexError
-            There is no such chunk.
+            The chunk does not exist.
 
         Examples
         --------
@@ -243,10 +245,12 @@ class Collective:
         """The number of chunks."""
     @property
     def combines(self) -> bool:
-        """Whether the collective reduces chunks, as reduce, reduce_scatter and all_reduce do."""
+        """True if the collective reduces chunks, as reduce, reduce_scatter and all_reduce do."""
     @property
     def demand(self) -> Demand | None:
-        """The bytes of each block of an all_to_all; None where all blocks are alike, a rank's own included."""
+        """The bytes of each block of an all_to_all; None if all blocks, including a rank's own, are
+        equal.
+        """
     @property
     def kind(self) -> str:
         """The name of the collective, such as `all_gather`."""
@@ -261,23 +265,23 @@ class Collective:
         """The root rank; 0 for collectives without a root."""
     @property
     def size_convention(self) -> str:
-        """What the size of this collective counts, in words."""
+        """The quantity that the size of this collective counts, in words."""
 
 @final
 class Demand:
-    """The bytes that each rank sends to each other in an all_to_all.
+    """The bytes that each rank sends to each other rank in an all_to_all.
 
-    Where the collective has another size than `largest`, all amounts change in proportion.
+    If the collective has another size than `largest`, all amounts are scaled in proportion.
 
     Parameters
     ----------
     amounts : list of list of int
-        A row for each source: the bytes for each destination.
+        One row for each source, with the bytes for each destination.
 
     Raises
     ------
     CollectiveError
-        The rows are not as many as each is long, or all amounts are zero.
+        A row has not as many amounts as there are rows, or all amounts are zero.
 
     Examples
     --------
@@ -298,20 +302,24 @@ class Demand:
     def __repr__(self) -> str: ...
     @property
     def amounts(self) -> list[list[int]]:
-        """The bytes from each source, a row each, to each destination."""
+        """The bytes from each source to each destination, one row per source."""
     @property
     def even_block(self) -> int | None:
-        """The bytes for each pair of different ranks where all these are alike; None where blocks differ."""
+        """The bytes for each pair of different ranks if all pairs have the same amount; None if blocks
+        differ.
+        """
     @property
     def largest(self) -> int:
-        """The most bytes that a rank sends, to itself too: the size of the collective for which amounts are bytes."""
+        """The largest number of bytes that a rank sends, including bytes to itself: the size of the
+        collective for which the amounts are bytes.
+        """
     @property
     def ranks(self) -> int:
         """The number of ranks."""
 
 @final
 class EventTable:
-    """Calls of ranks that come as columns, a batch of rows at a time."""
+    """A table of the calls of ranks, filled from columns in batches of rows."""
     def __new__(cls, ranks: int | None, communicators: dict[int, list[int]]) -> EventTable: ...
     def extend(
         self,
@@ -320,33 +328,37 @@ class EventTable:
         numbers: list[NDArray[np.uint64]],
         sizes: list[tuple[int, list[int]]],
     ) -> None:
-        """Append rows: names of calls, of each row the index of its call, and its numbers.
+        """Appends rows: the names of calls, the index of each row's call among them, and the numbers
+        of each row.
 
-        The numbers are rank, peer, send_bytes, recv_bytes, tag, comm, req and compute_ns, 2^64 - 1 for one that is
-        missing; `sizes` are rows of an Alltoallv with the bytes for each member. Raises TraceError, which names the row.
+        The numbers are rank, peer, send_bytes, recv_bytes, tag, comm, req and compute_ns; 2^64 - 1
+        stands for a missing number. `sizes` are the rows with an Alltoallv and the bytes for each
+        member. Raises TraceError, which names the row.
         """
     def finish(self) -> Trace:
-        """The trace of all rows; the table is empty afterwards. Raises TraceError."""
+        """Returns the trace of all rows and empties the table. Raises TraceError."""
 
 @final
 class Fabric:
     """A network: a family, such as `wdm_ring` or `dragonfly`, and its options.
 
-    Fabrics are equal if their specifications are; they can be pickled, and be keys of a dictionary.
+    Fabrics with equal specifications are equal. They can be pickled and used as keys of a
+    dictionary.
 
     Parameters
     ----------
     spec : str
-        A specification such as `wdm_ring:ranks=16,wavelengths=2`, or the name of a family or preset (see `opticoll list
-        fabrics` for the options of each family with units and defaults).
+        A specification such as `wdm_ring:ranks=16,wavelengths=2`, or the name of a family or preset
+        (see `opticoll list fabrics` for the options of each family with units and defaults).
     options : int or str
-        Options by name, in place of those in the specification; rates and times are text with a unit.
+        Options by name, which replace those in the specification; rates and times are text with a
+        unit.
 
     Raises
     ------
     FabricError
-        The family or an option is unknown, a value is out of range, or an option is missing. The attribute `option` names
-        the option.
+        The family or an option is unknown, a value is out of range, or an option is missing. The
+        attribute `option` names the option.
 
     Examples
     --------
@@ -354,17 +366,21 @@ class Fabric:
     >>> ring = opticoll.Fabric("wdm_ring:ranks=16,wavelengths=2", rate="25Gb/s")
     >>> ring.spec
     'wdm_ring:ranks=16,wavelengths=2,fibres=1,rate=25Gb/s,reconfiguration=25us'
-    >>> ring.family, ring.ranks, ring.electrical, ring.simulator, ring.policy, ring.injection_bandwidth
-    ('wdm_ring', 16, False, 'circuit', 'every_step', 100000000000)
-    >>> ring.words
-    '16 ranks, 1 fibre per direction, 2 wavelengths per fibre, 25 Gb/s per wavelength, 25us to reconfigure'
+    >>> ring.family, ring.ranks, ring.electrical
+    ('wdm_ring', 16, False)
+    >>> ring.simulator, ring.policy, ring.injection_bandwidth
+    ('circuit', 'every_step', 100000000000)
+    >>> ring.words.split(", ")[:3]
+    ['16 ranks', '1 fibre per direction', '2 wavelengths per fibre']
     >>> ring.options["rate"]["value"], ring.options["rate"]["unit"]
     (25000000000, 'bit/s')
     >>> ring.light_fields
     {'direction': ['cw', 'ccw'], 'fibre': [], 'wavelength': []}
     >>> star = opticoll.Fabric("crossbar:ranks=2")
-    >>> star.link_count, star.link_names, star.link_rates, star.link_ends
-    (4, ['rank 0 -> switch', 'switch -> rank 0', 'rank 1 -> switch', 'switch -> rank 1'], [100000000000, 100000000000, 100000000000, 100000000000], [(0, 2), (2, 0), (1, 2), (2, 1)])
+    >>> star.link_count, star.link_names[:2]
+    (4, ['rank 0 -> switch', 'switch -> rank 0'])
+    >>> star.link_rates[0], star.link_ends
+    (100000000000, [(0, 2), (2, 0), (1, 2), (2, 1)])
     >>> opticoll.Fabric("crossbar:ranks=2,latency=1us").latency_ps
     2000000
     >>> star.drawing["places"].shape
@@ -379,9 +395,11 @@ class Fabric:
     def __reduce__(self) -> tuple[Any, tuple[str]]: ...
     def __repr__(self) -> str: ...
     def as_custom(self) -> Fabric:
-        """The ranks, switches and links of an electrical fabric as one of the family `custom`, with the names that it has for them.
+        """Returns the ranks, switches and links of an electrical fabric as a fabric of the family
+        `custom`, with the same names.
 
-        Its routes have the fewest links, as those of all custom fabrics, whatever the routes of this fabric are.
+        Its routes have the fewest links, as on all custom fabrics, whatever the routes of this
+        fabric are.
 
         Raises
         ------
@@ -391,31 +409,35 @@ class Fabric:
         Examples
         --------
         >>> import opticoll
-        >>> opticoll.Fabric("crossbar:ranks=2,rate=40Gb/s").as_custom().spec
-        'custom:ranks=2,switches=1,links=0-2@40Gb/s+1-2@40Gb/s,names=rank%200+rank%201+switch,rate=100Gb/s,latency=0s'
+        >>> custom = opticoll.Fabric("crossbar:ranks=2,rate=40Gb/s").as_custom()
+        >>> custom.spec.split(",")[:3]
+        ['custom:ranks=2', 'switches=1', 'links=0-2@40Gb/s+1-2@40Gb/s']
         """
     @property
     def drawing(self) -> Drawing:
-        """The positions from which figures of the fabric are drawn, as a dictionary with some of these entries.
+        """The positions from which figures of the fabric are drawn, as a dictionary with some of these
+        entries.
 
-        - `places`: of an electrical fabric, x (to the right) and y (upwards) of each vertex, ranks first; float64 array of shape
-          (vertices, 2).
-        - `around`: of an electrical fabric, the links that lead from one side of the picture to the other; uint32 array.
-        - `nodes`: of a grid of switches, the node of each rank; uint32 array of shape (ranks,).
-        - `dark`: of a grid of switches, (rank, plane) of the planes in which no light reaches a rank; list.
+        - `places`: for an electrical fabric, the x (to the right) and y (upwards) of each vertex,
+          ranks first; float64 array of shape (vertices, 2).
+        - `around`: for an electrical fabric, the links that lead from one side of the picture to
+          the other; uint32 array.
+        - `nodes`: for a grid of switches, the node of each rank; uint32 array of shape (ranks,).
+        - `dark`: for a grid of switches, (rank, plane) for each plane in which no light reaches a
+          rank; list.
         """
     @property
     def electrical(self) -> bool:
-        """Whether messages share links, as on all fabrics without circuits."""
+        """True if messages share links, as on all fabrics without circuits."""
     @property
     def family(self) -> str:
         """The name of the family, such as `wdm_ring`."""
     @property
     def injection_bandwidth(self) -> int:
-        """The bandwidth in bits per second that a rank can inject; if ranks differ, the least."""
+        """The bandwidth that a rank can inject, in bits per second; the minimum if ranks differ."""
     @property
     def intact(self) -> Fabric:
-        """The same fabric with nothing broken.
+        """The same fabric without failures.
 
         Examples
         --------
@@ -425,24 +447,26 @@ class Fabric:
         """
     @property
     def latency_ps(self) -> int:
-        """The time in picoseconds in which a message without bytes comes from rank 0 to the farthest rank."""
+        """The time in picoseconds of a message without bytes from rank 0 to the farthest rank."""
     @property
     def light_fields(self) -> dict[str, list[str]]:
-        """The fields of light that a plan on this fabric has for each transfer, with the names of their values.
+        """The fields of light that a plan on this fabric has for each transfer, with the names of
+        their values.
 
-        A field without names has numbers. Electrical fabrics have no fields.
+        The values of a field without names are numbers. Electrical fabrics have no fields.
         """
     @property
     def link_count(self) -> int:
         """The number of directed links of an electrical fabric; 0 for other fabrics."""
     @property
     def link_ends(self) -> list[tuple[int, int]] | None:
-        """The ends of the links of an electrical fabric as a list of (source, destination), or None where they are not known.
+        """The ends of the links of an electrical fabric, as a list of (source, destination); None if
+        they are unknown.
 
-        Vertices have numbers, the ranks before the switches.
+        Vertices are numbered, the ranks before the switches.
         """
     def link_name(self, link: int) -> str | None:
-        """A link of an electrical fabric in words; None if there is no such link.
+        """Returns the name of a link of an electrical fabric, or None if there is no such link.
 
         Parameters
         ----------
@@ -462,12 +486,15 @@ class Fabric:
         """
     @property
     def link_names(self) -> list[str]:
-        """The links of an electrical fabric in words, as a list by number of the link."""
+        """The names of the links of an electrical fabric, as a list by number of the link."""
     @property
     def link_rates(self) -> list[int]:
-        """The rates of the links of an electrical fabric, in bits per second, as a list by number of the link."""
+        """The rates of the links of an electrical fabric, in bits per second, as a list by number of
+        the link.
+        """
     def option(self, name: str) -> Any:
-        """The value of an option: times in picoseconds, rates in bits per second; None if the option is not set.
+        """Returns the value of an option: times in picoseconds, rates in bits per second; None if the
+        option is not set.
 
         Parameters
         ----------
@@ -487,9 +514,11 @@ class Fabric:
         Times are in picoseconds (unit `ps`), rates in bits per second (unit `bit/s`).
         """
     def part(self, members: list[int]) -> Fabric:
-        """The part of the fabric that some of its ranks have for themselves, numbered anew in their order.
+        """Returns the part of the fabric that some of its ranks occupy, with the ranks renumbered in
+        their order.
 
-        Of a fabric with links these ranks and all links, of circuits a fabric of as many ranks.
+        On a fabric with links, the part has these ranks and all links; on a fabric with circuits,
+        it is a fabric with the same number of ranks.
 
         Parameters
         ----------
@@ -514,7 +543,8 @@ class Fabric:
     def ranks(self) -> int:
         """The number of ranks."""
     def route(self, source: int, destination: int) -> list[int]:
-        """The links of an electrical fabric that a message between two ranks takes: a list of numbers of links, in order.
+        """Returns the links of an electrical fabric that a message between two ranks takes: a list of
+        link numbers, in order.
 
         Parameters
         ----------
@@ -540,15 +570,19 @@ class Fabric:
         """The name of the simulator that times plans by default."""
     @property
     def spec(self) -> str:
-        """The specification with all options that are set, which `Fabric` reads again."""
+        """The specification with all options that are set, which `Fabric` accepts."""
     @property
     def switch_ports(self) -> int:
-        """The ports of each circuit switch that fibres of the fabric lead to; 0 if it has no switches."""
+        """The number of ports of each circuit switch that fibres of the fabric lead to; 0 if the
+        fabric has no switches.
+        """
     @property
     def switches(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """The circuit switches that join the parts of a fabric, as a list of (name, pairs of ports that the switch joins).
+        """The circuit switches that connect the parts of a fabric, as a list of (name, pairs of
+        connected ports).
 
-        The switches of an `ocs_torus` are set before any plan runs; all other fabrics have none.
+        The switches of an `ocs_torus` are set before any plan runs; all other fabrics have no
+        switches.
 
         Examples
         --------
@@ -560,10 +594,11 @@ class Fabric:
         ('switch z 3.3', [('cube 0 +z', 'cube 1 -z'), ('cube 1 +z', 'cube 0 -z')])
         """
     def to_networkx(self) -> networkx.Graph:
-        """The ranks, switches and links of an electrical fabric as a graph of NetworkX, which functions take in place of a fabric.
+        """Returns the ranks, switches and links of an electrical fabric as a NetworkX graph, which
+        functions accept in place of a fabric.
 
-        Nodes have the attribute `kind` (`rank` or `switch`), edges `rate` and `latency`. The graph is directed where links
-        lead one way.
+        Nodes have the attribute `kind` (`rank` or `switch`), edges the attributes `rate` and
+        `latency`. The graph is directed if some links lead in one direction only.
 
         Raises
         ------
@@ -582,7 +617,7 @@ class Fabric:
         'custom'
         """
     def with_options(self, **options: str | int) -> Fabric:
-        """The same fabric with other values of options.
+        """Returns the same fabric with other values of options.
 
         Parameters
         ----------
@@ -602,7 +637,7 @@ class Fabric:
         """
     @property
     def words(self) -> str:
-        """What the fabric is made of, in words."""
+        """The components of the fabric, in words."""
 
 @final
 class GroupedTraining:
@@ -626,46 +661,59 @@ class GroupedTraining:
         weights: list[list[list[int]]] | None = None,
         capacity: int | None = None,
     ) -> GroupedTraining:
-        """Divides a model; raises TrainingError where numbers do not fit.
+        """Divides a model. Raises TrainingError if the numbers do not fit.
 
-        `groups` are ranks of tensor, pipeline and expert parallelism, `zipf` is (exponent, seed) of Zipf's law, `weights`
-        are those of each layer, source and expert, `capacity` is the capacity factor in millionths.
+        `groups` are the numbers of ranks of tensor, pipeline and expert parallelism, `zipf` is
+        (exponent, seed) of Zipf's law, `weights` are the weights by layer, source and expert, and
+        `capacity` is the capacity factor in millionths.
         """
     @property
     def assignments(self) -> tuple[int, int]:
-        """Assignments of tokens to experts, and those above the capacity of experts, of all layers and sources."""
+        """The number of assignments of tokens to experts, and the number above the capacity of
+        experts, over all layers and sources.
+        """
     def demand(self, layer: int, back: bool) -> list[list[int]]:
-        """Bytes from each expert-parallel rank to each other, in a layer of experts."""
+        """Returns the bytes from each expert-parallel rank to each other rank in a layer of experts."""
     @property
     def groups(self) -> tuple[int, int, int, int]:
-        """The ranks of tensor, pipeline, expert and data parallelism."""
+        """The numbers of ranks of tensor, pipeline, expert and data parallelism."""
     def made_of(self) -> list[GroupCollectiveRecord]:
-        """The distinct collectives of an iteration, and how many one rank of each stage takes part in, summed over stages.
+        """Returns the distinct collectives of an iteration, and the number of times that one rank of
+        each stage takes part in each, summed over stages.
 
-        `collective` is None for a message between stages; `layer` is that of an uneven exchange, whose tokens come back or
-        do not.
+        `collective` is None for a message between stages. `layer` is the layer of an uneven
+        exchange, and `back` tells whether its tokens return.
         """
     def memory_of_device(self) -> tuple[int, int, int, int]:
-        """Bytes on a device of the stage that needs most: weights, gradients, optimizer, activations."""
+        """Returns the bytes on a device of the stage that needs the most memory: weights, gradients,
+        optimizer, activations.
+        """
     @property
     def micro_batches(self) -> int:
         """The number of micro-batches of an iteration."""
     def over(
         self, fabric: str, algorithms: dict[str, str], **settings: Unpack[Settings]
     ) -> Outcome:
-        """An iteration over a fabric whose simulator carries single messages; raises what `replay_trace` raises."""
+        """Replays an iteration over a fabric whose simulator carries single messages. Raises the
+        errors of `replay_trace`.
+        """
     def that_fit(self, device_bytes: int) -> FittingGroups | None:
-        """The nearest groups and sharding that take at most so many bytes, if any do."""
+        """Returns the nearest groups and sharding that take at most `device_bytes`, or None if there
+        are none.
+        """
     def with_times(self, times_ps: list[int]) -> Outcome:
-        """An iteration in which each collective of `made_of` takes a time of its own, in picoseconds."""
+        """Executes an iteration in which each collective of `made_of` takes a given time, in
+        picoseconds.
+        """
 
 @final
 class Outcome:
     """The result of a simulation: totals, which are single values, and tables of columns.
 
-    Totals and tables are attributes: `outcome.time_ps`, `outcome.slots["start_ps"]`. Each simulator has its own totals and
-    tables; `describe` says what the totals mean, with their units, and `Table.describe` does for columns. Outcomes are
-    equal if their totals and tables are; they can be pickled.
+    Totals and tables are attributes: `outcome.time_ps`, `outcome.slots["start_ps"]`. Each simulator
+    has its own totals and tables; `describe` returns the meanings and units of the totals,
+    `Table.describe` those of the columns. Outcomes with equal totals and tables are equal. Outcomes
+    can be pickled.
 
     Examples
     --------
@@ -698,14 +746,17 @@ class Outcome:
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
     def describe(self) -> list[FieldRecord]:
-        """The totals: a list of dictionaries with the name, the unit and the meaning of each.
+        """Returns the descriptions of the totals: a list of dictionaries with the name, the unit and
+        the meaning of each total.
 
         Examples
         --------
         >>> import opticoll
-        >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
-        >>> outcome.describe()[3]
-        {'name': 'time_ps', 'unit': 'ps', 'meaning': 'From the start to the last delivery.'}
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+        >>> outcome = plan.simulate("4MiB")
+        >>> field = outcome.describe()[3]
+        >>> field["name"], field["unit"]
+        ('time_ps', 'ps')
         """
     def plot(
         self,
@@ -715,26 +766,27 @@ class Outcome:
         *,
         ax: Axes | None = None,
     ) -> None:
-        """Draw what the simulator measured over time, by `opticoll.plot.outcome`.
+        """Draws the quantities that the simulator measured over time, by `opticoll.plot.outcome`.
 
-        Of plans these are the slots, of packets the latencies, and of bursts the losses.
+        These are the slots for plans, the latencies for packets, and the losses for bursts.
 
         Parameters
         ----------
         path : str or PathLike, optional
             The file; its suffix (svg, png or pdf) chooses the format.
         plan : Plan, optional
-            The plan that was simulated: the use of its links is drawn if it was simulated with a `link_bin`, and the load of a
-            dragonfly beside the latencies.
+            The simulated plan: if it was simulated with a `link_bin`, the use of its links is
+            drawn; for a dragonfly, the load is drawn beside the latencies.
         title : str
             The title of the figure.
         ax : matplotlib.axes.Axes, optional
-            The axes in which the figure is drawn, in place of a file.
+            The axes in which the figure is drawn, instead of a file.
 
         Raises
         ------
         PlotError
-            The suffix is unknown, the outcome has nothing over time, or the figure has several panels and is asked for in axes.
+            The suffix is unknown, the outcome has no quantities over time, or a figure with several
+            panels is requested in axes.
         FileError
             The file cannot be written.
 
@@ -748,7 +800,8 @@ class Outcome:
     def tables(self) -> dict[str, Table]:
         """The tables by name."""
     def to_pandas(self) -> pandas.DataFrame:
-        """The totals as a DataFrame of pandas with one row; `Table.to_pandas` has the rows of a table.
+        """Returns the totals as a pandas DataFrame with one row; `Table.to_pandas` returns the rows of
+        a table.
 
         Raises
         ------
@@ -758,21 +811,23 @@ class Outcome:
         Examples
         --------
         >>> import opticoll
-        >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+        >>> outcome = plan.simulate("4MiB")
         >>> outcome.to_pandas()["time_ps"].tolist()
         [12957912000]
         """
     @property
     def totals(self) -> dict[str, Any]:
-        """The totals by name; None where a total does not apply."""
+        """The totals by name; None if a total does not apply."""
 
 @final
 class Plan:
     """A schedule with a route, a wavelength and a slot for every transfer.
 
-    `opticoll.plan` makes a plan and `opticoll.read_plan` reads one. `len(plan)` is the number of transfers. Plans are equal
-    if they have the same transfers with the same light and slots in each step, in any order, and the same fabric,
-    collective, algorithm and size. Plans can be pickled.
+    `opticoll.plan` makes a plan, and `opticoll.read_plan` reads a plan. `len(plan)` is the number
+    of transfers. Plans are equal if they have the same transfers with the same light and slots in
+    each step, in any order, and the same fabric, collective, algorithm and size. Plans can be
+    pickled.
 
     Examples
     --------
@@ -782,12 +837,14 @@ class Plan:
     <Plan of all_gather by optree:radices=4x4 on 16 ranks: 12 slots, 240 transfers>
     >>> plan.collective.kind, plan.fabric.ranks, plan.algorithm, plan.asked, plan.size_bytes
     ('all_gather', 16, 'optree:radices=4x4', 'optree:radices=4x4', None)
-    >>> len(plan), plan.slots, plan.step_slots, plan.claimed_steps, plan.folded, plan.pipelined, plan.pipeline
-    (240, 12, [4, 8], 12, False, False, None)
+    >>> len(plan), plan.slots, plan.step_slots, plan.claimed_steps
+    (240, 12, [4, 8], 12)
+    >>> plan.folded, plan.pipelined, plan.pipeline
+    (False, False, None)
     >>> plan.wavelengths_used, plan.configurations, plan.bound[:2]
     (2, 8, (5, 'relay_tree'))
 
-    A plan by `auto` says what it was chosen from, and why:
+    A plan by `auto` states the candidates from which it was chosen, and the reasons:
 
     >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=5,wavelengths=1", size="4MiB")
     >>> plan.candidates[0]
@@ -811,31 +868,35 @@ class Plan:
         """The specification of the algorithm, with its options."""
     @property
     def asked(self) -> str:
-        """The specification of the algorithm as it was asked for, such as `auto`."""
+        """The specification of the algorithm as requested, such as `auto`."""
     @property
     def bound(self) -> tuple[int, str, str] | None:
-        """The lower bound on the slots of any plan, as (number of slots, name of the bound, its assumptions), or None.
+        """The lower bound on the slots of any plan, as (number of slots, name of the bound, its
+        assumptions), or None.
 
-        If a lightpath of the plan carries several chunks, the bound is the one that holds for any number of chunks.
+        If a lightpath of the plan carries several chunks, the bound holds for any number of chunks
+        per lightpath.
         """
     @property
     def candidates(self) -> list[tuple[str, int, int, str]]:
         """The plans that `auto` compared, as a list of (name, slots, time in picoseconds, reason).
 
-        The chosen plan is first. The reason is empty if the plan was simulated, and otherwise says why it was left out; slots
-        and time are then lower bounds. The list is empty for other algorithms.
+        The chosen plan is first. The reason is empty if the plan was simulated; otherwise it states
+        why the plan was left out, and slots and time are lower bounds. The list is empty for other
+        algorithms.
         """
     @property
     def claimed_steps(self) -> int | None:
-        """The number of steps that the paper of the algorithm gives, or None."""
+        """The number of steps that the paper of the algorithm states, or None."""
     @property
     def collective(self) -> Collective:
         """The collective, with its root and its number of pieces."""
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The transfers as NumPy arrays: a dictionary of columns, each of shape `(len(plan),)`, in the order of the schedule.
+        """Returns the transfers as NumPy arrays: a dictionary of columns, each of shape
+        `(len(plan),)`, in the order of the schedule.
 
-        Other optical fabrics have other columns in place of direction, fibre and wavelength: `Fabric.light_fields` names them.
-        Electrical fabrics have none.
+        Other optical fabrics have other columns instead of direction, fibre and wavelength:
+        `Fabric.light_fields` names them. Electrical fabrics have none of these columns.
 
         Columns
         -------
@@ -848,21 +909,25 @@ class Plan:
         action : uint8
             0: the destination stores a copy. 1: the destination reduces the chunks into its own.
         direction, fibre : uint8
-            On a `wdm_ring` only: the direction of the lightpath (0 clockwise, 1 counter-clockwise) and its fibre.
+            On a `wdm_ring` only: the direction of the lightpath (0 clockwise, 1 counter-clockwise)
+            and its fibre.
         wavelength : uint16
-            On a `wdm_ring` only: the wavelength, from 0; 65535 where converters choose a wavelength for each link.
+            On a `wdm_ring` only: the wavelength, from 0; 65535 if converters choose a wavelength
+            for each link.
         slot : uint32
-            Slot of the transfer, from 0 to `plan.slots` - 1; on electrical fabrics its step.
+            Slot of the transfer, from 0 to `plan.slots` - 1; on electrical fabrics the step of the
+            transfer.
 
         Raises
         ------
         ScheduleError
-            The plan has more than 2^26 transfers; `slot_columns` gives those of one slot.
+            The plan has more than 2^26 transfers; `slot_columns` returns those of a single slot.
 
         Examples
         --------
         >>> import opticoll
-        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+        >>> ring = "wdm_ring:ranks=16,wavelengths=2"
+        >>> plan = opticoll.plan("all_gather", ring, "optree:radices=4x4")
         >>> columns = plan.columns()
         >>> for name, column in columns.items():
         ...     print(name, column.dtype, column.shape, column[-1])
@@ -880,7 +945,7 @@ class Plan:
     def configurations(self) -> int:
         """The number of different circuit settings among the slots."""
     def ends(self, transfer: int) -> tuple[int, int]:
-        """The source and the destination of a transfer: two ranks.
+        """Returns the source and the destination of a transfer: two ranks.
 
         Parameters
         ----------
@@ -890,7 +955,7 @@ class Plan:
         Raises
         ------
         IndexError
-            There is no such transfer.
+            The transfer does not exist.
 
         Examples
         --------
@@ -901,7 +966,8 @@ class Plan:
     def expected_packets(
         self, size: int | str | None = None, **settings: Unpack[Settings]
     ) -> tuple[int, int, int]:
-        """The work of the packet simulator before it starts: messages, chunks and an estimate of the forwards by routers.
+        """Returns the work of the packet simulator before it starts: messages, chunks and an estimate
+        of the forwards by routers.
 
         Parameters
         ----------
@@ -915,7 +981,7 @@ class Plan:
         SimulationError
             The fabric has no routers, or a setting is unknown or does not apply.
         UnitError
-            No size is given and the plan has none, or the size is no size.
+            No size is given and the plan has none, or the size is malformed.
 
         Examples
         --------
@@ -927,31 +993,34 @@ class Plan:
     def export(
         self, path: str | PathLike[str], format: str | None = None, *, size: str | int | None = None
     ) -> list[Path]:
-        """Write the plan in a format of others, such as MSCCL XML; `opticoll.write_plan` writes plan files.
+        """Writes the plan in the format of another program, such as MSCCL XML; `opticoll.write_plan`
+        writes plan files.
 
-        What has no words for light and slots has the plan file beside it, as `ours.xml.plan`.
+        A format that cannot express light and slots is accompanied by a plan file, such as
+        `ours.xml.plan`.
 
         Parameters
         ----------
         path : str or PathLike
             The file.
         format : str, optional
-            The format, such as `msccl`; see `opticoll list formats` (default: by the ending of the file).
+            The format, such as `msccl`; see `opticoll list formats` (default: by the ending of the
+            file).
         size : str or int, optional
-            Size of the collective in bytes or with its unit, for formats that state bytes (default: the size that the plan
-            was made for, or 4MiB).
+            Size of the collective in bytes or with its unit, for formats that state bytes (default:
+            the size for which the plan was made, or 4MiB).
 
         Returns
         -------
         list of Path
-            The files that are written.
+            The written files.
 
         Raises
         ------
         FileError
             The file cannot be written.
         UsageError
-            There is no such format.
+            The format does not exist.
         ProgramError
             The plan exceeds a limit of the format.
 
@@ -967,15 +1036,15 @@ class Plan:
         """The fabric, with all its options."""
     @property
     def folded(self) -> bool:
-        """Whether the plan is rotation-symmetric and kept as the transfers of rank 0."""
+        """True if the plan is rotation-symmetric and stored as the transfers of rank 0."""
     @staticmethod
     def from_text(text: str) -> Plan:
-        """Read the text of a plan file.
+        """Reads the text of a plan file.
 
         Parameters
         ----------
         text : str
-            The whole text, which begins with `opticoll plan 1`.
+            The complete text, which starts with `opticoll plan 1`.
 
         Raises
         ------
@@ -990,10 +1059,11 @@ class Plan:
         True
         """
     def hop_columns(self, slot: int | None = None) -> dict[str, NDArray[Any]]:
-        """The hops of transfers on a grid of tunable circuits (`wss_grid`) as NumPy arrays of equal length.
+        """Returns the hops of transfers on a grid of tunable circuits (`wss_grid`) as NumPy arrays of
+        equal length.
 
-        A transfer between nodes that share neither row nor column has two hops, by way of a relay. Other fabrics have no hops:
-        the arrays are empty.
+        A transfer between nodes that share neither row nor column has two hops, through a relay. On
+        other fabrics the arrays are empty.
 
         The fields of the fabric's light (`Fabric.light_fields`) are further columns.
 
@@ -1027,7 +1097,8 @@ class Plan:
     def message_times(
         self, size: int | str | None = None, start: str = "rendezvous"
     ) -> list[tuple[int, int, int]]:
-        """The messages of a plan on an electrical fabric: a list of (transfer, start, end), times in picoseconds.
+        """Returns the messages of a plan on an electrical fabric, as a list of (transfer, start, end)
+        with times in picoseconds.
 
         Parameters
         ----------
@@ -1041,7 +1112,7 @@ class Plan:
         SimulationError
             The fabric is not electrical, or the start rule is unknown.
         UnitError
-            No size is given and the plan has none, or the size is no size.
+            No size is given and the plan has none, or the size is malformed.
 
         Examples
         --------
@@ -1052,7 +1123,7 @@ class Plan:
         """
     @property
     def names_routes(self) -> bool:
-        """Whether the plan names the route of some transfer on an electrical fabric.
+        """True if the plan names the route of some transfer on an electrical fabric.
 
         Examples
         --------
@@ -1062,10 +1133,12 @@ class Plan:
         """
     @property
     def pipeline(self) -> tuple[int, int] | None:
-        """The wavelengths and the pieces of a pipelined plan, for all of which a transfer stands that it keeps; None of other plans."""
+        """The numbers of wavelengths and of pieces that each row of a pipelined plan represents; None
+        for other plans.
+        """
     @property
     def pipelined(self) -> bool:
-        """Whether the plan is pipelined and kept as the transfers of its first chunks."""
+        """True if the plan is pipelined and stored as the transfers of its first chunks."""
     def plot(
         self,
         path: str | PathLike[str] | None = None,
@@ -1077,7 +1150,7 @@ class Plan:
         chunk: int | None = None,
         ax: Axes | None = None,
     ) -> None:
-        """Draw the plan to a file or in axes of matplotlib, by `opticoll.plot.plan`.
+        """Draws the plan to a file or in matplotlib axes, by `opticoll.plot.plan`.
 
         Parameters
         ----------
@@ -1092,29 +1165,32 @@ class Plan:
         rank, chunk : int, optional
             The rank or the chunk whose trees the view `trees` draws.
         ax : matplotlib.axes.Axes, optional
-            The axes in which the figure is drawn, in place of a file.
+            The axes in which the figure is drawn, instead of a file.
 
         Raises
         ------
         PlotError
-            The suffix or the view is unknown, the plan does not fit the view, or the view has several panels and is asked for
-            in axes.
+            The suffix or the view is unknown, the plan does not fit the view, or a view with
+            several panels is requested in axes.
         FileError
             The file cannot be written.
 
         Examples
         --------
         >>> import opticoll
-        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+        >>> ring = "wdm_ring:ranks=16,wavelengths=2"
+        >>> plan = opticoll.plan("all_gather", ring, "optree:radices=4x4")
         >>> plan.plot("slot0.svg", slot=0)
         """
     @property
     def reasons(self) -> list[str]:
-        """The reasons for which `auto` chose this plan, as a list of sentences; empty for other algorithms."""
+        """The reasons why `auto` chose this plan, as a list of sentences; empty for other algorithms."""
     def route(self, transfer: int) -> list[int]:
-        """The links that a transfer takes on an electrical fabric, in order; empty on other fabrics.
+        """Returns the links that a transfer takes on an electrical fabric, in order; empty on other
+        fabrics.
 
-        They are those that the plan names, or else the fabric's route (`Fabric.route`).
+        The links are those that the plan names, or else those of the fabric's route
+        (`Fabric.route`).
 
         Parameters
         ----------
@@ -1124,7 +1200,7 @@ class Plan:
         Raises
         ------
         IndexError
-            There is no such transfer.
+            The transfer does not exist.
 
         Examples
         --------
@@ -1144,34 +1220,36 @@ class Plan:
         repetitions: int = 1,
         time_limit: str = "30s",
     ) -> list[RunRow]:
-        """Carry the plan out with real bytes, and compare every byte with the definition of the collective.
+        """Executes the plan with real bytes, and compares every byte with the definition of the
+        collective.
 
-        Times are of this machine; they say nothing of a fabric.
+        The measured times are those of this machine; they are unrelated to the fabric.
 
         Parameters
         ----------
         size : str or int, optional
-            Size of the collective in bytes or with its unit; several, separated by commas (default: 4MiB).
+            Size of the collective in bytes or with its unit; several sizes are separated by commas
+            (default: 4MiB).
         on : str
-            Who carries it out: this `process`, or a process for each rank by `mpi`.
+            Where the plan is executed: in this `process`, or in one process per rank by `mpi`.
         type : str
             Type of the elements, such as `float32`.
         operator : str
-            How reductions combine elements: `sum`, `prod`, `min` or `max`.
+            Operator that reductions apply: `sum`, `prod`, `min` or `max`.
         repetitions : int
-            Number of repetitions, whose mean time is given.
+            Number of repetitions, of which the mean time is reported.
         time_limit : str
-            Time without any progress after which MPI processes are ended.
+            Time without progress after which MPI processes are terminated.
 
         Returns
         -------
         list of RunRow
-            A row for each size and mode (in place, out of place).
+            One row for each size and mode (in place, out of place).
 
         Raises
         ------
         UsageError
-            The plan is violated; MPI is missing.
+            The plan violates a rule, or MPI is missing.
 
         Examples
         --------
@@ -1188,20 +1266,23 @@ class Plan:
         timeline: bool = False,
         **settings: Unpack[Settings],
     ) -> Outcome:
-        """Time the plan by a simulator.
+        """Times the plan by a simulator.
 
         Parameters
         ----------
         size : int or str, optional
-            Size of the collective, in bytes or as text with a unit such as `"4MiB"` (default: the size of the plan).
+            Size of the collective, in bytes or as text with a unit such as `"4MiB"` (default: the
+            size of the plan).
         watch : callable, optional
-            The packet simulator calls it now and then as `watch(events, messages_delivered, time_ps)`.
+            Callback of the packet simulator, called at intervals as `watch(events,
+            messages_delivered, time_ps)`.
         timeline : bool
-            Whether the packet simulator measures the table `timeline`.
+            True to measure the table `timeline` with the packet simulator.
         settings
-            The simulator and its settings, as text: `simulator="packet"`, `policy="free"`, `start="step"`. `opticoll list
-            settings` has them all. By default the simulator is `circuit` under the policy `every_step` on a `wdm_ring`, and
-            `fluid` on electrical fabrics.
+            The simulator and its settings, as text: `simulator="packet"`, `policy="free"`,
+            `start="step"`. `opticoll list settings` lists all settings. By default the simulator is
+            `circuit` under the policy `every_step` on a `wdm_ring`, and `fluid` on electrical
+            fabrics.
 
         Returns
         -------
@@ -1211,7 +1292,7 @@ class Plan:
         Raises
         ------
         UnitError
-            No size is given and the plan has none, or the size is no size.
+            No size is given and the plan has none, or the size is malformed.
         SimulationError
             A setting is unknown or does not apply; the attribute `setting` names the setting.
         MemoryLimitError
@@ -1228,9 +1309,12 @@ class Plan:
         """
     @property
     def size_bytes(self) -> int | None:
-        """The size of the collective in bytes, or None; `Collective.size_convention` says what it counts."""
+        """The size of the collective in bytes, or None; `Collective.size_convention` states the
+        quantity that it counts.
+        """
     def slot_columns(self, slot: int) -> dict[str, NDArray[Any]]:
-        """The transfers of one slot as NumPy arrays: the columns of `columns`, and their indices in the plan.
+        """Returns the transfers of a slot as NumPy arrays: the columns of `columns`, and the indices
+        of the transfers in the plan.
 
         Parameters
         ----------
@@ -1250,7 +1334,8 @@ class Plan:
         Examples
         --------
         >>> import opticoll
-        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+        >>> ring = "wdm_ring:ranks=16,wavelengths=2"
+        >>> plan = opticoll.plan("all_gather", ring, "optree:radices=4x4")
         >>> slot = plan.slot_columns(0)
         >>> len(slot["transfer"]), slot["source"][:3], slot["destination"][:3]
         (12, array([0, 1, 1], dtype=uint32), array([4, 5, 9], dtype=uint32))
@@ -1262,7 +1347,7 @@ class Plan:
     def step_slots(self) -> list[int]:
         """The number of slots of each step of the schedule, as a list."""
     def to_pandas(self) -> pandas.DataFrame:
-        """The transfers as a DataFrame of pandas, with the columns of `columns`.
+        """Returns the transfers as a pandas DataFrame with the columns of `columns`.
 
         Raises
         ------
@@ -1277,7 +1362,8 @@ class Plan:
         240
         """
     def to_text(self) -> str:
-        """The plan as the text of a plan file, which `from_text` and `opticoll.read_plan` read.
+        """Returns the plan as the text of a plan file, which `from_text` and `opticoll.read_plan`
+        read.
 
         Examples
         --------
@@ -1287,11 +1373,13 @@ class Plan:
         'collective broadcast ranks=4 root=0 pieces=1'
         """
     def verify(self) -> list[Violation]:
-        """Check the plan from its text alone: a list of everything that is wrong, empty if the plan is right.
+        """Verifies the plan from its text alone, and returns a list of all violations, empty if the
+        plan is right.
 
-        The verifier shares no code with the planners. It checks that every transfer fits the fabric in its slot, that every
-        rank has a chunk before it sends the chunk, and that every rank ends with what the collective says. A violation of a
-        rotation-symmetric plan stands for all rotations of its transfers.
+        The verifier shares no code with the planners. It checks that every transfer fits the fabric
+        in its slot, that every rank has a chunk before it sends the chunk, and that every rank ends
+        with the chunks that the collective requires. A violation of a rotation-symmetric plan
+        stands for all rotations of its transfers.
 
         Examples
         --------
@@ -1303,7 +1391,7 @@ class Plan:
     def wavelengths_used(self) -> int:
         """The number of different wavelengths in use; 0 on fabrics without wavelengths."""
     def with_size(self, size_bytes: int) -> Plan:
-        """The same plan with another size for later simulations.
+        """Returns the same plan with another size for later simulations.
 
         Parameters
         ----------
@@ -1325,9 +1413,10 @@ class Plan:
 
 @final
 class Program:
-    """A collective as instructions of its ranks: thread blocks that send, receive, copy and reduce chunks of buffers.
+    """A collective as instructions of its ranks: thread blocks that send, receive, copy and reduce
+    chunks of buffers.
 
-    Runtimes such as MSCCL execute programs. `opticoll.read_program` reads one.
+    Runtimes such as MSCCL execute programs. `opticoll.read_program` reads programs from files.
 
     Examples
     --------
@@ -1342,24 +1431,28 @@ class Program:
     ...     <step s="1" type="r" dstbuf="o" dstoff="0" cnt="1"/></tb></gpu></algo>''')
     >>> program
     <Program pair of all_gather: 2 ranks, 2 thread blocks, 4 instructions>
-    >>> program.name, program.collective.ranks, program.in_place, program.out_of_place, program.thread_blocks
-    ('pair', 2, True, False, 2)
+    >>> program.name, program.collective.ranks, program.thread_blocks
+    ('pair', 2, 2)
+    >>> program.in_place, program.out_of_place
+    (True, False)
     >>> for violation in program.verify(in_place=True).violations:
-    ...     print(violation.kind, violation.rank, violation.thread_block, violation.step, violation.line)
-    ...     print(violation.sentence)
+    ...     place = (violation.rank, violation.thread_block, violation.step, violation.line)
+    ...     print(violation.kind, *place)
+    ...     print(violation.sentence.split("; ")[0])
     not_written 1 0 0 7
     rank 1, thread block 0, step 0: reads chunk 0 of output, in which nothing is yet
     wrong_result 0 0 1 5
-    rank 0: output chunk 1 holds nothing at the end, not chunk 0 of rank 1; thread block 0, step 1 wrote it
+    rank 0: output chunk 1 holds nothing at the end, not chunk 0 of rank 1
     """
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
     @property
     def collective(self) -> Collective:
-        """The collective that the program carries out."""
+        """The collective that the program executes."""
     @staticmethod
     def from_chakra(traces: list[bytes]) -> Program:
-        """Read Chakra traces with the sends and receives of a collective, such as a custom collective of ASTRA-sim.
+        """Reads Chakra traces with the sends and receives of a collective, such as a custom collective
+        of ASTRA-sim.
 
         Parameters
         ----------
@@ -1369,9 +1462,10 @@ class Program:
         Raises
         ------
         ProgramError
-            A trace is malformed, or does not say which chunks it moves; the message names rank and byte.
+            A trace is malformed, or does not state which chunks it moves; the message names rank
+            and byte.
         CollectiveError
-            The collective cannot be.
+            The collective is invalid.
 
         Examples
         --------
@@ -1382,35 +1476,37 @@ class Program:
         """
     @staticmethod
     def from_msccl(text: str) -> Program:
-        """Read the text of an MSCCL XML file.
+        """Reads the text of an MSCCL XML file.
 
         Parameters
         ----------
         text : str
-            The whole text.
+            The complete text.
 
         Raises
         ------
         ProgramError
             The text is malformed; the message names the line.
         CollectiveError
-            The collective cannot be.
+            The collective is invalid.
 
         Examples
         --------
         >>> import opticoll
-        >>> opticoll.Program.from_msccl('<algo nchunksperloop="1" ngpus="1" coll="allreduce" inplace="1"><gpu id="0"/></algo>')
+        >>> head = '<algo nchunksperloop="1" ngpus="1" coll="allreduce" inplace="1">'
+        >>> opticoll.Program.from_msccl(head + '<gpu id="0"/></algo>')
         <Program  of all_reduce: 1 ranks, 0 thread blocks, 0 instructions>
         """
     @property
     def in_place(self) -> bool:
-        """Whether the program is for calls whose input and output share memory."""
+        """True if the program is for calls whose input and output share memory."""
     @property
     def name(self) -> str:
         """The name of the program."""
     @staticmethod
     def of_plan(plan: Plan) -> Program:
-        """The program that carries out the schedule of a plan, without the links and the light that data travel over.
+        """Returns the program that executes the schedule of a plan, without the links and the light
+        that data travel over.
 
         Parameters
         ----------
@@ -1420,7 +1516,7 @@ class Program:
         Raises
         ------
         ProgramError
-            The plan is of a barrier, which moves no chunks.
+            The plan is that of a barrier, which moves no chunks.
 
         Examples
         --------
@@ -1432,11 +1528,13 @@ class Program:
     def of_rank(
         self, rank: int
     ) -> list[tuple[int, int, int, list[tuple[str, int, int, int, int, int, int, int]]]]:
-        """The thread blocks of a rank: as a list of (rank to send to, rank to receive from, channel, instructions), -1 for none.
+        """Returns the thread blocks of a rank, as a list of (rank to send to, rank to receive from,
+        channel, instructions); -1 stands for no rank.
 
-        An instruction is (operation, source buffer, source chunk, destination buffer, destination chunk, number of chunks,
-        thread block to wait for, step to wait for); operations have their names in MSCCL files, buffers are 0 for the input,
-        1 for the output and 2 for scratch, and -1 stands for nothing to wait for.
+        An instruction is (operation, source buffer, source chunk, destination buffer, destination
+        chunk, number of chunks, thread block to wait for, step to wait for). Operations have the
+        names of MSCCL files. Buffers are 0 for input, 1 for output and 2 for scratch. If there is
+        nothing to wait for, thread block and step are -1.
 
         Parameters
         ----------
@@ -1446,18 +1544,19 @@ class Program:
         Raises
         ------
         IndexError
-            There is no such rank.
+            The rank does not exist.
 
         Examples
         --------
         >>> import opticoll
-        >>> program = opticoll.Program.of_plan(opticoll.plan("broadcast", "crossbar:ranks=2", "linear"))
+        >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2", "linear")
+        >>> program = opticoll.Program.of_plan(plan)
         >>> program.of_rank(1)
         [(-1, 0, 0, [('r', 1, 0, 1, 0, 1, -1, -1)])]
         """
     @property
     def out_of_place(self) -> bool:
-        """Whether the program is for calls with separate buffers."""
+        """True if the program is for calls with separate buffers."""
     def run(
         self,
         inputs: list[bytes],
@@ -1467,67 +1566,70 @@ class Program:
         operator: str = "sum",
         in_place: bool = False,
     ) -> list[bytes]:
-        """Carry the program out with real bytes, in this process.
+        """Executes the program with real bytes, in this process.
 
         Parameters
         ----------
         inputs : list of bytes
-            By rank, the input buffer.
+            The input buffer of each rank.
         elements : int
-            Number of elements of a chunk.
+            Number of elements per chunk.
         element_type : str
-            Type of the elements: `int8`, `uint8`, `int32`, `uint32`, `int64`, `uint64`, `float32` or `float64`.
+            Type of the elements: `int8`, `uint8`, `int32`, `uint32`, `int64`, `uint64`, `float32`
+            or `float64`.
         operator : str
-            How reductions combine elements: `sum`, `prod`, `min` or `max`.
+            Operator that reductions apply: `sum`, `prod`, `min` or `max`.
         in_place : bool
-            Whether input and output share memory.
+            True if input and output share memory.
 
         Returns
         -------
         list of bytes
-            By rank, the output buffer.
+            The output buffer of each rank.
 
         Raises
         ------
         ProgramError
-            The program stands still or leaves its buffers; the message names rank and step.
+            The program deadlocks or leaves its buffers; the message names rank and step.
 
         Examples
         --------
         >>> import opticoll
         >>> plan = opticoll.plan("all_reduce", "crossbar:ranks=3", "ring")
         >>> program = opticoll.Program.of_plan(plan)
-        >>> program.run([bytes([1, 2, 3]), bytes([10, 20, 30]), bytes([100, 0, 0])], elements=1, element_type="uint8")[2]
+        >>> inputs = [bytes([1, 2, 3]), bytes([10, 20, 30]), bytes([100, 0, 0])]
+        >>> program.run(inputs, elements=1, element_type="uint8")[2]
         b'o\\\\x16!'
         """
     def schedule(self, *, in_place: bool) -> tuple[Schedule, int]:
-        """The schedule of a proved program, with steps by dependence.
+        """Returns the schedule of a proved program, with steps by dependence.
 
         Parameters
         ----------
         in_place : bool
-            Whether input and output share memory.
+            True if input and output share memory.
 
         Returns
         -------
         tuple of Schedule and int
-            The schedule, and the number of chunks that the program sends to ranks that have them, which the schedule leaves
-            out.
+            The schedule, and the number of chunks that the program sends to ranks that already have
+            them, which the schedule leaves out.
 
         Raises
         ------
         ProgramError
-            The program keeps several values of a chunk at a rank.
+            The program stores several values of a chunk at a rank.
 
         Examples
         --------
         >>> import opticoll
-        >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+        >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+        >>> program = opticoll.Program.of_plan(plan)
         >>> program.schedule(in_place=True)
         (<Schedule of all_gather: 3 steps, 12 transfers>, 0)
         """
     def scratch(self, rank: int) -> int:
-        """The number of chunks of the scratch buffer of a rank.
+        """Returns the number of chunks of a rank's scratch buffer.
 
         Parameters
         ----------
@@ -1537,39 +1639,43 @@ class Program:
         Raises
         ------
         IndexError
-            There is no such rank.
+            The rank does not exist.
 
         Examples
         --------
         >>> import opticoll
-        >>> opticoll.Program.of_plan(opticoll.plan("broadcast", "crossbar:ranks=2", "linear")).scratch(1)
+        >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2", "linear")
+        >>> opticoll.Program.of_plan(plan).scratch(1)
         0
         """
     @property
     def thread_blocks(self) -> int:
         """The number of thread blocks of all ranks."""
     def to_chakra(self, size_bytes: int) -> list[bytes]:
-        """The program as Chakra traces, one for each rank, as ASTRA-sim takes a custom collective.
+        """Returns the program as Chakra traces, one for each rank, in the form in which ASTRA-sim
+        reads a custom collective.
 
         Parameters
         ----------
         size_bytes : int
-            Size of the collective in bytes; it must be possible to cut it into equal chunks.
+            Size of the collective in bytes, which must be divisible into equal chunks.
 
         Raises
         ------
         ProgramError
-            The size cannot be cut into equal chunks of whole bytes.
+            The size is not divisible into equal chunks of whole bytes.
 
         Examples
         --------
         >>> import opticoll
-        >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+        >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+        >>> program = opticoll.Program.of_plan(plan)
         >>> len(program.to_chakra(1024))
         4
         """
     def to_msccl(self) -> str:
-        """The program as the text of an MSCCL XML file, with all attributes that runtimes require.
+        """Returns the program as the text of an MSCCL XML file, with all attributes that runtimes
+        require.
 
         Raises
         ------
@@ -1579,24 +1685,27 @@ class Program:
         Examples
         --------
         >>> import opticoll
-        >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+        >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+        >>> program = opticoll.Program.of_plan(plan)
         >>> print(program.to_msccl().splitlines()[2].strip())
         <tb id="0" send="1" recv="3" chan="0">
         """
     def verify(self, *, in_place: bool, fabric: Fabric | None = None) -> ProgramProof:
-        """Everything that is wrong with the program, in place or with separate buffers.
+        """Verifies the program, in place or with separate buffers, and returns all violations.
 
         Parameters
         ----------
         in_place : bool
-            Whether input and output share memory.
+            True if input and output share memory.
         fabric : Fabric, optional
-            A fabric whose links the messages must have; without it any rank may send to any other.
+            A fabric whose links the messages must follow; without it any rank may send to any other
+            rank.
 
         Examples
         --------
         >>> import opticoll
-        >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+        >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+        >>> program = opticoll.Program.of_plan(plan)
         >>> proof = program.verify(in_place=True)
         >>> proof.violations, proof.remarks, proof.messages, proof.chunks_sent
         ([], [], 12, 12)
@@ -1604,7 +1713,7 @@ class Program:
 
 @final
 class ProgramProof:
-    """What the verifier says of a program: what `Program.verify` returns."""
+    """The result of `Program.verify`."""
     @property
     def chunks_sent(self) -> int:
         """The number of chunks that the messages carry."""
@@ -1613,10 +1722,10 @@ class ProgramProof:
         """The number of messages between ranks."""
     @property
     def remarks(self) -> list[ProgramViolation]:
-        """What is not wrong, but worth to know, as a list."""
+        """Remarks on correct but unusual parts of the program, as a list."""
     @property
     def violations(self) -> list[ProgramViolation]:
-        """Everything that is wrong, as a list; empty if the program is proved."""
+        """All violations, as a list; empty if the program is proved."""
 
 @final
 class ProgramViolation:
@@ -1627,13 +1736,15 @@ class ProgramViolation:
         """The name of the rule, such as `race` or `wrong_result`."""
     @property
     def line(self) -> int | None:
-        """The line of the file, or None; of a Chakra trace the number of the node in the file of its rank, from 1."""
+        """The line of the file, or None; for a Chakra trace, the number of the node in the file of its
+        rank, from 1.
+        """
     @property
     def rank(self) -> int | None:
         """The rank, or None."""
     @property
     def sentence(self) -> str:
-        """What is wrong, in one sentence."""
+        """The violation or remark, in one sentence."""
     @property
     def step(self) -> int | None:
         """The instruction of the thread block, or None."""
@@ -1643,9 +1754,11 @@ class ProgramViolation:
 
 @final
 class Schedule:
-    """The transfers of a collective in steps, without routes and wavelengths: what a user's algorithm returns.
+    """The transfers of a collective in steps, without routes and wavelengths: the result of a user's
+    algorithm.
 
-    `len(schedule)` is the number of transfers. `opticoll.plan` gives the transfers their routes, wavelengths and slots.
+    `len(schedule)` is the number of transfers. `opticoll.plan` assigns the routes, wavelengths and
+    slots of the transfers.
 
     Parameters
     ----------
@@ -1681,18 +1794,19 @@ class Schedule:
         chunks_sent_per_rank: int | None = None,
         neighbours_only: bool = False,
     ) -> None:
-        """Replace what the schedule claims about itself; the verifier enforces all claims but `paper_steps`.
+        """Replaces the claims of the schedule about itself. The verifier enforces all claims except
+        `paper_steps`.
 
         Parameters
         ----------
         paper_steps : int, optional
-            Number of steps that a paper gives, for comparison.
+            Number of steps that a paper states, for comparison.
         schedule_steps : int, optional
             Number of steps of the schedule.
         chunks_sent_per_rank : int, optional
             Number of chunks that each rank sends.
         neighbours_only : bool
-            Whether every transfer is between neighbours on the ring.
+            True if every transfer is between neighbours on the ring.
 
         Raises
         ------
@@ -1707,7 +1821,8 @@ class Schedule:
         ...     schedule.step(0, 0, [1, 2, 3])
         ...     schedule.claim(schedule_steps=2)
         ...     return schedule
-        >>> [violation.kind for violation in opticoll.plan("broadcast", "crossbar:ranks=4", late).verify()]
+        >>> plan = opticoll.plan("broadcast", "crossbar:ranks=4", late)
+        >>> [violation.kind for violation in plan.verify()]
         ['claim']
         """
     @property
@@ -1721,10 +1836,10 @@ class Schedule:
         count: Any | None = None,
         action: str | list[str] | None = None,
     ) -> None:
-        """Append one step: transfers that do not depend on each other.
+        """Appends a step: transfers that do not depend on each other.
 
-        Every argument but `action` is an integer or an array of integers with one dimension and one entry per transfer; a
-        single integer holds for all transfers of the step.
+        Every argument except `action` is an integer or an array of integers with one dimension and
+        one entry per transfer; a single integer holds for all transfers of the step.
 
         Parameters
         ----------
@@ -1737,13 +1852,14 @@ class Schedule:
         count : int or array of int, shape (transfers,), optional
             Number of consecutive chunks (default: 1).
         action : str or list of str, optional
-            `copy`: the destination stores the chunks; `reduce`: the destination adds them to its own. A single word holds for
-            all transfers of the step (default: `copy`).
+            `copy`: the destination stores the chunks; `reduce`: the destination adds the chunks to
+            its own. A single word holds for all transfers of the step (default: `copy`).
 
         Raises
         ------
         ScheduleError
-            An array has another type, shape or length, or a value is out of range. The schedule is unchanged.
+            An array has another type, shape or length, or a value is out of range. The schedule
+            remains unchanged.
 
         Examples
         --------
@@ -1761,13 +1877,14 @@ class Schedule:
 class Table:
     """A table of a simulation: columns by name, as NumPy arrays.
 
-    A column is an array of the table's shape, or a list where its values are texts or may be None. `len(table)` is the
-    number of rows. Iteration over the table gives one dictionary per row.
+    A column is an array of the table's shape, or a list if its values are texts or may be None.
+    `len(table)` is the number of rows. Iteration over the table yields one dictionary per row.
 
     Examples
     --------
     >>> import opticoll
-    >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+    >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    >>> outcome = plan.simulate("4MiB")
     >>> links = outcome.links
     >>> links.name, links.shape, links.axes, len(links)
     ('links', (2, 16), ('direction', 'rank'), 32)
@@ -1795,36 +1912,41 @@ class Table:
     def columns(self) -> dict[str, Any]:
         """The columns by name, as NumPy arrays of the table's shape or as lists."""
     def describe(self) -> list[FieldRecord]:
-        """The columns: a list of dictionaries with the name, the unit and the meaning of each.
+        """Returns the descriptions of the columns: a list of dictionaries with the name, the unit and
+        the meaning of each column.
 
         Examples
         --------
         >>> import opticoll
-        >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
-        >>> outcome.slots.describe()[0]
-        {'name': 'start_ps', 'unit': 'ps', 'meaning': "When the slot's first circuit began to be set up or to send."}
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+        >>> outcome = plan.simulate("4MiB")
+        >>> field = outcome.slots.describe()[0]
+        >>> field["name"], field["unit"]
+        ('start_ps', 'ps')
         """
     @property
     def name(self) -> str:
         """The name of the table."""
     @property
     def row(self) -> str:
-        """What a row of the table is, in words."""
+        """The meaning of a row of the table, in words."""
     def rows(self) -> list[dict[str, Any]]:
-        """The rows: a list with one dictionary of plain numbers and texts per row.
+        """Returns the rows: a list with one dictionary of plain numbers and texts per row.
 
         Examples
         --------
         >>> import opticoll
-        >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
-        >>> outcome.slots.rows()[1]
-        {'start_ps': 863860800, 'end_ps': 1727721600, 'reconfiguration_ps': 25000000, 'lightpaths': 16}
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+        >>> outcome = plan.simulate("4MiB")
+        >>> row = outcome.slots.rows()[1]
+        >>> row["start_ps"], row["end_ps"]
+        (863860800, 1727721600)
         """
     @property
     def shape(self) -> tuple[int, ...]:
         """The lengths of the axes, as a tuple of integers."""
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a DataFrame of pandas, with the axes of the table as its index.
+        """Returns the rows as a pandas DataFrame, with the axes of the table as its index.
 
         Raises
         ------
@@ -1834,7 +1956,8 @@ class Table:
         Examples
         --------
         >>> import opticoll
-        >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+        >>> outcome = plan.simulate("4MiB")
         >>> int(outcome.slots.to_pandas()["lightpaths"].sum())
         240
         """
@@ -1843,18 +1966,24 @@ class Table:
 class TimedModel:
     """Layers with their gradients and times for a batch."""
     def __new__(cls, layers: list[tuple[str, list[int], int, int]]) -> TimedModel:
-        """From (name, bytes of each gradient, picoseconds forward, picoseconds backward) of each layer."""
+        """Creates a model from the (name, bytes of each gradient, picoseconds forward, picoseconds
+        backward) of each layer.
+        """
     def buckets(self, rule: str) -> list[int]:
-        """The bytes of the buckets, in the order in which they are sent."""
+        """Returns the bytes of the buckets, in the order of sending."""
     def iterate(self, rule: str, overlap: bool, costs: dict[int, tuple[int, int, int]]) -> Outcome:
-        """An iteration; costs by size are picoseconds: all, of reconfiguration, of control."""
+        """Simulates an iteration. `costs` maps sizes to picoseconds: in total, of reconfiguration, of
+        control.
+        """
     @property
     def layers(self) -> list[tuple[str, list[int], int, int]]:
-        """The name of each layer, its bytes, its picoseconds forward and backward."""
+        """The name, the bytes of each gradient, and the picoseconds forward and backward of each
+        layer.
+        """
 
 @final
 class Trace:
-    """The trace of an MPI program, read by `opticoll.read_trace` and replayed by `opticoll.replay`.
+    """The trace of an MPI program, which `opticoll.read_trace` reads and `opticoll.replay` replays.
 
     Examples
     --------
@@ -1871,9 +2000,12 @@ class Trace:
     def __repr__(self) -> str: ...
     @property
     def events(self) -> int:
-        """The number of calls; of a GOAL file, the number of operations, of a Chakra trace, of nodes."""
+        """The number of calls; for a GOAL file, the number of operations; for a Chakra trace, the
+        number of nodes.
+        """
     def exported_from(self, plan: Plan | None) -> Trace:
-        """The same trace with the plan that was exported as it, which states its size, or without one.
+        """Returns the same trace with the plan that was exported as it, or without a plan. The plan
+        must have a size.
 
         Parameters
         ----------
@@ -1883,26 +2015,32 @@ class Trace:
         Raises
         ------
         TraceError
-            The plan states no size.
+            The plan has no size.
 
         Examples
         --------
         >>> import opticoll
-        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=2,wavelengths=1", "ring").with_size(16)
-        >>> messages = b"num_ranks 2\\\\nrank 0 {\\\\nl0: send 8b to 1\\\\n}\\\\nrank 1 {\\\\nl0: recv 8b from 0\\\\n}\\\\n"
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=2,wavelengths=1", "ring")
+        >>> plan = plan.with_size(16)
+        >>> messages = b"num_ranks 2\\\\nrank 0 {\\\\nl0: send 8b to 1\\\\n}\\\\n"
+        >>> messages += b"rank 1 {\\\\nl0: recv 8b from 0\\\\n}\\\\n"
         >>> trace = opticoll.read_trace(messages).exported_from(plan)
         >>> trace.plan == plan
         True
         """
     @property
     def has_calls(self) -> bool:
-        """Whether the trace has calls, one after another at each rank, and not only messages or a graph."""
+        """True if the ranks of the trace make one call after another; false for traces of messages or
+        graphs.
+        """
     @property
     def messages(self) -> tuple[int, int]:
         """The number of point-to-point messages of the program, without collectives, and their bytes."""
     @property
     def plan(self) -> Plan | None:
-        """The plan that was exported as this trace, by which it is carried out on the plan's fabric; None without one."""
+        """The plan that was exported as this trace, which is executed in its place on the plan's
+        fabric; None without such a plan.
+        """
     @property
     def ranks(self) -> int:
         """The number of ranks of the program."""
@@ -1914,8 +2052,8 @@ class TrainingModel:
     Parameters
     ----------
     spec : str
-        A name, or a name with options, such as `resnet50` or `gpt:layers=12,width=768` (see `opticoll list models`, which
-        also names the source of each model).
+        A name, or a name with options, such as `resnet50` or `gpt:layers=12,width=768` (see
+        `opticoll list models`, which also names the source of each model).
 
     Raises
     ------
@@ -1939,7 +2077,8 @@ class TrainingModel:
     def label(self) -> str:
         """The name of the model in figures, such as `ResNet50`."""
     def memory(self, batch: int) -> tuple[int, int, int, int]:
-        """The memory that training needs on a device, in bytes: weights, gradients, optimizer state and activations.
+        """Returns the memory that training needs on a device, in bytes: weights, gradients, optimizer
+        state and activations.
 
         Parameters
         ----------
@@ -1962,13 +2101,13 @@ class TrainingModel:
         """The name of the model, such as `resnet50`."""
     @property
     def operations(self) -> tuple[int, int]:
-        """The floating-point operations per sample, of the forward pass and of the backward pass."""
+        """The floating-point operations per sample: of the forward pass and of the backward pass."""
     @property
     def parameters(self) -> int:
         """The number of trainable parameters."""
     @property
     def sample(self) -> str:
-        """The word for one sample, such as `image`."""
+        """The noun for a sample, such as `image`."""
     def timed(
         self,
         batch: int,
@@ -1976,7 +2115,7 @@ class TrainingModel:
         throughput: str | None = None,
         bytes_per_parameter: int = 4,
     ) -> TimedModel:
-        """The layers with the times that they take on one device.
+        """Returns the layers with their times on a device.
 
         Parameters
         ----------
@@ -1985,19 +2124,21 @@ class TrainingModel:
         device : str, optional
             A device such as `a100:efficiency=0.4` (default: the first of `opticoll list devices`).
         throughput : str, optional
-            A measured throughput of one device, such as `50TFLOP/s` or `1100images/s`, in place of the device.
+            A measured throughput of a device, such as `50TFLOP/s` or `1100images/s`, instead of the
+            device's own.
         bytes_per_parameter : int
             Bytes of a gradient.
 
         Returns
         -------
         TimedModel
-            `layers` is a list of (name, bytes of each gradient, forward time in picoseconds, backward time in picoseconds).
+            `layers` is a list of (name, bytes of each gradient, forward time in picoseconds,
+            backward time in picoseconds).
 
         Raises
         ------
         TrainingError
-            The device is unknown, the throughput is none, or the batch is 0.
+            The device is unknown, the throughput is malformed, or the batch is 0.
 
         Examples
         --------
@@ -2020,8 +2161,10 @@ class Violation:
     ('duplicate', [2, 0], 1, 2, 0)
     >>> violation.link, violation.wavelength
     (None, None)
-    >>> violation.sentence
-    'slot 1: transfer 2 (rank 0 to 2) brings chunk 0 to rank 2, which gets it in slot 0 by transfer 0 (rank 0 to 2)'
+    >>> for clause in violation.sentence.split(", "):
+    ...     print(clause)
+    slot 1: transfer 2 (rank 0 to 2) brings chunk 0 to rank 2
+    which gets it in slot 0 by transfer 0 (rank 0 to 2)
     """
     def __repr__(self) -> str: ...
     @property
@@ -2032,13 +2175,13 @@ class Violation:
         """The name of the rule, such as `missing` or `link_conflict`."""
     @property
     def link(self) -> tuple[int, str, int] | None:
-        """The link of a ring as (rank that sends into the link, direction `cw` or `ccw`, fibre), or None."""
+        """The link of a ring as (sending rank, direction `cw` or `ccw`, fibre), or None."""
     @property
     def rank(self) -> int | None:
         """The rank, or None."""
     @property
     def sentence(self) -> str:
-        """What is wrong, in one sentence."""
+        """The violation, in one sentence."""
     @property
     def slot(self) -> int | None:
         """The slot, or None."""
@@ -2050,66 +2193,75 @@ class Violation:
         """The wavelength, or None."""
 
 def burst_fixed_point(fabric: str, offered_load: float | int) -> float:
-    """Loss of Poisson bursts to everyone with full conversion, by the reduced-load fixed point."""
+    """Returns the burst loss ratio of Poisson bursts to all destinations with full wavelength
+    conversion, by the reduced-load fixed point.
+    """
 
 def burst_hosts(fabric: str) -> tuple[int, int]:
-    """Nodes of a network, and hosts at each."""
+    """Returns the number of nodes of a network and the number of hosts per node."""
 
 def burst_rate(fabric: str) -> int:
-    """Bits per second of a wavelength of a network."""
+    """Returns the rate of a wavelength of a network in bits per second."""
 
 def call_names() -> list[str]:
-    """The kinds of calls, in the order of their numbers in a time-line."""
+    """Returns the kinds of calls, in the order of their numbers in a timeline."""
 
 def carries_messages(fabric: Fabric, **settings: Unpack[Settings]) -> bool:
-    """Whether the simulator of a fabric carries messages one by one, as programs send them."""
+    """Returns whether the simulator of a fabric carries messages one by one, as programs send them."""
 
 def check_buckets(rule: str) -> str:
-    """Refuses a rule that is none, whatever the model."""
+    """Checks a rule for buckets, whatever the model, and returns it in its standard form."""
 
 def check_bursts(fabric: str, settings: dict[str, str]) -> str:
-    """The network in full words; raises what `simulate_bursts` would raise."""
+    """Returns the complete specification of the network. Raises the errors that `simulate_bursts`
+    would raise.
+    """
 
 def check_settings(**settings: Unpack[Settings]) -> None:
-    """Refuses settings that are none, whatever the plan."""
+    """Checks that settings are valid for some plan."""
 
 def collective_cost(plan: Plan, size_bytes: int, **settings: Unpack[Settings]) -> CollectiveCost:
-    """Simulates a plan that was verified."""
+    """Simulates a verified plan and returns its cost."""
 
 def collective_kind(name: str) -> str:
-    """The printed name of a collective, from any accepted name."""
+    """Returns the printed name of a collective, for any accepted name."""
 
 def concurrent_flow_bound(
     kind: str, fabric: Fabric, lengths: list[int], root: int = 0
 ) -> tuple[int, int] | None:
-    """The time for a block of 10^9 bytes that multipliers of the links prove, in seconds, as a fraction: no plan takes
-    less. Of all_to_all, scatter and gather; None where they prove nothing.
+    """Returns the lower bound that the lengths of the links prove for all_to_all, scatter and gather:
+    the time per block of 10^9 bytes in seconds, as a fraction. Returns None if the lengths prove no
+    bound.
     """
 
 def delivered_plan(runs: Outcome, plan: Plan, run: int, collective: int) -> Plan:
-    """Of a replication and collective, the transfers that arrived, in the order in which they did, as a plan to be
-    verified.
+    """Returns the transfers of a replication and collective in the order of their arrival, as a plan
+    to be verified.
     """
 
 def device_memory(device: str | None = None) -> int:
-    """Bytes of the memory of a device; of the default one if none is named."""
+    """Returns the bytes of the memory of a device, by default of the default device."""
 
 def engset(sources: int, load: float | int, servers: int) -> float:
-    """Engset's call congestion."""
+    """Returns the call congestion of Engset's formula."""
 
 def erlang_b(load: float | int, servers: int) -> float:
-    """Erlang's B."""
+    """Returns the blocking probability of Erlang's B formula."""
 
 def expected_traffic(
     fabric: Fabric, traffic: str, **settings: Unpack[Settings]
 ) -> tuple[int, int, int]:
-    """The work of [`simulate_traffic`] before it starts: messages, chunks, about how many forwards."""
+    """Returns the work of [`simulate_traffic`] before it starts: messages, chunks, approximate number
+    of forwards.
+    """
 
 def fields_of(result: str) -> list[FieldRecord]:
-    """Name, unit and meaning of every total, and of every column as `table.column`, of a type of results."""
+    """Returns the name, unit and meaning of every total of a type of results, and of every column as
+    `table.column`.
+    """
 
 def format_size(size_bytes: int) -> str:
-    """Write a size in the largest unit in which it is a whole number.
+    """Writes a size in the largest unit in which it is a whole number.
 
     Parameters
     ----------
@@ -2129,7 +2281,7 @@ def format_size(size_bytes: int) -> str:
     """
 
 def format_time(time_ps: int) -> str:
-    """Write a time as an exact decimal number with its unit.
+    """Writes a time as an exact decimal number with its unit.
 
     Parameters
     ----------
@@ -2149,10 +2301,13 @@ def format_time(time_ps: int) -> str:
     """
 
 def generated_demand(spec: str, ranks: int) -> Demand:
-    """The demand among so many ranks that a specification such as `zipf:exponent=1.2,seed=0` names."""
+    """Returns the demand among `ranks` ranks that a specification such as `zipf:exponent=1.2,seed=0`
+    describes.
+    """
 
 def interrupt_all() -> None:
-    """Stop all work of the compiled core, on every thread: each call that is under way raises `KeyboardInterrupt`.
+    """Stops all work of the compiled core on every thread: each call in progress raises
+    `KeyboardInterrupt`.
 
     Examples
     --------
@@ -2167,16 +2322,18 @@ def make_plan(
     wavelength: str = "auto",
     size_bytes: int | None = None,
 ) -> Plan:
-    """Route and assign wavelengths; the schedule is copied."""
+    """Routes the transfers of a schedule and assigns wavelengths. The schedule is copied."""
 
 def memory_limit() -> int | None:
-    """The limit in bytes: as set, or what the machine has available; None where nothing is known of the machine."""
+    """Returns the limit in bytes: as set, or the memory that the machine has available; None if this
+    is unknown.
+    """
 
 def parameter_memory(parameters: int) -> tuple[int, int, int]:
-    """Bytes of so many parameters on a device: weights, gradients, optimizer."""
+    """Returns the bytes of a number of parameters on a device: weights, gradients, optimizer."""
 
 def parse_size(text: str) -> int:
-    """Convert a size with its unit to a whole number of bytes.
+    """Converts a size with its unit to a whole number of bytes.
 
     Parameters
     ----------
@@ -2186,7 +2343,7 @@ def parse_size(text: str) -> int:
     Raises
     ------
     UnitError
-        The text is no size, has no unit, or is no whole number of bytes.
+        The text is malformed, has no unit, or is no whole number of bytes.
 
     Examples
     --------
@@ -2196,7 +2353,7 @@ def parse_size(text: str) -> int:
     """
 
 def parse_time(text: str) -> int:
-    """Convert a time with its unit to a whole number of picoseconds.
+    """Converts a time with its unit to a whole number of picoseconds.
 
     Parameters
     ----------
@@ -2206,7 +2363,7 @@ def parse_time(text: str) -> int:
     Raises
     ------
     UnitError
-        The text is no time, has no unit, or is no whole number of picoseconds.
+        The text is malformed, has no unit, or is no whole number of picoseconds.
 
     Examples
     --------
@@ -2216,12 +2373,12 @@ def parse_time(text: str) -> int:
     """
 
 def pickled_outcome(totals: list[Any], tables: list[Any]) -> Outcome:
-    """The outcome of a pickle."""
+    """Restores a pickled outcome."""
 
 def pickled_plan(
     text: str, asked: str | None, candidates: list[tuple[str, int, int, str]], reasons: list[str]
 ) -> Plan:
-    """The plan of a pickle, with what it was chosen from."""
+    """Restores a pickled plan, with the candidates from which it was chosen."""
 
 def place_ranks(
     fabric: str,
@@ -2232,9 +2389,11 @@ def place_ranks(
     *,
     search: bool = True,
 ) -> tuple[list[int], int, int, bool]:
-    """Hosts of all ranks, bytes times hops, a lower bound, whether it is the least.
+    """Returns the hosts of all ranks, the cost in bytes times hops, a lower bound on the cost, and
+    whether the cost is the minimum.
 
-    The search sets out from `starts` among others; without it the first of them is judged.
+    The search also starts from the placements `starts`. Without the search, the first of them is
+    evaluated.
     """
 
 def plan(
@@ -2249,35 +2408,37 @@ def plan(
     demand: Demand | None = None,
     **settings: Unpack[Settings],
 ) -> Plan:
-    """A schedule by an algorithm with routes and wavelengths, or a plan by the planner (relay_tree, auto).
+    """Makes a plan: a schedule by an algorithm with routes and wavelengths, or a plan by a planner
+    (such as relay_tree or auto).
 
-    The planner plans for a size (4 MiB if none is given) and for settings; `auto` calls `watch` with the name of each
-    candidate before it is made.
+    The planner plans for a size (4 MiB if none is given) and for settings. `auto` calls `watch`
+    with the name of each candidate before the candidate is built.
     """
 
 def plans_for(collective: str, algorithm: str, fabric: Fabric) -> bool:
-    """Whether a fabric is of a kind that an algorithm plans for: links or light."""
+    """Returns whether a fabric is of a kind that an algorithm plans for: links or light."""
 
 def read_chakra(contents: list[bytes]) -> Trace:
-    """The execution trace in the contents of Chakra files, one for each rank; raises TraceError."""
+    """Reads the execution trace in the contents of Chakra files, one for each rank. Raises TraceError."""
 
 def read_goal_schedule(text: str) -> Schedule:
-    """The schedule that the text of a GOAL file states; raises TraceError, which names the line."""
+    """Reads the schedule that the text of a GOAL file states. Raises TraceError, which names the line."""
 
 def read_trace(
     content: bytes | bytearray, form: str, operations_per_second: int = 1000000000
 ) -> Trace:
-    """A trace of the form `table`, `time_independent` or `goal`.
+    """Reads a trace of the form `table`, `time_independent` or `goal`.
 
-    The lines of a `table` are in no file, and no message names them. Raises TraceError, which names line, byte, or rank
-    and event.
+    Raises TraceError, which names the line, the byte, or the rank and event.
     """
 
 def records(kind: str) -> list[Record]:
-    """The records of a kind, such as `algorithms`; KeyError for another word."""
+    """Returns the records of a kind, such as `algorithms`; raises KeyError for another word."""
 
 def relay_tree_costs(ranks: int, depth: int) -> list[int]:
-    """C_1(N), ..., C_depth(N): the least total lengths of relay trees of a depth, in links."""
+    """Returns C_1(N), ..., C_depth(N) for N = `ranks`: the minimum total lengths of relay trees of
+    each depth, in links.
+    """
 
 def replan(
     plan: Plan,
@@ -2286,9 +2447,9 @@ def replan(
     size: int | str | None = None,
     **settings: Unpack[Settings],
 ) -> tuple[Plan, int, int]:
-    """After failures: the plan anew, picoseconds before and after.
+    """Plans anew after failures. Returns the plan, and the times before and after in picoseconds.
 
-    Raises FabricError for failures that are none, AlgorithmError where nothing can be planned.
+    Raises FabricError for invalid failures, and AlgorithmError if no plan exists.
     """
 
 def replay_trace(
@@ -2305,18 +2466,21 @@ def replay_trace(
     bursts: dict[str, str] | None = None,
     **settings: Unpack[Settings],
 ) -> Outcome:
-    """Replay a trace over a fabric, or a cost model such as `zero`, `hockney:...`, `loggp:...`, `light_path_grid:...`.
+    """Replays a trace over a fabric, or over a cost model such as `zero`, `hockney:...`, `loggp:...`,
+    `light_path_grid:...`.
 
-    With `bursts`, settings of lightpaths and of bursts, over a network as of `simulate_bursts`, in which each message
-    asks for a lightpath. Raises FabricError, SimulationError, AlgorithmError, and TraceError, which names rank, event
-    and line where one is at fault.
+    With `bursts`, the settings of lightpaths and bursts, the network is one of `simulate_bursts`,
+    in which each message requests a lightpath. Raises FabricError, SimulationError, AlgorithmError,
+    and TraceError, which names the rank, event and line at fault, if there are any.
     """
 
 def rounded_rate(text: str) -> str | None:
-    """What a rate such as `4.7GiB/s` is rounded to; none where it is a whole number of bits per second."""
+    """Returns the rounded value of a rate such as `4.7GiB/s`, or None if the rate is a whole number of
+    bits per second.
+    """
 
 def set_memory_limit(limit: str | None) -> None:
-    """Limit the memory that the compiled core may need, by its own forecasts.
+    """Limits the memory that the compiled core may need, by its own forecasts.
 
     Parameters
     ----------
@@ -2326,7 +2490,7 @@ def set_memory_limit(limit: str | None) -> None:
     Raises
     ------
     UnitError
-        The text is no size.
+        The text is not a size.
 
     Examples
     --------
@@ -2342,11 +2506,13 @@ def simulate_bursts(
     threads: int = 1,
     progress: Callable[[int, int], object] | None = None,
 ) -> Outcome:
-    """Simulate bursts on a network with wavelengths; the settings are the records `burst_settings`, as text.
+    """Simulates bursts on a network with wavelengths. The settings are the records `burst_settings`,
+    as text.
 
-    `progress` is called with bursts measured and to be measured; what it raises ends the run. The outcome does not
-    depend on the number of threads. Raises FabricError, or SimulationError with the attribute `setting` where one is at
-    fault.
+    `progress` is called with the number of bursts measured so far and the number to be measured; an
+    exception in it ends the run. The outcome does not depend on the number of threads. Raises
+    FabricError, or SimulationError, whose attribute `setting` names the setting at fault, if there
+    is one.
     """
 
 def simulate_collectives(
@@ -2360,21 +2526,25 @@ def simulate_collectives(
     threads: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> Outcome:
-    """Copies of a plan at once over lightpaths; `places` are the hosts of each one's ranks.
+    """Simulates copies of a plan that run concurrently over lightpaths. `places` are the hosts of each
+    copy's ranks.
 
-    The settings are the records `congestion_settings` and `burst_settings`. Without `external` there are no bursts.
-    `progress` is called with the number of replications so far; what it raises ends the run. The outcome does not depend
-    on the number of threads. Raises FabricError, ScheduleError for a plan with light, or SimulationError with the
-    attribute `setting` where one is at fault.
+    The settings are the records `congestion_settings` and `burst_settings`. Without `external`
+    there are no background bursts. `progress` is called with the number of completed replications;
+    an exception in it ends the run. The outcome does not depend on the number of threads. Raises
+    FabricError, ScheduleError for a plan with lightpaths, or SimulationError, whose attribute
+    `setting` names the setting at fault, if there is one.
     """
 
 def simulate_tasks(
     tasks: list[tuple[Plan, int, int, int]],
 ) -> list[tuple[int, int, int, int, int, int, Outcome]]:
-    """Tasks on one wss_grid: plan, bytes, rounds and picoseconds of the request of each.
+    """Simulates tasks on one wss_grid, each given by its plan, bytes, rounds and time of request in
+    picoseconds.
 
-    Returns picoseconds admitted, started and ended, messages of the arbiter, ports, settings of switches, and one round.
-    Raises SimulationError.
+    Returns for each task the times of admission, start and end in picoseconds, the number of
+    messages of the arbiter, the numbers of ports and of switch settings, and one round. Raises
+    SimulationError.
     """
 
 def simulate_traffic(
@@ -2385,18 +2555,18 @@ def simulate_traffic(
     timeline: bool = False,
     **settings: Unpack[Settings],
 ) -> Outcome:
-    """Traffic alone on a fabric, packet by packet."""
+    """Simulates traffic without a collective on a fabric, packet by packet."""
 
 def slots_bound(kind: str, fabric: Fabric, root: int = 0) -> tuple[int, str, str]:
-    """The lower bound on slots, its name and its assumption; blocks are whole."""
+    """Returns the lower bound on slots for whole blocks, its name and its assumption."""
 
 def take_memory(what: str, bytes: int) -> None:
-    """Refuse work that needs more memory than the limit, before it takes any.
+    """Refuses work that needs more memory than the limit, before the work starts.
 
     Parameters
     ----------
     what : str
-        What needs the memory, as the error names it.
+        The work that needs the memory, as the error names it.
     bytes : int
         The forecast.
 
@@ -2412,14 +2582,14 @@ def take_memory(what: str, bytes: int) -> None:
     """
 
 def task_conflicts(plans: list[Plan]) -> list[Violation]:
-    """What is wrong with running plans side by side on one grid."""
+    """Returns the violations of plans that run concurrently on one grid."""
 
 def throughput_optimum(
     kind: str, fabric: Fabric, root: int = 0
 ) -> tuple[tuple[int, int], tuple[int, int] | None] | None:
-    """The throughput optimum: seconds for 10^9 bytes of `size`, as two fractions (numerator, denominator); no plan takes
-    less than the first, and some plan no more than the second, which is None where no such plan is known. None where
-    nothing is known.
+    """Returns the throughput optimum in seconds per 10^9 bytes of `size`, as two fractions (numerator,
+    denominator). No plan takes less time than the first fraction; some plan takes at most the
+    second one, which is None if no such plan is known. Returns None if no optimum is known.
     """
 
 def time_bound(
@@ -2433,10 +2603,10 @@ def time_bound(
     placement: str | None = None,
     demand: Demand | None = None,
 ) -> tuple[int | None, str | None, str]:
-    """The lower bound on the time of any plan in picoseconds, its name and its assumption.
+    """Returns the lower bound on the time of any plan in picoseconds, its name and its assumption.
 
-    Without a bound two times None, and why, such as flows that do not share the cables of a rank.
-    With a placement of packets the root is where the placement puts it.
+    Without a bound, returns None, None and the reason, for example that flows do not share the
+    cables of a rank. With a placement of packets, the placement also moves the root.
     """
 
 def time_bounds(
@@ -2450,14 +2620,16 @@ def time_bounds(
 ) -> tuple[
     str | None, list[tuple[int, str, str, tuple[list[int], int, list[str], list[int]] | None]]
 ]:
-    """The policy for which they hold, None on electrical fabrics, and every lower bound on the time of any plan: the time
-    in picoseconds, the name, the assumption, and where it is a cut that shows the bound, the ranks on one side, of how
-    many parts they are, and the names of the links between the sides; where lengths of links do, their names and lengths.
-    With a demand over circuits also the bound `direct`, of plans in which no rank relays.
+    """Returns the policy to which the bounds apply (None on electrical fabrics), and every lower bound
+    on the time of any plan. A bound has a time in picoseconds, a name, an assumption and a witness.
+    The witness of a cut has the ranks on one side, the number of parts that they belong to, and the
+    names of the links between the sides; the witness of link lengths has the names of the links and
+    their lengths. A demand over circuits adds the bound `direct`, which holds for plans in which no
+    rank relays.
     """
 
 def write_messages(plan: Plan, path: str | PathLike[str], form: str, size_bytes: int) -> None:
-    """Write the messages of a plan to a file, in the form `goal` or `time_independent`.
+    """Writes the messages of a plan to a file, in the form `goal` or `time_independent`.
 
-    Raises OSError, and TraceError where the form cannot hold them.
+    Raises OSError, and TraceError if the form cannot express the messages.
     """

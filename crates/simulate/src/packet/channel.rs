@@ -10,7 +10,7 @@
 use std::iter::repeat_n;
 
 use super::arena::{Arena, Linked, List, NONE};
-use super::exchange::NEVER;
+use super::event_queue::NEVER;
 
 /// Part of a packet that is routed, buffered and sent as a whole. Fills one cache line.
 #[derive(Clone, Copy)]

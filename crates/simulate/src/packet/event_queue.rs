@@ -24,6 +24,9 @@ const BUCKETS: u64 = 1 << 12;
 const DIGIT: u32 = 5;
 const MAX_INSERTION_SORTED: usize = 128;
 
+/// Time of an event that does not happen.
+pub(super) const NEVER: u64 = u64::MAX;
+
 /// Limit of simulated time: 2^60 ps, 13 days. Events at this time or later never happen; the queue
 /// only records that there are some. The settings bound each delay by this time, so that an instant
 /// before it plus the delays that follow stays below 2^64. Sums that grow without bound, in queues,

@@ -44,9 +44,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use opticoll_base::interrupt;
 
 use super::channel::Chunk;
-
-/// Time of an event that does not happen.
-pub(super) const NEVER: u64 = u64::MAX;
+use super::event_queue::NEVER;
 
 /// Announcement of a message to the part of its destination.
 pub(super) struct AnnouncedMessage {

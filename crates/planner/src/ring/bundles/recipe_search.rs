@@ -9,6 +9,7 @@ use super::cache::TimedRecipe;
 use super::grouping::Grouping;
 use super::price_limits::{PriceLimits, rooms};
 use super::root_choice::FirstSlot;
+use super::time_model::Volumes;
 use super::tree::{BundleTree, TreeSearch};
 use opticoll_base::interrupt;
 
@@ -40,45 +41,6 @@ pub(super) struct RecipeClass {
     pub(super) first_slots: Vec<FirstSlot>,
     /// Lower bound on the sum of the volumes after the first slot, in blocks.
     pub(super) min_volume_sum: f32,
-}
-
-/// Volumes of the slots after the first, in pieces: small ones, then large ones, then that of the
-/// last slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Volumes {
-    /// Volume of the first of these slots, and their number.
-    pub(super) few: (u32, usize),
-    /// Volume of the following slots, and their number.
-    pub(super) many: (u32, usize),
-    /// Volume of the last slot.
-    pub(super) last: u32,
-}
-
-impl Volumes {
-    /// Returns the distinct runs of slots: each volume with the number of its slots.
-    pub(super) fn kinds(&self) -> impl Iterator<Item = (u32, usize)> + Clone {
-        let kinds = [self.few, self.many, (self.last, 1)];
-        kinds.into_iter().filter(|(_, slots)| *slots > 0)
-    }
-
-    /// Returns the volume of each slot.
-    fn slots(&self) -> impl Iterator<Item = u32> {
-        let slots = |(volume, slots)| std::iter::repeat_n(volume, slots);
-        self.kinds().flat_map(slots)
-    }
-
-    /// Returns the sum of the volumes of all slots.
-    pub(super) fn sum(&self) -> u32 {
-        let sums = self.kinds().map(|(volume, slots)| volume * slots as u32);
-        sums.sum()
-    }
-
-    /// Returns the difference between the largest and the smallest volume.
-    fn spread(&self) -> u32 {
-        let volumes = self.kinds().map(|(volume, _)| volume);
-        let smallest = volumes.clone().min().unwrap_or(0);
-        volumes.max().unwrap_or(0) - smallest
-    }
 }
 
 /// Recipe that may have a tree.

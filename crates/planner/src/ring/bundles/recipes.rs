@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 
 use super::cache::{self, TimedRecipe};
 use super::grouping::{Grouping, lengths};
-use super::recipe_search::{RecipeCandidate, RecipeClass, RecipeSearch, Volumes};
+use super::recipe_search::{RecipeCandidate, RecipeClass, RecipeSearch};
 use super::root_choice::{EvenRoots, RootSets, meetings};
-use super::time_model::TimeModel;
+use super::time_model::{TimeModel, Volumes};
 use super::tree::{BundleTree, TreeLengths, TreeSearch};
 use super::{Bundles, Tree};
 use opticoll_base::interrupt;

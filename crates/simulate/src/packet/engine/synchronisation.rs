@@ -3,7 +3,8 @@
 
 use super::super::arena::NONE;
 use super::super::event_queue::EventKind;
-use super::super::exchange::{AnnouncedMessage, NEVER, wait};
+use super::super::event_queue::NEVER;
+use super::super::exchange::{AnnouncedMessage, wait};
 use super::super::partition::Partition;
 use super::super::routes::Routes;
 use super::PacketEngine;
