@@ -3,7 +3,8 @@
 
 use super::engine::PacketEngine;
 use super::event_queue::LATEST_PS;
-use super::exchange::{Exchange, NEVER};
+use super::event_queue::NEVER;
+use super::exchange::Exchange;
 use super::routes::Routes;
 use super::{PacketError, PacketProgress, deadlock};
 use opticoll_base::interrupt;
