@@ -8,7 +8,7 @@
 //! sends one block for every o < N with bit i set: about N/2 blocks.
 
 use super::{
-    Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, all_pairs, make_room_for,
+    Algorithm, AlgorithmError, CostFormulas, LinkLoadBound, Request, all_pairs, make_room_for,
     push_cyclic,
 };
 use opticoll_plan::collective::CollectiveKind;
@@ -35,13 +35,13 @@ pub const RECORDS: &[Algorithm] = &[
             "<= N / 2 ceil(log2 N)",
         ),
         transfers: |ranks| all_pairs(ranks) * u64::from(ranks.max(2).ilog2()) / 2,
-        least_loads: |_, ring| {
+        link_load_bound: |_, ring| {
             let distances = (0..ring.ranks.next_power_of_two().ilog2()).map(|bit| 1 << bit);
             let steps = distances.map(|distance: u32| {
                 let offsets = (0..ring.ranks).filter(|offset| offset & distance > 0);
                 (distance, offsets.count() as u64)
             });
-            Ok(Some(LeastLoads::from_distances(steps, ring)))
+            Ok(Some(LinkLoadBound::from_distances(steps, ring)))
         },
         ..Algorithm::new("bruck", "Bruck", CollectiveKind::AllToAll, all_to_all)
     },

@@ -27,12 +27,12 @@ const fn record(
         citation: CITATION,
         options,
         costs,
-        least_loads: match collective {
-            CollectiveKind::AllReduce => |_, ring| Ok(one_stage::least_loads(ring, 2)),
-            CollectiveKind::AllToAll => |_, ring| Ok(one_stage::least_loads(ring, 1)),
+        link_load_bound: match collective {
+            CollectiveKind::AllReduce => |_, ring| Ok(one_stage::link_load_bound(ring, 2)),
+            CollectiveKind::AllToAll => |_, ring| Ok(one_stage::link_load_bound(ring, 1)),
             CollectiveKind::AllGather => |spec, ring| {
                 let is_one_step = spec.option("order") == Some("at_once");
-                Ok(one_stage::least_loads(ring, 1).filter(|_| is_one_step))
+                Ok(one_stage::link_load_bound(ring, 1).filter(|_| is_one_step))
             },
             _ => |_, _| Ok(None),
         },

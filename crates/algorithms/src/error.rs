@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 use opticoll_base::spec::SpecError;
 use opticoll_fabric::fabric::WrongFamily;
 use opticoll_plan::collective::{CollectiveError, CollectiveKind};
@@ -11,7 +11,7 @@ use opticoll_plan::collective::{CollectiveError, CollectiveKind};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AlgorithmError {
     /// The collective has no algorithm of this name.
-    #[error("unknown algorithm `{}` for {collective}{hint}", shown(name))]
+    #[error("unknown algorithm `{}` for {collective}{hint}", terminal_text(name))]
     Unknown {
         /// The given name.
         name: String,
@@ -23,7 +23,7 @@ pub enum AlgorithmError {
     /// The algorithm is for other collectives.
     #[error(
         "`{}` does not carry out {collective}: it carries out {others}",
-        shown(name)
+        terminal_text(name)
     )]
     OtherCollective {
         /// The given name.

@@ -5,7 +5,7 @@
 //! from rank o to rank t is therefore at the rank with the low i bits of t and the other bits of o.
 
 use super::{
-    Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room_for, powers_of_two,
+    Algorithm, AlgorithmError, CostFormulas, LinkLoadBound, Request, make_room_for, powers_of_two,
 };
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
@@ -18,11 +18,11 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
                IEEE Trans. Computers 1989",
     costs: CostFormulas::new("log2 N", "N / 2 log2 N", "N / 2 log2 N"),
     accepts: powers_of_two,
-    least_loads: |_, ring| {
+    link_load_bound: |_, ring| {
         let distances = (0..ring.ranks.ilog2()).map(|bit| 1 << bit);
         let half = u64::from(ring.ranks / 2);
         let steps = distances.map(|distance| (distance, half));
-        Ok(Some(LeastLoads::from_distances(steps, ring)))
+        Ok(Some(LinkLoadBound::from_distances(steps, ring)))
     },
     ..Algorithm::new(
         "recursive_doubling",

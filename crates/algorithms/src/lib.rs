@@ -166,7 +166,7 @@ impl CostFormulas {
 
 /// Lower bounds on the link loads of an algorithm on a ring with one chunk per lightpath.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeastLoads {
+pub struct LinkLoadBound {
     /// Number of slots.
     pub slots: u64,
     /// Chunks over the busiest link of each step, summed over the steps.
@@ -179,11 +179,11 @@ pub struct LeastLoads {
     pub pairs: u64,
 }
 
-impl LeastLoads {
+impl LinkLoadBound {
     /// Returns the loads of `steps` equal steps, in each of which a link carries `chunks` chunks
     /// over `channels` channels.
-    pub(crate) fn uniform(steps: u64, chunks: u64, channels: u32) -> LeastLoads {
-        LeastLoads {
+    pub(crate) fn uniform(steps: u64, chunks: u64, channels: u32) -> LinkLoadBound {
+        LinkLoadBound {
             slots: steps * chunks.div_ceil(channels.into()),
             by_step: steps * chunks,
             busiest: steps * chunks,
@@ -197,7 +197,7 @@ impl LeastLoads {
     pub(crate) fn from_distances(
         steps: impl Iterator<Item = (u32, u64)>,
         ring: RingShape,
-    ) -> LeastLoads {
+    ) -> LinkLoadBound {
         let (mut slots, mut by_step, mut link_chunks, mut most) = (0, 0, 0, 0);
         for (distance, chunks) in steps {
             let links = u64::from(distance.min(ring.ranks - distance)) * chunks;
@@ -207,7 +207,7 @@ impl LeastLoads {
             link_chunks += links;
             most = most.max(load);
         }
-        LeastLoads {
+        LinkLoadBound {
             slots,
             by_step,
             busiest: link_chunks.div_ceil(2),
@@ -240,7 +240,7 @@ pub struct Algorithm {
     pub costs: CostFormulas,
     /// Lower bound on the link loads on a fault-free ring. `None` if another algorithm's bound is
     /// at least as tight. Fails if options do not fit the ring.
-    pub least_loads: fn(&Spec, RingShape) -> Result<Option<LeastLoads>, AlgorithmError>,
+    pub link_load_bound: fn(&Spec, RingShape) -> Result<Option<LinkLoadBound>, AlgorithmError>,
     /// Approximate number of transfers for a number of ranks.
     pub transfers: fn(u32) -> u64,
     /// Collectives for which libraries use the algorithm for short messages.
@@ -274,7 +274,7 @@ impl Algorithm {
             options: &[],
             families: &[],
             costs: CostFormulas::VARIOUS,
-            least_loads: |_, _| Ok(None),
+            link_load_bound: |_, _| Ok(None),
             transfers: match collective {
                 AllGather | ReduceScatter | AllToAll => all_pairs,
                 _ => logarithmic_rounds,

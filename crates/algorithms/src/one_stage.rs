@@ -1,7 +1,7 @@
 //! All_gather in a single stage: every rank sends its block straight to every other rank, in one
 //! step.
 
-use super::{Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room};
+use super::{Algorithm, AlgorithmError, CostFormulas, LinkLoadBound, Request, make_room};
 use opticoll_fabric::fabric::circuits::RingShape;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
@@ -11,7 +11,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Every rank sends its block directly to every other rank",
     citation: "Dai et al., OpTree, section III.B, Lemma 1; after Liang and Shen, ToN 2006",
     costs: CostFormulas::new("1", "N - 1", "N - 1"),
-    least_loads: |_, ring| Ok(least_loads(ring, 1)),
+    link_load_bound: |_, ring| Ok(link_load_bound(ring, 1)),
     ..Algorithm::new("one_stage", "One-stage", CollectiveKind::AllGather, build)
 }];
 
@@ -37,13 +37,13 @@ pub fn paper_ring_wavelengths(ranks: u32) -> u64 {
 
 /// Returns the loads of `steps` consecutive all-to-alls, or `None` if lightpaths do not reach
 /// half-way around the ring.
-pub(super) fn least_loads(ring: RingShape, steps: u64) -> Option<LeastLoads> {
+pub(super) fn link_load_bound(ring: RingShape, steps: u64) -> Option<LinkLoadBound> {
     let chunks = ring_wavelengths(ring.ranks);
-    let loads = LeastLoads {
+    let loads = LinkLoadBound {
         // Mean over all links.
         busiest: (steps * line_wavelengths(ring.ranks)).div_ceil(2),
         pairs: line_wavelengths(ring.ranks) / 2,
-        ..LeastLoads::uniform(steps, chunks, ring.channels)
+        ..LinkLoadBound::uniform(steps, chunks, ring.channels)
     };
     (ring.longest >= ring.ranks / 2).then_some(loads)
 }

@@ -20,7 +20,9 @@
 
 pub mod tree;
 
-use super::{Algorithm, AlgorithmError, LeastLoads, OptionRecord, Request, make_room, one_stage};
+use super::{
+    Algorithm, AlgorithmError, LinkLoadBound, OptionRecord, Request, make_room, one_stage,
+};
 use opticoll_base::spec::Spec;
 use opticoll_fabric::fabric::circuits::RingShape;
 use opticoll_plan::collective::CollectiveKind;
@@ -49,7 +51,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
         .range("numbers joined by x")
         .default("those of depth"),
     ],
-    least_loads,
+    link_load_bound,
     ..Algorithm::new("optree", "OpTree", CollectiveKind::AllGather, build)
 }];
 
@@ -139,7 +141,7 @@ const MAX_COUNTED_PAIRS: u64 = 1 << 25;
 
 /// Returns the loads of the tree. `None` for the default tree if it needs no fewer slots than
 /// `one_stage`, whose bound is then as tight.
-fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
+fn link_load_bound(spec: &Spec, ring: RingShape) -> Result<Option<LinkLoadBound>, AlgorithmError> {
     let channels = ring.channels;
     let (radices, _) = choose_tree(spec, ring.ranks, Some(ring))?;
     let pairs = radices
@@ -155,7 +157,7 @@ fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, Algor
     }
     let slots = loads.iter().map(|load| load.div_ceil(channels.into()));
     let max_load = loads.iter().copied().max().unwrap_or(0);
-    let loads = LeastLoads {
+    let loads = LinkLoadBound {
         slots: slots.sum(),
         by_step: loads.iter().sum(),
         busiest: max_load,
@@ -163,7 +165,7 @@ fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, Algor
         pairs: 0,
     };
     let is_default = spec.options().next().is_none();
-    let one_stage = one_stage::least_loads(ring, 1);
+    let one_stage = one_stage::link_load_bound(ring, 1);
     Ok(one_stage
         .filter(|one_stage| !is_default || loads.slots < one_stage.slots)
         .map(|_| loads))

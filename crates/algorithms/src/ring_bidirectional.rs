@@ -1,7 +1,7 @@
 //! Bidirectional ring: the ring algorithm in both directions at the same time, with half of the
 //! blocks in each direction.
 
-use super::{Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room};
+use super::{Algorithm, AlgorithmError, CostFormulas, LinkLoadBound, Request, make_room};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
@@ -10,9 +10,9 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Pass blocks to both neighbours in each step, ceil((N-1)/2) times",
     citation: "Folklore; the two-way form of Patarasuk and Yuan's ring, JPDC 2009",
     costs: CostFormulas::new("floor(N / 2)", "N - 1", "N - 1"),
-    least_loads: |_, ring| {
+    link_load_bound: |_, ring| {
         let steps = ring.ranks.saturating_sub(1).div_ceil(2);
-        Ok(Some(LeastLoads::uniform(steps.into(), 1, ring.channels)))
+        Ok(Some(LinkLoadBound::uniform(steps.into(), 1, ring.channels)))
     },
     ..Algorithm::new(
         "ring_bidirectional",

@@ -6,7 +6,7 @@
 //! bit D, keeps the parts v .. min(v + D, N); the root has all parts.
 
 use super::{
-    Algorithm, AlgorithmError, CostFormulas, LeastLoads, OptionRecord, Request, all_pairs,
+    Algorithm, AlgorithmError, CostFormulas, LinkLoadBound, OptionRecord, Request, all_pairs,
     build_ranges, make_room,
 };
 use opticoll_base::spec::Spec;
@@ -37,7 +37,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     ],
     costs: CostFormulas::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
     transfers: all_pairs,
-    least_loads,
+    link_load_bound,
     ..Algorithm::new(
         "scatter_all_gather",
         "Scatter and all_gather",
@@ -52,7 +52,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
 /// links in total; each part that is left out saves at most N / 2 links, and there are 2 N links
 /// with c channels each. Sent over distances 1, 2, 4, ... the parts take more links, at least if N
 /// is a power of two.
-fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
+fn link_load_bound(spec: &Spec, ring: RingShape) -> Result<Option<LinkLoadBound>, AlgorithmError> {
     let ranks = u64::from(ring.ranks);
     let ring_steps = ranks.saturating_sub(1);
     let steps = match spec.option("all_gather") {
@@ -61,7 +61,7 @@ fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, Algor
         _ => None,
     };
     if let Some(steps) = steps {
-        return Ok(Some(LeastLoads::uniform(steps, 1, ring.channels)));
+        return Ok(Some(LinkLoadBound::uniform(steps, 1, ring.channels)));
     }
     let is_known = match spec.option("all_gather") {
         Some("one_stage") => true,
@@ -75,7 +75,7 @@ fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, Algor
     let kept = ranks / 2 * u64::from(ring.ranks.next_power_of_two().ilog2()) + ranks;
     let links = (ranks * (ranks * ranks / 4)).saturating_sub(kept * (ranks / 2));
     let chunks = links.div_ceil(2 * ranks.max(1));
-    Ok(Some(LeastLoads::uniform(1, chunks, ring.channels)))
+    Ok(Some(LinkLoadBound::uniform(1, chunks, ring.channels)))
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

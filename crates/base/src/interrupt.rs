@@ -45,7 +45,7 @@ pub enum Stopped {
     /// A call of [`interrupt`].
     #[error("interrupted")]
     Interrupted,
-    /// A memory forecast above the limit ([`memory::take`](crate::memory::take)).
+    /// A memory forecast above the limit ([`memory::check_forecast`](crate::memory::check_forecast)).
     #[error(transparent)]
     MemoryLimitExceeded(#[from] MemoryLimitExceeded),
 }
@@ -99,7 +99,7 @@ fn stopped(payload: Box<dyn Any + Send>) -> Stopped {
 /// Runs `work` on all parts at the same time: the first part on this thread, each other part on a
 /// new thread. An interruption of this thread's work stops all parts. Returns the results in the
 /// order of the parts.
-pub fn side_by_side<P: Send, R: Send>(
+pub fn parallel_map<P: Send, R: Send>(
     parts: impl IntoIterator<Item = P>,
     work: impl Fn(P) -> R + Sync,
 ) -> Vec<R> {

@@ -11,7 +11,7 @@
 //! use opticoll_base::memory::{self, MemoryLimitExceeded};
 //!
 //! memory::set_limit(1 << 20);
-//! let stopped = interruptible(|| memory::take("a table of prices", 1 << 30)).unwrap_err();
+//! let stopped = interruptible(|| memory::check_forecast("a table of prices", 1 << 30)).unwrap_err();
 //! assert_eq!(
 //!     stopped.to_string(),
 //!     "a table of prices needs about 1.07 GB of memory, and the limit is 1.05 MB"
@@ -51,7 +51,7 @@ pub fn limit() -> u64 {
 
 /// Stops the work if the forecast of `bytes` for the data named `what` exceeds the limit.
 #[inline]
-pub fn take(what: &str, bytes: u64) {
+pub fn check_forecast(what: &str, bytes: u64) {
     let limit = limit();
     if bytes > limit {
         let what = what.to_owned();

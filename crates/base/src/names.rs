@@ -66,7 +66,7 @@ const MAX_NAME_BYTES: usize = 100;
 
 /// Returns a word from a file or a command line in a form that is safe to print. Long words are
 /// cut, and unprintable characters are escaped, because a terminal could interpret them.
-pub fn shown(word: &str) -> String {
+pub fn terminal_text(word: &str) -> String {
     let mut text = String::new();
     for letter in word.chars().take(MAX_SHOWN_CHARACTERS) {
         if is_printable(letter) {

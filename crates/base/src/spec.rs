@@ -19,7 +19,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::names::{is_printable, shown, suggest};
+use crate::names::{is_printable, suggest, terminal_text};
 use crate::units::Bytes;
 
 /// Reason why a specification was refused.
@@ -28,7 +28,7 @@ pub enum SpecError {
     /// A text that is not of the form `name:key=value,key=value`.
     #[error(
         "`{}` is not of the form name:key=value,key=value: {problem}",
-        shown(text)
+        terminal_text(text)
     )]
     Syntax {
         /// The text as given.
@@ -37,7 +37,7 @@ pub enum SpecError {
         problem: String,
     },
     /// A name that no fabric, algorithm or assignment has.
-    #[error("unknown {what} `{}`{hint}", shown(name))]
+    #[error("unknown {what} `{}`{hint}", terminal_text(name))]
     Unknown {
         /// Kind of the named thing, such as `algorithm`.
         what: &'static str,
@@ -47,7 +47,11 @@ pub enum SpecError {
         hint: String,
     },
     /// An option that the named fabric, algorithm or assignment does not have.
-    #[error("`{}` has no option `{}`{hint}", shown(name), shown(key))]
+    #[error(
+        "`{}` has no option `{}`{hint}",
+        terminal_text(name),
+        terminal_text(key)
+    )]
     UnknownOption {
         /// Name of the fabric, algorithm or assignment.
         name: String,
@@ -57,7 +61,12 @@ pub enum SpecError {
         hint: String,
     },
     /// An option with a value that is not accepted.
-    #[error("`{}`: {}={}: {problem}", shown(name), shown(key), shown(value))]
+    #[error(
+        "`{}`: {}={}: {problem}",
+        terminal_text(name),
+        terminal_text(key),
+        terminal_text(value)
+    )]
     Value {
         /// Name of the fabric, algorithm or assignment.
         name: String,
@@ -362,7 +371,7 @@ impl FromStr for Spec {
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
         {
-            return Err(syntax(format!("`{}` is no name", shown(name))));
+            return Err(syntax(format!("`{}` is no name", terminal_text(name))));
         }
         let mut spec = Spec::new(name);
         for part in rest.into_iter().flat_map(|rest| rest.split(',')) {
@@ -372,11 +381,11 @@ impl FromStr for Spec {
             if key.is_empty() || value.is_empty() {
                 return Err(syntax(format!(
                     "`{}` lacks its key or its value",
-                    shown(part)
+                    terminal_text(part)
                 )));
             }
             if spec.option(key).is_some() {
-                return Err(syntax(format!("`{}` is given twice", shown(key))));
+                return Err(syntax(format!("`{}` is given twice", terminal_text(key))));
             }
             spec = spec.with(key, value);
         }

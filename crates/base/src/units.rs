@@ -16,14 +16,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::names::shown;
+use crate::names::terminal_text;
 use thiserror::Error;
 
 /// Reason why a quantity was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UnitError {
     /// A text that is not a number followed by a known unit.
-    #[error("`{}` is not a {quantity}; {hint}", shown(text))]
+    #[error("`{}` is not a {quantity}; {hint}", terminal_text(text))]
     Syntax {
         /// The text as given.
         text: String,
@@ -35,7 +35,7 @@ pub enum UnitError {
     /// A number that is not a multiple of the smallest unit.
     #[error(
         "`{}` is no whole number of {smallest}; a {quantity} is kept exactly",
-        shown(text)
+        terminal_text(text)
     )]
     Inexact {
         /// The text as given.
@@ -300,7 +300,7 @@ impl Notation {
             .map(|(_, factor)| *factor)
             .ok_or_else(|| self.refuse(trimmed, self.unit_hint(number, unit)))?;
         let overflow = || UnitError::Overflow {
-            what: format!("`{}`", shown(trimmed)),
+            what: format!("`{}`", terminal_text(trimmed)),
             smallest: self.smallest,
         };
         let scale = 10u128.checked_pow(decimals).ok_or_else(overflow)?;

@@ -91,7 +91,7 @@ fn benches(criterion: &mut Criterion) {
             bencher.iter(|| assert!(verify::verify(black_box(&plan)).is_empty()));
         });
     }
-    let full = planned(1024, "relay_tree").into_written_out();
+    let full = planned(1024, "relay_tree").into_expanded();
     group.bench_function("relay_tree_1024_verify_in_full", |bencher| {
         bencher.iter(|| assert!(verify::verify(black_box(&full)).is_empty()));
     });

@@ -27,7 +27,7 @@ use crate::hop_counts::power;
 pub use crate::hop_counts::{fewest_hops, hop_orders, least_hops};
 use crate::{Bound, TimeBound, crossing_bytes, growth, over, phases};
 use opticoll_base::units::{Bytes, Time, UnitError};
-use opticoll_fabric::fabric::circuits::Charge;
+use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstSetting, Forwarding};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
@@ -63,7 +63,7 @@ pub fn best(
     switch: &CircuitSwitch,
     collective: &Collective,
     size: Bytes,
-    charge: Charge,
+    charge: ReconfigurationCharge,
 ) -> Result<TimeBound, UnitError> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
@@ -102,8 +102,8 @@ pub fn best(
         // The search ends if the number of settings does not matter, or if more settings cost more
         // than the best bound.
         let is_all = match charge {
-            Charge::Never => true,
-            Charge::EverySlot => {
+            ReconfigurationCharge::Never => true,
+            ReconfigurationCharge::EverySlot => {
                 switch.forwarding == Forwarding::Store && problem.demanded.is_none()
             }
             _ => false,
@@ -136,7 +136,11 @@ struct Problem<'a> {
 impl Problem<'_> {
     /// Returns the cost of the fewest of a run of settings, and a lower bound on the time of plans
     /// whose number of settings is in the run `[fewest, most]`.
-    fn with_settings(&self, settings: [u64; 2], charge: Charge) -> Result<(Time, Time), UnitError> {
+    fn with_settings(
+        &self,
+        settings: [u64; 2],
+        charge: ReconfigurationCharge,
+    ) -> Result<(Time, Time), UnitError> {
         let [fewest, most] = settings;
         let change = self.switch.reconfiguration.time()?;
         let paid = match self.switch.first_setting {
@@ -148,28 +152,28 @@ impl Problem<'_> {
         let in_order = |hops: u64| hop_orders(hops, most).saturating_mul(power(self.ports, hops));
         match charge {
             // Each slot has a setting of its own.
-            Charge::Never if stores => {
+            ReconfigurationCharge::Never if stores => {
                 Ok((Time::ZERO, self.over_slot_counts(growth, None, Time::ZERO)?))
             }
-            Charge::EverySlot if stores && self.demanded.is_none() => {
+            ReconfigurationCharge::EverySlot if stores && self.demanded.is_none() => {
                 Ok((change, self.over_slot_counts(growth, None, change)?))
             }
-            Charge::EverySlot if stores => {
+            ReconfigurationCharge::EverySlot if stores => {
                 let slots = fewest.max(growth);
                 let paid = change.times(slots)?;
                 let time = self.over_slot_counts(slots, Some(most.max(growth)), Time::ZERO)?;
                 Ok((paid, paid.plus(time)?))
             }
-            Charge::Never => {
+            ReconfigurationCharge::Never => {
                 let any = |_| u128::from(self.ranks);
                 Ok((Time::ZERO, self.cut_through(1, growth, any)?))
             }
-            Charge::EverySlot => {
+            ReconfigurationCharge::EverySlot => {
                 let paid = change.times(fewest)?;
                 let hops = self.hops(settings).unwrap_or(growth);
                 Ok((paid, paid.plus(self.cut_through(fewest, hops, in_order)?)?))
             }
-            Charge::ChangedPort | Charge::ChangedPlane => {
+            ReconfigurationCharge::ChangedPort | ReconfigurationCharge::ChangedPlane => {
                 Ok((paid, paid.max(self.one_by_one(most)?)))
             }
             _ => {
@@ -184,9 +188,9 @@ impl Problem<'_> {
     }
 
     /// Returns the bound with a network beside the switch.
-    fn with_network(&self, charge: Charge) -> Result<Time, UnitError> {
+    fn with_network(&self, charge: ReconfigurationCharge) -> Result<Time, UnitError> {
         let change = match charge {
-            Charge::EverySlot => self.switch.reconfiguration.time()?,
+            ReconfigurationCharge::EverySlot => self.switch.reconfiguration.time()?,
             _ => Time::ZERO,
         };
         let circuit = self.switch.startup.plus(self.switch.latency)?;

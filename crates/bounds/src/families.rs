@@ -17,8 +17,8 @@ pub struct CircuitProblem<'a> {
     pub collective: &'a Collective,
     /// Size of the collective.
     pub size: Bytes,
-    /// Charge of the policy for changes of circuits.
-    pub charge: circuits::Charge,
+    /// ReconfigurationCharge of the policy for changes of circuits.
+    pub charge: circuits::ReconfigurationCharge,
     /// Circuits that stay up after their slots.
     pub paths: Paths,
 }
@@ -31,11 +31,11 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
         CircuitSwitch(switch) => Some(circuit_switch::slots(switch, collective)),
         _ if collective.demand().is_some() => None,
         WdmRing(ring) if single => Some(wdm_ring::best(ring, collective)),
-        WdmRing(ring) => Some(wdm_ring::any_load(ring, collective)),
+        WdmRing(ring) => Some(wdm_ring::slots_for_any_load(ring, collective)),
         WssGrid(grid) => Some(wss_grid::slots(grid, collective)),
         LightPathGrid(_) => None,
         PassiveStar(star) if single => Some(passive_star::slots(star, collective)),
-        PassiveStar(star) => Some(passive_star::any_load(star, collective)),
+        PassiveStar(star) => Some(passive_star::slots_for_any_load(star, collective)),
     }
 }
 

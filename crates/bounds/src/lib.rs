@@ -36,7 +36,7 @@ pub struct Bound {
 
 /// Minimum number of reconfigurations that a policy charges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeastCharge {
+pub enum ReconfigurationCost {
     /// A reconfiguration in every slot: policy `every_step`.
     EverySlot,
     /// A single reconfiguration, for the first circuits; slots run one after the other:
@@ -68,17 +68,19 @@ impl TimeBound {
     };
 }
 
-impl From<circuits::Charge> for LeastCharge {
+impl From<circuits::ReconfigurationCharge> for ReconfigurationCost {
     /// Returns the minimum that a charge costs. `Groups` (lightpaths in groups) maps to `Never`:
     /// `light_path_grid::SetUps` states its costs.
-    fn from(charge: circuits::Charge) -> LeastCharge {
+    fn from(charge: circuits::ReconfigurationCharge) -> ReconfigurationCost {
         match charge {
-            circuits::Charge::EverySlot | circuits::Charge::EachCircuit => LeastCharge::EverySlot,
-            circuits::Charge::NewSetting => LeastCharge::Once,
-            circuits::Charge::ChangedCircuit
-            | circuits::Charge::ChangedPort
-            | circuits::Charge::ChangedPlane => LeastCharge::OncePerPort,
-            circuits::Charge::Never | circuits::Charge::Groups { .. } => LeastCharge::Never,
+            circuits::ReconfigurationCharge::EverySlot
+            | circuits::ReconfigurationCharge::EachCircuit => ReconfigurationCost::EverySlot,
+            circuits::ReconfigurationCharge::NewSetting => ReconfigurationCost::Once,
+            circuits::ReconfigurationCharge::ChangedCircuit
+            | circuits::ReconfigurationCharge::ChangedPort
+            | circuits::ReconfigurationCharge::ChangedPlane => ReconfigurationCost::OncePerPort,
+            circuits::ReconfigurationCharge::Never
+            | circuits::ReconfigurationCharge::Groups { .. } => ReconfigurationCost::Never,
         }
     }
 }

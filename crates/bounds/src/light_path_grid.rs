@@ -31,7 +31,7 @@ use crate::{
     max_with_slot_bounds, over, phases,
 };
 use opticoll_base::units::{Bytes, Time, UnitError};
-use opticoll_fabric::fabric::circuits::{Charge, Paths};
+use opticoll_fabric::fabric::circuits::{Paths, ReconfigurationCharge};
 use opticoll_fabric::family::light_path_grid::LightPathGrid;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
@@ -54,16 +54,16 @@ pub enum SetUps {
     Never,
 }
 
-impl From<(Charge, Paths)> for SetUps {
+impl From<(ReconfigurationCharge, Paths)> for SetUps {
     /// Returns the cost of lightpaths under a charge; charges of other fabrics cost nothing here.
-    fn from((charge, paths): (Charge, Paths)) -> SetUps {
+    fn from((charge, paths): (ReconfigurationCharge, Paths)) -> SetUps {
         match (charge, paths) {
-            (Charge::Groups { each_slot: true }, _) => SetUps::EverySlot,
-            (Charge::Groups { .. }, Paths::Released) => SetUps::Released,
-            (Charge::Groups { .. }, Paths::Kept) => SetUps::Kept,
-            (Charge::Groups { .. }, Paths::Warm) => SetUps::Warm,
-            (Charge::Groups { .. }, Paths::Predicted) => SetUps::Predicted,
-            (Charge::ChangedPort, _) => SetUps::PerPort,
+            (ReconfigurationCharge::Groups { each_slot: true }, _) => SetUps::EverySlot,
+            (ReconfigurationCharge::Groups { .. }, Paths::Released) => SetUps::Released,
+            (ReconfigurationCharge::Groups { .. }, Paths::Kept) => SetUps::Kept,
+            (ReconfigurationCharge::Groups { .. }, Paths::Warm) => SetUps::Warm,
+            (ReconfigurationCharge::Groups { .. }, Paths::Predicted) => SetUps::Predicted,
+            (ReconfigurationCharge::ChangedPort, _) => SetUps::PerPort,
             _ => SetUps::Never,
         }
     }

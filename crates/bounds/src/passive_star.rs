@@ -16,7 +16,7 @@
 //!   of growth or senders, each with its latency, and with its tuning if every slot is charged,
 //!   plus the bytes.
 
-use crate::{Bound, LeastCharge, TimeBound, growth, over};
+use crate::{Bound, ReconfigurationCost, TimeBound, growth, over};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::family::passive_star::PassiveStar;
 use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -81,7 +81,7 @@ impl Capacities {
 
 /// Returns the greatest bound on slots, for one chunk per light and slot.
 pub fn slots(star: &PassiveStar, collective: &Collective) -> Bound {
-    let grown = any_load(star, collective);
+    let grown = slots_for_any_load(star, collective);
     if star.ranks < 2 {
         return grown;
     }
@@ -103,7 +103,7 @@ pub fn slots(star: &PassiveStar, collective: &Collective) -> Bound {
 }
 
 /// Returns the bound on slots for any number of chunks in a light.
-pub fn any_load(star: &PassiveStar, collective: &Collective) -> Bound {
+pub fn slots_for_any_load(star: &PassiveStar, collective: &Collective) -> Bound {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
     let ranks = u64::from(star.ranks);
     let heard = u64::from(star.receivers.min(star.wavelengths));
@@ -131,7 +131,7 @@ pub fn best(
     star: &PassiveStar,
     collective: &Collective,
     size: Bytes,
-    charge: LeastCharge,
+    charge: ReconfigurationCost,
 ) -> Result<TimeBound, UnitError> {
     use CollectiveKind::{AllToAll, Barrier, ReduceScatter};
     if star.ranks < 2 {
@@ -150,13 +150,13 @@ pub fn best(
     }
     let tuning = star.reconfiguration;
     let rounds = match charge {
-        LeastCharge::OncePerPort => 1,
-        _ => any_load(star, collective).steps,
+        ReconfigurationCost::OncePerPort => 1,
+        _ => slots_for_any_load(star, collective).steps,
     };
     let tunings = match charge {
-        LeastCharge::EverySlot => tuning.times(rounds)?,
-        LeastCharge::Once | LeastCharge::OncePerPort => tuning,
-        LeastCharge::Never => Time::ZERO,
+        ReconfigurationCost::EverySlot => tuning.times(rounds)?,
+        ReconfigurationCost::Once | ReconfigurationCost::OncePerPort => tuning,
+        ReconfigurationCost::Never => Time::ZERO,
     };
     let time = star.latency.times(rounds)?.plus(tunings)?.plus(sending)?;
     Ok(match rounds {

@@ -15,7 +15,7 @@
 //! | `first_slot` | the deliveries of an all_gather in its first slot, if ports limit r | R4 |
 //! | `relay_tree` | P C_S(N) <= 2 c S, see [`relay_tree`] | R5 |
 //!
-//! `growth`, `spread` and `reach` hold for any number of chunks per lightpath ([`any_load`]). Light
+//! `growth`, `spread` and `reach` hold for any number of chunks per lightpath ([`slots_for_any_load`]). Light
 //! trees (`multicast`) void growth from one rank and the `relay_tree` of an all_gather, so that
 //! neither is returned for them.
 //!
@@ -115,7 +115,7 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
             assumption: ONE_CHUNK,
         }),
         CollectiveKind::Scatter | CollectiveKind::Gather => {}
-        _ => bounds.push(any_load(ring, collective)),
+        _ => bounds.push(slots_for_any_load(ring, collective)),
     }
     let few_ports = intake < 2 * channels && !ring.multicast && pieces == 1;
     if few_ports && collective.kind() == CollectiveKind::AllGather {
@@ -157,7 +157,7 @@ fn greatest(bounds: &[Bound]) -> Bound {
 
 /// Returns the bound on slots that holds for any number of chunks per lightpath: the greatest of
 /// growth, spread and reach.
-pub fn any_load(ring: &WdmRing, collective: &Collective) -> Bound {
+pub fn slots_for_any_load(ring: &WdmRing, collective: &Collective) -> Bound {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
     let growth_slots = growth_slots(ring, collective);
     let spread = match collective.kind() {

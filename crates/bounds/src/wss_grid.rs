@@ -24,7 +24,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::{
-    Bound, LeastCharge, TimeBound, VectorInSlots, crossing_bytes, growth, hop_counts,
+    Bound, ReconfigurationCost, TimeBound, VectorInSlots, crossing_bytes, growth, hop_counts,
     least_over_slots, max_with_slot_bounds, over,
 };
 use opticoll_base::interrupt;
@@ -53,7 +53,7 @@ pub fn best(
     grid: &WssGrid,
     collective: &Collective,
     size: Bytes,
-    charge: LeastCharge,
+    charge: ReconfigurationCost,
 ) -> Result<TimeBound, UnitError> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
@@ -64,9 +64,9 @@ pub fn best(
     let (sending, name) = ports.sending(grid, collective, size)?;
     let slots = growth(ranks, ports.max_usable().max(1));
     let per_slot = match charge {
-        LeastCharge::EverySlot => Some(fresh.plus(grid.latency)?),
-        LeastCharge::Never => Some(grid.latency),
-        LeastCharge::Once | LeastCharge::OncePerPort => None,
+        ReconfigurationCost::EverySlot => Some(fresh.plus(grid.latency)?),
+        ReconfigurationCost::Never => Some(grid.latency),
+        ReconfigurationCost::Once | ReconfigurationCost::OncePerPort => None,
     };
     if let Some(per_slot) = per_slot {
         let rounds = TimeBound {

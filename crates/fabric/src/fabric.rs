@@ -40,7 +40,7 @@ use crate::network::Network;
 pub use circuits::Circuits;
 pub use groups::Groups;
 pub use light::{Hop, Light, LightKind, NumberedChannels, Rotation};
-use opticoll_base::names::{plural, shown};
+use opticoll_base::names::{plural, terminal_text};
 use opticoll_base::spec::{Role, Spec, SpecError};
 use opticoll_base::units::{Bytes, Time};
 pub use options::FabricOption;
@@ -52,7 +52,7 @@ pub use transmission::Transmission;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FabricError {
     /// A name that neither a family nor a preset has.
-    #[error("unknown fabric `{}`{hint}", shown(name))]
+    #[error("unknown fabric `{}`{hint}", terminal_text(name))]
     Unknown {
         /// The name as given.
         name: String,
@@ -238,7 +238,7 @@ pub trait Machine: Object {
     /// in one direction: the fabric with all parts at their full rate, the fabric without the
     /// slower parts, and the fabric that also lacks the opposite directions of the broken links.
     /// The planner makes plans for these fabrics and times the plans on this fabric.
-    fn undegraded(&self) -> Vec<Fabric> {
+    fn planning_alternatives(&self) -> Vec<Fabric> {
         Vec::new()
     }
 

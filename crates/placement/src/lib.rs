@@ -108,7 +108,7 @@ fn distinct_wavelengths(plan: &Plan) -> u32 {
     let mut light_up = |light| lit[kind.value(light, field) as usize] = true;
     for row in 0..plan.len() {
         interrupt::check();
-        let channels = match plan.repetition.is_folded() {
+        let channels = match plan.repetition.is_rotation_symmetric() {
             true => plan.span(row),
             false => plan.repetition.stripes,
         };

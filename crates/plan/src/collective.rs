@@ -41,14 +41,14 @@ use std::str::FromStr;
 use thiserror::Error;
 
 pub use demand::{DemandError, DemandMatrix};
-use opticoll_base::names::{same_name, shown, suggest};
+use opticoll_base::names::{same_name, suggest, terminal_text};
 use opticoll_base::units::{Bytes, UnitError, gcd};
 
 /// Reason why a collective was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CollectiveError {
     /// The name is not known.
-    #[error("unknown collective `{}`{hint}", shown(name))]
+    #[error("unknown collective `{}`{hint}", terminal_text(name))]
     Unknown {
         /// Name as given.
         name: String,

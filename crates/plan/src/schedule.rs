@@ -194,7 +194,7 @@ impl Schedule {
     /// Reserves memory for `transfers` more transfers.
     pub fn reserve(&mut self, transfers: usize) {
         let bytes = transfers as u64 * BYTES_PER_TRANSFER;
-        memory::take("the list of transfers of this algorithm", bytes);
+        memory::check_forecast("the list of transfers of this algorithm", bytes);
         self.stored.reserve(transfers);
     }
 

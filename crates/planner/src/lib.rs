@@ -36,7 +36,7 @@ use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Fabric;
-use opticoll_fabric::fabric::circuits::{Charge, Circuits};
+use opticoll_fabric::fabric::circuits::{Circuits, ReconfigurationCharge};
 use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 use opticoll_fabric::family::wdm_ring::WdmRing;
@@ -482,9 +482,9 @@ impl<'a> PlanningProblem<'a> {
 
     /// Makes the plan that a specification names.
     fn solve(&self, spec: &Spec) -> Result<Planned, PlannerError> {
-        let undegraded = self.fabric.undegraded();
-        if !undegraded.is_empty() {
-            return selection::degraded::plan(self, spec, undegraded);
+        let planning_alternatives = self.fabric.planning_alternatives();
+        if !planning_alternatives.is_empty() {
+            return selection::degraded::plan(self, spec, planning_alternatives);
         }
         self.solve_undegraded(spec)
     }
@@ -545,8 +545,8 @@ impl<'a> PlanningProblem<'a> {
     fn switch_cost(&self, switch: &CircuitSwitch) -> Result<(u64, u64), PlannerError> {
         let set_up = switch.reconfiguration.time()?.ps();
         Ok(match switch.charge(self.policy().name()) {
-            Ok(Charge::EverySlot) => (set_up, 0),
-            Ok(Charge::Never) => (0, 0),
+            Ok(ReconfigurationCharge::EverySlot) => (set_up, 0),
+            Ok(ReconfigurationCharge::Never) => (0, 0),
             _ => (0, set_up),
         })
     }

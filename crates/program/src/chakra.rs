@@ -28,12 +28,12 @@ mod wire;
 use thiserror::Error;
 
 use opticoll_base::interrupt;
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 use wire::{Input, Output};
 
 /// Reason why bytes are no trace.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("byte {offset}: {}", shown(problem))]
+#[error("byte {offset}: {}", terminal_text(problem))]
 pub struct ChakraError {
     /// Offset of the problem in the file of the rank, in bytes.
     pub offset: usize,

@@ -44,7 +44,7 @@ use std::fmt;
 pub use execution::RunSettings;
 use thiserror::Error;
 
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 use opticoll_base::units::Bytes;
 use opticoll_plan::collective::{Collective, CollectiveError};
 use opticoll_plan::schedule::Schedule;
@@ -63,7 +63,7 @@ pub enum ProgramError {
 impl ProgramError {
     /// Returns the error of a line of a file, counted from 1.
     fn line(line: u32, problem: &str) -> ProgramError {
-        ProgramError::Refused(format!("line {line}: {}", shown(problem)))
+        ProgramError::Refused(format!("line {line}: {}", terminal_text(problem)))
     }
 
     /// Returns the error of a rank.

@@ -24,7 +24,7 @@ pub(crate) fn plan_columns<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<
              `slot_columns` gives those of a slot"
         )));
     }
-    let whole = interrupt::run(py, || plan.written_out())?;
+    let whole = interrupt::run(py, || plan.expanded())?;
     to_columns(py, &whole)
 }
 

@@ -55,7 +55,7 @@ fn messages(plan: &Plan) -> PyResult<plan::Plan> {
             "the plan has light of its own; make one for an electrical fabric, such as crossbar",
         ));
     }
-    Ok(rows.written_out().into_owned())
+    Ok(rows.expanded().into_owned())
 }
 
 /// Simulates copies of a plan that run concurrently over lightpaths. `places` are the hosts of each

@@ -69,7 +69,7 @@ pub(crate) fn simulate_tasks(
             request: Time::from_ps(*request),
         })
         .collect();
-    let admissions = interrupt::attempt(py, || tasks::tasks(&grid_tasks))?;
+    let admissions = interrupt::attempt(py, || tasks::run_tasks(&grid_tasks))?;
     let rows = admissions.into_iter().map(|admission| {
         (
             admission.admitted.ps(),

@@ -67,7 +67,7 @@ pub(crate) fn set_memory_limit(limit: Option<&str>) -> PyResult<()> {
 #[pyo3(signature = (what, bytes))]
 pub(crate) fn take_memory(what: &str, bytes: u64) -> PyResult<()> {
     set_limit();
-    memory::attempt(|| memory::take(what, bytes))
+    memory::attempt(|| memory::check_forecast(what, bytes))
         .map_err(|much| MemoryLimitError::new_err(much.to_string()))
 }
 

@@ -335,7 +335,7 @@ getters! { Plan |self|
             .map(|slots| slots.end - slots.start)
             .collect();
     /// True if the plan is rotation-symmetric and stored as the transfers of rank 0.
-    folded: bool = self.plan.repetition.is_folded();
+    folded: bool = self.plan.repetition.is_rotation_symmetric();
     /// True if the plan is pipelined and stored as the transfers of its first chunks.
     pipelined: bool = self.plan.repetition.is_pipelined();
     /// The number of steps that the paper of the algorithm states, or None.

@@ -134,7 +134,7 @@ impl Program {
     #[staticmethod]
     fn of_plan(py: Python<'_>, plan: &Plan) -> PyResult<Program> {
         let program = interrupt::attempt(py, || {
-            let plan = plan.rows().written_out();
+            let plan = plan.rows().expanded();
             CollectiveProgram::from_schedule(&plan.schedule, plan.algorithm.clone())
         })?;
         Ok(Program { program })

@@ -251,7 +251,7 @@ pub(crate) fn write_messages(
 ) -> PyResult<()> {
     let written = interrupt::run(py, || {
         let size = Bytes::new(size_bytes);
-        let messages = PlanMessages::of(&plan.rows().written_out(), size)?;
+        let messages = PlanMessages::of(&plan.rows().expanded(), size)?;
         if form != "time_independent" {
             messages.each_has_bytes("GOAL")?;
         }

@@ -34,7 +34,7 @@ use crate::table::Details;
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::network::{Network, Sharing};
-use opticoll_plan::plan::routes::OF_FABRIC;
+use opticoll_plan::plan::routes::FABRIC_ROUTE;
 use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_plan::schedule::Action;
 
@@ -125,7 +125,7 @@ struct StepMessage {
     source: u32,
     destination: u32,
     action: Action,
-    /// Route that the plan names, or [`OF_FABRIC`].
+    /// Route that the plan names, or [`FABRIC_ROUTE`].
     route: u32,
     /// First transfer of the message.
     transfer: usize,
@@ -253,7 +253,7 @@ impl StepLoads<'_> {
             ..
         } = *message;
         match route {
-            OF_FABRIC => self.network.route(source, destination, &mut self.route),
+            FABRIC_ROUTE => self.network.route(source, destination, &mut self.route),
             named => self.route.extend_from_slice(self.routes.links(named)),
         }
     }

@@ -80,7 +80,7 @@ mod special;
 
 use thiserror::Error;
 
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 use opticoll_base::spec::SpecError;
 use opticoll_base::units::{Time, UnitError};
 use opticoll_fabric::fabric::FabricError;
@@ -109,7 +109,7 @@ pub enum BurstError {
     #[error(transparent)]
     Unit(#[from] UnitError),
     /// A fabric without links that bursts can use.
-    #[error("bursts cannot travel {}: {problem}", shown(family))]
+    #[error("bursts cannot travel {}: {problem}", terminal_text(family))]
     Network {
         /// Family of the fabric.
         family: String,
@@ -117,7 +117,7 @@ pub enum BurstError {
         problem: String,
     },
     /// No setting has this name.
-    #[error("unknown setting `{}`{hint}", shown(name))]
+    #[error("unknown setting `{}`{hint}", terminal_text(name))]
     Unknown {
         /// Name as given.
         name: String,

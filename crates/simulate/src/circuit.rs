@@ -34,7 +34,7 @@ use ledger::LineLedger;
 use messages::{Sizes, SlotMessages};
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time};
-use opticoll_fabric::fabric::circuits::{Capacity, Charge, Circuits, Lines};
+use opticoll_fabric::fabric::circuits::{Capacity, Circuits, Lines, ReconfigurationCharge};
 use opticoll_plan::plan::Plan;
 use slots::SlotHops;
 
@@ -77,7 +77,8 @@ pub fn simulate_within(
     let circuits = super::require_circuits(&plan.fabric, "circuit")?;
     let refused = |reason| SimulationError::unsupported_policy("circuit", policy, reason);
     let charge = circuits.charge(policy.name()).map_err(refused)?;
-    let can_keep = circuits.keeps_paths() && charge == (Charge::Groups { each_slot: false });
+    let can_keep =
+        circuits.keeps_paths() && charge == (ReconfigurationCharge::Groups { each_slot: false });
     if paths != Paths::Released && !can_keep {
         return Err(refused(
             "no path stays up under it for later; leave the setting paths out",
@@ -93,9 +94,9 @@ pub fn simulate_within(
         limit,
     };
     // All copies of a transfer take the same time only if no circuit is degraded.
-    let written_out = circuits.is_degraded().then(|| plan.written_out());
-    let plan = written_out.as_deref().unwrap_or(plan);
-    let outcome = if plan.repetition.is_folded() {
+    let expanded = circuits.is_degraded().then(|| plan.expanded());
+    let plan = expanded.as_deref().unwrap_or(plan);
+    let outcome = if plan.repetition.is_rotation_symmetric() {
         rotation_symmetric::simulate(plan, circuits, run)?
     } else if plan.repetition.is_pipelined() {
         pipelined::simulate(plan, circuits, run)?
@@ -118,7 +119,7 @@ struct PlanRun {
     copies: u64,
     sizes: Sizes,
     size: Bytes,
-    charge: Charge,
+    charge: ReconfigurationCharge,
     paths: Paths,
     limit: Option<Time>,
 }
@@ -131,7 +132,7 @@ impl PlanRun {
         let lines = circuits.lines();
         let mut ledger = LineLedger::new(lines, plan.fabric.ranks());
         let timing = match self.charge {
-            charge @ (Charge::ChangedPort | Charge::ChangedPlane) => {
+            charge @ (ReconfigurationCharge::ChangedPort | ReconfigurationCharge::ChangedPlane) => {
                 messages.send_one_by_one();
                 let ports = asynchronous::PortRun {
                     charge,
@@ -264,7 +265,7 @@ pub fn configurations(plan: &Plan) -> u64 {
         return 0;
     }
     let slots = SlotHops::new(plan);
-    let mut configuration = Configuration::new(plan, plan.repetition.is_folded());
+    let mut configuration = Configuration::new(plan, plan.repetition.is_rotation_symmetric());
     let mut seen = rustc_hash::FxHashSet::default();
     for slot in 0..plan.slots() {
         interrupt::check();

@@ -142,7 +142,7 @@ use flow_log::FlowLog;
 use flows::Dependencies;
 pub use flows::{Flow, Flows};
 use ledger::FlowLedger;
-pub use lower_bound::least_schedule;
+pub use lower_bound::schedule_lower_bound;
 pub use meter::LinkBin;
 pub use plan::simulate_plan;
 pub use program::{StepFlow, Steps};

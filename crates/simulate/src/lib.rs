@@ -33,7 +33,7 @@ use thiserror::Error;
 use burst::BurstError;
 use fluid::FluidError;
 pub use method::{Method, Simulator};
-use opticoll_base::names::{same_name, shown, suggest};
+use opticoll_base::names::{same_name, suggest, terminal_text};
 use opticoll_base::spec::SpecError;
 use opticoll_base::units::{Time, UnitError};
 pub use opticoll_fabric::fabric::circuits::Paths;
@@ -49,7 +49,7 @@ pub use simulators::{SIMULATORS, default_simulator, run, run_watched, simulate};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SimulationError {
     /// No simulator or policy has this name.
-    #[error("unknown {what} `{}`{hint}", shown(name))]
+    #[error("unknown {what} `{}`{hint}", terminal_text(name))]
     Unknown {
         /// Kind of the name, such as `simulator` or `policy`.
         what: &'static str,

@@ -14,7 +14,7 @@ use crate::table::Details;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::network::Network;
 use opticoll_plan::plan::NamedRoutes;
-use opticoll_plan::plan::routes::OF_FABRIC;
+use opticoll_plan::plan::routes::FABRIC_ROUTE;
 
 /// Message that is ready to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct ReadyMessage {
     pub source: u32,
     /// Receiving rank.
     pub destination: u32,
-    /// Route that the program names, or [`OF_FABRIC`].
+    /// Route that the program names, or [`FABRIC_ROUTE`].
     pub route: u32,
     /// Size.
     pub bytes: Bytes,
@@ -37,7 +37,7 @@ impl ReadyMessage {
         ReadyMessage {
             source,
             destination,
-            route: OF_FABRIC,
+            route: FABRIC_ROUTE,
             bytes,
             ready,
         }

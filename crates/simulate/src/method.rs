@@ -15,7 +15,7 @@ use super::setting::{
 };
 use super::{POLICIES, Paths, Policy, SimulationError, default_policy};
 use crate::outcome::Outcome;
-use opticoll_base::names::{same_name, shown, suggest};
+use opticoll_base::names::{same_name, suggest, terminal_text};
 use opticoll_base::spec::{Spec, SpecError};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Fabric;
@@ -225,7 +225,7 @@ fn endpoint(text: &str) -> Result<Option<Endpoint>, String> {
         let hint = suggest(spec.name(), ["loggp", "none"]);
         return Err(format!(
             "unknown endpoint model `{}`{hint}",
-            shown(spec.name())
+            terminal_text(spec.name())
         ));
     }
     with_message(loggp(&spec)).map(Some)

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::PolicyRecord;
-use opticoll_base::names::{same_name, shown, suggest};
+use opticoll_base::names::{same_name, suggest, terminal_text};
 
 /// Declaration of a setting that is stored in a field of `T`.
 pub struct SettingDeclaration<T: 'static> {
@@ -190,7 +190,7 @@ where
     V::Err: Display,
 {
     text.parse()
-        .map_err(|problem: V::Err| format!("`{}`: {problem}", shown(text)))
+        .map_err(|problem: V::Err| format!("`{}`: {problem}", terminal_text(text)))
 }
 
 /// Returns the value that a word of a table stands for.
@@ -198,7 +198,7 @@ pub(super) fn parse_word<V: Copy>(text: &str, known: &[(&str, V)]) -> Result<V, 
     let found = known.iter().find(|(name, _)| same_name(name, text));
     found.map(|(_, value)| *value).ok_or_else(|| {
         let hint = suggest(text, known.iter().map(|(name, _)| *name));
-        format!("unknown value `{}`{hint}", shown(text))
+        format!("unknown value `{}`{hint}", terminal_text(text))
     })
 }
 
@@ -215,7 +215,10 @@ pub(super) fn parse_name<V: Copy>(text: &str, records: &[PolicyRecord<V>]) -> Re
 pub(super) fn parse_positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
-        _ => Err(format!("`{}` is no number greater than 0", shown(text))),
+        _ => Err(format!(
+            "`{}` is no number greater than 0",
+            terminal_text(text)
+        )),
     }
 }
 
@@ -231,7 +234,7 @@ pub(super) fn parse_whole<N: TryFrom<u64>>(text: &str, min: u64, max: u64) -> Re
         .ok_or_else(|| {
             format!(
                 "`{}` is no whole number from {min} to {max}, such as 1000 or 1e3",
-                shown(text)
+                terminal_text(text)
             )
         })
 }

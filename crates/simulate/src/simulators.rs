@@ -50,7 +50,7 @@ impl Simulator {
     /// Returns an error if the simulator is for other fabrics or policies, or does not know a
     /// setting.
     pub fn of(fabric: &Fabric, method: &Method) -> Result<&'static Simulator, SimulationError> {
-        let simulator = Simulator::chosen(fabric, method);
+        let simulator = Simulator::selected(fabric, method);
         // Check the fabric first: on an unsuitable fabric, a setting is not the mistake.
         let applies = (simulator.applies)(fabric, method);
         if let Err(Unfit::Fabric(hint)) = applies {
@@ -68,7 +68,7 @@ impl Simulator {
     }
 
     /// Returns the simulator of a method on a fabric, without checking that it applies.
-    pub fn chosen(fabric: &Fabric, method: &Method) -> &'static Simulator {
+    pub fn selected(fabric: &Fabric, method: &Method) -> &'static Simulator {
         let applies = |simulator: &&Simulator| (simulator.applies)(fabric, method).is_ok();
         let preferred = || SIMULATORS.iter().find(applies).unwrap_or(&SIMULATORS[0]);
         method.simulator.unwrap_or_else(preferred)
@@ -92,7 +92,7 @@ impl Simulator {
 
 /// Returns the simulator that runs on a fabric if the method names none.
 pub fn default_simulator(fabric: &Fabric) -> &'static Simulator {
-    Simulator::chosen(fabric, &Method::default())
+    Simulator::selected(fabric, &Method::default())
 }
 
 impl Method {

@@ -61,7 +61,7 @@ pub struct Admission {
 ///
 /// # Errors
 /// Returns the errors of the control simulator, and an error if the tasks are not for one machine.
-pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
+pub fn run_tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
     let method = Method {
         simulator: Some(&control::RECORD),
         ..Method::default()

@@ -1,6 +1,6 @@
 //! Lower bounds against exhaustive search and against what theory gives.
 
-use opticoll::bounds::LeastCharge;
+use opticoll::bounds::ReconfigurationCost;
 use opticoll::bounds::wdm_ring;
 use opticoll::bounds::wdm_ring::multi_block;
 use opticoll::bounds::wdm_ring::multi_block::{Followed, PART};
@@ -528,9 +528,9 @@ fn times_of_the_reference_table() {
         };
         let close = |found: f64, expected: f64| (found - expected).abs() < 0.005 * expected + 1e-4;
         let found = (
-            milliseconds(LeastCharge::EverySlot),
-            milliseconds(LeastCharge::Never),
-            milliseconds(LeastCharge::Once),
+            milliseconds(ReconfigurationCost::EverySlot),
+            milliseconds(ReconfigurationCost::Never),
+            milliseconds(ReconfigurationCost::Once),
         );
         assert!(close(found.0, charged), "{size}: {found:?}");
         assert!(close(found.1, never), "{size}: {found:?}");
@@ -542,7 +542,7 @@ fn times_of_the_reference_table() {
             &ring(1024, 64),
             &reduce,
             size.parse().unwrap(),
-            LeastCharge::Never,
+            ReconfigurationCost::Never,
         );
         let found = bound.unwrap().time.seconds() * 1e3;
         assert!((found - expected).abs() < 0.006, "{size}: {found}");
@@ -587,19 +587,25 @@ fn the_name_is_that_of_a_bound_that_binds() {
         bound.unwrap().name
     };
     assert_eq!(
-        bound(AllGather, 2, "1MiB", LeastCharge::EverySlot),
+        bound(AllGather, 2, "1MiB", ReconfigurationCost::EverySlot),
         "bandwidth"
     );
-    assert_eq!(bound(AllGather, 2, "1MiB", LeastCharge::Never), "bandwidth");
+    assert_eq!(
+        bound(AllGather, 2, "1MiB", ReconfigurationCost::Never),
+        "bandwidth"
+    );
     // Blocks of a scatter follow no trees; sums of an all_reduce take more links than a tree and N
     // - 1 more.
-    assert_eq!(bound(Scatter, 9, "1B", LeastCharge::EverySlot), "rounds");
     assert_eq!(
-        bound(AllReduce, 9, "1B", LeastCharge::EverySlot),
+        bound(Scatter, 9, "1B", ReconfigurationCost::EverySlot),
+        "rounds"
+    );
+    assert_eq!(
+        bound(AllReduce, 9, "1B", ReconfigurationCost::EverySlot),
         "crossings"
     );
     assert_eq!(
-        bound(AllGather, 64, "4KiB", LeastCharge::EverySlot),
+        bound(AllGather, 64, "4KiB", ReconfigurationCost::EverySlot),
         "relay_tree"
     );
 }

@@ -2,7 +2,7 @@
 
 mod light_trees;
 
-use crate::least_charge;
+use crate::reconfiguration_cost;
 use opticoll::bounds::wdm_ring;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
@@ -43,7 +43,7 @@ fn gathered(options: &str, pieces: u32) -> (Plan, u64) {
     let plan = planner::relay_tree(&fabric, collective)
         .unwrap_or_else(|error| panic!("{options}: {error}"));
     assert!(verify(&plan).is_empty(), "{options}: {:?}", verify(&plan));
-    let plan = plan.into_written_out();
+    let plan = plan.into_expanded();
     proved(&plan);
     let bound = wdm_ring::best(ring, &collective).steps;
     assert!(u64::from(plan.slots()) >= bound, "{options}");
@@ -62,7 +62,7 @@ fn planned(
     let (size, spec) = ("1MiB".parse().unwrap(), algorithm.parse().unwrap());
     let plan = planner::plan(&spec, &fabric, collective, size, &policy.into())?
         .plan
-        .into_written_out();
+        .into_expanded();
     proved(&plan);
     assert_eq!(plan.fabric, fabric);
     Ok(plan)
@@ -375,7 +375,7 @@ fn times_beside_a_broken_link_are_not_below_their_bound() {
                     ring,
                     &plan.schedule.collective,
                     size,
-                    least_charge(ring, policy),
+                    reconfiguration_cost(ring, policy),
                 )
                 .unwrap();
                 let time = simulate::simulate(&plan, size, policy, "circuit")

@@ -31,7 +31,7 @@ pub(crate) fn proved(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> 
     let method = Method::default();
     let planned = planner::plan(&spec, fabric, collective, Bytes::new(4 << 20), &method);
     let plan = planned.unwrap_or_else(|error| panic!("{algorithm} on {fabric}: {error}"));
-    let plan = plan.plan.into_written_out();
+    let plan = plan.plan.into_expanded();
     let violations = verify(&plan);
     let first = violations.first().map(|violation| &violation.sentence);
     assert_eq!(first, None, "{kind} by {algorithm} on {fabric}");

@@ -4,7 +4,7 @@
 mod bundles;
 mod circuits_that_stay;
 
-use crate::least_charge;
+use crate::reconfiguration_cost;
 use opticoll::bounds::wdm_ring;
 use opticoll::bounds::wdm_ring::time;
 use opticoll::collective::{Collective, CollectiveKind};
@@ -48,14 +48,14 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
     assert_eq!(plan.schedule.collective.root(), collective.root(), "{at}");
     let ring = fabric.downcast::<WdmRing>().unwrap();
     if ring.ranks > 1 {
-        let least = wdm_ring::any_load(ring, &collective).steps;
+        let least = wdm_ring::slots_for_any_load(ring, &collective).steps;
         assert!(
             u64::from(plan.slots()) >= least,
             "{at}: {} slots",
             plan.slots()
         );
     }
-    let bound = time::best(ring, &collective, size, least_charge(ring, policy)).unwrap();
+    let bound = time::best(ring, &collective, size, reconfiguration_cost(ring, policy)).unwrap();
     let took = simulate::simulate(&plan, size, policy, "circuit")
         .unwrap()
         .time;
@@ -272,7 +272,7 @@ fn trees_meet_the_growth_bound_and_the_root_s_bound() {
         for kind in [CollectiveKind::Broadcast, CollectiveKind::Reduce] {
             let collective = Collective::new(kind, ranks).unwrap();
             let plan = check("tree", &fabric, collective, "1B", Policy::EveryStep);
-            let least = wdm_ring::any_load(ring, &collective).steps;
+            let least = wdm_ring::slots_for_any_load(ring, &collective).steps;
             assert_eq!(u64::from(plan.slots()), least, "{kind} on {fabric}");
         }
         for kind in [CollectiveKind::Scatter, CollectiveKind::Gather] {
@@ -295,7 +295,7 @@ fn small_all_to_alls_are_within_15_percent_of_the_bound() {
             let plan = check("collectors", &fabric, collective, size, Policy::EveryStep);
             let size = size.parse().unwrap();
             let took = simulate::simulate(&plan, size, Policy::EveryStep, "circuit").unwrap();
-            let charge = least_charge(ring, Policy::EveryStep);
+            let charge = reconfiguration_cost(ring, Policy::EveryStep);
             let least = time::best(ring, &collective, size, charge).unwrap();
             let gap = took.time.seconds() / least.time.seconds() - 1.0;
             assert!(gap < 0.15, "{fabric}, {size}: {gap}");
@@ -373,7 +373,7 @@ fn exhaustive_search_finds_no_broadcast_below_the_growth_bound_and_none_below_th
         let fabric = on(ranks, 1);
         let ring = fabric.downcast::<WdmRing>().unwrap();
         let collective = Collective::new(CollectiveKind::Broadcast, ranks).unwrap();
-        assert!(u64::from(fewest) >= wdm_ring::any_load(ring, &collective).steps);
+        assert!(u64::from(fewest) >= wdm_ring::slots_for_any_load(ring, &collective).steps);
         let tree = check("tree", &fabric, collective, "1B", Policy::EveryStep);
         assert_eq!(tree.slots(), fewest, "N = {ranks}");
     }

@@ -48,7 +48,7 @@ fn folded_plans(fabric: &str, pieces: u32) -> Vec<Plan> {
         plans.push(planner::all_reduce(&gather).unwrap());
         plans.push(gather);
     }
-    plans.retain(|plan| plan.repetition.is_folded());
+    plans.retain(|plan| plan.repetition.is_rotation_symmetric());
     plans
 }
 
@@ -84,7 +84,7 @@ fn all_to_alls() -> Vec<Plan> {
         let method = simulate::Method::default();
         let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1 << 20), &method);
         match planned.unwrap().plan {
-            plan if plan.repetition.is_folded() => Some(plan),
+            plan if plan.repetition.is_rotation_symmetric() => Some(plan),
             // Lengths up to half the stride must divide the ring.
             _ if fabric.ranks() == 75 => None,
             other => panic!("{fabric}: {other:?}"),
@@ -119,7 +119,7 @@ fn folding_what_was_unfolded_gives_the_same_and_both_are_proved() {
     for plan in all_folded_plans() {
         let name = format!("{} {}", plan.fabric, plan.algorithm);
         assert_eq!(verify(&plan), [], "{name}");
-        let whole = plan.written_out();
+        let whole = plan.expanded();
         assert_eq!(whole.len() as u64, plan.transfers());
         assert_eq!(verify(&whole), [], "{name}");
         assert_eq!(fold(&whole), Some(plan), "{name}");
@@ -141,7 +141,7 @@ fn larger_plans_are_proved_both_ways() {
         ) {
             assert_eq!(verify(&plan), [], "{ranks} {wavelengths} {pieces}");
             assert_eq!(
-                verify(&plan.written_out()),
+                verify(&plan.expanded()),
                 [],
                 "{ranks} {wavelengths} {pieces}"
             );
@@ -163,12 +163,7 @@ fn a_plan_is_folded_only_if_it_is_its_own_rotation() {
                 continue;
             };
             folded += 1;
-            assert_eq!(
-                sorted(&found.written_out()),
-                sorted(&plan),
-                "{}",
-                record.name
-            );
+            assert_eq!(sorted(&found.expanded()), sorted(&plan), "{}", record.name);
             assert_eq!(verify(&found), [], "{}", record.name);
         }
     }
@@ -179,7 +174,7 @@ fn a_plan_is_folded_only_if_it_is_its_own_rotation() {
 fn one_lightpath_changed_anywhere_and_a_plan_does_not_fold() {
     let mut random = Pcg64Mcg::seed_from_u64(1);
     for plan in folded_plans("wdm_ring:ranks=12,wavelengths=3", 2) {
-        let whole = plan.written_out();
+        let whole = plan.expanded();
         for _ in 0..50 {
             let mut changed = Plan::clone(&whole);
             let at = random.random_range(0..changed.len());
@@ -239,7 +234,7 @@ fn folded_plans_are_written_without_unfolding_and_read_back_folded() {
         // Any reader of the format sees all lightpaths.
         assert_eq!(
             sorted(&text::read(&written).unwrap()),
-            sorted(&plan.written_out())
+            sorted(&plan.expanded())
         );
     }
 }
@@ -247,7 +242,7 @@ fn folded_plans_are_written_without_unfolding_and_read_back_folded() {
 #[test]
 fn files_that_are_no_orbits_are_read_lightpath_by_lightpath() {
     for plan in folded_plans("wdm_ring:ranks=12,wavelengths=3", 2) {
-        let whole = plan.written_out();
+        let whole = plan.expanded();
         let written = text::write(&whole);
         let read = text::read_any(&written).unwrap();
         assert_eq!(
@@ -255,7 +250,7 @@ fn files_that_are_no_orbits_are_read_lightpath_by_lightpath() {
             written,
             "reading then writing is identity"
         );
-        assert_eq!(sorted(&read.written_out()), sorted(&whole));
+        assert_eq!(sorted(&read.expanded()), sorted(&whole));
     }
     let head = "opticoll plan 1\ncollective all_gather ranks=4 root=0 pieces=1\n\
                 fabric wdm_ring:ranks=4,wavelengths=2\nalgorithm by hand\nsteps 1\nslot 0\n";
@@ -274,7 +269,7 @@ fn files_that_are_no_orbits_are_read_lightpath_by_lightpath() {
         ("copy 0 0>2 cw 0.0 x2 chunk+2 rank+2\nend 2\n", false),
     ] {
         let read = text::read_any(&format!("{head}{body}")).unwrap();
-        assert_eq!(read.repetition.is_folded(), folded, "{body}");
+        assert_eq!(read.repetition.is_rotation_symmetric(), folded, "{body}");
     }
     let error = text::read_any(&format!(
         "{head}copy 0 0>1 cw 0.0 x4 chunk+1 rank+1\nend 5\n"
@@ -304,7 +299,7 @@ fn without_path(outcome: Outcome) -> Outcome {
 #[test]
 fn folded_plans_take_the_time_of_all_lightpaths_under_every_policy() {
     for plan in all_folded_plans() {
-        let whole = plan.written_out();
+        let whole = plan.expanded();
         let name = format!("{} {}", plan.fabric, plan.algorithm);
         assert_eq!(
             circuit::configurations(&plan),
@@ -347,7 +342,7 @@ fn check_path(outcome: &Outcome, whole: &Plan) {
 fn sizes_that_do_not_divide_take_the_same_time_with_barriers() {
     let mut left_out = crate::leaves_out(5);
     for plan in all_folded_plans() {
-        let whole = plan.written_out();
+        let whole = plan.expanded();
         for size in [1, 1001, 123_457, 999_983] {
             for policy in [Policy::EveryStep, Policy::OnChange, Policy::Free] {
                 if left_out() {

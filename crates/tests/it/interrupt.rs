@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use opticoll::interrupt::{Stopped, check, interrupt, interruptible, side_by_side};
+use opticoll::interrupt::{Stopped, check, interrupt, interruptible, parallel_map};
 use opticoll::memory::MemoryLimitExceeded;
 
 /// Goes on until it is stopped.
@@ -20,7 +20,7 @@ fn parts_on_other_threads_stop_with_the_whole() {
     let (begun, wait) = channel();
     let worker = thread::spawn(move || {
         interruptible(|| {
-            side_by_side(0..3, |part| {
+            parallel_map(0..3, |part| {
                 if part == 0 {
                     begun.send(()).unwrap();
                 }

@@ -51,7 +51,7 @@ mod wrht;
 mod wss_grid;
 
 use opticoll::algorithms::Algorithm;
-use opticoll::bounds::LeastCharge;
+use opticoll::bounds::ReconfigurationCost;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Circuits;
 use opticoll::fabric::{Fabric, Light};
@@ -128,7 +128,7 @@ fn plan_with(
 }
 
 /// What a policy charges at the least on a fabric that knows it.
-fn least_charge(circuits: &dyn Circuits, policy: Policy) -> LeastCharge {
+fn reconfiguration_cost(circuits: &dyn Circuits, policy: Policy) -> ReconfigurationCost {
     circuits.charge(policy.name()).unwrap().into()
 }
 

@@ -38,7 +38,7 @@ fn planned(
     let (spec, method, size) = (name.parse().unwrap(), method(start), Bytes::new(size));
     let planned = planner::plan(&spec, fabric, collective, size, &method);
     let planned = planned.unwrap_or_else(|error| panic!("{kind} by {name} on {fabric}: {error}"));
-    let plan = planned.plan.into_written_out();
+    let plan = planned.plan.into_expanded();
     let violations = verify(&plan);
     let first = violations.first().map(|violation| &violation.sentence);
     assert_eq!(first, None, "{kind} by {name} on {fabric}");

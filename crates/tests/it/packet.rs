@@ -560,9 +560,9 @@ fn distributions_keep_quantiles_within_a_64th() {
         below += count;
         last = Some(end);
         let share = (1000 * below / counted) as u32;
-        assert!(latency.per_mille(share) <= end);
+        assert!(latency.percentile(share) <= end);
     }
-    assert!(latency.per_mille(1000) == latency.max() && latency.per_mille(500) < latency.max());
+    assert!(latency.percentile(1000) == latency.max() && latency.percentile(500) < latency.max());
     assert!(last.unwrap() >= latency.max());
 }
 

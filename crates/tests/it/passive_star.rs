@@ -14,7 +14,7 @@ use opticoll::simulate::{Method, Policy};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
-use crate::{by_hand, least_charge};
+use crate::{by_hand, reconfiguration_cost};
 
 use CollectiveKind::{AllGather, AllToAll, Broadcast};
 
@@ -127,7 +127,7 @@ fn many_chunks_in_a_light_need_as_many_slots_as_hearing_takes() {
         let fabric = Fabric::parse(&format!("passive_star:{}", spec(star))).unwrap();
         let collective = Collective::new(kind, star[0]).unwrap();
         let own = fabric.downcast::<PassiveStar>().unwrap();
-        passive_star::any_load(own, &collective).steps
+        passive_star::slots_for_any_load(own, &collective).steps
     };
     // One rank after another, or one and then two at once.
     assert_eq!(of(AllToAll, [4, 4, 1, 1]), 2);
@@ -285,9 +285,13 @@ fn every_algorithm_is_proved_and_not_below_the_bounds() {
             for policy in Policy::ALL {
                 for size in [1, 1000, 4096].map(Bytes::new) {
                     let time = simulate::run(&plan, size, &policy.into()).unwrap().time;
-                    let bound =
-                        passive_star::best(own, collective, size, least_charge(own, policy))
-                            .unwrap();
+                    let bound = passive_star::best(
+                        own,
+                        collective,
+                        size,
+                        reconfiguration_cost(own, policy),
+                    )
+                    .unwrap();
                     assert!(
                         time >= bound.time,
                         "{} {} {text} {policy:?}: {time} below {}",

@@ -79,7 +79,7 @@ fn name(plan: &Plan) -> String {
 fn the_first_chunks_prove_what_all_chunks_prove() {
     for plan in pipelined_plans() {
         assert_eq!(verify(&plan), [], "{}", name(&plan));
-        let whole = plan.written_out();
+        let whole = plan.expanded();
         assert_eq!(verify(&whole), [], "{}", name(&plan));
         assert_eq!(whole.len() as u64, plan.transfers());
         assert_eq!(whole.slots(), plan.slots());
@@ -115,7 +115,7 @@ fn a_pipelined_plan_is_written_in_a_line_for_each_first_lightpath() {
         assert_eq!(read, plan, "{written}");
         // Any reader of the format sees all lightpaths.
         let whole = text::read(&written).unwrap();
-        assert!(whole.is_same(&plan.written_out()), "{written}");
+        assert!(whole.is_same(&plan.expanded()), "{written}");
     }
 }
 
@@ -150,7 +150,7 @@ fn repetitions_over_slots_that_are_no_pipeline_are_written_out() {
         let read = text::read_any(&written).unwrap();
         assert_eq!(read.repetition.is_pipelined(), pipelined, "{body}");
         assert_eq!(verify(&read), [], "{body}");
-        assert_eq!(verify(&read.written_out()), [], "{body}");
+        assert_eq!(verify(&read.expanded()), [], "{body}");
     }
     let error = format!("{head}steps 1 1\nslot 1\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nend 2\n");
     let error = text::read_any(&error).unwrap_err().to_string();
@@ -212,7 +212,7 @@ const POLICIES: [Policy; 4] = [
 #[test]
 fn the_first_chunks_take_the_time_of_all_chunks_under_every_policy() {
     for plan in pipelined_plans() {
-        let whole = plan.written_out();
+        let whole = plan.expanded();
         let chunks = u64::from(plan.schedule.collective.chunks());
         assert_eq!(
             circuit::configurations(&plan),
@@ -320,7 +320,7 @@ fn every_mutation_of_a_small_plan_is_judged_as_written_out() {
                 refused += 1;
                 continue;
             }
-            let of_whole = verify(&changed.written_out());
+            let of_whole = verify(&changed.expanded());
             assert_eq!(violations, of_whole, "{}", name(&plan));
             match of_whole.is_empty() {
                 true => sound += 1,
@@ -357,7 +357,7 @@ fn every_mutation_that_spoils_a_large_plan_is_rejected_by_its_first_chunks() {
             if is_small || has_no_such_form(&changed, &violations) {
                 continue;
             }
-            let of_whole = verify(&changed.written_out());
+            let of_whole = verify(&changed.expanded());
             said += are_those_of_the_whole(&changed, &violations, &of_whole);
             if !of_whole.is_empty() {
                 assert!(!violations.is_empty(), "{} {of_whole:?}", name(&plan));

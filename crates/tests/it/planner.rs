@@ -1,6 +1,6 @@
 //! Plans by the planner: proved by the verifier, measured against bounds and named algorithms.
 
-use crate::least_charge;
+use crate::reconfiguration_cost;
 use opticoll::bounds::wdm_ring;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
@@ -31,7 +31,7 @@ fn planned(fabric: &str) -> Plan {
         violations[0].sentence
     );
     assert!(u64::from(plan.slots()) >= wdm_ring::best(ring, &collective).steps);
-    let plan = plan.into_written_out();
+    let plan = plan.into_expanded();
     assert_eq!(verify(&plan), [], "{fabric}");
     plan
 }
@@ -186,7 +186,8 @@ fn choose(ranks: u32, wavelengths: u32, size: &str, policy: Policy) -> Choice {
     assert_eq!(verify(&planned.plan), [], "{size} {policy:?}");
     let time = simulate::simulate(&planned.plan, bytes, policy, "circuit").unwrap();
     let ring = fabric.needed::<WdmRing>("this test").unwrap();
-    let bound = wdm_ring::time::best(ring, &collective, bytes, least_charge(ring, policy)).unwrap();
+    let bound =
+        wdm_ring::time::best(ring, &collective, bytes, reconfiguration_cost(ring, policy)).unwrap();
     Choice {
         planned,
         time: time.time,
@@ -299,7 +300,7 @@ fn by_name(kind: CollectiveKind, spec: &str, fabric: &str, size: &str, policy: P
     let size = size.parse().unwrap();
     let planned = planner::plan(&spec, &fabric, collective, size, &policy.into()).unwrap();
     assert_eq!(verify(&planned.plan), [], "{kind} {fabric}");
-    planned.plan.into_written_out()
+    planned.plan.into_expanded()
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn a_setting_holds_the_circuits_of_as_many_slots_as_fit() {
                 let size = Bytes::new(100_000);
                 let made = planner::plan(&Spec::new(name), &fabric, collective, size, &method);
                 let Ok(made) = made else { continue };
-                let whole = made.plan.clone().into_written_out();
+                let whole = made.plan.clone().into_expanded();
                 let settings = settings_by_definition(&whole);
                 let outcome = |plan: &Plan| simulate::run(plan, size, &method).unwrap();
                 assert_eq!(

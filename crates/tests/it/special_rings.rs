@@ -1,7 +1,7 @@
 //! Rings with cuts, few ports, dead wavelengths, light trees, two fibres and limits of reach: every
 //! collective has a plan, and small ones the fewest slots that there are.
 
-use opticoll::bounds::LeastCharge;
+use opticoll::bounds::ReconfigurationCost;
 use opticoll::bounds::wdm_ring;
 use opticoll::bounds::wdm_ring::time;
 use opticoll::collective::{Collective, CollectiveKind};
@@ -83,8 +83,8 @@ fn every_collective_has_a_plan_on_every_connected_ring() {
 fn is_not_below_its_bound(plan: &Plan, policy: Policy) {
     let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     let charge = match policy {
-        Policy::EveryStep => LeastCharge::EverySlot,
-        _ => LeastCharge::Never,
+        Policy::EveryStep => ReconfigurationCost::EverySlot,
+        _ => ReconfigurationCost::Never,
     };
     for size in ["1KiB", "100MB"].map(|size| size.parse().unwrap()) {
         let bound = time::best(ring, &plan.schedule.collective, size, charge).unwrap();
@@ -151,7 +151,7 @@ fn short_reach_leaves_the_bound_of_all_to_alls_in_reach() {
         let ring = ring.downcast::<WdmRing>().unwrap();
         let collective = Collective::new(CollectiveKind::AllToAll, 64).unwrap();
         let size = "1KiB".parse().unwrap();
-        let bound = time::best(ring, &collective, size, LeastCharge::Once).unwrap();
+        let bound = time::best(ring, &collective, size, ReconfigurationCost::Once).unwrap();
         let most = bound.time.ps() + bound.time.ps() / 20;
         assert!(time <= most, "{fabric}: {time} ps, bound {}", bound.time);
     }
@@ -247,7 +247,7 @@ fn everyone_signals_to_everyone_in_one_step() {
         "light_path_grid:ranks=9,ports=8",
     ] {
         let plan = planned(fabric, CollectiveKind::Barrier, "direct", None);
-        let plan: Plan = plan.unwrap().into_written_out();
+        let plan: Plan = plan.unwrap().into_expanded();
         assert_eq!(verify(&plan), [], "{fabric}");
         assert_eq!((plan.schedule.steps(), plan.len()), (1, 72), "{fabric}");
     }
@@ -273,7 +273,7 @@ fn what_goes_behind_a_cut_goes_one_way() {
         let cut = bounds.iter().find(|bound| bound.name == "cut").unwrap();
         assert_eq!(cut.steps, u64::div_ceil(behind, 8), "{options} {kind}");
         // 60 blocks of 1 MB over 8 channels of 40 Gb/s.
-        let charge = LeastCharge::Never;
+        let charge = ReconfigurationCost::Never;
         let times = time::times(ring, &collective, "1MB".parse().unwrap(), charge).unwrap();
         let sending = behind * 8_000_000 / (8 * 40_000) * 1_000_000;
         assert!(times[0].time.ps() >= sending, "{options} {kind}");
@@ -287,7 +287,7 @@ fn slots_of_short_lightpaths_are_charged_in_bounds_on_time() {
     let ring = fabric.downcast::<WdmRing>().unwrap();
     for kind in CollectiveKind::ALL {
         let collective = Collective::new(kind, 64).unwrap();
-        let charge = LeastCharge::EverySlot;
+        let charge = ReconfigurationCost::EverySlot;
         let best = time::best(ring, &collective, "1B".parse().unwrap(), charge).unwrap();
         assert!(best.time.ps() >= 100_000_000, "{kind}");
     }

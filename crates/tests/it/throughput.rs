@@ -198,7 +198,7 @@ fn check_trees_of_one_root((fabric, collective, optimum): (Fabric, Collective, O
     let spec = Spec::new("tree_packing").with("roots", "one");
     let method = Method::default();
     let planned = planner::plan(&spec, &fabric, collective, size, &method).expect("a plan");
-    let plan = planned.plan.into_written_out();
+    let plan = planned.plan.into_expanded();
     assert_eq!(verify(&plan), [], "{fabric}");
     let time = simulate::run(&plan, size, &method).expect("a time").time;
     let bits = u128::from(size.get()) * 8 * 1_000_000_000_000;

@@ -252,7 +252,10 @@ impl fmt::Display for Violation {
 /// The list holds at most 100 000 violations of each kind, and one more that counts the rest.
 pub fn verify(plan: &Plan) -> Vec<Violation> {
     let repetition = plan.repetition;
-    match (repetition.is_folded(), repetition.is_pipelined()) {
+    match (
+        repetition.is_rotation_symmetric(),
+        repetition.is_pipelined(),
+    ) {
         (false, false) => full(plan),
         (true, false) => folded::verify(plan),
         (false, true) => pipelined::verify(plan),
@@ -281,7 +284,7 @@ fn full(plan: &Plan) -> Vec<Violation> {
     let family = plan.fabric.family();
     let rules = RULES.iter().find(|rules| rules.family == family);
     let each = rules.map_or(BYTES_PER_TRANSFER, |rules| rules.bytes_per_transfer);
-    memory::take("verifying this plan", plan.schedule.stored() as u64 * each);
+    memory::check_forecast("verifying this plan", plan.schedule.stored() as u64 * each);
     let mut report = Report::default();
     let wrong_light = match rules {
         Some(rules) => (rules.wrong_light)(&plan.fabric),

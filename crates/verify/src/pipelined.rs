@@ -330,7 +330,7 @@ fn light(plan: &Plan, ring: &WdmRing, violations: &mut Vec<Violation>) {
     let mut report = Report::default();
     let first = plan;
     let circuits = first.len() as u64 * u64::from(plan.repetition.stripes);
-    memory::take("verifying this plan", circuits * BYTES_PER_CIRCUIT);
+    memory::check_forecast("verifying this plan", circuits * BYTES_PER_CIRCUIT);
     let mut taken: Vec<((u32, u32), Direction, u64, usize)> = (0..first.len())
         .map(|index| {
             let light = WdmLight::from(first.light[index]);

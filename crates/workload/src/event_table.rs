@@ -4,7 +4,7 @@ use super::error::TraceError;
 use super::program::{Call, NONE};
 use super::trace::{Event, MAX_RANKS, Trace};
 use opticoll_base::interrupt;
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 
 /// A call in an event table. Ranks are ranks of the world.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +61,7 @@ pub(super) fn call(name: &str) -> Result<CallName, String> {
     let known = CALLS.iter().find(|(known, _)| *known == name);
     known.ok_or_else(|| {
         let names = CALLS.map(|(known, _)| known).join(", ");
-        format!("unknown call `{}`; known are {names}", shown(name))
+        format!("unknown call `{}`; known are {names}", terminal_text(name))
     })
 }
 
@@ -78,7 +78,7 @@ pub(super) mod what {
 
 /// Returns the error message for a text that is not a number.
 pub(super) fn no_number(text: &str, what: &str) -> String {
-    let text = shown(text);
+    let text = terminal_text(text);
     format!("`{text}` is not {what}: a whole number that is not negative")
 }
 

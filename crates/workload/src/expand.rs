@@ -40,7 +40,7 @@ use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_plan::collective::{Collective, CollectiveKind};
-use opticoll_plan::plan::routes::OF_FABRIC;
+use opticoll_plan::plan::routes::FABRIC_ROUTE;
 use opticoll_planner as planner;
 use opticoll_simulate::{Method, Paths};
 use parts::{MemberSchedule, group_from, member_schedule, plain_bytes, various_bytes};
@@ -577,7 +577,7 @@ impl Expansion<'_> {
                 ..enter
             };
             step_nodes.push(self.push(node, before)?);
-            if part.sends && part.route != OF_FABRIC {
+            if part.sends && part.route != FABRIC_ROUTE {
                 self.builder.take_route(parts.routes.links(part.route));
             }
         }

@@ -30,7 +30,7 @@ use super::goal_text;
 use super::plan_messages::{Operation, PlanMessage, PlanMessages};
 use super::program::{FOLLOWS, Node, NodeKind, Program};
 use opticoll_base::interrupt;
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 use opticoll_base::units::Bytes;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Action, Schedule, Transfer};
@@ -256,7 +256,7 @@ fn stated_collective(text: &str) -> Result<Option<(Collective, Bytes)>, TraceErr
             None => otherwise.ok_or_else(|| wrong(format!("the comment has no `{name}=`"))),
             Some(text) => text
                 .parse()
-                .map_err(|_| wrong(format!("`{name}={}` is no number", shown(text)))),
+                .map_err(|_| wrong(format!("`{name}={}` is no number", terminal_text(text)))),
         };
         let small = |name, otherwise| {
             let number = whole(name, otherwise)?;
@@ -308,9 +308,12 @@ impl StatedSend {
             let fits = |(first, count): &(u32, u32)| {
                 *count > 0 && u64::from(*first) + u64::from(*count) <= chunks
             };
-            range
-                .filter(fits)
-                .ok_or_else(|| format!("`{}` is no range of the {chunks} chunks", shown(word)))
+            range.filter(fits).ok_or_else(|| {
+                format!(
+                    "`{}` is no range of the {chunks} chunks",
+                    terminal_text(word)
+                )
+            })
         });
         let ranges: Vec<(u32, u32)> = ranges.collect::<Result<_, _>>()?;
         let mut bytes = 0u64;

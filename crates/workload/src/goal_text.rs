@@ -28,7 +28,7 @@ use super::error::{Place, TraceError};
 use super::program::{Call, Node, NodeKind, Program, ProgramBuilder};
 use super::trace::MAX_RANKS;
 use opticoll_base::interrupt;
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 
 /// Marks any rank or any tag.
 pub(super) const ANY: u32 = u32::MAX;
@@ -126,13 +126,12 @@ impl GoalParser {
                     if !is_valid {
                         return Err(self.refuse(format!(
                             "`{}` is no label: a letter, then letters, digits and _",
-                            shown(label)
+                            terminal_text(label)
                         )));
                     }
                     if self.labels.insert(label.into(), index).is_some() {
-                        return Err(
-                            self.refuse(format!("label `{}` is defined twice", shown(label)))
-                        );
+                        return Err(self
+                            .refuse(format!("label `{}` is defined twice", terminal_text(label))));
                     }
                     let operation = words
                         .next()
@@ -232,7 +231,7 @@ impl GoalParser {
             _ => {
                 return Err(self.refuse(format!(
                     "`{}` is none of calc, send, recv",
-                    shown(operation)
+                    terminal_text(operation)
                 )));
             }
         }
@@ -247,7 +246,12 @@ impl GoalParser {
                 "nic" if operation != "calc" => {
                     self.number::<u8>(words.next(), "a nic from 0 to 255")?;
                 }
-                _ => return Err(self.refuse(format!("`{}` is none of tag, cpu, nic", shown(word)))),
+                _ => {
+                    return Err(self.refuse(format!(
+                        "`{}` is none of tag, cpu, nic",
+                        terminal_text(word)
+                    )));
+                }
             }
         }
         if any {
@@ -267,7 +271,10 @@ impl GoalParser {
         let find = |label: &str| {
             let index = self.labels.get(label).copied();
             index.ok_or_else(|| {
-                self.refuse(format!("label `{}` is not defined above", shown(label)))
+                self.refuse(format!(
+                    "label `{}` is not defined above",
+                    terminal_text(label)
+                ))
             })
         };
         let (later, earlier) = (find(later)?, find(earlier)?);
@@ -287,7 +294,7 @@ impl GoalParser {
         parsed.ok_or_else(|| {
             self.refuse(format!(
                 "`{}` is not {what}",
-                shown(word.unwrap_or_default())
+                terminal_text(word.unwrap_or_default())
             ))
         })
     }
@@ -304,7 +311,7 @@ impl GoalParser {
             None => Ok(()),
             Some(word) => Err(self.refuse(format!(
                 "`{}` stands after the end of the statement",
-                shown(word)
+                terminal_text(word)
             ))),
         }
     }

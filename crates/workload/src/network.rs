@@ -172,7 +172,7 @@ impl fmt::Display for Transport {
 fn with_overhead(request: &ReplayRequest<'_>) -> Method {
     let mut method = request.method.clone();
     let flows = match request.network {
-        Transport::Fabric(fabric) => Simulator::chosen(fabric, &method).has_setting("endpoint"),
+        Transport::Fabric(fabric) => Simulator::selected(fabric, &method).has_setting("endpoint"),
         Transport::Messages(cost) => *cost != MessageCost::Zero,
         _ => false,
     };
@@ -306,7 +306,7 @@ pub fn carry_out(
 ) -> Result<ReplayOutcome, TraceError> {
     let method = with_overhead(request);
     let Expanded { program, chosen } = expand_plan(plan, size, &method)?;
-    let simulator = Simulator::chosen(&plan.fabric, &method).name;
+    let simulator = Simulator::selected(&plan.fabric, &method).name;
     let replayed = replay(
         &program,
         &mut AsPlanned::default(),

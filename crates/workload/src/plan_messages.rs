@@ -77,7 +77,7 @@ impl PlanMessages {
             return Err(TraceError::Refused(problem.into()));
         }
         let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;
-        memory::take("the list of messages of this plan", bytes);
+        memory::check_forecast("the list of messages of this plan", bytes);
         let mut listed = PlanMessages {
             collective: schedule.collective,
             size,

@@ -31,7 +31,7 @@ use super::program::Call;
 use super::trace::MAX_RANKS;
 use super::trace::{Event, Trace};
 use opticoll_base::interrupt;
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 
 /// Reads a time-independent trace, with `operations_per_second` as the rate of operations.
 ///
@@ -58,7 +58,7 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
         let rank = rank.ok_or_else(|| {
             refuse(format!(
                 "`{}` is no rank below {MAX_RANKS}",
-                shown(words[0])
+                terminal_text(words[0])
             ))
         })?;
         if ranks.len() <= rank as usize {
@@ -226,7 +226,7 @@ impl ActionLine<'_> {
             "scatter" => self.collective(event, Call::Scatter, (1, 4), Some(3), 1)?,
             "allgather" => self.collective(event, Call::AllGather, (1, 3), None, 1)?,
             "alltoall" => self.collective(event, Call::AllToAll, (1, 3), None, self.ranks)?,
-            _ => return Err(format!("unknown action `{}`", shown(name))),
+            _ => return Err(format!("unknown action `{}`", terminal_text(name))),
         })
     }
 
@@ -273,7 +273,12 @@ impl ActionLine<'_> {
 
     fn word(&self, place: usize) -> Result<&str, String> {
         let word = self.words.get(place).copied();
-        word.ok_or_else(|| format!("`{}` needs {place} arguments or more", shown(self.words[0])))
+        word.ok_or_else(|| {
+            format!(
+                "`{}` needs {place} arguments or more",
+                terminal_text(self.words[0])
+            )
+        })
     }
 
     fn whole(&self, place: usize) -> Result<u32, String> {
@@ -281,7 +286,7 @@ impl ActionLine<'_> {
         word.parse().map_err(|_| {
             format!(
                 "`{}` is no whole number; any rank or tag is not supported",
-                shown(word)
+                terminal_text(word)
             )
         })
     }
@@ -304,7 +309,12 @@ impl ActionLine<'_> {
             .parse()
             .ok()
             .filter(|number: &f64| number.is_finite() && *number >= 0.0);
-        number.ok_or_else(|| format!("`{}` is no number that is not negative", shown(word)))
+        number.ok_or_else(|| {
+            format!(
+                "`{}` is no number that is not negative",
+                terminal_text(word)
+            )
+        })
     }
 
     fn bytes(&self, size: usize, kind: usize) -> Result<u64, String> {
@@ -312,7 +322,7 @@ impl ActionLine<'_> {
         if elements.fract() != 0.0 || elements >= 2f64.powi(53) {
             return Err(format!(
                 "`{}` is no whole number of elements below 2^53",
-                shown(self.words[size])
+                terminal_text(self.words[size])
             ));
         }
         let width = match self.words.get(kind) {
@@ -322,7 +332,9 @@ impl ActionLine<'_> {
             Some(&"1" | &"5") => 4,
             Some(&"3") => 2,
             Some(&"2" | &"6") => 1,
-            Some(other) => return Err(format!("`{}` is no type from 0 to 6", shown(other))),
+            Some(other) => {
+                return Err(format!("`{}` is no type from 0 to 6", terminal_text(other)));
+            }
         };
         Ok(elements as u64 * width)
     }

@@ -55,7 +55,7 @@ use thiserror::Error;
 
 use buckets::Bucket;
 use device::ComputeRate;
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 use opticoll_base::spec::SpecError;
 use opticoll_base::units::{Bytes, Time, UnitError};
 pub use transformer::TransformerShape;
@@ -64,7 +64,7 @@ pub use transformer::TransformerShape;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TrainingError {
     /// A model or device of this name does not exist.
-    #[error("unknown {what} `{}`{hint}", shown(name))]
+    #[error("unknown {what} `{}`{hint}", terminal_text(name))]
     Unknown {
         /// Kind of the name: `model` or `device`.
         what: &'static str,
@@ -77,7 +77,7 @@ pub enum TrainingError {
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A text is no throughput or no rule for buckets, or stands for a value beyond 64 bits.
-    #[error("{what}: `{}` is none: {hint}", shown(text))]
+    #[error("{what}: `{}` is none: {hint}", terminal_text(text))]
     Text {
         /// The expected kind of value.
         what: &'static str,

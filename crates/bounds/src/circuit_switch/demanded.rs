@@ -16,7 +16,7 @@
 
 use crate::{TimeBound, over};
 use opticoll_base::units::{Bytes, Time, UnitError};
-use opticoll_fabric::fabric::circuits::Charge;
+use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstSetting};
 use opticoll_plan::collective::Collective;
 
@@ -92,7 +92,7 @@ pub fn direct(
     switch: &CircuitSwitch,
     collective: &Collective,
     size: Bytes,
-    charge: Charge,
+    charge: ReconfigurationCharge,
 ) -> Result<Option<TimeBound>, UnitError> {
     let needs_circuit = |from, to| from != to && switch.beside_rate.is_none();
     let mut pairs = collective.demanded(size);
@@ -122,7 +122,7 @@ fn line_time(
     switch: &CircuitSwitch,
     rank: u32,
     line: &[u128],
-    charge: Charge,
+    charge: ReconfigurationCharge,
 ) -> Result<Time, UnitError> {
     let (ports, pairs) = (u64::from(switch.ports_alive(rank)), line.len() as u64);
     let change = switch.reconfiguration.time()?;
@@ -134,13 +134,13 @@ fn line_time(
     }
     let settings = pairs.div_ceil(ports);
     let changes = match charge {
-        Charge::Never => 0,
-        Charge::ChangedPort | Charge::ChangedPlane => {
+        ReconfigurationCharge::Never => 0,
+        ReconfigurationCharge::ChangedPort | ReconfigurationCharge::ChangedPlane => {
             let charged = pairs.saturating_sub(if is_free { ports } else { 0 });
             let waiting = Time::from_ps(change.times(charged)?.ps() / ports);
             return delays.plus(waiting)?.plus(sending);
         }
-        Charge::EverySlot => settings,
+        ReconfigurationCharge::EverySlot => settings,
         _ => settings - u64::from(is_free),
     };
     delays

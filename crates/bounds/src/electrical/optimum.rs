@@ -84,14 +84,14 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
             let in_turn = gathered.plus(scattered).filter(|_| is_reached);
             // Trees that combine in one direction and spread in the other need equal rates in both
             // directions.
-            let side_by_side = partition.filter(|_| is_symmetric(&links)).map(|partition| {
+            let parallel_map = partition.filter(|_| is_symmetric(&links)).map(|partition| {
                 Ratio {
                     bytes: 2 * (partition.count - 1),
                     rate: partition.rate,
                 }
                 .reduced()
             });
-            side_by_side.or(in_turn)
+            parallel_map.or(in_turn)
         }
         [(_, reversed)] => {
             let is_reached = match collective.kind() {

@@ -9,7 +9,7 @@
 //! (or receives from) k others.
 
 use super::{growth, intake, time, width};
-use crate::{LeastCharge, TimeBound};
+use crate::{ReconfigurationCost, TimeBound};
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::Circuits;
@@ -27,7 +27,7 @@ pub fn best(
     ring: &WdmRing,
     collective: &Collective,
     size: Bytes,
-    charge: LeastCharge,
+    charge: ReconfigurationCost,
 ) -> Result<TimeBound, UnitError> {
     let mut partners = [0, 1].map(|_| vec![0u64; ring.ranks as usize]);
     let mut sent = vec![Vec::new(); ring.ranks as usize];
@@ -46,12 +46,12 @@ pub fn best(
     let hop = ring.transmission().latency();
     let hop = hop.plus(ring.least_propagation()?)?;
     let slots = match charge {
-        LeastCharge::OncePerPort => 1,
+        ReconfigurationCost::OncePerPort => 1,
         _ => growth(most + 1, intake(ring)),
     };
     let charged = match charge {
-        LeastCharge::Never => Time::ZERO,
-        LeastCharge::EverySlot => ring.reconfiguration.times(slots)?,
+        ReconfigurationCost::Never => Time::ZERO,
+        ReconfigurationCost::EverySlot => ring.reconfiguration.times(slots)?,
         _ => ring.reconfiguration,
     };
     Ok(TimeBound {

@@ -17,7 +17,7 @@
 //! all_reduce: at most one copy of a contribution reaches a given rank.
 //!
 //! ```
-//! use opticoll_bounds::LeastCharge;
+//! use opticoll_bounds::ReconfigurationCost;
 //! use opticoll_fabric::family::wdm_ring::WdmRing;
 //! use opticoll_bounds::wdm_ring::time;
 //! use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -25,7 +25,7 @@
 //! let fabric = Fabric::parse("optree_paper")?;
 //! let ring = fabric.needed::<WdmRing>("this example")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 1024)?;
-//! let bound = time::best(ring, &collective, "4MiB".parse()?, LeastCharge::EverySlot)?;
+//! let bound = time::best(ring, &collective, "4MiB".parse()?, ReconfigurationCost::EverySlot)?;
 //! assert_eq!(bound.name, "relay_tree");
 //! assert_eq!((bound.time.seconds() * 1e5).round(), 1368.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,7 +38,7 @@ use super::root_bound;
 use super::{
     behind_cuts, channels_between_halves, farthest, intake, narrowest, reach_slots, total_intake,
 };
-use crate::{LeastCharge, TimeBound};
+use crate::{ReconfigurationCost, TimeBound};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::family::wdm_ring::WdmRing;
@@ -52,14 +52,14 @@ pub fn times(
     ring: &WdmRing,
     collective: &Collective,
     size: Bytes,
-    charge: LeastCharge,
+    charge: ReconfigurationCost,
 ) -> Result<Vec<TimeBound>, UnitError> {
     let ranks = u64::from(collective.ranks());
     if ranks < 2 {
         return Ok(vec![TimeBound::SINGLE_RANK]);
     }
     let once = match charge {
-        LeastCharge::Never => Time::ZERO,
+        ReconfigurationCost::Never => Time::ZERO,
         _ => ring.reconfiguration,
     };
     let propagation = ring.least_propagation()?;
@@ -81,16 +81,16 @@ pub fn times(
             assumption: "light takes its time over every link to the farthest rank",
         })
     };
-    if charge == LeastCharge::OncePerPort {
+    if charge == ReconfigurationCost::OncePerPort {
         bounds.push(latency(1, once)?);
         return Ok(bounds);
     }
     let per_slot = match charge {
-        LeastCharge::EverySlot => ring.reconfiguration.plus(hop)?,
+        ReconfigurationCost::EverySlot => ring.reconfiguration.plus(hop)?,
         _ => hop,
     };
     let beside = match charge {
-        LeastCharge::Once => once,
+        ReconfigurationCost::Once => once,
         _ => Time::ZERO,
     };
     if let Some(rounds) = reach_slots(ring, collective) {
@@ -101,14 +101,14 @@ pub fn times(
                          lightpath spans more links than the fabric lets light reach",
         });
     }
-    let rounds = super::any_load(ring, collective).steps;
+    let rounds = super::slots_for_any_load(ring, collective).steps;
     bounds.push(TimeBound {
         time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
         name: "rounds",
         assumption: "slots one after the other, each as long as its longest lightpath",
     });
     let charged = match charge {
-        LeastCharge::EverySlot => ring.reconfiguration.times(rounds)?,
+        ReconfigurationCost::EverySlot => ring.reconfiguration.times(rounds)?,
         _ => beside,
     };
     bounds.push(latency(rounds, charged)?);
@@ -142,7 +142,7 @@ pub fn best(
     ring: &WdmRing,
     collective: &Collective,
     size: Bytes,
-    charge: LeastCharge,
+    charge: ReconfigurationCost,
 ) -> Result<TimeBound, UnitError> {
     let bounds = times(ring, collective, size, charge)?;
     let greatest = bounds.iter().rev().max_by_key(|bound| bound.time);
@@ -256,7 +256,7 @@ fn relay_tree_time(
     let channels = 2 * u64::from(ring.channels());
     let bytes = u128::from(size.get());
     let shortest = over(ring, bytes * u128::from(ranks - 1), parts, channels)?.max(bandwidth);
-    let rounds = super::any_load(ring, collective).steps;
+    let rounds = super::slots_for_any_load(ring, collective).steps;
     let rounds = rounds.max(reach_slots(ring, collective).unwrap_or(0));
     if collective.kind() == CollectiveKind::AllReduce && !ring.multicast {
         let sending = |needed| Ok(over(ring, needed, parts, channels)?.max(bandwidth));
@@ -351,7 +351,9 @@ mod tests {
                 };
                 for size in [1000, 100_000, 10_000_000].map(Bytes::new) {
                     let per_slot = Time::from_ps(25_000_000);
-                    let fewest = super::super::any_load(ring, &collective).steps.max(1);
+                    let fewest = super::super::slots_for_any_load(ring, &collective)
+                        .steps
+                        .max(1);
                     let all = (fewest..MAX_SLOTS).map(|slots| {
                         let cost = cost(ranks, slots);
                         let needed = byte_links(ring, &collective, size, slots, cost);

@@ -70,9 +70,9 @@ pub struct Change {
     pub first_free: bool,
 }
 
-/// Charge of a policy for changes of circuits.
+/// ReconfigurationCharge of a policy for changes of circuits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Charge {
+pub enum ReconfigurationCharge {
     /// No charge.
     Never,
     /// A charge for every slot.
@@ -201,7 +201,7 @@ pub trait Circuits: Send + Sync {
 
     /// Returns the policies that the fabric supports and the charge of each policy; the first
     /// policy is the default.
-    fn policies(&self) -> &'static [(&'static str, Charge)];
+    fn policies(&self) -> &'static [(&'static str, ReconfigurationCharge)];
 
     /// Returns the lines that circuits occupy.
     fn lines(&self) -> Lines;
@@ -262,7 +262,7 @@ pub trait Circuits: Send + Sync {
     ///
     /// # Errors
     /// The fabric does not support the policy; the message names policies that the fabric supports.
-    fn charge(&self, policy: &str) -> Result<Charge, &'static str> {
+    fn charge(&self, policy: &str) -> Result<ReconfigurationCharge, &'static str> {
         let mut policies = self.policies().iter();
         let known = policies.find(|(name, _)| *name == policy);
         known

@@ -30,7 +30,7 @@ use super::{Drawing, Fabric, FabricError, FamilyRecord, Machine, Switches};
 use crate::network::fewest_links::{FewestLinks, Ties};
 use crate::network::{Duplex, Network, Wiring};
 use opticoll_base::interrupt;
-use opticoll_base::names::{plural, shown};
+use opticoll_base::names::{plural, terminal_text};
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError, whole_number};
 use opticoll_base::units::{Rate, UnitError};
 
@@ -65,7 +65,7 @@ pub(crate) fn read_degraded<P>(
     let items = spec.option(DEGRADED.name).into_iter();
     let slower = items.flat_map(|list| list.split('+')).map(|item| {
         let (named, rate) = item.rsplit_once('@').ok_or_else(|| {
-            let item = shown(item);
+            let item = terminal_text(item);
             refuse(format!(
                 "`{item}` has no rate; write {item}@10Gb/s, perhaps"
             ))
@@ -77,7 +77,7 @@ pub(crate) fn read_degraded<P>(
         match rate < full {
             true => Ok((part, rate)),
             false => {
-                let named = shown(named);
+                let named = terminal_text(named);
                 let problem = format!("`{named}` has {full}; a degraded part has less");
                 Err(refuse(problem))
             }
@@ -197,7 +197,7 @@ impl Part {
             Ok((
                 place,
                 fastest.ok_or_else(|| {
-                    let named = shown(named);
+                    let named = terminal_text(named);
                     spec.refuse(DEGRADED.name, format!("`{named}` has no link"))
                 })?,
             ))
@@ -478,7 +478,8 @@ impl Names {
         let kinds = self.by_name.keys().rev().map(|name| (kind(&name), name));
         let kinds: BTreeMap<String, &String> = kinds.collect();
         let few = kinds.into_values().take(8);
-        few.map(|name| format!("`{}`", shown(name))).collect()
+        few.map(|name| format!("`{}`", terminal_text(name)))
+            .collect()
     }
 
     /// Returns the error message for an item that names no vertex or link.
@@ -490,12 +491,12 @@ impl Names {
         match ends.iter().filter(named).find(strange) {
             Some(name) => format!(
                 "there is no `{}`; vertices have names such as {}",
-                shown(name),
+                terminal_text(name),
                 self.kinds().join(", ")
             ),
             None => format!(
                 "the fabric has no `{}`; its vertices are 0 to {}, ranks first",
-                shown(item),
+                terminal_text(item),
                 self.vertices - 1
             ),
         }
@@ -522,7 +523,10 @@ pub(crate) fn run(item: &str, ranks: u32) -> Result<(u32, u32), String> {
     match (whole_number(first.trim()), whole_number(last.trim())) {
         (Some(first), Some(last)) if first <= last && last < ranks => Ok((first, last)),
         (Some(_), Some(_)) => Err(format!("`{item}`: ranks are 0 to {}", ranks - 1)),
-        _ => Err(format!("`{}`: write ranks such as 0-7+16", shown(item))),
+        _ => Err(format!(
+            "`{}`: write ranks such as 0-7+16",
+            terminal_text(item)
+        )),
     }
 }
 
@@ -591,7 +595,7 @@ impl Machine for Part {
         Some(self.number_in_part[whole as usize]).filter(|own| *own != GONE)
     }
 
-    fn undegraded(&self) -> Vec<Fabric> {
+    fn planning_alternatives(&self) -> Vec<Fabric> {
         let spec = self.spec().without(DEGRADED.name);
         let with_broken = |broken: &[String]| {
             let already_broken = spec.option(WITHOUT.name).map(str::to_owned);

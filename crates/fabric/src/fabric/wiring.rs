@@ -11,7 +11,7 @@ use std::str::FromStr;
 use super::options::{DefaultRule::*, FabricOption, Options};
 use super::{FabricError, FamilyRecord};
 use crate::network::{Duplex, Link, Sharing};
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 use opticoll_base::spec::{OptionRecord, Spec, SpecError};
 use opticoll_base::units::{Quantity, Rate, Time};
 
@@ -228,7 +228,7 @@ pub(crate) fn counts(spec: &Spec, key: &str, most: u32) -> Result<Option<Vec<u32
     let refuse = |part: &str| {
         let problem = format!(
             "`{}` must be a whole number from 1 to {most}; write numbers such as 16x8x8",
-            shown(part)
+            terminal_text(part)
         );
         spec.refuse(key, problem)
     };

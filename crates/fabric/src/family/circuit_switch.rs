@@ -47,7 +47,7 @@ pub struct CircuitSwitch {
     pub rate: Rate,
     /// Time of a change of the setting, alpha_r.
     pub reconfiguration: Reconfiguration,
-    /// Charge for the first setting.
+    /// ReconfigurationCharge for the first setting.
     pub first_setting: FirstSetting,
     /// Delay of a message, once regardless of its number of circuits, alpha.
     pub startup: Time,
@@ -112,7 +112,7 @@ impl Quantity for Reconfiguration {
 }
 
 opticoll_base::named_enum! {
-    /// Charge for the first setting.
+    /// ReconfigurationCharge for the first setting.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum FirstSetting {
         /// The first setting is up at the start.
@@ -333,7 +333,7 @@ impl Machine for CircuitSwitch {
         Some(self)
     }
 
-    fn undegraded(&self) -> Vec<Fabric> {
+    fn planning_alternatives(&self) -> Vec<Fabric> {
         self.undegraded_switches()
             .into_iter()
             .map(Fabric::new)

@@ -22,7 +22,7 @@ use crate::network::fewest_links::{FewestLinks, Ties};
 use crate::network::translations::Translations;
 use crate::network::{Duplex, Link, Network, Sharing, Wiring};
 use opticoll_base::interrupt;
-use opticoll_base::names::{is_printable, shown};
+use opticoll_base::names::{is_printable, terminal_text};
 use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 
 /// Maximum number of vertices. The routes to 2^14 destinations take 1 GiB.
@@ -150,7 +150,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
         .enumerate()
         .map(|(number, text)| {
             cable(text, default, vertices).map_err(|problem| FabricError::Graph {
-                problem: format!("link {number} (`{}`): {problem}", shown(text)),
+                problem: format!("link {number} (`{}`): {problem}", terminal_text(text)),
                 link: Some(number),
             })
         })
@@ -330,7 +330,10 @@ fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
             "there is no vertex {vertex}; ranks and switches are 0 to {}",
             vertices - 1
         )),
-        Err(_) => Err(format!("`{}` is no number of a vertex", shown(text))),
+        Err(_) => Err(format!(
+            "`{}` is no number of a vertex",
+            terminal_text(text)
+        )),
     };
     let (from, to) = (vertex(from)?, vertex(to)?);
     if from == to {
@@ -361,8 +364,9 @@ fn names(spec: &Spec, vertices: u32) -> Result<Vec<String>, FabricError> {
     let Some(text) = spec.option("names") else {
         return Ok(Vec::new());
     };
-    let decode =
-        |part: &str| decoded(part).ok_or_else(|| wrong(format!("`{}` is no name", shown(part))));
+    let decode = |part: &str| {
+        decoded(part).ok_or_else(|| wrong(format!("`{}` is no name", terminal_text(part))))
+    };
     let names = text
         .split('+')
         .map(decode)
@@ -375,13 +379,16 @@ fn names(spec: &Spec, vertices: u32) -> Result<Vec<String>, FabricError> {
     if let Some(name) = names.iter().find(|name| !name.chars().all(is_printable)) {
         let problem = format!(
             "the name `{}` holds characters that do not print",
-            shown(name)
+            terminal_text(name)
         );
         return Err(wrong(problem));
     }
     let mut seen = BTreeSet::new();
     match names.iter().find(|name| !seen.insert(name.as_str())) {
-        Some(name) => Err(wrong(format!("the name `{}` is given twice", shown(name)))),
+        Some(name) => Err(wrong(format!(
+            "the name `{}` is given twice",
+            terminal_text(name)
+        ))),
         None => Ok(names),
     }
 }
@@ -446,7 +453,7 @@ impl Network for Custom {
     }
 
     fn cut_off(&self) -> Option<String> {
-        let name = |vertex| shown(&self.vertex_name(vertex)).to_string();
+        let name = |vertex| terminal_text(&self.vertex_name(vertex)).to_string();
         self.routes.cut_off(name)
     }
 }

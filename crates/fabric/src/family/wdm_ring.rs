@@ -589,7 +589,7 @@ impl Machine for WdmRing {
         }
     }
 
-    fn undegraded(&self) -> Vec<Fabric> {
+    fn planning_alternatives(&self) -> Vec<Fabric> {
         self.undegraded_rings()
             .into_iter()
             .map(Fabric::new)

@@ -451,7 +451,7 @@ impl Machine for WssGrid {
         (0..self.ranks()).map(sent).min().unwrap_or(0)
     }
 
-    fn undegraded(&self) -> Vec<Fabric> {
+    fn planning_alternatives(&self) -> Vec<Fabric> {
         self.undegraded_grids()
             .into_iter()
             .map(Fabric::new)

@@ -29,7 +29,7 @@ use crate::wdm_ring::route::{Arc, loads};
 use crate::{PlacementError, PlacementProblem};
 use channel_occupancy::ChannelOccupancy;
 use opticoll_base::interrupt;
-use opticoll_base::names::{same_name, shown, suggest};
+use opticoll_base::names::{same_name, suggest, terminal_text};
 use opticoll_fabric::fabric::{Fabric, Light};
 use opticoll_fabric::family::wdm_ring::{WdmLight, WdmRing};
 use opticoll_plan::plan::{Lightpath, NamedRoutes, Plan, Repetition};
@@ -103,7 +103,10 @@ impl Assignment {
         let record = records.find(|record| same_name(record.name, text));
         let record = record.ok_or_else(|| {
             let hint = suggest(text, RECORDS.iter().map(|record| record.name));
-            let sentence = format!("unknown wavelength assignment `{}`{hint}", shown(text));
+            let sentence = format!(
+                "unknown wavelength assignment `{}`{hint}",
+                terminal_text(text)
+            );
             refused(PlacementProblem::Assignment, sentence)
         })?;
         Ok(record.assignment)
@@ -304,7 +307,7 @@ pub(crate) fn wavelengths_used(plan: &Plan, ring: &WdmRing) -> u32 {
     if !ring.converters {
         return distinct_wavelengths(plan);
     }
-    if plan.repetition.is_folded() {
+    if plan.repetition.is_rotation_symmetric() {
         return greatest_folded_load(plan, ring);
     }
     if !plan.repetition.is_pipelined() {

@@ -54,7 +54,7 @@ pub fn assign_on_grid(
     algorithm: String,
 ) -> Result<Plan, PlacementError> {
     let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;
-    memory::take("placing this plan on a grid", bytes);
+    memory::check_forecast("placing this plan on a grid", bytes);
     let (bursts, bursts_of, step_slots) = place(&schedule, grid)?;
     let wavelengths = Wavelengths::assign(grid, &bursts)?;
     let mut plan = Plan::without_light(fabric, schedule, algorithm);

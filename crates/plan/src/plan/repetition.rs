@@ -65,7 +65,7 @@ impl Repetition {
     }
 
     /// Returns whether rows stand for their rotations.
-    pub fn is_folded(self) -> bool {
+    pub fn is_rotation_symmetric(self) -> bool {
         self.rotations != 1
     }
 
@@ -150,7 +150,7 @@ impl Plan {
     /// that of the piece.
     pub fn copy(&self, row: usize, beside: u32, piece: u32) -> Lightpath {
         let lightpath = self.lightpath(row);
-        match self.repetition.is_folded() {
+        match self.repetition.is_rotation_symmetric() {
             true => self.rotate(lightpath, beside),
             false if (beside, piece) == (0, 0) => lightpath,
             false => self.shift(lightpath, beside, piece),
@@ -297,16 +297,16 @@ impl Plan {
     }
 
     /// Returns the plan with a row for every lightpath. Stops the work if the plan does not fit
-    /// into memory (see [`memory::take`]).
-    pub fn written_out(&self) -> Cow<'_, Plan> {
+    /// into memory (see [`memory::check_forecast`]).
+    pub fn expanded(&self) -> Cow<'_, Plan> {
         if self.repetition == Repetition::NONE {
             return Cow::Borrowed(self);
         }
-        if self.repetition.is_folded() {
+        if self.repetition.is_rotation_symmetric() {
             return Cow::Owned(self.rotated_rows(self.repetition.rotations));
         }
         let bytes = self.transfers().saturating_mul(BYTES_PER_LIGHTPATH);
-        memory::take("writing out every transfer of this plan", bytes);
+        memory::check_forecast("writing out every transfer of this plan", bytes);
         let mut plan = self.without_lightpaths();
         plan.reserve(self.transfers() as usize);
         for slot in 0..self.slots() {
@@ -320,10 +320,10 @@ impl Plan {
     }
 
     /// Returns the plan with a row for every lightpath, without a copy if there is no repetition.
-    pub fn into_written_out(self) -> Plan {
+    pub fn into_expanded(self) -> Plan {
         match self.repetition {
             Repetition::NONE => self,
-            _ => self.written_out().into_owned(),
+            _ => self.expanded().into_owned(),
         }
     }
 }

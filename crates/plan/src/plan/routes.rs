@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use opticoll_fabric::network::{Network, Wiring};
 
 /// Number that stands for the fabric's route.
-pub const OF_FABRIC: u32 = u32::MAX;
+pub const FABRIC_ROUTE: u32 = u32::MAX;
 
 /// Routes that a plan names, each an ordered list of links. Empty, and without memory, if all
 /// transfers take the fabric's routes.
@@ -14,7 +14,7 @@ pub struct NamedRoutes {
     /// Links of all routes, one route after the other; `ends` has the end of each route.
     links: Vec<u32>,
     ends: Vec<u32>,
-    /// Number of the route of each transfer; trailing [`OF_FABRIC`] entries are left out.
+    /// Number of the route of each transfer; trailing [`FABRIC_ROUTE`] entries are left out.
     of: Vec<u32>,
     numbers: FxHashMap<Box<[u32]>, u32>,
 }
@@ -39,15 +39,15 @@ impl NamedRoutes {
         &self.links[start..end(route as usize)]
     }
 
-    /// Returns the number of a transfer's route; [`OF_FABRIC`] for the fabric's route.
+    /// Returns the number of a transfer's route; [`FABRIC_ROUTE`] for the fabric's route.
     pub fn number(&self, transfer: usize) -> u32 {
-        self.of.get(transfer).copied().unwrap_or(OF_FABRIC)
+        self.of.get(transfer).copied().unwrap_or(FABRIC_ROUTE)
     }
 
     /// Returns the links of a transfer's route; `None` for the fabric's route.
     pub fn of(&self, transfer: usize) -> Option<&[u32]> {
         match self.number(transfer) {
-            OF_FABRIC => None,
+            FABRIC_ROUTE => None,
             route => Some(self.links(route)),
         }
     }
@@ -65,7 +65,7 @@ impl NamedRoutes {
             }
         };
         if self.of.len() <= transfer {
-            self.of.resize(transfer + 1, OF_FABRIC);
+            self.of.resize(transfer + 1, FABRIC_ROUTE);
         }
         self.of[transfer] = number;
     }
@@ -80,7 +80,7 @@ impl NamedRoutes {
     }
 }
 
-/// Network that also has the routes of a plan: route r leads from `r` to [`OF_FABRIC`].
+/// Network that also has the routes of a plan: route r leads from `r` to [`FABRIC_ROUTE`].
 pub struct NetworkWithRoutes<'a> {
     network: &'a dyn Network,
     routes: &'a NamedRoutes,
@@ -104,7 +104,7 @@ impl Network for NetworkWithRoutes<'_> {
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
         match destination {
-            OF_FABRIC => links.extend_from_slice(self.routes.links(source)),
+            FABRIC_ROUTE => links.extend_from_slice(self.routes.links(source)),
             _ => self.network.route(source, destination, links),
         }
     }

@@ -19,7 +19,7 @@ impl Plan {
             true => true,
             false if self.transfers() != other.transfers() => false,
             false if self.repetition == other.repetition => same(self, other),
-            false => same(&self.written_out(), &other.written_out()),
+            false => same(&self.expanded(), &other.expanded()),
         }
     }
 }

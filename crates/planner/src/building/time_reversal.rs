@@ -23,8 +23,8 @@ pub fn reduce_scatter(gather: &Plan) -> Result<Plan, PlannerError> {
     let collective = check_all_gather(gather, "reduce_scatter is an all_gather reversed")?;
     let reversed = Collective::new(CollectiveKind::ReduceScatter, collective.ranks())?
         .with_pieces(collective.pieces())?;
-    if !gather.repetition.is_folded() {
-        return Ok(backwards(&gather.written_out(), reversed));
+    if !gather.repetition.is_rotation_symmetric() {
+        return Ok(backwards(&gather.expanded(), reversed));
     }
     let mut rows = backwards(gather, reversed);
     rotate_to_rank_0(&mut rows);
@@ -49,9 +49,9 @@ pub(crate) fn joined(scatter: Plan, gather: Plan) -> Result<Plan, PlannerError> 
         .with_pieces(collective.chunks())?;
     // Both halves number the chunks in the same way, and rotate them by the same number of ranks.
     Ok(
-        match [&scatter, &gather].map(|half| half.repetition.is_folded()) {
+        match [&scatter, &gather].map(|half| half.repetition.is_rotation_symmetric()) {
             [true, true] => appended(scatter, &gather, whole),
-            _ => appended(scatter.into_written_out(), &gather.written_out(), whole),
+            _ => appended(scatter.into_expanded(), &gather.expanded(), whole),
         },
     )
 }

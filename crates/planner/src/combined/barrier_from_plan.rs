@@ -144,7 +144,7 @@ fn barrier_along(
             Some(text) => inner.solve(&nested(text)?)?,
             None => inner.fastest()?,
         };
-        Ok(planned.plan.into_written_out())
+        Ok(planned.plan.into_expanded())
     };
     let ranks = problem.collective.ranks();
     let mut named = Spec::new(NAME).with("of", kind);

@@ -353,12 +353,12 @@ fn join(problem: &PlanningProblem<'_>, first: Plan, second: Plan) -> Result<Plan
             CollectiveKind::Broadcast => broadcast_on_ring(problem, ring, first, second),
             _ => {
                 problem.fits(first.transfers().saturating_add(second.transfers()))?;
-                let (first, second) = (first.into_written_out(), second.into_written_out());
+                let (first, second) = (first.into_expanded(), second.into_expanded());
                 rooted::reduce_scatter_gather(ring, collective, &first, &second)
             }
         };
     }
-    let (first_plan, second_plan) = (first.into_written_out(), second.into_written_out());
+    let (first_plan, second_plan) = (first.into_expanded(), second.into_expanded());
     let (first, second) = (first_plan.schedule, second_plan.schedule);
     let mut schedule = match collective.kind() {
         CollectiveKind::AllReduce => {
@@ -434,7 +434,7 @@ fn all_reduce_on_ring(
         return time_reversal::joined(first, second);
     }
     problem.fits(first.transfers().saturating_add(second.transfers()))?;
-    let (first, second) = (first.into_written_out(), second.into_written_out());
+    let (first, second) = (first.into_expanded(), second.into_expanded());
     let (whole, first_factor, second_factor) =
         common_pieces(problem.collective, &first.schedule, &second.schedule)?;
     let mut assembly = Assembly::new(ring, whole);
@@ -450,7 +450,7 @@ fn broadcast_on_ring(
     gather: Plan,
 ) -> Result<Plan, PlannerError> {
     problem.fits(scatter.transfers().saturating_add(gather.transfers()))?;
-    let (scatter, gather): (Plan, Plan) = (scatter.into_written_out(), gather.into_written_out());
+    let (scatter, gather): (Plan, Plan) = (scatter.into_expanded(), gather.into_expanded());
     let joined = rooted::scatter_all_gather(ring, problem.collective, &scatter, &gather)?;
     joined.ok_or(PlannerError::NotFound { pieces: 1 })
 }

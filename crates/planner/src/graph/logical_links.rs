@@ -177,7 +177,7 @@ impl LogicalLinks {
         for logical_link in &self.all {
             next[logical_link.from as usize].push(logical_link.to);
         }
-        memory::take(
+        memory::check_forecast(
             "the table of distances between ranks",
             2 * (ranks as u64).pow(2),
         );

@@ -31,7 +31,7 @@ use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
-use opticoll_fabric::fabric::circuits::Charge;
+use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
 use opticoll_fabric::families::CircuitMachine::{LightPathGrid, WssGrid};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Schedule, Transfer};
@@ -361,12 +361,14 @@ fn slot_cost(problem: &PlanningProblem<'_>, routes: Routes) -> Result<SlotCost, 
     };
     let set_up = change.set_up.plus(change.release)?;
     let (per_slot, once) = match circuits.charge(policy.name()) {
-        Ok(Charge::Never) => (Time::ZERO, Time::ZERO),
-        Ok(Charge::ChangedCircuit) if stays_up => {
+        Ok(ReconfigurationCharge::Never) => (Time::ZERO, Time::ZERO),
+        Ok(ReconfigurationCharge::ChangedCircuit) if stays_up => {
             let (_, start_slots) = routes.parts();
             (Time::ZERO, set_up.times(u64::from(start_slots) + 1)?)
         }
-        Ok(Charge::Groups { each_slot: false }) if stays_up => (Time::ZERO, Time::ZERO),
+        Ok(ReconfigurationCharge::Groups { each_slot: false }) if stays_up => {
+            (Time::ZERO, Time::ZERO)
+        }
         _ => (set_up, Time::ZERO),
     };
     Ok(SlotCost {

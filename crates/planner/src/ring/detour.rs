@@ -256,7 +256,7 @@ fn adapt(spec: &Spec, problem: &PlanningProblem<'_>, ring: &WdmRing) -> Result<P
     if transfers > most {
         return Err(PlannerError::TooLarge { transfers, most });
     }
-    let planned = planned.plan.into_written_out();
+    let planned = planned.plan.into_expanded();
     let mut plan = match kind {
         CollectiveKind::AllReduce => reroute(ring, &planned)?,
         _ => relay(&faulty, &planned, &inner)?,

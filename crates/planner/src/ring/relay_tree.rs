@@ -263,7 +263,7 @@ fn from_all_gather(
     let all_gather = make(&gather_ring)?;
     let mut reduce_scatter = time_reversal::reduce_scatter(&all_gather)?;
     if !ring.is_even() {
-        reduce_scatter = reduce_scatter.into_written_out();
+        reduce_scatter = reduce_scatter.into_expanded();
     }
     reduce_scatter.fabric = Fabric::new(ring.clone());
     if kind == CollectiveKind::ReduceScatter {

@@ -76,7 +76,7 @@ pub(crate) struct Relays {
     lanes: u32,
     pieces: u32,
     /// True if the plan stores the transfers of rank 0 only.
-    is_folded: bool,
+    is_rotation_symmetric: bool,
 }
 
 impl Recipe for Relays {
@@ -96,7 +96,7 @@ impl Recipe for Relays {
     fn transfers(&self, ranks: u64) -> u64 {
         let steps = (1..).map_while(|step| self.far_blocks(ranks, step));
         let pieces = u64::from(self.pieces);
-        if self.is_folded {
+        if self.is_rotation_symmetric {
             let blocks = 2 * steps.sum::<u64>() + if self.stride > 1 { ranks } else { 0 };
             return blocks * pieces;
         }
@@ -119,7 +119,7 @@ impl Recipe for Relays {
             circuits,
         };
         let plan = builder.plan();
-        Ok(match self.is_folded {
+        Ok(match self.is_rotation_symmetric {
             true => plan.with_all_rotations(),
             false => plan,
         })
@@ -157,7 +157,7 @@ impl Recipe for Relays {
             stride,
             lanes,
             pieces,
-            is_folded: is_folded(ring, stride),
+            is_rotation_symmetric: is_rotation_symmetric(ring, stride),
         }))
     }
 
@@ -176,11 +176,11 @@ impl Recipe for Relays {
                         stride,
                         lanes,
                         pieces,
-                        is_folded: is_folded(ring, stride),
+                        is_rotation_symmetric: is_rotation_symmetric(ring, stride),
                     };
                     let transfers = recipe.transfers(ranks);
                     let chunks = ranks * ranks * u64::from(pieces);
-                    let (max_chunks, max_transfers) = match recipe.is_folded {
+                    let (max_chunks, max_transfers) = match recipe.is_rotation_symmetric {
                         true => (u32::MAX.into(), max_transfers.min(MAX_REPRESENTATIVES)),
                         false => (MAX_CHUNKS, max_transfers),
                     };
@@ -214,7 +214,7 @@ const MAX_REPRESENTATIVES: u64 = 1 << 20;
 const MAX_RANKS_WRITTEN_OUT: u32 = 64;
 
 /// Returns whether plans of a stride store the transfers of rank 0 only.
-fn is_folded(ring: &WdmRing, stride: u32) -> bool {
+fn is_rotation_symmetric(ring: &WdmRing, stride: u32) -> bool {
     let divides = |length: u32| ring.ranks % length == 0;
     let is_symmetric = ring.is_even() && !ring.converters && (1..=stride / 2).all(divides);
     ring.ranks > MAX_RANKS_WRITTEN_OUT && divides(stride) && is_symmetric
@@ -327,7 +327,11 @@ struct PlanBuilder<'a> {
 impl PlanBuilder<'_> {
     fn plan(&self) -> Plan {
         let ranks = self.ring.ranks;
-        let senders = if self.recipe.is_folded { 1 } else { ranks };
+        let senders = if self.recipe.is_rotation_symmetric {
+            1
+        } else {
+            ranks
+        };
         let fabric = Fabric::new(self.ring.clone());
         let mut plan = empty_plan(fabric, self.collective, self.recipe.spec().to_string(), 0);
         let steps = (1..).take_while(|&step| self.recipe.far_blocks(ranks.into(), step).is_some());
@@ -353,7 +357,11 @@ impl PlanBuilder<'_> {
     /// opposite rank travel clockwise from every second rank, or from all ranks.
     fn farthest(&self, source: u32, direction: Direction) -> u32 {
         let half = self.ring.ranks / 2;
-        let parity = if self.recipe.is_folded { 0 } else { source % 2 };
+        let parity = if self.recipe.is_rotation_symmetric {
+            0
+        } else {
+            source % 2
+        };
         let excludes_opposite = self.ring.ranks % 2 == 0 && direction as u32 != parity;
         half - u32::from(excludes_opposite)
     }
@@ -394,7 +402,7 @@ impl PlanBuilder<'_> {
     /// only.
     fn add(&self, slot: u32, light: Light, transfer: Transfer, lightpaths: &mut Vec<Lightpath>) {
         let chunks = transfer.chunk..transfer.chunk + transfer.count;
-        let count = if self.recipe.is_folded {
+        let count = if self.recipe.is_rotation_symmetric {
             1
         } else {
             transfer.count

@@ -354,7 +354,7 @@ fn reasons(
     };
     let (fabric, method) = (problem.fabric, problem.method);
     let step = if fabric.has_light() { "slot" } else { "step" };
-    let rule = (Simulator::chosen(fabric, method).rule)(fabric, method);
+    let rule = (Simulator::selected(fabric, method).rule)(fabric, method);
     let bound = match fabric.has_light() {
         true => time_bound(fabric, &problem.collective, problem.size, method)?,
         false => None,

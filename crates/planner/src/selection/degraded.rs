@@ -18,22 +18,22 @@ use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_base::spec::Spec;
 
 /// Returns the fastest plan of a specification on machines without degraded parts
-/// ([`opticoll_fabric::fabric::Machine::undegraded`]), timed on the machine of the problem.
+/// ([`opticoll_fabric::fabric::Machine::planning_alternatives`]), timed on the machine of the problem.
 ///
 /// # Errors
 /// The first error, if all machines refuse.
 pub(crate) fn plan(
     problem: &PlanningProblem<'_>,
     spec: &Spec,
-    mut undegraded: Vec<Fabric>,
+    mut planning_alternatives: Vec<Fabric>,
 ) -> Result<Planned, PlannerError> {
     // Planners of electrical fabrics handle links of different rates.
     if problem.fabric.network().is_some() {
-        undegraded.push(problem.fabric.clone());
+        planning_alternatives.push(problem.fabric.clone());
     }
     let mut built: Vec<(CandidateResult, Plan)> = Vec::new();
     let mut refused = None;
-    for fabric in &undegraded {
+    for fabric in &planning_alternatives {
         let planned = match (PlanningProblem { fabric, ..*problem }).solve_undegraded(spec) {
             Ok(planned) => planned,
             Err(error) => {
@@ -41,7 +41,7 @@ pub(crate) fn plan(
                 continue;
             }
         };
-        let mut plan = planned.plan.into_written_out();
+        let mut plan = planned.plan.into_expanded();
         let routes = routes_on(problem.fabric, &plan);
         plan.fabric = problem.fabric.clone();
         plan.routes = routes

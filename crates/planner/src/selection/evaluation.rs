@@ -491,7 +491,7 @@ impl<'a> Evaluation<'a> {
     /// Returns whether the loads of circuits determine the time of a slot.
     fn is_timed_by_circuits(&self) -> bool {
         let (fabric, method) = (self.problem.fabric, self.problem.method);
-        fabric.has_light() && Simulator::chosen(fabric, method).bounded_by_loads
+        fabric.has_light() && Simulator::selected(fabric, method).bounded_by_loads
     }
 
     /// Returns whether slots follow one another.

@@ -25,7 +25,7 @@
 //! bytes and the k that minimizes this. In an all_to_all the blocks of a rank take floor(N^2 / 4)
 //! links (theorem R3) in place of C_S(N), whatever ranks relay them.
 //!
-//! **On electrical fabrics.** See [`fluid::least_schedule`].
+//! **On electrical fabrics.** See [`fluid::schedule_lower_bound`].
 //!
 //! **From the formulas of a record.** A schedule of S steps takes at least S slots, and the V bytes
 //! that a rank receives arrive over its 2 c channels, or over its cables. On a circuit switch with
@@ -40,7 +40,7 @@ pub(crate) use loads::ranges_bound;
 use loads::{MAX_RANKS, has_loads, load_bound, pairs_time, striped_slots_time};
 
 use crate::{PlannerError, PlanningProblem, ring_of, time_bound};
-use opticoll_algorithms::{Algorithm, LeastLoads, formula};
+use opticoll_algorithms::{Algorithm, LinkLoadBound, formula};
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
@@ -157,7 +157,7 @@ fn load_formula_bound(
     let ring = ring_of(problem.fabric).filter(|ring| !ring.multicast);
     let shape = ring.and_then(WdmRing::ring_shape);
     let loads = match shape {
-        Some(shape) => (record.least_loads)(spec, shape)?,
+        Some(shape) => (record.link_load_bound)(spec, shape)?,
         None => None,
     };
     let (Some(ring), Some(loads)) = (ring, loads) else {
@@ -182,7 +182,7 @@ fn chunk_bytes(record: &Algorithm, problem: &PlanningProblem<'_>) -> u64 {
 
 /// Returns the chunks over the busiest link that count. If slots overlap, steps with different
 /// busiest links may overlap.
-fn counted_load(loads: LeastLoads, problem: &PlanningProblem<'_>) -> u64 {
+fn counted_load(loads: LinkLoadBound, problem: &PlanningProblem<'_>) -> u64 {
     match problem.policy() {
         Policy::PerPort => loads.busiest,
         _ => loads.by_step,
@@ -200,14 +200,14 @@ pub(crate) fn record_bound(
     let Some(ring) = ring_of(problem.fabric).filter(|ring| has_loads(ring)) else {
         return Ok(Time::ZERO);
     };
-    let bounded = Simulator::chosen(problem.fabric, problem.method).bounded_by_loads;
+    let bounded = Simulator::selected(problem.fabric, problem.method).bounded_by_loads;
     if !bounded || ranks < 2 || problem.collective.demand().is_some() {
         return Ok(Time::ZERO);
     }
     let Some(shape) = ring.ring_shape() else {
         return Ok(Time::ZERO);
     };
-    let Some(loads) = (record.least_loads)(spec, shape)? else {
+    let Some(loads) = (record.link_load_bound)(spec, shape)? else {
         return Ok(Time::ZERO);
     };
     let chunk_bytes = chunk_bytes(record, problem);
@@ -378,7 +378,7 @@ fn routed_bound(
     if let Some(grid) = tuned_grid(problem) {
         return Ok(grids::tuning_bound(schedule, grid, problem.size)?.least);
     }
-    if !Simulator::chosen(problem.fabric, problem.method).bounded_by_loads {
+    if !Simulator::selected(problem.fabric, problem.method).bounded_by_loads {
         return Ok(Time::ZERO);
     }
     match problem.fabric.circuit_machine() {
@@ -396,7 +396,7 @@ fn routed_bound(
     };
     let rule = problem.method.start.unwrap_or_default();
     let options = &problem.method.fluid;
-    fluid::least_schedule(network, schedule, routes, problem.size, rule, options)
+    fluid::schedule_lower_bound(network, schedule, routes, problem.size, rule, options)
         .map_err(|error| SimulationError::from(error).into())
 }
 

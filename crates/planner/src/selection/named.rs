@@ -22,7 +22,7 @@ pub(crate) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
         .filter(|record| record.collective == CollectiveKind::AllGather);
     let slots = gathering.filter_map(|record| {
         let plain = Spec::new(record.name);
-        let loads = (record.least_loads)(&plain, ring.ring_shape()?);
+        let loads = (record.link_load_bound)(&plain, ring.ring_shape()?);
         Some((record, loads.ok()??.slots))
     });
     let (record, slots) = slots.min_by_key(|(_, slots)| *slots)?;

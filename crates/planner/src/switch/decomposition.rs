@@ -28,7 +28,7 @@ use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Light;
-use opticoll_fabric::fabric::circuits::{Charge, Circuits};
+use opticoll_fabric::fabric::circuits::{Circuits, ReconfigurationCharge};
 use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
 use opticoll_plan::collective::{CollectiveKind, DemandMatrix};
@@ -114,14 +114,14 @@ impl SwitchCosts {
         let ps_per_byte = 8e12 / switch.rate.bits_per_second() as f64;
         let is_free = switch.first_setting == FirstSetting::Free;
         let (per_slot, change) = match charge {
-            Ok(Charge::Never) => (0.0, 0.0),
-            Ok(Charge::EverySlot) => (change, 0.0),
+            Ok(ReconfigurationCharge::Never) => (0.0, 0.0),
+            Ok(ReconfigurationCharge::EverySlot) => (change, 0.0),
             _ if is_free => (0.0, change),
             _ => (change, 0.0),
         };
         Ok(SwitchCosts {
             lanes: match charge {
-                Ok(Charge::ChangedPlane) => {
+                Ok(ReconfigurationCharge::ChangedPlane) => {
                     let plane = |port: &u8| u32::from(*port) / switch.ports_of_plane();
                     let planes = ports.chunk_by(|one, other| plane(one) == plane(other));
                     planes.map(<[u8]>::to_vec).collect()
@@ -131,7 +131,7 @@ impl SwitchCosts {
             per_amount: problem.size.get() as f64 / largest.max(1) as f64 * ps_per_byte,
             per_slot: per_slot + delays,
             change,
-            changes_port_by_port: charge == Ok(Charge::ChangedPort),
+            changes_port_by_port: charge == Ok(ReconfigurationCharge::ChangedPort),
         })
     }
 
@@ -222,7 +222,7 @@ fn fastest_on_ring(problem: &PlanningProblem<'_>, amounts: &Amounts) -> Result<P
             lengths_without_gain += 1;
         }
     }
-    Ok(fastest.into_written_out())
+    Ok(fastest.into_expanded())
 }
 
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {

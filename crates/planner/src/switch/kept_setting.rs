@@ -249,7 +249,7 @@ fn fastest_on_links(
                 make: Box::new(move |_| match (offer.make)(None)? {
                     Built::Plan(plan) => {
                         let plan =
-                            over_circuits(plan.into_written_out(), problem, switch, graph, &name)?;
+                            over_circuits(plan.into_expanded(), problem, switch, graph, &name)?;
                         Ok(Built::from(plan))
                     }
                     other => Ok(other),
@@ -260,7 +260,7 @@ fn fastest_on_links(
     }
     let evaluation = Evaluation::new(problem)?;
     let (plan, _) = evaluation.run(candidates, Vec::new())?.fastest?;
-    Ok(plan.into_written_out())
+    Ok(plan.into_expanded())
 }
 
 /// Replaces the links of a plan by the circuits of the graph: a slot for each step.

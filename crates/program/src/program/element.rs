@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::ProgramError;
-use opticoll_base::names::{shown, suggest};
+use opticoll_base::names::{suggest, terminal_text};
 
 /// Type of an element, little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +152,6 @@ fn find_by_name<T: Copy>(
     let found = values.iter().find(|(_, known)| *known == name);
     found.map(|(value, _)| *value).ok_or_else(|| {
         let hint = suggest(name, values.iter().map(|(_, known)| *known));
-        ProgramError::Refused(format!("unknown {what} `{}`{hint}", shown(name)))
+        ProgramError::Refused(format!("unknown {what} `{}`{hint}", terminal_text(name)))
     })
 }

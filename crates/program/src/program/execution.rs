@@ -82,7 +82,7 @@ impl<'a> Machine<'a> {
         let total: usize = ranks
             .flat_map(|rank| buffers.map(|buffer| bytes(rank, buffer)))
             .sum();
-        memory::take(
+        memory::check_forecast(
             "the buffers of all ranks, and messages between them",
             2 * total as u64,
         );

@@ -14,7 +14,7 @@ use super::{
     RankProgram, ThreadBlock,
 };
 use opticoll_base::interrupt;
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
 pub(super) use write::write;
@@ -50,7 +50,7 @@ pub(super) fn read(text: &str) -> Result<CollectiveProgram, ProgramError> {
     };
     let document = Document::parse_with_options(text, options).map_err(|error| {
         let problem = format!("no XML of a program: {error}");
-        ProgramError::Refused(shown(&problem))
+        ProgramError::Refused(terminal_text(&problem))
     })?;
     let reader = Reader {
         line_starts: text.match_indices('\n').map(|(at, _)| at + 1).collect(),

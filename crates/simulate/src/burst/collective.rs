@@ -147,7 +147,7 @@ pub fn simulate(
     while begun < settings.replications {
         let end = settings.replications.min(begun + threads);
         let carry_out = |number| run::run(network, &rounds, work, settings, congestion, number);
-        for run in interrupt::side_by_side(begun..end, carry_out) {
+        for run in interrupt::parallel_map(begun..end, carry_out) {
             runs.push(run?);
         }
         begun = end;

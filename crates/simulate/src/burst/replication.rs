@@ -125,7 +125,7 @@ fn run_all(engines: &mut [BurstEngine<'_>], threads: usize, bursts: impl Fn(u64)
     let threads = NonZeroUsize::new(threads).map_or(1, NonZeroUsize::get);
     let share = engines.len().div_ceil(threads).max(1);
     let groups = engines.chunks_mut(share).enumerate();
-    interrupt::side_by_side(groups, |(group, engines)| {
+    interrupt::parallel_map(groups, |(group, engines)| {
         for (number, engine) in ((group * share) as u64..).zip(engines) {
             engine.run(bursts(number));
         }

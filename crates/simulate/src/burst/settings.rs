@@ -6,7 +6,7 @@ use super::BurstError;
 use crate::setting::{
     HelpLevel, SettingDeclaration, find, names, parse_value, parse_whole, settings,
 };
-use opticoll_base::names::{same_name, shown, suggest};
+use opticoll_base::names::{same_name, suggest, terminal_text};
 use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
 
@@ -355,7 +355,7 @@ fn converters(text: &str) -> Result<Converters, String> {
         Ok(count) => Ok(Converters::PerNode(count)),
         Err(_) => Err(format!(
             "`{}` is neither none nor full nor a number of converters per node",
-            shown(text)
+            terminal_text(text)
         )),
     }
 }
@@ -369,7 +369,10 @@ fn assembly(text: &str) -> Result<Option<BurstAssembly>, String> {
     }
     if !same_name(spec.name(), "packets") {
         let hint = suggest(spec.name(), ["packets", "none"]);
-        return Err(format!("unknown value `{}`{hint}", shown(spec.name())));
+        return Err(format!(
+            "unknown value `{}`{hint}",
+            terminal_text(spec.name())
+        ));
     }
     spec.only(&["packet", "size", "time_out"])
         .map_err(|problem| refused(&problem))?;

@@ -53,7 +53,9 @@ use opticoll_base::interrupt;
 use opticoll_base::ports::{Ports, TakenPort};
 use opticoll_base::units::Time;
 use opticoll_fabric::fabric::Hop;
-use opticoll_fabric::fabric::circuits::{Change, Charge, Circuit, Circuits, Lines, Port, Tuning};
+use opticoll_fabric::fabric::circuits::{
+    Change, Circuit, Circuits, Lines, Port, ReconfigurationCharge, Tuning,
+};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::plan::Plan;
 use opticoll_plan::plan::repetition::rotated_chunk;
@@ -139,7 +141,7 @@ struct TransferTimeline<'a> {
 /// Parameters of an engine without barriers.
 #[derive(Clone, Copy)]
 pub(super) struct PortRun {
-    pub(super) charge: Charge,
+    pub(super) charge: ReconfigurationCharge,
     /// Period Q in ranks.
     pub(super) period: u32,
     /// Simulated time beyond which the simulation stops with an error.
@@ -228,7 +230,7 @@ impl<'a> TransferTimeline<'a> {
     fn new(
         plan: &'a Plan,
         circuits: &dyn Circuits,
-        charge: Charge,
+        charge: ReconfigurationCharge,
         period: u32,
     ) -> Result<TransferTimeline<'a>, SimulationError> {
         let lines = circuits.lines();
@@ -246,7 +248,7 @@ impl<'a> TransferTimeline<'a> {
             arrived: times,
             free: vec![Availability::default(); lines.count() * lines.channels as usize],
             ports: Ports::default(),
-            planes: (charge == Charge::ChangedPlane).then(PlaneSettings::default),
+            planes: (charge == ReconfigurationCharge::ChangedPlane).then(PlaneSettings::default),
             runs: vec![TransferRun::default(); plan.len()],
         })
     }

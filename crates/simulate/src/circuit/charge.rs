@@ -8,7 +8,7 @@ use super::slots::SlotHops;
 use crate::SimulationError;
 use opticoll_base::ports::Ports;
 use opticoll_base::units::{Time, UnitError};
-use opticoll_fabric::fabric::circuits::{Change, Charge, Circuits, Tuning};
+use opticoll_fabric::fabric::circuits::{Change, Circuits, ReconfigurationCharge, Tuning};
 use opticoll_plan::plan::Plan;
 
 /// Charges of a policy, as state that advances slot by slot.
@@ -43,20 +43,22 @@ impl<'a> Charging<'a> {
         run: PlanRun,
     ) -> Result<Charging<'a>, SimulationError> {
         let state = match run.charge {
-            Charge::EverySlot => ChargeState::EverySlot,
-            Charge::NewSetting => {
-                let is_folded = run.period < plan.fabric.ranks();
-                ChargeState::NewConfiguration(Configuration::new(plan, is_folded))
+            ReconfigurationCharge::EverySlot => ChargeState::EverySlot,
+            ReconfigurationCharge::NewSetting => {
+                let is_rotation_symmetric = run.period < plan.fabric.ranks();
+                ChargeState::NewConfiguration(Configuration::new(plan, is_rotation_symmetric))
             }
-            Charge::EachCircuit => ChargeState::EachCircuit,
-            Charge::ChangedCircuit => ChargeState::ChangedCircuit {
+            ReconfigurationCharge::EachCircuit => ChargeState::EachCircuit,
+            ReconfigurationCharge::ChangedCircuit => ChargeState::ChangedCircuit {
                 transmitters: Ports::default(),
                 tunings: Vec::new(),
             },
-            Charge::Groups { each_slot } => ChargeState::Groups(CircuitGroups::new(
+            ReconfigurationCharge::Groups { each_slot } => ChargeState::Groups(CircuitGroups::new(
                 plan, circuits, slots, each_slot, run.paths,
             )?),
-            Charge::Never | Charge::ChangedPort | Charge::ChangedPlane => ChargeState::Never,
+            ReconfigurationCharge::Never
+            | ReconfigurationCharge::ChangedPort
+            | ReconfigurationCharge::ChangedPlane => ChargeState::Never,
         };
         let change = circuits.change()?;
         Ok(Charging {

@@ -62,11 +62,11 @@ pub(super) struct Configuration<'a> {
 
 impl<'a> Configuration<'a> {
     /// Creates the configuration before the first slot of a plan, or of its representatives.
-    pub(super) fn new(plan: &'a Plan, is_folded: bool) -> Configuration<'a> {
+    pub(super) fn new(plan: &'a Plan, is_rotation_symmetric: bool) -> Configuration<'a> {
         Configuration {
             plan,
             circuits: plan.fabric.circuits(),
-            rotation: plan.fabric.rotation().filter(|_| is_folded),
+            rotation: plan.fabric.rotation().filter(|_| is_rotation_symmetric),
             active: FxHashSet::default(),
             unlisted: Vec::new(),
             fingerprint: 0,

@@ -24,7 +24,7 @@ use crate::SimulationError;
 use crate::outcome::{Critical, Outcome, SlotColumns};
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
-use opticoll_fabric::fabric::circuits::{Charge, Circuit, Circuits};
+use opticoll_fabric::fabric::circuits::{Circuit, Circuits, ReconfigurationCharge};
 use opticoll_fabric::fabric::{Hop, Transmission};
 use opticoll_plan::plan::Plan;
 
@@ -35,16 +35,21 @@ pub(super) fn simulate(
 ) -> Result<Outcome, SimulationError> {
     let is_alike = matches!(
         run.charge,
-        Charge::EverySlot | Charge::NewSetting | Charge::Never | Charge::ChangedPort
+        ReconfigurationCharge::EverySlot
+            | ReconfigurationCharge::NewSetting
+            | ReconfigurationCharge::Never
+            | ReconfigurationCharge::ChangedPort
     );
     if !is_alike || !plan.schedule.has_single_chunks() {
-        return run.simulate(&plan.written_out(), circuits);
+        return run.simulate(&plan.expanded(), circuits);
     }
     crate::check_slots(plan)?;
     let pipeline = Pipeline::new(plan, circuits, run.size)?;
     let mut ledger = LineLedger::new(circuits.lines(), plan.fabric.ranks());
     let timing = match run.charge {
-        Charge::ChangedPort => pipeline.without_barriers(circuits, run, &mut ledger)?,
+        ReconfigurationCharge::ChangedPort => {
+            pipeline.without_barriers(circuits, run, &mut ledger)?
+        }
         _ => pipeline.with_barriers(circuits, run, &mut ledger)?,
     };
     let run = PlanRun { copies: 1, ..run };

@@ -25,7 +25,7 @@ use crate::SimulationError;
 use crate::outcome::{Outcome, RankColumns};
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError, gcd};
-use opticoll_fabric::fabric::circuits::{Charge, Circuits, Lines};
+use opticoll_fabric::fabric::circuits::{Circuits, Lines, ReconfigurationCharge};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::plan::repetition::chunks_per_rank;
 
@@ -40,7 +40,7 @@ pub(super) fn simulate(
     let ranks = plan.fabric.ranks();
     let repeats = period(plan)?;
     let period = match run.charge {
-        Charge::ChangedPort | Charge::ChangedPlane => repeats,
+        ReconfigurationCharge::ChangedPort | ReconfigurationCharge::ChangedPlane => repeats,
         _ => 1,
     };
     let transfers = plan.len() as u64 * u64::from(period);

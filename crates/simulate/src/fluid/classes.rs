@@ -15,7 +15,7 @@ use super::{FluidError, Weights};
 use opticoll_base::interrupt;
 use opticoll_fabric::network::{Network, Sharing};
 use opticoll_plan::plan::NamedRoutes;
-use opticoll_plan::plan::routes::OF_FABRIC;
+use opticoll_plan::plan::routes::FABRIC_ROUTE;
 
 /// Maximum number of classes that are kept without flows, for the next flow of the same pair of
 /// ranks.
@@ -69,7 +69,7 @@ struct FlowClass {
 /// All classes and the links that they share.
 pub(super) struct Classes<'a> {
     network: &'a dyn Network,
-    /// Named routes in addition to those of the network: route r leads from `r` to [`OF_FABRIC`].
+    /// Named routes in addition to those of the network: route r leads from `r` to [`FABRIC_ROUTE`].
     routes: NamedRoutes,
     /// Quotient whose colours are the flows; `None` if each flow stands for itself.
     quotient: Option<&'a Quotient>,
@@ -146,7 +146,7 @@ impl<'a> Classes<'a> {
 
     fn add(&mut self, pair: (u32, u32), cap: f64) -> Result<u32, FluidError> {
         self.route.clear();
-        match pair.1 == OF_FABRIC && !self.routes.is_empty() {
+        match pair.1 == FABRIC_ROUTE && !self.routes.is_empty() {
             true => self.route.extend_from_slice(self.routes.links(pair.0)),
             false => self.network.route(pair.0, pair.1, &mut self.route),
         }

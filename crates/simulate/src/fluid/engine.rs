@@ -14,7 +14,7 @@ use opticoll_base::event::EventQueue;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
 use opticoll_plan::plan::NamedRoutes;
-use opticoll_plan::plan::routes::OF_FABRIC;
+use opticoll_plan::plan::routes::FABRIC_ROUTE;
 
 /// Returns the length of the window (ps) after an instant within which events belong to the same
 /// instant (see [`super`]).
@@ -250,9 +250,9 @@ impl<'a> FluidEngine<'a> {
             cap = cap.min(endpoints.rate());
         }
         let pair = match (message.route, self.routes_by_flow) {
-            (OF_FABRIC, false) => (message.source, message.destination),
-            (OF_FABRIC, true) => (message.flow, message.flow),
-            (route, _) => (route, OF_FABRIC),
+            (FABRIC_ROUTE, false) => (message.source, message.destination),
+            (FABRIC_ROUTE, true) => (message.flow, message.flow),
+            (route, _) => (route, FABRIC_ROUTE),
         };
         let class = self.classes.enter(pair, cap)?;
         self.under_way[place as usize].class = class;

@@ -23,7 +23,7 @@ use super::{FlowOptions, FluidError, check_ends};
 use crate::outcome::NONE;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
-use opticoll_plan::plan::routes::OF_FABRIC;
+use opticoll_plan::plan::routes::FABRIC_ROUTE;
 use opticoll_plan::plan::{NamedRoutes, StepMessages};
 use opticoll_plan::schedule::Schedule;
 
@@ -93,8 +93,8 @@ pub(super) fn run(
             check_ends(index as usize, ends.0, ends.1, network.ranks())?;
             route.clear();
             match named.get(flow_in_step).copied() {
-                None | Some(OF_FABRIC) => network.route(ends.0, ends.1, &mut route),
-                Some(number) => network.route(number, OF_FABRIC, &mut route),
+                None | Some(FABRIC_ROUTE) => network.route(ends.0, ends.1, &mut route),
+                Some(number) => network.route(number, FABRIC_ROUTE, &mut route),
             }
             let path = FlowPath::over(network, ends, &route, 0)?;
             for &link in &route {

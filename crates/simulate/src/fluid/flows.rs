@@ -7,7 +7,7 @@ use super::program::{FlowEnd, FlowProgram, FlowStart};
 use crate::outcome::NONE;
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Rate, Time};
-use opticoll_plan::plan::routes::OF_FABRIC;
+use opticoll_plan::plan::routes::FABRIC_ROUTE;
 
 /// Bytes that flow from one rank to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl<'a> Dependencies<'a> {
             flow: index,
             source: flow.source,
             destination: flow.destination,
-            route: OF_FABRIC,
+            route: FABRIC_ROUTE,
             bytes: flow.bytes.get(),
             cap: flow.rate_cap.map_or(f64::INFINITY, bytes_per_ps),
             start: now.max(flow.release.ps() as f64),

@@ -25,7 +25,7 @@ use crate::outcome::NONE;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::network::{Network, Sharing};
 use opticoll_plan::plan::NamedRoutes;
-use opticoll_plan::plan::routes::{NetworkWithRoutes, OF_FABRIC};
+use opticoll_plan::plan::routes::{FABRIC_ROUTE, NetworkWithRoutes};
 use opticoll_plan::schedule::Schedule;
 
 /// Bytes that the flows of a step that leave a rank, or that enter it, send over one of its cables.
@@ -80,7 +80,7 @@ struct Load {
 ///
 /// # Errors
 /// Transfers that leave the network, or a size or time that exceeds 64 bits.
-pub fn least_schedule(
+pub fn schedule_lower_bound(
     network: &dyn Network,
     schedule: &Schedule,
     routes: &NamedRoutes,
@@ -210,7 +210,9 @@ fn find_paths(
         super::check_ends(first + index, ends.0, ends.1, network.ranks())?;
         let from = routes.len();
         match named.get(index) {
-            Some(&route) if route != OF_FABRIC => network.route(route, OF_FABRIC, &mut routes),
+            Some(&route) if route != FABRIC_ROUTE => {
+                network.route(route, FABRIC_ROUTE, &mut routes)
+            }
             _ => network.route(ends.0, ends.1, &mut routes),
         }
         paths.push(FlowPath::over(network, ends, &routes, from)?);

@@ -32,7 +32,7 @@ pub fn simulate_plan(
         .map(|step| schedule.step(step).len())
         .max();
     let bytes = max_transfers.unwrap_or(0) as u64 * BYTES_PER_FLOW;
-    memory::take("simulating the flows of a step of this plan", bytes);
+    memory::check_forecast("simulating the flows of a step of this plan", bytes);
     let options = FlowOptions {
         record_flows: options.record_flows && plan.len() <= MAX_RECORDED_TRANSFERS,
         ..options.clone()

@@ -12,7 +12,7 @@ pub(super) struct FlowStart {
     pub(super) source: u32,
     pub(super) destination: u32,
     /// Route that a plan names for the flow, or
-    /// [`OF_FABRIC`](opticoll_plan::plan::routes::OF_FABRIC).
+    /// [`FABRIC_ROUTE`](opticoll_plan::plan::routes::FABRIC_ROUTE).
     pub(super) route: u32,
     pub(super) bytes: u64,
     /// Maximum rate in bytes per ps, or infinity.

@@ -17,7 +17,7 @@ use super::{FluidError, StartRule};
 use crate::outcome::NONE;
 use opticoll_base::interrupt;
 use opticoll_fabric::network::Network;
-use opticoll_plan::plan::routes::OF_FABRIC;
+use opticoll_plan::plan::routes::FABRIC_ROUTE;
 
 /// Flow of a step in memory.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ struct Loaded {
     ends: u8,
     source_group: u32,
     destination_group: u32,
-    /// Route that a plan names for the flow, or [`OF_FABRIC`].
+    /// Route that a plan names for the flow, or [`FABRIC_ROUTE`].
     route: u32,
 }
 
@@ -202,7 +202,7 @@ impl<'a> Stepped<'a> {
                 ends: 2,
                 source_group: NONE,
                 destination_group: NONE,
-                route: self.routes.get(at).copied().unwrap_or(OF_FABRIC),
+                route: self.routes.get(at).copied().unwrap_or(FABRIC_ROUTE),
             };
             if self.rule != StartRule::Step {
                 let eager = self.eager.is_some_and(|limit| flow.bytes <= limit);

@@ -67,7 +67,7 @@ impl Distribution {
 
     /// Returns the time that at least `thousandths` / 1000 of the times do not exceed, rounded up
     /// by at most 1/64 and at most the maximum.
-    pub fn per_mille(&self, thousandths: u32) -> Time {
+    pub fn percentile(&self, thousandths: u32) -> Time {
         let wanted = (u128::from(self.count) * u128::from(thousandths)).div_ceil(1000);
         let mut below: u128 = 0;
         for (bin, count) in self.bins.iter().enumerate() {
@@ -203,12 +203,12 @@ impl Latency {
             count: times.count(),
             mean: times.mean(),
             max: times.max(),
-            p10: times.per_mille(100),
-            p50: times.per_mille(500),
-            p90: times.per_mille(900),
-            p95: times.per_mille(950),
-            p99: times.per_mille(990),
-            p99_9: times.per_mille(999),
+            p10: times.percentile(100),
+            p50: times.percentile(500),
+            p90: times.percentile(900),
+            p95: times.percentile(950),
+            p99: times.percentile(990),
+            p99_9: times.percentile(999),
         }
     }
 }

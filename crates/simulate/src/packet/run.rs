@@ -2,8 +2,7 @@
 //! are dense.
 
 use super::engine::PacketEngine;
-use super::event_queue::LATEST_PS;
-use super::event_queue::NEVER;
+use super::event_queue::{LATEST_PS, NEVER};
 use super::exchange::Exchange;
 use super::routes::Routes;
 use super::{PacketError, PacketProgress, deadlock};
@@ -143,7 +142,7 @@ fn run_in_parallel<R: Routes + Send>(
         part.pause_after = part.counters.events + share;
         (part.waits, part.waits_since) = (0, part.counters.events);
     }
-    interrupt::side_by_side(parts, |part| part.run(until, true));
+    interrupt::parallel_map(parts, |part| part.run(until, true));
 }
 
 /// Runs one part at a time, always the part with the earliest event.

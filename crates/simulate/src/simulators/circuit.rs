@@ -7,7 +7,7 @@ use crate::on_demand::OnDemand;
 use crate::outcome::{ChangedSetting, Outcome};
 use crate::{Method, SimulationError, circuit, default_policy};
 use opticoll_fabric::fabric::Fabric;
-use opticoll_fabric::fabric::circuits::{Charge, Paths};
+use opticoll_fabric::fabric::circuits::{Paths, ReconfigurationCharge};
 use opticoll_fabric::family::wdm_ring::WdmRing;
 
 pub(super) const RECORD: Simulator = Simulator {
@@ -33,7 +33,7 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
     let policies = fabric
         .circuits()
         .map_or(&[][..], |circuits| circuits.policies());
-    let groups = |(_, charge): &(_, _)| matches!(charge, Charge::Groups { .. });
+    let groups = |(_, charge): &(_, _)| matches!(charge, ReconfigurationCharge::Groups { .. });
     if case.method.paths.is_some() && !policies.iter().any(groups) {
         let family = fabric.family();
         return Err(SimulationError::invalid_value(

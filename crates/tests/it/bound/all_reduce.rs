@@ -1,7 +1,7 @@
 //! The time of an all_reduce where every slot is charged, against plans by `auto` and against
 //! values found once.
 
-use opticoll::bounds::LeastCharge;
+use opticoll::bounds::ReconfigurationCost;
 use opticoll::bounds::wdm_ring::time;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
@@ -21,7 +21,7 @@ fn ring(ranks: u32, wavelengths: u32, more: &str) -> Fabric {
 fn least(fabric: &Fabric, size: Bytes) -> f64 {
     let ring = fabric.downcast::<WdmRing>().unwrap();
     let collective = Collective::new(CollectiveKind::AllReduce, ring.ranks).unwrap();
-    let bound = time::best(ring, &collective, size, LeastCharge::EverySlot);
+    let bound = time::best(ring, &collective, size, ReconfigurationCost::EverySlot);
     bound.unwrap().time.seconds() * 1e6
 }
 
@@ -67,7 +67,7 @@ fn no_plan_by_auto_is_faster_than_the_bound() {
             let method = Method::from(Policy::EveryStep);
             let spec = "auto".parse().unwrap();
             let planned = planner::plan(&spec, &fabric, collective, size, &method).unwrap();
-            let plan = planned.plan.into_written_out();
+            let plan = planned.plan.into_expanded();
             let simulated = simulate::simulate(&plan, size, Policy::EveryStep, "circuit").unwrap();
             let time = simulated.time.seconds() * 1e6;
             let least = least(&fabric, size);

@@ -1,7 +1,7 @@
 //! No plan on any small ring is below its bounds: rings whole and broken, plans, pieces, sizes
 //! drawn at random.
 
-use crate::least_charge;
+use crate::reconfiguration_cost;
 use opticoll::bounds::wdm_ring;
 use opticoll::bounds::wdm_ring::time;
 use opticoll::collective::{Collective, CollectiveKind};
@@ -76,19 +76,19 @@ proptest! {
             let planned = planner::plan(&spec.parse().unwrap(), &fabric, collective, size, &Method::from(policy));
             // Not every algorithm is for every ring.
             let Ok(planned) = planned else { continue };
-            let plan = planned.plan.into_written_out();
+            let plan = planned.plan.into_expanded();
             prop_assert!(verify(&plan).is_empty(), "{kind} by {name} on {fabric}");
             let collective = plan.schedule.collective;
             let least = match plan.has_one_chunk_per_lightpath() {
                 true => wdm_ring::best(ring, &collective),
-                false => wdm_ring::any_load(ring, &collective),
+                false => wdm_ring::slots_for_any_load(ring, &collective),
             };
             prop_assert!(
                 u64::from(plan.slots()) >= least.steps,
                 "{kind} by {spec}, {collective:?}, on {fabric}: {} slots are below {least:?}", plan.slots()
             );
             for policy in Policy::ALL {
-                let least = time::best(ring, &collective, size, least_charge(ring, policy)).unwrap();
+                let least = time::best(ring, &collective, size, reconfiguration_cost(ring, policy)).unwrap();
                 let time = simulate::simulate(&plan, size, policy, "circuit").unwrap().time;
                 prop_assert!(
                     time >= least.time,

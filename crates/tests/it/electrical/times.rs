@@ -251,7 +251,7 @@ fn auto_takes_the_fastest_of_all_that_it_names() {
         let size = Bytes::new(size);
         let auto = Spec::new("auto");
         let planned = planner::plan(&auto, &fabric, collective, size, &Method::default()).unwrap();
-        let plan = planned.plan.into_written_out();
+        let plan = planned.plan.into_expanded();
         assert_eq!(verify(&plan), []);
         assert_eq!(plan.algorithm, fastest, "{:?}", planned.candidates);
         let time = simulate::run(&plan, size, &Method::default()).unwrap().time;

@@ -9,7 +9,7 @@ use opticoll::simulate;
 use opticoll::simulate::Policy;
 
 use super::{check, on};
-use crate::least_charge;
+use crate::reconfiguration_cost;
 
 /// What slots of so many blocks take: each a reconfiguration and the blocks of a lightpath, one
 /// after the other.
@@ -229,7 +229,7 @@ fn several_blocks_on_lightpaths_of_trees_are_near_the_bound() {
         let plan = check("auto", &fabric, collective, "64KiB", Policy::EveryStep);
         let ring = fabric.downcast::<WdmRing>().unwrap();
         let size = "64KiB".parse().unwrap();
-        let charge = least_charge(ring, Policy::EveryStep);
+        let charge = reconfiguration_cost(ring, Policy::EveryStep);
         let bound = time::best(ring, &collective, size, charge).unwrap().time;
         let time = simulate::simulate(&plan, size, Policy::EveryStep, "circuit");
         let gap = time.unwrap().time.seconds() / bound.seconds() - 1.0;

@@ -18,7 +18,7 @@ fn stays_up(spec: &str, kind: CollectiveKind, options: &str, size: &str) -> (Pla
     assert_eq!(simulate::circuit::configurations(&plan), 1, "{spec}");
     let size = size.parse().unwrap();
     let outcome = simulate::simulate(&plan, size, Policy::OnChange, "circuit").unwrap();
-    (plan.into_written_out(), outcome.time.ps() / 1000)
+    (plan.into_expanded(), outcome.time.ps() / 1000)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! ranks.
 
 use crate::auto::auto_is_not_below_its_bound;
-use crate::least_charge;
+use crate::reconfiguration_cost;
 use opticoll::family::wss_grid::WssGrid;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -30,7 +30,7 @@ pub(super) fn bound(
         grid,
         &collective,
         Bytes::new(bytes),
-        least_charge(grid, policy),
+        reconfiguration_cost(grid, policy),
     )
     .unwrap();
     (bound.time.ps(), bound.name)
@@ -284,7 +284,7 @@ proptest! {
                 ("circuit", Policy::EveryStep), ("circuit", Policy::Free),
             ] {
                 let outcome = simulate::simulate(&plan, Bytes::new(bytes), policy, simulator).unwrap();
-                let bound = opticoll::bounds::wss_grid::best(grid, &collective, Bytes::new(bytes), least_charge(grid, policy)).unwrap();
+                let bound = opticoll::bounds::wss_grid::best(grid, &collective, Bytes::new(bytes), reconfiguration_cost(grid, policy)).unwrap();
                 prop_assert!(
                     outcome.time >= bound.time || plan.is_empty(), "{} on {fabric} by {simulator}, {}: {} {}",
                     record.name, policy.name(), outcome.time, bound.time

@@ -166,8 +166,8 @@ fn only_control_simulates_a_controller() {
         rounds: 1,
         request: opticoll::units::Time::ZERO,
     };
-    assert!(simulate::tasks::tasks(&[task]).is_ok());
-    let several = simulate::tasks::tasks(&[task, task])
+    assert!(simulate::tasks::run_tasks(&[task]).is_ok());
+    let several = simulate::tasks::run_tasks(&[task, task])
         .unwrap_err()
         .to_string();
     assert!(several.contains("leave `controller` out"), "{several}");

@@ -10,7 +10,7 @@ use opticoll::family::wss_grid::TunedLight;
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError, replan};
 use opticoll::schedule::Schedule;
-use opticoll::simulate::tasks::{Task, tasks};
+use opticoll::simulate::tasks::{Task, run_tasks};
 use opticoll::simulate::{Method, SimulationError, run};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
@@ -62,7 +62,7 @@ fn the_arbiter_admits_tasks_when_their_nodes_are_free_and_then_stands_aside() {
         task(&whole, 1, 5),
         task(&upper, 1, 6),
     ];
-    let found = tasks(&wanted).unwrap();
+    let found = run_tasks(&wanted).unwrap();
     let alone = run(&upper, Bytes::new(8000), &Method::default())
         .unwrap()
         .time;
@@ -100,7 +100,7 @@ fn the_arbiter_admits_tasks_when_their_nodes_are_free_and_then_stands_aside() {
         "ring",
         "wss_grid:rows=2,columns=2",
     );
-    let machines = tasks(&[task(&upper, 1, 0), task(&other, 1, 0)]);
+    let machines = run_tasks(&[task(&upper, 1, 0), task(&other, 1, 0)]);
     assert!(matches!(machines, Err(SimulationError::Fabric { .. })));
 }
 
@@ -207,7 +207,7 @@ fn two_tasks_run_side_by_side_where_their_ports_differ_and_nowhere_else() {
             .iter()
             .flat_map(|one| plans.iter().map(move |two| (one, two)))
         {
-            let found = tasks(&[task(one), task(other)]).unwrap();
+            let found = run_tasks(&[task(one), task(other)]).unwrap();
             let disjoint = ports_of(one).is_disjoint(&ports_of(other));
             let at_once = found[1].admitted == Time::ZERO;
             assert_eq!(at_once, disjoint, "{} and {}", one.fabric, other.fabric);
@@ -245,10 +245,10 @@ fn tasks_on_other_machines_are_refused() {
         proved(CollectiveKind::AllReduce, "ring", &fabric)
     };
     let (left, right) = (on("nodes=0+2"), on("nodes=1+3,plan=cyclic,wavelengths=3"));
-    assert!(tasks(&[task(&left), task(&right)]).is_ok());
+    assert!(run_tasks(&[task(&left), task(&right)]).is_ok());
     for other in ["nodes=1+3,rate=8Gb/s", "nodes=1+3,dead_ports=row0.0"] {
         let other = on(other);
-        let refused = tasks(&[task(&left), task(&other)]);
+        let refused = run_tasks(&[task(&left), task(&other)]);
         assert!(matches!(refused, Err(SimulationError::Fabric { .. })));
         assert_eq!(verify::tasks(&[&left, &other]).len(), 1);
     }

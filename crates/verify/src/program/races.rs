@@ -70,7 +70,7 @@ fn check_rank(
 ) {
     let width = program.ranks[rank as usize].thread_blocks.len();
     let bytes = 4 * (width * run.order.len()) as u64;
-    memory::take("looking for data races in this program", bytes);
+    memory::check_forecast("looking for data races in this program", bytes);
     let mut clocks = vec![0u32; width * run.order.len()];
     let mut cells = vec![Accesses::default(); layout.cells(rank)];
     for (place, &site) in run.order.iter().enumerate() {

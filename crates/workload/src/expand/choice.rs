@@ -96,7 +96,7 @@ pub(super) fn plan(
                 false => planner::plan_of_group(spec, &fabric, collective, size, &method),
             };
             let plan = planned.map_err(|error| TraceError::at(place, error))?;
-            let plan = plan.plan.into_written_out();
+            let plan = plan.plan.into_expanded();
             let mut bare = without_light(plan.schedule, plan.algorithm);
             bare.routes = plan.routes;
             bare

@@ -16,7 +16,7 @@ pub(super) struct MemberMessage {
     pub(super) sends: bool,
     pub(super) chunks: Vec<(u32, u32)>,
     /// Route that the plan names for the message; otherwise
-    /// [`OF_FABRIC`](opticoll_plan::plan::routes::OF_FABRIC).
+    /// [`FABRIC_ROUTE`](opticoll_plan::plan::routes::FABRIC_ROUTE).
     pub(super) route: u32,
 }
 

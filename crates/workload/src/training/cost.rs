@@ -10,7 +10,7 @@
 use super::Cost;
 use opticoll_base::spec::Role;
 use opticoll_base::units::{Bytes, Time};
-use opticoll_fabric::fabric::circuits::Charge;
+use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
 use opticoll_plan::plan::Plan;
 use opticoll_simulate::outcome::{Outcome, Tuned};
 use opticoll_simulate::{Method, SimulationError};
@@ -51,7 +51,12 @@ fn split(
         return Ok((Time::ZERO, Time::ZERO));
     };
     let charge = outcome.policy.map(|policy| circuits.charge(policy));
-    if let Some(Ok(Charge::EverySlot | Charge::NewSetting | Charge::Never)) = charge {
+    if let Some(Ok(
+        ReconfigurationCharge::EverySlot
+        | ReconfigurationCharge::NewSetting
+        | ReconfigurationCharge::Never,
+    )) = charge
+    {
         let set_up = circuits.change()?.set_up;
         return Ok((set_up.times(outcome.reconfigurations)?, Time::ZERO));
     }

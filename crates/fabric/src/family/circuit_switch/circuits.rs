@@ -5,7 +5,8 @@
 use super::{CircuitSwitch, FirstSetting, Forwarding, LIGHT, SwitchedLight};
 use crate::fabric::Transmission;
 use crate::fabric::circuits::{
-    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
+    Capacity, Change, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port,
+    ReconfigurationCharge, Tuning,
 };
 use crate::fabric::light::{Hop, Light, LightKind};
 use opticoll_base::units::{Time, UnitError};
@@ -15,13 +16,16 @@ impl Circuits for CircuitSwitch {
         &LIGHT
     }
 
-    fn policies(&self) -> &'static [(&'static str, Charge)] {
+    fn policies(&self) -> &'static [(&'static str, ReconfigurationCharge)] {
         &[
-            ("all_stop", Charge::Groups { each_slot: false }),
-            ("planes", Charge::ChangedPlane),
-            ("per_port", Charge::ChangedPort),
-            ("every_step", Charge::EverySlot),
-            ("free", Charge::Never),
+            (
+                "all_stop",
+                ReconfigurationCharge::Groups { each_slot: false },
+            ),
+            ("planes", ReconfigurationCharge::ChangedPlane),
+            ("per_port", ReconfigurationCharge::ChangedPort),
+            ("every_step", ReconfigurationCharge::EverySlot),
+            ("free", ReconfigurationCharge::Never),
         ]
     }
 

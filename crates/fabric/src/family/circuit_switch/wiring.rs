@@ -15,7 +15,7 @@ use rustc_hash::FxHashSet;
 use super::CircuitSwitch;
 use crate::fabric::{FabricError, part};
 use opticoll_base::interrupt;
-use opticoll_base::names::{plural, shown};
+use opticoll_base::names::{plural, terminal_text};
 use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_base::units::Rate;
 
@@ -67,7 +67,7 @@ fn read_port(
         let problem = format!(
             "`{}` is no port of {ranks} ranks with {ports} each, counted from 0; write 3.0 (port \
              0 of rank 3)",
-            shown(text)
+            terminal_text(text)
         );
         spec.refuse(option, problem)
     })

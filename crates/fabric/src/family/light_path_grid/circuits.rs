@@ -3,7 +3,8 @@
 use super::{LIGHT, LightPathGrid, PortsLight};
 use crate::fabric::Transmission;
 use crate::fabric::circuits::{
-    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
+    Capacity, Change, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port,
+    ReconfigurationCharge, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
 use opticoll_base::units::{Time, UnitError};
@@ -13,12 +14,18 @@ impl Circuits for LightPathGrid {
         &LIGHT
     }
 
-    fn policies(&self) -> &'static [(&'static str, Charge)] {
+    fn policies(&self) -> &'static [(&'static str, ReconfigurationCharge)] {
         &[
-            ("establish_release", Charge::Groups { each_slot: false }),
-            ("every_step", Charge::Groups { each_slot: true }),
-            ("per_port", Charge::ChangedPort),
-            ("free", Charge::Never),
+            (
+                "establish_release",
+                ReconfigurationCharge::Groups { each_slot: false },
+            ),
+            (
+                "every_step",
+                ReconfigurationCharge::Groups { each_slot: true },
+            ),
+            ("per_port", ReconfigurationCharge::ChangedPort),
+            ("free", ReconfigurationCharge::Never),
         ]
     }
 

@@ -4,7 +4,8 @@
 use super::{LIGHT, PassiveStar, StarLight};
 use crate::fabric::Transmission;
 use crate::fabric::circuits::{
-    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
+    Capacity, Change, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port,
+    ReconfigurationCharge, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
 use opticoll_base::units::{Time, UnitError};
@@ -18,12 +19,12 @@ impl Circuits for PassiveStar {
         true
     }
 
-    fn policies(&self) -> &'static [(&'static str, Charge)] {
+    fn policies(&self) -> &'static [(&'static str, ReconfigurationCharge)] {
         &[
-            ("every_step", Charge::EverySlot),
-            ("on_change", Charge::NewSetting),
-            ("per_port", Charge::ChangedPort),
-            ("free", Charge::Never),
+            ("every_step", ReconfigurationCharge::EverySlot),
+            ("on_change", ReconfigurationCharge::NewSetting),
+            ("per_port", ReconfigurationCharge::ChangedPort),
+            ("free", ReconfigurationCharge::Never),
         ]
     }
 

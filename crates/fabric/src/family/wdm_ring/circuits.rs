@@ -3,8 +3,8 @@
 
 use super::{CONVERTED, Direction, LIGHT, WdmLight, WdmRing};
 use crate::fabric::circuits::{
-    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, RingShape,
-    Tuning,
+    Capacity, Change, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port,
+    ReconfigurationCharge, RingShape, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind, NumberedChannels, Rotation};
 use crate::fabric::{Light, Transmission};
@@ -35,12 +35,12 @@ impl Circuits for WdmRing {
         })
     }
 
-    fn policies(&self) -> &'static [(&'static str, Charge)] {
+    fn policies(&self) -> &'static [(&'static str, ReconfigurationCharge)] {
         let policies = &[
-            ("every_step", Charge::EverySlot),
-            ("on_change", Charge::NewSetting),
-            ("free", Charge::Never),
-            ("per_port", Charge::ChangedPort),
+            ("every_step", ReconfigurationCharge::EverySlot),
+            ("on_change", ReconfigurationCharge::NewSetting),
+            ("free", ReconfigurationCharge::Never),
+            ("per_port", ReconfigurationCharge::ChangedPort),
         ];
         // With converters, a lightpath has no single wavelength to which a port could be tuned.
         match self.converters {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use super::Direction;
 use crate::fabric::part;
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_base::units::Rate;
 
@@ -73,7 +73,7 @@ pub(super) fn read_degraded(
         }
         let wavelength = name.strip_prefix("wavelength ").or(name.strip_prefix('w'));
         let wavelength = wavelength.ok_or_else(|| {
-            let name = shown(name);
+            let name = terminal_text(name);
             refuse(format!(
                 "`{name}`: write links such as 3-4 or one way 3>4, or wavelengths such as w5 or \
                  w1.5"
@@ -130,7 +130,7 @@ pub(super) fn read_failed(spec: &Spec, ranks: u32) -> Result<Vec<u32>, SpecError
                 return refuse(&format!("there is no rank {rank}; ranks are below {ranks}"));
             }
             None => {
-                let item = shown(item);
+                let item = terminal_text(item);
                 return refuse(&format!(
                     "`{item}`: write ranks such as 5, cuts such as 3-4 or one way 3>4"
                 ));
@@ -171,7 +171,7 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
                     "broken",
                     format!(
                         "`{}` is no pair of neighbours such as 3-4, 3-4cw or 3-4ccw",
-                        shown(item)
+                        terminal_text(item)
                     ),
                 )
             })
@@ -261,7 +261,7 @@ fn channels(
             option,
             format!(
                 "`{}` is no whole number; expected wavelengths such as 5, or fibre.5",
-                shown(text)
+                terminal_text(text)
             ),
         )),
     };

@@ -5,7 +5,8 @@
 use super::{LIGHT, TunedLight, WssGrid};
 use crate::fabric::Transmission;
 use crate::fabric::circuits::{
-    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
+    Capacity, Change, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port,
+    ReconfigurationCharge, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
 use opticoll_base::units::{Time, UnitError};
@@ -15,11 +16,11 @@ impl Circuits for WssGrid {
         &LIGHT
     }
 
-    fn policies(&self) -> &'static [(&'static str, Charge)] {
+    fn policies(&self) -> &'static [(&'static str, ReconfigurationCharge)] {
         &[
-            ("two_tier", Charge::ChangedCircuit),
-            ("every_step", Charge::EachCircuit),
-            ("free", Charge::Never),
+            ("two_tier", ReconfigurationCharge::ChangedCircuit),
+            ("every_step", ReconfigurationCharge::EachCircuit),
+            ("free", ReconfigurationCharge::Never),
         ]
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Plane;
 use crate::fabric::part;
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 use opticoll_base::spec::{Spec, SpecError, whole_number};
 use opticoll_base::units::Rate;
 
@@ -54,7 +54,7 @@ pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>,
             let last = count - 1;
             spec.refuse(
                 key,
-                format!("`{}` is no node: they are 0 to {last}", shown(text)),
+                format!("`{}` is no node: they are 0 to {last}", terminal_text(text)),
             )
         })
     };
@@ -63,7 +63,10 @@ pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>,
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
-            return Err(spec.refuse(key, format!("`{}` ends before it starts", shown(part))));
+            return Err(spec.refuse(
+                key,
+                format!("`{}` ends before it starts", terminal_text(part)),
+            ));
         }
         nodes.extend(first..=last);
     }
@@ -175,7 +178,7 @@ fn no_place(spec: &Spec, key: &str, text: &str) -> SpecError {
         "dead_ports" => "row3.2 (port 2 of the switch of row 3)",
         _ => "5.row (the transceiver of node 5 to its row)",
     };
-    let text = shown(text);
+    let text = terminal_text(text);
     let problem = format!("`{text}` is no such place on the grid; write {example}");
     spec.refuse(key, problem)
 }

@@ -105,7 +105,7 @@ impl Sink for PlanReader {
         self.is_over_slots |= statement.is_over_slots();
         let lightpaths = self.plan.len() as u64 + statement.block.lightpaths();
         let plans = 1 + u64::from(self.is_over_slots);
-        memory::take(
+        memory::check_forecast(
             "reading this plan",
             lightpaths * plans * BYTES_PER_LIGHTPATH,
         );

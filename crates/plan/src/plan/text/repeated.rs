@@ -19,7 +19,7 @@ const NO_SHIFT: CopyShift = CopyShift {
 
 /// Returns the statements that stand for a row with all copies.
 pub(super) fn statements(plan: &Plan, row: usize) -> Vec<RepeatedLightpath> {
-    let mut statements = match plan.repetition.is_folded() {
+    let mut statements = match plan.repetition.is_rotation_symmetric() {
         true => rotations(plan, row),
         false => vec![pieces(plan, row)],
     };
@@ -194,7 +194,7 @@ impl RowReader {
         if self.awaited.is_empty() {
             let row = self.plan.len();
             self.plan.push(block.base);
-            let may_begin = match self.plan.repetition.is_folded() {
+            let may_begin = match self.plan.repetition.is_rotation_symmetric() {
                 true => self.leaves_rank_0(row),
                 false => self.has_pieces(row, block),
             };
@@ -235,7 +235,7 @@ impl RowReader {
     pub(super) fn finish(self) -> Option<Plan> {
         let plan = &self.plan;
         let last = u64::from(*plan.slot.last()?);
-        if plan.repetition.is_folded() {
+        if plan.repetition.is_rotation_symmetric() {
             return Some(self.plan);
         }
         let copies = plan.repetition.copies();

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::PlanTextError;
-use opticoll_base::names::shown;
+use opticoll_base::names::terminal_text;
 
 /// Line without comments and trailing blanks; empty lines are left out.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ impl Word<'_> {
         PlanTextError {
             line: self.line.number,
             column: self.line.text[..self.start].chars().count() + 1,
-            problem: format!("`{}`: {problem}", shown(self.text)),
+            problem: format!("`{}`: {problem}", terminal_text(self.text)),
         }
     }
 
@@ -111,7 +111,12 @@ impl Word<'_> {
         // The parser of integers accepts a sign, which is not part of the form.
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|_| digits);
-        number.ok_or_else(|| self.wrong(format!("`{}` is no number that fits here", shown(text))))
+        number.ok_or_else(|| {
+            self.wrong(format!(
+                "`{}` is no number that fits here",
+                terminal_text(text)
+            ))
+        })
     }
 }
 

@@ -43,7 +43,7 @@ impl PriceTable {
     pub(crate) fn new(error: &PriceProblem<'_>, prices: &[f32], largest: usize) -> PriceTable {
         let slots = prices.len();
         let bytes = table_bytes(slots, largest, error.lengths.len());
-        memory::take("the search of a relay tree", bytes);
+        memory::check_forecast("the search of a relay tree", bytes);
         let mut values = vec![Vec::new(); slots + 1];
         let mut end_costs = Vec::with_capacity(slots);
         let unreached = (0..=largest).map(|ranks| ranks as f32 * error.unreached_price);

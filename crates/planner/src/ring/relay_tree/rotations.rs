@@ -158,7 +158,7 @@ fn with_light_trees(ring: &WdmRing, collective: Collective) -> Result<Plan, Plan
         multicast: false,
         ..ring.clone()
     };
-    let mut plan = on_ring(&unshared, collective)?.into_written_out();
+    let mut plan = on_ring(&unshared, collective)?.into_expanded();
     plan.fabric = shared.fabric.clone();
     let is_better = plan.slots() < shared.slots();
     Ok(if is_better { plan } else { shared })

@@ -17,7 +17,7 @@ use rustc_hash::FxHashSet;
 use super::{PlannerError, PlanningProblem};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Circuits;
-use opticoll_fabric::fabric::circuits::Charge;
+use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
 use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::wss_grid::{TunedLight, WssGrid};
 use opticoll_plan::plan::Plan;
@@ -37,7 +37,7 @@ impl<'a> GridSlot<'a> {
     /// Returns `None` on other fabrics, and if slots overlap.
     pub(super) fn of(problem: &PlanningProblem<'a>) -> Result<Option<GridSlot<'a>>, PlannerError> {
         let fabric = problem.fabric;
-        let is_bounded = Simulator::chosen(fabric, problem.method).bounded_by_loads;
+        let is_bounded = Simulator::selected(fabric, problem.method).bounded_by_loads;
         let Some(circuits) = fabric.circuits().filter(|_| is_bounded) else {
             return Ok(None);
         };
@@ -51,11 +51,13 @@ impl<'a> GridSlot<'a> {
         };
         let change = circuits.change()?;
         let delay = match charge {
-            Charge::EachCircuit => change.set_up.plus(latency)?,
-            Charge::Groups { each_slot: true } => {
+            ReconfigurationCharge::EachCircuit => change.set_up.plus(latency)?,
+            ReconfigurationCharge::Groups { each_slot: true } => {
                 change.set_up.plus(change.release)?.plus(latency)?
             }
-            Charge::Never | Charge::Groups { each_slot: false } => latency,
+            ReconfigurationCharge::Never | ReconfigurationCharge::Groups { each_slot: false } => {
+                latency
+            }
             _ => return Ok(None),
         };
         Ok(Some(GridSlot {

@@ -76,7 +76,7 @@ pub(crate) fn ranges_bound(
     let Some(ring) = ring_of(problem.fabric).filter(|ring| has_loads(ring)) else {
         return Ok(Time::ZERO);
     };
-    let bounded = Simulator::chosen(problem.fabric, problem.method).bounded_by_loads;
+    let bounded = Simulator::selected(problem.fabric, problem.method).bounded_by_loads;
     if !bounded || problem.policy() == Policy::PerPort {
         return Ok(Time::ZERO);
     }

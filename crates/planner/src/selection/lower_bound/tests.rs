@@ -17,10 +17,10 @@ fn time(plan: &Plan, size: Bytes, method: &Method) -> Time {
 const MAX_PIECES: u64 = 4;
 
 /// Checks every algorithm on small rings. Returns the numbers of bounds above zero, from formulas
-/// and from ranges. If plans are stored without representatives, `written_out` is their maximum
+/// and from ranges. If plans are stored without representatives, `expanded` is their maximum
 /// number of transfers.
-fn check(ring: &str, policy: Policy, size: Bytes, written_out: Option<u64>) -> [usize; 2] {
-    check_some(ring, policy, size, written_out, |_| true)
+fn check(ring: &str, policy: Policy, size: Bytes, expanded: Option<u64>) -> [usize; 2] {
+    check_some(ring, policy, size, expanded, |_| true)
 }
 
 /// Checks the algorithms for which `is_included` returns true.
@@ -28,7 +28,7 @@ fn check_some(
     ring: &str,
     policy: Policy,
     size: Bytes,
-    written_out: Option<u64>,
+    expanded: Option<u64>,
     is_included: impl Fn(&Algorithm) -> bool,
 ) -> [usize; 2] {
     let fabric = Fabric::parse(ring).expect("a ring");
@@ -42,8 +42,8 @@ fn check_some(
         let problem = PlanningProblem::new(&fabric, collective, size, &method, &|_| {});
         let problem = problem.expect("a connected ring");
         let problem = PlanningProblem {
-            max_transfers: written_out.unwrap_or(problem.max_transfers),
-            keeps_representatives: written_out.is_none(),
+            max_transfers: expanded.unwrap_or(problem.max_transfers),
+            keeps_representatives: expanded.is_none(),
             ..problem
         };
         if (record.accepts)(fabric.ranks()).is_err() || !is_included(record) {
@@ -108,8 +108,8 @@ fn no_named_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
                 Policy::Free,
                 Policy::PerPort,
             ] {
-                for (bytes, written_out) in [(100, None), (100_000, None), (100_000, Some(300))] {
-                    let more = check(&ring, policy, Bytes::new(bytes), written_out);
+                for (bytes, expanded) in [(100, None), (100_000, None), (100_000, Some(300))] {
+                    let more = check(&ring, policy, Bytes::new(bytes), expanded);
                     known = [known[0] + more[0], known[1] + more[1]];
                 }
             }

@@ -206,7 +206,7 @@ fn join(
                 nodes: Vec::new(),
             });
             let bytes = 4 * blocks.len() as u64 * steps.len() as u64;
-            memory::take("the thread blocks of this trace", bytes);
+            memory::check_forecast("the thread blocks of this trace", bytes);
             blocks.len() - 1
         });
         let joined = &mut blocks[block];

@@ -60,7 +60,7 @@ impl GroupedTraining {
         method: &Method,
         algorithms: &Algorithms,
     ) -> Result<GroupedIteration, IterationError> {
-        memory::take("the messages of the iteration", self.expected_bytes()?);
+        memory::check_forecast("the messages of the iteration", self.expected_bytes()?);
         self.carry_out(Carrier::Replay, network, method, algorithms)
     }
 
