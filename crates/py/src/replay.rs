@@ -94,13 +94,12 @@ impl Trace {
         self.exported.as_ref().map(|plan| plan.clone_ref(py))
     }
 
-    /// Returns the same trace with the plan that was exported as it, or without a plan. The plan
-    /// must have a size.
+    /// Returns the same trace with the plan that was exported as it, or without a plan.
     ///
     /// Parameters
     /// ----------
     /// plan : Plan or None
-    ///     The plan.
+    ///     The plan, which must have a size.
     ///
     /// Raises
     /// ------

@@ -138,8 +138,9 @@ impl Schedule {
         Ok(())
     }
 
-    /// Replaces the claims of the schedule about itself. The verifier enforces all claims except
-    /// `paper_steps`.
+    /// Replaces the claims of the schedule about itself.
+    ///
+    /// The verifier enforces all claims except `paper_steps`.
     ///
     /// Parameters
     /// ----------
