@@ -1794,8 +1794,9 @@ class Schedule:
         chunks_sent_per_rank: int | None = None,
         neighbours_only: bool = False,
     ) -> None:
-        """Replaces the claims of the schedule about itself. The verifier enforces all claims except
-        `paper_steps`.
+        """Replaces the claims of the schedule about itself.
+
+        The verifier enforces all claims except `paper_steps`.
 
         Parameters
         ----------
@@ -2004,13 +2005,12 @@ class Trace:
         number of nodes.
         """
     def exported_from(self, plan: Plan | None) -> Trace:
-        """Returns the same trace with the plan that was exported as it, or without a plan. The plan
-        must have a size.
+        """Returns the same trace with the plan that was exported as it, or without a plan.
 
         Parameters
         ----------
         plan : Plan or None
-            The plan.
+            The plan, which must have a size.
 
         Raises
         ------
