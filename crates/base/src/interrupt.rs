@@ -45,7 +45,8 @@ pub enum Stopped {
     /// A call of [`interrupt`].
     #[error("interrupted")]
     Interrupted,
-    /// A memory forecast above the limit ([`memory::check_forecast`](crate::memory::check_forecast)).
+    /// A memory forecast above the limit
+    /// ([`memory::check_forecast`](crate::memory::check_forecast)).
     #[error(transparent)]
     MemoryLimitExceeded(#[from] MemoryLimitExceeded),
 }

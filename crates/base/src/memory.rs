@@ -11,7 +11,8 @@
 //! use opticoll_base::memory::{self, MemoryLimitExceeded};
 //!
 //! memory::set_limit(1 << 20);
-//! let stopped = interruptible(|| memory::check_forecast("a table of prices", 1 << 30)).unwrap_err();
+//! let forecast = || memory::check_forecast("a table of prices", 1 << 30);
+//! let stopped = interruptible(forecast).unwrap_err();
 //! assert_eq!(
 //!     stopped.to_string(),
 //!     "a table of prices needs about 1.07 GB of memory, and the limit is 1.05 MB"

@@ -15,9 +15,9 @@
 //! | `first_slot` | the deliveries of an all_gather in its first slot, if ports limit r | R4 |
 //! | `relay_tree` | P C_S(N) <= 2 c S, see [`relay_tree`] | R5 |
 //!
-//! `growth`, `spread` and `reach` hold for any number of chunks per lightpath ([`slots_for_any_load`]). Light
-//! trees (`multicast`) void growth from one rank and the `relay_tree` of an all_gather, so that
-//! neither is returned for them.
+//! `growth`, `spread` and `reach` hold for any number of chunks per lightpath
+//! ([`slots_for_any_load`]). Light trees (`multicast`) void growth from one rank and the
+//! `relay_tree` of an all_gather, so that neither is returned for them.
 //!
 //! ```
 //! use opticoll_fabric::family::wdm_ring::WdmRing;

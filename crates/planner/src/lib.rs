@@ -80,7 +80,8 @@ pub struct Planner {
 
 /// Machines with plans of a planner, and the functions of the planner.
 enum Scope {
-    /// Any fabric for which the first function returns true; the others are those of [`FamilyFunctions`].
+    /// Any fabric for which the first function returns true; the others are those of
+    /// [`FamilyFunctions`].
     Any(
         fn(&Fabric) -> bool,
         fn(&Spec, &PlanningProblem<'_>) -> Result<Planned, PlannerError>,

@@ -5,10 +5,10 @@
 //! into G groups of nearly equal size, at most m ranks. Each group has k evenly spaced owners, and
 //! the vector has k shares. Up: every member of a group sends each owner its share of the vector,
 //! and the owner combines what it receives, so that the owner's share stands for the whole group.
-//! The owners of share q of all groups form a ring of G ranks (see [`crate::building::assembly`]) with a
-//! vector of M / k bytes; the k rings solve the rest in parallel on c / k channels each. Down:
-//! every owner returns its finished share to the members. With k = 1 this is a level of WRHT, with
-//! k = m a reduce_scatter and an all_gather within groups.
+//! The owners of share q of all groups form a ring of G ranks (see [`crate::building::assembly`])
+//! with a vector of M / k bytes; the k rings solve the rest in parallel on c / k channels each.
+//! Down: every owner returns its finished share to the members. With k = 1 this is a level of WRHT,
+//! with k = m a reduce_scatter and an all_gather within groups.
 //!
 //! A group lies on a line of links of its own. The clockwise load of link x of that line is the
 //! number of members before the link times the number of owners behind it: at most floor(m / 2) for

@@ -24,8 +24,8 @@ const MAX_STRIPES: u32 = 4096;
 /// Minimum relative gain in time that justifies more transfers, as a divisor: 1/300.
 const GAIN_DIVISOR: u64 = 300;
 
-/// Relative excess of a searched plan's time over its minimum, as a divisor: 1/33. Half of 80 chosen
-/// plans took 5 % longer than their minimum.
+/// Relative excess of a searched plan's time over its minimum, as a divisor: 1/33. Half of 80
+/// chosen plans took 5 % longer than their minimum.
 const USUAL_EXCESS_DIVISOR: u64 = 33;
 
 /// Recipe of a plan of few slots.

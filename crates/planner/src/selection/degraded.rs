@@ -18,7 +18,8 @@ use opticoll_plan::plan::{NamedRoutes, Plan};
 use opticoll_base::spec::Spec;
 
 /// Returns the fastest plan of a specification on machines without degraded parts
-/// ([`opticoll_fabric::fabric::Machine::planning_alternatives`]), timed on the machine of the problem.
+/// ([`opticoll_fabric::fabric::Machine::planning_alternatives`]), timed on the machine of the
+/// problem.
 ///
 /// # Errors
 /// The first error, if all machines refuse.

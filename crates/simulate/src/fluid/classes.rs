@@ -69,7 +69,8 @@ struct FlowClass {
 /// All classes and the links that they share.
 pub(super) struct Classes<'a> {
     network: &'a dyn Network,
-    /// Named routes in addition to those of the network: route r leads from `r` to [`FABRIC_ROUTE`].
+    /// Named routes in addition to those of the network: route r leads from `r` to
+    /// [`FABRIC_ROUTE`].
     routes: NamedRoutes,
     /// Quotient whose colours are the flows; `None` if each flow stands for itself.
     quotient: Option<&'a Quotient>,
