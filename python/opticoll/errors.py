@@ -1,4 +1,4 @@
-"""What can go wrong, one exception class per kind, all of them `OpticollError`.
+"""Exception classes, one for each kind of error, all of them `OpticollError`.
 
 The first group comes from the compiled core, the second from the Python side. The message is one
 sentence that names the value at fault, with a hint where the cure is known.
@@ -55,7 +55,7 @@ __all__ = [
 
 
 class ReadingNote(UserWarning):
-    """How a file was read: what stands for what, and what was left out."""
+    """Note on the reading of a file: interpretations, and parts that were left out."""
 
 
 class UsageError(OpticollError):

@@ -85,7 +85,7 @@ class BoundRow(Row):
 
 
 class BoundsRow(Row):
-    """What no plan of a collective can beat."""
+    """Lower bounds of a collective, which no plan can beat."""
 
     collective: str = means("Collective, such as `all_gather`")
     fabric: str = means("Complete specification of the fabric")

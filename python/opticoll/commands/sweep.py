@@ -77,7 +77,7 @@ class FoundRow(Row):
 
 
 class SweepRow(Row):
-    """What a sweep did, or would do."""
+    """Result of a sweep, or its forecast."""
 
     study: str = means("Name of the study")
     command: str = means("Command of its points")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_fabric(source: FabricLike) -> Fabric:
-    """Read a fabric from a YAML file, a graph in a file, or a graph of NetworkX.
+    """Reads a fabric from a YAML file, a graph in a file, or a graph of NetworkX.
 
     Functions that take a fabric take the same.
 
@@ -54,7 +54,7 @@ def read_plan(
     fabric: FabricLike | None = None,
     ranks: int | None = None,
 ) -> Plan:
-    """Read a plan file, or the schedule of others, compressed with zstd or not.
+    """Reads a plan file, or the schedule of others, compressed with zstd or not.
 
     A schedule of others becomes a plan on a fabric. A program of ranks, such as MSCCL XML, is
     proved first; of a schedule of sends, `Plan.verify` says whether it is right.
@@ -104,7 +104,7 @@ def read_plan(
 
 
 def read_program(path: str | PathLike[str], *, format: str | None = None) -> Program:
-    """Read a file with the programs of ranks, such as MSCCL XML, compressed with zstd or not.
+    """Reads a file with the programs of ranks, such as MSCCL XML, compressed with zstd or not.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def read_program(path: str | PathLike[str], *, format: str | None = None) -> Pro
 
 
 def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
-    """Write a plan file, compressed with zstd if the name ends in `.zst`.
+    """Writes a plan file, compressed with zstd if the name ends in `.zst`.
 
     The file appears under its name only when it is complete.
 
@@ -164,7 +164,7 @@ def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
 
 
 def write_csv(rows: Sequence[Mapping[str, object]], path: str | PathLike[str]) -> None:
-    """Write rows as CSV under a heading of their keys.
+    """Writes rows as CSV under a heading of their keys.
 
     The file appears under its name only when it is complete.
 
@@ -198,7 +198,7 @@ def read_trace(
     *,
     operations_per_second: int | None = None,
 ) -> Trace:
-    r"""Read the trace of an MPI program.
+    r"""Reads the trace of an MPI program.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def traffic(
     timeline: bool = False,
     **settings: Unpack[Settings],
 ) -> TrafficRow:
-    """Simulate synthetic traffic, packet by packet.
+    """Simulates synthetic traffic, packet by packet.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def traffic(
 def bursts(
     fabric: FabricLike, settings: Mapping[str, str] | None = None, *, threads: int = 1
 ) -> BurstRow:
-    """Simulate a burst-switched network (OBS), in which random bursts may be blocked.
+    """Simulates a burst-switched network (OBS), in which random bursts may be blocked.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def congestion(
     settings: Mapping[str, str] | None = None,
     threads: int = 1,
 ) -> CongestionRow:
-    """Run collectives over circuits that random bursts may block.
+    """Runs collectives over circuits that random bursts may block.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def records(kind: str) -> list[RecordRow]:
-    """List everything that has a name, such as algorithms or fabrics, as `opticoll list` does.
+    """Lists everything that has a name, such as algorithms or fabrics, as `opticoll list` does.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def plan(
     watch: Callable[[str], object] | None = None,
     **settings: Unpack[Settings],
 ) -> Plan:
-    """Build a schedule and give every transfer its route, wavelength and slot.
+    """Builds a schedule and gives every transfer its route, wavelength and slot.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def plan(
 
 
 def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> PlanRow:
-    """Verify and simulate a plan, and return what `compare` returns for each plan.
+    """Verifies and simulates a plan, and returns the row that `compare` returns for each plan.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def compare(
     wavelength: str = "auto",
     **settings: Unpack[Settings],
 ) -> Comparison:
-    """Plan, verify and simulate several algorithms on the same fabrics, sizes and settings.
+    """Plans, verifies and simulates several algorithms on the same fabrics, sizes and settings.
 
     `auto`, the fastest plan found, is compared even if other algorithms are named, unless it is
     left out.
@@ -270,7 +270,7 @@ def replan(
     size: str | int | None = None,
     **settings: Unpack[Settings],
 ) -> ReplanRow:
-    """Plan again on what failures leave of a fabric, verify, and compare the times.
+    """Plans again on the fabric that failures leave, verifies the plan, and compares the times.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def bound(
     policy: str | None = None,
     paths: str | None = None,
 ) -> BoundsRow:
-    """Find the throughput optimum of a collective, and the times that no plan goes below.
+    """Finds the throughput optimum of a collective, and the times that no plan goes below.
 
     Parameters
     ----------
@@ -366,7 +366,7 @@ def bound(
 
 
 def tasks(fabric: FabricLike, tasks: Iterable[Task]) -> list[TaskRow]:
-    """Run tasks on one `wss_grid`, where an arbiter admits each task when its ports are free.
+    """Runs tasks on one `wss_grid`, where an arbiter admits each task when its ports are free.
 
     All plans are verified; that no two tasks share a switch port at one time is verified, too.
 

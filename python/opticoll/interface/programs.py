@@ -32,7 +32,7 @@ def replay(
     bursts: Mapping[str, str] | None = None,
     **settings: Unpack[Settings],
 ) -> ReplayRow:
-    r"""Replay the trace of an MPI program over a network.
+    r"""Replays the trace of an MPI program over a network.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def train(
     reconfigure: str | None = None,
     **settings: Unpack[Settings],
 ) -> TrainingRow:
-    """Time an iteration of training, and the part of it that waits for the network.
+    """Times an iteration of training, and the part of it that waits for the network.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class ViolationRow(Row):
 
 
 class PlanHead(Row):
-    """What a plan is for, and on what."""
+    """Collective and fabric of a plan."""
 
     collective: str = means("Collective, such as `all_gather`")
     algorithm: str = means("Algorithm as asked for")
@@ -74,7 +74,7 @@ class PlanHead(Row):
 
 
 class SizedHead(PlanHead):
-    """What a plan is for, and how much it is."""
+    """Collective, fabric and extent of a plan."""
 
     steps: Count = means("Number of time slots really used")
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
@@ -100,7 +100,7 @@ def head(plan: Plan) -> dict[str, Any]:
 
 
 class ProofRow(SizedHead):
-    """Whether a plan is proved, and everything that is wrong with it."""
+    """Verdict on a plan, and all of its violations."""
 
     form: Form = means(FORM)
     pipeline_wavelengths: Count | None = means(ON_WAVELENGTHS, absent=NOT_PIPELINED)
@@ -122,7 +122,7 @@ class ProgramViolationRow(Row):
 
 
 class ProgramProofRow(Row):
-    """Whether a program of ranks is proved in one mode, and everything that is wrong with it."""
+    """Verdict on a program of ranks in one mode, and all of its violations."""
 
     file: str = means("File of the program")
     format: str = means("Format of the file")

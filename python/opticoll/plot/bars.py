@@ -45,7 +45,7 @@ def stacked_bars(
     x_label: str,
     title: str = "",
 ) -> "Figure":
-    """Draw panels side by side, their totals written at the ends; `x_label` names no unit.
+    """Draws panels side by side, their totals written at the ends; `x_label` names no unit.
 
     Raises PlotError for nothing to draw, or parts that do not have one length per bar.
     """

@@ -47,7 +47,7 @@ _OTHERS = {"color": style.FAINT, "linewidth": 1.0, "marker": "", "zorder": 1.5}
 
 
 def comparison(rows: Sequence[Row], path: "str | os.PathLike[str] | Axes | None") -> list[Path]:
-    """Draw the rows of `opticoll compare --json` (seconds, bytes); returns the files.
+    """Draws the rows of `opticoll compare --json` (seconds, bytes); returns the files.
 
     Several sizes, wavelength counts or numbers of ranks become the horizontal axis of one line per
     algorithm, in this order of precedence, and what else varies becomes panels; fabrics keep their

@@ -46,7 +46,7 @@ MAX_TREES = 6
 def fabric(
     plan: Plan, path: str | os.PathLike[str], *, slot: int | None = None, size: int | None = None
 ) -> "Figure":
-    """Draw the fabric of a plan, links coloured by their load; links that carry nothing are grey.
+    """Draws the fabric of a plan, links coloured by their load; links that carry nothing are grey.
 
     Of the whole plan the load is the share of a link's rate that is used over the whole time, at
     `size` bytes (the plan's own if none is given); of one step (`slot`) the number of messages

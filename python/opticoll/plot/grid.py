@@ -52,7 +52,7 @@ def _sides(plan: Plan) -> tuple[int, int]:
 
 @drawn
 def grid(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
-    """Draw the nodes in rows and columns and the light of `slot` as arcs coloured by wavelength.
+    """Draws the nodes in rows and columns and the light of `slot` as arcs coloured by wavelength.
 
     Light by a row's switch goes above its row to the right and below it to the left; light by a
     column's switch right of its column downwards and left of it upwards. Nodes that are not
@@ -181,7 +181,7 @@ def _wavelength_key(figure: "Figure", axes: "Axes", lit: NDArray[np.int64], colo
 
 @drawn
 def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
-    """Draw which port sends on which wavelength in which slot: ports downwards, slots across.
+    """Draws which port sends on which wavelength in which slot: ports downwards, slots across.
 
     The upper half are the ports to rows, by rank, the lower half those to columns. White is dark.
 

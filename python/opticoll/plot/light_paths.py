@@ -25,7 +25,7 @@ _PALE = "0.78"
 
 @drawn
 def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Figure":
-    """Draw a row for each port: pale while it holds a circuit, full while data moves over it.
+    """Draws a row for each port: pale while it holds a circuit, full while data moves over it.
 
     Colours are the ranks at the other end, grey the time in which circuits are set up and released.
     The times are those of the fabric's usual policy. Of a circuit switch the ports out are drawn.

@@ -22,7 +22,7 @@ MAX_LINKS = 40
 def link_use(
     plan: "Plan", outcome: "Outcome", path: str | os.PathLike[str], title: str = ""
 ) -> "Figure":
-    """Draw which share of its rate each link uses in each bin of time.
+    """Draws which share of its rate each link uses in each bin of time.
 
     Above, the fullest link of each bin and the mean over all links that carry anything; below, the
     links that bound the critical path and those that carry most, 40 together, in the order of the

@@ -41,7 +41,7 @@ def losses(
     x_label: str = "Offered load (Erlang per host)",
     mark: float | None = None,
 ) -> "Figure":
-    """Draw loss over offered load; where nothing was lost, an arrow hangs from the upper bound.
+    """Draws loss over offered load; where nothing was lost, an arrow hangs from the upper bound.
 
     A line crosses at `mark`, if given. Raises PlotError for nothing to draw.
     """
@@ -90,7 +90,7 @@ def losses(
 def mean_times(
     series: Mapping[str, Sequence[MeanTime]], path: str | os.PathLike[str], title: str = ""
 ) -> "Figure":
-    """Draw time over offered load; a hollow marker is a mean without the replications that failed.
+    """Draws time over offered load; a hollow marker is a mean without the replications that failed.
 
     Raises PlotError for nothing to draw.
     """

@@ -41,7 +41,7 @@ class PlotError(OpticollError):
 
 
 def formats() -> list[str]:
-    """The file formats of figures, as suffixes without the dot."""
+    """Returns the file formats of figures, as suffixes without the dot."""
     return sorted(_METADATA)
 
 

@@ -34,7 +34,7 @@ def packets(
     path: str | os.PathLike[str],
     title: str = "",
 ) -> "Figure":
-    """Draw the latencies of messages; buffers and stalls over time; a dragonfly's load map.
+    """Draws the latencies of messages; buffers and stalls over time; a dragonfly's load map.
 
     Without the fabric there is no map.
 
@@ -64,7 +64,7 @@ def packets(
 def latencies(
     measured: Mapping[str, "Outcome"], path: str | os.PathLike[str], title: str = ""
 ) -> "Figure":
-    """Draw, for several cases by name, the share of messages that take longer than a time.
+    """Draws, for several cases by name, the share of messages that take longer than a time.
 
     Raises PlotError for no cases, or one without messages.
     """
@@ -96,7 +96,7 @@ def latencies(
 
 @drawn
 def one_loss(outcome: "Outcome", path: str | os.PathLike[str], title: str = "") -> "Figure":
-    """Draw the loss of each round over time, and how much of each link was held."""
+    """Draws the loss of each round over time, and how much of each link was held."""
     moments, links, names = outcome.moments, outcome.links, outcome.links["link"]
     figure = sheet(10.5, max(3.6, 1.4 + 0.19 * len(names)))
     left, right = figure.subplots(1, 2)

@@ -24,7 +24,7 @@ _MAX_LABELS = 64
 
 @drawn
 def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
-    """Draw the ranks as a circle and the lightpaths of `slot` as arcs coloured by wavelength.
+    """Draws the ranks as a circle and the lightpaths of `slot` as arcs coloured by wavelength.
 
     Rank 0 is at the top and numbers grow clockwise. Clockwise lightpaths run outside of the
     circle, counter-clockwise ones inside, each channel that is lit in the slot at its own radius,

@@ -33,7 +33,7 @@ _MAX_ARROWS = 200
 
 @drawn
 def space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
-    """Draw every lightpath as a bar: position on the ring across, slots downwards.
+    """Draws every lightpath as a bar: position on the ring across, slots downwards.
 
     The left panel holds clockwise lightpaths, the right one counter-clockwise ones; within a slot
     each channel that the plan lights has its own line, coloured by wavelength; boundaries of steps
@@ -163,7 +163,7 @@ def _label_slots(axes: "Axes", slots: int) -> None:
 
 @drawn
 def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = None) -> "Figure":
-    """Draw every message as a line from when and where it starts to when and where it has arrived.
+    """Draws every message as a line from when and where it starts to when and where it has arrived.
 
     Time runs to the right, ranks downwards, at `size` bytes (the plan's own if none is given). On
     an electrical fabric the start rule is rendezvous and colours are steps; where circuits are

@@ -49,7 +49,7 @@ def rank_timeline(
     title: str = "",
     kinds: Sequence[str] = KINDS,
 ) -> "Figure":
-    """Draw pieces of time, each of a rank and of a kind, a row for each rank.
+    """Draws pieces of time, each of a rank and of a kind, a row for each rank.
 
     Where pieces are too short to be seen, a column of a row is shared among kinds by the time that
     each takes there, so that shares of areas are shares of time.
@@ -146,7 +146,7 @@ def iteration_timeline(
     *,
     title: str = "",
 ) -> "Figure":
-    """Draw the forward and backward pass, and below it when each bucket waits and is sent.
+    """Draws the forward and backward pass, and below it when each bucket waits and is sent.
 
     With few buckets each has a row, with a line from when it was ready; many share one row. What
     ends after the backward pass, which is the part that training waits for, stands on grey.
@@ -195,7 +195,7 @@ def iteration_timeline(
 
 @drawn
 def slots(measured: "Outcome", path: str | os.PathLike[str], title: str = "") -> "Figure":
-    """Draw when circuits of each slot are reconfigured and when they send; a row for each slot.
+    """Draws when circuits of each slot are reconfigured and when they send; a row for each slot.
 
     Raises PlotError where the outcome has no slots.
     """

@@ -51,7 +51,7 @@ def plan(
     rank: int | None = None,
     chunk: int | None = None,
 ) -> None:
-    """Draw a plan in a view, the usual one of its fabric if none is given.
+    """Draws a plan in a view, the usual one of its fabric if none is given.
 
     Views of one slot show the first if none is given, or (`fabric`) all; `size` is the plan's own
     if none is given; `rank` or `chunk` say whose trees are drawn. Raises PlotError for what the
@@ -88,7 +88,7 @@ def plan(
 def outcome(
     measured: "Outcome", path: str | os.PathLike[str], plan: "Plan | None" = None, title: str = ""
 ) -> None:
-    """Draw what an outcome measured over time; a plan names the links, whose use is then drawn.
+    """Draws what an outcome measured over time; a plan names the links, whose use is then drawn.
 
     Of packets these are latencies and buffers, of bursts losses, and of plans the slots, or with
     the plan and a `link_bin` the use of links. Raises PlotError where there is nothing of these.

@@ -25,7 +25,7 @@ def sweep(
     retry: bool = False,
     dry_run: bool = False,
 ) -> SweepRow:
-    """Compute the points of a study that a store does not have, in processes of this machine.
+    """Computes the points of a study that a store does not have, in processes of this machine.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def results(
     unfinished: bool = False,
     tables: bool = False,
 ) -> Results:
-    """Read the results of studies as one table: the axes of each point beside its command's rows.
+    """Reads the results of studies as one table: the axes of each point beside its command's rows.
 
     Of a point that several stores have, such as those of shards, the first result counts. The table
     is a sequence of rows; `to_pandas()` makes a DataFrame of it.

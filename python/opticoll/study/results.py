@@ -83,7 +83,7 @@ class Results(Sequence[ResultRow]):
         return self._rows[place]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a DataFrame of pandas.
+        """Returns the rows as a DataFrame of pandas.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class Results(Sequence[ResultRow]):
         return arrow_stream([plain(row) for row in self._rows], requested_schema)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Write the figure with which a page of `opticoll report` shows the rows.
+        """Writes the figure with which a page of `opticoll report` shows the rows.
 
         The file ends in `.svg`, `.png` or `.pdf`.
 

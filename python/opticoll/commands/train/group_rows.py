@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class PartRow(Row, core="groups.stages"):
-    """What the devices of a stage, or all devices on average, spend an iteration on."""
+    """Time that the devices of a stage, or all devices on average, spend on each activity."""
 
     stage: Count | None = means("Stage of the pipeline", absent="the mean over all devices")
     compute_s: Seconds
@@ -54,7 +54,7 @@ class GroupCollectiveRow(Row):
 
 
 class GroupsRow(Row, core="groups"):
-    """How groups of ranks divide a model, and what an iteration is spent on."""
+    """Division of a model among groups of ranks, and the time of each activity in an iteration."""
 
     tensor: Positive = means("Number of ranks that divide each matrix")
     pipeline: Positive = means("Number of stages of the pipeline")
