@@ -17,7 +17,7 @@ pub struct CircuitProblem<'a> {
     pub collective: &'a Collective,
     /// Size of the collective.
     pub size: Bytes,
-    /// ReconfigurationCharge of the policy for changes of circuits.
+    /// Charge of the policy for changes of circuits.
     pub charge: circuits::ReconfigurationCharge,
     /// Circuits that stay up after their slots.
     pub paths: Paths,

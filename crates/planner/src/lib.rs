@@ -48,11 +48,11 @@ use opticoll_plan::schedule::{Claims, Schedule};
 use opticoll_simulate::outcome::Outcome;
 use opticoll_simulate::{Method, Policy, default_policy};
 pub use ring::relay_tree::rotations::relay_tree;
-pub use selection::bounds::{NoBound, StatedBound, stated_bound, time_bound, time_bounds};
 use selection::evaluation::Candidate;
 pub use selection::evaluation::{CandidateResult, LeftOut};
 pub use selection::named::options;
 pub use selection::replan;
+pub use selection::stated_bound::{NoBound, StatedBound, stated_bound, time_bound, time_bounds};
 
 /// Declaration of a planner.
 pub struct Planner {
@@ -511,7 +511,7 @@ impl<'a> PlanningProblem<'a> {
 
     /// Returns a lower bound on the time of all plans.
     fn least(&self) -> Result<Time, PlannerError> {
-        selection::lower_bound::collective_bound(
+        selection::candidate_bound::collective_bound(
             self.fabric,
             &self.collective,
             self.size,

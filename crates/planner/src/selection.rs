@@ -2,9 +2,9 @@
 //! failure.
 
 pub(super) mod auto;
-pub(super) mod bounds;
+pub(super) mod candidate_bound;
 pub(super) mod degraded;
 pub(super) mod evaluation;
-pub(super) mod lower_bound;
 pub(super) mod named;
 pub mod replan;
+pub(super) mod stated_bound;

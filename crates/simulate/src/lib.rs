@@ -197,9 +197,8 @@ impl SimulationError {
 pub enum Policy {
     /// Every slot is charged, as in the OpTree and WRHT papers.
     EveryStep,
-    /// A slot is charged if it needs a circuit that is missing in the current configuration. The
-    /// slot's circuits then become the current configuration. A slot that uses a subset of the
-    /// current circuits is free.
+    /// Each run of slots whose circuits can be up at the same time is charged once, before its
+    /// first slot (`circuit/configuration.rs`).
     OnChange,
     /// Only ports whose circuit changes wait; other ports continue, and slots have no barriers.
     PerPort,

@@ -70,7 +70,7 @@ pub struct Change {
     pub first_free: bool,
 }
 
-/// ReconfigurationCharge of a policy for changes of circuits.
+/// Charge of a policy for changes of circuits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReconfigurationCharge {
     /// No charge.

@@ -47,7 +47,7 @@ pub struct CircuitSwitch {
     pub rate: Rate,
     /// Time of a change of the setting, alpha_r.
     pub reconfiguration: Reconfiguration,
-    /// ReconfigurationCharge for the first setting.
+    /// Charge for the first setting.
     pub first_setting: FirstSetting,
     /// Delay of a message, once regardless of its number of circuits, alpha.
     pub startup: Time,
@@ -112,7 +112,7 @@ impl Quantity for Reconfiguration {
 }
 
 opticoll_base::named_enum! {
-    /// ReconfigurationCharge for the first setting.
+    /// Charge for the first setting.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum FirstSetting {
         /// The first setting is up at the start.

@@ -27,7 +27,7 @@ use std::rc::Rc;
 use crate::building::claim_steps;
 use crate::graph::logical_links::LogicalLinks;
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
-use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, selection::lower_bound};
+use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, selection::candidate_bound};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -502,7 +502,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
                 steps: Some(steps),
             };
             let all_steps = u128::from(steps) * parts.len() as u128;
-            let estimate = lower_bound::estimate_steps(problem, all_steps).max(least);
+            let estimate = candidate_bound::estimate_steps(problem, all_steps).max(least);
             variants.push((variant, estimate.plus(Time::from_ps(place))?));
         }
     }

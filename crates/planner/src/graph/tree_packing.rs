@@ -42,7 +42,7 @@ use std::rc::Rc;
 use crate::building::claim_steps;
 use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutcome};
 use crate::{
-    Effort, Planned, Planner, PlannerError, PlanningProblem, Scope, selection::lower_bound,
+    Effort, Planned, Planner, PlannerError, PlanningProblem, Scope, selection::candidate_bound,
 };
 use chunks::Chunks;
 use forest::{Forest, Links, PackingGraph, gcd, unfit};
@@ -511,7 +511,7 @@ fn build_with_bound(
     problem: &PlanningProblem<'_>,
 ) -> Result<(Plan, Time), PlannerError> {
     let plan = build(graphs, forests, chunks, problem)?;
-    let least = lower_bound::plan_bound(&plan, problem)?;
+    let least = candidate_bound::plan_bound(&plan, problem)?;
     Ok((plan, least))
 }
 

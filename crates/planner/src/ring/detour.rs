@@ -34,7 +34,7 @@ use crate::selection::evaluation::{Built, Candidate, Evaluation, EvaluationOutco
 use crate::selection::named::{flat, nested};
 use crate::{
     FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope,
-    ring::relay_tree::faulty_ring,
+    ring::relay_tree::irregular_ring,
 };
 
 use opticoll_base::interrupt;
@@ -118,7 +118,7 @@ fn needs_detour(ring: &WdmRing) -> bool {
 fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, WdmRing) {
     let faulty = match copying(kind) == kind {
         true => ring.clone(),
-        false => faulty_ring::reversed(ring),
+        false => irregular_ring::reversed(ring),
     };
     // A lightpath keeps its channel, may carry several transfers, and delivers only at its end.
     let faulty = WdmRing {
@@ -141,7 +141,7 @@ fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, WdmRing) {
         broken: Vec::new(),
         cuts: Vec::new(),
         dead: Vec::new(),
-        ports: ring.ports.filter(|_| faulty_ring::has_few_ports(ring)),
+        ports: ring.ports.filter(|_| irregular_ring::has_few_ports(ring)),
         ..ring.clone()
     };
     (faulty, whole)

@@ -2,9 +2,9 @@
 //! time reversal, or both one after the other.
 
 pub(crate) mod channel_packing;
-pub(crate) mod faulty_ring;
 pub(crate) mod few_ports;
 pub(crate) mod gap_splits;
+pub(crate) mod irregular_ring;
 pub(crate) mod knapsack;
 pub(crate) mod light_trees;
 pub(crate) mod lightpath_requests;
@@ -20,7 +20,7 @@ use crate::building::time_reversal;
 use crate::selection::evaluation::{Built, Candidate};
 use crate::{
     ALL_GATHER_KINDS, FamilyFunctions, MAX_TRANSFERS, Planned, Planner, PlannerError,
-    PlanningProblem, Scope, selection::lower_bound,
+    PlanningProblem, Scope, selection::candidate_bound,
 };
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Time;
@@ -81,7 +81,7 @@ fn candidates<'a>(
 struct Gathering<'a> {
     problem: PlanningProblem<'a>,
     ring: &'a WdmRing,
-    /// Ring on which the all_gather is planned: `ring`, or [`faulty_ring::reversed`] of it for
+    /// Ring on which the all_gather is planned: `ring`, or [`irregular_ring::reversed`] of it for
     /// reductions.
     gather_ring: WdmRing,
     /// Bytes of a block of the all_gather.
@@ -107,7 +107,7 @@ impl<'a> Gathering<'a> {
                 (
                     block,
                     1 + u64::from(is_doubled),
-                    faulty_ring::reversed(ring),
+                    irregular_ring::reversed(ring),
                 )
             }
         };
@@ -174,9 +174,9 @@ impl<'a> Gathering<'a> {
                 let pieces = u64::from(ring.ranks - 1) * u64::from(gather.pieces());
                 let receive_slots = pieces.div_ceil(2 * u64::from(ring.channels()));
                 let received = self.piece(gather).saturating_mul(receive_slots);
-                lower_bound::slots_time(ring, policy, receive_slots, received, 1)?
+                candidate_bound::slots_time(ring, policy, receive_slots, received, 1)?
             }
-            _ => lower_bound::slots_time(ring, policy, slots, bytes, 1)?,
+            _ => candidate_bound::slots_time(ring, policy, slots, bytes, 1)?,
         };
         // A port waits for nearly every change of a setting, because all ports are busy. Circuits
         // that fit side by side change together; the circuits of all pieces that a rank receives
@@ -187,7 +187,7 @@ impl<'a> Gathering<'a> {
             Policy::OnChange | Policy::PerPort => {
                 let changes = ring.reconfiguration.times(settings.saturating_sub(1))?;
                 let steady: Time =
-                    lower_bound::slots_time(ring, Policy::OnChange, slots, bytes, 1)?;
+                    candidate_bound::slots_time(ring, Policy::OnChange, slots, bytes, 1)?;
                 Ok(steady.plus(changes)?)
             }
             _ => Ok::<_, PlannerError>(least),
@@ -197,7 +197,7 @@ impl<'a> Gathering<'a> {
         // Most slots take as long as the largest piece.
         let largest = self.block.div_ceil(gather.pieces().into());
         let excess = (largest - self.piece(gather)).saturating_mul(slots);
-        let excess_time = lower_bound::slots_time(ring, Policy::Free, 0, excess, 1)?;
+        let excess_time = candidate_bound::slots_time(ring, Policy::Free, 0, excess, 1)?;
         let estimate = estimate.plus(excess_time)?;
         let kind = self.problem.collective.kind();
         let transfers = u64::from(gather.chunks()) * u64::from(ring.ranks - 1);
@@ -259,7 +259,7 @@ fn from_all_gather(
     ) {
         return make(ring);
     }
-    let gather_ring = faulty_ring::reversed(ring);
+    let gather_ring = irregular_ring::reversed(ring);
     let all_gather = make(&gather_ring)?;
     let mut reduce_scatter = time_reversal::reduce_scatter(&all_gather)?;
     if !ring.is_even() {

@@ -4,16 +4,17 @@
 //! rings with the maximum number of stripes), and the candidates of all other planners.
 //! [`crate::selection::evaluation`] finds the fastest of them. Lower bounds on the time of an
 //! algorithm follow from the formulas of its record before the schedule is built, and from the
-//! loads of the schedule before it is placed and timed ([`crate::selection::lower_bound`]).
+//! loads of the schedule before it is placed and timed ([`crate::selection::candidate_bound`]).
 
 use crate::building::striping::Striping;
-use crate::selection::bounds::time_bound;
 use crate::selection::evaluation::{
     Built, Candidate, CandidateResult, Evaluation, EvaluationOutcome, LeftOut, QUICK_TRANSFERS,
     concerns_one_candidate,
 };
+use crate::selection::stated_bound::time_bound;
 use crate::{
-    Effort, Planned, Planner, PlannerError, PlanningProblem, Scope, ring_of, selection::lower_bound,
+    Effort, Planned, Planner, PlannerError, PlanningProblem, Scope, ring_of,
+    selection::candidate_bound,
 };
 use opticoll_algorithms::{Algorithm, AlgorithmError};
 use opticoll_base::interrupt;
@@ -91,7 +92,7 @@ pub(crate) fn choose(problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     let (size, method) = (problem.size, problem.method);
     let (candidates, least) = interrupt::join(
         || candidates(problem),
-        || lower_bound::collective_bound(fabric, collective, size, method),
+        || candidate_bound::collective_bound(fabric, collective, size, method),
     );
     let (candidates, refused) = candidates?;
     let evaluation = Evaluation {
@@ -201,7 +202,7 @@ fn named_candidate<'a>(
     let typical_transfers = (record.transfers)(ranks);
     let on_ring = ring_of(problem.fabric).is_some();
     // The formulas of records are tight enough there until a good time is known.
-    let has_grid_slots = lower_bound::has_grid_slots(problem)?;
+    let has_grid_slots = candidate_bound::has_grid_slots(problem)?;
     let pieces = record.pieces(spec);
     // Half as many pieces already have at most one byte.
     if pieces.is_some_and(|pieces| pieces / 2 >= problem.size.get().max(1)) {
@@ -217,7 +218,7 @@ fn named_candidate<'a>(
     });
     problem.fits(transfers)?;
     let slots;
-    (*least, slots) = lower_bound::formula_bound(record, spec, problem)?;
+    (*least, slots) = candidate_bound::formula_bound(record, spec, problem)?;
     let mut expected = Time::ZERO;
     let is_quick = !on_ring
         && !piece_bounds.rises
@@ -229,7 +230,7 @@ fn named_candidate<'a>(
             };
     let is_known = is_quick || on_ring;
     if is_quick {
-        let known = match lower_bound::spec_bound(spec, problem) {
+        let known = match candidate_bound::spec_bound(spec, problem) {
             // The algorithm is not for fabrics of this family.
             Err(PlannerError::Algorithm(AlgorithmError::WrongFamily(_))) => return Ok(None),
             known => known?,
@@ -254,7 +255,7 @@ fn named_candidate<'a>(
         (false, _) => LATE_ESTIMATE,
     };
     if problem.fabric.network().is_some() {
-        expected = lower_bound::estimate_steps(problem, slots.into());
+        expected = candidate_bound::estimate_steps(problem, slots.into());
     }
     if let (true, Some(coarser)) = (piece_bounds.rises && !is_quick, piece_bounds.least) {
         expected = expected.max(coarser);
@@ -303,7 +304,7 @@ fn build_named(
 ) -> Result<Built, PlannerError> {
     let is_slower = |least: Time| limit.is_some_and(|limit| least >= limit);
     if limit.is_some() {
-        let least = lower_bound::record_bound(record, spec, problem)?;
+        let least = candidate_bound::record_bound(record, spec, problem)?;
         if is_slower(least) {
             return Ok(Built::AtLeast(least));
         }
@@ -311,14 +312,14 @@ fn build_named(
     let ranges = opticoll_algorithms::build_ranges(spec, problem.collective, problem.fabric)?;
     // A schedule of ranges has few transfers, so its bound is quick.
     if limit.is_some() && !ranges.has_single_chunks() {
-        let least = lower_bound::ranges_bound(&ranges, problem)?;
+        let least = candidate_bound::ranges_bound(&ranges, problem)?;
         if is_slower(least) {
             return Ok(Built::AtLeast(least));
         }
     }
     let schedule = opticoll_algorithms::carried(ranges, problem.fabric)?;
     if limit.is_some() {
-        let least = lower_bound::schedule_bound(&schedule, problem)?;
+        let least = candidate_bound::schedule_bound(&schedule, problem)?;
         if is_slower(least) {
             return Ok(Built::AtLeast(least));
         }
@@ -333,7 +334,7 @@ fn build_named(
     }
     let plan = opticoll_placement::place_by_default(schedule, problem.fabric, spec.to_string())?;
     if let Some(limit) = limit {
-        let least = lower_bound::placed_bound(&plan, problem)?;
+        let least = candidate_bound::placed_bound(&plan, problem)?;
         if least >= limit {
             return Ok(Built::AtLeast(least));
         }

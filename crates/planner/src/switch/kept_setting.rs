@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use crate::selection::evaluation::{Built, Candidate, Evaluation};
 use crate::{
     FamilyFunctions, PLANNERS, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
-    selection::lower_bound,
+    selection::candidate_bound,
 };
 use graphs::{Graph, Topology};
 use opticoll_algorithms::AlgorithmError;
@@ -180,7 +180,7 @@ fn offer<'a>(
         None => Time::ZERO,
         Some(links) => {
             let (collective, method) = (&problem.collective, Method::default());
-            lower_bound::collective_bound(links, collective, problem.size, &method)?
+            candidate_bound::collective_bound(links, collective, problem.size, &method)?
         }
     };
     Ok(Candidate {

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use crate::selection::evaluation::{Built, Candidate, Evaluation};
 use crate::{
     FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope, ensure,
-    selection::lower_bound,
+    selection::candidate_bound,
 };
 use graphs::Setting;
 use opticoll_algorithms::AlgorithmError;
@@ -153,7 +153,7 @@ fn offers<'a>(
         let problem = *problem;
         let transfers = (record.transfers)(ranks);
         let (formula_least, slots) =
-            lower_bound::formula_bound(record, &Spec::new(record.name), &problem)?;
+            candidate_bound::formula_bound(record, &Spec::new(record.name), &problem)?;
         let least = least.max(formula_least);
         Ok(Candidate {
             name: spec_of(record.name, choice).to_string(),

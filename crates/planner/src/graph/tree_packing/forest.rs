@@ -10,7 +10,7 @@ use super::edge_splitting::{self, Capacities, Paths};
 use super::packing::{Packing, Tree};
 use super::timetable::{MAX_STEP_PIECES, TimedSchedule, Timetable};
 use super::{pipeline, scatter_trees};
-use crate::{PlannerError, selection::lower_bound};
+use crate::{PlannerError, selection::candidate_bound};
 use opticoll_base::interrupt;
 use opticoll_base::names::plural;
 use opticoll_base::units::{Bytes, Time};
@@ -376,7 +376,7 @@ impl<'a> PackingGraph<'a> {
         let others = u128::from(self.links.ranks - 1);
         let pieces = others * u128::from(trees) * u128::from(chunks);
         let in_step = (longest * into / u128::from(slowest)).max(1);
-        lower_bound::estimate_transmission(
+        candidate_bound::estimate_transmission(
             self.links.network,
             pieces.div_ceil(in_step),
             others * bits,

@@ -2,7 +2,7 @@
 //! around cuts.
 
 use crate::building::time_reversal::copying;
-use crate::ring::relay_tree::{faulty_ring, reachable};
+use crate::ring::relay_tree::{irregular_ring, reachable};
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
@@ -40,7 +40,7 @@ impl RootSides {
         let ring = match kind == collective.kind() {
             true => ring,
             false => {
-                reversed = faulty_ring::reversed(ring);
+                reversed = irregular_ring::reversed(ring);
                 &reversed
             }
         };

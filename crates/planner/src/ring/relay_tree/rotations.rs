@@ -9,7 +9,7 @@
 //! built without a search ([`linear_tree`]).
 
 use super::tree::{self, Reserve, TreeEdge};
-use super::{channel_packing, faulty_ring, light_trees, linear_tree, small_rings};
+use super::{channel_packing, irregular_ring, light_trees, linear_tree, small_rings};
 use crate::{Form, MAX_TRANSFERS, PlannerError, empty_plan, selection::named};
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
@@ -68,7 +68,7 @@ pub(crate) fn within(
     Ok(better.unwrap_or(plan))
 }
 
-/// Plans an all_gather by rotations of one tree, or by [`faulty_ring`] on a ring that does not look
+/// Plans an all_gather by rotations of one tree, or by [`irregular_ring`] on a ring that does not look
 /// the same from every rank.
 fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, PlannerError> {
     if collective.kind() != CollectiveKind::AllGather {
@@ -83,7 +83,7 @@ fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, Pl
             fabric: ring.ranks,
         });
     }
-    faulty_ring::check_connected(ring)?;
+    irregular_ring::check_connected(ring)?;
     let pieces = collective.pieces();
     let representatives = u64::from(ring.ranks) * u64::from(pieces);
     let transfers = representatives * u64::from(ring.ranks);
@@ -95,13 +95,13 @@ fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, Pl
         let empty = empty_plan(Fabric::new(ring.clone()), collective, NAME.into(), 0);
         return Ok(empty);
     }
-    if faulty_ring::is_irregular(ring) {
+    if irregular_ring::is_irregular(ring) {
         if transfers > most {
             return Err(too_large(transfers));
         }
         return match ring.multicast {
             true => with_light_trees(ring, collective),
-            false => faulty_ring::all_gather(ring, collective, NAME),
+            false => irregular_ring::all_gather(ring, collective, NAME),
         };
     }
     let min_slots = wdm_ring::best(ring, &collective).steps as u32;
