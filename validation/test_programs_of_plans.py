@@ -30,7 +30,7 @@ FABRICS = (
     "dragonfly:terminals_per_router=2,routers_per_group=2,global_per_router=1",
     "torus:dims=4x4",
     "mesh:dims=3x4",
-    "ocs_torus:dims=4x2x2,cube=2",
+    "ocs_torus:dims=2x2x2,cube=2",
     "electrical_ring:ranks=8",
     "fully_connected:ranks=9",
     "gpu_servers:model=dgx1",
