@@ -154,7 +154,9 @@ def same(traces: list[bytes], xml: str) -> None:
     """Traces and the XML that they were made of are one program, which is proved from both."""
     ours, theirs = Program.from_chakra(traces), Program.from_msccl(xml)
     ranks = range(theirs.collective.ranks)
-    assert [ours.of_rank(rank) for rank in ranks] == [theirs.of_rank(rank) for rank in ranks]
+    assert [ours.thread_blocks_of(rank) for rank in ranks] == [
+        theirs.thread_blocks_of(rank) for rank in ranks
+    ]
     assert (ours.in_place, ours.out_of_place) == (theirs.in_place, theirs.out_of_place)
     for in_place in [
         mode for mode in (True, False) if (theirs.in_place if mode else theirs.out_of_place)
@@ -191,7 +193,7 @@ def exported(
 ) -> list[bytes]:
     plan = opticoll.plan(kind, fabric, algorithm, size="64KiB")
     assert plan.verify() == []
-    return Program.of_plan(plan).to_chakra(size or plan.collective.chunks * 24)
+    return Program.from_plan(plan).to_chakra(size or plan.collective.chunks * 24)
 
 
 @pytest.mark.parametrize("fabric", FABRICS)
@@ -199,7 +201,7 @@ def exported(
 def test_a_plan_comes_back_from_its_traces(kind: str, fabric: str) -> None:
     plan = opticoll.plan(kind, fabric, size="64KiB")
     try:
-        program = Program.of_plan(plan)
+        program = Program.from_plan(plan)
     except opticoll.errors.ProgramError as error:
         pytest.skip(str(error))
     traces = program.to_chakra(plan.collective.chunks * 24)
@@ -492,7 +494,7 @@ def test_numbers_of_chunks_are_multiples_of_the_number_of_ranks() -> None:
     """ASTRA-sim refuses all others; a chunk counts as several, and is read as one."""
     plan = opticoll.plan("all_reduce", "crossbar:ranks=6", "recursive_doubling")
     assert plan.collective.pieces == 1
-    program = Program.of_plan(plan)
+    program = Program.from_plan(plan)
     traces = program.to_chakra(6000)
     for message in messages(traces[0])[1:]:
         told = unpacked(message)

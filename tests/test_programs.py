@@ -173,7 +173,7 @@ def test_plans_become_programs_that_are_proved_and_come_back(kind: str, fabric: 
         except opticoll.OpticollError:
             continue
         try:
-            program = Program.of_plan(plan)
+            program = Program.from_plan(plan)
             text = program.to_msccl()
         except opticoll.errors.ProgramError:
             continue  # routes of its own, or more steps than runtimes take

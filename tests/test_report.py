@@ -91,7 +91,7 @@ def test_a_part_begins_with_who_has_the_least_time(
     compared: list[dict[str, Any]], answer: list[tuple[str, Any]]
 ) -> None:
     chosen = {"chosen": "ring"} if any("chosen" in row for row in compared) else {}
-    part = parts.of_rows("times", [chosen | row for row in compared])
+    part = parts.rows_part("times", [chosen | row for row in compared])
     assert [(name, value) for name, value, *_ in part.answer] == answer
 
 
@@ -102,12 +102,12 @@ def test_fabrics_of_one_case_stand_side_by_side() -> None:
         for algorithm in ("ring", "direct")
         for place, fabric in enumerate(fabrics)
     ]
-    choice = parts.of_rows("times", compared).content["choice"]
+    choice = parts.rows_part("times", compared).content["choice"]
     assert (choice["x"], choice["colour"], choice["kind"]) == ("fabric", "algorithm", "points")
 
 
 def test_the_columns_of_the_figure_come_first(rows: list[dict[str, Any]]) -> None:
-    part = parts.of_rows("times", rows)
+    part = parts.rows_part("times", rows)
     names = [one["name"] for one in part.content["columns"]]
     assert names[:5] == ["algorithm", "fabric", "size_bytes", "time_s", "gap"]
 
@@ -124,7 +124,7 @@ def test_a_browser_shows_the_answer_first_and_prints_all_rows(tmp_path: Path) ->
         for size in range(1024, 1064)
         for fabric in fabrics
     ]
-    page = document.html("times", [parts.of_rows("times", compared)])
+    page = document.html("times", [parts.rows_part("times", compared)])
     begun = '<script>dispatchEvent(new Event("beforeprint"));</script></body>'
     (tmp_path / "page.html").write_text(page.replace("</body>", begun), encoding="utf-8")
     words = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
@@ -162,8 +162,8 @@ def test_a_page_is_one_file_that_fetches_nothing(
 def test_a_page_is_the_same_every_time(rows: list[dict[str, Any]]) -> None:
     from opticoll.report import document
 
-    first = document.html("Times", [parts.of_rows("times", rows)])
-    assert first == document.html("Times", [parts.of_rows("times", rows)])
+    first = document.html("Times", [parts.rows_part("times", rows)])
+    assert first == document.html("Times", [parts.rows_part("times", rows)])
 
 
 def test_no_text_of_a_source_ends_the_script_that_holds_it() -> None:
@@ -171,7 +171,7 @@ def test_no_text_of_a_source_ends_the_script_that_holds_it() -> None:
 
     evil = "</script><script>alert(1)</script>"
     held = [{"algorithm": evil, "time_s": 1.0}, {"algorithm": "b", "time_s": 2.0}]
-    page = document.html(evil, [parts.of_rows(evil, held)])
+    page = document.html(evil, [parts.rows_part(evil, held)])
     assert "<script>alert" not in page
     assert content(page)["parts"][0]["title"] == evil
 
@@ -189,12 +189,12 @@ def test_rows_are_the_same_from_every_format(
         formats.named_format("rows", str(path)).write(rows, path)
     read = rows_file.read(path)
     assert rows_file.command_of(read[0])[0] == "compare"  # type: ignore[index]
-    shown = parts.of_rows("rows", read).content
-    assert shown == parts.of_rows("rows", rows).content
+    shown = parts.rows_part("rows", read).content
+    assert shown == parts.rows_part("rows", rows).content
 
 
 def test_columns_have_units_meanings_and_gaps_to_bounds(rows: list[dict[str, Any]]) -> None:
-    shown = table.of_rows(rows, rows_file.command_of(rows[0]))
+    shown = table.shown_table(rows, rows_file.command_of(rows[0]))
     time, gap = shown.named("time_s"), shown.named("gap")
     assert time is not None
     assert gap is not None
@@ -212,7 +212,7 @@ def test_columns_have_units_meanings_and_gaps_to_bounds(rows: list[dict[str, Any
 def test_options_in_which_fabrics_differ_are_axes() -> None:
     fabrics = [f"{RING},reconfiguration={time}" for time in ("1us", "10us", "100us")]
     compared = opticoll.compare("all_gather", fabrics, "ring", sizes="1KiB")
-    shown = parts.of_rows("rows", [plain(row) for row in compared.rows]).content
+    shown = parts.rows_part("rows", [plain(row) for row in compared.rows]).content
     assert shown["choice"]["x"] == "reconfiguration"
     (column,) = [one for one in shown["columns"] if one["name"] == "reconfiguration"]
     assert (column["unit"], sorted(set(column["values"]))) == ("s", [1e-6, 1e-5, 1e-4])
@@ -267,7 +267,7 @@ def test_the_command_of_every_row_computes_the_row(
 
 
 def test_an_algorithm_has_its_colour_on_every_page(rows: list[dict[str, Any]]) -> None:
-    shown = parts.of_rows("rows", rows).content["columns"]
+    shown = parts.rows_part("rows", rows).content["columns"]
     (column,) = [one for one in shown if one["name"] == "algorithm"]
     channel = column["channel"]
     for name, colour in zip(channel["domain"], channel["colours"], strict=True):
@@ -276,7 +276,7 @@ def test_an_algorithm_has_its_colour_on_every_page(rows: list[dict[str, Any]]) -
 
 @pytest.mark.parametrize("kind", ["lines", "points", "heat", "pareto"])
 def test_every_kind_of_figure_is_drawn_as_svg(kind: str, rows: list[dict[str, Any]]) -> None:
-    shown = table.of_rows(rows, rows_file.command_of(rows[0]))
+    shown = table.shown_table(rows, rows_file.command_of(rows[0]))
     choice = figures.first_choice(shown)
     assert choice is not None
     drawn = figures.svg(figures.specification(shown, {**choice, "kind": kind}))
@@ -295,7 +295,7 @@ def test_a_figure_says_what_it_holds_and_what_it_leaves_out() -> None:
         {"fabric": fabric, "wavelengths": wavelengths, "time_s": 1e-3 * place}
         for place, (fabric, wavelengths) in enumerate([*cells, ("fat_tree:down=8,up=1", None)], 1)
     ]
-    shown = table.of_rows(rows, None)
+    shown = table.shown_table(rows, None)
     choice = figures.first_choice(shown)
     assert choice is not None
     choice |= {"x": "wavelengths", "colour": "", "facet": "", "held": {"reconfiguration": 25e-6}}
@@ -312,7 +312,7 @@ def test_a_figure_says_what_it_holds_and_what_it_leaves_out() -> None:
 def test_the_front_of_pareto_has_what_nothing_else_beats() -> None:
     points = [(1, 9), (2, 5), (3, 6), (4, 5), (5, 1)]
     held = [{"steps": steps, "time_s": time} for steps, time in points]
-    shown = table.of_rows(held, None)
+    shown = table.shown_table(held, None)
     choice: dict[str, Any] = {
         "kind": "pareto",
         "x": "steps",
@@ -379,7 +379,7 @@ def test_every_plan_has_a_drawing_with_all_of_its_transfers(fabric: str, view: s
 def test_a_large_plan_is_cut_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan_page, "MAX_TRANSFERS", 20)
     plan = opticoll.plan("all_gather", RING, "ring")
-    part = parts.of_plan("ring", plan, "1KiB", {})
+    part = parts.plan_part("ring", plan, "1KiB", {})
     assert len(part.content["slots"]) == 2
     assert "first 2 of 7 slots" in part.notes[0]
 
@@ -450,7 +450,7 @@ def test_rows_of_nobody_known_are_shown_with_units_by_their_names() -> None:
         {"kind": "a", "wait_s": 0.5, "sent_bytes": 3},
         {"kind": "b", "wait_s": 1.5, "sent_bytes": 9},
     ]
-    shown = table.of_rows(held, rows_file.command_of(held[0]))
+    shown = table.shown_table(held, rows_file.command_of(held[0]))
     assert {one.name: one.unit for one in shown.columns} == {
         "kind": "",
         "wait_s": "s",
@@ -512,7 +512,7 @@ def test_a_relay_waits_for_the_hop_before() -> None:
 def test_a_column_of_any_name_is_drawn() -> None:
     name = "a'] + alert(1) + datum['b.c[0]"
     held = [{name: value, "time_s": 1.0 / value} for value in (1, 2, 5)]
-    shown = table.of_rows(held, None)
+    shown = table.shown_table(held, None)
     choice: dict[str, Any] = {"kind": "lines", "x": name, "y": "time_s", "colour": "", "facet": ""}
     choice |= {"x_log": False, "y_log": True, "held": {}}
     drawn = figures.svg(figures.specification(shown, choice))
@@ -527,12 +527,12 @@ def test_tables_within_rows_are_shown_with_their_units(capsys: pytest.CaptureFix
     line = "replay tests/data/ep.A.16.goal.zst --fabric crossbar:ranks=16 --json"
     _, out, _ = command_line(capsys, *line.replace("tests", str(Path(__file__).parent)).split())
     row = json.loads(out)
-    told = {one["heading"]: one for one in parts.of_rows("replay", [row]).content["tables"]}
+    told = {one["heading"]: one for one in parts.rows_part("replay", [row]).content["tables"]}
     assert {"Per call", "Per rank"} <= told.keys()
     calls = told["Per call"]
     assert ["total_s", "Total", "s"] in [list(one) for one in calls["columns"]]
     assert [len(rows) for rows in calls["rows"]] == [len(row["per_call"])]
-    assert parts.of_rows("replay", [{**row, "per_call": json.dumps(row["per_call"])}]).content[
+    assert parts.rows_part("replay", [{**row, "per_call": json.dumps(row["per_call"])}]).content[
         "tables"
     ] == list(told.values())
 
@@ -540,9 +540,11 @@ def test_tables_within_rows_are_shown_with_their_units(capsys: pytest.CaptureFix
 def test_tables_within_rows_stay_within_the_size_of_a_page(
     rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert any(one["heading"] == "Candidates" for one in parts.of_rows("", rows).content["tables"])
+    assert any(
+        one["heading"] == "Candidates" for one in parts.rows_part("", rows).content["tables"]
+    )
     monkeypatch.setattr(parts, "MAX_NESTED_ROWS", 3)
-    assert parts.of_rows("", rows).content["tables"] == []
+    assert parts.rows_part("", rows).content["tables"] == []
 
 
 BESIDE = """
@@ -560,13 +562,13 @@ def test_a_fabric_without_an_option_stays_on_the_figure(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(BESIDE)
     opticoll.sweep(tmp_path / "study.yaml", jobs=1)
     held = opticoll.results(tmp_path / "study.sqlite")
-    part = parts.of_results("beside", held)
+    part = parts.results_part("beside", held)
     choice = part.content["choice"]
     assert choice["held"]["policy"] == "on_change"
     assert part.figure is not None
     assert len(part.figure["data"]["values"]) == 4
     rows = [{key: cell for key, cell in plain(row).items() if key != "size"} for row in held]
-    shown = table.of_rows(rows, ("simulate", rows_file.kinds()["plan"][0]))
+    shown = table.shown_table(rows, ("simulate", rows_file.kinds()["plan"][0]))
     chosen = {**choice, "held": {}, "facet": "policy"}
     panels = figures.specification(shown, chosen)["data"]["values"]
     assert sorted(one["policy"] for one in panels) == ["every_step"] * 4 + ["on_change"] * 4
@@ -684,7 +686,7 @@ def test_each_panel_has_an_axis_of_its_own_and_room_for_its_labels(tmp_path: Pat
         "size: [64KiB, 1MiB, 16MiB]}\n"
     )
     opticoll.sweep(tmp_path / "study.yaml", jobs=1)
-    figure = parts.of_results("three", opticoll.results(tmp_path / "study.sqlite")).figure
+    figure = parts.results_part("three", opticoll.results(tmp_path / "study.sqlite")).figure
     assert figure is not None
     drawn = figures.svg(figure)
     assert drawn.count(">16 MiB<") == 3

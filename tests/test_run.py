@@ -32,7 +32,7 @@ def program(
 ) -> Program:
     plan = opticoll.plan(kind, fabric, algorithm, root=root, size=size)
     assert plan.verify() == []
-    return Program.of_plan(plan)
+    return Program.from_plan(plan)
 
 
 def job(one: Program, size: int = 4096, element_type: str = "int32") -> mpi.Job:

@@ -178,7 +178,7 @@ def test_a_plan_that_sends_what_is_not_there_becomes_a_program_that_is_rejected(
 ) -> None:
     path = written(tmp_path / "ring.csv", RING.replace("5,0,1,2", "0,0,1,2"))
     plan = opticoll.read_plan(path)
-    (first, *_) = opticoll.Program.of_plan(plan).verify(in_place=True).violations
+    (first, *_) = opticoll.Program.from_plan(plan).verify(in_place=True).violations
     assert first.kind == "not_written"
 
 

@@ -68,7 +68,7 @@ def cases() -> Iterator[Case]:
     for kind, fabric, algorithm in PLANS:
         plan = opticoll.plan(kind, fabric, algorithm, size="64B")
         name = f"{kind} on {fabric}"
-        traces = Program.of_plan(plan).to_chakra(plan.collective.chunks * 24)
+        traces = Program.from_plan(plan).to_chakra(plan.collective.chunks * 24)
         yield Case("chakra", True, name, traces)
         with tempfile.TemporaryDirectory() as folder:
             (path,) = plan.export(Path(folder, "own.csv"), "sends")

@@ -87,7 +87,9 @@ def test_traces_and_the_xml_that_they_were_made_of_are_one_program(path: Path) -
     traces = [one.read_bytes() for one in chakra_traces.paths_of(path.parent)]
     ours, theirs = Program.from_chakra(traces), Program.from_msccl(path.read_text())
     ranks = range(theirs.collective.ranks)
-    assert [ours.of_rank(rank) for rank in ranks] == [theirs.of_rank(rank) for rank in ranks]
+    assert [ours.thread_blocks_of(rank) for rank in ranks] == [
+        theirs.thread_blocks_of(rank) for rank in ranks
+    ]
     assert modes(ours) == modes(theirs)
     for in_place in modes(ours):
         assert ours.verify(in_place=in_place).violations == []

@@ -60,7 +60,7 @@ def test_plans_of_all_collectives_run_under_mpi(fabric: str) -> None:
         root = 3 if has_root(kind) else 0
         plan = opticoll.plan(kind, fabric, size=SIZE, root=root)
         assert plan.verify() == []
-        text = Program.of_plan(plan).to_msccl()
+        text = Program.from_plan(plan).to_msccl()
         program, second = Program.from_msccl(text), read_msccl(text)
         assert program.in_place is (kind != "all_to_all")
         for in_place in (False, True) if program.in_place else (False,):

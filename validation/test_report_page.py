@@ -32,18 +32,18 @@ def pages(folder: Path) -> dict[str, Path]:
     compared = opticoll.compare("all_gather", [RING, TORUS], "ring,direct", sizes="1KiB..1MiB")
     training = opticoll.train("resnet50", RING, batch=8, algorithm="ring")
     made = {
-        "rows": parts.of_rows("Times", [plain(row) for row in compared.rows]),
-        "ring": parts.of_plan("A ring", opticoll.plan("all_gather", RING, "optree"), "1MiB", {}),
-        "graph": parts.of_plan(
+        "rows": parts.rows_part("Times", [plain(row) for row in compared.rows]),
+        "ring": parts.plan_part("A ring", opticoll.plan("all_gather", RING, "optree"), "1MiB", {}),
+        "graph": parts.plan_part(
             "A torus", opticoll.plan("all_reduce", TORUS, "recursive_doubling"), "1MiB", {}
         ),
-        "star": parts.of_plan(
+        "star": parts.plan_part(
             "A star", opticoll.plan("all_gather", "passive_star:ranks=8,wavelengths=4"), "1MiB", {}
         ),
-        "grid": parts.of_plan(
+        "grid": parts.plan_part(
             "A grid", opticoll.plan("all_to_all", "wss_grid:rows=3,columns=4", "direct"), "1MiB", {}
         ),
-        "training": parts.of_training("A training", plain(training)),
+        "training": parts.training_part("A training", plain(training)),
     }
     for name, part in made.items():
         document.write(name, [part], folder / f"{name}.html")

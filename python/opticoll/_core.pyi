@@ -1471,7 +1471,7 @@ class Program:
         --------
         >>> import opticoll
         >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
-        >>> opticoll.Program.from_chakra(opticoll.Program.of_plan(plan).to_chakra(1024))
+        >>> opticoll.Program.from_chakra(opticoll.Program.from_plan(plan).to_chakra(1024))
         <Program ring of all_gather: 4 ranks, 4 thread blocks, 24 instructions>
         """
     @staticmethod
@@ -1497,14 +1497,8 @@ class Program:
         >>> opticoll.Program.from_msccl(head + '<gpu id="0"/></algo>')
         <Program  of all_reduce: 1 ranks, 0 thread blocks, 0 instructions>
         """
-    @property
-    def in_place(self) -> bool:
-        """True if the program is for calls whose input and output share memory."""
-    @property
-    def name(self) -> str:
-        """The name of the program."""
     @staticmethod
-    def of_plan(plan: Plan) -> Program:
+    def from_plan(plan: Plan) -> Program:
         """Returns the program that executes the schedule of a plan, without the links and the light
         that data travel over.
 
@@ -1522,38 +1516,15 @@ class Program:
         --------
         >>> import opticoll
         >>> plan = opticoll.plan("all_reduce", "wdm_ring:ranks=8,wavelengths=1", "ring")
-        >>> opticoll.Program.of_plan(plan)
+        >>> opticoll.Program.from_plan(plan)
         <Program ring of all_reduce: 8 ranks, 8 thread blocks, 120 instructions>
         """
-    def of_rank(
-        self, rank: int
-    ) -> list[tuple[int, int, int, list[tuple[str, int, int, int, int, int, int, int]]]]:
-        """Returns the thread blocks of a rank, as a list of (rank to send to, rank to receive from,
-        channel, instructions); -1 stands for no rank.
-
-        An instruction is (operation, source buffer, source chunk, destination buffer, destination
-        chunk, number of chunks, thread block to wait for, step to wait for). Operations have the
-        names of MSCCL files. Buffers are 0 for input, 1 for output and 2 for scratch. If there is
-        nothing to wait for, thread block and step are -1.
-
-        Parameters
-        ----------
-        rank : int
-            The rank.
-
-        Raises
-        ------
-        IndexError
-            The rank does not exist.
-
-        Examples
-        --------
-        >>> import opticoll
-        >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2", "linear")
-        >>> program = opticoll.Program.of_plan(plan)
-        >>> program.of_rank(1)
-        [(-1, 0, 0, [('r', 1, 0, 1, 0, 1, -1, -1)])]
-        """
+    @property
+    def in_place(self) -> bool:
+        """True if the program is for calls whose input and output share memory."""
+    @property
+    def name(self) -> str:
+        """The name of the program."""
     @property
     def out_of_place(self) -> bool:
         """True if the program is for calls with separate buffers."""
@@ -1596,7 +1567,7 @@ class Program:
         --------
         >>> import opticoll
         >>> plan = opticoll.plan("all_reduce", "crossbar:ranks=3", "ring")
-        >>> program = opticoll.Program.of_plan(plan)
+        >>> program = opticoll.Program.from_plan(plan)
         >>> inputs = [bytes([1, 2, 3]), bytes([10, 20, 30]), bytes([100, 0, 0])]
         >>> program.run(inputs, elements=1, element_type="uint8")[2]
         b'o\\\\x16!'
@@ -1624,7 +1595,7 @@ class Program:
         --------
         >>> import opticoll
         >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
-        >>> program = opticoll.Program.of_plan(plan)
+        >>> program = opticoll.Program.from_plan(plan)
         >>> program.schedule(in_place=True)
         (<Schedule of all_gather: 3 steps, 12 transfers>, 0)
         """
@@ -1645,12 +1616,41 @@ class Program:
         --------
         >>> import opticoll
         >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2", "linear")
-        >>> opticoll.Program.of_plan(plan).scratch(1)
+        >>> opticoll.Program.from_plan(plan).scratch(1)
         0
         """
     @property
     def thread_blocks(self) -> int:
         """The number of thread blocks of all ranks."""
+    def thread_blocks_of(
+        self, rank: int
+    ) -> list[tuple[int, int, int, list[tuple[str, int, int, int, int, int, int, int]]]]:
+        """Returns the thread blocks of a rank, as a list of (rank to send to, rank to receive from,
+        channel, instructions); -1 stands for no rank.
+
+        An instruction is (operation, source buffer, source chunk, destination buffer, destination
+        chunk, number of chunks, thread block to wait for, step to wait for). Operations have the
+        names of MSCCL files. Buffers are 0 for input, 1 for output and 2 for scratch. If there is
+        nothing to wait for, thread block and step are -1.
+
+        Parameters
+        ----------
+        rank : int
+            The rank.
+
+        Raises
+        ------
+        IndexError
+            The rank does not exist.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2", "linear")
+        >>> program = opticoll.Program.from_plan(plan)
+        >>> program.thread_blocks_of(1)
+        [(-1, 0, 0, [('r', 1, 0, 1, 0, 1, -1, -1)])]
+        """
     def to_chakra(self, size_bytes: int) -> list[bytes]:
         """Returns the program as Chakra traces, one for each rank, in the form in which ASTRA-sim
         reads a custom collective.
@@ -1669,7 +1669,7 @@ class Program:
         --------
         >>> import opticoll
         >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
-        >>> program = opticoll.Program.of_plan(plan)
+        >>> program = opticoll.Program.from_plan(plan)
         >>> len(program.to_chakra(1024))
         4
         """
@@ -1686,7 +1686,7 @@ class Program:
         --------
         >>> import opticoll
         >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
-        >>> program = opticoll.Program.of_plan(plan)
+        >>> program = opticoll.Program.from_plan(plan)
         >>> print(program.to_msccl().splitlines()[2].strip())
         <tb id="0" send="1" recv="3" chan="0">
         """
@@ -1705,7 +1705,7 @@ class Program:
         --------
         >>> import opticoll
         >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
-        >>> program = opticoll.Program.of_plan(plan)
+        >>> program = opticoll.Program.from_plan(plan)
         >>> proof = program.verify(in_place=True)
         >>> proof.violations, proof.remarks, proof.messages, proof.chunks_sent
         ([], [], 12, 12)

@@ -54,7 +54,7 @@ def transfers(plan: Plan) -> list[dict[str, int | str]]:
 
 
 CONTENTS: dict[str, Callable[[Plan], Any]] = {
-    "program": Program.of_plan,
+    "program": Program.from_plan,
     "rows": transfers,
     "schedule": lambda plan: plan,
     "trace": lambda plan: plan,

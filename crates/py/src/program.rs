@@ -100,7 +100,7 @@ impl Program {
     /// --------
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
-    /// >>> opticoll.Program.from_chakra(opticoll.Program.of_plan(plan).to_chakra(1024))
+    /// >>> opticoll.Program.from_chakra(opticoll.Program.from_plan(plan).to_chakra(1024))
     /// <Program ring of all_gather: 4 ranks, 4 thread blocks, 24 instructions>
     #[staticmethod]
     #[pyo3(signature = (traces: "list[bytes]"))]
@@ -129,10 +129,10 @@ impl Program {
     /// --------
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_reduce", "wdm_ring:ranks=8,wavelengths=1", "ring")
-    /// >>> opticoll.Program.of_plan(plan)
+    /// >>> opticoll.Program.from_plan(plan)
     /// <Program ring of all_reduce: 8 ranks, 8 thread blocks, 120 instructions>
     #[staticmethod]
-    fn of_plan(py: Python<'_>, plan: &Plan) -> PyResult<Program> {
+    fn from_plan(py: Python<'_>, plan: &Plan) -> PyResult<Program> {
         let program = interrupt::attempt(py, || {
             let plan = plan.rows().expanded();
             CollectiveProgram::from_schedule(&plan.schedule, plan.algorithm.clone())
@@ -152,7 +152,7 @@ impl Program {
     /// --------
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
-    /// >>> program = opticoll.Program.of_plan(plan)
+    /// >>> program = opticoll.Program.from_plan(plan)
     /// >>> print(program.to_msccl().splitlines()[2].strip())
     /// <tb id="0" send="1" recv="3" chan="0">
     fn to_msccl(&self, py: Python<'_>) -> PyResult<String> {
@@ -176,7 +176,7 @@ impl Program {
     /// --------
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
-    /// >>> program = opticoll.Program.of_plan(plan)
+    /// >>> program = opticoll.Program.from_plan(plan)
     /// >>> len(program.to_chakra(1024))
     /// 4
     fn to_chakra<'py>(
@@ -218,7 +218,7 @@ impl Program {
     /// --------
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_reduce", "crossbar:ranks=3", "ring")
-    /// >>> program = opticoll.Program.of_plan(plan)
+    /// >>> program = opticoll.Program.from_plan(plan)
     /// >>> inputs = [bytes([1, 2, 3]), bytes([10, 20, 30]), bytes([100, 0, 0])]
     /// >>> program.run(inputs, elements=1, element_type="uint8")[2]
     /// b'o\x16!'
@@ -276,11 +276,11 @@ impl Program {
     /// --------
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2", "linear")
-    /// >>> program = opticoll.Program.of_plan(plan)
-    /// >>> program.of_rank(1)
+    /// >>> program = opticoll.Program.from_plan(plan)
+    /// >>> program.thread_blocks_of(1)
     /// [(-1, 0, 0, [('r', 1, 0, 1, 0, 1, -1, -1)])]
     #[allow(clippy::type_complexity)]
-    fn of_rank(
+    fn thread_blocks_of(
         &self,
         rank: usize,
     ) -> PyResult<
@@ -339,7 +339,7 @@ impl Program {
     /// --------
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("broadcast", "crossbar:ranks=2", "linear")
-    /// >>> opticoll.Program.of_plan(plan).scratch(1)
+    /// >>> opticoll.Program.from_plan(plan).scratch(1)
     /// 0
     fn scratch(&self, rank: usize) -> PyResult<u32> {
         let rank_program = self.program.ranks.get(rank);
@@ -362,7 +362,7 @@ impl Program {
     /// --------
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
-    /// >>> program = opticoll.Program.of_plan(plan)
+    /// >>> program = opticoll.Program.from_plan(plan)
     /// >>> proof = program.verify(in_place=True)
     /// >>> proof.violations, proof.remarks, proof.messages, proof.chunks_sent
     /// ([], [], 12, 12)
@@ -402,7 +402,7 @@ impl Program {
     /// --------
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
-    /// >>> program = opticoll.Program.of_plan(plan)
+    /// >>> program = opticoll.Program.from_plan(plan)
     /// >>> program.schedule(in_place=True)
     /// (<Schedule of all_gather: 3 steps, 12 transfers>, 0)
     #[pyo3(signature = (*, in_place))]

@@ -90,7 +90,7 @@ def _parts(
     if source.endswith(suffixes("plan")) or begins_with(path, b"opticoll plan "):
         plan = opticoll.read_plan(source)
         settings = settings_on(plan.fabric, fabrics, given(vars(parameters.method)))
-        part = parts.of_plan(path.name, plan, size_of(plan, parameters.size), settings, source)
+        part = parts.plan_part(path.name, plan, size_of(plan, parameters.size), settings, source)
         yield "plan", plan.slots, part
         return
     rows = rows_file.read(path)
@@ -99,11 +99,11 @@ def _parts(
         return
     trainings = [row for row in rows if rows_file.is_training(row)]
     if len(rows) > 1 or not trainings:
-        yield "rows", len(rows), parts.of_rows(path.stem, rows)
+        yield "rows", len(rows), parts.rows_part(path.stem, rows)
     labels = fabric_labels(str(row["fabric"]) for row in trainings)
     for row in trainings[:MAX_TRAININGS]:
         title = f"{row['label']} on {labels[str(row['fabric'])]}"
-        yield "training", len(row["timeline"]), parts.of_training(title, row)
+        yield "training", len(row["timeline"]), parts.training_part(title, row)
 
 
 def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
@@ -117,7 +117,7 @@ def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
     for study in studies:
         study_runs = [run for run in runs if run["study"] == study.name]
         asked = list(dict.fromkeys(_without_place(str(run["command"])) for run in study_runs))
-        part = parts.of_results(study.name, table_of(path, study.name), study.command, asked)
+        part = parts.results_part(study.name, table_of(path, study.name), study.command, asked)
         study_facts: list[parts.Fact] = [
             ("Study", f"{study.name}, of `opticoll {study.command}`", "", ""),
             ("Computed by", _builders(study_runs), "", ""),
@@ -143,7 +143,7 @@ def _points(rows: list[dict[str, Any]]) -> Iterator[tuple[str, int, Any]]:
         kind = rows_file.kind_of(command, study_rows[0])
         known = {column.name for column in (*columns(ResultRow), *columns(kind))}
         axes = [name for name in study_rows[0] if name not in known]
-        part = parts.of_points(str(study), study_rows, axes, command)
+        part = parts.points_part(str(study), study_rows, axes, command)
         yield "rows", part.content["count"], part
 
 

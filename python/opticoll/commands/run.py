@@ -163,7 +163,7 @@ def _program(parameters: Run, size: str, watch: Watch) -> tuple[Program, str]:
     violations = verify_once(plan)
     if violations:
         raise refuted(plan, violations)
-    program = Program.of_plan(plan)
+    program = Program.from_plan(plan)
     refuse_violated(program, plan.algorithm, "plan")
     return program, plan.algorithm
 

@@ -2,7 +2,7 @@
 
 >>> import opticoll
 >>> from opticoll.execution.payload import payload_of
->>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+>>> program = opticoll.Program.from_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
 >>> carry_out(program, payload_of(program.collective, 64, "int32", "sum"), in_place=True).wrong
 0
 """

@@ -102,7 +102,7 @@ def _described(job: Job, rank: int, folder: str, time_limit_s: float) -> dict[st
         "operator": job.payload.operator,
         "in_place": job.in_place,
         "repetitions": job.repetitions,
-        "blocks": job.program.of_rank(rank),
+        "blocks": job.program.thread_blocks_of(rank),
         "scratch": job.program.scratch(rank),
         "time_limit": time_limit_s,
         "folder": folder,

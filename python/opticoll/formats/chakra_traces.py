@@ -4,7 +4,7 @@ Each rank has a file, `name.0.et`, `name.1.et` and so on. Any of them, or their 
 all of them. The traces themselves are read and written by the compiled core.
 
 >>> import pathlib, tempfile, opticoll
->>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=3", "ring"))
+>>> program = opticoll.Program.from_plan(opticoll.plan("all_gather", "crossbar:ranks=3", "ring"))
 >>> folder = pathlib.Path(tempfile.mkdtemp())
 >>> [path.name for path in write(program, 1024, folder / "ring.et")]
 ['ring.0.et', 'ring.1.et', 'ring.2.et']

@@ -147,7 +147,7 @@ def write(plan: Plan, path: str | os.PathLike[str]) -> None:
     """
     collective = plan.collective
     _check(collective, path)
-    proof = Program.of_plan(plan).verify(in_place=False, fabric=plan.fabric)
+    proof = Program.from_plan(plan).verify(in_place=False, fabric=plan.fabric)
     apart = next((violation for violation in proof.violations if violation.kind == "no_link"), None)
     if apart is not None:
         raise FileError(f"`{path}`: flows of TE-CCL go over links; {apart.sentence}")

@@ -234,7 +234,7 @@ def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
         for rank in sorted(alone)
     ]
     if fabric is not None:
-        found = Program.of_plan(plan).verify(in_place=False, fabric=fabric).violations
+        found = Program.from_plan(plan).verify(in_place=False, fabric=fabric).violations
         wrong += [
             violation_row(violation.kind, violation.sentence, violation.rank)
             for violation in found

@@ -126,7 +126,7 @@ def read_program(path: str | PathLike[str], *, format: str | None = None) -> Pro
     >>> import opticoll
     >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
     >>> with open("ring.xml", "w") as file:
-    ...     _ = file.write(opticoll.Program.of_plan(plan).to_msccl())
+    ...     _ = file.write(opticoll.Program.from_plan(plan).to_msccl())
     >>> opticoll.read_program("ring.xml").verify(in_place=True).violations
     []
     """

@@ -1,6 +1,6 @@
 """Parts of a page, made from its sources.
 
->>> part = of_rows("laps", [{"algorithm": "ring", "time_s": 0.5, "verified": True},
+>>> part = rows_part("laps", [{"algorithm": "ring", "time_s": 0.5, "verified": True},
 ...     {"algorithm": "tree", "time_s": 0.25, "verified": True}])
 >>> part.kind, [one["name"] for one in part.content["columns"]], part.also
 ('rows', ['algorithm', 'time_s'], [('Verified', True, '', '')])
@@ -72,7 +72,7 @@ class Part:
     """Default figure, also written as a file."""
 
 
-def of_rows(
+def rows_part(
     title: str,
     rows: Rows,
     *,
@@ -94,7 +94,7 @@ def of_rows(
     if commands is None:
         commands = [row.get("command") for row in rows]
         rows = [{key: cell for key, cell in row.items() if key != "command"} for row in rows]
-    table = tables.of_rows(rows, found, axes)
+    table = tables.shown_table(rows, found, axes)
     choice = figures.first_choice(table)
     if choice is not None:
         table = tables.led_by(table, [choice[role] for role in ("colour", "facet", "x", "y")])
@@ -129,15 +129,15 @@ def of_rows(
     )
 
 
-def of_results(
+def results_part(
     title: str, results: Results, command: str | None = None, asked: Sequence[str] = ()
 ) -> Part:
     """Returns a table of the computed points of a study, with its figure."""
     rows = [rows_plain(row) for row in results]
-    return of_points(title, rows, results.axes, command, asked)
+    return points_part(title, rows, results.axes, command, asked)
 
 
-def of_points(
+def points_part(
     title: str,
     points: Rows,
     axes: Iterable[str],
@@ -156,7 +156,7 @@ def of_points(
     first = f"; the first: {failed[0]['error']} ({failed[0]['command']})" if failed else ""
     if not rows:
         raise UsageError(f"`{title}`: there is no result to show{first}")
-    part = of_rows(
+    part = rows_part(
         title,
         [{name: cell for name, cell in row.items() if _is_shown(name, row)} for row in rows],
         command=command,
@@ -193,7 +193,7 @@ def draw(results: Results, path: str | os.PathLike[str]) -> None:
     if ending not in figures.ENDINGS:
         known = ", ".join(figures.ENDINGS)
         raise UsageError(f"a figure is a file that ends in one of {known}; `{path}` does not")
-    spec = of_results("", results).figure
+    spec = results_part("", results).figure
     if spec is None:
         raise UsageError("there is nothing to draw: the rows differ in no number")
     write_file(path, figures.drawn(spec, ending))
@@ -328,7 +328,7 @@ def _notes(rows: Rows, table: ShownTable) -> list[str]:
     ]
 
 
-def of_plan(
+def plan_part(
     title: str,
     plan: Plan,
     size: str | int,
@@ -374,7 +374,7 @@ def _chosen(chosen: str, asked: str) -> str:
     return chosen if chosen == asked else f"{chosen}, chosen by {asked}"
 
 
-def of_training(title: str, row: Mapping[str, Any]) -> Part:
+def training_part(title: str, row: Mapping[str, Any]) -> Part:
     """Returns the part of a training: the timeline of an iteration."""
     timeline = row["timeline"]
     names = [

@@ -1,7 +1,7 @@
 """Rows as a table of a page: columns with unit and meaning; constant columns are separate.
 
 >>> rows = [{"ranks": n, "time_s": n / 4, "bound_time_s": 1 / n, "verified": True} for n in (2, 4)]
->>> table = of_rows(rows, None)
+>>> table = shown_table(rows, None)
 >>> [(one.name, one.unit) for one in table.columns]
 [('ranks', ''), ('time_s', 's'), ('gap', '%'), ('bound_time_s', 's')]
 >>> [(one.name, one.values[0]) for one in table.same]
@@ -103,7 +103,7 @@ class ShownTable:
         return next((column for column in self.columns if column.name == name), None)
 
 
-def of_rows(
+def shown_table(
     rows: Rows, found: tuple[str, type[Row]] | None, axes: Iterable[str] = ()
 ) -> ShownTable:
     """Returns the table of rows; `found` is their command, if known, and `axes` were asked for."""
