@@ -61,23 +61,28 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 INTRODUCTION = """\
 # Fabrics side by side
 
-This page times an iteration of training on the optical fabrics of the papers, on an optical circuit switch (OCS), on a fat tree and on a
-torus. Each fabric has 64 ranks, and each rank can inject 800 Gb/s. For each workload the table gives the time of an iteration, the same in
-multiples of the fastest fabric's, and the share of the iteration in which devices do not compute. What stands after ≥ is a lower limit: there
-each group of ranks is timed as if it were alone ([why](training.md#contention-between-groups)), while
-contention between groups is simulated on the WDM ring, the fat tree and the torus.
+This page times an iteration of training on the optical fabrics of the papers, on an optical circuit
+switch (OCS), on a fat tree and on a torus. Each fabric has 64 ranks, and each rank can inject 800
+Gb/s. For each workload the table has three columns: the time of an iteration, the ratio of this
+time to the time on the fastest fabric, and the share of the iteration in which devices do not
+compute. A value after ≥ is a lower limit, because opticoll times each group of ranks as if it were
+alone ([why](training.md#contention-between-groups)). On the WDM ring, the fat tree and the torus,
+opticoll simulates the contention between groups.
 
-"""  # noqa: E501
+"""
 
 REMARKS = """\
 How to read the table:
 
-- On an OCS with `first_setting=charged` each collective pays for its first setting, as if another collective had used the ports before. With
-  the first setting there, it does not: the two rows are the ends of what is possible.
-- Lightpaths take 5 ms to be established and 5 ms to be released as in the paper on them; the other row has 5 us for each.
-- The experts' load is skewed: the devices of popular experts compute longer, and all others wait for them on any fabric.
+- On an OCS with `first_setting=charged`, each collective pays for its first setting, as if another
+  collective had used the ports before. In the row `first setting there`, no collective pays for its
+  first setting. The time of a real OCS lies between these rows.
+- In the row `lightpaths, 5 ms`, a setup takes 5 ms and a teardown takes 5 ms, as in [the
+  paper](obs-grid.md). In the row `lightpaths, 10 us`, each takes 5 us.
+- The load of the experts is skewed. The devices of popular experts compute longer, and on every
+  fabric all other devices wait for them.
 
-"""  # noqa: E501
+"""
 
 
 @dataclass(frozen=True)
@@ -174,7 +179,10 @@ def page(made: list[Cell]) -> str:
 |---|---|
 {workloads}
 
-`python validation/side_by_side.py --out docs/side-by-side.md --figure docs/figures/side_by_side.svg` makes this page.
+To compute and write this page:
+
+    python validation/side_by_side.py --out docs/side-by-side.md \\
+        --figure docs/figures/side_by_side.svg
 """  # noqa: E501
 
 

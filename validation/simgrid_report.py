@@ -110,7 +110,7 @@ def _agreement_table(cases: Sequence[CaseRow]) -> str:
         [
             *lines,
             "",
-            "`in ps` is the largest difference, in picoseconds, of the end of a whole case.",
+            "`in ps` is the largest difference between the ends of a whole case, in picoseconds.",
             "",
         ]
     )
@@ -196,11 +196,12 @@ and waits for a step's messages before it starts the next step (start rule `rend
 
 The comparison leaves out three cases in which SimGrid 3.32 does not follow its routing rule:
 
-* tori with an even number of nodes around: both directions halfway around are equally long.
-  opticoll goes up. SimGrid goes up too, except from the middle to node 0, where it goes down;
-* fat trees with parallel cables below the top: above these cables, SimGrid divides the destination
-  by their number too, which published D-mod-k does not do;
-* dragonflies of several chassis per group: SimGrid forgets the chassis after some hops.
+* tori with an even number of nodes in a dimension: both directions to the opposite node are equally
+  long. opticoll takes the direction of increasing numbers. SimGrid takes it too, except from the
+  middle to node 0;
+* fat trees with parallel cables below the top level: above these cables, SimGrid also divides the
+  number of the destination by the number of cables, unlike the published rule D-mod-k;
+* dragonflies of several chassis per group: SimGrid ignores the chassis after some hops.
 """
 
 
