@@ -1,6 +1,6 @@
-"""What must hold of the readers in Python, whatever a file holds: it is read, or refused with an
-error of opticoll that says something. `python_readers.py` looks for files of which this is not so;
-the tests try the seeds and some hundreds of changes of them.
+"""Properties that hold for every input of the Python readers: a reader accepts the file, or refuses
+it with an error of opticoll that gives a reason. `python_readers.py` searches for files that
+violate these properties; the tests try the seeds and some hundreds of mutations of them.
 """
 
 from __future__ import annotations
@@ -31,53 +31,55 @@ YAML_READERS: tuple[Callable[[Path], object], ...] = (
 
 
 def check_yaml(content: bytes) -> list[str]:
-    """What each reader of YAML says of a file."""
-    return _of_file(content, ".yaml", *YAML_READERS)
+    """Returns the refusals of a file by the readers of YAML."""
+    return _refusals_of_file(content, ".yaml", *YAML_READERS)
 
 
 def check_graph_json(content: bytes) -> list[str]:
-    """A graph in node-link form is read or refused."""
-    return _of_file(content, ".json", read_graph)
+    """Checks the reader of graphs with a file in node-link form."""
+    return _refusals_of_file(content, ".json", read_graph)
 
 
 def check_graphml(content: bytes) -> list[str]:
-    """A graph in GraphML is read or refused."""
-    return _of_file(content, ".graphml", read_graph)
+    """Checks the reader of graphs with a file in GraphML."""
+    return _refusals_of_file(content, ".graphml", read_graph)
 
 
 def check_nccl_topology(content: bytes) -> list[str]:
-    """A topology of NCCL is read or refused."""
-    return _of_file(content, ".xml", read_graph)
+    """Checks the reader of graphs with a topology of NCCL."""
+    return _refusals_of_file(content, ".xml", read_graph)
 
 
 def check_layers(content: bytes) -> list[str]:
-    """A table of layers is read or refused."""
-    return _of_file(content, ".csv", layer_profile.read)
+    """Checks the reader of layer tables."""
+    return _refusals_of_file(content, ".csv", layer_profile.read)
 
 
 def check_parquet(content: bytes) -> list[str]:
-    """A Parquet file is read or refused."""
-    return _said(lambda: parquet_table.trace(content))
+    """Checks the reader of Parquet files."""
+    return _refusals(lambda: parquet_table.trace(content))
 
 
 def check_tar(content: bytes) -> list[str]:
-    """A packed archive is read or refused."""
+    """Checks the reader of packed archives."""
 
     def read() -> None:
         with otf2_archive.unpacked(Path("changed.tar"), content) as anchor:
             otf2_archive.to_trace(otf2_archive.read(anchor))
 
-    return _said(read)
+    return _refusals(read)
 
 
 def check_sends(content: bytes) -> list[str]:
-    """A CSV of sends is read, placed and judged, or refused."""
-    return _of_file(content, ".csv", lambda path: imported.read_plan(path, "sends"))
+    """Checks that a CSV of sends is read, placed and verified, or refused."""
+    return _refusals_of_file(content, ".csv", lambda path: imported.read_plan(path, "sends"))
 
 
 def check_te_ccl(content: bytes) -> list[str]:
-    """A result of TE-CCL is read, placed and judged, or refused."""
-    return _of_file(content, ".json", lambda path: imported.read_plan(path, "te_ccl", ranks=2))
+    """Checks that a result of TE-CCL is read, placed and verified, or refused."""
+    return _refusals_of_file(
+        content, ".json", lambda path: imported.read_plan(path, "te_ccl", ranks=2)
+    )
 
 
 CHECKS: dict[str, Callable[[bytes], list[str]]] = {
@@ -91,11 +93,11 @@ CHECKS: dict[str, Callable[[bytes], list[str]]] = {
     "sends": check_sends,
     "te_ccl": check_te_ccl,
 }
-"""By the name of the target, which is also that of the folder of its seeds."""
+"""The check of each target; the folder of its seeds has the same name."""
 
 
 def archive_files() -> list[tuple[str, bytes]]:
-    """The files of an archive by name."""
+    """Returns the names and contents of the files of the archive."""
     with tarfile.open(fileobj=io.BytesIO(read_content(ARCHIVE))) as packed:
         members = [member for member in packed.getmembers() if member.isfile()]
         files = [(member.name, packed.extractfile(member)) for member in members]
@@ -103,7 +105,7 @@ def archive_files() -> list[tuple[str, bytes]]:
 
 
 def pack(files: dict[str, bytearray]) -> bytes:
-    """A tar file of files by name."""
+    """Returns a tar file that holds these files."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for name in sorted(files):
@@ -113,15 +115,15 @@ def pack(files: dict[str, bytearray]) -> bytes:
     return packed.getvalue()
 
 
-def _of_file(content: bytes, suffix: str, *readers: Callable[[Path], object]) -> list[str]:
+def _refusals_of_file(content: bytes, suffix: str, *readers: Callable[[Path], object]) -> list[str]:
     with tempfile.NamedTemporaryFile(suffix=suffix) as file:
         path = Path(file.name)
         path.write_bytes(content)
-        return [said for reader in readers for said in _said(lambda read=reader: read(path))]  # type: ignore[misc]
+        return [said for reader in readers for said in _refusals(lambda read=reader: read(path))]  # type: ignore[misc]
 
 
-def _said(read: Callable[[], object]) -> list[str]:
-    """What was said where something was refused."""
+def _refusals(read: Callable[[], object]) -> list[str]:
+    """Returns the message of the refusal, or nothing if the input was read."""
     try:
         read()
     except (OpticollError, otf2_archive.NotIntactError) as error:

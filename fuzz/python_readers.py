@@ -1,8 +1,8 @@
 """Fuzz targets for the readers in Python: `python fuzz/python_readers.py TARGET SECONDS`.
 
 A target is one of `python_checks.CHECKS`, or `otf2`, which changes the files of an archive one by
-one, since a changed tar file is seldom one. Needs the package `atheris`; what is found stays in
-`fuzz/artifacts`.
+one, because a changed tar file is seldom a tar file. The script needs the package `atheris` and
+leaves its findings in `fuzz/artifacts`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ with atheris.instrument_imports(include=["opticoll", "ruamel.yaml", "tarfile"]):
 
 from python_checks import CHECKS, FUZZ
 
-MOST_CHANGES = 8
+MAX_CHANGES = 8
 
 
 def check_otf2(content: bytes) -> None:
-    """An archive is read or refused after changes that the content names."""
+    """Checks the reader of archives after the changes that the content encodes."""
     files = {name: bytearray(data) for name, data in python_checks.archive_files()}
     names = sorted(files)
     source = atheris.FuzzedDataProvider(content)
-    for _ in range(source.ConsumeIntInRange(0, MOST_CHANGES)):
+    for _ in range(source.ConsumeIntInRange(0, MAX_CHANGES)):
         data = files[names[source.ConsumeIntInRange(0, len(names) - 1)]]
         at = source.ConsumeIntInRange(0, max(len(data) - 1, 0))
         match source.ConsumeIntInRange(0, 3):
@@ -44,7 +44,7 @@ def check_otf2(content: bytes) -> None:
 
 
 def seed_parquet(folder: Path) -> None:
-    """The seed of the event tables as Parquet."""
+    """Writes the seed of the event tables as a Parquet file."""
     from pyarrow import csv, parquet
 
     lines = (FUZZ / "seeds/event_table/calls.csv").read_text().splitlines()
@@ -56,7 +56,7 @@ def seed_parquet(folder: Path) -> None:
 
 
 def seed(target: str, folder: Path) -> None:
-    """Put the seeds of a target into the folder of its corpus."""
+    """Puts the seeds of a target into the folder of its corpus."""
     if target == "parquet":
         seed_parquet(folder)
     elif target == "otf2":
@@ -69,7 +69,7 @@ def seed(target: str, folder: Path) -> None:
 
 
 def main(target: str, seconds: str) -> None:
-    """Look for so many seconds."""
+    """Searches for this number of seconds."""
     corpus, artifacts = FUZZ / "corpus" / target, FUZZ / "artifacts" / target
     corpus.mkdir(parents=True, exist_ok=True)
     artifacts.mkdir(parents=True, exist_ok=True)

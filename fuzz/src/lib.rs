@@ -1,6 +1,7 @@
-//! What must hold of whatever a reader is given: it is read or refused, in one line that says
-//! something; and what is read can be used. The fuzz targets look for bytes of which this is not
-//! so; the crate's own tests try the seeds and a few thousand changes of them.
+//! Properties that hold for every input of a reader: the reader accepts the input, or refuses it in
+//! one line that gives a reason; and an accepted input can be used. The fuzz targets search for
+//! bytes that violate these properties; the crate's own tests try the seeds and a few thousand
+//! mutations of them.
 
 use opticoll::families::Medium;
 use opticoll::plan::{Plan, text};
@@ -51,18 +52,18 @@ pub const READERS: &[Reader] = &[
     ("fabric", |bytes| fabric(string(bytes)?)),
 ];
 
-/// Bytes of a message, which repeats a long word in part.
-const MOST_SAID: usize = 1200;
+/// Maximum length of a message. A message repeats only a part of a long word.
+const MAX_MESSAGE_BYTES: usize = 1200;
 
-/// Larger ones take so long that little else would be tried.
-const MOST_RANKS: u32 = 64;
-const MOST_TRANSFERS: u64 = 1 << 12;
-const MOST_CHUNKS: u32 = 1 << 12;
+/// Larger inputs take so long that the search would try little else.
+const MAX_RANKS: u32 = 64;
+const MAX_TRANSFERS: u64 = 1 << 12;
+const MAX_CHUNKS: u32 = 1 << 12;
 
-/// What stands between the traces of two ranks.
+/// The separator between the traces of two ranks.
 const NEXT_RANK: &[u8] = b"\nnext rank\n";
 
-/// The traces of ranks within one file.
+/// Splits a file into the traces of its ranks.
 fn traces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(bytes);
     std::iter::from_fn(move || {
@@ -75,7 +76,7 @@ fn traces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The check of the reader of a name.
+/// Checks an input of the reader with this name.
 pub fn check(name: &str, bytes: &[u8]) -> Result<(), String> {
     let reader = READERS.iter().find(|(known, _)| *known == name);
     reader.expect("a reader of that name").1(bytes)
@@ -87,23 +88,23 @@ fn string(bytes: &[u8]) -> Result<&str, String> {
 
 fn said(error: impl ToString) -> String {
     let text = error.to_string();
-    assert!((1..=MOST_SAID).contains(&text.len()), "{text}");
+    assert!((1..=MAX_MESSAGE_BYTES).contains(&text.len()), "{text}");
     let plain = text.replace(['"', '\'', '\\'], "");
     assert_eq!(plain.escape_debug().to_string(), plain, "all of it prints");
     text
 }
 
-/// A trace that is read runs to its end on a free network, or is refused.
+/// Checks that a trace runs to its end on a network without costs, or is refused.
 fn trace(trace: Trace) -> Result<(), String> {
-    if trace.ranks.len() > MOST_RANKS as usize {
+    if trace.ranks.len() > MAX_RANKS as usize {
         return Ok(());
     }
     program(expand(&trace, &Algorithms::default()).map_err(said)?)
 }
 
-/// Every message of a program that ends was sent.
+/// Checks that a program that ends has delivered every message.
 fn program(program: Program) -> Result<(), String> {
-    if program.ranks() > MOST_RANKS {
+    if program.ranks() > MAX_RANKS {
         return Ok(());
     }
     let replayed = replay(&program, &mut Zero, ReplaySettings::default()).map_err(said)?;
@@ -115,10 +116,11 @@ fn program(program: Program) -> Result<(), String> {
     Ok(())
 }
 
-/// A schedule that is read is written and read back as the same, if all its messages have bytes.
+/// Checks that a schedule is written and read back as the same schedule, if all of its messages
+/// have bytes.
 fn schedule(schedule: Schedule) -> Result<(), String> {
     let ranks = schedule.collective.ranks();
-    if ranks > MOST_RANKS || schedule.len() as u64 > MOST_TRANSFERS {
+    if ranks > MAX_RANKS || schedule.len() as u64 > MAX_TRANSFERS {
         return Ok(());
     }
     let sent = |schedule: &Schedule| -> Vec<Vec<Transfer>> {
@@ -142,12 +144,11 @@ fn schedule(schedule: Schedule) -> Result<(), String> {
     Ok(())
 }
 
-/// A plan that is read is written and read back as the same, and the verifier says what it thinks
-/// of it.
+/// Checks that a plan is written and read back as the same plan, and that the verifier judges it.
 fn plan(file: &str) -> Result<(), String> {
     let plan = text::read_any(file).map_err(said)?;
     let size = plan.transfers();
-    if size > MOST_TRANSFERS || plan.fabric.ranks() > MOST_RANKS {
+    if size > MAX_TRANSFERS || plan.fabric.ranks() > MAX_RANKS {
         return Ok(());
     }
     let written = text::write(&plan);
@@ -159,11 +160,11 @@ fn plan(file: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A program of ranks that is read is written and read back as one with the same proof, and what is
-/// proved runs to its end, with the result of another order of execution.
+/// Checks that a program of ranks is written and read back as a program with the same proof, and
+/// that a proved program runs to its end, with the same result in another order of execution.
 fn instructions(program: CollectiveProgram) -> Result<(), String> {
     let collective = program.collective;
-    if collective.chunks() > MOST_CHUNKS || program.instructions() > MOST_CHUNKS as usize {
+    if collective.chunks() > MAX_CHUNKS || program.instructions() > MAX_CHUNKS as usize {
         return Ok(());
     }
     let again = program.to_msccl().map_err(said);
@@ -204,8 +205,8 @@ fn carried_out(program: &CollectiveProgram, in_place: bool) {
     program.run(settings, &inputs).expect("it is proved");
 }
 
-/// A fabric is spelled as it is read, and has a route between any two ranks; so has a network of
-/// bursts.
+/// Checks that a fabric prints the specification that was read, and has a route between any two
+/// ranks; the same for a network of bursts.
 fn fabric(spelling: &str) -> Result<(), String> {
     // Counts, and not rates or times: those have units.
     let words = spelling.split(|c: char| !c.is_ascii_alphanumeric());
@@ -222,7 +223,7 @@ fn fabric(spelling: &str) -> Result<(), String> {
         said(error);
     }
     let fabric = medium.fabric().map_err(said)?;
-    let Some(network) = fabric.network().filter(|_| fabric.ranks() <= MOST_RANKS) else {
+    let Some(network) = fabric.network().filter(|_| fabric.ranks() <= MAX_RANKS) else {
         return Ok(());
     };
     for source in 0..fabric.ranks() {

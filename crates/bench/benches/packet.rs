@@ -29,7 +29,7 @@ use opticoll::simulate::packet;
 use opticoll::simulate::packet::{Buffers, PacketOptions, PacketRouting, PacketWork, Traffic};
 use opticoll::units::{Bytes, Time};
 
-/// The dragonfly with p terminals per router, 2 p routers per group and 2 p^2 + 1 groups.
+/// Returns the dragonfly with p terminals per router, 2 p routers per group and 2 p^2 + 1 groups.
 fn balanced(p: u32) -> Fabric {
     Fabric::parse(&format!(
         "dragonfly:terminals_per_router={p},routers_per_group={},global_per_router={p},\
@@ -53,7 +53,7 @@ fn uniform(fabric: &Fabric, routing: PacketRouting, cores: u32) -> Time {
     packet::simulate(fabric, &work, &options).unwrap().time
 }
 
-/// A ring all_gather whose messages are cut into chunks of so many bytes.
+/// Simulates a ring all_gather whose messages are cut into chunks of `chunk` bytes.
 fn ring(fabric: &Fabric, schedule: &Schedule, bytes: u64, chunk: u64) -> Time {
     let work = PacketWork {
         collective: Some(packet::PacketCollective::new(schedule, Bytes::new(bytes))),

@@ -37,8 +37,8 @@ fn calls(text: &str) -> Time {
     replayed.time
 }
 
-/// A ring all_gather: in each step a rank sends to the next and receives from the one before, when
-/// both messages of the step before have ended. A tag for each step.
+/// Returns a ring all_gather: in each step, which has its own tag, a rank sends to the next rank
+/// and receives from the one before after both messages of the step before have ended.
 fn ring(ranks: u32) -> String {
     let mut goal = format!("num_ranks {ranks}\n");
     for rank in 0..ranks {

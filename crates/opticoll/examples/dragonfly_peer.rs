@@ -85,7 +85,7 @@ impl Report {
     }
 }
 
-/// One value beside CODES's.
+/// Prints a value beside the value of CODES.
 fn line(what: &str, ours: f64, peer: f64) {
     let off = 100.0 * (ours / peer - 1.0);
     println!("    {what:<34} {ours:>12.4} {peer:>12.4} {off:>+8.2} %");
@@ -95,7 +95,7 @@ fn us(time: Time) -> f64 {
     time.ps() as f64 / 1e6
 }
 
-/// A number from the environment: SEED for the choices of routing, JITTER for drawn delays.
+/// Reads a number from the environment: SEED for the choices of routing, JITTER for drawn delays.
 fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }

@@ -122,7 +122,7 @@ impl Clock {
     }
 }
 
-/// The peak of resident memory in MB, where the system keeps it.
+/// Returns the peak of resident memory in MB, where the system reports it.
 fn peak_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM"));

@@ -33,12 +33,12 @@ fn sending_ns(bytes: u64) -> f64 {
     bytes as f64 / (50.0 * (1u64 << 30) as f64) * 1e9
 }
 
-/// How a switch passes a message on.
+/// The moment at which a switch passes on a message of s bytes.
 #[derive(Clone, Copy)]
 enum Switch {
     /// While it comes in: 2 L + s / B, as flows do (ASTRA-sim without congestion).
     CutThrough,
-    /// When it has come in: 2 (L + s / B), each hop rounded down (ASTRA-sim with congestion).
+    /// The message has arrived: 2 (L + s / B), each hop rounded down (ASTRA-sim with congestion).
     StoreAndForward,
     /// There is none: L + s / B.
     None,
@@ -60,7 +60,8 @@ fn steps_ns(kind: CollectiveKind, algorithm: &str, fabric: &str, size: u64) -> V
         .collect()
 }
 
-/// Whole nanoseconds of a plan's steps as ASTRA-sim counts them: each hop rounded down.
+/// Returns the duration of a plan's steps in whole nanoseconds, each hop rounded down as ASTRA-sim
+/// rounds.
 fn network_ns(steps: &[f64], switch: Switch) -> u64 {
     // A step is a whole number of picoseconds, rounded: 805.176 for 805.17578125.
     let hop = |step: &f64| match switch {
@@ -70,12 +71,12 @@ fn network_ns(steps: &[f64], switch: Switch) -> u64 {
     steps.iter().map(hop).sum()
 }
 
-/// One write and two reads of local memory of 1600 GB/s.
+/// Returns the time of one write and two reads of local memory at 1600 GB/s.
 fn reduction_ns(bytes: u64) -> u64 {
     3 * (bytes as f64 / 1600e9 * 1e9).floor() as u64
 }
 
-/// What ASTRA-sim puts on top of the network.
+/// Returns the time that ASTRA-sim adds to the time of the network.
 fn on_top_ns(kind: CollectiveKind, algorithm: &str, ranks: u64, size: u64) -> u64 {
     let depth = u64::from(ranks.ilog2());
     let part = size / ranks;

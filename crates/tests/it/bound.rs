@@ -18,10 +18,10 @@ mod random;
 mod searched;
 
 fn ring(ranks: u32, wavelengths: u32) -> WdmRing {
-    of_text(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}"))
+    ring_from_spec(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}"))
 }
 
-fn of_text(fabric: &str) -> WdmRing {
+fn ring_from_spec(fabric: &str) -> WdmRing {
     Fabric::parse(fabric)
         .unwrap()
         .downcast::<WdmRing>()
@@ -33,10 +33,9 @@ fn gather(ranks: u32) -> Collective {
     Collective::new(CollectiveKind::AllGather, ranks).unwrap()
 }
 
-/// The least priced length over *all* relay trees on a ring: every way to choose a parent for every
-/// rank, from the definition, with no thought of contiguity. The slot of a rank is one of
-/// 1..=prices.len(), its parent any rank of a smaller slot. Also says whether every tree of least
-/// length with nearest parents covers intervals only.
+/// Returns the least priced length over *all* relay trees on a ring: it tries every parent of every
+/// rank, from the definition, and does not use contiguity. The slot of a rank is one of
+/// 1..=prices.len(), and its parent is any rank of a smaller slot.
 fn exhaustive(ranks: usize, prices: &[u64]) -> u64 {
     let slots = prices.len();
     let mut least = u64::MAX;
@@ -61,8 +60,9 @@ fn exhaustive(ranks: usize, prices: &[u64]) -> u64 {
     }
 }
 
-/// The least length over all *rooted labelled trees* of a depth, by their parent lists: slower than
-/// [`exhaustive`] and free of its step "the nearest rank of a smaller slot is the best parent".
+/// Returns the least length over all *rooted labelled trees* of a depth, by their parent lists. The
+/// search is slower than [`exhaustive`] and does not use its step "the nearest rank of a smaller
+/// slot is the best parent".
 fn exhaustive_by_parents(ranks: usize, depth: usize) -> u64 {
     let mut least = u64::MAX;
     let mut parent = vec![0; ranks];
@@ -90,8 +90,8 @@ fn exhaustive_by_parents(ranks: usize, depth: usize) -> u64 {
     }
 }
 
-/// Whether some tree of least length and of this depth reaches other sets than intervals through
-/// some rank, when every rank is joined to its nearest parent.
+/// Returns whether some tree of least length and of this depth, in which every rank is joined to
+/// its nearest parent, has a rank whose subtree is not an interval.
 fn crossing_tree_with_nearest_parents(ranks: usize, depth: usize) -> bool {
     let mut slot = vec![1; ranks];
     slot[0] = 0;
@@ -176,7 +176,7 @@ fn priced_trees_are_the_least_of_all() {
     }
 }
 
-/// G(p) by the recursion as it stands.
+/// Computes G(p) by the recursion itself.
 fn priced_by_the_recursion(ranks: usize, prices: &[u64]) -> u64 {
     const UNREACHED: u64 = 1 << 50;
     let least_sums = |one: &[u64], other: &[u64]| -> Vec<u64> {
@@ -347,8 +347,9 @@ fn no_tree_within_what_lightpaths_can_carry_is_below_the_bound() {
     assert!(fitting > 500, "{fitting} trees fit");
 }
 
-/// C_1(N), C_2(N), ... by the recursion as it stands: every last child, every place of the relay.
-fn by_the_recursion(ranks: usize, depths: usize) -> Vec<u64> {
+/// Computes C_1(N), C_2(N), ... by the recursion itself: it tries every last child and every place
+/// of the relay.
+fn lengths_by_the_recursion(ranks: usize, depths: usize) -> Vec<u64> {
     const UNREACHED: u64 = 1 << 40;
     let mut one_sided = vec![UNREACHED; ranks];
     one_sided[0] = 0;
@@ -375,7 +376,11 @@ fn by_the_recursion(ranks: usize, depths: usize) -> Vec<u64> {
 fn merged_differences_give_what_the_recursion_gives() {
     for ranks in (1..=70).chain([127, 200, 301]) {
         let merged: Vec<u64> = RelayCosts::new(ranks).take(40).collect();
-        assert_eq!(merged, by_the_recursion(ranks as usize, 40), "N = {ranks}");
+        assert_eq!(
+            merged,
+            lengths_by_the_recursion(ranks as usize, 40),
+            "N = {ranks}"
+        );
     }
 }
 
@@ -463,7 +468,7 @@ fn simple_bounds_of_every_collective() {
 #[test]
 fn ports_and_fibres_count() {
     let check = |fabric: &str, kind, steps| {
-        let ring = of_text(fabric);
+        let ring = ring_from_spec(fabric);
         let collective = Collective::new(kind, ring.ranks).unwrap();
         assert_eq!(wdm_ring::best(&ring, &collective).steps, steps, "{fabric}");
     };
@@ -571,7 +576,7 @@ fn the_name_is_that_of_a_bound_that_binds() {
         ("ranks=4,wavelengths=1", AllReduce, 2, "growth"),
         ("ranks=1024,wavelengths=64", Broadcast, 2, "growth"),
     ] {
-        let ring = of_text(&format!("wdm_ring:{options}"));
+        let ring = ring_from_spec(&format!("wdm_ring:{options}"));
         let collective = Collective::new(kind, ring.ranks).unwrap();
         let bound = wdm_ring::best(&ring, &collective);
         assert_eq!(

@@ -15,17 +15,17 @@ use opticoll::families::Medium;
 use opticoll::simulate::burst;
 use opticoll::simulate::burst::{BurstNetwork, BurstOutcome, BurstSettings, BurstWork};
 
-/// The ladder of the paper with so many wavelengths.
+/// Returns the specification of the paper's ladder with this number of wavelengths.
 fn ladder(wavelengths: u32) -> String {
     format!("ladder:rungs=5,hosts=10,wavelengths={wavelengths},rate=10Gb/s")
 }
 
-/// Two nodes and a fibre each way.
+/// Returns the specification of two nodes with a fibre in each direction.
 fn link(hosts: u32, wavelengths: u32) -> String {
     format!("custom:ranks=2,links=0-1,hosts={hosts},wavelengths={wavelengths},rate=10Gb/s")
 }
 
-/// BurstSettings such as `source=poisson offered_load=20`.
+/// Reads settings such as `source=poisson offered_load=20`.
 fn settings(text: &str) -> BurstSettings {
     let words = text.split_whitespace();
     let pairs = words.map(|word| word.split_once('=').unwrap());

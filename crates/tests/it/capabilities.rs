@@ -1,4 +1,4 @@
-//! What a ring may have or lack: spelled, planned for, simulated.
+//! Capabilities of rings: their specifications, plans and simulations.
 
 mod light_trees;
 
@@ -33,7 +33,7 @@ fn proved(plan: &Plan) {
     assert_eq!(first, None, "{}", plan.fabric);
 }
 
-/// A verified all_gather by relay trees, and the bound on its slots.
+/// Returns a verified all_gather by relay trees, and the bound on its slots.
 fn gathered(options: &str, pieces: u32) -> (Plan, u64) {
     let fabric = fabric(options);
     let ring = fabric.downcast::<WdmRing>().unwrap();
@@ -50,7 +50,7 @@ fn gathered(options: &str, pieces: u32) -> (Plan, u64) {
     (plan, bound)
 }
 
-/// The plan of `algorithm`, verified.
+/// Returns the verified plan of `algorithm`.
 fn planned(
     kind: CollectiveKind,
     options: &str,

@@ -26,7 +26,7 @@ const POLICIES: [Policy; 5] = [
     Policy::Free,
 ];
 
-/// The verified plan of an algorithm or a planner.
+/// Returns the verified plan of an algorithm or a planner.
 pub(crate) fn proved(
     kind: CollectiveKind,
     algorithm: &str,
@@ -51,7 +51,7 @@ pub(crate) fn proved(
     plan
 }
 
-/// Its time in picoseconds, never below the bound.
+/// Returns the time of that plan in picoseconds, which is never below the bound.
 pub(crate) fn time(
     kind: CollectiveKind,
     algorithm: &str,
@@ -100,8 +100,8 @@ fn paper(ranks: u64, reconfiguration: &str) -> String {
     )
 }
 
-/// Of halving and doubling along a cycle: the exponent of the distance of each step, and the bytes
-/// of each message.
+/// Lists the steps of halving and doubling along a cycle: the base-2 logarithm of the distance, and
+/// the bytes of each message.
 fn steps(ranks: u64, size: u64) -> Vec<(u32, u64)> {
     let halving = (0..ranks.ilog2()).map(|exponent| (exponent, size >> (exponent + 1)));
     let halving: Vec<(u32, u64)> = halving.collect();
@@ -109,13 +109,13 @@ fn steps(ranks: u64, size: u64) -> Vec<(u32, u64)> {
     halving.iter().copied().chain(doubling).collect()
 }
 
-/// A step over a distance of 2^b on a setting of shifts by 2^a.
-fn of_step((exponent, bytes): (u32, u64), setting: u32) -> Option<u64> {
+/// Returns the time of a step over a distance of 2^b on a setting of shifts by 2^a.
+fn step_time((exponent, bytes): (u32, u64), setting: u32) -> Option<u64> {
     let hops = 1 << exponent.checked_sub(setting)?;
     Some(ALPHA + hops * (DELTA + BETA * bytes))
 }
 
-/// The least time over all sequences of settings, one by one.
+/// Returns the least time over all sequences of settings of one plane.
 fn exhaustive(steps: &[(u32, u64)], settings: u32, change: u64, before: Option<u32>) -> u64 {
     let Some((first, rest)) = steps.split_first() else {
         return 0;
@@ -123,13 +123,13 @@ fn exhaustive(steps: &[(u32, u64)], settings: u32, change: u64, before: Option<u
     let of_setting = |setting: u32| {
         let changed = before.is_some_and(|before| before != setting);
         let rest = exhaustive(rest, settings, change, Some(setting));
-        Some(of_step(*first, setting)? + u64::from(changed) * change + rest)
+        Some(step_time(*first, setting)? + u64::from(changed) * change + rest)
     };
     (0..settings).filter_map(of_setting).min().unwrap()
 }
 
-/// The least end over all sequences of settings and planes, where a plane changes as soon as what
-/// it sent has ended. By plane: since when it is free, and its setting.
+/// Returns the least end over all sequences of settings and planes, where a plane changes as soon
+/// as its last transfer has ended. Each plane is the time from which it is free, and its setting.
 fn exhaustive_on_planes(
     steps: &[(u32, u64)],
     settings: u32,
@@ -142,7 +142,7 @@ fn exhaustive_on_planes(
     };
     let mut least = u64::MAX;
     for setting in 0..settings {
-        let Some(time) = of_step(*first, setting) else {
+        let Some(time) = step_time(*first, setting) else {
             continue;
         };
         for (plane, &(free, held)) in planes.iter().enumerate() {
@@ -177,7 +177,7 @@ fn the_best_settings_are_those_of_an_exhaustive_search_under_every_policy() {
                 let each = |step: &(u32, u64)| {
                     let time = |setting: u32| {
                         let hops = 1u64 << step.0.checked_sub(setting)?;
-                        Some(of_step(*step, setting)? + hops * change * 1000)
+                        Some(step_time(*step, setting)? + hops * change * 1000)
                     };
                     (0..settings).filter_map(time).min().unwrap()
                 };
@@ -293,8 +293,8 @@ fn hops_of_an_all_to_all_are_those_counted_by_hand() {
     );
 }
 
-/// All shortest ways over all sequences of so many settings of one port, without the symmetry of
-/// shifts.
+/// Returns the least sum of hops of the shortest routes over all sequences of `settings` settings
+/// of one port; the search does not use the symmetry of shifts.
 fn fewest_hops(ranks: usize, settings: usize) -> u64 {
     let permutations = permutations(ranks);
     let mut least = u64::MAX;
@@ -339,8 +339,8 @@ fn permutations(ranks: usize) -> Vec<Vec<usize>> {
     longer.collect()
 }
 
-/// The least sum of hops to so many ranks where a setting may have no more hops of a way than
-/// slots: every way is counted.
+/// Returns the least sum of hops to this number of ranks where a route has at most as many hops in
+/// a setting as the setting has slots. The function counts every route.
 fn counted_hops(ranks: u64, ports: u64, settings: &[u64]) -> Option<u128> {
     let mut ways = vec![1u64];
     for slots in settings {

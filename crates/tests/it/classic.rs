@@ -26,7 +26,7 @@ use crate::{plan_with, verified};
 use formula::{Variables, agrees};
 use opticoll::algorithms::formula::rank_variables;
 
-/// The schedule in ranges of chunks, proved, from a root.
+/// Returns the verified schedule of an algorithm, in ranges of chunks, from a root.
 fn ranges_from(kind: CollectiveKind, spec: &str, ranks: u32, root: u32) -> Schedule {
     let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=64")).unwrap();
     let collective = Collective::new(kind, ranks)
@@ -47,7 +47,7 @@ fn ranges(kind: CollectiveKind, spec: &str, ranks: u32) -> Schedule {
     ranges_from(kind, spec, ranks, 0)
 }
 
-/// The most chunks that one of the ranks at this end of the transfers sends (or receives).
+/// Returns the most chunks that one rank sends, or receives, as `rank_of` selects.
 fn most(schedule: &Schedule, rank_of: fn(&Transfer) -> u32) -> u64 {
     let mut sums = vec![0u64; schedule.collective.ranks() as usize];
     for transfer in schedule.transfers() {
@@ -56,7 +56,7 @@ fn most(schedule: &Schedule, rank_of: fn(&Transfer) -> u32) -> u64 {
     sums.into_iter().max().unwrap_or(0)
 }
 
-/// What the variables of formulas stand for.
+/// Returns the values of the variables of formulas.
 fn values(record: &Algorithm, ranks: u32) -> Variables {
     let mut values = rank_variables(ranks);
     let segments = record
@@ -187,7 +187,7 @@ fn every_root_is_respected() {
     }
 }
 
-/// How often each rank sends, and receives, in a step.
+/// Returns the most sends, or receives, of one rank in a step.
 fn busiest(schedule: &Schedule) -> usize {
     let mut busiest = 0;
     for step in 0..schedule.steps() {

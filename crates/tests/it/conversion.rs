@@ -22,7 +22,8 @@ const READINGS: [&str; 5] = [
     "conversion=10ns,flit=32B",
 ];
 
-/// Packet by packet: each is converted when it has arrived and the one before it is converted.
+/// Computes the time packet by packet: a packet is converted after it has arrived and the packet
+/// before it has been converted.
 fn pipeline(by: Transmission, bytes: u64) -> u128 {
     let flit = by.flit.map_or(u64::MAX, Bytes::get);
     let packet = by.packet.map_or(u64::MAX, Bytes::get);

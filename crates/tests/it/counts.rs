@@ -12,8 +12,8 @@ use opticoll::units::Bytes;
 use crate::electrical::proved;
 use crate::rows;
 
-/// 10^18 bytes, of which 19 are more than 64 bits count.
-const LARGE: u64 = 1_000_000_000_000_000_000;
+/// 10^18 bytes. 64 bits hold fewer than 19 * 10^18 bytes.
+const EXABYTE: u64 = 1_000_000_000_000_000_000;
 
 fn run(plan: &Plan, bytes: u64, settings: &[(&str, &str)]) -> Result<Outcome, SimulationError> {
     let method = Method::from_settings(settings.iter().copied())?;
@@ -21,7 +21,7 @@ fn run(plan: &Plan, bytes: u64, settings: &[(&str, &str)]) -> Result<Outcome, Si
 }
 
 /// A fabric of 32 ranks, a collective, an algorithm, and a setting of the simulator.
-const LARGE_RUNS: &str = "
+const OVERFLOWING_RUNS: &str = "
 crossbar:ranks=32 | broadcast | linear | -
 crossbar:ranks=32 | gather | linear | start=step
 crossbar:ranks=32 | gather | linear | start=sender
@@ -39,23 +39,23 @@ light_path_grid:ranks=32 | all_gather | ring | -
 
 #[test]
 fn more_bytes_than_64_bits_hold_are_an_error() {
-    for [fabric, kind, algorithm, settings] in rows(LARGE_RUNS) {
+    for [fabric, kind, algorithm, settings] in rows(OVERFLOWING_RUNS) {
         let settings: Vec<_> = settings.split_once('=').into_iter().collect();
         let kind: CollectiveKind = kind.parse().unwrap();
         let fabric = Fabric::parse(&format!("{fabric},rate=1000000Tb/s")).unwrap();
         let plan = proved(kind, algorithm, &fabric);
         let name = format!("{algorithm} {kind} on {}", fabric.family());
-        let error = run(&plan, LARGE, &settings).expect_err(&name).to_string();
+        let error = run(&plan, EXABYTE, &settings).expect_err(&name).to_string();
         assert!(error.contains("byte"), "{name}: {error}");
         // A hundredth of the size is counted: all that is sent is received.
         let outcome =
-            run(&plan, LARGE / 100, &settings).unwrap_or_else(|error| panic!("{name}: {error}"));
+            run(&plan, EXABYTE / 100, &settings).unwrap_or_else(|error| panic!("{name}: {error}"));
         let sum = |bytes: &[u64]| bytes.iter().copied().map(u128::from).sum::<u128>();
         let expected = match kind {
             CollectiveKind::AllGather => 32 * 31,
             _ => 31,
         };
-        let moved = expected * u128::from(LARGE / 100);
+        let moved = expected * u128::from(EXABYTE / 100);
         assert!(sum(&outcome.ranks.sent) >= moved, "{name}");
         assert_eq!(
             sum(&outcome.ranks.sent),

@@ -19,7 +19,7 @@ use opticoll::verify::verify;
 
 use CollectiveKind::{AllGather, AllToAll};
 
-/// An all_to_all with a demand.
+/// Returns an all_to_all with this demand.
 fn demanding(demand: DemandMatrix) -> Collective {
     let collective = Collective::new(AllToAll, demand.ranks()).unwrap();
     collective.with_demand(demand).unwrap()
@@ -29,7 +29,8 @@ fn generated(spec: &str, ranks: u32) -> DemandMatrix {
     generate(&spec.parse().unwrap(), ranks).unwrap()
 }
 
-/// The verified plan that a specification names, which survives being written and read.
+/// Returns the verified plan of a specification, and checks that the plan's text is read back as
+/// the same plan.
 fn proved(spec: &str, fabric: &Fabric, collective: Collective, size: u64, method: &Method) -> Plan {
     let named = spec.parse().unwrap();
     let planned = planner::plan(&named, fabric, collective, Bytes::new(size), method);
@@ -49,8 +50,8 @@ fn proved(spec: &str, fabric: &Fabric, collective: Collective, size: u64, method
     plan
 }
 
-/// The time of a plan, which is no less than the bounds that hold for it: of all plans, and where
-/// none relays of direct ones.
+/// Returns the time of a plan, and checks that the time is not below the bounds: the bounds of all
+/// plans, and those of direct plans if the plan has no relay.
 fn time(plan: &Plan, size: u64, method: &Method) -> Time {
     let size = Bytes::new(size);
     let outcome = simulate::run(plan, size, method).unwrap();

@@ -24,7 +24,7 @@ const FABRICS: &[&str] = &[
     "fully_connected:ranks=16",
 ];
 
-/// A plan that is proved.
+/// Returns the verified plan of an algorithm.
 pub(crate) fn proved(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Plan {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let spec = algorithm.parse().unwrap();

@@ -13,14 +13,14 @@ use opticoll::network::Network;
 
 use crate::rows;
 
-/// In which sense routes are shortest.
+/// The sense in which routes are shortest.
 #[derive(Clone, Copy)]
 enum Shortest {
     /// Among all ways.
     Always,
     /// Among ways that stay in the two groups; with p ranks on each of a routers.
     WithinGroups(u32, u32),
-    /// In none.
+    /// Routes need not be shortest.
     Never,
 }
 
@@ -506,7 +506,7 @@ fn route(network: &dyn Network, source: u32, destination: u32) -> Vec<u32> {
     links
 }
 
-/// The vertices of a route, each link of which starts where the one before it ended.
+/// Returns the vertices of a route, and checks that each link starts where the link before it ends.
 fn walked(network: &dyn Network, source: u32, destination: u32) -> Vec<u32> {
     let mut walk = vec![source];
     for link in route(network, source, destination) {
@@ -526,7 +526,7 @@ fn walked(network: &dyn Network, source: u32, destination: u32) -> Vec<u32> {
     walk
 }
 
-/// The vertices to which a link leads from each.
+/// Lists, for each vertex, the vertices to which a link leads.
 fn neighbours(network: &dyn Network) -> BTreeMap<u32, Vec<u32>> {
     let mut beside: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for link in 0..network.links().len() as u32 {
@@ -539,7 +539,7 @@ fn neighbours(network: &dyn Network) -> BTreeMap<u32, Vec<u32>> {
     beside
 }
 
-/// The fewest links from one vertex to another over allowed vertices, by breadth-first search.
+/// Returns the fewest links between two vertices over allowed vertices, by breadth-first search.
 fn distance(
     beside: &BTreeMap<u32, Vec<u32>>,
     source: u32,

@@ -25,7 +25,8 @@ fn on(ranks: u32, wavelengths: u32) -> Fabric {
     Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap()
 }
 
-/// The plan of a spelling, verified; nothing of it is below the bounds.
+/// Returns the verified plan of a specification, and checks that its slots and time are not below
+/// the bounds.
 fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy: Policy) -> Plan {
     let kind = collective.kind();
     let at = format!("{kind} {spec} on {fabric}, {size}, {policy:?}");
@@ -304,8 +305,8 @@ fn small_all_to_alls_are_within_15_percent_of_the_bound() {
     }
 }
 
-/// The fewest slots in which a broadcast from rank 0 informs all, by trying every set of lightpaths
-/// on one channel each way, slot by slot.
+/// Returns the fewest slots of a broadcast from rank 0 on one channel per direction. The search
+/// tries every set of lightpaths in each slot.
 fn fewest_broadcast_slots(ranks: u32) -> u32 {
     let all = (1u32 << ranks) - 1;
     let mut reached = std::collections::BTreeSet::from([1u32]);
@@ -379,7 +380,7 @@ fn exhaustive_search_finds_no_broadcast_below_the_growth_bound_and_none_below_th
     }
 }
 
-/// What is asked of auto beside the defaults of all named algorithms.
+/// Specifications that `auto` is compared with, beside the named algorithms with their defaults.
 const VARIANTS: [(CollectiveKind, &str); 4] = [
     (CollectiveKind::AllReduce, "wrht:group_size=3,striping=true"),
     (CollectiveKind::AllReduce, "wrht:group_size=5,striping=true"),

@@ -35,8 +35,8 @@ const CASES: &[(&str, u32)] = &[
     ("wdm_ring:ranks=64,wavelengths=8", 8),
 ];
 
-/// Folded plans on a fabric: relay trees of blocks whole and in pieces, there, back, and there and
-/// back.
+/// Returns rotation-symmetric plans on a fabric: relay trees of whole blocks and of pieces, to the
+/// root, from the root, and both.
 fn folded_plans(fabric: &str, pieces: u32) -> Vec<Plan> {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
@@ -93,7 +93,7 @@ fn all_to_alls() -> Vec<Plan> {
     cases.into_iter().filter_map(plan).collect()
 }
 
-/// The same plan with every lightpath converted, on a fabric of one fibre that can.
+/// Returns the same plan with every lightpath converted, on a fabric of one fibre that can convert.
 fn all_converted(plan: &Plan) -> Option<Plan> {
     let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     let mut plan = plan.clone();
@@ -103,7 +103,7 @@ fn all_converted(plan: &Plan) -> Option<Plan> {
     (ring.converters && ring.fibres == 1).then_some(plan)
 }
 
-/// Lightpaths with their steps, in an order of their own.
+/// Returns the lightpaths with their steps, sorted.
 fn sorted(plan: &Plan) -> Vec<(usize, Lightpath)> {
     let steps = (0..plan.schedule.steps())
         .flat_map(|step| plan.schedule.step(step).map(move |index| (step, index)));
@@ -288,7 +288,8 @@ fn simulated(plan: &Plan, size: u64, policy: Policy) -> Option<Outcome> {
     simulate::simulate(plan, Bytes::new(size), policy, "circuit").ok()
 }
 
-/// The chain of transfers is one of many of the same time.
+/// Returns the outcome without its critical path, because several chains of transfers take the same
+/// time.
 fn without_path(outcome: Outcome) -> Outcome {
     Outcome {
         critical_path: Vec::new(),
@@ -327,7 +328,7 @@ fn folded_plans_take_the_time_of_all_lightpaths_under_every_policy() {
     }
 }
 
-/// The critical path ends when the plan does, and is one of transfers that exist.
+/// Checks that the critical path ends when the plan ends, and consists of transfers of the plan.
 fn check_path(outcome: &Outcome, whole: &Plan) {
     assert_eq!(
         outcome.critical_path.last().map(|last| last.end),

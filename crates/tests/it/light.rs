@@ -10,7 +10,7 @@ use opticoll::family::wss_grid;
 use opticoll::family::wss_grid::TunedLight;
 use proptest::prelude::*;
 
-/// The fields of light, in order.
+/// Returns the fields of light, in order.
 fn fields(kind: &LightKind, light: Light) -> Vec<u32> {
     let fields = 0..kind.fields.len();
     fields.map(|field| kind.value(light, field)).collect()

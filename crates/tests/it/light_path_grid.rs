@@ -12,7 +12,7 @@ use opticoll::collective::CollectiveKind;
 
 pub(crate) use crate::placed as proved;
 
-/// The algorithms that need no wavelengths, with their collectives, where they run on so many
+/// Lists the algorithms, with their collectives, that need no wavelengths and accept this number of
 /// ranks.
 fn algorithms(ranks: u32) -> impl Iterator<Item = (CollectiveKind, &'static str)> {
     crate::general_algorithms()

@@ -23,7 +23,7 @@ fn rebuilt(plan: &Plan, steps: &Steps) -> Plan {
     Plan::without_light(&plan.fabric, schedule, "a mutant".into())
 }
 
-/// What matters of violations, whichever transfers they name.
+/// Returns the violations without the transfers that they name.
 fn summary(violations: &[Violation]) -> Vec<(ViolationKind, Option<u32>, Option<u32>)> {
     let mut all: Vec<_> = violations
         .iter()
@@ -87,8 +87,8 @@ fn long_transfers_break_the_rules_that_their_single_chunks_break() {
     assert!(kinds.len() >= 7, "{kinds:?}");
 }
 
-/// A plan on a crossbar of one step of transfers of all chunks.
-fn of_all_chunks(collective: Collective, ends: &[(u32, u32)], action: Action) -> Plan {
+/// Returns a plan on a crossbar with one step, whose transfers carry all chunks.
+fn plan_of_all_chunks(collective: Collective, ends: &[(u32, u32)], action: Action) -> Plan {
     let ranks = collective.ranks();
     let fabric = Fabric::parse(&format!("crossbar:ranks={ranks}")).unwrap();
     let mut schedule = Schedule::new(collective);
@@ -109,9 +109,9 @@ fn a_billion_chunks_that_fare_alike_are_one() {
     let pieces = 1 << 30;
     let broadcast = Collective::new(CollectiveKind::Broadcast, 3).unwrap();
     let broadcast = broadcast.with_pieces(pieces).unwrap();
-    let right = of_all_chunks(broadcast, &[(0, 1), (0, 2)], Action::Copy);
+    let right = plan_of_all_chunks(broadcast, &[(0, 1), (0, 2)], Action::Copy);
     assert_eq!(verify(&right), []);
-    let wrong = of_all_chunks(broadcast, &[(0, 1), (1, 2)], Action::Copy);
+    let wrong = plan_of_all_chunks(broadcast, &[(0, 1), (1, 2)], Action::Copy);
     let violations = verify(&wrong);
     let counted = |kind, each: u64| {
         let own = violations.iter().filter(|violation| violation.kind == kind);
@@ -127,7 +127,7 @@ fn a_billion_chunks_that_fare_alike_are_one() {
     assert!(counted(ViolationKind::SameStepForward, 1));
     let reduce = Collective::new(CollectiveKind::Reduce, 3).unwrap();
     let reduce = reduce.with_pieces(pieces).unwrap();
-    let right = of_all_chunks(reduce, &[(1, 0), (2, 0)], Action::Reduce);
+    let right = plan_of_all_chunks(reduce, &[(1, 0), (2, 0)], Action::Reduce);
     assert_eq!(verify(&right), []);
 }
 
@@ -136,7 +136,7 @@ fn what_takes_too_long_to_prove_is_refused_with_the_figure() {
     // All chunks between 60 000 ranks, each of its own pair, sixteen times.
     let collective = Collective::new(CollectiveKind::AllToAll, 60_000).unwrap();
     let ends: Vec<(u32, u32)> = (1..17).map(|rank| (0, rank)).collect();
-    let violations = verify(&of_all_chunks(collective, &ends, Action::Copy));
+    let violations = verify(&plan_of_all_chunks(collective, &ends, Action::Copy));
     let [only] = &violations[..] else {
         panic!("{} violations", violations.len());
     };

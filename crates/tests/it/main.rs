@@ -62,7 +62,7 @@ use opticoll::placement::wdm_ring::route;
 use opticoll::plan::{Plan, text};
 use opticoll::simulate::Policy;
 
-/// Each `step`-th of many cases; all of them where the environment variable `OPTICOLL_CASES` is
+/// Returns every `step`-th case, or all cases if the environment variable `OPTICOLL_CASES` is
 /// `all`, as `make validate` sets it. A step that shares no divisor with the lengths of the inner
 /// loops meets all of their values.
 fn some_of<T>(cases: impl IntoIterator<Item = T>, step: usize) -> impl Iterator<Item = T> {
@@ -70,12 +70,13 @@ fn some_of<T>(cases: impl IntoIterator<Item = T>, step: usize) -> impl Iterator<
     cases.into_iter().step_by(if all { 1 } else { step })
 }
 
-/// How many of so many are left of [`some_of`] them.
+/// Returns the number of cases that [`some_of`] leaves of `count` cases.
 fn share(count: usize, step: usize) -> usize {
     some_of(0..count, step).count()
 }
 
-/// Whether a case of nested loops is left out, asked once for each; the same as [`some_of`].
+/// Returns a function that nested loops call once per case: it answers whether the case is left
+/// out, as [`some_of`] would.
 fn leaves_out(step: usize) -> impl FnMut() -> bool {
     let mut kept = some_of(0.., step).peekable();
     let mut cases = 0..;
@@ -102,13 +103,13 @@ fn rows<const CELLS: usize>(table: &str) -> impl Iterator<Item = [&str; CELLS]> 
     rows.into_iter()
 }
 
-/// The algorithms that are made for any fabric.
+/// Lists the algorithms that run on any fabric.
 fn general_algorithms() -> impl Iterator<Item = &'static Algorithm> {
     let records = opticoll::algorithms::records().iter();
     records.filter(|record| record.families.is_empty())
 }
 
-/// A plan by the named algorithm and assignment, on a ring of `ranks` and `wavelengths`.
+/// Builds the plan of the named algorithm and wavelength assignment on a WDM ring.
 fn plan_with(
     kind: CollectiveKind,
     algorithm: &str,
@@ -127,7 +128,7 @@ fn plan_with(
         .map_err(|error| error.to_string())
 }
 
-/// What a policy charges at the least on a fabric that knows it.
+/// Returns the least cost of reconfiguration under a policy, on a fabric that knows the policy.
 fn reconfiguration_cost(circuits: &dyn Circuits, policy: Policy) -> ReconfigurationCost {
     circuits.charge(policy.name()).unwrap().into()
 }
@@ -143,13 +144,14 @@ where
     *light = Light::from(view);
 }
 
-/// A verified plan with default wavelength assignment; panics with the violations otherwise.
+/// Returns a verified plan with the default wavelength assignment; panics with the violations
+/// otherwise.
 fn verified(kind: CollectiveKind, algorithm: &str, ranks: u32, wavelengths: u32) -> Plan {
     let fabric = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
     verified_with(kind, algorithm, &fabric, "auto")
 }
 
-/// A verified plan; panics with the violations otherwise.
+/// Returns a verified plan; panics with the violations otherwise.
 fn verified_with(kind: CollectiveKind, algorithm: &str, fabric: &str, assignment: &str) -> Plan {
     let plan = plan_with(kind, algorithm, fabric, assignment)
         .unwrap_or_else(|error| panic!("{kind} {algorithm} on {fabric}: {error}"));
@@ -166,7 +168,8 @@ fn verified_with(kind: CollectiveKind, algorithm: &str, fabric: &str, assignment
     plan
 }
 
-/// The plan of a named algorithm, placed by default: proved, and read back from its text.
+/// Returns the plan of a named algorithm in its default placement, verified and read back from its
+/// text.
 fn placed(kind: CollectiveKind, algorithm: &str, fabric: &str) -> Plan {
     let fabric = Fabric::parse(fabric).unwrap();
     let case = format!("{kind} by {algorithm} on {fabric}");
@@ -183,9 +186,9 @@ fn placed(kind: CollectiveKind, algorithm: &str, fabric: &str) -> Plan {
     plan
 }
 
-/// A plan written by hand: the collective and its slots in each step, such as `broadcast 1 1`, then
-/// the lines of the slots.
-fn by_hand(fabric: &str, head: &str, slots: &str) -> Plan {
+/// Reads a plan written by hand: the collective and the slots of each step, such as `broadcast 1
+/// 1`, then the lines of the slots.
+fn handwritten(fabric: &str, head: &str, slots: &str) -> Plan {
     let ranks = Fabric::parse(fabric).unwrap().ranks();
     let transfers = slots.lines().filter(|line| !line.starts_with("slot"));
     let (kind, steps) = head.split_once(' ').unwrap();

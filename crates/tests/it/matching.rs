@@ -26,7 +26,7 @@ fn method(start: StartRule) -> Method {
     }
 }
 
-/// A verified plan and its time.
+/// Returns a verified plan and its time.
 fn planned(
     kind: CollectiveKind,
     name: &str,
@@ -46,7 +46,7 @@ fn planned(
     (plan, outcome.time)
 }
 
-/// A mesh of k x k whose rows and columns differ in rate (GiB/s).
+/// Returns a mesh of k x k whose rows and columns differ in rate (GiB/s).
 fn uneven_mesh(side: u32, row: u64, column: u64) -> String {
     let mut links = Vec::new();
     let cable = |one: u32, other: u32, rate: u64| format!("{one}-{other}@{}b/s", rate << 33);
@@ -208,7 +208,8 @@ struct SmallGraph {
 }
 
 impl SmallGraph {
-    /// The graph with a number, in base 3 a digit for each pair of ranks; none if it falls apart.
+    /// Returns the graph with a number that has a digit in base 3 for each pair of ranks; `None` if
+    /// the graph is not connected.
     fn new(ranks: usize, mut number: u32) -> Option<SmallGraph> {
         let mut capacity = [[0; 5]; 5];
         for (one, other) in (0..ranks).flat_map(|one| (0..one).map(move |other| (one, other))) {
@@ -248,13 +249,13 @@ impl SmallGraph {
         Fabric::parse(&spec).unwrap()
     }
 
-    /// Chunks that the slowest link carries in a step count as one.
+    /// Returns the capacity of the slowest link, which carries one chunk in a step.
     fn slowest(&self) -> u32 {
         let all = self.capacity.iter().flatten().copied();
         all.filter(|&one| one > 0).min().unwrap()
     }
 
-    /// Every set of blocks that a rank can have after a step, as far as none holds another.
+    /// Lists the maximal sets of blocks that a rank can hold after a step.
     fn next(&self, held: &[u32], rank: usize) -> Vec<u32> {
         let mut slots = Vec::new();
         for other in 0..self.ranks {
@@ -279,7 +280,7 @@ impl SmallGraph {
         sets.iter().copied().filter(maximal).collect()
     }
 
-    /// Whether an all_gather can end in so many steps, by trying all.
+    /// Returns whether an all_gather can end within `steps` steps, by trying all.
     fn can_end(&self, held: &[u32], steps: u32) -> bool {
         let all = (1 << self.ranks) - 1;
         if held.iter().all(|&own| own == all) {

@@ -181,7 +181,8 @@ fn the_best_trees_need_the_fewest_slots_found_by_search() {
     assert_eq!(loads.iter().map(|load| load.div_ceil(64)).sum::<u64>(), 350);
 }
 
-/// All lists of radices in which every stage has groups to cut, none into more than their ranks.
+/// Lists all radices in which every stage has groups to cut, and cuts no group into more parts than
+/// it has ranks.
 fn all_trees(ranks: u32) -> Vec<Vec<u32>> {
     let (mut whole, mut begun) = (Vec::new(), vec![(Vec::new(), 1)]);
     while let Some((radices, leaves)) = begun.pop() {

@@ -18,7 +18,7 @@ use opticoll::simulate::packet::{
 };
 use opticoll::units::{Bytes, Time};
 
-/// The balanced dragonfly with p terminals per router: a = 2 p, h = p, g = a h + 1.
+/// Returns the balanced dragonfly with p terminals per router: a = 2 p, h = p, g = a h + 1.
 pub(crate) fn balanced(p: u32) -> Fabric {
     let spelling = format!(
         "dragonfly:terminals_per_router={p},routers_per_group={},global_per_router={p},\
@@ -49,7 +49,7 @@ fn cut(packet: u64, chunk: u64) -> PacketOptions {
     }
 }
 
-/// A run of one schedule alone.
+/// Runs one schedule alone.
 fn collective(
     fabric: &Fabric,
     schedule: &Schedule,
@@ -82,7 +82,7 @@ fn sends(ranks: u32, pairs: &[(u32, u32)]) -> Schedule {
     schedule
 }
 
-/// Picoseconds of so many bytes at GiB/s times 100, rounded up.
+/// Returns the time (ps) of the bytes at a rate in hundredths of GiB/s, rounded up.
 fn wire(bytes: u64, hundredths_of_gib: u64) -> u64 {
     (bytes * 100 * 1_000_000_000_000).div_ceil(hundredths_of_gib << 30)
 }
@@ -277,7 +277,8 @@ fn the_same_run_twice_is_the_same_and_another_seed_is_not() {
     assert_ne!(run(1, Some(7)), run(1, Some(8)));
 }
 
-/// Traffic that makes every group send to the next by way of all others, through small buffers.
+/// Runs traffic in which every group sends to the next group by way of all other groups, through
+/// small buffers.
 fn crowded(
     routing: PacketRouting,
     virtual_channels: Option<u32>,

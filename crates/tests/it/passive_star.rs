@@ -14,7 +14,7 @@ use opticoll::simulate::{Method, Policy};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
-use crate::{by_hand, reconfiguration_cost};
+use crate::{handwritten, reconfiguration_cost};
 
 use CollectiveKind::{AllGather, AllToAll, Broadcast};
 
@@ -27,7 +27,7 @@ fn bound_of(plan: &Plan) -> u64 {
     passive_star::slots(star, &plan.schedule.collective).steps
 }
 
-/// Ranks, wavelengths, transmitters, receivers.
+/// Lists stars: ranks, wavelengths, transmitters, receivers.
 fn stars() -> impl Iterator<Item = [u32; 4]> {
     [2, 3, 4, 7, 8, 13].into_iter().flat_map(|ranks| {
         [1, 2, 3, 8, 20].into_iter().flat_map(move |wavelengths| {
@@ -80,8 +80,8 @@ fn a_broadcast_takes_one_slot_and_an_all_to_all_fills_all_wavelengths() {
     }
 }
 
-/// The plan of all copies in one step, each block cut into pieces.
-fn in_pieces(kind: CollectiveKind, star: [u32; 4], pieces: u32) -> Plan {
+/// Returns the plan of all copies in one step, where each block is cut into pieces.
+fn one_step_in_pieces(kind: CollectiveKind, star: [u32; 4], pieces: u32) -> Plan {
     let fabric = Fabric::parse(&format!("passive_star:{}", spec(star))).unwrap();
     let collective = Collective::new(kind, star[0])
         .unwrap()
@@ -115,7 +115,7 @@ fn pieces_fill_slots_as_blocks_do() {
         // 60 pieces, four at once.
         (AllToAll, [6, 4, 1, 1], 2, 15),
     ] {
-        let plan = in_pieces(kind, star, pieces);
+        let plan = one_step_in_pieces(kind, star, pieces);
         assert_eq!(plan.slots(), slots, "{kind} {star:?}");
         assert!(bound_of(&plan) <= slots.into());
     }
@@ -138,14 +138,15 @@ fn many_chunks_in_a_light_need_as_many_slots_as_hearing_takes() {
     // Two pairs exchange, and then each tells the other pair what both have.
     let two = "slot 0\ncopy 0 0>1 0\ncopy 1 1>0 1\ncopy 2 2>3 2\ncopy 3 3>2 3\nslot 1\n\
                copy 0+2 0>2 0\ncopy 0+2 0>3 0\ncopy 2+2 2>0 1\ncopy 2+2 2>1 1";
-    let plan = by_hand("passive_star:ranks=4,wavelengths=4", "all_gather 1 1", two);
+    let plan = handwritten("passive_star:ranks=4,wavelengths=4", "all_gather 1 1", two);
     assert_eq!(verify(&plan), []);
     assert_eq!(of(AllGather, [4, 4, 1, 1]), 2);
 }
 
-/// The fewest slots of an all_gather (or of a broadcast from rank 0) over all plans, by
-/// breadth-first search: a state is which blocks each rank holds; in a slot each wavelength has one
-/// sender with a block that it holds, and each rank hears as many wavelengths as it has receivers.
+/// Returns the fewest slots of an all_gather, or of a broadcast from rank 0, over all plans, by
+/// breadth-first search. A state is the set of blocks of each rank. In a slot each wavelength has
+/// one sender, which sends a block that it holds, and each rank hears as many wavelengths as it has
+/// receivers.
 fn fewest_slots(ranks: u32, [wavelengths, transmitters, receivers]: [u32; 3], gather: bool) -> u64 {
     let blocks = if gather { ranks } else { 1 };
     let start: Vec<u32> = (0..ranks)
@@ -190,7 +191,7 @@ fn fewest_slots(ranks: u32, [wavelengths, transmitters, receivers]: [u32; 3], ga
     unreachable!()
 }
 
-/// The blocks on the wavelengths of a slot, in every way; an unused wavelength never helps.
+/// Lists all assignments of blocks to the wavelengths of a slot; an unused wavelength never helps.
 fn sendings(held: &[u32], wavelengths: u32, transmitters: u32, blocks: u32) -> Vec<Vec<u32>> {
     let mut all: Vec<(Vec<u32>, Vec<u32>)> = vec![(vec![], vec![0; held.len()])];
     for _ in 0..wavelengths {
@@ -217,7 +218,7 @@ fn sendings(held: &[u32], wavelengths: u32, transmitters: u32, blocks: u32) -> V
     distinct.into_iter().collect()
 }
 
-/// What a rank may hold after it has tuned its receivers.
+/// Lists the sets of blocks that a rank may hold after it has tuned its receivers.
 fn hearings(own: u32, lights: &[u32], receivers: u32) -> Vec<u32> {
     let mut held: BTreeSet<u32> = [own].into();
     for _ in 0..receivers.min(lights.len() as u32) {

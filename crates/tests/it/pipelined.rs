@@ -41,8 +41,8 @@ const CASES: &[(&str, u32, u32)] = &[
     ("wdm_ring:ranks=4,wavelengths=2,reconfiguration=0s", 0, 5),
 ];
 
-/// More lightpaths than are written out to be judged.
-const LARGE_CASES: &[(&str, u32, u32)] = &[
+/// Cases with more lightpaths than the verifier expands.
+const UNEXPANDED_CASES: &[(&str, u32, u32)] = &[
     ("wdm_ring:ranks=3,wavelengths=2", 1, 20_000),
     ("wdm_ring:ranks=5,wavelengths=2,fibres=2,ports=4", 4, 5_000),
 ];
@@ -248,7 +248,8 @@ fn the_first_chunks_take_the_time_of_all_chunks_under_every_policy() {
     }
 }
 
-/// The critical path ends when the plan does, without a gap, over transfers that exist.
+/// Checks that the critical path ends when the plan ends, has no gap, and consists of transfers of
+/// the plan.
 fn check_path(outcome: &Outcome, whole: &Plan, case: &str) {
     let last = outcome.critical_path.last().map(|last| last.end);
     assert_eq!(last, Some(outcome.time), "{case}");
@@ -334,8 +335,8 @@ fn every_mutation_of_a_small_plan_is_judged_as_written_out() {
     );
 }
 
-/// Whether no file describes such a pipelined plan: a copy has no slot, or copies are not of one
-/// form.
+/// Returns whether no file describes such a pipelined plan, because a copy has no slot or the
+/// copies are not of one form.
 fn has_no_such_form(plan: &Plan, violations: &[Violation]) -> bool {
     let last = plan.slot.iter().max().copied().unwrap_or(0);
     let leaves = u64::from(last) + u64::from(plan.repetition.pieces) > u64::from(plan.slots());
@@ -349,7 +350,7 @@ fn has_no_such_form(plan: &Plan, violations: &[Violation]) -> bool {
 fn every_mutation_that_spoils_a_large_plan_is_rejected_by_its_first_chunks() {
     let mut random = Pcg64Mcg::seed_from_u64(22);
     let (mut rejected, mut said) = (0, 0);
-    for plan in plans_of(LARGE_CASES) {
+    for plan in plans_of(UNEXPANDED_CASES) {
         for _ in crate::some_of(0..60, 4) {
             let changed = mutated(&plan, &mut random);
             let violations = verify(&changed);
@@ -371,8 +372,8 @@ fn every_mutation_that_spoils_a_large_plan_is_rejected_by_its_first_chunks() {
     );
 }
 
-/// Whether what is wrong with the first chunks is said as of the plan written out, with its
-/// numbers; how much is.
+/// Checks that each violation found in the first chunks is also found, with the same numbers, in
+/// the expanded plan; returns how many were compared.
 fn are_those_of_the_whole(plan: &Plan, of_firsts: &[Violation], of_whole: &[Violation]) -> usize {
     let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     // What only the form has; all circuits of a rank, in place of those of a slot; light that is

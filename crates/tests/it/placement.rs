@@ -49,7 +49,7 @@ impl Case {
     }
 }
 
-/// Random bytes, many of them none, and random hops, one way or both ways alike.
+/// Draws bytes, many of them 0, and hops that are symmetric in half of the cases.
 fn random(ranks: usize, sites: usize, seed: u64) -> Case {
     let draw = |place: usize, below: u64| hash(seed << 16 | place as u64) % below;
     let both_ways = seed % 2 == 0;

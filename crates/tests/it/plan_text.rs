@@ -6,7 +6,7 @@ use opticoll::plan::{Lightpath, Plan, fold, text};
 
 use crate::{rows, verified, verified_with};
 
-/// Lightpaths in an order of their own: inside a slot the order has no meaning.
+/// Returns the lightpaths sorted, because their order within a slot has no meaning.
 fn sorted(plan: &Plan) -> Vec<Lightpath> {
     let mut lightpaths: Vec<Lightpath> = plan.lightpaths().collect();
     lightpaths.sort_unstable();

@@ -17,7 +17,7 @@ use itertools::iproduct;
 
 use crate::{general_algorithms, plan_with, some_of};
 
-/// A verified plan that is not below the bound; panics otherwise.
+/// Returns a verified plan that is not below the bound; panics otherwise.
 fn planned(fabric: &str) -> Plan {
     let parsed = Fabric::parse(fabric).unwrap();
     let ring = parsed.downcast::<WdmRing>().unwrap();
@@ -169,7 +169,7 @@ fn blocks_in_pieces_meet_the_bound() {
     }
 }
 
-/// What `auto` takes, with its time and the bound on the time of any plan.
+/// The plan that `auto` chooses, its time, and the bound on the time of any plan.
 struct Choice {
     planned: planner::Planned,
     time: Time,
@@ -292,8 +292,8 @@ fn all_reduces_of_four_networks_beat_twenty_one_steps_each_way() {
     }
 }
 
-/// Plans by name on a fabric, verified.
-fn by_name(kind: CollectiveKind, spec: &str, fabric: &str, size: &str, policy: Policy) -> Plan {
+/// Returns the verified plan of a specification on a fabric.
+fn named_plan(kind: CollectiveKind, spec: &str, fabric: &str, size: &str, policy: Policy) -> Plan {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let spec = spec.parse().unwrap();
@@ -309,7 +309,7 @@ fn auto_is_never_slower_than_a_named_algorithm() {
     let policies = [Policy::EveryStep, Policy::OnChange, Policy::Free];
     let cases = iproduct!(CollectiveKind::ALL, policies, ["1KiB", "1MiB", "64MiB"]);
     for (kind, policy, size) in some_of(cases, 11) {
-        let chosen = by_name(kind, "auto", fabric, size, policy);
+        let chosen = named_plan(kind, "auto", fabric, size, policy);
         let time = |plan: &Plan| {
             simulate::simulate(plan, size.parse().unwrap(), policy, "circuit")
                 .unwrap()
@@ -351,7 +351,7 @@ fn no_named_algorithm_is_below_its_bound() {
 fn the_planner_is_asked_by_name() {
     let fabric = "wdm_ring:ranks=16,wavelengths=2";
     let check = |kind, spec: &str, slots: u32| {
-        let plan = by_name(kind, spec, fabric, "1MiB", Policy::EveryStep);
+        let plan = named_plan(kind, spec, fabric, "1MiB", Policy::EveryStep);
         assert_eq!(
             (plan.slots(), plan.algorithm.as_str()),
             (slots, spec),

@@ -12,7 +12,8 @@ fn log2_up(ranks: u64) -> u64 {
     (0..).find(|&bit| 1 << bit >= ranks).unwrap()
 }
 
-/// Time on the way and number of set-ups among `p` ranks with `k` ports, for `n` bytes in all.
+/// Returns the time of the transfers (ps) and the number of setups among `p` ranks with `k` ports,
+/// for `n` bytes in all.
 pub(crate) fn formula(kind: CollectiveKind, algorithm: &str, p: u64, k: u64, n: u64) -> (u64, u64) {
     let l = log2_up(p);
     let power = p.is_power_of_two();

@@ -15,7 +15,8 @@ use crate::rows;
 /// rank 1, links 4 and 7 do the same over switch 3.
 const TWO_SWITCHES: &str = "custom:ranks=2,switches=2,links=0-2+1-2+0-3+1-3,rate=1GB/s,latency=1us";
 
-/// A broadcast of two chunks from rank 0 to rank 1, each in one transfer by the routes given.
+/// Returns a broadcast of two chunks from rank 0 to rank 1, one transfer for each of the given
+/// routes.
 fn broadcast(fabric: &str, routes: [&str; 2]) -> Plan {
     let lines = [0, 1].map(|chunk| match routes[chunk] {
         "" => format!("copy {chunk} 0>1"),

@@ -37,7 +37,7 @@ fn steps_of(schedule: &Schedule) -> Steps {
         .collect()
 }
 
-/// Whatever one may ask of a schedule, it answers as the list of transfers does.
+/// Checks that a schedule answers every question as the list of its transfers does.
 fn check(schedule: &Schedule, steps: &Steps) {
     let all: Vec<Transfer> = steps.iter().flatten().copied().collect();
     assert_eq!(&steps_of(schedule), steps);
@@ -75,7 +75,7 @@ fn check(schedule: &Schedule, steps: &Steps) {
     }
 }
 
-/// Steps of which many are earlier ones with other chunks, and many almost.
+/// Draws steps, many of which repeat an earlier step with other chunks, exactly or almost.
 fn repetitive(seed: u64) -> Steps {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let chunks = collective().chunks();
@@ -194,7 +194,7 @@ fn many_of_the_schedules_above_are_stored_by_repetition() {
     assert!(repeated > 500, "{repeated} of 1000");
 }
 
-/// In step s of a ring of N ranks, rank r sends block r - s to rank r + 1.
+/// Returns the steps of a ring of N ranks: in step s, rank r sends block r - s to rank r + 1.
 fn ring(ranks: u32) -> Steps {
     let block = |rank: u32, step: u32| (rank + ranks - step) % ranks;
     let sends = |rank: u32, step| Transfer::copy(block(rank, step), rank, (rank + 1) % ranks);

@@ -31,7 +31,7 @@ struct DrawnPlan {
     block: u64,
     ways: BTreeMap<(u32, u32), Vec<(u32, Drawn)>>,
     slots: u32,
-    /// In picoseconds: start-up, latency, reconfiguration, and of a byte.
+    /// Start-up, latency, reconfiguration and time per byte, in picoseconds.
     times: [u64; 4],
     first_free: bool,
 }
@@ -112,7 +112,7 @@ impl DrawnPlan {
         self.slots = numbers.len() as u32;
     }
 
-    /// By slot: the blocks on each circuit, and whether one begins.
+    /// Returns, for each slot, the blocks on each circuit and whether a block begins there.
     fn loads(&self) -> Vec<BTreeMap<Drawn, (u64, bool)>> {
         let mut slots: Vec<BTreeMap<Drawn, (u64, bool)>> =
             vec![BTreeMap::new(); self.slots as usize];
@@ -126,7 +126,7 @@ impl DrawnPlan {
         slots
     }
 
-    /// Slot after slot, each as long as its busiest circuit, with what a policy charges.
+    /// Sums the slots, each as long as its busiest circuit, and the charges of a policy.
     fn time(&self, policy: Policy) -> u64 {
         let [startup, latency, change, byte] = self.times;
         let mut held: BTreeMap<(usize, u32, u8), Drawn> = BTreeMap::new();
@@ -203,8 +203,9 @@ impl DrawnPlan {
     }
 }
 
-/// So many plans are above their bounds by the sums here; of every so many the verifier, and the
-/// simulator, which finds those times.
+/// Checks that the times of `count` drawn plans, summed here, are not below their bounds. The
+/// verifier and the simulator judge every `simulated`-th plan, and the simulator must find the same
+/// times.
 fn check(count: u64, simulated: u64) {
     let mut random = Pcg64Mcg::seed_from_u64(1);
     let (mut met, mut near, mut timed) = (0, 0, 0);

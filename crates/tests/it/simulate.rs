@@ -93,8 +93,8 @@ fn static_circuits_are_charged_once() {
     check(AllReduce, "ring", 1, 30, "204.8ns");
 }
 
-/// How many settings a plan on a ring needs, by the definition: a run of slots goes on as long as
-/// no two of its circuits share a channel of a link.
+/// Counts the settings of a plan on a ring by the definition: a run of slots goes on as long as no
+/// two of its circuits share a channel of a link.
 fn settings_by_definition(plan: &Plan) -> u64 {
     let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     let mut settings = 0;

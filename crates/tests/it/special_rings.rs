@@ -93,7 +93,7 @@ fn is_not_below_its_bound(plan: &Plan, policy: Policy) {
     }
 }
 
-/// The time of the plan of `auto`, proved, in picoseconds.
+/// Returns the time of the verified plan of `auto`, in picoseconds.
 fn time_of_auto(fabric: &str, kind: CollectiveKind, size: &str, policy: Policy) -> u64 {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();

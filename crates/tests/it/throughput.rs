@@ -16,9 +16,9 @@ use rand_pcg::Pcg64;
 
 const EVERYTHING: u64 = u64::MAX;
 
-/// The greatest ratio of blocks to rate over all sets of vertices; a rate of 0 where nothing leads
-/// into one.
-fn by_sets(ranks: u32, vertices: usize, links: &[RatedLink], cuts: Cuts) -> (u128, u128) {
+/// Returns the greatest ratio of blocks to rate over all sets of vertices; the rate is 0 if no link
+/// leads into a set.
+fn ratio_over_sets(ranks: u32, vertices: usize, links: &[RatedLink], cuts: Cuts) -> (u128, u128) {
     let mut best: Option<(u128, u128)> = None;
     for set in 1u32..1 << vertices {
         let inside = |vertex: u32| set >> vertex & 1 == 1;
@@ -48,7 +48,7 @@ fn by_sets(ranks: u32, vertices: usize, links: &[RatedLink], cuts: Cuts) -> (u12
 fn check(ranks: u32, vertices: usize, links: &[RatedLink]) {
     let kinds = [Cuts::EachRank, Cuts::Into(0), Cuts::From(ranks - 1)];
     for cuts in kinds {
-        let (blocks, rate) = by_sets(ranks, vertices, links, cuts);
+        let (blocks, rate) = ratio_over_sets(ranks, vertices, links, cuts);
         let cut = tightest(ranks, vertices, links, cuts, EVERYTHING).expect("two ranks");
         let what = || format!("{ranks} of {vertices}, {links:?}, {cuts:?}: {cut:?}");
         if rate == 0 {
@@ -60,7 +60,7 @@ fn check(ranks: u32, vertices: usize, links: &[RatedLink]) {
     }
 }
 
-/// The cut is what it says it is.
+/// Checks that the cut has the blocks and the rate that it states.
 fn assert_witness(ranks: u32, links: &[RatedLink], cuts: Cuts, cut: &TightestCut) {
     let inside = |vertex: u32| cut.vertices.contains(&vertex);
     let own = (0..ranks).filter(|rank| inside(*rank)).count() as u128;
@@ -143,9 +143,9 @@ fn the_optimum_of_random_graphs_is_that_of_all_sets() {
     }
 }
 
-/// The least of rate between parts over parts less one, by all partitions: each vertex joins a part
-/// before or begins one.
-fn by_partitions(vertices: u32, cables: &[(u32, u32, u128)]) -> (u128, u128) {
+/// Returns the least ratio, over all partitions, of the rate between the parts to the number of
+/// parts less one.
+fn ratio_over_partitions(vertices: u32, cables: &[(u32, u32, u128)]) -> (u128, u128) {
     let mut best: Option<(u128, u128)> = None;
     let mut partitions = vec![vec![0u32]];
     for _ in 1..vertices {
@@ -170,7 +170,7 @@ fn by_partitions(vertices: u32, cables: &[(u32, u32, u128)]) -> (u128, u128) {
     best.expect("two vertices")
 }
 
-/// An all_reduce on ranks that these cables join, of so many Gb/s each, and its optimum.
+/// Returns an all_reduce on ranks that these cables (rates in Gb/s) join, and its optimum.
 fn all_reduce_on(ranks: u32, cables: &[(u32, u32, u128)]) -> (Fabric, Collective, Optimum) {
     let links: Vec<String> = cables
         .iter()
@@ -181,7 +181,7 @@ fn all_reduce_on(ranks: u32, cables: &[(u32, u32, u128)]) -> (Fabric, Collective
     let collective = Collective::new(CollectiveKind::AllReduce, ranks).expect("two ranks");
     let network = fabric.network().expect("links");
     let optimum = electrical::optimum(network, &collective).expect("cables join all");
-    let (rate, joints) = by_partitions(ranks, cables);
+    let (rate, joints) = ratio_over_partitions(ranks, cables);
     let rate = rate * 1_000_000_000;
     assert_eq!(
         optimum.least.bytes * rate,
@@ -192,7 +192,7 @@ fn all_reduce_on(ranks: u32, cables: &[(u32, u32, u128)]) -> (Fabric, Collective
     (fabric, collective, optimum)
 }
 
-/// The plan along trees of one root takes little more than the optimum.
+/// Checks that the plan along the trees of one root takes little more time than the optimum.
 fn check_trees_of_one_root((fabric, collective, optimum): (Fabric, Collective, Optimum)) {
     let size = Bytes::new(1 << 30);
     let spec = Spec::new("tree_packing").with("roots", "one");

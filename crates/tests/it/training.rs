@@ -235,8 +235,8 @@ fn resnet50_has_as_many_buckets_as_tensors() {
     assert_eq!(sizes(Buckets::DDP)[0], 4 * (1000 + 2048 * 1000));
 }
 
-/// The same picosecond by picosecond: a device that computes, and a stream that takes what is
-/// ready.
+/// Computes the iteration picosecond by picosecond: a device that computes, and a stream that takes
+/// the buckets that are ready.
 fn slow(
     layers: &[TimedLayer],
     buckets: &[Bucket],

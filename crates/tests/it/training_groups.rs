@@ -89,7 +89,7 @@ fn alike(groups: Groups, layers: &[StageLayer], activations: u64) -> GroupedTrai
     }
 }
 
-/// Over a crossbar without latency; what holds for every iteration is checked.
+/// Runs an iteration over a crossbar without latency, and checks the invariants of every iteration.
 fn over_crossbar(
     training: &GroupedTraining,
     algorithms: &[(CollectiveKind, &str)],
@@ -117,7 +117,7 @@ fn over(
     iteration
 }
 
-/// The parts of every stage sum to the time, but for the rounding of means.
+/// Checks that the parts of every stage sum to the time, except for the rounding of means.
 fn check(iteration: &GroupedIteration) {
     let stages = &iteration.stages;
     for row in 0..stages.compute.len() {
@@ -209,7 +209,7 @@ fn a_micro_batch_crosses_a_pipeline_there_and_back() {
     near(iteration.stages.sending[1].ps(), 2 * transfer(bytes));
 }
 
-/// A model with nothing before and behind its blocks that takes time.
+/// Reads the specification of a model.
 fn model(text: &str) -> Model {
     models::parse(text).unwrap()
 }

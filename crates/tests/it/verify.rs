@@ -1,7 +1,7 @@
 //! The verifier on small plans made by hand: the sound ones pass, and each of the others breaks
 //! one rule and is told so.
 
-pub(crate) mod by_hand;
+pub(crate) mod handwritten;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ use opticoll::spec::Spec;
 use opticoll::verify::{RingLink, Violation, ViolationKind, verify};
 
 use crate::verified;
-use by_hand::{by_hand, cases};
+use handwritten::{cases, plan_of_lines};
 
 const PAIR: &str = "wdm_ring:ranks=2,wavelengths=1";
 const THREE: &str = "wdm_ring:ranks=3,wavelengths=1";
 const FOUR: &str = "wdm_ring:ranks=4,wavelengths=1";
 
-/// The names of the kinds of violations, in the order of the report.
+/// Returns the names of the kinds of violations, in the order of the report.
 fn kinds(plan: &Plan) -> String {
     let names: Vec<&str> = verify(plan)
         .iter()
@@ -46,7 +46,7 @@ fn plans_by_hand_break_the_rules_that_they_say() {
 #[test]
 fn a_lightpath_of_several_chunks_is_no_light_tree() {
     let ring = "wdm_ring:ranks=3,wavelengths=1,multicast=drop_and_continue";
-    let several = by_hand(
+    let several = plan_of_lines(
         ring,
         "broadcast 3 0 2",
         "0 copy 0 0>1 cw 0.0
@@ -54,7 +54,7 @@ fn a_lightpath_of_several_chunks_is_no_light_tree() {
          0 copy 0 0>2 ccw 0.0
          0 copy 1 0>2 ccw 0.0",
     );
-    let tree = by_hand(
+    let tree = plan_of_lines(
         ring,
         "broadcast 3 0 1",
         "0 copy 0 0>1 cw 0.0
@@ -87,7 +87,7 @@ fn long_arcs_collide_only_where_they_meet() {
         ("64>63 cw", "63>64 cw", 0),
         ("63>64 cw", "62>65 cw", 1),
     ] {
-        let plan = by_hand(
+        let plan = plan_of_lines(
             ring,
             "all_gather 200",
             &format!("0 copy 0 {one} 0.0\n0 copy 1 {two} 0.0"),
@@ -103,9 +103,10 @@ fn long_arcs_collide_only_where_they_meet() {
 /// A sound plan, changed.
 type Change = (&'static str, fn(&mut Plan), &'static str);
 
-/// Two steps of two slots: rank 0 hands two chunks to rank 1, which hands them to rank 2.
+/// Returns a plan of two steps of two slots: rank 0 sends two chunks to rank 1, which sends them to
+/// rank 2.
 fn relay() -> Plan {
-    by_hand(
+    plan_of_lines(
         THREE,
         "broadcast 3 0 2",
         "0:0 copy 0 0>1 cw 0.0
@@ -238,7 +239,7 @@ fn steps_columns_and_claims_must_agree_with_the_schedule() {
 
 #[test]
 fn a_transfer_to_no_neighbour_breaks_the_claim() {
-    let mut plan = by_hand(
+    let mut plan = plan_of_lines(
         FOUR,
         "gather 4 0",
         "0 copy 1 1>0 ccw 0.0\n0 copy 3 3>0 cw 0.0",
@@ -267,10 +268,11 @@ fn a_transfer_to_no_neighbour_breaks_the_claim() {
 fn chunks_that_are_always_sent_together_are_judged_by_one() {
     // 17 times 2^32 - 1 chunks; what is sent again breaks a rule.
     let lines = "0 copy 0+4294967295 0>1 cw 0.0\n".repeat(17);
-    let kinds: BTreeSet<ViolationKind> = verify(&by_hand(PAIR, "broadcast 2 0 4294967295", &lines))
-        .iter()
-        .map(|violation| violation.kind)
-        .collect();
+    let kinds: BTreeSet<ViolationKind> =
+        verify(&plan_of_lines(PAIR, "broadcast 2 0 4294967295", &lines))
+            .iter()
+            .map(|violation| violation.kind)
+            .collect();
     assert_eq!(kinds, [ViolationKind::Duplicate].into());
 }
 
@@ -278,7 +280,7 @@ fn chunks_that_are_always_sent_together_are_judged_by_one() {
 fn violations_beyond_number_are_counted() {
     // 2^20 - 1 ranks lack the block of each of 2^20: more than fit, and more than anyone reads.
     let fabric = "wdm_ring:ranks=1048576,wavelengths=1";
-    let violations = verify(&by_hand(fabric, "all_gather 1048576", ""));
+    let violations = verify(&plan_of_lines(fabric, "all_gather 1048576", ""));
     let missing: u64 = (1 << 20) * ((1 << 20) - 1);
     assert_eq!(violations.len(), 100_001);
     assert_eq!(
@@ -290,7 +292,7 @@ fn violations_beyond_number_are_counted() {
     );
 }
 
-/// How often each kind was found, those counted but not listed included.
+/// Counts the violations of each kind, including those counted but not listed.
 fn tally(plan: &Plan) -> BTreeMap<ViolationKind, u64> {
     let mut found = BTreeMap::new();
     for violation in verify(plan) {
@@ -341,7 +343,7 @@ fn millions_of_chunks_are_each_accounted_for() {
             vec![(Duplicate, 5 * million), (Missing, all - million)],
         ),
     ] {
-        let plan = by_hand(PAIR, &format!("broadcast 2 0 {pieces}"), &lines);
+        let plan = plan_of_lines(PAIR, &format!("broadcast 2 0 {pieces}"), &lines);
         assert_eq!(
             tally(&plan),
             expected.into_iter().collect(),
@@ -436,7 +438,7 @@ fn every_kind_is_named_and_tested() {
 
 #[test]
 fn a_violation_names_what_it_is_about() {
-    let plan = by_hand(
+    let plan = plan_of_lines(
         "wdm_ring:ranks=6,wavelengths=2",
         "all_to_all 6",
         "3 copy 4 0>4 cw 0.1
@@ -482,7 +484,7 @@ fn a_violation_names_what_it_is_about() {
 
 #[test]
 fn sentences_say_which_rank_lacks_what() {
-    let plan = by_hand(
+    let plan = plan_of_lines(
         FOUR,
         "all_reduce 4",
         "0 reduce 0 1>0 ccw 0.0

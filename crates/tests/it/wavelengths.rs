@@ -21,7 +21,7 @@ fn wavelengths_of_a_one_stage_all_to_all() {
 fn the_optimal_construction_meets_the_bound_for_every_number_of_ranks() {
     for ranks in 2..=66 {
         let bound = ring_wavelengths(ranks) as u32;
-        // With so many wavelengths as the bound says one slot is enough, with one fewer not.
+        // With as many wavelengths as the bound says, one slot is enough; with one fewer it is not.
         let plan = verified_with(
             AllGather,
             "one_stage",

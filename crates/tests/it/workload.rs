@@ -20,7 +20,7 @@ use opticoll::workload::network::Transport;
 use opticoll::workload::program::Program;
 use opticoll::workload::replay::{EndCosts, ReplaySettings, Replayed, replay};
 
-/// What messages of so many ranks go over.
+/// Returns the transport that carries the messages of this number of ranks.
 fn transport(network: &str, ranks: u32) -> Transport {
     let medium = Medium::parse_for(network, ranks).unwrap();
     Transport::new(medium, None::<[(&str, &str); 0]>).unwrap()
@@ -39,8 +39,8 @@ fn run_between(ends: EndCosts, program: &Program, model: &mut impl Live) -> Repl
     replay(program, model, settings).unwrap()
 }
 
-/// The program of an event table of `ranks` ranks whose rows are
-/// `rank,call,peer,send_bytes,recv_bytes,tag, comm,req,compute_ns`. The first row is line 3.
+/// Reads the program of an event table of `ranks` ranks whose rows are
+/// `rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns`. The first row is line 3.
 fn program_of(ranks: u32, rows: &str) -> Result<Program, TraceError> {
     let header = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns";
     let text = format!("# app=test ranks={ranks}\n{header}\n{rows}");

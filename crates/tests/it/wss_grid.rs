@@ -15,7 +15,7 @@ use opticoll::plan::Plan;
 
 pub(crate) use crate::placed as proved;
 
-/// The plan of a named algorithm, not verified.
+/// Returns the plan of a named algorithm, not verified.
 fn planned(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Result<Plan, PlacementError> {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let schedule = opticoll::algorithms::build(&algorithm.parse().unwrap(), collective, fabric);

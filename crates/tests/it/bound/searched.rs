@@ -7,11 +7,10 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::family::wdm_ring::{Direction, WdmRing};
 
 fn ring(options: &str) -> WdmRing {
-    super::of_text(&format!("wdm_ring:{options}"))
+    super::ring_from_spec(&format!("wdm_ring:{options}"))
 }
 
-/// The directed links of the lightpath from one rank to another; none if it would pass a broken
-/// one.
+/// Returns the directed links of the lightpath between two ranks; `None` if one of them is broken.
 fn links(ring: &WdmRing, from: u32, to: u32, direction: Direction) -> Option<Vec<usize>> {
     if !ring.is_whole(from, to, direction) {
         return None;
@@ -24,7 +23,7 @@ fn links(ring: &WdmRing, from: u32, to: u32, direction: Direction) -> Option<Vec
     Some(places.map(|place| (offset + place) as usize).collect())
 }
 
-/// What is free in a slot.
+/// The channels, transmitters and receivers that are free in a slot.
 #[derive(Clone)]
 struct Free {
     links: Vec<u32>,
@@ -43,8 +42,8 @@ impl Free {
         }
     }
 
-    /// What is left with one lightpath more; channels of a link are not told apart, which only
-    /// allows more.
+    /// Returns what remains free after one more lightpath. Channels of a link are not told apart,
+    /// so the search allows more than the ring does.
     fn with(&self, from: u32, to: u32, links: &[usize]) -> Option<Free> {
         let mut left = self.clone();
         for link in links {
@@ -60,7 +59,7 @@ impl Free {
     }
 }
 
-/// The fewest slots in which something of the root reaches all ranks.
+/// Returns the fewest slots in which a block of the root reaches all ranks.
 fn fewest_of_a_broadcast(ring: &WdmRing, root: u32) -> u64 {
     let all = (1u32 << ring.ranks) - 1;
     let mut reached = HashSet::from([1u32 << root]);
@@ -77,7 +76,8 @@ fn fewest_of_a_broadcast(ring: &WdmRing, root: u32) -> u64 {
     unreachable!("slots do not end")
 }
 
-/// All that can be informed after a slot, of the ranks from `rank` on.
+/// Adds to `next` every set of ranks that can be informed after a slot, where the ranks before
+/// `rank` have been decided.
 fn tell(ring: &WdmRing, informed: u32, rank: u32, told: u32, free: &Free, next: &mut HashSet<u32>) {
     if rank == ring.ranks {
         next.insert(told);
@@ -98,7 +98,7 @@ fn tell(ring: &WdmRing, informed: u32, rank: u32, told: u32, free: &Free, next: 
     }
 }
 
-/// The same ring seen from behind: what leads clockwise leads the other way, and back.
+/// Returns the options of the mirrored ring: clockwise becomes counter-clockwise and back.
 fn backwards(options: &str) -> String {
     let turned = options.replace("ccw", "CW").replace("cw", "ccw");
     turned.replace("CW", "cw")
@@ -158,11 +158,11 @@ fn growth_respects_broken_links_and_no_broadcast_is_below_it() {
     }
 }
 
-/// Of each chunk what each rank has heard of, a mask of ranks each.
+/// A mask, for each chunk and each rank, of the ranks whose contribution has reached that rank.
 type Heard = Vec<[u8; 4]>;
 
-/// The fewest slots in which every rank hears of every other for each chunk, whatever it is told
-/// twice.
+/// Returns the fewest slots in which, for each chunk, every rank receives the contributions of all
+/// ranks; a contribution may arrive twice.
 fn fewest_of_an_all_reduce(ring: &WdmRing, pieces: u32) -> u64 {
     let all = (1u8 << ring.ranks) - 1;
     let start: [u8; 4] = std::array::from_fn(|rank| 1 << rank);
@@ -198,7 +198,8 @@ fn fewest_of_an_all_reduce(ring: &WdmRing, pieces: u32) -> u64 {
     unreachable!("slots do not end")
 }
 
-/// All that can be known after a slot; lightpaths are taken in one order of their ends.
+/// Adds to `next` every state that can follow a slot. Lightpaths are added in a fixed order of
+/// their ends.
 fn hear(
     ring: &WdmRing,
     before: &Heard,

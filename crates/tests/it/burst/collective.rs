@@ -32,7 +32,7 @@ fn schedule(kind: CollectiveKind, name: &str, ranks: u32) -> Schedule {
     plan.schedule
 }
 
-/// One transfer from rank 0 to rank 1.
+/// Returns a broadcast of one transfer, from rank 0 to rank 1.
 fn message() -> Schedule {
     let mut schedule = Schedule::new(Collective::new(CollectiveKind::Broadcast, 2).unwrap());
     schedule.push(Transfer::copy(0, 0, 1));
@@ -77,7 +77,7 @@ fn alone(network: &str, jobs: &[Job<'_>], text: &str) -> Vec<JobRun> {
     outcome.replications.remove(0).jobs
 }
 
-/// What the verifier says of the transfers that were delivered, in the order of their ends.
+/// Returns the violations of the transfers that were delivered, in the order in which they ended.
 fn proved(job: &Job<'_>, run: &JobRun) -> Vec<Violation> {
     let ranks = job.schedule.collective.ranks();
     let fabric = Fabric::parse(&format!("crossbar:ranks={ranks},rate=10Gb/s")).unwrap();
@@ -367,7 +367,8 @@ fn every_collective_ends_with_the_right_data_or_says_why_not() {
     assert!(ended > 50 && failed > 10, "{ended} ended, {failed} failed");
 }
 
-/// Exactly the whole schedule was delivered, step by step, or a part and a reason.
+/// Checks that either the whole schedule was delivered, step by step, or that a part was delivered
+/// and a reason is given.
 fn check(job: &Job<'_>, run: &JobRun, case: &str) {
     assert_eq!(run.time.is_some(), run.failure.is_none(), "{case}");
     let violations = proved(job, run);

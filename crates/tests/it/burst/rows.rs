@@ -5,7 +5,8 @@ use opticoll::simulate::burst::BurstOutcome;
 
 use super::{ladder, link, run, run_with, settings};
 
-/// The loss of an independent simulation, known to two digits, within both errors.
+/// Checks that the loss agrees with the loss of an independent simulation, which is known to two
+/// digits, within the errors of both.
 fn check_row(wavelengths: u32, text: &str, expected: f64, tolerance: f64) {
     let outcome = run(&ladder(wavelengths), text);
     let half = (outcome.loss_high - outcome.loss_low) / 2.0;

@@ -1,4 +1,4 @@
-//! What is refused, and what a run does not depend on.
+//! Refusals of settings and of work, and settings that do not change a run.
 
 use opticoll::families::Medium;
 use opticoll::simulate::burst;

@@ -80,12 +80,13 @@ impl Slow<'_> {
         });
     }
 
-    /// The lowest free channel of a place that has so many.
+    /// Returns the lowest free channel of a place that has `channels` channels.
     fn first(&self, wanted: Wanted, channels: u32) -> Option<u32> {
         (0..channels).find(|channel| self.is_free(wanted, *channel))
     }
 
-    /// The last end of reservations of a channel that satisfy a condition; 0 without any.
+    /// Returns the last end, not after `at_most`, of the reservations of a channel; 0 if there is
+    /// none.
     fn last_end(&self, wanted: Wanted, channel: u32, at_most: u64) -> u64 {
         let same = |held: &&Held| held.place == wanted.place && held.channel == channel;
         let ends = self.held.iter().filter(same).map(|held| held.until);
@@ -101,7 +102,7 @@ impl Slow<'_> {
         (self.network.node(source), self.network.node(destination))
     }
 
-    /// The share of successes, one more in two more tries.
+    /// Returns (successes + 1) / (tries + 2).
     fn score(&self, burst: usize, wavelength: u32) -> f64 {
         let (from, to) = self.nodes(burst);
         let score = self.scores.get(&(from, to, wavelength));
@@ -115,7 +116,7 @@ impl Slow<'_> {
         *score = (score.0 + u32::from(success), score.1 + 1);
     }
 
-    /// The wavelength that the rule takes for these links, of `hop` and those after.
+    /// Returns the wavelength that the rule chooses for these links, which begin with link `hop`.
     fn choose(&self, burst: usize, wanted: &[Wanted], hop: usize) -> Option<u32> {
         let free = |wavelength: &u32| wanted.iter().all(|one| self.is_free(*one, *wavelength));
         let all = 0..self.network.wavelengths();
@@ -164,8 +165,8 @@ impl Slow<'_> {
         self.routes[burst].clone()
     }
 
-    /// The fabric's route, or the first of those with the fewest links whose fullest link has the
-    /// fewest wavelengths held now or later.
+    /// Returns the fixed route, or among the shortest routes the first whose fullest link has the
+    /// fewest wavelengths reserved now or later.
     fn pick_route(&self, burst: usize) -> Vec<u32> {
         let (from, to) = self.nodes(burst);
         let routes = self.network.routes(from, to);
@@ -188,7 +189,7 @@ impl Slow<'_> {
         best.to_vec()
     }
 
-    /// Propagation before each link, and before the host.
+    /// Returns the propagation time before each link of a route, and before its destination.
     fn passed(&self, route: &[u32]) -> Vec<u64> {
         let mut passed = vec![0];
         for link in route {
@@ -221,7 +222,8 @@ impl Slow<'_> {
         }
     }
 
-    /// One way, from link `hop` on as far as control is by now.
+    /// Reserves by one-way signalling, from link `hop` to the last link that the control message
+    /// has reached by now.
     fn control(&mut self, burst: usize, hop: usize, now: u64) {
         let route = self.route(burst);
         let passed = self.passed(&route)[hop];
@@ -303,7 +305,7 @@ impl Slow<'_> {
         }
     }
 
-    /// The converters at the node where a link begins.
+    /// Returns the demand for a converter at the node where a link begins.
     fn bank(&self, wanted: Wanted) -> Wanted {
         match wanted.place {
             Place::Link(link) => {
@@ -328,7 +330,7 @@ impl Slow<'_> {
         number.is_some()
     }
 
-    /// Two ways: all links at the instant of the request.
+    /// Reserves by two-way signalling: all links at the instant of the request.
     fn set_up(&mut self, burst: usize) {
         let route = self.route(burst);
         let passed = self.passed(&route);
@@ -390,7 +392,7 @@ impl Slow<'_> {
         }
     }
 
-    /// By trying all combinations of wavelengths.
+    /// Finds the wavelengths with the fewest conversions by trying all combinations.
     fn fewest_changes(&self, links: &[Wanted], converters: u32) -> Option<Vec<u32>> {
         let wavelengths = self.network.wavelengths() as usize;
         let all = (0..wavelengths.pow(links.len() as u32)).map(|number| -> Vec<u32> {
@@ -417,8 +419,8 @@ impl Slow<'_> {
         })
     }
 
-    /// Those with a better score than the taken one were tried; all of them where none was taken
-    /// whole.
+    /// Updates the scores. The wavelengths with a better score than the chosen one count as
+    /// failures; all of them do if no wavelength was chosen for the whole route.
     fn learn_route(&mut self, burst: usize, chosen: Option<&[u32]>, links: &[Wanted]) {
         let whole = self.settings.converters == Converters::Full
             || self.settings.assignment == WavelengthChoice::Pwa
@@ -442,7 +444,8 @@ impl Slow<'_> {
     }
 }
 
-/// The fast simulator's decisions are the slow one's; how many bursts were lost.
+/// Checks that the fast simulator decides as the slow simulator does, and counts the bursts that
+/// were lost.
 fn check(network: &str, text: &str, seed: u64) -> usize {
     let network = BurstNetwork::of(&Medium::parse(network).unwrap()).unwrap();
     let mut settings = settings(&format!("source=poisson {text}"));

@@ -1,4 +1,4 @@
-//! One link, networks with full conversion, queues and sources against theory.
+//! Losses and blocking against theory: one link, networks with full conversion, queues and sources.
 
 use opticoll::families::Medium;
 use opticoll::simulate::burst::BurstNetwork;

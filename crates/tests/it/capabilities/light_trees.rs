@@ -61,8 +61,9 @@ fn light_trees_broadcast_in_one_slot_and_halve_the_way_back_of_an_all_reduce() {
     assert_eq!(both.slots(), 5 + 4);
 }
 
-/// Two light trees after one another from rank 0, to the right and to the left, on rings of 5.
-fn two_trees(options: &str) -> Plan {
+/// Builds a plan on a ring of 5 ranks: a light tree from rank 0 to ranks 1, 2 and 3, then a
+/// lightpath from rank 3 to rank 4, all clockwise.
+fn tree_then_lightpath(options: &str) -> Plan {
     let fabric = fabric(options);
     let collective = Collective::new(CollectiveKind::Broadcast, 5).unwrap();
     let mut schedule = opticoll::schedule::Schedule::new(collective);
@@ -88,7 +89,7 @@ fn two_trees(options: &str) -> Plan {
 
 #[test]
 fn a_light_tree_takes_as_long_as_its_farthest_drop() {
-    let plan = two_trees(
+    let plan = tree_then_lightpath(
         "ranks=5,wavelengths=1,rate=8Gb/s,reconfiguration=25us,propagation=1us,conversion=2us,\
          multicast=drop_and_continue",
     );

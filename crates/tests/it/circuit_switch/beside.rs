@@ -131,8 +131,8 @@ fn settings_go_beside_where_changes_are_dear() {
     }
 }
 
-/// The least time over all sequences of shifts by powers of 2 and steps beside the switch, one by
-/// one.
+/// Returns the least time over all sequences in which a step uses shifts by a power of 2 or the
+/// network beside the switch.
 fn least(steps: &[(u32, u64)], change: u64, before: Option<u32>) -> u64 {
     let Some((first, rest)) = steps.split_first() else {
         return 0;
@@ -141,7 +141,7 @@ fn least(steps: &[(u32, u64)], change: u64, before: Option<u32>) -> u64 {
     let of_setting = |setting: u32| {
         let changed = before.is_some_and(|before| before != setting);
         let rest = least(rest, change, Some(setting));
-        Some(super::of_step(*first, setting)? + u64::from(changed) * change + rest)
+        Some(super::step_time(*first, setting)? + u64::from(changed) * change + rest)
     };
     (0..3).filter_map(of_setting).min().unwrap().min(beside)
 }

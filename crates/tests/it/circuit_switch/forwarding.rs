@@ -53,7 +53,8 @@ fn messages_that_share_circuits_take_what_the_formula_of_halving_and_doubling_sa
     }
 }
 
-/// Rank 0 of four sends a block to each other rank over a cycle, one after the other.
+/// Returns the text of a plan in which rank 0 of four sends a block to each other rank over a
+/// cycle, one block after the other.
 fn scattered(forwarding: &str, slots: u32, further: &str) -> String {
     format!(
         "opticoll plan 1\ncollective scatter ranks=4 root=0 pieces=1\nfabric circuit_switch:ranks=4,rate=800Gb/s,\

@@ -7,14 +7,14 @@ use opticoll::simulate::Policy;
 
 use super::{AllGather, AllReduce, AllToAll, BETA, POLICIES, bound_of, proved, time};
 
-/// The ranks on the way of each transfer.
-fn ways(plan: &Plan) -> Vec<Vec<u32>> {
-    let way = |transfer: usize| {
+/// Returns the ranks on the route of each transfer.
+fn routes(plan: &Plan) -> Vec<Vec<u32>> {
+    let route = |transfer: usize| {
         let from = plan.schedule.ends(transfer).0;
         let to = plan.hops_of(transfer).map(|hop| hop.to);
         std::iter::once(from).chain(to).collect()
     };
-    (0..plan.len()).map(way).collect()
+    (0..plan.len()).map(route).collect()
 }
 
 #[test]
@@ -50,8 +50,8 @@ fn all_collectives_go_around_dead_ports() {
 fn ranks_whose_ports_are_dead_on_other_planes_meet_over_a_third() {
     let fabric = "ranks=3,ports=2,planes=2,dead_ports=0.1+1.0,rate=800Gb/s";
     let plan = proved(AllGather, "direct", fabric, 1000, Policy::Free);
-    let mut ways = ways(&plan);
-    ways.sort();
+    let mut routes = routes(&plan);
+    routes.sort();
     // Rank 0 is on plane 0 only, rank 1 on plane 1 only, rank 2 on both.
     let expected = [
         vec![0, 2],
@@ -61,7 +61,7 @@ fn ranks_whose_ports_are_dead_on_other_planes_meet_over_a_third() {
         vec![2, 0],
         vec![2, 1],
     ];
-    assert_eq!(ways, expected);
+    assert_eq!(routes, expected);
 }
 
 #[test]
@@ -70,16 +70,16 @@ fn messages_change_digit_after_digit() {
     for (planes, switch_ports) in [(2, 4), (4, 4)] {
         let fabric = format!("ranks=16,ports={planes},planes={planes},switch_ports={switch_ports}");
         let plan = proved(AllToAll, "direct", &fabric, 16_000, Policy::AllStop);
-        for way in ways(&plan) {
-            let (from, to) = (way[0], way[way.len() - 1]);
+        for route in routes(&plan) {
+            let (from, to) = (route[0], route[route.len() - 1]);
             let digits = u32::from(from % 4 != to % 4) + u32::from(from / 4 != to / 4);
-            assert_eq!(way.len() as u32, digits + 1, "{way:?}");
+            assert_eq!(route.len() as u32, digits + 1, "{route:?}");
         }
     }
 }
 
 #[test]
-fn numbers_that_are_no_power_have_ways_too() {
+fn numbers_that_are_no_power_have_routes_too() {
     for ranks in [5, 6, 7, 10, 13, 17, 23] {
         for joined in [2u32, 3, 4] {
             let planes = (1..).find(|digits| joined.pow(*digits) >= ranks).unwrap();

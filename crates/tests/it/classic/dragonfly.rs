@@ -38,7 +38,7 @@ fn dragonfly(shape: (u32, u32, u32, u32, &str)) -> Fabric {
     Fabric::parse(&spelling).unwrap()
 }
 
-/// The schedule, proved as a plan on the fabric itself.
+/// Returns the schedule, verified as a plan on the fabric itself.
 pub(super) fn proved(kind: CollectiveKind, spec: &str, fabric: &Fabric, root: u32) -> Schedule {
     let collective = Collective::new(kind, fabric.ranks())
         .and_then(|collective| collective.with_root(root))

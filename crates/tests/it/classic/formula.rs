@@ -3,7 +3,8 @@
 pub(super) use opticoll::algorithms::formula::Variables;
 use opticoll::algorithms::formula::{rank_variables, value as read};
 
-/// Whether a number is what a formula says: equal to it, or at most that after `<=`.
+/// Returns whether a number agrees with a formula: it equals the formula, or is at most the formula
+/// after `<=`.
 pub(super) fn agrees(number: f64, formula: &str, values: &Variables) -> bool {
     match formula.strip_prefix("<=") {
         Some(bound) => number <= value(bound, values) + 1e-9,

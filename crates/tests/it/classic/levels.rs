@@ -16,7 +16,7 @@ use super::dragonfly::{check_costs, proved};
 use crate::rows;
 use opticoll::algorithms::formula::rank_variables;
 
-/// The time (s) of a plan under the default rule.
+/// Returns the time (s) of a plan under the default start rule.
 fn time(kind: CollectiveKind, spec: &str, fabric: &str, size: u64) -> f64 {
     let fabric = Fabric::parse(fabric).unwrap();
     let schedule = proved(kind, spec, &fabric, 0);
@@ -148,8 +148,8 @@ fn rails_of_two_servers_take_their_formula() {
     );
 }
 
-/// The chunks that each rank sends to ranks of other servers of 8, and whether all of them stay on
-/// their rail.
+/// Counts the chunks that each rank sends to ranks of other servers of 8, and returns whether all
+/// of these chunks stay on their rail.
 fn crossing(schedule: &Schedule) -> (Vec<usize>, bool) {
     let crosses = |one: &Transfer| one.source / 8 != one.destination / 8;
     let across: Vec<Transfer> = schedule.transfers().filter(crosses).collect();

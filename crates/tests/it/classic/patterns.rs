@@ -1,5 +1,4 @@
-//! Who sends how much to whom in which step, from the definitions in the literature: the messages
-//! of a step, from one rank to another, are compared whole.
+//! The messages of each step, from one rank to another, against the definitions in the literature.
 
 use std::collections::BTreeMap;
 
@@ -210,8 +209,8 @@ fn the_others_send_what_their_definitions_say() {
     );
 }
 
-/// The partner of Swing: even ranks go this far, odd ranks as far the other way (De Sensi et al.,
-/// section 3.1).
+/// Returns the partner in Swing: even ranks go the distance of the step, and odd ranks go the same
+/// distance in the other direction (De Sensi et al., section 3.1).
 fn swung(ranks: u32, step: u32, rank: u32) -> u32 {
     let distance: i64 = [1, -1, 3, -5, 11, -21, 43][step as usize];
     let sign = if rank % 2 == 0 { 1 } else { -1 };

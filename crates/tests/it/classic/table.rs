@@ -13,7 +13,7 @@ const BEGIN: &str =
     "<!-- made from the records; `OPTICOLL_WRITE_DOCS=1 make test` writes it anew -->\n";
 const END: &str = "<!-- end -->\n";
 
-/// A table of the planners, and one of algorithms for each collective.
+/// Writes a table of the planners, and a table of the algorithms of each collective.
 fn tables() -> String {
     let mut text = "\n## Planners\n\nA planner builds plans for the fabric and the size, and `auto` chooses among \
         its plans and the algorithms below. `opticoll list NAME` prints its options and its source.\n\n\
@@ -40,7 +40,8 @@ fn tables() -> String {
     text + "\n"
 }
 
-/// The families on whose example, or on a ring with a cut and light trees, a planner plans.
+/// Lists the families for which a planner makes plans: it applies to their example, or to a WDM
+/// ring with a cut and light trees.
 fn fabrics(planner: &Planner) -> String {
     let ring = "wdm_ring:ranks=16,wavelengths=4,broken=3-4,multicast=drop_and_continue";
     let (mut own, mut others) = (Vec::new(), Vec::new());

@@ -7,7 +7,7 @@ use crate::some_of;
 use itertools::iproduct;
 use opticoll::simulate::Policy;
 
-/// The picoseconds of the decomposition, and of the bound of plans without relays.
+/// Returns the time of the decomposition and the bound of plans without relays, in picoseconds.
 fn against_the_bound(fabric: &str, demand: DemandMatrix, size: u64, policy: Policy) -> (u64, u64) {
     let fabric = Fabric::parse(&format!("circuit_switch:{fabric},startup=0s,latency=0s")).unwrap();
     let collective = demanding(demand);
@@ -105,7 +105,7 @@ fn bounds_by_hand() {
 /// The most time of a chunk.
 const LONGEST: u32 = 4;
 
-/// All partial matchings of so many ranks to which no pair can be added.
+/// Lists the maximal partial matchings of this number of ranks: no pair can be added to them.
 fn settings(ranks: usize) -> Vec<Vec<(usize, usize)>> {
     fn go_on(
         ranks: usize,
@@ -139,7 +139,7 @@ fn settings(ranks: usize) -> Vec<Vec<(usize, usize)>> {
     largest
 }
 
-/// The least time over all sequences of settings of any whole lengths, each of which costs
+/// Returns the least time over all sequences of settings of whole lengths, each of which costs
 /// `change`.
 fn least(
     left: &[u32],

@@ -15,7 +15,7 @@ use super::{FABRICS, proved};
 
 mod random;
 
-/// Whether a time is at least another, within the rounding of the flow simulator.
+/// Returns whether a time is at least another time, within the rounding of the flow simulator.
 fn at_least(time: Time, least: Time) -> bool {
     time.seconds() >= least.seconds() * (1.0 - fluid::ROUNDING)
 }

@@ -81,8 +81,8 @@ fn on_links_that_flows_do_not_share_each_is_alone() {
     }
 }
 
-/// The sum over steps of the difference between the largest and the least latency of a step's
-/// messages (ps).
+/// Sums over steps the difference between the largest and the least latency of a step's messages
+/// (ps).
 fn spreads(plan: &Plan) -> u64 {
     let network = plan.fabric.network().unwrap();
     let mut route = Vec::new();

@@ -1,4 +1,4 @@
-//! What is wrong with a plan, or does not fit an electrical fabric, is refused.
+//! Refusals of faulty plans, and of plans that do not fit an electrical fabric.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::{Fabric, Light};

@@ -26,7 +26,7 @@ fn seconds(plan: &Plan, bytes: u64, start: StartRule, options: FlowOptions) -> f
     outcome.time.seconds()
 }
 
-/// A platform of the reference as a fabric is spelled.
+/// Returns the specification of a platform of the reference.
 fn spelled(reference: &Value, name: &str, ranks: u64, latency: &str) -> Option<String> {
     let parameters = reference[name][ranks.to_string()].as_str();
     Some(match name {

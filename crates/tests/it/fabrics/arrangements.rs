@@ -1,4 +1,4 @@
-//! Which vertices are joined, and which of several ways is taken, against each family's definition.
+//! Links between vertices, and the choice among several routes, against each family's definition.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ impl Digits<'_> {
         }
     }
 
-    /// All vertices in the order of their numbers: level by level, digit 0 fastest.
+    /// Lists all vertices in the order of their numbers: level by level, digit 0 fastest.
     fn vertices(&self) -> Vec<(usize, Vec<u32>)> {
         let mut vertices = Vec::new();
         for level in 0..=self.down.len() {

@@ -1,12 +1,12 @@
-//! What the halves of a fabric can send to each other, by greatest flow, against theory.
+//! The bandwidth between the halves of a fabric, by maximum flow, against theory.
 
 use std::collections::VecDeque;
 
 use opticoll::fabric::Fabric;
 use opticoll::network::Network;
 
-/// The greatest flow (Gb/s) from the ranks below `half` to the others, by shortest augmenting ways
-/// (Edmonds and Karp). The last two vertices are where it begins and ends.
+/// Returns the maximum flow (Gb/s) from the ranks below `half` to the other ranks, by shortest
+/// augmenting paths (Edmonds and Karp). The last two vertices are the source and the sink.
 fn greatest_flow(network: &dyn Network, half: u32) -> u64 {
     let links = 0..network.links().len() as u32;
     let ends: Vec<(u32, u32)> = links.map(|link| network.ends(link).unwrap()).collect();

@@ -128,7 +128,7 @@ fn straight_slices_are_tori() {
     }
 }
 
-/// Which switches join other ports, and how many ports are in use that were not.
+/// Counts the switches that join other ports than before, and the ports that are newly in use.
 fn changes(before: &Fabric, now: &Fabric) -> (usize, usize) {
     let (earlier, later) = (switches(before), switches(now));
     let ports = |switches: &dyn Switches, switch| -> BTreeSet<u32> {

@@ -61,8 +61,8 @@ fn a_rank_injects_what_leaves_it() {
     }
 }
 
-/// Spellings with the nanoseconds to the rank farthest from rank 0, by hand.
-const FAR: &[(&str, u64)] = &[
+/// Specifications with the latency (ns) from rank 0 to the farthest rank, computed by hand.
+const FARTHEST_LATENCIES: &[(&str, u64)] = &[
     ("crossbar:ranks=8", 0),
     ("crossbar:ranks=1,latency=1us", 0),
     ("crossbar:ranks=8,latency=500ns", 2 * 500),
@@ -107,7 +107,7 @@ const FAR: &[(&str, u64)] = &[
 
 #[test]
 fn the_farthest_rank_is_as_far_as_its_route_is_long() {
-    for (spelling, nanoseconds) in FAR {
+    for (spelling, nanoseconds) in FARTHEST_LATENCIES {
         let fabric = Fabric::parse(spelling).unwrap_or_else(|error| panic!("{spelling}: {error}"));
         let expected = Time::from_ps(1000 * nanoseconds);
         assert_eq!(fabric.latency(), expected, "{spelling}");

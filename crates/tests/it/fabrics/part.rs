@@ -14,7 +14,8 @@ fn network_of(spec: &str) -> Fabric {
     fabric
 }
 
-/// The links of a route as pairs of names, and that it leads from one rank to the other.
+/// Returns the links of a route as pairs of names, and checks that the route leads from one rank to
+/// the other.
 fn route(fabric: &Fabric, from: u32, to: u32) -> Vec<String> {
     let network = fabric.network().unwrap();
     let mut links = Vec::new();

@@ -11,9 +11,9 @@ use opticoll::simulate::Policy;
 use super::{check, on};
 use crate::reconfiguration_cost;
 
-/// What slots of so many blocks take: each a reconfiguration and the blocks of a lightpath, one
-/// after the other.
-fn of_volumes(volumes: &[u32], block: u64) -> f64 {
+/// Returns the time (s) of consecutive slots with these numbers of blocks per lightpath: each slot
+/// takes a reconfiguration and the blocks of a lightpath.
+fn time_of_volumes(volumes: &[u32], block: u64) -> f64 {
     let (reconfiguration, rate) = (25e-6, 40e9);
     let bytes = volumes.iter().map(|&volume| u64::from(volume) * block);
     let times = bytes.map(|bytes| reconfiguration + bytes as f64 * 8.0 / rate);
@@ -53,7 +53,7 @@ fn bundles_take_a_slot_for_every_volume_and_no_more_than_its_blocks() {
             let time =
                 simulate::simulate(&plan, size.parse().unwrap(), Policy::EveryStep, "circuit");
             let volumes = [&[1], &volumes_of(volumes)[..]].concat();
-            let most = times * of_volumes(&volumes, 4096);
+            let most = times * time_of_volumes(&volumes, 4096);
             let time = time.unwrap().time.seconds();
             assert!(time <= most + 1e-9, "{kind} {spec}: {time} s, {most} s");
         }
@@ -88,10 +88,10 @@ fn slots_take_what_their_pieces_take() {
             simulate::simulate(&plan, size.parse().unwrap(), Policy::EveryStep, "circuit");
         let piece = block / u64::from(pieces);
         let first = match meeting {
-            Some(meeting) => of_volumes(&[meeting], piece),
-            None => 2.0 * of_volumes(&[pieces], piece),
+            Some(meeting) => time_of_volumes(&[meeting], piece),
+            None => 2.0 * time_of_volumes(&[pieces], piece),
         };
-        let most = first + 2.0 * of_volumes(&volumes_of(volumes), piece);
+        let most = first + 2.0 * time_of_volumes(&volumes_of(volumes), piece);
         let time = simulated.unwrap().time.seconds();
         assert!(time <= most + 1e-9, "{spec}: {time} s, {most} s");
         // Whole blocks on every lightpath would take longer.
@@ -99,7 +99,10 @@ fn slots_take_what_their_pieces_take() {
             .iter()
             .map(|volume| volume.div_ceil(pieces) * pieces)
             .collect();
-        assert!(time < first + 2.0 * of_volumes(&whole, piece), "{spec}");
+        assert!(
+            time < first + 2.0 * time_of_volumes(&whole, piece),
+            "{spec}"
+        );
     }
 }
 
@@ -125,10 +128,10 @@ fn sums_that_meet_take_one_slot_in_the_middle() {
         assert!(plan.slots() <= slots, "{spec}: {} slots", plan.slots());
         let simulated =
             simulate::simulate(&plan, size.parse().unwrap(), Policy::EveryStep, "circuit");
-        let first = of_volumes(&[1], 4096);
+        let first = time_of_volumes(&[1], 4096);
         let volumes = volumes_of(volumes);
-        let most = of_volumes(&[meeting], 4096) + 2.0 * of_volumes(&volumes, 4096);
-        let without = 2.0 * (first + of_volumes(&volumes, 4096));
+        let most = time_of_volumes(&[meeting], 4096) + 2.0 * time_of_volumes(&volumes, 4096);
+        let without = 2.0 * (first + time_of_volumes(&volumes, 4096));
         let time = simulated.unwrap().time.seconds();
         assert!(time <= most + 1e-9, "{spec}: {time} s, {most} s");
         // That is the point of it.

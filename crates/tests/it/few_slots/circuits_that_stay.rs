@@ -8,8 +8,8 @@ use opticoll::simulate::Policy;
 
 use super::check;
 
-/// The plan of a spelling, with the time that it takes under `on_change` at 1 ns a byte and 1 us
-/// for a setting.
+/// Returns the plan of a specification, and its time under `on_change` at 1 ns per byte and 1 us
+/// per setting.
 fn stays_up(spec: &str, kind: CollectiveKind, options: &str, size: &str) -> (Plan, u64) {
     let fabric = format!("wdm_ring:{options},rate=8Gb/s,reconfiguration=1us");
     let fabric = Fabric::parse(&fabric).unwrap();
@@ -65,8 +65,8 @@ fn scatters_hop_from_neighbour_to_neighbour_where_light_reaches_no_farther() {
 
 #[test]
 fn chains_next_to_a_cut_take_what_crosses_into_the_last_rank() {
-    // From rank 0 of N, cut next to rank `before`: so many ranks on one side, the others on the
-    // other.
+    // The root is rank 0, and the cut is next to rank `before`: `before` ranks lie on one side of
+    // the root, the `behind` others on the other side.
     for (ranks, before, wavelengths, pieces) in [(16u64, 3, 4, 8), (9, 2, 1, 5), (12, 0, 2, 3)] {
         let behind = ranks - 1 - before;
         for cut in ["", "cw"] {

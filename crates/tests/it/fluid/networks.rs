@@ -8,7 +8,7 @@ use opticoll::units::{Rate, Time, UnitError};
 /// 12.5 GB/s.
 const LINK_BITS_PER_SECOND: u64 = 100_000_000_000;
 
-/// A link `times` as fast as a plain one.
+/// Returns a link that is `times` as fast as a plain link.
 pub fn link(times: u64, latency: Time) -> Link {
     Link {
         rate: Rate::from_bits_per_second(LINK_BITS_PER_SECOND * times).unwrap(),
@@ -17,7 +17,7 @@ pub fn link(times: u64, latency: Time) -> Link {
     }
 }
 
-/// A platform by its name in the reference; `parameters` as written there.
+/// Returns a platform by its name in the reference; `parameters` are as written there.
 pub fn platform(
     name: &str,
     ranks: u32,
@@ -31,7 +31,7 @@ pub fn platform(
     }
 }
 
-/// One switch; link r leads up from rank r, link N + r down to it.
+/// A network of one switch; link r leads up from rank r, and link N + r down to rank r.
 pub struct Star {
     ranks: u32,
     wiring: Wiring,
@@ -69,7 +69,7 @@ pub struct FatTree {
     down: Vec<u32>,
     up: Vec<u32>,
     cables: Vec<u32>,
-    /// By level: the first link up from it; links down are as many places further on.
+    /// The first link up from each level. A link down has the number of its link up plus `all_up`.
     first: Vec<u32>,
     all_up: u32,
     wiring: Wiring,
@@ -82,7 +82,7 @@ fn numbers(list: &str) -> Vec<u32> {
 }
 
 impl FatTree {
-    /// `levels;down;up;cables`, such as `2;8,8;1,4;1,1`.
+    /// Reads `levels;down;up;cables`, such as `2;8,8;1,4;1,1`.
     pub fn new(parameters: &str, latency: Time) -> FatTree {
         let parts: Vec<Vec<u32>> = parameters.split(';').map(numbers).collect();
         let (down, up, cables) = (parts[1].clone(), parts[2].clone(), parts[3].clone());
@@ -170,7 +170,7 @@ pub struct Dragonfly {
 }
 
 impl Dragonfly {
-    /// `groups,blue;chassis,black;routers,green;hosts`.
+    /// Reads `groups,blue;chassis,black;routers,green;hosts`.
     pub fn new(parameters: &str, latency: Time) -> Dragonfly {
         let parts: Vec<Vec<u32>> = parameters.split(';').map(numbers).collect();
         let (groups, chassis, routers, hosts) =
@@ -270,7 +270,8 @@ impl Network for Dragonfly {
 pub struct Pattern {
     pub name: String,
     pub ranks: u32,
-    /// As the reference counts: the gathered result, the vector, or what a rank sends in all.
+    /// Bytes as the reference counts them: of the gathered result, of the vector, or of all that a
+    /// rank sends.
     pub bytes: u64,
 }
 
@@ -321,8 +322,8 @@ impl Steps for Pattern {
     }
 }
 
-/// The closed loop of the reference: chains of flows to random ranks; for each chain its flows'
-/// destinations and sizes.
+/// Returns the closed loop of the reference, chains of flows to random ranks: for each chain the
+/// destinations and sizes of its flows.
 pub fn random_chains(ranks: u32, chains: u32, flows: u32, seed: u64) -> Vec<Vec<(u32, u64)>> {
     (0..ranks * chains)
         .map(|chain| {

@@ -1,4 +1,4 @@
-//! What is said of a plan as a whole, beside the times of its single messages.
+//! Properties of whole plans, beside the times of their single messages.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;

@@ -50,7 +50,7 @@ fn fill(capacities: &[f64], flows: &[(&[u32], f64)]) -> Vec<f64> {
     rates.into_iter().map(Option::unwrap).collect()
 }
 
-/// The ends (ps) of flows, by looking at all of them at every event.
+/// Computes the ends (ps) of flows; at every event it looks at all flows.
 fn slow(network: &Routed, flows: &Flows) -> Vec<f64> {
     let links = network.links();
     let rate = |link: u32| links[link as usize].rate.bits_per_second() as f64 / 8e12;
@@ -135,7 +135,7 @@ fn slow(network: &Routed, flows: &Flows) -> Vec<f64> {
     ends.into_iter().map(Option::unwrap).collect()
 }
 
-/// Random links, routes and flows with dependencies, releases and caps.
+/// Draws links, routes and flows with dependencies, releases and caps.
 fn cases() -> impl Strategy<Value = (Routed, Flows)> {
     let link =
         (1u64..5, prop_oneof![Just(0u64), 1u64..4], 0..6u8).prop_map(|(rate, latency, kind)| {

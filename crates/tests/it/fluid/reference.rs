@@ -25,14 +25,14 @@ fn near(got: f64, expected: f64, tolerance: f64, case: &Value) {
     );
 }
 
-/// The least and the most of some times.
+/// Returns the least and the greatest of the times.
 fn range(times: impl Iterator<Item = f64>) -> (f64, f64) {
     times.fold((f64::MAX, 0.0), |(least, most), time| {
         (time.min(least), time.max(most))
     })
 }
 
-/// How long a row's collective takes.
+/// Returns the time (s) of a row's collective.
 fn seconds(reference: &Value, case: &Value, latency: Time, weights: Weights) -> f64 {
     let ranks = case[1].as_u64().unwrap() as u32;
     let name = case[0].as_str().unwrap();

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::networks::{self, Pattern};
 
-/// Steps as flows that wait for all flows of earlier steps that the start rule names.
+/// Converts steps into flows that wait for all flows of earlier steps that the start rule names.
 fn as_flows(network: &dyn Network, steps: &dyn Steps, rule: StartRule) -> Flows {
     let mut flows = Flows::default();
     let mut before: Vec<StepFlow> = Vec::new();
@@ -114,8 +114,8 @@ fn agree(network: &dyn Network, steps: &dyn Steps, rule: StartRule, case: &str) 
     got
 }
 
-/// A profile in longer bins. (Those of a run are as long as its last use of a link needs, which may
-/// be what rounding has left of a rate.)
+/// Returns a profile in longer bins. (The bins of a run depend on the run's last use of a link,
+/// which may be only what rounding has left of a rate.)
 fn binned(profile: &Profile, bin: Time) -> Vec<f64> {
     let count = (bin.ps() / profile.bin.ps()) as usize;
     let bins = profile.share.chunks(count);
@@ -123,8 +123,8 @@ fn binned(profile: &Profile, bin: Time) -> Vec<f64> {
         .collect()
 }
 
-/// No two flows move over one link at the same time; each is bounded by a slowest link of its
-/// route.
+/// Checks that no two flows use a link at the same time, and that a slowest link of its route
+/// bounds each flow.
 fn never_meet(network: &dyn Network, flows: &Flows, outcome: &FluidOutcome, case: &str) {
     let mut uses: Vec<Vec<(u64, u64)>> = vec![Vec::new(); network.links().len()];
     for at in 0..flows.len() {
@@ -218,8 +218,8 @@ impl Steps for Listed {
     }
 }
 
-/// A switch with cables of their own rates and latencies; some pairs of ranks also cross one link
-/// more.
+/// Draws a switch whose cables have rates and latencies of their own; some pairs of ranks also
+/// cross one more link.
 fn uneven_star() -> impl Strategy<Value = Routed> {
     let cable = (1u64..8, 0u64..4, 0..8u8).prop_map(|(rate, latency, kind)| Link {
         rate: Rate::from_bits_per_second(rate * 1_000_000_000).unwrap(),
@@ -246,11 +246,13 @@ fn uneven_star() -> impl Strategy<Value = Routed> {
     })
 }
 
-/// How far each rank sends; for each rank, bytes, and 0 where it does not; other flows, by source,
-/// distance and bytes, which are there if the last is 0.
+/// The distance over which each rank sends; the bytes of each rank and a number that is 0 if the
+/// rank does not send; other flows by source, distance and bytes, which exist if the last number is
+/// 0.
 type RandomStep = (u32, Vec<(u64, u8)>, Vec<(u32, u32, u64)>, u8);
 
-/// Steps in which each rank sends as far, some ranks left out, then perhaps other flows.
+/// Draws steps in which the sending ranks all send over the same distance, perhaps followed by
+/// other flows.
 fn stepped() -> impl Strategy<Value = (Routed, Listed)> {
     uneven_star().prop_flat_map(|network| {
         let ranks = network.ranks();

@@ -24,7 +24,7 @@ fn link_of(rate: &str, latency: &str) -> Link {
     }
 }
 
-/// N ranks on a ring of links, all clockwise: link r leads from r to r + 1.
+/// Returns N ranks on a clockwise ring of links: link r leads from r to r + 1.
 fn ring(ranks: u32, link: Link) -> Routed {
     let routes = (0..ranks).flat_map(|source| {
         (1..ranks).map(move |hops| {
@@ -35,7 +35,7 @@ fn ring(ranks: u32, link: Link) -> Routed {
     Routed::new(ranks, vec![link; ranks as usize], routes)
 }
 
-/// The neighbour ring: in step s, rank r passes on the block of rank r - s.
+/// Returns the schedule of the neighbour ring: in step s, rank r passes on the block of rank r - s.
 fn ring_all_gather(ranks: u32) -> Schedule {
     let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
     let mut schedule = Schedule::new(collective);
@@ -107,7 +107,8 @@ fn halving_and_doubling_on_a_switch_takes_its_formula() {
     }
 }
 
-/// Two ranks that send to a third, and to each other, over links with given sharing.
+/// Runs flows of two ranks that send to a third rank and to each other, over links with given
+/// sharing.
 fn run(flows: &[(Flow, &[u32])], links: Vec<Link>, options: &FlowOptions) -> FluidOutcome {
     // 0 -> 2 over link 0; 1 -> 2 and 2 -> 1 over links 1 and 0 (half duplex); 0 -> 1 over none.
     let routes = [

@@ -149,7 +149,8 @@ fn a_vector_in_the_fewest_slots_is_sent_whole_in_each() {
     }
 }
 
-/// Trying all: the most ranks that may have something after so many slots in so many phases.
+/// Returns the most ranks that `phases` phases of `slots` slots in all can reach, by trying all
+/// divisions of the slots.
 fn most(ports: u64, slots: u64, phases: u64) -> u64 {
     if phases == 0 {
         return 1;
@@ -192,7 +193,8 @@ fn no_other_division_into_phases_reaches_more() {
     }
 }
 
-/// A grid whose latency and times to establish and release paths are so many microseconds.
+/// Returns the specification of a grid whose latency, establishing time and releasing time are
+/// given in microseconds.
 fn grid(ranks: u32, ports: u32, (latency, establish, release): (u64, u64, u64)) -> String {
     format!(
         "light_path_grid:ranks={ranks},ports={ports},latency={latency}us,\

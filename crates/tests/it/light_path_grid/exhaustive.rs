@@ -15,8 +15,8 @@ use opticoll::units::Bytes;
 const SLOT: u64 = 100_000_000;
 const BYTE: u64 = 8_000;
 
-/// The least cost from a state to one that is an end, over all states that `next` leads to, with
-/// their costs.
+/// Returns the least cost from a state to an end state, over all states and costs that `next`
+/// returns (Dijkstra).
 fn least<State: Ord + Clone>(
     start: State,
     is_end: impl Fn(&State) -> bool,
@@ -42,7 +42,7 @@ fn least<State: Ord + Clone>(
     panic!("no end is reached");
 }
 
-/// All sets of pairs of ranks in which none is twice.
+/// Lists all sets of disjoint pairs of ranks.
 fn matchings(ranks: &[usize]) -> Vec<Vec<(usize, usize)>> {
     let Some((&first, rest)) = ranks.split_first() else {
         return vec![Vec::new()];
@@ -58,7 +58,7 @@ fn matchings(ranks: &[usize]) -> Vec<Vec<(usize, usize)>> {
     all
 }
 
-/// The subsets of a set of bits with so many of them, or all of them where there are no more.
+/// Lists the subsets of a set of bits that have `count` members, or the set itself if it has fewer.
 fn subsets(set: u32, count: u32) -> Vec<u32> {
     let count = count.min(set.count_ones());
     (0..=set)
@@ -66,7 +66,8 @@ fn subsets(set: u32, count: u32) -> Vec<u32> {
         .collect()
 }
 
-/// The least time of a broadcast in so many pieces: the pieces that each rank has.
+/// Returns the least time of a broadcast in `pieces` pieces. A state is the set of pieces of each
+/// rank.
 fn broadcast(ranks: usize, pieces: u32, piece: u64) -> u64 {
     let all = (1u32 << pieces) - 1;
     let mut start = vec![0; ranks];
@@ -110,7 +111,8 @@ fn broadcast(ranks: usize, pieces: u32, piece: u64) -> u64 {
     )
 }
 
-/// The least time of an all_to_all among three ranks: where each of the six blocks is.
+/// Returns the least time of an all_to_all among three ranks. A state is the place of each of the
+/// six blocks.
 fn exchange(block: u64) -> u64 {
     let blocks: Vec<(u8, u8)> = (0..3)
         .flat_map(|from| (0..3).map(move |to| (from, to)))
@@ -149,7 +151,7 @@ fn exchange(block: u64) -> u64 {
     )
 }
 
-/// The bound and the time of a named plan, in ps, where nothing is charged.
+/// Returns the bound and the time of a named plan, in ps, under the policy `free`.
 fn bound_and_time(ranks: u32, kind: CollectiveKind, name: &str, bytes: u64) -> (u64, u64) {
     let fabric = Fabric::parse(&format!("light_path_grid:ranks={ranks}")).unwrap();
     let collective = Collective::new(kind, ranks).unwrap();

@@ -13,7 +13,7 @@ const A: u64 = 100_000_000;
 const B: u64 = 8_000;
 const E: u64 = 5_000_000_000;
 
-/// The slots and the time of a plan that is proved.
+/// Returns the slots and the time of a verified plan.
 fn timed(fabric: &str, kind: CollectiveKind, name: &str, bytes: u64, policy: &str) -> (u64, u64) {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks())

@@ -21,7 +21,7 @@ const PER_BYTE: u64 = 8_000;
 const ESTABLISH: u64 = 7_000_000_000;
 const RELEASE: u64 = 3_000_000_000;
 
-/// By slot: the pairs that talk, and the time of the longest message.
+/// Lists, for each slot, the pairs that communicate and the time of the longest message.
 fn slots(plan: &Plan, size: u64) -> Vec<(Vec<Pair>, u64)> {
     let collective = plan.schedule.collective;
     let mut slots = vec![BTreeMap::<(u32, u32), u64>::new(); plan.slots() as usize];
@@ -47,7 +47,7 @@ fn slots(plan: &Plan, size: u64) -> Vec<(Vec<Pair>, u64)> {
     finished.collect()
 }
 
-/// As long runs of slots as no rank has more than so many partners.
+/// Divides the slots into runs, each as long as no rank has more than `ports` partners in it.
 fn groups(slots: &[(Vec<Pair>, u64)], ports: usize) -> Vec<Vec<Pair>> {
     let mut groups: Vec<BTreeSet<Pair>> = Vec::new();
     for (pairs, _) in slots.iter().filter(|(pairs, _)| !pairs.is_empty()) {
@@ -76,8 +76,9 @@ fn most_partners(pairs: &BTreeSet<Pair>) -> usize {
     partners.values().copied().max().unwrap_or(0)
 }
 
-/// What the groups pay where every rank keeps the paths used last, after `runs` - 1 earlier runs.
-/// Within a group paths are looked at slot by slot, as the ports of a plan were given.
+/// Returns the cost of the groups in the last of `runs` runs, where every rank keeps the lightpaths
+/// that it used last. Within a group, the function looks at lightpaths slot by slot, in the order
+/// in which a plan received its ports.
 fn kept(plan: &Plan, size: u64, ports: usize, runs: usize) -> u64 {
     let slots = slots(plan, size);
     let groups = groups(&slots, ports);

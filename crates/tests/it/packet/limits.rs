@@ -1,5 +1,4 @@
-//! Where simulated time ends, after 2^60 ps: an error on either side of which nothing hangs and no
-//! time wraps.
+//! The end of simulated time after 2^60 ps: an error, beyond which nothing hangs and no time wraps.
 
 use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};

@@ -10,8 +10,8 @@ use opticoll::units::{Bytes, Time};
 
 use super::{collective, cut, kib, sends, traffic};
 
-/// All ranks send to the rank half way around, more than the links carry, through buffers of two
-/// chunks.
+/// Runs traffic in which all ranks send to the rank half way around and to random ranks, more than
+/// the links carry, through buffers of two chunks.
 fn crowded(fabric: &Fabric, virtual_channels: Option<u32>) -> Result<PacketOutcome, PacketError> {
     let ranks = fabric.ranks();
     let patterns = [Pattern::Shift(ranks / 2), Pattern::Uniform];

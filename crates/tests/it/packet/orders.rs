@@ -13,7 +13,7 @@ use opticoll::verify;
 
 use super::{balanced, shape};
 
-/// The schedule of an algorithm on a dragonfly, proved.
+/// Returns the verified schedule of an algorithm on a dragonfly.
 fn made(kind: CollectiveKind, name: &str, fabric: &Fabric) -> Schedule {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let schedule = algorithms::build(&name.parse().unwrap(), collective, fabric).unwrap();
@@ -113,5 +113,5 @@ fn draws_are_those_of_the_reference() {
     assert_eq!(hash::shuffled(8, 1), SHUFFLED);
 }
 
-/// From a program of its own in another language.
+/// A shuffle that a program in another language computed.
 const SHUFFLED: [u32; 8] = [2, 6, 5, 7, 4, 3, 0, 1];

@@ -42,7 +42,8 @@ const ROUTINGS: [PacketRouting; 4] = [
     PacketRouting::Progressive,
 ];
 
-/// So many messages of 2 KiB from each terminal, one each `period` nanoseconds.
+/// Returns traffic alone: `messages` messages of 2 KiB from each terminal, one every `period`
+/// nanoseconds.
 fn alone(pattern: Pattern, period: u64, messages: u32) -> PacketWork<'static> {
     let period = Time::from_ps(1000 * period);
     PacketWork {

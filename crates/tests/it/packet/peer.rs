@@ -32,7 +32,7 @@ fn named(kind: CollectiveKind, name: &str, fabric: &Fabric) -> Schedule {
     algorithms::build(&name.parse().unwrap(), collective, fabric).unwrap()
 }
 
-/// CODES's small delays, all at the least (0) or the most (1).
+/// Returns CODES's small delays, all at their minimum (0) or their maximum (1).
 fn ends(which: u64) -> Overheads {
     let end = |range: DelayRange| DelayRange {
         min: Time::from_ps(range.min.ps() + which * range.width.ps()),
@@ -236,7 +236,7 @@ fn long_rings_meet_codes() {
     }
 }
 
-/// A ring or Bruck all_gather on placed ranks, with or without background traffic.
+/// Runs a ring or Bruck all_gather on placed ranks, with or without background traffic.
 fn gathered(
     fabric: &Fabric,
     schedule: &Schedule,

@@ -168,7 +168,8 @@ fn settings_of_phases_are_refused() {
     }
 }
 
-/// In ns: until a path is there, of a message, until it is released; a byte takes 8.
+/// Times in ns to establish a lightpath, for a message to arrive, and to release the lightpath. A
+/// byte takes 8 ns.
 const ESTABLISH: u64 = 8_000;
 const LATENCY: u64 = 16_000;
 const RELEASE: u64 = 24_000;
@@ -180,7 +181,7 @@ struct Up {
     released: Option<u64>,
 }
 
-/// Nanosecond by nanosecond, with wavelengths for all: when each message arrives.
+/// Returns the arrival of each message, nanosecond by nanosecond, with enough wavelengths for all.
 fn slowly(ports: usize, asked: &[((u32, u32), u64, u64)]) -> Vec<u64> {
     let mut arrivals = vec![0; asked.len()];
     let mut up: Vec<Up> = Vec::new();
@@ -251,7 +252,7 @@ fn slowly(ports: usize, asked: &[((u32, u32), u64, u64)]) -> Vec<u64> {
     arrivals
 }
 
-/// The same by [`OnRequest`].
+/// Returns the arrivals that [`OnRequest`] computes.
 fn quickly(ports: usize, asked: &[((u32, u32), u64, u64)]) -> Vec<u64> {
     let ports = ports.to_string();
     let settings = [

@@ -50,7 +50,7 @@ fn method(settings: &[(&str, &str)]) -> Method {
     Method::from_settings(settings.iter().copied()).unwrap()
 }
 
-/// A program in which every rank enters one collective at time 0.
+/// Returns a program in which every rank enters one collective at time 0.
 fn one_collective(kind: CollectiveKind, ranks: u32, bytes: u64, algorithm: &str) -> Program {
     let call = match kind {
         CollectiveKind::AllGather => "Allgather",
@@ -72,7 +72,7 @@ fn one_collective(kind: CollectiveKind, ranks: u32, bytes: u64, algorithm: &str)
     expand(&csv::read(&text).unwrap(), &algorithms).unwrap()
 }
 
-/// The plan of a collective without light, proved.
+/// Returns the verified plan of a collective, without light.
 fn plan(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Option<Plan> {
     // What the replay runs: the schedule as it is on a ring of one wavelength.
     let ring = format!("wdm_ring:ranks={},wavelengths=1", fabric.ranks());

@@ -71,7 +71,8 @@ fn a_collective_alone_takes_as_long_as_its_plan() {
     }
 }
 
-/// What a rank has after these uses: the others used last, as many as there are ports.
+/// Returns the partners that a rank is connected to after these uses: the `ports` partners used
+/// last.
 fn kept(uses: &[u32], ports: usize) -> BTreeSet<u32> {
     let mut last = BTreeSet::new();
     for &other in uses.iter().rev() {
@@ -82,7 +83,8 @@ fn kept(uses: &[u32], ports: usize) -> BTreeSet<u32> {
     last
 }
 
-/// How often a rank sets up and releases, group by group of what it uses together.
+/// Counts the setups and releases of a rank in the last of `runs` runs, group by group of partners
+/// that are used together.
 fn slowly(groups: &[Vec<u32>], ports: usize, runs: usize) -> (u64, u64) {
     let mut uses = Vec::new();
     let mut counted = (0, 0);

@@ -1,4 +1,4 @@
-//! What is wrong with a trace is said with rank, event and line.
+//! Errors in traces are reported with rank, event and line.
 
 use super::program_of;
 use opticoll::workload::csv;

@@ -29,7 +29,7 @@ type Case = (
     &'static [u64],
 );
 
-/// The arrival of each message, in ns.
+/// Returns the arrival of each message, in ns.
 fn arrivals(ring: &WdmRing, policy: Policy, asked: &[Asked]) -> Vec<u64> {
     let mut on_demand = OnDemand::new(ring, policy).unwrap();
     let mut found = vec![0; asked.len()];
@@ -191,8 +191,8 @@ fn light_paths_are_set_up_when_there_is_room() {
 /// End, links, channel, source, destination.
 type Lit = (u64, Vec<(u32, u32)>, u32, u32, u32);
 
-/// The same by looking at every pair of messages in every nanosecond: each that waits is tried in
-/// order, against all that are lit. Without set-up.
+/// Returns the arrivals without setup by looking at every pair of messages in every nanosecond:
+/// each waiting message is tried in order, against all lightpaths that are up.
 fn slow(ring: &WdmRing, asked: &[Asked]) -> Vec<u64> {
     let links = |source: u32, destination: u32, direction: Direction| -> Vec<(u32, u32)> {
         let hops = ring.hops(source, destination, direction);

@@ -16,7 +16,7 @@ use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings, replay};
 
 use super::{run, run_between};
 
-/// The event table of a real run of 16 ranks.
+/// Returns the event table of a real run of 16 ranks.
 pub(super) fn table(application: &str) -> String {
     let name = format!("data/traces/{application}.A.16.csv.zst");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
@@ -101,8 +101,8 @@ fn messages_and_bytes_are_those_of_the_table() {
     }
 }
 
-/// The bytes that leave their rank in exchanges of various sizes: rows `# v` without the rank's
-/// own.
+/// Sums the bytes that leave their rank in exchanges of various sizes: rows `# v` without the
+/// rank's own entry.
 fn various(text: &str) -> u128 {
     let mut rank = 0;
     let mut sum = 0;

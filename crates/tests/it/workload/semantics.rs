@@ -8,7 +8,7 @@ use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings, replay};
 
 use super::{program_of, run, run_between};
 
-/// L = 100 ns and 1 ns per byte.
+/// Returns a model with L = 100 ns and 1 ns per byte.
 fn hockney() -> Hockney {
     Hockney {
         latency: Time::from_ps(100_000),
@@ -16,7 +16,7 @@ fn hockney() -> Hockney {
     }
 }
 
-/// The same with ports and g = 30 ns.
+/// Returns the same model with ports and g = 30 ns.
 fn loggp() -> LogGp {
     let Hockney { latency, rate } = hockney();
     let mut model = LogGp::new(3, latency, rate);
@@ -24,7 +24,7 @@ fn loggp() -> LogGp {
     model
 }
 
-/// No overhead; messages are eager up to a limit, or all.
+/// Returns costs without overhead; messages are eager up to a limit, or all are.
 fn eager(limit: Option<u64>) -> EndCosts {
     EndCosts {
         eager: limit.map_or(Eager::All, |limit| Eager::UpTo(Bytes::new(limit))),
@@ -32,7 +32,7 @@ fn eager(limit: Option<u64>) -> EndCosts {
     }
 }
 
-/// o = 5 ns.
+/// Returns costs with o = 5 ns.
 fn overhead() -> EndCosts {
     EndCosts {
         overhead: Time::from_ps(5_000),

@@ -39,7 +39,8 @@ fn over_ports(text: &str, ports: &str, algorithms: &Algorithms) -> ReplayOutcome
     replayed(text, &network, algorithms, EndCosts::default()).unwrap()
 }
 
-/// A program in which every rank makes the same calls, each a name and bytes, with no work between.
+/// Returns a program in which every rank makes the same calls, each a name and bytes, without
+/// computation in between.
 fn calls(ranks: u32, calls: &[(&str, u64)]) -> String {
     let header = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns";
     let mut text = format!("# app=test ranks={ranks}\n{header}\n");

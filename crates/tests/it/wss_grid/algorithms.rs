@@ -38,12 +38,12 @@ fn every_algorithm_is_proved_on_every_shape() {
     }
 }
 
-/// Whether every step takes one slot and nothing is relayed.
+/// Returns whether every step takes one slot and nothing is relayed.
 fn is_one_hop(plan: &Plan) -> bool {
     plan.slots() as usize == plan.schedule.steps() && plan.relays.is_empty()
 }
 
-/// What a rank sends to, step by step.
+/// Lists the destinations of a rank, step by step.
 fn partners(plan: &Plan, rank: u32) -> Vec<u32> {
     let of_rank = plan.schedule.transfers().filter(|one| one.source == rank);
     of_rank.map(|one| one.destination).collect()
@@ -103,8 +103,8 @@ fn halving_and_doubling_takes_as_many_wavelengths_as_a_side_has_bits() {
     }
 }
 
-/// What the wavelength plan of a whole grid sets.
-fn by_formula(grid: &WssGrid) -> Configuration {
+/// Returns the switch settings of the wavelength plan of a whole grid.
+fn configuration_by_formula(grid: &WssGrid) -> Configuration {
     let mut settings = Vec::new();
     for plane in Plane::BOTH {
         let ports = grid.ports_in_use(plane);
@@ -129,7 +129,7 @@ fn by_formula(grid: &WssGrid) -> Configuration {
 #[test]
 fn a_configuration_says_for_each_input_and_wavelength_one_output() {
     let fabric = Fabric::parse("wss_grid:rows=2,columns=4,plan=xor").unwrap();
-    let set = by_formula(fabric.downcast::<WssGrid>().unwrap());
+    let set = configuration_by_formula(fabric.downcast::<WssGrid>().unwrap());
     // Two row switches of four ports with two wavelengths each, four column switches of two ports.
     assert_eq!(set.settings().len(), 2 * 4 * 2 + 4 * 2);
     assert_eq!(set.output(Plane::Row, 1, 1, 1), Some(3));
@@ -142,7 +142,7 @@ fn a_configuration_says_for_each_input_and_wavelength_one_output() {
     );
     assert_eq!(configuration(&plan), set);
     let cyclic = Fabric::parse("wss_grid:rows=1,columns=3,plan=cyclic").unwrap();
-    let set = by_formula(cyclic.downcast::<WssGrid>().unwrap());
+    let set = configuration_by_formula(cyclic.downcast::<WssGrid>().unwrap());
     let expected = SwitchSetting {
         plane: Plane::Row,
         switch: 0,
@@ -256,7 +256,8 @@ fn what_is_left_of_a_grid_is_planned_around_what_is_not() {
     }
 }
 
-/// Whether some rank cannot reach rank 0 over transceivers that work, by trying again and again.
+/// Returns whether some rank cannot reach rank 0 over transceivers that work, by repeated passes
+/// over all pairs.
 fn nodes_cut_off(fabric: &Fabric) -> bool {
     let grid = fabric.downcast::<WssGrid>().unwrap();
     let mut reached = vec![false; grid.ranks() as usize];

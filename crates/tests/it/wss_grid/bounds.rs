@@ -126,8 +126,9 @@ fn bounds_are_those_of_theory() {
     );
 }
 
-/// When so many ranks are told, each telling two others `first` after it was told and two more
-/// every `next` later: by counting, time by time, those who can have been told.
+/// Returns the time at which `ranks` ranks are told, where each rank tells two others `first` after
+/// it was told and two more every `next` later. The function counts, time by time, the ranks that
+/// can have been told.
 fn told(ranks: u64, first: u64, next: u64) -> u64 {
     fn count(time: i64, first: i64, next: i64) -> u64 {
         let tellings = (0..)
@@ -146,16 +147,16 @@ fn told(ranks: u64, first: u64, next: u64) -> u64 {
 /// Two by two ranks: the neighbours in the row and in the column.
 const PARTNERS: [[usize; 2]; 4] = [[1, 2], [0, 3], [3, 0], [2, 1]];
 
-/// What ranks hold, a mask of chunks each, and which transmitters sent in the slot before.
+/// The chunks that each rank holds, as a mask, and the transmitters that sent in the slot before.
 type State = ([u16; 4], u8);
 
-/// The least time of any plan of a collective that only copies, slot by slot, on two by two ranks:
-/// over all that can be sent. `chunk_ps` is what a chunk takes; a circuit in use in the slot before
-/// is kept.
+/// Returns the least time of any plan on 2 x 2 ranks of a collective that only copies, slot by
+/// slot, over all possible sends. A chunk takes `chunk_ps`; a circuit used in the slot before stays
+/// up.
 ///
-/// More light and more chunks do no harm. So where bursts have at most `most` chunks, and new
-/// circuits are charged or none is made, every transmitter that may sends as many as it can; which,
-/// is tried.
+/// More light and more chunks do no harm. If bursts have at most `most` chunks, and new circuits
+/// are either charged or not made, every usable transmitter therefore sends as many chunks as it
+/// can; the search tries every choice of these chunks.
 fn least(start: [u16; 4], goal: [u16; 4], fresh: u64, latency: u64, chunk_ps: u64) -> u64 {
     let mut least: HashMap<State, u64> = HashMap::from([((start, 0), 0)]);
     let mut open = BinaryHeap::from([Reverse((0, (start, 0u8)))]);
@@ -182,8 +183,8 @@ fn least(start: [u16; 4], goal: [u16; 4], fresh: u64, latency: u64, chunk_ps: u6
     unreachable!("every rank reaches every other")
 }
 
-/// All that can be after a slot in which every usable transmitter sends `most` chunks, or all that
-/// its partner lacks where those are fewer.
+/// Lists all states that can follow a slot in which every usable transmitter sends `most` chunks,
+/// or all chunks that its partner lacks if those are fewer.
 fn sent(held: [u16; 4], usable: u8, most: u32) -> Vec<State> {
     let mut after = vec![(held, 0u8)];
     for port in (0..8).filter(|port| usable & (1 << port) != 0) {

@@ -21,7 +21,7 @@ fn fabric(rows: u32, columns: u32) -> Fabric {
     Fabric::parse(&spec).unwrap()
 }
 
-/// The plan that a planner makes of a size, proved, and its time where every slot is charged.
+/// Returns the verified plan that a planner makes for a size, and its time under `every_step`.
 fn timed(fabric: &Fabric, collective: Collective, name: &str, bytes: u64) -> (Plan, u64) {
     let (size, spec) = (Bytes::new(bytes), name.parse().unwrap());
     let method = Method {
@@ -136,8 +136,8 @@ fn circuits_that_stay_are_tuned_once() {
     }
 }
 
-/// Whether any sequence of so many pairs of shifts leads from a place to all others: all of them,
-/// one after the other.
+/// Returns whether some sequence of `slots` pairs of shifts leads from the places in `told` to all
+/// places. The search tries all sequences.
 fn lead_to_all(rows: u32, columns: u32, slots: usize, told: &BTreeSet<(u32, u32)>) -> bool {
     if told.len() as u32 == rows * columns {
         return true;
@@ -250,8 +250,8 @@ fn auto_comes_near_the_bounds_of_a_grid() {
     }
 }
 
-/// Direct plans of so many ranks are relayed over thousands of slots: whoever made them first would
-/// have no time for others.
+/// Direct plans of a thousand ranks are relayed over thousands of slots. If `auto` built these
+/// plans first, it would have no time for others.
 #[test]
 fn auto_comes_near_the_bound_of_a_thousand_ranks_where_changed_circuits_are_charged() {
     use CollectiveKind::{AllReduce, AllToAll, ReduceScatter};

@@ -127,7 +127,7 @@ fn auto_takes_both_planes_where_the_vector_is_long() {
     }
 }
 
-/// A task that asks for a kilobyte, once and at once.
+/// Returns a task that asks for 1,000 bytes once, at time 0.
 fn task(plan: &Plan) -> Task<'_> {
     Task {
         plan,
@@ -137,7 +137,7 @@ fn task(plan: &Plan) -> Task<'_> {
     }
 }
 
-/// Plane, switch and port of every end of a hop, spelled out.
+/// Returns the names of plane, switch and port of both ends of every hop.
 fn ports_of(plan: &Plan) -> BTreeSet<String> {
     let grid = plan.fabric.downcast::<WssGrid>().unwrap();
     let hops = (0..plan.len()).flat_map(|transfer| plan.hops_of(transfer));
@@ -158,7 +158,7 @@ fn ports_of(plan: &Plan) -> BTreeSet<String> {
     .collect()
 }
 
-/// What a plan does to switches: (plane, switch, input, wavelength, output).
+/// Returns the settings that a plan needs: (plane, switch, input, wavelength, output).
 fn light_of(plan: &Plan) -> Vec<(u8, u32, u32, u16, u32)> {
     let grid = plan.fabric.downcast::<WssGrid>().unwrap();
     let at = |rank: u32| {
@@ -254,7 +254,8 @@ fn tasks_on_other_machines_are_refused() {
     }
 }
 
-/// The plan of halving and doubling anew after something failed, with its slowdown.
+/// Plans halving and doubling anew after a failure; returns the slowdown and the name of the
+/// new wavelength plan.
 fn replanned(plan: &str, wound: &str) -> Result<(f64, String), PlannerError> {
     // The lasers may need more wavelengths than the two of the XOR plan.
     let fabric =
@@ -322,7 +323,7 @@ fn the_root_is_the_same_node_after_others_have_left() {
     ));
 }
 
-/// A broadcast from a node of a whole grid.
+/// Returns the verified broadcast from a node of a whole grid.
 fn proved_from(root: u32, fabric: &str) -> Plan {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(CollectiveKind::Broadcast, fabric.ranks()).unwrap();

@@ -36,7 +36,7 @@ fn resnet50_on_four_nodes_takes_12_27_ms() {
     }
 }
 
-/// 2 (N - 1) / N M / B + 2 log2 N latency + (2 log2 N - 1) (2 control + tuning + lock).
+/// Computes 2 (N - 1) / N M / B + 2 log2 N latency + (2 log2 N - 1) (2 control + tuning + lock).
 fn theory(ranks: u64, part: u64, control: u64, lock: u64, latency: u64) -> u64 {
     let exchanges = 2 * u64::from(ranks.ilog2());
     // At 8 Gb/s a byte takes 1000 ps; every rank sends 2 (N - 1) parts.
@@ -255,7 +255,7 @@ fn a_rank_ends_with_its_latest_burst_and_not_with_the_one_listed_last() {
     // At 8 Gb/s a chunk of 1000 bytes takes 1 us. In slot 1 rank 2 receives two chunks, which takes
     // 2 us, and sends one; it then has and has given everything: 1 us + 2 us. The others end with
     // slot 2.
-    let plan = crate::by_hand(
+    let plan = crate::handwritten(
         "wss_grid:rows=1,columns=3,rate=8Gb/s",
         "all_gather 1 1 1",
         "slot 0\ncopy 1 1>0 row.0\n\

@@ -20,7 +20,8 @@ use super::{at_least, proved};
 
 type Random = Pcg64Mcg;
 
-/// Ranks and switches, joined by a tree and some links more, of all rates, latencies and courses.
+/// Draws the specification of a network: a tree over ranks and switches and some more links, with
+/// all kinds of rates, latencies and duplex modes.
 fn network(random: &mut Random) -> String {
     let ranks = random.random_range(2..8u32);
     let switches = random.random_range(0..5u32);
@@ -109,7 +110,7 @@ fn gossip(collective: Collective, random: &mut Random) -> Schedule {
     schedule
 }
 
-/// A plan drawn at random of a collective that is one.
+/// Draws a plan of a collective.
 fn drawn(fabric: &Fabric, random: &mut Random) -> Plan {
     use CollectiveKind::{AllGather, AllReduce, Broadcast, Gather, Reduce, ReduceScatter, Scatter};
     let ranks = fabric.ranks();

@@ -16,7 +16,7 @@ pub(crate) struct Case {
     lines: Vec<&'static str>,
     /// The names of the kinds of violations, in the order of the report.
     pub(crate) kinds: &'static str,
-    /// Of the first violation.
+    /// The sentence of the first violation.
     pub(super) sentence: Option<&'static str>,
 }
 
@@ -24,7 +24,7 @@ impl Case {
     pub(crate) fn plan(&self) -> Plan {
         if self.fabric.starts_with("wdm_ring") {
             // Also what no text can say.
-            return by_hand(self.fabric, self.collective, &self.lines.join("\n"));
+            return plan_of_lines(self.fabric, self.collective, &self.lines.join("\n"));
         }
         let steps = slots_of_steps(&self.lines);
         let mut head = self.collective.split(' ').next().unwrap().to_string();
@@ -40,11 +40,11 @@ impl Case {
             }
             writeln!(slots, "{}", line.split_once(' ').unwrap().1).unwrap();
         }
-        crate::by_hand(self.fabric, &head, slots.trim_end())
+        crate::handwritten(self.fabric, &head, slots.trim_end())
     }
 }
 
-/// The cases that the reference verifier is tried with as well, by tests/test_reference.py.
+/// Lists the cases; tests/test_reference.py gives them to the reference verifier too.
 pub(crate) fn cases() -> impl Iterator<Item = Case> {
     let file = include_str!("../../data/plans_by_hand.txt");
     file.split("\n\n").filter_map(|paragraph| {
@@ -70,11 +70,11 @@ pub(crate) fn cases() -> impl Iterator<Item = Case> {
     })
 }
 
-/// A plan from lines such as `3 copy 5+2 0>1 cw 0.7`: in slot 3 the chunks 5 and 6 go from rank 0
-/// to rank 1, clockwise on fibre 0 and wavelength 7. Each slot is a step of its own, but for lines
-/// that begin with step and slot, such as `1:3`. `collective` is `kind ranks root pieces`, the last
-/// two optional.
-pub(super) fn by_hand(fabric: &str, collective: &str, lines: &str) -> Plan {
+/// Reads a plan from lines such as `3 copy 5+2 0>1 cw 0.7`: in slot 3 the chunks 5 and 6 go from
+/// rank 0 to rank 1, clockwise on fibre 0 and wavelength 7. Each slot is a step of its own, except
+/// for lines that begin with step and slot, such as `1:3`. `collective` is `kind ranks root
+/// pieces`, the last two optional.
+pub(super) fn plan_of_lines(fabric: &str, collective: &str, lines: &str) -> Plan {
     let words: Vec<&str> = collective.split_whitespace().collect();
     let number = |word: usize, default: u32| words.get(word).map_or(default, |word| parse(word));
     let collective = Collective::new(words[0].parse().unwrap(), number(1, 0))
@@ -143,14 +143,15 @@ where
         .unwrap_or_else(|error| panic!("{word}: {error:?}"))
 }
 
-/// The step and the slot with which a line begins.
+/// Returns the step and the slot with which a line begins.
 fn time(line: &str) -> (usize, u32) {
     let word = line.split_whitespace().next().expect(line);
     let (step, slot) = word.split_once(':').unwrap_or((word, word));
     (parse(step), parse(slot))
 }
 
-/// The slots of each step: up to the last in which it has a transfer, and the first of the next.
+/// Returns the slots of each step. A step ends with its last slot that has a transfer, and the next
+/// step begins there.
 fn slots_of_steps(lines: &[&str]) -> Vec<std::ops::Range<u32>> {
     let times: Vec<(usize, u32)> = lines.iter().map(|line| time(line)).collect();
     let steps = times.iter().map(|time| time.0 + 1).max().unwrap_or(0);
