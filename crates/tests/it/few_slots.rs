@@ -19,7 +19,7 @@ use opticoll::verify::verify;
 
 use itertools::iproduct;
 
-use crate::{plan_with, some_of};
+use crate::{plan_with, rows, some_of};
 
 fn on(ranks: u32, wavelengths: u32) -> Fabric {
     Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap()
@@ -138,102 +138,40 @@ fn fibres_ports_converters_and_delays_are_kept() {
     }
 }
 
+/// A collective, a specification, ranks, wavelengths, and the slots of the plan.
+const GIVEN: &str = "
+all_reduce | grouped:groups=5 | 25 | 4 | 3
+all_reduce | grouped:groups=5,stripes=2x1 | 25 | 4 | 3
+all_reduce | grouped:groups=5,stripes=3x1 | 25 | 4 | 5
+all_reduce | grouped:groups=5x5 | 25 | 2 | 4
+all_reduce | grouped:groups=4,owners=4 | 16 | 8 | 3
+all_reduce | grouped:groups=4,owners=4 | 16 | 4 | 4
+all_reduce | grouped:groups=129 | 1024 | 64 | 3
+broadcast | tree:radices=5x5 | 25 | 2 | 2
+broadcast | tree:radices=129x8 | 1024 | 64 | 2
+reduce | tree:radices=5x5,stripes=1x2 | 25 | 2 | 3
+scatter | tree:radices=1024 | 1024 | 64 | 8
+gather | tree:radices=1024 | 1024 | 64 | 8
+# Owners at 1, 4, 6 of 8 have load 8; 8 groups around the ring have load 8.
+all_to_all | collectors:group=8,collectors=3 | 64 | 8 | 3
+all_gather | collectors:group=8,collectors=3 | 64 | 8 | 3
+reduce_scatter | collectors:group=8,collectors=3 | 64 | 8 | 3
+all_to_all | collectors:group=8,collectors=3,stripes=1x2x3 | 64 | 8 | 6
+all_to_all | collectors:group=47,collectors=4 | 1024 | 64 | 3
+# Groups of 4 with load 2, 4 groups with load 2.
+all_to_all | collectors:group=4 | 16 | 2 | 3
+all_to_all | collectors:group=4,collectors=4 | 16 | 2 | 5
+";
+
 #[test]
 fn given_groups_radices_and_stages_take_the_slots_of_their_loads() {
     // A group of m with its owner in the middle has load floor(m / 2), one of which all are owners
     // floor(m^2 / 4); an exchange among n ceil(floor(n^2 / 4) / 2); a radix q floor(q / 2); stages
     // (N / m) floor(m^2 / 4), half of it on the first. Slots are loads times stripes over c, up and
     // down.
-    for (kind, spec, ranks, wavelengths, slots) in [
-        (CollectiveKind::AllReduce, "grouped:groups=5", 25, 4, 3),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=5,stripes=2x1",
-            25,
-            4,
-            3,
-        ),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=5,stripes=3x1",
-            25,
-            4,
-            5,
-        ),
-        (CollectiveKind::AllReduce, "grouped:groups=5x5", 25, 2, 4),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=4,owners=4",
-            16,
-            8,
-            3,
-        ),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=4,owners=4",
-            16,
-            4,
-            4,
-        ),
-        (CollectiveKind::AllReduce, "grouped:groups=129", 1024, 64, 3),
-        (CollectiveKind::Broadcast, "tree:radices=5x5", 25, 2, 2),
-        (CollectiveKind::Broadcast, "tree:radices=129x8", 1024, 64, 2),
-        (
-            CollectiveKind::Reduce,
-            "tree:radices=5x5,stripes=1x2",
-            25,
-            2,
-            3,
-        ),
-        (CollectiveKind::Scatter, "tree:radices=1024", 1024, 64, 8),
-        (CollectiveKind::Gather, "tree:radices=1024", 1024, 64, 8),
-        // Owners at 1, 4, 6 of 8 have load 8; 8 groups around the ring have load 8.
-        (
-            CollectiveKind::AllToAll,
-            "collectors:group=8,collectors=3",
-            64,
-            8,
-            3,
-        ),
-        (
-            CollectiveKind::AllGather,
-            "collectors:group=8,collectors=3",
-            64,
-            8,
-            3,
-        ),
-        (
-            CollectiveKind::ReduceScatter,
-            "collectors:group=8,collectors=3",
-            64,
-            8,
-            3,
-        ),
-        (
-            CollectiveKind::AllToAll,
-            "collectors:group=8,collectors=3,stripes=1x2x3",
-            64,
-            8,
-            6,
-        ),
-        (
-            CollectiveKind::AllToAll,
-            "collectors:group=47,collectors=4",
-            1024,
-            64,
-            3,
-        ),
-        // Groups of 4 with load 2, 4 groups with load 2.
-        (CollectiveKind::AllToAll, "collectors:group=4", 16, 2, 3),
-        (
-            CollectiveKind::AllToAll,
-            "collectors:group=4,collectors=4",
-            16,
-            2,
-            5,
-        ),
-    ] {
-        let collective = Collective::new(kind, ranks).unwrap();
+    for [kind, spec, ranks, wavelengths, slots] in rows(GIVEN) {
+        let [ranks, wavelengths, slots] = [ranks, wavelengths, slots].map(|n| n.parse().unwrap());
+        let collective = Collective::new(kind.parse().unwrap(), ranks).unwrap();
         let fabric = on(ranks, wavelengths);
         let plan = check(spec, &fabric, collective, "1MiB", Policy::EveryStep);
         assert_eq!(plan.slots(), slots, "{kind} {spec}");
@@ -380,15 +318,13 @@ fn exhaustive_search_finds_no_broadcast_below_the_growth_bound_and_none_below_th
     }
 }
 
-/// Specifications that `auto` is compared with, beside the named algorithms with their defaults.
-const VARIANTS: [(CollectiveKind, &str); 4] = [
-    (CollectiveKind::AllReduce, "wrht:group_size=3,striping=true"),
-    (CollectiveKind::AllReduce, "wrht:group_size=5,striping=true"),
-    (CollectiveKind::AllReduce, "wrht:group_size=9,striping=true"),
-    (
-        CollectiveKind::AllReduce,
-        "wrht:group_size=13,striping=true",
-    ),
+/// Specifications for all_reduce that `auto` is compared with, beside the defaults of all
+/// algorithms.
+const VARIANTS: [&str; 4] = [
+    "wrht:group_size=3,striping=true",
+    "wrht:group_size=5,striping=true",
+    "wrht:group_size=9,striping=true",
+    "wrht:group_size=13,striping=true",
 ];
 
 #[test]
@@ -399,9 +335,11 @@ fn auto_is_never_above_a_named_algorithm_from_1_kib_to_1_gib() {
         let names = crate::general_algorithms()
             .filter(|record| record.collective == kind && (record.accepts)(ranks).is_ok())
             .map(|record| record.name);
-        let variants = VARIANTS.iter().filter(|variant| variant.0 == kind);
+        let variants = VARIANTS
+            .iter()
+            .filter(|_| kind == CollectiveKind::AllReduce);
         let named: Vec<(&str, Plan)> = names
-            .chain(variants.map(|variant| variant.1))
+            .chain(variants.copied())
             .map(|name| {
                 (
                     name,
@@ -445,64 +383,27 @@ fn small_all_reduces_take_a_third_of_the_named_algorithms_time() {
     assert!(outcome.time.seconds() < 250e-6, "{}", outcome.time);
 }
 
+/// A collective, a specification for a ring of 16 ranks, and a part of the refusal.
+const REFUSED: &str = "
+all_reduce | grouped:groups=9xx9 | joined by x
+all_reduce | grouped:groups=1 | must be 2 or more
+all_reduce | grouped:groups=4,owners=5 | as many ranks
+all_reduce | grouped:groups=4,owners=1x1 | one number for each level
+all_reduce | grouped:group=4 | did you mean `groups`
+broadcast | tree:radices=3x3 | reach all 16 ranks
+broadcast | tree:radices=4x4,stripes=1 | one number for each level
+broadcast | tree:radices=16,stripes=9999 | 4096 at most
+broadcast | tree:radices=0 | from 1 on
+all_to_all | collectors:group=17 | must be 16 at most
+all_to_all | store_and_forward:lanes=100 | is needed beside other options
+broadcast | grouped | unknown algorithm
+";
+
 #[test]
 fn what_does_not_fit_is_refused_with_the_reason() {
     let fabric = on(16, 4);
-    for (kind, spec, reason) in [
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=9xx9",
-            "joined by x",
-        ),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=1",
-            "must be 2 or more",
-        ),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=4,owners=5",
-            "as many ranks",
-        ),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=4,owners=1x1",
-            "one number for each level",
-        ),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:group=4",
-            "did you mean `groups`",
-        ),
-        (
-            CollectiveKind::Broadcast,
-            "tree:radices=3x3",
-            "reach all 16 ranks",
-        ),
-        (
-            CollectiveKind::Broadcast,
-            "tree:radices=4x4,stripes=1",
-            "one number for each level",
-        ),
-        (
-            CollectiveKind::Broadcast,
-            "tree:radices=16,stripes=9999",
-            "4096 at most",
-        ),
-        (CollectiveKind::Broadcast, "tree:radices=0", "from 1 on"),
-        (
-            CollectiveKind::AllToAll,
-            "collectors:group=17",
-            "must be 16 at most",
-        ),
-        (
-            CollectiveKind::AllToAll,
-            "store_and_forward:lanes=100",
-            "is needed beside other options",
-        ),
-        (CollectiveKind::Broadcast, "grouped", "unknown algorithm"),
-    ] {
-        let collective = Collective::new(kind, 16).unwrap();
+    for [kind, spec, reason] in rows(REFUSED) {
+        let collective = Collective::new(kind.parse().unwrap(), 16).unwrap();
         let (spec, size) = (spec.parse().unwrap(), "1MiB".parse().unwrap());
         let refused = planner::plan(&spec, &fabric, collective, size, &Policy::EveryStep.into());
         let error = refused

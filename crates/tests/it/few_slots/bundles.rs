@@ -9,7 +9,7 @@ use opticoll::simulate;
 use opticoll::simulate::Policy;
 
 use super::{check, on};
-use crate::reconfiguration_cost;
+use crate::{reconfiguration_cost, rows};
 
 /// Returns the time (s) of consecutive slots with these numbers of blocks per lightpath: each slot
 /// takes a reconfiguration and the blocks of a lightpath.
@@ -173,41 +173,20 @@ fn bundles_are_right_on_rings_of_all_kinds() {
     }
 }
 
+/// A specification, a ring, and a part of the refusal.
+const REFUSED: &str = "
+bundles:group=5,volumes=5x5 | ranks=64,wavelengths=8 | must divide the 64 ranks
+bundles:group=2 | ranks=64,wavelengths=8 | are needed beside a group
+bundles:group=2,volumes=1x1 | ranks=64,wavelengths=8 | no tree was found
+bundles:group=2,meeting=2,volumes=2x2 | ranks=64,wavelengths=8 | is for all_reduce
+bundles:volumes=2x5000 | ranks=64,wavelengths=8 | 4096 at most
+bundles | ranks=97,wavelengths=8 | no tree was found
+bundles | ranks=64,wavelengths=8,ports=4 | knows no `ports`
+";
+
 #[test]
 fn bundles_refuse_what_has_no_tree() {
-    for (spec, options, reason) in [
-        (
-            "bundles:group=5,volumes=5x5",
-            "ranks=64,wavelengths=8",
-            "must divide the 64 ranks",
-        ),
-        (
-            "bundles:group=2",
-            "ranks=64,wavelengths=8",
-            "are needed beside a group",
-        ),
-        (
-            "bundles:group=2,volumes=1x1",
-            "ranks=64,wavelengths=8",
-            "no tree was found",
-        ),
-        (
-            "bundles:group=2,meeting=2,volumes=2x2",
-            "ranks=64,wavelengths=8",
-            "is for all_reduce",
-        ),
-        (
-            "bundles:volumes=2x5000",
-            "ranks=64,wavelengths=8",
-            "4096 at most",
-        ),
-        ("bundles", "ranks=97,wavelengths=8", "no tree was found"),
-        (
-            "bundles",
-            "ranks=64,wavelengths=8,ports=4",
-            "knows no `ports`",
-        ),
-    ] {
+    for [spec, options, reason] in rows(REFUSED) {
         let fabric = Fabric::parse(&format!("wdm_ring:{options}")).unwrap();
         let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
         let planned = planner::plan(
