@@ -16,7 +16,7 @@ use opticoll::verify::verify;
 
 use itertools::iproduct;
 
-use crate::{rows, some_of};
+use crate::{number, rows, some_of};
 
 fn fabric(options: &str) -> Fabric {
     Fabric::parse(&format!("wdm_ring:{options}")).unwrap_or_else(|error| panic!("{error}"))
@@ -68,37 +68,34 @@ fn planned(
     Ok(plan)
 }
 
+/// Options as they are given, and as the ring writes them.
+const WRITTEN: &str = "
+multicast=none | -
+multicast=drop_and_continue | ,multicast=drop_and_continue
+reach=3 | ,reach=3
+broken=3-4 | ,broken=3-4
+broken=4-3 | ,broken=3-4
+broken=0-7 | ,broken=7-0
+broken=3-4cw+3-4ccw | ,broken=3-4
+broken=6-5ccw+1-2cw | ,broken=1-2cw+5-6ccw
+dead=3 | ,dead=3
+dead=0.3+1.3+1.0 | ,dead=3+1.0
+dead=2+2 | ,dead=2
+launch_power=5dBm,sensitivity=-20.50dBm,through_loss=0.000001dB
+    | ,launch_power=5dBm,sensitivity=-20.5dBm,through_loss=0.000001dB
+launch_power=-0.5dBm,sensitivity=-20dBm,through_loss=0dB,drop_loss=1dB,split_loss=3dB,\
+        resonators=9
+    | ,launch_power=-0.5dBm,sensitivity=-20dBm,through_loss=0dB,drop_loss=1dB,\
+        split_loss=3dB,resonators=9
+";
+
 #[test]
 fn every_option_is_read_back_as_it_is_spelled() {
     let base = "wdm_ring:ranks=8,wavelengths=4,fibres=2,rate=40Gb/s,reconfiguration=25us";
-    for (given, spelled) in [
-        ("multicast=none", ""),
-        (
-            "multicast=drop_and_continue",
-            ",multicast=drop_and_continue",
-        ),
-        ("reach=3", ",reach=3"),
-        ("broken=3-4", ",broken=3-4"),
-        ("broken=4-3", ",broken=3-4"),
-        ("broken=0-7", ",broken=7-0"),
-        ("broken=3-4cw+3-4ccw", ",broken=3-4"),
-        ("broken=6-5ccw+1-2cw", ",broken=1-2cw+5-6ccw"),
-        ("dead=3", ",dead=3"),
-        ("dead=0.3+1.3+1.0", ",dead=3+1.0"),
-        ("dead=2+2", ",dead=2"),
-        (
-            "launch_power=5dBm,sensitivity=-20.50dBm,through_loss=0.000001dB",
-            ",launch_power=5dBm,sensitivity=-20.5dBm,through_loss=0.000001dB",
-        ),
-        (
-            "launch_power=-0.5dBm,sensitivity=-20dBm,through_loss=0dB,drop_loss=1dB,split_loss=3dB,\
-             resonators=9",
-            ",launch_power=-0.5dBm,sensitivity=-20dBm,through_loss=0dB,drop_loss=1dB,\
-             split_loss=3dB,resonators=9",
-        ),
-    ] {
+    for [given, spelled] in rows(WRITTEN) {
         let parsed = Fabric::parse(&format!("{base},{given}")).unwrap();
-        assert_eq!(parsed.to_string(), format!("{base}{spelled}"), "{given}");
+        let written = format!("{base}{}", spelled.trim_start_matches('-'));
+        assert_eq!(parsed.to_string(), written, "{given}");
         assert_eq!(Fabric::parse(&parsed.to_string()).unwrap(), parsed);
     }
 }
@@ -127,35 +124,31 @@ fn light_reaches_as_far_as_its_budget() {
     }
 }
 
+/// A ring, pieces, and the largest excess of the slots over their bound in percent.
+const NEAR_BOUND: &str = "
+# As many slots as a whole ring with half the channels.
+ranks=64,wavelengths=8,broken=3-4 | 1 | 63
+ranks=64,wavelengths=8,broken=63-0cw | 1 | 63
+ranks=16,wavelengths=2,broken=0-1 | 1 | 0
+ranks=64,wavelengths=1,broken=63-0 | 1 | 0
+# Pieces that fill the channels go from rank to rank, all at once.
+ranks=64,wavelengths=8,broken=3-4 | 8 | 0
+ranks=33,wavelengths=4,broken=0-1ccw | 4 | 0
+ranks=64,wavelengths=8,broken=3-4,multicast=drop_and_continue | 1 | 0
+ranks=64,wavelengths=8,dead=0+3 | 1 | 15
+ranks=64,wavelengths=8,fibres=2,dead=0.5+1.7 | 1 | 25
+ranks=64,wavelengths=8,reach=4 | 1 | 15
+ranks=64,wavelengths=8,reach=5,multicast=drop_and_continue | 1 | 15
+ranks=64,wavelengths=8,reach=1 | 1 | 0
+ranks=64,wavelengths=8,reach=4,broken=3-4 | 1 | 32
+";
+
 #[test]
 fn slots_stay_near_their_bound_on_a_ring_that_has_or_lacks_something() {
-    for (options, pieces, most_percent) in [
-        // As many slots as a whole ring with half the channels.
-        ("ranks=64,wavelengths=8,broken=3-4", 1, 63),
-        ("ranks=64,wavelengths=8,broken=63-0cw", 1, 63),
-        ("ranks=16,wavelengths=2,broken=0-1", 1, 0),
-        ("ranks=64,wavelengths=1,broken=63-0", 1, 0),
-        // Pieces that fill the channels go from rank to rank, all at once.
-        ("ranks=64,wavelengths=8,broken=3-4", 8, 0),
-        ("ranks=33,wavelengths=4,broken=0-1ccw", 4, 0),
-        (
-            "ranks=64,wavelengths=8,broken=3-4,multicast=drop_and_continue",
-            1,
-            0,
-        ),
-        ("ranks=64,wavelengths=8,dead=0+3", 1, 15),
-        ("ranks=64,wavelengths=8,fibres=2,dead=0.5+1.7", 1, 25),
-        ("ranks=64,wavelengths=8,reach=4", 1, 15),
-        (
-            "ranks=64,wavelengths=8,reach=5,multicast=drop_and_continue",
-            1,
-            15,
-        ),
-        ("ranks=64,wavelengths=8,reach=1", 1, 0),
-        ("ranks=64,wavelengths=8,reach=4,broken=3-4", 1, 32),
-    ] {
-        let (plan, bound) = gathered(options, pieces);
-        let (slots, most) = (u64::from(plan.slots()), bound * (100 + most_percent) / 100);
+    for [options, pieces, most_percent] in rows(NEAR_BOUND) {
+        let (plan, bound) = gathered(options, number(pieces));
+        let most = bound * (100 + number::<u64>(most_percent)) / 100;
+        let slots = u64::from(plan.slots());
         assert!(slots <= most, "{options}: {slots} slots, bound {bound}");
     }
 }
@@ -344,30 +337,19 @@ fn converters_make_up_for_lengths_that_do_not_divide_the_ring() {
     }
 }
 
+/// A collective, a ring, an algorithm and a size that the ranks do not divide: the rank at the break
+/// may have the smaller blocks.
+const BROKEN: &str = "
+all_to_all | ranks=4,wavelengths=1,broken=1-2ccw | direct | 5
+reduce_scatter | ranks=4,wavelengths=1,broken=3-0cw | relay_tree | 3
+reduce_scatter | ranks=9,wavelengths=1,broken=8-0cw | relay_tree | 4096
+";
+
 #[test]
 fn times_beside_a_broken_link_are_not_below_their_bound() {
-    // Sizes that the ranks do not divide: the rank at the break may have the smaller blocks.
-    for (kind, options, name, size) in [
-        (
-            CollectiveKind::AllToAll,
-            "ranks=4,wavelengths=1,broken=1-2ccw",
-            "direct",
-            5,
-        ),
-        (
-            CollectiveKind::ReduceScatter,
-            "ranks=4,wavelengths=1,broken=3-0cw",
-            "relay_tree",
-            3,
-        ),
-        (
-            CollectiveKind::ReduceScatter,
-            "ranks=9,wavelengths=1,broken=8-0cw",
-            "relay_tree",
-            4096,
-        ),
-    ] {
-        let plan = planned(kind, options, name, Policy::PerPort).unwrap();
+    for [kind, options, name, size] in rows(BROKEN) {
+        let size = number::<u64>(size);
+        let plan = planned(kind.parse().unwrap(), options, name, Policy::PerPort).unwrap();
         let ring = plan.fabric.downcast::<WdmRing>().unwrap();
         for size in [size, size + 1, 7 * size].map(Bytes::new) {
             for policy in Policy::ALL {

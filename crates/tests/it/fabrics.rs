@@ -11,185 +11,89 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use opticoll::fabric::Fabric;
 use opticoll::network::Network;
 
-use crate::rows;
+use crate::{number, rows, sum};
 
-/// The sense in which routes are shortest.
-#[derive(Clone, Copy)]
-enum Shortest {
-    /// Among all ways.
-    Always,
-    /// Among ways that stay in the two groups; with p ranks on each of a routers.
-    WithinGroups(u32, u32),
-    /// Routes need not be shortest.
-    Never,
-}
-
-use Shortest::{Always, Never, WithinGroups};
-
-/// Fabrics small enough to look at all pairs: spelling, ranks, links by the family's formula, the
-/// greatest number of links of a route, and in which sense routes are shortest.
-const FABRICS: &[(&str, u32, u32, usize, Shortest)] = &[
-    ("crossbar:ranks=1", 1, 2, 0, Always),
-    ("crossbar:ranks=17", 17, 2 * 17, 2, Always),
-    ("crossbar:ranks=5,duplex=half", 5, 5, 2, Always),
-    // Links of a level: vertices below x ways up x cables, in both directions.
-    ("fat_tree:down=5,up=1", 5, 2 * 5, 2, Always),
-    ("fat_tree:down=4x4,up=1x2", 16, 2 * (16 + 4 * 2), 4, Always),
-    (
-        "fat_tree:down=4x3x2,up=1x2x3,links=1x2x1",
-        24,
-        2 * (24 + 6 * 2 * 2 + 2 * 2 * 3),
-        6,
-        Always,
-    ),
-    (
-        "fat_tree:down=2x3,up=2x2,links=3x2",
-        6,
-        2 * (6 * 2 * 3 + 3 * 2 * 2 * 2),
-        4,
-        Always,
-    ),
-    (
-        "fat_tree:arity=4,levels=3",
-        64,
-        2 * (64 + 16 * 4 + 16 * 4),
-        6,
-        Always,
-    ),
-    (
-        "fat_tree:arity=4,levels=3,taper=2,duplex=half",
-        64,
-        64 + 16 * 2 + 4 * 2 * 4,
-        6,
-        Always,
-    ),
-    // Ranks, pairs of routers per group, pairs of groups.
-    (
-        "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2",
-        72,
-        2 * (72 + 9 * 6 + 9 * 8 / 2),
-        5,
-        WithinGroups(2, 4),
-    ),
-    (
-        "dragonfly:terminals_per_router=1,routers_per_group=3,global_per_router=2,groups=5,duplex=half",
-        15,
-        15 + 5 * 3 + 5 * 4 / 2,
-        5,
-        WithinGroups(1, 3),
-    ),
-    (
-        "dragonfly:terminals_per_router=2,routers_per_group=4,groups=3,arrangement=simgrid",
-        24,
-        2 * (24 + 3 * 6 + 3),
-        5,
-        WithinGroups(2, 4),
-    ),
-    (
-        "dragonfly:terminals_per_router=1,routers_per_group=4,global_per_router=2,routing=valiant",
-        36,
-        2 * (36 + 9 * 6 + 36),
-        7,
-        Never,
-    ),
-    // Per dimension as many cables as nodes, one where it has two.
-    ("torus:dims=5", 5, 2 * 5, 2, Always),
-    ("torus:dims=2", 2, 2, 1, Always),
-    ("torus:dims=4x3", 12, 2 * 24, 2 + 1, Always),
-    (
-        "torus:dims=3x1x2x5",
-        30,
-        2 * (30 + 15 + 30),
-        1 + 1 + 2,
-        Always,
-    ),
-    ("torus:dims=4x4,duplex=half", 16, 32, 4, Always),
-    (
-        "torus:dims=3x3,terminals=2",
-        18,
-        2 * (18 + 18),
-        2 + 2,
-        Always,
-    ),
-    ("mesh:dims=4x3", 12, 2 * (3 * 3 + 4 * 2), 3 + 2, Always),
-    ("mesh:dims=1", 1, 0, 0, Always),
-    ("mesh:dims=2x3x2", 12, 2 * (6 + 8 + 6), 1 + 2 + 1, Always),
-    ("ladder:rungs=5", 10, 2 * 13, 4 + 1, Always),
-    (
-        "ladder:rungs=5,terminals=10",
-        100,
-        2 * (13 + 100),
-        4 + 1 + 2,
-        Always,
-    ),
-    ("electrical_ring:ranks=9", 9, 2 * 9, 4, Always),
-    ("electrical_ring:ranks=8", 8, 2 * 8, 4, Always),
-    // Six links leave every rank. The diameter of the twisted slice of TPU v4 is known, that of the
-    // others by a search.
-    ("ocs_torus:dims=4x4x8", 128, 6 * 128, 2 + 2 + 4, Always),
-    ("ocs_torus:dims=4x4x8,twisted", 128, 6 * 128, 6, Always),
-    ("ocs_torus:dims=8x4x4,twisted=yes", 128, 6 * 128, 6, Always),
-    ("ocs_torus:dims=2x4x4,cube=2,twisted", 32, 6 * 32, 3, Always),
-    (
-        "ocs_torus:dims=2x2x4,cube=2,duplex=half",
-        16,
-        3 * 16,
-        1 + 1 + 2,
-        Always,
-    ),
-    ("ocs_torus:dims=3x3x3,cube=3", 27, 6 * 27, 3, Always),
-    // Within a cube it is a mesh.
-    (
-        "ocs_torus:dims=2x2x4",
-        16,
-        2 * (8 + 8 + 12),
-        1 + 1 + 3,
-        Always,
-    ),
-    ("fully_connected:ranks=9", 9, 9 * 8, 1, Always),
-    (
-        "fully_connected:ranks=6,duplex=half",
-        6,
-        6 * 5 / 2,
-        1,
-        Always,
-    ),
-    (
-        "custom:ranks=4,switches=3,links=0-4+1~4+2-5+3-5+4-6+5-6+4-5@1us+4-5",
-        4,
-        2 * 7 + 1,
-        3,
-        Always,
-    ),
-    (
-        "custom:ranks=3,links=0>1+1>2+2>0,names=a+b+c",
-        3,
-        3,
-        2,
-        Always,
-    ),
-];
+/// Fabrics small enough to look at all pairs: specification, ranks, links by the family's formula,
+/// the greatest number of links of a route, and where routes are shortest: `always`, `never`, or
+/// among the routes that stay in the groups of both ends, given as ranks of a router times routers
+/// of a group.
+const FABRICS: &str = "
+crossbar:ranks=1 | 1 | 2 | 0 | always
+crossbar:ranks=17 | 17 | 2*17 | 2 | always
+crossbar:ranks=5,duplex=half | 5 | 5 | 2 | always
+# Links of a level: vertices below x ways up x cables, in both directions.
+fat_tree:down=5,up=1 | 5 | 2*5 | 2 | always
+fat_tree:down=4x4,up=1x2 | 16 | 2*16 + 2*4*2 | 4 | always
+fat_tree:down=4x3x2,up=1x2x3,links=1x2x1 | 24 | 2*24 + 2*6*2*2 + 2*2*2*3 | 6 | always
+fat_tree:down=2x3,up=2x2,links=3x2 | 6 | 2*6*2*3 + 2*3*2*2*2 | 4 | always
+fat_tree:arity=4,levels=3 | 64 | 2*64 + 2*16*4 + 2*16*4 | 6 | always
+fat_tree:arity=4,levels=3,taper=2,duplex=half | 64 | 64 + 16*2 + 4*2*4 | 6 | always
+# Ranks, pairs of routers per group, pairs of groups.
+dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2 | 72
+    | 2*72 + 2*9*6 + 2*36 | 5 | 2x4
+dragonfly:terminals_per_router=1,routers_per_group=3,global_per_router=2,groups=5,duplex=half | 15
+    | 15 + 5*3 + 10 | 5 | 1x3
+dragonfly:terminals_per_router=2,routers_per_group=4,groups=3,arrangement=simgrid | 24
+    | 2*24 + 2*3*6 + 2*3 | 5 | 2x4
+dragonfly:terminals_per_router=1,routers_per_group=4,global_per_router=2,routing=valiant | 36
+    | 2*36 + 2*9*6 + 2*36 | 7 | never
+# Per dimension as many cables as nodes, one where it has two.
+torus:dims=5 | 5 | 2*5 | 2 | always
+torus:dims=2 | 2 | 2 | 1 | always
+torus:dims=4x3 | 12 | 2*24 | 2 + 1 | always
+torus:dims=3x1x2x5 | 30 | 2*30 + 2*15 + 2*30 | 1 + 1 + 2 | always
+torus:dims=4x4,duplex=half | 16 | 32 | 4 | always
+torus:dims=3x3,terminals=2 | 18 | 2*18 + 2*18 | 2 + 2 | always
+mesh:dims=4x3 | 12 | 2*3*3 + 2*4*2 | 3 + 2 | always
+mesh:dims=1 | 1 | 0 | 0 | always
+mesh:dims=2x3x2 | 12 | 2*6 + 2*8 + 2*6 | 1 + 2 + 1 | always
+ladder:rungs=5 | 10 | 2*13 | 4 + 1 | always
+ladder:rungs=5,terminals=10 | 100 | 2*13 + 2*100 | 4 + 1 + 2 | always
+electrical_ring:ranks=9 | 9 | 2*9 | 4 | always
+electrical_ring:ranks=8 | 8 | 2*8 | 4 | always
+# Six links leave every rank. The diameter of the twisted slice of TPU v4 is known, that of the
+# others by a search.
+ocs_torus:dims=4x4x8 | 128 | 6*128 | 2 + 2 + 4 | always
+ocs_torus:dims=4x4x8,twisted | 128 | 6*128 | 6 | always
+ocs_torus:dims=8x4x4,twisted=yes | 128 | 6*128 | 6 | always
+ocs_torus:dims=2x4x4,cube=2,twisted | 32 | 6*32 | 3 | always
+ocs_torus:dims=2x2x4,cube=2,duplex=half | 16 | 3*16 | 1 + 1 + 2 | always
+ocs_torus:dims=3x3x3,cube=3 | 27 | 6*27 | 3 | always
+# Within a cube it is a mesh.
+ocs_torus:dims=2x2x4 | 16 | 2*8 + 2*8 + 2*12 | 1 + 1 + 3 | always
+fully_connected:ranks=9 | 9 | 9*8 | 1 | always
+fully_connected:ranks=6,duplex=half | 6 | 15 | 1 | always
+custom:ranks=4,switches=3,links=0-4+1~4+2-5+3-5+4-6+5-6+4-5@1us+4-5 | 4 | 2*7 + 1 | 3 | always
+custom:ranks=3,links=0>1+1>2+2>0,names=a+b+c | 3 | 3 | 2 | always
+";
 
 #[test]
 fn routes_are_walks_without_loops_and_shortest_where_claimed() {
-    for &(spelling, ranks, links, longest, shortest) in FABRICS {
+    for [spelling, ranks, links, longest, shortest] in rows(FABRICS) {
+        let ranks: u32 = number(ranks);
+        let groups = shortest.split_once('x');
+        let groups: Option<(u32, u32)> = groups.map(|(one, other)| (number(one), number(other)));
         let fabric = Fabric::parse(spelling).unwrap();
         let network = fabric.network().unwrap();
         assert_eq!(network.ranks(), ranks, "{spelling}: ranks");
         assert_eq!(fabric.ranks(), ranks, "{spelling}: ranks");
-        assert_eq!(network.links().len(), links as usize, "{spelling}: links");
+        assert_eq!(
+            network.links().len(),
+            sum(links) as usize,
+            "{spelling}: links"
+        );
         let beside = neighbours(network);
         let mut seen = 0;
         for source in 0..ranks {
-            let group = |vertex: u32| match (shortest, vertex < ranks) {
-                (WithinGroups(terminals, routers), true) => vertex / (terminals * routers),
-                (WithinGroups(_, routers), false) => (vertex - ranks) / routers,
-                _ => 0,
+            let group = |vertex: u32| match groups {
+                Some((terminals, routers)) if vertex < ranks => vertex / (terminals * routers),
+                Some((_, routers)) => (vertex - ranks) / routers,
+                None => 0,
             };
             for destination in (0..ranks).filter(|rank| *rank != source) {
                 let walk = walked(network, source, destination);
                 seen = seen.max(walk.len() - 1);
-                if matches!(shortest, Never) {
+                if shortest == "never" {
                     continue;
                 }
                 let allowed = |vertex| [group(source), group(destination)].contains(&group(vertex));
@@ -201,13 +105,13 @@ fn routes_are_walks_without_loops_and_shortest_where_claimed() {
                 );
             }
         }
-        assert_eq!(seen, longest, "{spelling}: diameter in links");
+        assert_eq!(seen as u64, sum(longest), "{spelling}: diameter in links");
     }
 }
 
 #[test]
 fn every_link_has_two_ends_and_a_name_of_its_own() {
-    for (spelling, ..) in FABRICS {
+    for [spelling, ..] in rows::<5>(FABRICS) {
         let fabric = Fabric::parse(spelling).unwrap();
         let network = fabric.network().unwrap();
         let mut names = BTreeSet::new();
@@ -297,7 +201,7 @@ fn fabrics_are_read_back_from_their_complete_spelling() {
         "Fat-Tree:arity=4",
         "custom:ranks=2,links=0-1@400Gb/s@1us@per_flow+0~1@2ns,ties=first,rate=10Gb/s",
     ];
-    for spelling in FABRICS.iter().map(|one| one.0).chain(more) {
+    for spelling in rows::<5>(FABRICS).map(|one| one[0]).chain(more) {
         let fabric = Fabric::parse(spelling).unwrap();
         let spelled = fabric.to_string();
         let again = Fabric::parse(&spelled).unwrap();

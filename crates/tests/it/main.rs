@@ -50,6 +50,8 @@ mod workload;
 mod wrht;
 mod wss_grid;
 
+use std::str::FromStr;
+
 use opticoll::algorithms::Algorithm;
 use opticoll::bounds::ReconfigurationCost;
 use opticoll::collective::{Collective, CollectiveKind};
@@ -101,6 +103,18 @@ fn rows<const CELLS: usize>(table: &str) -> impl Iterator<Item = [&str; CELLS]> 
     );
     let rows: Vec<[&str; CELLS]> = rows.map(|row| row.try_into().unwrap()).collect();
     rows.into_iter()
+}
+
+/// Reads a number in the cell of a table.
+fn number<Number: FromStr>(cell: &str) -> Number {
+    let number = cell.parse().ok();
+    number.unwrap_or_else(|| panic!("`{cell}` is no number"))
+}
+
+/// Computes a sum of products in the cell of a table, such as `2*16 + 2*4`.
+fn sum(cell: &str) -> u64 {
+    let product = |term: &str| term.split('*').map(number::<u64>).product::<u64>();
+    cell.split(" + ").map(product).sum()
 }
 
 /// Lists the algorithms that run on any fabric.

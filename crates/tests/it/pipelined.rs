@@ -1,6 +1,7 @@
 //! Pipelined plans: what is proved, simulated and written from their first chunks must be what is
 //! proved, simulated and written from all of them.
 
+use itertools::iproduct;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::{WdmLight, WdmRing};
@@ -15,51 +16,41 @@ use opticoll::verify::{Violation, ViolationKind, verify};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::change_light;
+use crate::{change_light, number, rows};
 
 /// Fabrics, the root, and pieces: fewer than hops, and more.
-const CASES: &[(&str, u32, u32)] = &[
-    ("wdm_ring:ranks=2,wavelengths=1", 0, 3),
-    ("wdm_ring:ranks=3,wavelengths=2", 1, 2),
-    ("wdm_ring:ranks=5,wavelengths=3", 4, 7),
-    ("wdm_ring:ranks=8,wavelengths=2,fibres=2", 3, 4),
-    ("wdm_ring:ranks=8,wavelengths=4,ports=4", 0, 20),
-    ("wdm_ring:ranks=6,wavelengths=3,propagation=7ns", 5, 9),
-    ("wdm_ring:ranks=6,wavelengths=3,conversion=100ns", 2, 16),
-    ("wdm_ring:ranks=12,wavelengths=8,reach=1", 0, 5),
-    ("wdm_ring:ranks=4,wavelengths=2,converters=full", 0, 5),
-    (
-        "wdm_ring:ranks=6,wavelengths=3,ports=4,multicast=drop_and_continue",
-        1,
-        9,
-    ),
-    (
-        "wdm_ring:ranks=7,wavelengths=2,fibres=2,multicast=drop_and_continue,reach=2",
-        3,
-        4,
-    ),
-    ("wdm_ring:ranks=4,wavelengths=2,reconfiguration=0s", 0, 5),
-];
+const CASES: &str = "
+wdm_ring:ranks=2,wavelengths=1 | 0 | 3
+wdm_ring:ranks=3,wavelengths=2 | 1 | 2
+wdm_ring:ranks=5,wavelengths=3 | 4 | 7
+wdm_ring:ranks=8,wavelengths=2,fibres=2 | 3 | 4
+wdm_ring:ranks=8,wavelengths=4,ports=4 | 0 | 20
+wdm_ring:ranks=6,wavelengths=3,propagation=7ns | 5 | 9
+wdm_ring:ranks=6,wavelengths=3,conversion=100ns | 2 | 16
+wdm_ring:ranks=12,wavelengths=8,reach=1 | 0 | 5
+wdm_ring:ranks=4,wavelengths=2,converters=full | 0 | 5
+wdm_ring:ranks=6,wavelengths=3,ports=4,multicast=drop_and_continue | 1 | 9
+wdm_ring:ranks=7,wavelengths=2,fibres=2,multicast=drop_and_continue,reach=2 | 3 | 4
+wdm_ring:ranks=4,wavelengths=2,reconfiguration=0s | 0 | 5
+";
 
 /// Cases with more lightpaths than the verifier expands.
-const UNEXPANDED_CASES: &[(&str, u32, u32)] = &[
-    ("wdm_ring:ranks=3,wavelengths=2", 1, 20_000),
-    ("wdm_ring:ranks=5,wavelengths=2,fibres=2,ports=4", 4, 5_000),
-];
+const UNEXPANDED_CASES: &str = "
+wdm_ring:ranks=3,wavelengths=2 | 1 | 20000
+wdm_ring:ranks=5,wavelengths=2,fibres=2,ports=4 | 4 | 5000
+";
 
 /// Chains, there and back.
 fn pipelined_plans() -> Vec<Plan> {
     plans_of(CASES)
 }
 
-fn plans_of(cases: &[(&str, u32, u32)]) -> Vec<Plan> {
-    let cases = cases.iter().flat_map(|case| {
-        [CollectiveKind::Broadcast, CollectiveKind::Reduce].map(|kind| (*case, kind))
-    });
-    let plan = |((fabric, root, pieces), kind): ((&str, u32, u32), CollectiveKind)| {
+fn plans_of(cases: &str) -> Vec<Plan> {
+    let kinds = [CollectiveKind::Broadcast, CollectiveKind::Reduce];
+    let plan = |([fabric, root, pieces], kind): ([&str; 3], CollectiveKind)| {
         let fabric = Fabric::parse(fabric).unwrap();
         let collective = Collective::new(kind, fabric.ranks()).unwrap();
-        let collective = collective.with_root(root).unwrap();
+        let collective = collective.with_root(number(root)).unwrap();
         let spec = format!("pipelined:pieces={pieces}").parse().unwrap();
         let method = Method::default();
         let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1 << 20), &method);
@@ -67,7 +58,7 @@ fn plans_of(cases: &[(&str, u32, u32)]) -> Vec<Plan> {
         assert!(plan.repetition.is_pipelined(), "{fabric}: {plan:?}");
         plan
     };
-    cases.map(plan).collect()
+    iproduct!(rows(cases), kinds).map(plan).collect()
 }
 
 fn name(plan: &Plan) -> String {

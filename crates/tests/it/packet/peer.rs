@@ -13,6 +13,8 @@ use opticoll::simulate::packet::{
 };
 use opticoll::units::{Bytes, Time};
 
+use crate::{number, rows};
+
 use super::{balanced, collective, cut, kib, sends, shape, traffic};
 
 fn close(name: &str, ours: f64, peer: f64, percent: f64) {
@@ -93,68 +95,26 @@ fn single_messages_take_what_they_take_in_codes() {
     }
 }
 
+/// CODES's values: p, routing, mean latency of messages and of chunks (us), routers per chunk, last
+/// delivery (us), chunks on shortest routes.
+const UNIFORM: &str = "
+2 | minimal | 1.2509 | 0.9749 | 3.349 | 101.932 | 28800
+2 | adaptive | 1.3324 | 1.0144 | 4.018 | 101.514 | 18896
+2 | valiant | 1.6747 | 1.3086 | 4.810 | 101.815 | 0
+4 | minimal | 1.4012 | 1.0983 | 3.695 | 102.441 | 422400
+4 | adaptive | 1.4871 | 1.1403 | 4.520 | 101.973 | 244900
+4 | valiant | 2.0078 | 1.5712 | 5.483 | 102.952 | 0
+";
+
 #[test]
 fn uniform_traffic_meets_codes() {
-    // p; routing; message mean us; chunk mean us; routers per chunk; last delivery us; minimal
-    // chunks
-    let rows = [
-        (
-            2,
-            PacketRouting::Minimal,
-            1.2509,
-            0.9749,
-            3.349,
-            101.932,
-            28_800,
-        ),
-        (
-            2,
-            PacketRouting::Adaptive,
-            1.3324,
-            1.0144,
-            4.018,
-            101.514,
-            18_896,
-        ),
-        (
-            2,
-            PacketRouting::NonMinimal,
-            1.6747,
-            1.3086,
-            4.810,
-            101.815,
-            0,
-        ),
-        (
-            4,
-            PacketRouting::Minimal,
-            1.4012,
-            1.0983,
-            3.695,
-            102.441,
-            422_400,
-        ),
-        (
-            4,
-            PacketRouting::Adaptive,
-            1.4871,
-            1.1403,
-            4.520,
-            101.973,
-            244_900,
-        ),
-        (
-            4,
-            PacketRouting::NonMinimal,
-            2.0078,
-            1.5712,
-            5.483,
-            102.952,
-            0,
-        ),
-    ];
-    for (p, routing, message, chunk, routers, last, minimal) in rows {
-        let fabric = balanced(p);
+    for [p, routing, measured @ ..] in rows::<7>(UNIFORM) {
+        let routing = *PacketRouting::ALL
+            .iter()
+            .find(|one| one.name() == routing)
+            .unwrap();
+        let [message, chunk, routers, last, minimal] = measured.map(number::<f64>);
+        let fabric = balanced(number(p));
         let options = PacketOptions {
             routing,
             ..cut(2048, 512)
@@ -171,8 +131,8 @@ fn uniform_traffic_meets_codes() {
         close(&name, us(outcome.chunk_latency.mean()), chunk, percent);
         close(&name, outcome.mean_hops, routers, 0.5);
         close(&name, us(outcome.time), last, 1.0);
-        if minimal > 0 {
-            close(&name, outcome.minimal_chunks as f64, minimal as f64, 1.0);
+        if minimal > 0.0 {
+            close(&name, outcome.minimal_chunks as f64, minimal, 1.0);
         }
     }
 }

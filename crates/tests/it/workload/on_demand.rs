@@ -7,6 +7,8 @@ use opticoll::simulate::live::{Live, PlannedCollective, ReadyMessage};
 use opticoll::simulate::on_demand::OnDemand;
 use opticoll::units::{Bytes, Time};
 
+use crate::{number, rows, sum};
+
 fn ring(options: &str) -> WdmRing {
     // 1 ns a byte.
     let text = format!("wdm_ring:rate=8Gb/s,reconfiguration=100ns,{options}");
@@ -20,14 +22,42 @@ fn ring(options: &str) -> WdmRing {
 /// Source, destination, bytes, asked at (ns).
 type Asked = (u32, u32, u64, u64);
 
-/// A name, options of the ring, what is asked for, and the arrivals in ns.
-type Case = (
-    &'static str,
-    &'static str,
-    Policy,
-    &'static [Asked],
-    &'static [u64],
-);
+/// A name, options of the ring, a policy, the messages as `source-destination-bytes-request time
+/// (ns)`, and their arrivals in ns.
+const CASES: &str = "
+one message pays for its light path, or not | ranks=4,wavelengths=1,propagation=5ns,conversion=3ns
+    | every_step | 0-2-50-10 | 10 + 100 + 3 + 2*5 + 50
+# Three flits of 16 bytes are converted 51 ns after the first bit, and then the one of 2 bytes.
+flits are converted one after the other | ranks=4,wavelengths=1,conversion=3ns,flit=16B | free
+    | 0-2-50-10 | 10 + 48 + 3 + 3
+free | ranks=4,wavelengths=1 | free | 0-1-50-10 | 60
+one wavelength: the second waits, a message elsewhere does not | ranks=6,wavelengths=1 | free
+    | 0-2-50-0, 1-2-50-0, 3-4-50-0 | 50, 100, 50
+two wavelengths: nobody waits | ranks=6,wavelengths=2 | free | 0-2-50-0, 1-2-50-0 | 50, 50
+# The second waits for links 0 and 1, the third only for link 2, which is free.
+a long way does not hold up a short one | ranks=9,wavelengths=1 | free
+    | 1-2-50-0, 0-3-50-0, 2-3-70-0 | 50, 120, 70
+opposite directions do not meet | ranks=6,wavelengths=1 | free | 0-1-50-0, 1-0-50-0 | 50, 50
+halfway around the other way is as short | ranks=4,wavelengths=1 | free
+    | 0-2-50-0, 0-2-50-0, 0-2-50-0 | 50, 50, 100
+a port at each end is needed | ranks=6,wavelengths=4,ports=1 | free
+    | 0-1-50-0, 0-5-50-0, 1-2-50-0, 3-2-50-0 | 50, 100, 50, 100
+a light path that stayed set is used again | ranks=6,wavelengths=1 | on_change
+    | 0-1-50-0, 0-1-50-200, 1-2-50-300 | 150, 250, 450
+what is set anew in its place ends it | ranks=6,wavelengths=1 | on_change
+    | 0-1-50-0, 0-2-50-200, 0-1-50-400 | 150, 350, 550
+a free channel on which nothing stayed set comes first | ranks=6,wavelengths=2 | on_change
+    | 0-1-50-0, 0-2-50-200, 0-1-50-400 | 150, 350, 450
+the only port of a rank is set to one | ranks=6,wavelengths=4,ports=1 | on_change
+    | 0-1-50-0, 0-5-50-200, 0-1-50-400 | 150, 350, 550
+# Link 0 is full on channel 0, link 1 on channel 1: only with converters is there a way.
+without converters a channel is free all the way or not at all | ranks=9,wavelengths=2 | free
+    | 0-1-90-0, 1-2-10-0, 1-3-90-0, 0-2-50-20 | 90, 10, 90, 140
+with converters any will do | ranks=9,wavelengths=2,converters=full | free
+    | 0-1-90-0, 1-2-10-0, 1-3-90-0, 0-2-50-20 | 90, 10, 90, 70
+a broken link is gone around | ranks=4,wavelengths=1,propagation=1ns,broken=0-1 | free | 0-1-50-0
+    | 53
+";
 
 /// Returns the arrival of each message, in ns.
 fn arrivals(ring: &WdmRing, policy: Policy, asked: &[Asked]) -> Vec<u64> {
@@ -63,128 +93,17 @@ fn arrivals(ring: &WdmRing, policy: Policy, asked: &[Asked]) -> Vec<u64> {
 
 #[test]
 fn light_paths_are_set_up_when_there_is_room() {
-    use Policy::{EveryStep, Free, OnChange};
-    let cases: &[Case] = &[
-        (
-            "one message pays for its light path, or not",
-            "ranks=4,wavelengths=1,propagation=5ns,conversion=3ns",
-            EveryStep,
-            &[(0, 2, 50, 10)],
-            &[10 + 100 + 3 + 2 * 5 + 50],
-        ),
-        (
-            // Three flits of 16 bytes are converted 51 ns after the first bit, and then the one of
-            // 2 bytes.
-            "flits are converted one after the other",
-            "ranks=4,wavelengths=1,conversion=3ns,flit=16B",
-            Free,
-            &[(0, 2, 50, 10)],
-            &[10 + 48 + 3 + 3],
-        ),
-        (
-            "free",
-            "ranks=4,wavelengths=1",
-            Free,
-            &[(0, 1, 50, 10)],
-            &[60],
-        ),
-        (
-            "one wavelength: the second waits, a message elsewhere does not",
-            "ranks=6,wavelengths=1",
-            Free,
-            &[(0, 2, 50, 0), (1, 2, 50, 0), (3, 4, 50, 0)],
-            &[50, 100, 50],
-        ),
-        (
-            "two wavelengths: nobody waits",
-            "ranks=6,wavelengths=2",
-            Free,
-            &[(0, 2, 50, 0), (1, 2, 50, 0)],
-            &[50, 50],
-        ),
-        (
-            // The second waits for links 0 and 1, the third only for link 2, which is free.
-            "a long way does not hold up a short one",
-            "ranks=9,wavelengths=1",
-            Free,
-            &[(1, 2, 50, 0), (0, 3, 50, 0), (2, 3, 70, 0)],
-            &[50, 120, 70],
-        ),
-        (
-            "opposite directions do not meet",
-            "ranks=6,wavelengths=1",
-            Free,
-            &[(0, 1, 50, 0), (1, 0, 50, 0)],
-            &[50, 50],
-        ),
-        (
-            "halfway around the other way is as short",
-            "ranks=4,wavelengths=1",
-            Free,
-            &[(0, 2, 50, 0), (0, 2, 50, 0), (0, 2, 50, 0)],
-            &[50, 50, 100],
-        ),
-        (
-            "a port at each end is needed",
-            "ranks=6,wavelengths=4,ports=1",
-            Free,
-            &[(0, 1, 50, 0), (0, 5, 50, 0), (1, 2, 50, 0), (3, 2, 50, 0)],
-            &[50, 100, 50, 100],
-        ),
-        (
-            "a light path that stayed set is used again",
-            "ranks=6,wavelengths=1",
-            OnChange,
-            &[(0, 1, 50, 0), (0, 1, 50, 200), (1, 2, 50, 300)],
-            &[150, 250, 450],
-        ),
-        (
-            "what is set anew in its place ends it",
-            "ranks=6,wavelengths=1",
-            OnChange,
-            &[(0, 1, 50, 0), (0, 2, 50, 200), (0, 1, 50, 400)],
-            &[150, 350, 550],
-        ),
-        (
-            "a free channel on which nothing stayed set comes first",
-            "ranks=6,wavelengths=2",
-            OnChange,
-            &[(0, 1, 50, 0), (0, 2, 50, 200), (0, 1, 50, 400)],
-            &[150, 350, 450],
-        ),
-        (
-            "the only port of a rank is set to one",
-            "ranks=6,wavelengths=4,ports=1",
-            OnChange,
-            &[(0, 1, 50, 0), (0, 5, 50, 200), (0, 1, 50, 400)],
-            &[150, 350, 550],
-        ),
-        (
-            // Link 0 is full on channel 0, link 1 on channel 1: only with converters is there a
-            // way.
-            "without converters a channel is free all the way or not at all",
-            "ranks=9,wavelengths=2",
-            Free,
-            &[(0, 1, 90, 0), (1, 2, 10, 0), (1, 3, 90, 0), (0, 2, 50, 20)],
-            &[90, 10, 90, 140],
-        ),
-        (
-            "with converters any will do",
-            "ranks=9,wavelengths=2,converters=full",
-            Free,
-            &[(0, 1, 90, 0), (1, 2, 10, 0), (1, 3, 90, 0), (0, 2, 50, 20)],
-            &[90, 10, 90, 70],
-        ),
-        (
-            "a broken link is gone around",
-            "ranks=4,wavelengths=1,propagation=1ns,broken=0-1",
-            Free,
-            &[(0, 1, 50, 0)],
-            &[53],
-        ),
-    ];
-    for &(name, options, policy, asked, expected) in cases {
-        assert_eq!(arrivals(&ring(options), policy, asked), expected, "{name}");
+    for [name, options, policy, asked, expected] in rows(CASES) {
+        let asked: Vec<Asked> = asked
+            .split(", ")
+            .map(|one| {
+                let numbers: Vec<u64> = one.split('-').map(number).collect();
+                (numbers[0] as u32, numbers[1] as u32, numbers[2], numbers[3])
+            })
+            .collect();
+        let expected: Vec<u64> = expected.split(", ").map(sum).collect();
+        let found = arrivals(&ring(options), policy.parse().unwrap(), &asked);
+        assert_eq!(found, expected, "{name}");
     }
 }
 
