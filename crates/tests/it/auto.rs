@@ -15,7 +15,7 @@ use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 use proptest::prelude::*;
 
-use crate::{share, some_of};
+use crate::{proved_plan, share, some_of};
 
 /// Fails where the plan of `auto` is wrong, or takes less than the bound on its time.
 pub(crate) fn auto_is_not_below_its_bound(
@@ -26,9 +26,8 @@ pub(crate) fn auto_is_not_below_its_bound(
 ) -> Result<(), TestCaseError> {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let (spec, method) = ("auto".parse().unwrap(), Method::from(policy));
-    let planned = planner::plan(&spec, &fabric, collective, size, &method).unwrap();
-    prop_assert_eq!(verify(&planned.plan), []);
+    let method = Method::from(policy);
+    let planned = proved_plan("auto", &fabric, collective, size, &method);
     let time = simulate::run(&planned.plan, size, &method).unwrap().time;
     let least = planner::time_bound(&fabric, &collective, size, &method).unwrap();
     let least = least.unwrap().time;
@@ -306,9 +305,8 @@ fn what_algorithms_refuse_leaves_others_to_choose_from() {
     let fabric = Fabric::parse("wdm_ring:ranks=8,wavelengths=2").unwrap();
     let collective = Collective::new(CollectiveKind::Broadcast, 8).unwrap();
     let collective = collective.with_pieces(2).unwrap();
-    let (spec, size) = (Spec::new("auto"), Bytes::new(1 << 16));
-    let planned = planner::plan(&spec, &fabric, collective, size, &Method::default()).unwrap();
-    assert_eq!(verify(&planned.plan), []);
+    let (size, method) = (Bytes::new(1 << 16), Method::default());
+    let planned = proved_plan("auto", &fabric, collective, size, &method);
     let mut refused = planned.candidates.iter();
     let chain = refused.find(|one| one.name == "chain").unwrap();
     assert!(matches!(chain.left_out, Some(LeftOut::Refused(_))));

@@ -10,11 +10,11 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::circuit_switch::CircuitSwitch;
 use opticoll::plan::Plan;
-use opticoll::planner;
 use opticoll::simulate;
 use opticoll::simulate::{Method, Paths, Policy};
 use opticoll::units::{Bytes, Time};
-use opticoll::verify::verify;
+
+use crate::proved_plan;
 
 use CollectiveKind::{AllGather, AllReduce, AllToAll, Broadcast};
 
@@ -36,19 +36,8 @@ pub(crate) fn proved(
 ) -> Plan {
     let fabric = Fabric::parse(&format!("circuit_switch:{fabric}")).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let (spec, size) = (algorithm.parse().unwrap(), Bytes::new(size));
-    let planned = planner::plan(&spec, &fabric, collective, size, &Method::from(policy));
-    let plan = planned
-        .unwrap_or_else(|error| panic!("{kind} {algorithm} on {fabric:?}: {error}"))
-        .plan;
-    let violations = verify(&plan);
-    assert!(
-        violations.is_empty(),
-        "{kind} {algorithm} on {}: {}",
-        fabric.spec(),
-        violations[0].sentence
-    );
-    plan
+    let (size, method) = (Bytes::new(size), Method::from(policy));
+    proved_plan(algorithm, &fabric, collective, size, &method).plan
 }
 
 /// Returns the time of that plan in picoseconds, which is never below the bound.

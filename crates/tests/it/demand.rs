@@ -10,12 +10,13 @@ use opticoll::collective::{
 };
 use opticoll::fabric::Fabric;
 use opticoll::plan::{Plan, text};
-use opticoll::planner::{self, time_bounds};
+use opticoll::planner::time_bounds;
 use opticoll::program::CollectiveProgram;
 use opticoll::simulate;
 use opticoll::simulate::Method;
 use opticoll::units::{Bytes, Time};
-use opticoll::verify::verify;
+
+use crate::{proved_plan, refusal};
 
 use CollectiveKind::{AllGather, AllToAll};
 
@@ -32,17 +33,7 @@ fn generated(spec: &str, ranks: u32) -> DemandMatrix {
 /// Returns the verified plan of a specification, and checks that the plan's text is read back as
 /// the same plan.
 fn proved(spec: &str, fabric: &Fabric, collective: Collective, size: u64, method: &Method) -> Plan {
-    let named = spec.parse().unwrap();
-    let planned = planner::plan(&named, fabric, collective, Bytes::new(size), method);
-    let planned = planned.unwrap_or_else(|error| panic!("{spec} on {}: {error}", fabric.spec()));
-    let plan = planned.plan.clone();
-    let violations = verify(&plan);
-    assert!(
-        violations.is_empty(),
-        "{spec} on {}: {}",
-        fabric.spec(),
-        violations[0].sentence
-    );
+    let plan = proved_plan(spec, fabric, collective, Bytes::new(size), method).plan;
     let written = text::write(&plan);
     let read = text::read(&written).unwrap();
     assert_eq!(read.schedule.collective, plan.schedule.collective);
@@ -384,18 +375,7 @@ fn what_takes_equal_blocks_refuses_demands() {
     let collective = demanding(generated("random", 8));
     let refused = |algorithm: &str, fabric: &str| {
         let fabric = Fabric::parse(fabric).unwrap();
-        let spec = algorithm.parse().unwrap();
-        let planned = planner::plan(
-            &spec,
-            &fabric,
-            collective,
-            Bytes::new(1 << 16),
-            &Method::default(),
-        );
-        let error = planned
-            .err()
-            .unwrap_or_else(|| panic!("{algorithm}"))
-            .to_string();
+        let error = refusal(algorithm, &fabric, collective, None);
         assert!(error.contains("does not run here, on 8 ranks"), "{error}");
     };
     refused("shifts", "circuit_switch:ranks=8");

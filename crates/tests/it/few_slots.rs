@@ -15,11 +15,10 @@ use opticoll::planner::{self, PlannerError};
 use opticoll::simulate;
 use opticoll::simulate::Policy;
 use opticoll::units::Time;
-use opticoll::verify::verify;
 
 use itertools::iproduct;
 
-use crate::{plan_with, rows, some_of};
+use crate::{plan_with, proved_plan, refusal, rows, some_of};
 
 fn on(ranks: u32, wavelengths: u32) -> Fabric {
     Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap()
@@ -31,21 +30,7 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
     let kind = collective.kind();
     let at = format!("{kind} {spec} on {fabric}, {size}, {policy:?}");
     let size = size.parse().unwrap();
-    let planned = planner::plan(
-        &spec.parse().unwrap(),
-        fabric,
-        collective,
-        size,
-        &policy.into(),
-    );
-    let plan = planned.unwrap_or_else(|error| panic!("{at}: {error}")).plan;
-    let violations = verify(&plan);
-    assert!(
-        violations.is_empty(),
-        "{at}: {} violations, first: {}",
-        violations.len(),
-        violations[0].sentence
-    );
+    let plan = proved_plan(spec, fabric, collective, size, &policy.into()).plan;
     assert_eq!(plan.schedule.collective.root(), collective.root(), "{at}");
     let ring = fabric.downcast::<WdmRing>().unwrap();
     if ring.ranks > 1 {
@@ -404,11 +389,7 @@ fn what_does_not_fit_is_refused_with_the_reason() {
     let fabric = on(16, 4);
     for [kind, spec, reason] in rows(REFUSED) {
         let collective = Collective::new(kind.parse().unwrap(), 16).unwrap();
-        let (spec, size) = (spec.parse().unwrap(), "1MiB".parse().unwrap());
-        let refused = planner::plan(&spec, &fabric, collective, size, &Policy::EveryStep.into());
-        let error = refused
-            .err()
-            .map_or_else(String::new, |error| error.to_string());
+        let error = refusal(spec, &fabric, collective, Some(Policy::EveryStep));
         assert!(error.contains(reason), "{kind} {spec}: `{error}`");
     }
     let collective = Collective::new(CollectiveKind::AllToAll, 128).unwrap();

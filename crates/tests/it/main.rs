@@ -62,7 +62,9 @@ use opticoll::placement::wdm_ring::placement as on_ring;
 use opticoll::placement::wdm_ring::placement::Assignment;
 use opticoll::placement::wdm_ring::route;
 use opticoll::plan::{Plan, text};
-use opticoll::simulate::Policy;
+use opticoll::planner::{Planned, plan as plan_by};
+use opticoll::simulate::{Method, Policy};
+use opticoll::units::Bytes;
 
 /// Returns every `step`-th case, or all cases if the environment variable `OPTICOLL_CASES` is
 /// `all`, as `make validate` sets it. A step that shares no divisor with the lengths of the inner
@@ -156,6 +158,39 @@ where
     let mut view = View::from(*light);
     change(&mut view);
     *light = Light::from(view);
+}
+
+/// Plans a collective on a fabric and verifies the plan; panics with the first violation otherwise.
+#[track_caller]
+fn proved_plan(
+    spec: &str,
+    fabric: &Fabric,
+    collective: Collective,
+    size: Bytes,
+    method: &Method,
+) -> Planned {
+    let case = format!("{spec} for {collective:?} on {fabric}");
+    let planned = plan_by(&spec.parse().unwrap(), fabric, collective, size, method);
+    let planned = planned.unwrap_or_else(|error| panic!("{case}: {error}"));
+    let violations = opticoll::verify::verify(&planned.plan);
+    let first = violations.first().map(|violation| &violation.sentence);
+    assert_eq!(first, None, "{case}");
+    planned
+}
+
+/// Returns the message with which planning a collective of 1 MiB is refused.
+#[track_caller]
+fn refusal(spec: &str, fabric: &Fabric, collective: Collective, policy: Option<Policy>) -> String {
+    let method = Method {
+        policy,
+        ..Method::default()
+    };
+    let size = Bytes::new(1 << 20);
+    let refused = plan_by(&spec.parse().unwrap(), fabric, collective, size, &method);
+    let error = refused
+        .err()
+        .unwrap_or_else(|| panic!("{spec} on {fabric} has a plan"));
+    error.to_string()
 }
 
 /// Returns a verified plan with the default wavelength assignment; panics with the violations

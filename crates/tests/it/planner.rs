@@ -15,7 +15,7 @@ use opticoll::verify::verify;
 
 use itertools::iproduct;
 
-use crate::{general_algorithms, plan_with, some_of};
+use crate::{general_algorithms, plan_with, proved_plan, refusal, some_of};
 
 /// Returns a verified plan that is not below the bound; panics otherwise.
 fn planned(fabric: &str) -> Plan {
@@ -180,10 +180,8 @@ fn choose(ranks: u32, wavelengths: u32, size: &str, policy: Policy) -> Choice {
     let fabric =
         Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
-    let spec = "auto:transfers=3000000".parse().unwrap();
-    let bytes = size.parse().unwrap();
-    let planned = planner::plan(&spec, &fabric, collective, bytes, &policy.into()).unwrap();
-    assert_eq!(verify(&planned.plan), [], "{size} {policy:?}");
+    let (spec, bytes) = ("auto:transfers=3000000", size.parse().unwrap());
+    let planned = proved_plan(spec, &fabric, collective, bytes, &policy.into());
     let time = simulate::simulate(&planned.plan, bytes, policy, "circuit").unwrap();
     let ring = fabric.needed::<WdmRing>("this test").unwrap();
     let bound =
@@ -296,10 +294,13 @@ fn all_reduces_of_four_networks_beat_twenty_one_steps_each_way() {
 fn named_plan(kind: CollectiveKind, spec: &str, fabric: &str, size: &str, policy: Policy) -> Plan {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let spec = spec.parse().unwrap();
-    let size = size.parse().unwrap();
-    let planned = planner::plan(&spec, &fabric, collective, size, &policy.into()).unwrap();
-    assert_eq!(verify(&planned.plan), [], "{kind} {fabric}");
+    let planned = proved_plan(
+        spec,
+        &fabric,
+        collective,
+        size.parse().unwrap(),
+        &policy.into(),
+    );
     planned.plan.into_expanded()
 }
 
@@ -349,6 +350,7 @@ fn no_named_algorithm_is_below_its_bound() {
 
 #[test]
 fn the_planner_is_asked_by_name() {
+    use CollectiveKind::{AllGather, Broadcast};
     let fabric = "wdm_ring:ranks=16,wavelengths=2";
     let check = |kind, spec: &str, slots: u32| {
         let plan = named_plan(kind, spec, fabric, "1MiB", Policy::EveryStep);
@@ -364,32 +366,15 @@ fn the_planner_is_asked_by_name() {
     // What is not the planner's is a named algorithm's: two stages of 4 + 8 slots.
     check(CollectiveKind::AllGather, "optree:radices=4x4", 12);
     let fabric = Fabric::parse(fabric).unwrap();
+    let unknown = "unknown algorithm `relay_tree` for broadcast";
     for (kind, spec, hint) in [
-        (
-            CollectiveKind::Broadcast,
-            "relay_tree",
-            "unknown algorithm `relay_tree` for broadcast",
-        ),
-        (
-            CollectiveKind::AllGather,
-            "relay_tree:piece=2",
-            "did you mean `pieces`",
-        ),
-        (
-            CollectiveKind::AllGather,
-            "relay_tree:pieces=0",
-            "from 1 to",
-        ),
-        (
-            CollectiveKind::AllGather,
-            "relay_treee",
-            "unknown algorithm",
-        ),
+        (Broadcast, "relay_tree", unknown),
+        (AllGather, "relay_tree:piece=2", "did you mean `pieces`"),
+        (AllGather, "relay_tree:pieces=0", "from 1 to"),
+        (AllGather, "relay_treee", "unknown algorithm"),
     ] {
         let collective = Collective::new(kind, 16).unwrap();
-        let (spec, size) = (spec.parse().unwrap(), "1MiB".parse().unwrap());
-        let refused = planner::plan(&spec, &fabric, collective, size, &Policy::EveryStep.into());
-        let error = refused.err().unwrap().to_string();
+        let error = refusal(spec, &fabric, collective, Some(Policy::EveryStep));
         assert!(error.contains(hint), "{error}");
     }
 }

@@ -11,13 +11,12 @@ use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError};
 use opticoll::simulate;
 use opticoll::simulate::{Method, Policy};
-use opticoll::spec::Spec;
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 
 use itertools::iproduct;
 
-use crate::some_of;
+use crate::{proved_plan, some_of};
 
 const SPECIAL: [&str; 12] = [
     "broken=3-4",
@@ -97,9 +96,8 @@ fn is_not_below_its_bound(plan: &Plan, policy: Policy) {
 fn time_of_auto(fabric: &str, kind: CollectiveKind, size: &str, policy: Policy) -> u64 {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let (spec, size) = ("auto".parse().unwrap(), size.parse().unwrap());
-    let planned = planner::plan(&spec, &fabric, collective, size, &policy.into()).unwrap();
-    assert_eq!(verify(&planned.plan), [], "{fabric} {kind}");
+    let size = size.parse().unwrap();
+    let planned = proved_plan("auto", &fabric, collective, size, &policy.into());
     let outcome = simulate::simulate(&planned.plan, size, policy, "circuit").unwrap();
     outcome.time.ps()
 }
@@ -228,9 +226,8 @@ fn a_barrier_is_no_slower_than_what_carries_its_signals() {
         let machine = Fabric::parse(fabric).unwrap();
         let time = |kind| {
             let collective = Collective::new(kind, machine.ranks()).unwrap();
-            let (spec, byte) = (Spec::new("auto"), Bytes::new(1));
-            let plan = planner::plan(&spec, &machine, collective, byte, &method).unwrap();
-            assert_eq!(verify(&plan.plan), [], "{fabric} {kind}");
+            let byte = Bytes::new(1);
+            let plan = proved_plan("auto", &machine, collective, byte, &method);
             simulate::run(&plan.plan, byte, &method).unwrap().time
         };
         let carried = time(AllGather).min(time(AllReduce));

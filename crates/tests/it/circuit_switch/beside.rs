@@ -194,10 +194,8 @@ fn bounds_add_the_network() {
 #[test]
 fn messages_beside_need_a_network() {
     let collective = Collective::new(AllGather, 8).unwrap();
-    let method = simulate::Method::from(Policy::Free);
-    let spec = "settings:algorithm=ring,settings=beside".parse().unwrap();
+    let spec = "settings:algorithm=ring,settings=beside";
     let fabric = Fabric::parse("circuit_switch:ranks=8").unwrap();
-    let refused = opticoll::planner::plan(&spec, &fabric, collective, Bytes::new(8), &method);
-    let refused = refused.map(|_| ()).unwrap_err().to_string();
+    let refused = crate::refusal(spec, &fabric, collective, Some(Policy::Free));
     assert!(refused.contains("beside_rate"), "{refused}");
 }

@@ -125,16 +125,7 @@ fn shifts_leave_out_ports_that_are_dead_at_a_rank() {
     let refused = |fabric: &str| {
         let fabric = Fabric::parse(&format!("circuit_switch:{fabric}")).unwrap();
         let collective = Collective::new(AllToAll, fabric.ranks()).unwrap();
-        let method = opticoll::simulate::Method::from(Policy::Free);
-        let size = opticoll::units::Bytes::new(8000);
-        let planned = opticoll::planner::plan(
-            &"shifts".parse().unwrap(),
-            &fabric,
-            collective,
-            size,
-            &method,
-        );
-        planned.map(|_| ()).unwrap_err().to_string()
+        crate::refusal("shifts", &fabric, collective, Some(Policy::Free))
     };
     let each = refused("ranks=8,ports=2,dead_ports=2.1+3.0");
     assert!(each.contains("each port is dead at some rank"), "{each}");

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::some_of;
+use crate::{refusal, some_of};
 use itertools::iproduct;
 use opticoll::simulate::Policy;
 
@@ -248,15 +248,7 @@ fn dead_ports_are_left_out_and_several_switches_refused() {
         "ranks=9,ports=2,dead_ports=1.0+2.1",
     ] {
         let fabric = Fabric::parse(&format!("circuit_switch:{fabric}")).unwrap();
-        let spec = "decomposition".parse().unwrap();
-        let planned = planner::plan(
-            &spec,
-            &fabric,
-            collective,
-            Bytes::new(size),
-            &Method::default(),
-        );
-        let error = planned.err().unwrap().to_string();
+        let error = refusal("decomposition", &fabric, collective, None);
         assert!(error.contains("does not run here, on 9 ranks"), "{error}");
     }
 }

@@ -4,12 +4,11 @@ use opticoll::bounds::wdm_ring::time;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::planner;
 use opticoll::simulate;
 use opticoll::simulate::Policy;
 
 use super::{check, on};
-use crate::{reconfiguration_cost, rows};
+use crate::{reconfiguration_cost, refusal, rows};
 
 /// Returns the time (s) of consecutive slots with these numbers of blocks per lightpath: each slot
 /// takes a reconfiguration and the blocks of a lightpath.
@@ -189,14 +188,7 @@ fn bundles_refuse_what_has_no_tree() {
     for [spec, options, reason] in rows(REFUSED) {
         let fabric = Fabric::parse(&format!("wdm_ring:{options}")).unwrap();
         let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
-        let planned = planner::plan(
-            &spec.parse().unwrap(),
-            &fabric,
-            collective,
-            "64KiB".parse().unwrap(),
-            &Policy::EveryStep.into(),
-        );
-        let error = planned.map(|_| ()).unwrap_err().to_string();
+        let error = refusal(spec, &fabric, collective, Some(Policy::EveryStep));
         assert!(error.contains(reason), "{spec} on {options}: {error}");
     }
 }

@@ -11,6 +11,8 @@ use opticoll::simulate;
 use opticoll::simulate::Method;
 use opticoll::units::Bytes;
 
+use crate::proved_plan;
+
 /// A slot without bytes, and a byte, in ps.
 const SLOT: u64 = 100_000_000;
 const BYTE: u64 = 8_000;
@@ -156,8 +158,8 @@ fn bound_and_time(ranks: u32, kind: CollectiveKind, name: &str, bytes: u64) -> (
     let fabric = Fabric::parse(&format!("light_path_grid:ranks={ranks}")).unwrap();
     let collective = Collective::new(kind, ranks).unwrap();
     let method = Method::from_settings(vec![("policy", "free")]).unwrap();
-    let (size, spec) = (Bytes::new(bytes), name.parse().unwrap());
-    let planned = planner::plan(&spec, &fabric, collective, size, &method).unwrap();
+    let size = Bytes::new(bytes);
+    let planned = proved_plan(name, &fabric, collective, size, &method);
     let time = simulate::run(&planned.plan, size, &method).unwrap().time;
     let bound = planner::time_bound(&fabric, &collective, size, &method)
         .unwrap()

@@ -6,7 +6,8 @@ use opticoll::planner;
 use opticoll::simulate;
 use opticoll::simulate::Method;
 use opticoll::units::Bytes;
-use opticoll::verify::verify;
+
+use crate::{proved_plan, refusal};
 
 /// 100 us, 8 ns a byte, 5 ms and 5 ms in ps.
 const A: u64 = 100_000_000;
@@ -21,9 +22,8 @@ fn timed(fabric: &str, kind: CollectiveKind, name: &str, bytes: u64, policy: &st
         .with_root(2)
         .unwrap();
     let method = Method::from_settings(vec![("policy", policy)]).unwrap();
-    let (size, spec) = (Bytes::new(bytes), name.parse().unwrap());
-    let planned = planner::plan(&spec, &fabric, collective, size, &method).unwrap();
-    assert_eq!(verify(&planned.plan), [], "{kind} by {name} on {fabric}");
+    let size = Bytes::new(bytes);
+    let planned = proved_plan(name, &fabric, collective, size, &method);
     let time = simulate::run(&planned.plan, size, &method).unwrap().time;
     let bound = planner::time_bound(&fabric, &collective, size, &method)
         .unwrap()
@@ -126,15 +126,7 @@ fn both_ways_around_a_ring_lightpaths_stay_up() {
 fn one_port_and_no_power_of_two_is_refused() {
     let fabric = Fabric::parse("light_path_grid:ranks=6").unwrap();
     let collective = Collective::new(CollectiveKind::Broadcast, 6).unwrap();
-    let spec = "pipelined".parse().unwrap();
-    let refused = planner::plan(
-        &spec,
-        &fabric,
-        collective,
-        Bytes::new(1),
-        &Method::default(),
-    );
-    let error = refused.err().unwrap().to_string();
+    let error = refusal("pipelined", &fabric, collective, None);
     assert!(
         error.contains("on 6 ranks") && error.contains("two ports"),
         "{error}"

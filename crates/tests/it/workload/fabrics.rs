@@ -7,7 +7,6 @@ use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
-use opticoll::planner;
 use opticoll::simulate;
 use opticoll::simulate::fluid;
 use opticoll::simulate::fluid::{Flow, FlowOptions, Flows};
@@ -22,6 +21,8 @@ use opticoll::workload::expand::{Algorithms, expand};
 use opticoll::workload::network::on_fabric;
 use opticoll::workload::program::Program;
 use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings, Replayed, replay};
+
+use crate::proved_plan;
 
 use super::program_of;
 
@@ -149,11 +150,8 @@ fn a_ring_of_light_takes_as_long_as_its_plan_by_slots() {
     let fabric = "wdm_ring:ranks=6,wavelengths=2,rate=40Gb/s,reconfiguration=25us,propagation=3ns,conversion=7ns";
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, 6).unwrap();
-    let spec: Spec = "ring".parse().unwrap();
     let size = Bytes::new(100_000);
-    let planned = planner::plan(&spec, &fabric, collective, size, &Method::default()).unwrap();
-    let planned = planned.plan;
-    assert_eq!(verify(&planned), []);
+    let planned = proved_plan("ring", &fabric, collective, size, &Method::default()).plan;
     let program = one_collective(CollectiveKind::AllGather, 6, 100_000, "ring");
     for policy in Policy::ALL {
         let method = method(&[("policy", policy.name())]);

@@ -10,7 +10,8 @@ use opticoll::planner;
 use opticoll::simulate;
 use opticoll::simulate::{Method, Policy};
 use opticoll::units::{Bytes, Time};
-use opticoll::verify::verify;
+
+use crate::{proved_plan, refusal};
 
 /// A byte takes 1000 ps, a slot 10 ns.
 const BYTE: u64 = 1000;
@@ -23,16 +24,8 @@ fn fabric(rows: u32, columns: u32) -> Fabric {
 
 /// Returns the verified plan that a planner makes for a size, and its time under `every_step`.
 fn timed(fabric: &Fabric, collective: Collective, name: &str, bytes: u64) -> (Plan, u64) {
-    let (size, spec) = (Bytes::new(bytes), name.parse().unwrap());
-    let method = Method {
-        policy: Some(Policy::EveryStep),
-        ..Method::default()
-    };
-    let planned = planner::plan(&spec, fabric, collective, size, &method)
-        .unwrap_or_else(|error| panic!("{collective:?} by {name} on {fabric}: {error}"));
-    let violations = verify(&planned.plan);
-    let first = violations.first().map(|violation| &violation.sentence);
-    assert_eq!(first, None, "{collective:?} by {name} on {fabric}");
+    let (size, method) = (Bytes::new(bytes), Method::from(Policy::EveryStep));
+    let planned = proved_plan(name, fabric, collective, size, &method);
     let time = simulate::run(&planned.plan, size, &method).unwrap().time;
     let bound = planner::time_bound(fabric, &collective, size, &method).unwrap();
     assert!(bound.is_none_or(|bound| bound.time <= time));
@@ -124,13 +117,9 @@ fn circuits_that_stay_are_tuned_once() {
         ] {
             let asked = collective(kind, &fabric);
             let size = Bytes::new(bytes);
-            let spec = "auto".parse().unwrap();
-            let planned = planner::plan(&spec, &fabric, asked, size, &method).unwrap();
-            assert_eq!(verify(&planned.plan), []);
-            let time = simulate::run(&planned.plan, size, &method)
-                .unwrap()
-                .time
-                .ps();
+            let planned = proved_plan("auto", &fabric, asked, size, &method);
+            let outcome = simulate::run(&planned.plan, size, &method).unwrap();
+            let time = outcome.time.ps();
             assert!(time <= expected, "{kind} on {fabric}: {time} {expected}");
         }
     }
@@ -206,10 +195,7 @@ fn pieces_arrive_by_both_planes_in_every_slot() {
                 let bytes = u64::from(parts * pieces) * 50;
                 let is_cube = |ranks: u32| ranks > 1 && ranks.is_power_of_two();
                 if shape == "hypercube" && !is_cube(rows) && !is_cube(columns) {
-                    let (spec, size) = (name.parse().unwrap(), Bytes::new(bytes));
-                    let refused =
-                        planner::plan(&spec, &fabric, collective, size, &Method::default());
-                    let error = refused.err().unwrap().to_string();
+                    let error = refusal(&name, &fabric, collective, None);
                     assert!(error.contains("needs a power of two"), "{error}");
                     continue;
                 }
@@ -256,10 +242,7 @@ fn auto_comes_near_the_bounds_of_a_grid() {
 fn auto_comes_near_the_bound_of_a_thousand_ranks_where_changed_circuits_are_charged() {
     use CollectiveKind::{AllReduce, AllToAll, ReduceScatter};
     let fabric = Fabric::parse("wss_grid:rows=32,columns=32").unwrap();
-    let method = Method {
-        policy: Some(Policy::TwoTier),
-        ..Method::default()
-    };
+    let method = Method::from(Policy::TwoTier);
     let size = Bytes::new(64 << 10);
     for kind in [AllReduce, AllToAll, ReduceScatter] {
         let collective = collective(kind, &fabric);

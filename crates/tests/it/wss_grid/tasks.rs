@@ -8,13 +8,15 @@ use opticoll::fabric::{Fabric, Plane};
 use opticoll::families;
 use opticoll::family::wss_grid::TunedLight;
 use opticoll::plan::Plan;
-use opticoll::planner::{self, PlannerError, replan};
+use opticoll::planner::{PlannerError, replan};
 use opticoll::schedule::Schedule;
 use opticoll::simulate::tasks::{Task, run_tasks};
 use opticoll::simulate::{Method, SimulationError, run};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::{self, ViolationKind};
+
+use crate::proved_plan;
 
 use super::{planned, proved};
 
@@ -109,12 +111,9 @@ fn auto_takes_both_planes_where_the_vector_is_long() {
     let fabric = Fabric::parse("wss_grid:rows=4,columns=4,rate=100Gb/s,control=1us").unwrap();
     for kind in CollectiveKind::ALL {
         let collective = Collective::new(kind, 16).unwrap();
-        let auto = "auto".parse().unwrap();
         for bytes in [1000, 100_000_000] {
             let method = Method::default();
-            let planned = planner::plan(&auto, &fabric, collective, Bytes::new(bytes), &method);
-            let planned = planned.unwrap_or_else(|error| panic!("{kind}: {error}"));
-            assert_eq!(verify::verify(&planned.plan), [], "{kind}");
+            let planned = proved_plan("auto", &fabric, collective, Bytes::new(bytes), &method);
             let timed = planned
                 .candidates
                 .iter()
@@ -328,11 +327,8 @@ fn proved_from(root: u32, fabric: &str) -> Plan {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(CollectiveKind::Broadcast, fabric.ranks()).unwrap();
     let collective = collective.with_root(root).unwrap();
-    let spec = "binomial".parse().unwrap();
-    let method = Method::default();
-    let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1), &method).unwrap();
-    assert_eq!(verify::verify(&planned.plan), []);
-    planned.plan.clone()
+    let (size, method) = (Bytes::new(1), Method::default());
+    proved_plan("binomial", &fabric, collective, size, &method).plan
 }
 
 #[test]
