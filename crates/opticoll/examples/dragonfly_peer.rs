@@ -456,7 +456,8 @@ fn scatters(report: &Report) {
         ];
         for ((name, schedule), peer) in schedules.iter().zip(peer) {
             let name = format!(
-                "scatter {ranks} {name} chunk={chunk} small={small} {rule:?} background={background}"
+                "scatter {ranks} {name} chunk={chunk} small={small} {rule:?} \
+                 background={background}"
             );
             if !report.wanted(&name) {
                 continue;

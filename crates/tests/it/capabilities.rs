@@ -337,8 +337,8 @@ fn converters_make_up_for_lengths_that_do_not_divide_the_ring() {
     }
 }
 
-/// A collective, a ring, an algorithm and a size that the ranks do not divide: the rank at the break
-/// may have the smaller blocks.
+/// A collective, a ring, an algorithm and a size that the ranks do not divide: the rank at the
+/// break may have the smaller blocks.
 const BROKEN: &str = "
 all_to_all | ranks=4,wavelengths=1,broken=1-2ccw | direct | 5
 reduce_scatter | ranks=4,wavelengths=1,broken=3-0cw | relay_tree | 3

@@ -455,7 +455,8 @@ fn uniform_all_to_alls_on_planes_take_no_more_than_rows_and_columns_ask_for() {
         for first in ["charged", "free"] {
             let change = 3_000_000;
             let fabric = format!(
-                "ranks={ranks},ports={planes},planes={planes},rate=800Gb/s,reconfiguration=1us+1us+1us,\
+                "ranks={ranks},ports={planes},planes={planes},rate=800Gb/s,\
+                 reconfiguration=1us+1us+1us,\
                  first_setting={first}"
             );
             let found = time(AllToAll, "direct", &fabric, ranks * 1000, Policy::Planes);

@@ -46,7 +46,8 @@ fn no_lengths_prove_more_than_some_ways_take() {
         "gpu_servers:model=dgx1",
         "gpu_servers:model=ndv2,boxes=2",
         "mesh:dims=3x4,duplex=half",
-        "custom:ranks=4,switches=2,links=0-4+1-4+2-5+3-5+4-5@40Gb/s+0>3@7Gb/s+2~1@9Gb/s,rate=100Gb/s",
+        "custom:ranks=4,switches=2,links=0-4+1-4+2-5+3-5+4-5@40Gb/s+0>3@7Gb/s+2~1@9Gb/s,\
+         rate=100Gb/s",
     ] {
         let fabric = Fabric::parse(spec).unwrap();
         let network = fabric.network().unwrap();

@@ -16,7 +16,7 @@ use opticoll::verify::{ViolationKind, verify};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::{change_light, plan_with};
+use crate::{change_light, plan_with, rows};
 
 /// Fabrics and pieces for which relay trees have lengths that divide N.
 const CASES: &[(&str, u32)] = &[
@@ -63,21 +63,17 @@ fn all_folded_plans() -> Vec<Plan> {
     [plans, converted, all_to_alls()].concat()
 }
 
+/// Rings, and options of `store_and_forward`.
+const ALL_TO_ALLS: &str = "
+wdm_ring:ranks=66,wavelengths=4 | stride=1,lanes=3,pieces=2
+wdm_ring:ranks=72,wavelengths=12 | stride=4,lanes=2
+wdm_ring:ranks=68,wavelengths=4,fibres=3 | stride=2,lanes=4
+wdm_ring:ranks=75,wavelengths=12 | stride=5,lanes=1
+";
+
 /// Blocks from relay to relay, which turn with both of their ranks.
 fn all_to_alls() -> Vec<Plan> {
-    let cases = [
-        (
-            "wdm_ring:ranks=66,wavelengths=4",
-            "stride=1,lanes=3,pieces=2",
-        ),
-        ("wdm_ring:ranks=72,wavelengths=12", "stride=4,lanes=2"),
-        (
-            "wdm_ring:ranks=68,wavelengths=4,fibres=3",
-            "stride=2,lanes=4",
-        ),
-        ("wdm_ring:ranks=75,wavelengths=12", "stride=5,lanes=1"),
-    ];
-    let plan = |(fabric, options): (&str, &str)| {
+    let plan = |[fabric, options]: [&str; 2]| {
         let fabric = Fabric::parse(fabric).unwrap();
         let collective = Collective::new(CollectiveKind::AllToAll, fabric.ranks()).unwrap();
         let spec = format!("store_and_forward:{options}").parse().unwrap();
@@ -90,7 +86,7 @@ fn all_to_alls() -> Vec<Plan> {
             other => panic!("{fabric}: {other:?}"),
         }
     };
-    cases.into_iter().filter_map(plan).collect()
+    rows(ALL_TO_ALLS).filter_map(plan).collect()
 }
 
 /// Returns the same plan with every lightpath converted, on a fabric of one fibre that can convert.

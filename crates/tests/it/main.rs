@@ -65,6 +65,7 @@ use opticoll::plan::{Plan, text};
 use opticoll::planner::{Planned, plan as plan_by};
 use opticoll::simulate::{Method, Policy};
 use opticoll::units::Bytes;
+use proptest::prelude::ProptestConfig;
 
 /// Returns every `step`-th case, or all cases if the environment variable `OPTICOLL_CASES` is
 /// `all`, as `make validate` sets it. A step that shares no divisor with the lengths of the inner
@@ -77,6 +78,15 @@ fn some_of<T>(cases: impl IntoIterator<Item = T>, step: usize) -> impl Iterator<
 /// Returns the number of cases that [`some_of`] leaves of `count` cases.
 fn share(count: usize, step: usize) -> usize {
     some_of(0..count, step).count()
+}
+
+/// Returns the configuration of a test with random cases that saves no failed case.
+fn unsaved(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 /// Returns a function that nested loops call once per case: it answers whether the case is left

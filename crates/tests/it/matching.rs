@@ -11,6 +11,8 @@ use opticoll::simulate::fluid::StartRule;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
+use crate::{number, rows};
+
 const SPREAD: [CollectiveKind; 5] = [
     CollectiveKind::AllGather,
     CollectiveKind::ReduceScatter,
@@ -65,54 +67,29 @@ fn uneven_mesh(side: u32, row: u64, column: u64) -> String {
     )
 }
 
-/// TACOS's own test constants (fabrics, sizes, chunks; its best time of 20 runs), under its rule of
-/// occupied links.
+/// TACOS's own test constants: a fabric, the rate of its links (GiB/s), the buffer (GiB), chunks,
+/// and the best time of 20 runs (us).
+const TACOS: &str = "
+mesh:dims=5x5,latency=500ns | 50 | 1 | chunks=1 | 9606
+mesh:dims=10x10,latency=1us | 100 | 1 | chunks=2 | 5049
+mesh of 5x5 with rows of 50 and columns of 75 | uneven | 1 | chunks=1 | 8005
+mesh:dims=3x3x3,latency=500ns | 50 | 1 | chunks=1 | 6671.17
+torus:dims=3x3x3,latency=500ns | 50 | 1 | chunks=1 | 3706.20
+torus:dims=3x3x3,latency=500ns | 50 | 1 | chunks=3 | 3300
+torus:dims=4x2x3,latency=500ns | 50 | 3 | chunks=3 | 11673.67
+";
+
+/// The links follow TACOS's rule of occupied links.
 #[test]
 fn all_gathers_take_no_longer_than_by_tacos() {
-    let gib = |rate: u64| format!("rate={}b/s", rate << 33);
-    let uneven = uneven_mesh(5, 50, 75);
-    let rows: [(String, u64, &str, f64); 7] = [
-        (
-            format!("mesh:dims=5x5,latency=500ns,{}", gib(50)),
-            1,
-            "chunks=1",
-            9606.0,
-        ),
-        (
-            format!("mesh:dims=10x10,latency=1us,{}", gib(100)),
-            1,
-            "chunks=2",
-            5049.0,
-        ),
-        (uneven, 1, "chunks=1", 8005.0),
-        (
-            format!("mesh:dims=3x3x3,latency=500ns,{}", gib(50)),
-            1,
-            "chunks=1",
-            6671.17,
-        ),
-        (
-            format!("torus:dims=3x3x3,latency=500ns,{}", gib(50)),
-            1,
-            "chunks=1",
-            3706.20,
-        ),
-        (
-            format!("torus:dims=3x3x3,latency=500ns,{}", gib(50)),
-            1,
-            "chunks=3",
-            3300.0,
-        ),
-        (
-            format!("torus:dims=4x2x3,latency=500ns,{}", gib(50)),
-            3,
-            "chunks=3",
-            11673.67,
-        ),
-    ];
-    for (fabric, buffer_gib, chunks, most_us) in rows {
+    for [fabric, rate, buffer_gib, chunks, most_us] in rows(TACOS) {
+        let fabric = match rate {
+            "uneven" => uneven_mesh(5, 50, 75),
+            gib => format!("{fabric},rate={}b/s", number::<u64>(gib) << 33),
+        };
         let fabric = Fabric::parse(&fabric).unwrap();
-        let block = (buffer_gib << 30u32).div_ceil(fabric.ranks().into());
+        let most_us: f64 = number(most_us);
+        let block = (number::<u64>(buffer_gib) << 30u32).div_ceil(fabric.ranks().into());
         let name = format!("matching:{chunks}");
         let (_, time) = planned(
             CollectiveKind::AllGather,

@@ -116,24 +116,29 @@ fn repetitions_over_slots_that_are_no_pipeline_are_written_out() {
                 fabric wdm_ring:ranks=3,wavelengths=2\nalgorithm by hand\n";
     for (body, pipelined) in [
         (
-            "steps 1 1 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nslot 1\ncopy 0 1>2 cw 0.0 x2 chunk+1 slot+1\nend 4\n",
+            "steps 1 1 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nslot 1\ncopy 0 1>2 cw 0.0 \
+             x2 chunk+1 slot+1\nend 4\n",
             true,
         ),
         (
-            "steps 1 1 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nslot 1\ncopy 0 1>2 cw 0.0\nslot 2\ncopy 1 1>2 cw 0.0\nend 4\n",
+            "steps 1 1 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nslot 1\ncopy 0 1>2 cw \
+             0.0\nslot 2\ncopy 1 1>2 cw 0.0\nend 4\n",
             false,
         ),
         (
-            "steps 2 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nslot 2\ncopy 0 1>2 cw 0.0 x2 chunk+1 wavelength+1\nend 4\n",
+            "steps 2 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nslot 2\ncopy 0 1>2 cw 0.0 \
+             x2 chunk+1 wavelength+1\nend 4\n",
             false,
         ),
         (
-            "steps 1 1 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\ncopy 0 0>2 ccw 0.0 x2 slot+2 chunk+1\nend 4\n",
+            "steps 1 1 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\ncopy 0 0>2 ccw 0.0 x2 \
+             slot+2 chunk+1\nend 4\n",
             false,
         ),
         // The same chunks by other numbers, and chunks that are none of a first one.
         (
-            "steps 1 1 1\nslot 0\ncopy 1 0>1 cw 0.0 x2 chunk+1 slot+1\nslot 1\ncopy 1 1>2 cw 0.0 x2 chunk+1 slot+1\nend 4\n",
+            "steps 1 1 1\nslot 0\ncopy 1 0>1 cw 0.0 x2 chunk+1 slot+1\nslot 1\ncopy 1 1>2 cw 0.0 \
+             x2 chunk+1 slot+1\nend 4\n",
             false,
         ),
     ] {
@@ -147,7 +152,8 @@ fn repetitions_over_slots_that_are_no_pipeline_are_written_out() {
     let error = text::read_any(&error).unwrap_err().to_string();
     assert_eq!(
         error,
-        "line 7, column 30: `slot+1`: the last of 2 copies would be in slot 2, but the slots of the plan are 0 to 1: x1 at most in \
+        "line 7, column 30: `slot+1`: the last of 2 copies would be in slot 2, but the slots of \
+         the plan are 0 to 1: x1 at most in \
          place of x2, or more slots in the line `steps`"
     );
 }
@@ -409,14 +415,16 @@ fn what_is_wrong_with_a_large_pipelined_plan_is_said_in_plain_words() {
             plan(ring, 10, chain),
             2,
             4,
-            "each transfer of the plan stands for 8 chunks, a piece in each of 4 slots on each of 2 wavelengths, but a block has \
+            "each transfer of the plan stands for 8 chunks, a piece in each of 4 slots on each \
+             of 2 wavelengths, but a block has \
              10 chunks, which is no multiple of 8; `pieces=16` of the collective would be one",
         ),
         (
             plan(ring, 120_000, chain),
             3,
             40_000,
-            "slot 0: transfer 0 (rank 0 to 1) is not on the first of 3 wavelengths that follow one another (and likewise for \
+            "slot 0: transfer 0 (rank 0 to 1) is not on the first of 3 wavelengths that follow \
+             one another (and likewise for \
              all pieces on all wavelengths)",
         ),
         // In slot 1 two transfers of each: the second chunk around the ring and the first one on.
@@ -424,7 +432,8 @@ fn what_is_wrong_with_a_large_pipelined_plan_is_said_in_plain_words() {
             plan(ring, 80_000, around),
             2,
             40_000,
-            "slot 1: transfers 2 (rank 0 to 2) and 4 (rank 2 to 1) share wavelength 0 on the clockwise fibre 0 between ranks \
+            "slot 1: transfers 2 (rank 0 to 2) and 4 (rank 2 to 1) share wavelength 0 on the \
+             clockwise fibre 0 between ranks \
              0 and 1 (and likewise for other pieces)",
         ),
         (
@@ -435,21 +444,25 @@ fn what_is_wrong_with_a_large_pipelined_plan_is_said_in_plain_words() {
             ),
             40_960,
             1,
-            "from slot 0 to 1: transfers 0 (rank 0 to 2) and 40960 (rank 2 to 1) share wavelength 0 on the clockwise fibre 0 \
-             between ranks 0 and 1, and all circuits of a pipelined plan stay up; write the transfers without `slot+`",
+            "from slot 0 to 1: transfers 0 (rank 0 to 2) and 40960 (rank 2 to 1) share \
+             wavelength 0 on the clockwise fibre 0 \
+             between ranks 0 and 1, and all circuits of a pipelined plan stay up; write the \
+             transfers without `slot+`",
         ),
         (
             plan(&format!("{ring},multicast=drop_and_continue"), 40_000, tree),
             1,
             40_000,
-            "slot 0: transfers 0 (rank 0 to 1) and 1 (rank 0 to 2) share wavelength 0 on the clockwise fibre 0 between ranks \
+            "slot 0: transfers 0 (rank 0 to 1) and 1 (rank 0 to 2) share wavelength 0 on the \
+             clockwise fibre 0 between ranks \
              0 and 1 (and likewise for other pieces)",
         ),
         (
             plan(ring, 160_000, chain),
             2,
             40_000,
-            "at the end rank 1 does not hold chunk 80000 (and likewise for all pieces on all wavelengths)",
+            "at the end rank 1 does not hold chunk 80000 (and likewise for all pieces on all \
+             wavelengths)",
         ),
     ] {
         let plan = first.with_stripes_and_pieces(stripes, pieces);
@@ -462,7 +475,8 @@ fn what_is_wrong_with_a_large_pipelined_plan_is_said_in_plain_words() {
 fn circuits_of_a_small_plan_that_are_never_up_together_may_share_a_channel() {
     // Two pieces go around the ring of three in slots 0 and 1, and on from there in slots 2 and 3,
     // over the same link.
-    let written = "opticoll plan 1\ncollective broadcast ranks=3 root=0 pieces=2\nfabric wdm_ring:ranks=3,wavelengths=1\n\
+    let written = "opticoll plan 1\ncollective broadcast ranks=3 root=0 pieces=2\nfabric \
+                   wdm_ring:ranks=3,wavelengths=1\n\
                    algorithm by hand\nsteps 1 1 1 1\nslot 0\ncopy 0 0>2 cw 0.0 x2 chunk+1 slot+1\n\
                    slot 2\ncopy 0 2>1 cw 0.0 x2 chunk+1 slot+1\nend 4\n";
     let plan = text::read_any(written).unwrap();

@@ -13,12 +13,13 @@ fn radices() -> impl Strategy<Value = Vec<u32>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::unsaved(96))]
 
     #[test]
     fn every_algorithm_is_correct_on_any_ring(ranks in 1u32..65, wavelengths in 1u32..10) {
         for record in crate::general_algorithms() {
-            if (record.accepts)(ranks).is_ok() && (record.collective != CollectiveKind::AllToAll || ranks < 33) {
+            let is_small = record.collective != CollectiveKind::AllToAll || ranks < 33;
+            if (record.accepts)(ranks).is_ok() && is_small {
                 verified(record.collective, record.name, ranks, wavelengths);
             }
         }
@@ -36,7 +37,8 @@ proptest! {
             leaves *= radix;
             list.push(radix.to_string());
         }
-        verified(CollectiveKind::AllGather, &format!("optree:radices={}", list.join("x")), ranks, wavelengths);
+        let tree = format!("optree:radices={}", list.join("x"));
+        verified(CollectiveKind::AllGather, &tree, ranks, wavelengths);
     }
 
     #[test]

@@ -133,11 +133,16 @@ fn bytes_that_once_broke_a_rule_are_refused_in_one_line() {
         ),
         (
             "event_table",
-            "# ranks=1\nrank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns\n0,\u{9b}2K,,,,,,,"
+            "# ranks=1\nrank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns\n0,\u{9b}2K,\
+             ,,,,,,"
                 .as_bytes(),
             "unknown call `\\u009b2K`",
         ),
-        ("goal_text", b"num_ranks \x1b]0;x\x07", "`\\u001b]0;x\\u0007`"),
+        (
+            "goal_text",
+            b"num_ranks \x1b]0;x\x07",
+            "`\\u001b]0;x\\u0007`",
+        ),
         (
             "time_independent",
             "0 init\n0 \u{e0001}\u{2066}".as_bytes(),

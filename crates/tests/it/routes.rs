@@ -24,7 +24,8 @@ fn broadcast(fabric: &str, routes: [&str; 2]) -> Plan {
     });
     let [one, other] = lines;
     let text = format!(
-        "opticoll plan 1\ncollective broadcast ranks=2 root=0 pieces=2\nfabric {fabric}\nalgorithm by hand\n\
+        "opticoll plan 1\ncollective broadcast ranks=2 root=0 pieces=2\nfabric {fabric}\n\
+         algorithm by hand\n\
          steps 1\nslot 0\n{one}\n{other}\nend 2\n"
     );
     text::read(&text).unwrap()
@@ -76,7 +77,8 @@ fn packets_refuse_named_routes_in_a_sentence() {
     let refused = simulate::run(&plan, Bytes::new(2_000_000), &method).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "packets take the routes of the fabric, and this plan names others; use fluid or bulk_synchronous"
+        "packets take the routes of the fabric, and this plan names others; use fluid or \
+         bulk_synchronous"
     );
 }
 
@@ -141,7 +143,8 @@ fn a_link_that_does_not_exist_is_refused_by_the_simulators() {
         let refused = simulate::run(&plan, Bytes::new(2000), &method).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "transfer 1 cannot be simulated: its route has a link that the fabric does not have; verify the plan first"
+            "transfer 1 cannot be simulated: its route has a link that the fabric does not have; \
+             verify the plan first"
         );
     }
 }
@@ -202,7 +205,8 @@ fn what_is_no_route_is_refused_with_its_place() {
         ),
     ] {
         let text = format!(
-            "opticoll plan 1\ncollective broadcast ranks=2 root=0 pieces=1\nfabric {TWO_SWITCHES}\nalgorithm by hand\n\
+            "opticoll plan 1\ncollective broadcast ranks=2 root=0 pieces=1\nfabric \
+             {TWO_SWITCHES}\nalgorithm by hand\n\
              steps 1\nslot 0\n{line}\nend 1\n"
         );
         let refused = text::read(&text).unwrap_err();

@@ -132,10 +132,12 @@ fn change(step: &mut Vec<Transfer>, at: usize, random: &mut Pcg64Mcg) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::unsaved(2000))]
 
     #[test]
-    fn a_schedule_is_its_transfers_however_it_is_stored(seed: u64, other: u64, reserved in 0usize..1000) {
+    fn a_schedule_is_its_transfers_however_it_is_stored(
+        seed: u64, other: u64, reserved in 0usize..1000
+    ) {
         let (collective, steps) = (collective(), repetitive(seed));
         let schedule = schedule_of(collective, &steps, reserved);
         check(&schedule, &steps);
@@ -143,7 +145,8 @@ proptest! {
         let backwards = Collective::new(CollectiveKind::ReduceScatter, 4).unwrap();
         let reversed: Steps = steps.iter().rev().cloned().map(|mut step| {
             for one in &mut step {
-                (one.source, one.destination, one.action) = (one.destination, one.source, Action::Reduce);
+                (one.source, one.destination) = (one.destination, one.source);
+                one.action = Action::Reduce;
             }
             step
         }).collect();
@@ -158,7 +161,8 @@ proptest! {
             let single: Steps = steps.iter().map(|step| {
                 let cut = |one: &Transfer| {
                     let one = *one;
-                    (one.chunk..one.chunk + one.count).map(move |chunk| Transfer { chunk, count: 1, ..one })
+                    let chunks = one.chunk..one.chunk + one.count;
+                    chunks.map(move |chunk| Transfer { chunk, count: 1, ..one })
                 };
                 step.iter().flat_map(cut).collect()
             }).collect();

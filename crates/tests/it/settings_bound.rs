@@ -163,7 +163,8 @@ impl DrawnPlan {
         let [startup, latency, change, _] = self.times;
         let first = if self.first_free { "free" } else { "charged" };
         let text = format!(
-            "circuit_switch:ranks={},ports={ports},rate=800Gb/s,startup={startup}ps,latency={latency}ps,\
+            "circuit_switch:ranks={},ports={ports},rate=800Gb/s,startup={startup}ps,\
+             latency={latency}ps,\
              reconfiguration={change}ps,first_setting={first}",
             self.ranks
         );

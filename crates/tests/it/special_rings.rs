@@ -219,10 +219,7 @@ fn a_barrier_is_no_slower_than_what_carries_its_signals() {
         ("passive_star:ranks=16,wavelengths=4", Policy::EveryStep),
         ("passive_star:ranks=16,wavelengths=4", Policy::OnChange),
     ] {
-        let method = Method {
-            policy: Some(policy),
-            ..Method::default()
-        };
+        let method = Method::from(policy);
         let machine = Fabric::parse(fabric).unwrap();
         let time = |kind| {
             let collective = Collective::new(kind, machine.ranks()).unwrap();

@@ -1,9 +1,11 @@
 //! Settings that are kept, and settings that go round: diameters, slots and times that theory
 //! gives.
 
+use opticoll::collective::CollectiveKind;
 use opticoll::collective::CollectiveKind::{
     AllGather, AllReduce, AllToAll, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
 };
+use opticoll::plan::Plan;
 use opticoll::simulate::Policy;
 
 use crate::circuit_switch::{BETA, proved, time};
@@ -18,18 +20,20 @@ fn fabric(ranks: u64, ports: u64) -> String {
     )
 }
 
+fn plan_of(kind: CollectiveKind, algorithm: &str, fabric: &str, size: u64) -> Plan {
+    proved(kind, algorithm, fabric, size, Policy::AllStop)
+}
+
+fn time_of(kind: CollectiveKind, algorithm: &str, fabric: &str, size: u64) -> u64 {
+    time(kind, algorithm, fabric, size, Policy::AllStop)
+}
+
 #[test]
 fn generalised_kautz_graphs_have_the_diameters_of_their_authors() {
     for ports in [2u64, 3, 4] {
         for ranks in [3u64, 5, 6, 8, 9, 12, 13, 16, 20, 24, 36, 50] {
             let fabric = fabric(ranks, ports);
-            let plan = proved(
-                AllToAll,
-                "static:topology=kautz",
-                &fabric,
-                ranks * 64,
-                Policy::AllStop,
-            );
+            let plan = plan_of(AllToAll, "static:topology=kautz", &fabric, ranks * 64);
             // A slot for each hop of the farthest ranks: at most ceil(log_d n), and no graph of
             // degree d reaches more than 1 + d + ... + d^k ranks in k hops.
             let most = (1..).find(|hops| ports.pow(*hops) >= ranks).unwrap();
@@ -42,13 +46,7 @@ fn generalised_kautz_graphs_have_the_diameters_of_their_authors() {
         for hops in [2u32, 3] {
             let ranks = ports.pow(hops) + ports.pow(hops - 1);
             let fabric = fabric(ranks, ports);
-            let plan = proved(
-                AllToAll,
-                "static:topology=kautz",
-                &fabric,
-                ranks * 64,
-                Policy::AllStop,
-            );
+            let plan = plan_of(AllToAll, "static:topology=kautz", &fabric, ranks * 64);
             assert_eq!(plan.slots(), hops, "{ranks} {ports}");
         }
     }
@@ -60,24 +58,18 @@ fn hypercubes_gather_in_as_many_steps_as_they_have_dimensions() {
         let ranks = 1 << bits;
         let fabric = fabric(ranks, bits);
         let algorithm = "static:topology=hypercube,on_links=matching";
-        let plan = proved(AllGather, algorithm, &fabric, 1, Policy::AllStop);
+        let plan = plan_of(AllGather, algorithm, &fabric, 1);
         assert_eq!(u64::from(plan.slots()), bits);
         // Each port must take an equal part of what a rank receives, at best.
         let size = 1 << 20;
-        let found = time(
-            AllGather,
-            "static:topology=hypercube",
-            &fabric,
-            size,
-            Policy::AllStop,
-        );
+        let found = time_of(AllGather, "static:topology=hypercube", &fabric, size);
         let least = bits * 200_000 + 100_000 + (ranks - 1) * size * BETA / bits;
         assert!(found >= least, "{ranks}: {found} below {least}");
         assert!(found * 10 <= least * 13, "{ranks}: {found}, {least}");
         // n / 2 blocks cross each circuit. Where all hops of one number are in one slot, that is as
         // many as d circuits have of the ranks that far away or farther.
         let all_to_all = "static:topology=hypercube";
-        let found = time(AllToAll, all_to_all, &fabric, ranks * size, Policy::AllStop);
+        let found = time_of(AllToAll, all_to_all, &fabric, ranks * size);
         let delays = bits * 200_000 + 100_000;
         let least = delays + ranks / 2 * size * BETA;
         assert!(found >= least, "{ranks}: {found} below {least}");
@@ -88,7 +80,7 @@ fn hypercubes_gather_in_as_many_steps_as_they_have_dimensions() {
         assert!(found * 10 <= most * 12, "{ranks}: {found}, {most}");
         // From one rank blocks leave over all ports, and those of each further hop are fewer.
         for kind in [Scatter, Gather] {
-            let found = time(kind, all_to_all, &fabric, size, Policy::AllStop);
+            let found = time_of(kind, all_to_all, &fabric, size);
             let least = delays + (ranks - 1) * size * BETA / bits;
             assert!(found >= least, "{kind} {ranks}: {found} below {least}");
             assert!(found <= most, "{kind} {ranks}: {found}, {most}");
@@ -112,13 +104,13 @@ fn a_setting_that_is_kept_pays_for_no_change() {
     ] {
         for topology in ["ring", "shifts", "kautz"] {
             let algorithm = format!("static:topology={topology}");
-            let [cheap, dear] = ["0s", "1s"]
-                .map(|text| time(kind, &algorithm, &change(text), 1 << 16, Policy::AllStop));
+            let [cheap, dear] =
+                ["0s", "1s"].map(|text| time_of(kind, &algorithm, &change(text), 1 << 16));
             assert_eq!(cheap, dear, "{kind} {topology}");
         }
     }
     let torus = "static:topology=torus";
-    let found = proved(AllGather, torus, &fabric(12, 4), 1 << 16, Policy::AllStop);
+    let found = plan_of(AllGather, torus, &fabric(12, 4), 1 << 16);
     assert!(found.algorithm.starts_with(torus), "{}", found.algorithm);
 }
 
@@ -126,8 +118,8 @@ fn a_setting_that_is_kept_pays_for_no_change() {
 fn auto_keeps_a_setting_where_changes_are_dear_and_ports_are_several() {
     let fabric = "ranks=16,ports=4,rate=800Gb/s,latency=200ns,reconfiguration=10ms";
     for kind in [AllGather, AllReduce, Scatter, Gather, AllToAll] {
-        let chosen = time(kind, "auto", fabric, 1 << 20, Policy::AllStop);
-        let kept = time(kind, "static", fabric, 1 << 20, Policy::AllStop);
+        let chosen = time_of(kind, "auto", fabric, 1 << 20);
+        let kept = time_of(kind, "static", fabric, 1 << 20);
         assert!(chosen <= kept, "{kind}: {chosen}, {kept}");
         assert!(kept < 1_000_000_000, "{kind}: {kept}");
     }
@@ -142,47 +134,23 @@ fn rotors_take_what_their_formulas_say() {
         for cycles in [1u64, 2, 7] {
             let algorithm = format!("shifts:shifts=all,cycles={cycles}");
             let fabric = fabric(ranks, ports);
-            let plan = proved(
-                AllToAll,
-                &algorithm,
-                &fabric,
-                ranks * block,
-                Policy::AllStop,
-            );
+            let plan = plan_of(AllToAll, &algorithm, &fabric, ranks * block);
             assert_eq!(u64::from(plan.slots()), cycles * slots);
-            let found = time(
-                AllToAll,
-                &algorithm,
-                &fabric,
-                ranks * block,
-                Policy::AllStop,
-            );
+            let found = time_of(AllToAll, &algorithm, &fabric, ranks * block);
             // One setting has all shifts, and is never changed.
             let changes = if slots == 1 { 0 } else { cycles * slots - 1 };
             let sending = DELAY + block / cycles * BETA;
             let expected = cycles * slots * sending + changes * CHANGE;
             assert_eq!(found, expected, "{ranks} {ports} {cycles}");
             let charged = format!("{fabric},first_setting=charged");
-            let found = time(
-                AllToAll,
-                &algorithm,
-                &charged,
-                ranks * block,
-                Policy::AllStop,
-            );
+            let found = time_of(AllToAll, &algorithm, &charged, ranks * block);
             assert_eq!(found, expected + CHANGE, "{ranks} {ports} {cycles}");
         }
         if slots == 1 {
             continue;
         }
         let algorithm = "shifts:shifts=all,relays=all";
-        let found = time(
-            AllToAll,
-            algorithm,
-            &fabric(ranks, ports),
-            ranks * block,
-            Policy::AllStop,
-        );
+        let found = time_of(AllToAll, algorithm, &fabric(ranks, ports), ranks * block);
         let sending = DELAY + block / ranks * (ranks - 1) * BETA;
         let expected = 2 * slots * sending + (2 * slots - 1) * CHANGE;
         assert_eq!(found, expected, "{ranks} {ports} by way of all");

@@ -282,7 +282,9 @@ fn slow(
 proptest! {
     #[test]
     fn an_iteration_is_what_a_clock_sees(
-        shapes in prop::collection::vec((0u64..9, 0u64..9, prop::collection::vec(1u64..4, 0..3)), 1..6),
+        shapes in prop::collection::vec(
+            (0u64..9, 0u64..9, prop::collection::vec(1u64..4, 0..3)), 1..6
+        ),
         prices in prop::array::uniform16(0u64..12),
         rule in 0..4usize,
         overlap: bool,
@@ -310,7 +312,8 @@ proptest! {
         prop_assert_eq!(found.time.ps(), parts.iter().map(|part| part.ps()).sum::<u64>());
         prop_assert_eq!(found.buckets.len(), grouped.len());
         let tensors: u32 = grouped.iter().map(|bucket| bucket.tensors).sum();
-        prop_assert_eq!(tensors as usize, shapes.iter().map(|(_, _, own)| own.len()).sum::<usize>());
+        let expected: usize = shapes.iter().map(|(_, _, own)| own.len()).sum();
+        prop_assert_eq!(tensors as usize, expected);
     }
 }
 
@@ -395,7 +398,8 @@ fn reconfiguration_of_a_switch_is_each_change_of_its_setting() {
 fn a_grid_tunes_and_asks_for_every_exchange_but_one() {
     // 4 x 4 nodes: 8 exchanges, 7 circuits; a circuit takes 10 + 5 ns to set up and 2 x 1000 ns to
     // ask for.
-    let fabric = "wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=10ns,lock=5ns,control=1us,latency=3ns,plan=xor";
+    let fabric = "wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=10ns,lock=5ns,control=1us,\
+                  latency=3ns,plan=xor";
     let plan = crate::wss_grid::proved(CollectiveKind::AllReduce, "halving_doubling", fabric);
     for simulator in ["control", "circuit"] {
         let method = Method::from_settings([("simulator", simulator)]).unwrap();

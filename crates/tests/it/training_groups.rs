@@ -406,7 +406,8 @@ fn groups_that_share_links_slow_each_other_down() {
 #[test]
 fn tokens_go_to_their_experts_and_back() {
     let model = model(
-        "moe:layers=2,width=256,experts=8,top_k=2,heads=8,feed_forward=64,sequence=128,vocabulary=512",
+        "moe:layers=2,width=256,experts=8,top_k=2,heads=8,feed_forward=64,sequence=128,\
+         vocabulary=512",
     );
     let mut algorithms = RING.to_vec();
     algorithms.push((CollectiveKind::AllToAll, "direct"));
@@ -490,7 +491,8 @@ fn zipf_shares_tokens_by_powers_of_the_rank() {
 
 #[test]
 fn an_exchange_ends_with_the_rank_that_gets_most() {
-    let text = "moe:layers=1,width=256,experts=4,top_k=1,heads=8,feed_forward=64,sequence=128,vocabulary=512";
+    let text = "moe:layers=1,width=256,experts=4,top_k=1,heads=8,feed_forward=64,sequence=128,\
+                vocabulary=512";
     let model = model(text);
     let table = ExpertSkew::Table(vec![vec![vec![5, 1, 1, 1]]]);
     let training = divided(&model, groups(1, 1, 4, 4), &table, 2);

@@ -125,7 +125,8 @@ fn engines_do_not_import_each_other() {
 
 /// Methods of machines that return what somebody wrote down, or whose names types of plans have,
 /// too.
-const WRITTEN_DOWN: &str = "ranks family name light has_light downcast value millionths is_same_machine \
+const WRITTEN_DOWN: &str = "ranks family name light has_light downcast value millionths \
+                            is_same_machine \
                             leads_both_ways network links ends columns count";
 
 #[test]

@@ -61,19 +61,23 @@ proptest! {
         let ring = fabric.downcast::<WdmRing>().unwrap();
         let named = crate::general_algorithms().map(|record| (record.collective, record.name));
         let planned = planner::PLANNERS.iter();
-        let planned = planned.flat_map(|record| record.collectives.iter().map(|kind| (*kind, record.name)));
+        let planned = planned.flat_map(|record| {
+            record.collectives.iter().map(|kind| (*kind, record.name))
+        });
         let names: Vec<(CollectiveKind, &str)> = named.chain(planned).collect();
         for _ in 0..4 {
             let (kind, name) = names[random.random_range(0..names.len())];
             let collective = Collective::new(kind, ring.ranks).unwrap();
-            let collective = collective.with_root(random.random_range(0..ring.ranks)).unwrap_or(collective);
+            let root = random.random_range(0..ring.ranks);
+            let collective = collective.with_root(root).unwrap_or(collective);
             let spec = match name {
                 "relay_tree" => format!("{name}:pieces={}", random.random_range(1..6)),
                 _ => name.to_owned(),
             };
             let size = Bytes::new([0, 1, 1000, 100_000, 3_000_000][random.random_range(0..5usize)]);
             let policy = Policy::ALL[random.random_range(0..4usize)];
-            let planned = planner::plan(&spec.parse().unwrap(), &fabric, collective, size, &Method::from(policy));
+            let (named, method) = (spec.parse().unwrap(), Method::from(policy));
+            let planned = planner::plan(&named, &fabric, collective, size, &method);
             // Not every algorithm is for every ring.
             let Ok(planned) = planned else { continue };
             let plan = planned.plan.into_expanded();
@@ -85,10 +89,12 @@ proptest! {
             };
             prop_assert!(
                 u64::from(plan.slots()) >= least.steps,
-                "{kind} by {spec}, {collective:?}, on {fabric}: {} slots are below {least:?}", plan.slots()
+                "{kind} by {spec}, {collective:?}, on {fabric}: {} slots are below {least:?}",
+                plan.slots()
             );
             for policy in Policy::ALL {
-                let least = time::best(ring, &collective, size, reconfiguration_cost(ring, policy)).unwrap();
+                let charge = reconfiguration_cost(ring, policy);
+                let least = time::best(ring, &collective, size, charge).unwrap();
                 let time = simulate::simulate(&plan, size, policy, "circuit").unwrap().time;
                 prop_assert!(
                     time >= least.time,

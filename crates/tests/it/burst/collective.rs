@@ -315,7 +315,8 @@ fn a_first_request_is_refused_as_often_as_erlang_says() {
     let made = message();
     // Four Erlang of Poisson bursts on five wavelengths each way, seen at a random instant.
     let network = "custom:ranks=2,links=0-1,hosts=5,wavelengths=5,rate=10Gb/s,latency=0s";
-    let text = "source=poisson offered_load=0.8 destinations=other_nodes retries=0 replications=1000 \
+    let text = "source=poisson offered_load=0.8 destinations=other_nodes retries=0 \
+                replications=1000 \
                 warm_up=2000";
     let job = job(&made, &[0, 5], "1KB");
     let outcome = run(network, &[job], &BurstWork::Random, text, 2).unwrap();

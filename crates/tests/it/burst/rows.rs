@@ -113,7 +113,8 @@ fn horizon_and_void_filling_are_one_where_no_void_can_be_used() {
     // Where control takes its time, bursts with a short way come in between.
     let of = |assignment| {
         let text = format!(
-            "bursts=100000 signalling=jet processing=20ms converters=full source=poisson length=exponential \
+            "bursts=100000 signalling=jet processing=20ms converters=full source=poisson \
+             length=exponential \
              assignment={assignment}"
         );
         run(&ladder(16), &text).lost

@@ -79,7 +79,8 @@ fn finite_sources_lose_what_engset_says_whatever_the_lengths() {
     for (offered_load, load) in [(0.5, 1.0), (0.25, 1.0 / 3.0)] {
         for length in ["constant", "exponential", "uniform"] {
             let text = format!(
-                "source=on_off offered_load={offered_load} length={length} blocked=next bursts=400000 \
+                "source=on_off offered_load={offered_load} length={length} blocked=next \
+                 bursts=400000 \
                  destinations=other_nodes"
             );
             check_loss(&link(10, 4), &text, engset(10, load, 4));
@@ -92,7 +93,8 @@ fn the_ladder_loses_at_most_an_eighth_less_than_the_fixed_point() {
     // Bursts that are lost hold the links before, as the fixed point has it.
     for (offered_load, bursts) in [(1.5, 2_000_000), (2.077, 500_000), (3.0, 500_000)] {
         let text = format!(
-            "source=poisson offered_load={offered_load} signalling=jet converters=full bursts={bursts}"
+            "source=poisson offered_load={offered_load} signalling=jet converters=full \
+             bursts={bursts}"
         );
         let outcome = run(&ladder(28), &text);
         let network = BurstNetwork::of(&Medium::parse(&ladder(28)).unwrap()).unwrap();

@@ -18,7 +18,8 @@ const SLOW: u64 = 100;
 
 fn fabric(ranks: u32, reconfiguration: &str) -> String {
     format!(
-        "ranks={ranks},rate=800Gb/s,startup=100ns,latency=100ns,reconfiguration={reconfiguration},{BESIDE}"
+        "ranks={ranks},rate=800Gb/s,startup=100ns,latency=100ns,\
+         reconfiguration={reconfiguration},{BESIDE}"
     )
 }
 
@@ -76,8 +77,10 @@ fn messages_of_a_rank_share_the_network() {
 fn a_slot_ends_with_what_is_last_on_the_switch_or_beside_it() {
     let text = |bytes_beside: &str| {
         format!(
-            "opticoll plan 1\ncollective all_gather ranks=2 root=0 pieces=1\nfabric circuit_switch:{}\n\
-             algorithm by hand\nsteps 1\nslot 0\ncopy 0 0>1 {bytes_beside}\ncopy 1 1>0 0.0\nend 2\n",
+            "opticoll plan 1\ncollective all_gather ranks=2 root=0 pieces=1\nfabric \
+             circuit_switch:{}\n\
+             algorithm by hand\nsteps 1\nslot 0\ncopy 0 0>1 {bytes_beside}\ncopy 1 1>0 0.0\nend \
+             2\n",
             fabric(2, "10us")
         )
     };

@@ -57,7 +57,8 @@ fn messages_that_share_circuits_take_what_the_formula_of_halving_and_doubling_sa
 /// cycle, one block after the other.
 fn scattered(forwarding: &str, slots: u32, further: &str) -> String {
     format!(
-        "opticoll plan 1\ncollective scatter ranks=4 root=0 pieces=1\nfabric circuit_switch:ranks=4,rate=800Gb/s,\
+        "opticoll plan 1\ncollective scatter ranks=4 root=0 pieces=1\nfabric \
+         circuit_switch:ranks=4,rate=800Gb/s,\
          reconfiguration=10us,startup=100ns,latency=100ns,forwarding={forwarding}\n\
          algorithm by hand\nsteps {slots}\nslot 0\ncopy 1 0>1 0.0\n{further}end 3\n"
     )
@@ -161,7 +162,8 @@ fn bounds_with_cut_through_are_no_greater() {
         for ports in [1, 2] {
             let of = |forwarding: &str, policy| {
                 let fabric = format!(
-                    "circuit_switch:ranks=12,ports={ports},latency=1us,startup=2us,forwarding={forwarding}"
+                    "circuit_switch:ranks=12,ports={ports},latency=1us,startup=2us,\
+                     forwarding={forwarding}"
                 );
                 let fabric = Fabric::parse(&fabric).unwrap();
                 let collective = Collective::new(kind, 12).unwrap();

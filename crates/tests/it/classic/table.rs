@@ -15,8 +15,10 @@ const END: &str = "<!-- end -->\n";
 
 /// Writes a table of the planners, and a table of the algorithms of each collective.
 fn tables() -> String {
-    let mut text = "\n## Planners\n\nA planner builds plans for the fabric and the size, and `auto` chooses among \
-        its plans and the algorithms below. `opticoll list NAME` prints its options and its source.\n\n\
+    let mut text = "\n## Planners\n\nA planner builds plans for the fabric and the size, and \
+                    `auto` chooses among \
+        its plans and the algorithms below. `opticoll list NAME` prints its options and its \
+        source.\n\n\
         | name | what it does | collectives | fabrics |\n|---|---|---|---|\n"
         .to_string();
     for planner in PLANNERS {

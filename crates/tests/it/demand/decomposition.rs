@@ -52,7 +52,8 @@ fn equal_blocks_take_the_least_time_without_relays_where_planes_divide_them() {
     for (ranks, planes) in [(9u64, 1), (9, 2), (9, 4), (13, 3), (17, 8)] {
         for first_setting in ["free", "charged"] {
             let fabric = format!(
-                "ranks={ranks},ports={planes},planes={planes},reconfiguration=3us,first_setting={first_setting}"
+                "ranks={ranks},ports={planes},planes={planes},reconfiguration=3us,\
+                 first_setting={first_setting}"
             );
             let size = ranks << 16;
             let uniform = generated("uniform", ranks as u32);

@@ -238,7 +238,8 @@ fn cuts_bound_what_single_ranks_do_not() {
         ),
         // The blocks of 6 ranks for the other two, over a cable of a quarter of the rate.
         (
-            "custom:ranks=8,switches=2,links=0-8+1-8+2-9+3-9+4-9+5-9+6-9+7-9+8-9@2Gb/s+0-1,rate=8Gb/s",
+            "custom:ranks=8,switches=2,links=0-8+1-8+2-9+3-9+4-9+5-9+6-9+7-9+8-9@2Gb/s+0-1,\
+             rate=8Gb/s",
             CollectiveKind::AllGather,
             "",
             24.0,
@@ -360,7 +361,8 @@ fn latencies_of_what_leaves_a_rank_are_not_added_to_its_bytes() {
 /// A rank whose router has slow cables, and nobody else, is bounded by them.
 #[test]
 fn a_rank_and_the_router_of_its_own_are_a_part() {
-    let fabric = "dragonfly:terminals_per_router=1,routers_per_group=2,global_per_router=1,groups=3,\
+    let fabric = "dragonfly:terminals_per_router=1,routers_per_group=2,global_per_router=1,\
+                  groups=3,\
                   rate=400Gb/s,local_rate=8Gb/s,global_rate=8Gb/s";
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, 6).unwrap();

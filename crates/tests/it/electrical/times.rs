@@ -11,6 +11,8 @@ use opticoll::simulate::outcome::Flowing;
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
+
+use crate::rows;
 use serde_json::Value;
 
 use super::proved;
@@ -55,55 +57,35 @@ fn spelled(reference: &Value, name: &str, ranks: u64, latency: &str) -> Option<S
     })
 }
 
-/// Collectives of the reference, as they are named here; and by how much a size is divided.
-const NAMED: &[(&str, CollectiveKind, &str, bool)] = &[
-    ("ag_ring", CollectiveKind::AllGather, "ring", true),
-    (
-        "ag_rdb",
-        CollectiveKind::AllGather,
-        "recursive_doubling",
-        true,
-    ),
-    ("ag_bruck", CollectiveKind::AllGather, "bruck", true),
-    ("ar_ring", CollectiveKind::AllReduce, "ring", false),
-    (
-        "ar_rdb",
-        CollectiveKind::AllReduce,
-        "recursive_doubling",
-        false,
-    ),
-    (
-        "ar_rabnear",
-        CollectiveKind::AllReduce,
-        "halving_doubling",
-        false,
-    ),
-    (
-        "ar_rab",
-        CollectiveKind::AllReduce,
-        "halving_doubling:order=far",
-        false,
-    ),
-    ("a2a_pair", CollectiveKind::AllToAll, "pairwise", false),
-];
+/// Collectives of the reference, with their kind and algorithm here, and the divisor of a size.
+const NAMED: &str = "
+ag_ring | all_gather | ring | ranks
+ag_rdb | all_gather | recursive_doubling | ranks
+ag_bruck | all_gather | bruck | ranks
+ar_ring | all_reduce | ring | 1
+ar_rdb | all_reduce | recursive_doubling | 1
+ar_rabnear | all_reduce | halving_doubling | 1
+ar_rab | all_reduce | halving_doubling:order=far | 1
+a2a_pair | all_to_all | pairwise | 1
+";
 
 /// Compares the times of the reference's rows; how many there were.
-fn agree(rows: &str, latency: &str, weights: Weights) -> usize {
+fn agree(table: &str, latency: &str, weights: Weights) -> usize {
     let reference: Value = serde_json::from_str(include_str!("../../data/simgrid.json")).unwrap();
     let mut compared = 0;
-    for case in reference[rows]["rows"].as_array().unwrap() {
+    for case in reference[table]["rows"].as_array().unwrap() {
         let ranks = case[1].as_u64().unwrap();
-        let named = NAMED.iter().find(|named| case[2] == named.0);
+        let named = rows(NAMED).find(|named: &[&str; 4]| case[2] == named[0]);
         let platform = spelled(&reference, case[0].as_str().unwrap(), ranks, latency);
-        let (Some((_, kind, algorithm, blocks)), Some(platform)) = (named, platform) else {
+        let (Some([_, kind, algorithm, divisor]), Some(platform)) = (named, platform) else {
             continue;
         };
         if ranks > 256 {
             continue;
         }
         let fabric = Fabric::parse(&platform).unwrap();
-        let plan = proved(*kind, algorithm, &fabric);
-        let bytes = case[3].as_u64().unwrap() / if *blocks { ranks } else { 1 };
+        let plan = proved(kind.parse().unwrap(), algorithm, &fabric);
+        let bytes = case[3].as_u64().unwrap() / if divisor == "ranks" { ranks } else { 1 };
         let options = FlowOptions {
             weights,
             ..FlowOptions::default()

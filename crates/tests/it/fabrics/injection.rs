@@ -51,7 +51,8 @@ crossbar:ranks=8,latency=500ns | 2*500
 fat_tree:down=4x4,up=1x2,latency=100ns | 4*100
 torus:dims=4x4,latency=100ns | 4*100
 mesh:dims=4x4,latency=100ns | 6*100
-dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,latency=10ns,global_latency=300ns
+dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,latency=10ns,\
+        global_latency=300ns
     | 2*10 + 2*10 + 300
 # Over an NVSwitch, and over two interfaces and a switch.
 dgx_a100 | 1100

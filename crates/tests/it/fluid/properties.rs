@@ -203,7 +203,10 @@ proptest! {
         let outcome = simulate_flows(&network, &flows, &FlowOptions::default()).unwrap();
         for (at, expected) in slow(&network, &flows).into_iter().enumerate() {
             let end = outcome.flows.end[at].ps() as f64;
-            prop_assert!((end - expected).abs() <= 1.0 + 1e-9 * expected, "flow {}: {} ps, {} ps expected", at, end, expected);
+            let off = (end - expected).abs();
+            prop_assert!(
+                off <= 1.0 + 1e-9 * expected, "flow {at}: {end} ps, {expected} ps expected"
+            );
         }
         // Every byte of every flow crosses every link of its route, once.
         let mut bytes = vec![0; network.links().len()];
@@ -246,7 +249,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn use_of_links_adds_up_to_their_bytes_and_stays_within_their_rate((network, flows) in cases()) {
+    fn use_of_links_adds_up_to_their_bytes_and_stays_within_their_rate(
+        (network, flows) in cases()
+    ) {
         for bin_ps in [30_000u64, 777_777, 10_000_000_000] {
             let bin = LinkBin::Length(Time::from_ps(bin_ps));
             let options = FlowOptions { link_bin: Some(bin), ..FlowOptions::default() };

@@ -10,6 +10,8 @@ use opticoll::simulate::fluid::{
 use opticoll::simulate::outcome::{FluidOutcome, NONE};
 use opticoll::units::{Bytes, Rate, Time, UnitError};
 
+use crate::{number, rows};
+
 use super::networks::{Pattern, Star};
 
 fn time(text: &str) -> Time {
@@ -109,7 +111,11 @@ fn halving_and_doubling_on_a_switch_takes_its_formula() {
 
 /// Runs flows of two ranks that send to a third rank and to each other, over links with given
 /// sharing.
-fn run(flows: &[(Flow, &[u32])], links: Vec<Link>, options: &FlowOptions) -> FluidOutcome {
+fn run(
+    flows: &[(Flow, impl AsRef<[u32]>)],
+    links: Vec<Link>,
+    options: &FlowOptions,
+) -> FluidOutcome {
     // 0 -> 2 over link 0; 1 -> 2 and 2 -> 1 over links 1 and 0 (half duplex); 0 -> 1 over none.
     let routes = [
         ((0, 2), vec![0]),
@@ -119,9 +125,41 @@ fn run(flows: &[(Flow, &[u32])], links: Vec<Link>, options: &FlowOptions) -> Flu
     let network = Routed::new(3, links, routes);
     let mut list = Flows::default();
     for (flow, after) in flows {
-        list.push(*flow, after);
+        list.push(*flow, after.as_ref());
     }
     simulate_flows(&network, &list, options).unwrap()
+}
+
+/// A case, both links, flows as `source-destination-bytes` with options, and their ends.
+const SHARED: &str = "
+alone | full full | 0-2-1000 | 1us
+two halves, then all | full full | 0-2-1000, 0-2-3000 | 2us, 4us
+half duplex: both directions on one link | full full | 1-2-1000, 2-1-1000 | 2us, 2us
+one bounded elsewhere leaves the rest | full full | 0-2-1000 cap=2Gb/s, 0-2-3000 | 4us, 4us
+a cap above the link's rate is none | full full | 0-2-1000 cap=80Gb/s | 1us
+a link that flows do not share | private full | 0-2-1000, 0-2-3000 | 1us, 3us
+latency first, at half the rate after | full slow | 1-2-1000 | 2.1us
+released later | full full | 0-2-1000 release=500ns, 0-2-1000 | 2us, 1.5us
+one after the other, and a last one without bytes | full full
+    | 0-2-1000 after=1, 0-2-500, 0-2-0 after=0+1 | 1.5us, 500ns, 1.5us
+no link at all | full full | 0-1-1000 | 0s
+";
+
+/// Reads a flow such as `0-2-1000 cap=2Gb/s after=0+1`, and the flows that it waits for.
+fn flow_of(text: &str) -> (Flow, Vec<u32>) {
+    let mut words = text.split(' ');
+    let ends: Vec<u32> = words.next().unwrap().split('-').map(number).collect();
+    let mut flow = Flow::new(ends[0], ends[1], Bytes::new(ends[2].into()));
+    let mut after = Vec::new();
+    for (key, value) in words.map(|word| word.split_once('=').unwrap()) {
+        match key {
+            "cap" => flow.rate_cap = Some(value.parse().unwrap()),
+            "release" => flow.release = time(value),
+            "after" => after.extend(value.split('+').map(number::<u32>)),
+            _ => panic!("{text}"),
+        }
+    }
+    (flow, after)
 }
 
 #[test]
@@ -133,83 +171,15 @@ fn flows_share_wait_and_are_capped_as_told() {
         sharing: Sharing::PerFlow,
         ..full
     };
-    let flow = |source, destination, bytes| Flow::new(source, destination, Bytes::new(bytes));
-    let capped = |rate: &str| Flow {
-        rate_cap: Some(rate.parse().unwrap()),
-        ..flow(0, 2, 1000)
-    };
-    let released = Flow {
-        release: time("500ns"),
-        ..flow(0, 2, 1000)
-    };
-    for (case, flows, links, ends) in [
-        (
-            "alone",
-            vec![(flow(0, 2, 1000), &[][..])],
-            [full; 2],
-            vec!["1us"],
-        ),
-        (
-            "two halves, then all",
-            vec![(flow(0, 2, 1000), &[][..]), (flow(0, 2, 3000), &[])],
-            [full; 2],
-            vec!["2us", "4us"],
-        ),
-        (
-            "half duplex: both directions on one link",
-            vec![(flow(1, 2, 1000), &[][..]), (flow(2, 1, 1000), &[])],
-            [full; 2],
-            vec!["2us", "2us"],
-        ),
-        (
-            "one bounded elsewhere leaves the rest",
-            vec![(capped("2Gb/s"), &[][..]), (flow(0, 2, 3000), &[])],
-            [full; 2],
-            vec!["4us", "4us"],
-        ),
-        (
-            "a cap above the link's rate is none",
-            vec![(capped("80Gb/s"), &[][..])],
-            [full; 2],
-            vec!["1us"],
-        ),
-        (
-            "a link that flows do not share",
-            vec![(flow(0, 2, 1000), &[][..]), (flow(0, 2, 3000), &[])],
-            [private, full],
-            vec!["1us", "3us"],
-        ),
-        (
-            "latency first, at half the rate after",
-            vec![(flow(1, 2, 1000), &[][..])],
-            [full, slow],
-            vec!["2.1us"],
-        ),
-        (
-            "released later",
-            vec![(released, &[][..]), (flow(0, 2, 1000), &[])],
-            [full; 2],
-            vec!["2us", "1.5us"],
-        ),
-        (
-            "one after the other, and a last one without bytes",
-            vec![
-                (flow(0, 2, 1000), &[1][..]),
-                (flow(0, 2, 500), &[]),
-                (flow(0, 2, 0), &[0, 1]),
-            ],
-            [full; 2],
-            vec!["1.5us", "500ns", "1.5us"],
-        ),
-        (
-            "no link at all",
-            vec![(flow(0, 1, 1000), &[][..])],
-            [full; 2],
-            vec!["0s"],
-        ),
-    ] {
-        let outcome = run(&flows, links.to_vec(), &FlowOptions::default());
-        let ends: Vec<Time> = ends.into_iter().map(time).collect();
+    for [case, links, flows, ends] in rows(SHARED) {
+        let links = links.split(' ').map(|link| match link {
+            "full" => full,
+            "slow" => slow,
+            _ => private,
+        });
+        let flows: Vec<(Flow, Vec<u32>)> = flows.split(", ").map(flow_of).collect();
+        let outcome = run(&flows, links.collect(), &FlowOptions::default());
+        let ends: Vec<Time> = ends.split(", ").map(time).collect();
         assert_eq!(outcome.flows.end, ends, "{case}");
         assert_eq!(outcome.time, ends.iter().copied().max().unwrap(), "{case}");
         assert_eq!(outcome.settings, [], "{case}");

@@ -254,7 +254,9 @@ proptest! {
         policy in 0usize..4,
     ) {
         let text = grid(ranks, ports, microseconds);
-        let policy = [Policy::EstablishRelease, Policy::EveryStep, Policy::PerPort, Policy::Free][policy];
+        let policies =
+            [Policy::EstablishRelease, Policy::EveryStep, Policy::PerPort, Policy::Free];
+        let policy = policies[policy];
         auto_is_not_below_its_bound(&text, CollectiveKind::ALL[kind], policy, Bytes::new(bytes))?;
     }
 }

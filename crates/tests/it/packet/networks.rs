@@ -8,6 +8,8 @@ use opticoll::simulate::packet::{
 };
 use opticoll::units::{Bytes, Time};
 
+use crate::rows;
+
 use super::{collective, cut, kib, sends, traffic};
 
 /// Runs traffic in which all ranks send to the rank half way around and to random ranks, more than
@@ -112,37 +114,24 @@ fn fixed_routes_take_the_sum_of_their_parts() {
     }
 }
 
+/// A fabric, the routing, and a part of the refusal.
+const NO_PACKETS: &str = "
+wdm_ring:ranks=8,wavelengths=2 | minimal | wdm_ring
+crossbar:ranks=5,duplex=half,rate=1GB/s | minimal | half-duplex
+torus:dims=4x4,rate=1GB/s | adaptive | torus
+crossbar:ranks=4,sharing=per_flow,rate=1GB/s | minimal | share
+dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,duplex=half,rate=1GB/s
+    | minimal | half-duplex
+";
+
 #[test]
 fn what_packets_cannot_travel_is_refused() {
     let uniform = || Traffic::uniform(Bytes::new(512), Time::from_ps(1_000_000), 1);
-    let cases = [
-        (
-            "wdm_ring:ranks=8,wavelengths=2",
-            PacketRouting::Minimal,
-            "wdm_ring",
-        ),
-        (
-            "crossbar:ranks=5,duplex=half,rate=1GB/s",
-            PacketRouting::Minimal,
-            "half-duplex",
-        ),
-        (
-            "torus:dims=4x4,rate=1GB/s",
-            PacketRouting::Adaptive,
-            "torus",
-        ),
-        (
-            "crossbar:ranks=4,sharing=per_flow,rate=1GB/s",
-            PacketRouting::Minimal,
-            "share",
-        ),
-        (
-            "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,duplex=half,rate=1GB/s",
-            PacketRouting::Minimal,
-            "half-duplex",
-        ),
-    ];
-    for (spelling, routing, reason) in cases {
+    for [spelling, routing, reason] in rows(NO_PACKETS) {
+        let routing = *PacketRouting::ALL
+            .iter()
+            .find(|one| one.name() == routing)
+            .unwrap();
         let fabric = Fabric::parse(spelling).unwrap();
         let work = PacketWork {
             collective: None,

@@ -126,7 +126,8 @@ fn every_message_is_delivered_once_whatever_bursts_refuse() {
 fn a_path_that_is_refused_too_often_ends_the_replay() {
     // Hosts 0 and 1 are at one node, 8 and 9 at the opposite one: one wavelength is too few for
     // both.
-    let rows = "0,Send,8,1000000000,0,1,0,,0\n1,Send,9,8,0,1,0,,1000\n8,Recv,0,0,1000000000,1,0,,0\n\
+    let rows = "0,Send,8,1000000000,0,1,0,,0\n1,Send,9,8,0,1,0,,1000\n8,Recv,0,0,1000000000,1,0,,\
+                0\n\
                 9,Recv,1,0,8,1,0,,0\n";
     let program = program_of(10, rows).unwrap();
     let network = "ladder:rungs=2,hosts=4,wavelengths=1,rate=1Gb/s,latency=0s";

@@ -147,7 +147,8 @@ fn a_collective_alone_takes_as_long_as_its_plan_packet_by_packet() {
 
 #[test]
 fn a_ring_of_light_takes_as_long_as_its_plan_by_slots() {
-    let fabric = "wdm_ring:ranks=6,wavelengths=2,rate=40Gb/s,reconfiguration=25us,propagation=3ns,conversion=7ns";
+    let fabric = "wdm_ring:ranks=6,wavelengths=2,rate=40Gb/s,reconfiguration=25us,\
+                  propagation=3ns,conversion=7ns";
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, 6).unwrap();
     let size = Bytes::new(100_000);
@@ -259,22 +260,27 @@ fn what_a_replay_cannot_have_is_refused() {
         (
             "crossbar:ranks=3",
             &[("start", "step")],
-            "the fluid simulator does not know the setting `start`, which is one of plans; the ends of a replay have an overhead and an eager limit of their own; leave the start out",
+            "the fluid simulator does not know the setting `start`, which is one of plans; the \
+             ends of a replay have an overhead and an eager limit of their own; leave the start \
+             out",
         ),
         (
             "crossbar:ranks=3",
             &[("simulator", "bulk_synchronous")],
-            "the bulk_synchronous simulator cannot run on crossbar: replays run message by message: fluid and packet on electrical fabrics, circuit on a wdm_ring",
+            "the bulk_synchronous simulator cannot run on crossbar: replays run message by \
+             message: fluid and packet on electrical fabrics, circuit on a wdm_ring",
         ),
         (
             "wdm_ring:ranks=3,wavelengths=1,broken=0-1+1-2",
             &[],
-            "rank 0, event 0 (line 3): no lightpath leads from rank 0 to 1: both ways around are cut, beyond the reach of light or without wavelengths",
+            "rank 0, event 0 (line 3): no lightpath leads from rank 0 to 1: both ways around are \
+             cut, beyond the reach of light or without wavelengths",
         ),
         (
             "crossbar:ranks=3",
             &[("policy", "free")],
-            "the fluid simulator does not know the setting `policy`, which is one of circuit and control; leave the policy out",
+            "the fluid simulator does not know the setting `policy`, which is one of circuit and \
+             control; leave the policy out",
         ),
     ];
     for &(fabric, settings, expected) in cases {

@@ -6,6 +6,8 @@ use opticoll::workload::error::{Place, TraceError};
 use opticoll::workload::program::Program;
 use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings, replay};
 
+use crate::{number, rows};
+
 use super::{program_of, run, run_between};
 
 /// Returns a model with L = 100 ns and 1 ns per byte.
@@ -53,77 +55,48 @@ fn check(name: &str, program: &Program, expected_ns: [u64; 3]) {
     );
 }
 
+/// A name, ranks, the calls (separated by ` / `), and the ends in ns: eager, by rendezvous, and by
+/// LogGP.
+const ENDS: &str = "
+# The sender is ready at 10, the receiver at 50: 10 + 100 + 20, 50 + 120, 5 + 10 + 120 + 5.
+the receiver is late | 2 | 0,Send,1,20,0,0,0,,10 / 1,Recv,0,0,20,0,0,,50 | 130 | 170 | 140
+# The message is there long before: the receive ends at once, or pays all.
+the receiver is very late | 2 | 0,Send,1,20,0,0,0,,10 / 1,Recv,0,0,20,0,0,,1000
+    | 1000 | 1120 | 1005
+# Eager sends end at once, so the sender's work of 500 runs beside the message. By rendezvous it
+# begins when the message has left, at 20. LogGP: after o.
+work after a send | 2 | 0,Send,1,20,0,0,0,,0 / 0,Finalize,,0,0,,0,,500 / 1,Recv,0,0,20,0,0,,0
+    | 500 | 520 | 505
+# An immediate send by rendezvous lets the work begin, and its wait ends with it.
+work between isend and wait | 2
+    | 0,Isend,1,20,0,0,0,3,0 / 0,Wait,,0,0,,0,3,500 / 1,Recv,0,0,20,0,0,,0 | 500 | 500 | 505
+# Without contention both are there at 120. Ports: left at 5 and 10 become 5 and 35 (g), heads
+# at 105 and 135, streams of 20: 155, and o.
+two messages of one sender | 2
+    | 0,Send,1,20,0,0,0,,0 / 0,Send,1,20,0,1,0,,0 / 1,Irecv,0,0,20,0,0,0,0 / \
+        1,Irecv,0,0,20,1,0,1,0 / 1,Waitall,,0,0,,0,,0
+    | 120 | 140 | 160
+# Two senders: heads at 105 for both, the receiver's port takes 30 for the first: 135 + 20 + 5.
+two messages to one receiver | 3
+    | 0,Send,2,20,0,0,0,,0 / 1,Send,2,20,0,0,0,,0 / 2,Irecv,0,0,20,0,0,0,0 / \
+        2,Irecv,1,0,20,0,0,1,0 / 2,Waitall,,0,0,,0,,0
+    | 120 | 120 | 160
+# Same tag: in order, though the second is short. 1 byte after 300 sent at the same instant.
+# Rendezvous: the first leaves at 300, is there at 400; then 1 byte: 501. LogGP: 5, 305 + 1 +
+# 100 at the port: 405 + 1, and o twice: the first is received at 405 + 5, the second at 410 +
+# 5.
+messages of one tag keep their receives | 2
+    | 0,Send,1,300,0,0,0,,0 / 0,Send,1,1,0,0,0,,0 / 1,Recv,0,0,300,0,0,,0 / 1,Recv,0,0,300,0,0,,0
+    | 400 | 501 | 415
+# One round: both send 8 at 10, arrive at 118 (LogGP: o before and after).
+an all_reduce of two | 2 | 0,Allreduce,,8,8,,0,,10 / 1,Allreduce,,8,8,,0,,4 | 118 | 118 | 128
+";
+
 #[test]
 fn messages_end_when_the_semantics_say() {
-    // Eager, rendezvous, and LogGP.
-    let cases: &[(&str, u32, &str, [u64; 3])] = &[
-        (
-            // The sender is ready at 10, the receiver at 50: 10 + 100 + 20, 50 + 120, 5 + 10 + 120
-            // + 5.
-            "the receiver is late",
-            2,
-            "0,Send,1,20,0,0,0,,10\n1,Recv,0,0,20,0,0,,50",
-            [130, 170, 140],
-        ),
-        (
-            // The message is there long before: the receive ends at once, or pays all.
-            "the receiver is very late",
-            2,
-            "0,Send,1,20,0,0,0,,10\n1,Recv,0,0,20,0,0,,1000",
-            [1000, 1120, 1005],
-        ),
-        (
-            // Eager sends end at once, so the sender's work of 500 runs beside the message. By
-            // rendezvous it begins when the message has left, at 20. LogGP: after o.
-            "work after a send",
-            2,
-            "0,Send,1,20,0,0,0,,0\n0,Finalize,,0,0,,0,,500\n1,Recv,0,0,20,0,0,,0",
-            [500, 520, 505],
-        ),
-        (
-            // An immediate send by rendezvous lets the work begin, and its wait ends with it.
-            "work between isend and wait",
-            2,
-            "0,Isend,1,20,0,0,0,3,0\n0,Wait,,0,0,,0,3,500\n1,Recv,0,0,20,0,0,,0",
-            [500, 500, 505],
-        ),
-        (
-            // Without contention both are there at 120. Ports: left at 5 and 10 become 5 and 35
-            // (g), heads at 105 and 135, streams of 20: 155, and o.
-            "two messages of one sender",
-            2,
-            "0,Send,1,20,0,0,0,,0\n0,Send,1,20,0,1,0,,0\n1,Irecv,0,0,20,0,0,0,0\n1,Irecv,0,0,20,1,0,1,0\n1,Waitall,,0,0,,0,,0",
-            [120, 140, 160],
-        ),
-        (
-            // Two senders: heads at 105 for both, the receiver's port takes 30 for the first: 135 +
-            // 20 + 5.
-            "two messages to one receiver",
-            3,
-            "0,Send,2,20,0,0,0,,0\n1,Send,2,20,0,0,0,,0\n2,Irecv,0,0,20,0,0,0,0\n2,Irecv,1,0,20,0,0,1,0\n2,Waitall,,0,0,,0,,0",
-            [120, 120, 160],
-        ),
-        (
-            // Same tag: in order, though the second is short. 1 byte after 300 sent at the same
-            // instant.
-            "messages of one tag keep their receives",
-            2,
-            "0,Send,1,300,0,0,0,,0\n0,Send,1,1,0,0,0,,0\n1,Recv,0,0,300,0,0,,0\n1,Recv,0,0,300,0,0,,0",
-            // Rendezvous: the first leaves at 300, is there at 400; then 1 byte: 501. LogGP: 5, 305
-            // + 1 + 100 at the port: 405 + 1, and o twice: the first is received at 405 + 5, the
-            // second at 410 + 5.
-            [400, 501, 415],
-        ),
-        (
-            // One round: both send 8 at 10, arrive at 118 (LogGP: o before and after).
-            "an all_reduce of two",
-            2,
-            "0,Allreduce,,8,8,,0,,10\n1,Allreduce,,8,8,,0,,4",
-            [118, 118, 128],
-        ),
-    ];
-    for &(name, ranks, rows, expected) in cases {
-        check(name, &program_of(ranks, rows).unwrap(), expected);
+    for [name, ranks, text, times @ ..] in rows::<6>(ENDS) {
+        let program = program_of(number(ranks), &text.replace(" / ", "\n")).unwrap();
+        check(name, &program, times.map(number));
     }
 }
 
@@ -139,7 +112,8 @@ fn ranks_that_wait_for_one_another_are_named() {
     );
     let receive_first =
         "0,Recv,1,0,8,0,0,,1\n0,Send,1,8,0,0,0,,1\n1,Recv,0,0,8,0,0,,1\n1,Send,0,8,0,0,0,,1";
-    let three = "0,Recv,2,0,8,0,0,,1\n0,Send,1,8,0,0,0,,1\n1,Recv,0,0,8,0,0,,1\n1,Send,2,8,0,0,0,,1\n2,Recv,1,0,8,0,0,,1\n2,Send,0,8,0,0,0,,1";
+    let three = "0,Recv,2,0,8,0,0,,1\n0,Send,1,8,0,0,0,,1\n1,Recv,0,0,8,0,0,,1\n1,Send,2,8,0,0,0,\
+                 ,1\n2,Recv,1,0,8,0,0,,1\n2,Send,0,8,0,0,0,,1";
     for (rows, ranks, limit) in [
         (send_first, 2, Some(7)),
         (receive_first, 2, None),

@@ -189,7 +189,8 @@ fn set_ups_of_single_messages_are_those_of_their_calls() {
         ),
         // Two requests waited for together are released together.
         (
-            "0,Send,1,0,0,0,0,,0\n0,Send,1,0,0,1,0,,0\n1,Irecv,0,0,0,0,0,1,0\n1,Irecv,0,0,0,1,0,2,0\n1,Waitall,,0,0,,0,,0",
+            "0,Send,1,0,0,0,0,,0\n0,Send,1,0,0,1,0,,0\n1,Irecv,0,0,0,0,0,1,0\n1,Irecv,0,0,0,1,0,\
+             2,0\n1,Waitall,,0,0,,0,,0",
             10,
             [2, 2],
         ),

@@ -280,10 +280,12 @@ fn nodes_cut_off(fabric: &Fabric) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::unsaved(64))]
 
     #[test]
-    fn any_shape_is_planned_one_hop_at_a_time_but_for_the_hand_over(rows in 1u32..12, columns in 1u32..12) {
+    fn any_shape_is_planned_one_hop_at_a_time_but_for_the_hand_over(
+        rows in 1u32..12, columns in 1u32..12
+    ) {
         let fabric = format!("wss_grid:rows={rows},columns={columns}");
         for algorithm in ["halving_doubling", "dual_plane_halving_doubling"] {
             let plan = proved(CollectiveKind::AllReduce, algorithm, &fabric);

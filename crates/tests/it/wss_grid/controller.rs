@@ -62,7 +62,7 @@ fn a_release_is_handled_before_the_next_grant() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::unsaved(40))]
 
     #[test]
     fn without_time_for_messages_it_is_as_fast_as_distributed_control(
@@ -78,10 +78,12 @@ proptest! {
         ])
     ) {
         let fabric = format!(
-            "wss_grid:rows={rows},columns={columns},control={control}ps,lock=50ns,latency={latency}ps"
+            "wss_grid:rows={rows},columns={columns},control={control}ps,lock=50ns,\
+             latency={latency}ps"
         );
         let (distributed, own) = simulated(kind, &fabric, algorithm, bytes);
-        let (central, tuned) = simulated(kind, &format!("{fabric},controller=0s"), algorithm, bytes);
+        let at_once = format!("{fabric},controller=0s");
+        let (central, tuned) = simulated(kind, &at_once, algorithm, bytes);
         prop_assert_eq!(&own.flows, &tuned.flows);
         prop_assert_eq!(distributed.time, central.time);
         prop_assert_eq!(own.control_messages, tuned.control_messages);
@@ -101,7 +103,8 @@ proptest! {
         ])
     ) {
         let fabric = format!(
-            "wss_grid:rows={rows},columns={columns},control=200ns,controller={controller}ps,lock=50ns,latency=20ns"
+            "wss_grid:rows={rows},columns={columns},control=200ns,controller={controller}ps,\
+             lock=50ns,latency=20ns"
         );
         let (outcome, tuned) = simulated(kind, &fabric, algorithm, bytes);
         let path = [
@@ -171,10 +174,7 @@ fn only_control_simulates_a_controller() {
         .unwrap_err()
         .to_string();
     assert!(several.contains("leave `controller` out"), "{several}");
-    let every_step = Method {
-        policy: Some(Policy::EveryStep),
-        ..Method::default()
-    };
+    let every_step = Method::from(Policy::EveryStep);
     let problem = simulate::run(&plan, Bytes::new(8), &every_step).unwrap_err();
     assert!(
         problem.to_string().ends_with("flow by flow; use two_tier"),

@@ -99,10 +99,7 @@ fn what_a_root_sends_or_receives_is_what_it_receives_in_an_all_gather() {
 #[test]
 fn circuits_that_stay_are_tuned_once() {
     use CollectiveKind::{AllGather, AllReduce, Barrier, ReduceScatter};
-    let method = Method {
-        policy: Some(Policy::TwoTier),
-        ..Method::default()
-    };
+    let method = Method::from(Policy::TwoTier);
     for side in [4, 8] {
         let fabric = fabric(side, side);
         let ranks = u64::from(fabric.ranks());
@@ -221,10 +218,7 @@ fn auto_comes_near_the_bounds_of_a_grid() {
     ] {
         // The vector takes 1,600 slots.
         let (_, time) = timed(&fabric, collective(kind, &fabric), "auto", 16_000_000);
-        let method = Method {
-            policy: Some(Policy::EveryStep),
-            ..Method::default()
-        };
+        let method = Method::from(Policy::EveryStep);
         let size = Bytes::new(16_000_000);
         let bound = planner::time_bound(&fabric, &collective(kind, &fabric), size, &method);
         let bound = bound.unwrap().unwrap().time;

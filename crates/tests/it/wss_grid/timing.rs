@@ -46,7 +46,7 @@ fn theory(ranks: u64, part: u64, control: u64, lock: u64, latency: u64) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::unsaved(40))]
 
     #[test]
     fn halving_and_doubling_takes_what_theory_says(
@@ -81,7 +81,8 @@ proptest! {
             "wss_grid:rows={side},columns={side},rate=8Gb/s,tuning=1ns,control={control}ps,\
              latency={latency}ps"
         );
-        let outcome = simulated(&fabric, "dual_plane_halving_doubling", 2 * part * ranks, "control");
+        let algorithm = "dual_plane_halving_doubling";
+        let outcome = simulated(&fabric, algorithm, 2 * part * ranks, "control");
         let exchanges = 2 * u64::from(ranks.ilog2());
         let sending = 2 * (ranks - 1) * part * 1000;
         let tuning = (exchanges - 1) * (2 * control + 1000);
@@ -111,7 +112,8 @@ proptest! {
         prop_assert!(path.first().is_none_or(|first| first.start == Time::ZERO));
         // Every flow costs three messages at most, but for circuits taken back.
         let flows: u64 = outcome.slots.lightpaths.iter().sum();
-        let messages: u64 = tuned.ranks.control_messages.iter().map(|&count| u64::from(count)).sum();
+        let counts = tuned.ranks.control_messages.iter();
+        let messages: u64 = counts.map(|&count| u64::from(count)).sum();
         prop_assert!(messages <= 3 * flows + 2 * tuned.revocations);
     }
 }
