@@ -70,23 +70,14 @@ fn rings_in_all_dimensions_of_a_torus_use_all_links_evenly() {
         let block = 12u32 << 20;
         let moving = loads * f64::from(block) * 8.0 / 100e9;
         let by_hand = f64::from(steps) * 500e-9 + moving;
-        check_time(
-            time(AllGather, "multi_ring", &fabric, block.into()),
-            by_hand,
-            dims,
-        );
+        let check = |kind, size, by_hand| {
+            check_time(time(kind, "multi_ring", &fabric, size), by_hand, dims);
+        };
+        check(AllGather, block.into(), by_hand);
         let ranks = Fabric::parse(&fabric).unwrap().ranks();
         let vector = u64::from(block) * u64::from(ranks);
-        check_time(
-            time(ReduceScatter, "multi_ring", &fabric, vector),
-            by_hand,
-            dims,
-        );
-        check_time(
-            time(AllReduce, "multi_ring", &fabric, vector),
-            2.0 * by_hand,
-            dims,
-        );
+        check(ReduceScatter, vector, by_hand);
+        check(AllReduce, vector, 2.0 * by_hand);
     }
 }
 

@@ -58,32 +58,34 @@ fn check(
     }
 }
 
+fn others(ranks: u32) -> u32 {
+    ranks - 1
+}
+
+fn rounds(ranks: u32) -> u32 {
+    ranks.next_power_of_two().ilog2()
+}
+
+fn twice_log2(ranks: u32) -> u32 {
+    2 * ranks.ilog2()
+}
+
+fn next(ranks: u32, _: u32, rank: u32) -> (u32, u64) {
+    ((rank + 1) % ranks, 1)
+}
+
+fn shifted(ranks: u32, step: u32, rank: u32) -> (u32, u64) {
+    ((rank + step + 1) % ranks, 1)
+}
+
 const POWERS: &[u32] = &[2, 4, 8, 16, 32, 64, 128];
 const ANY: &[u32] = &[2, 3, 5, 6, 7, 8, 12, 16, 31, 33, 64];
 
 #[test]
 fn all_gathers_send_what_their_definitions_say() {
-    check(
-        AllGather,
-        "ring",
-        ANY,
-        |n| n - 1,
-        |n, _, r| ((r + 1) % n, 1),
-    );
-    check(
-        AllGather,
-        "direct:order=shift",
-        ANY,
-        |n| n - 1,
-        |n, s, r| ((r + s + 1) % n, 1),
-    );
-    check(
-        AllGather,
-        "direct",
-        ANY,
-        |n| n - 1,
-        |n, s, r| ((r + s + 1) % n, 1),
-    );
+    check(AllGather, "ring", ANY, others, next);
+    check(AllGather, "direct:order=shift", ANY, others, shifted);
+    check(AllGather, "direct", ANY, others, shifted);
     check(
         AllGather,
         "recursive_doubling",
@@ -91,29 +93,17 @@ fn all_gathers_send_what_their_definitions_say() {
         u32::ilog2,
         |_, s, r| (r ^ (1 << s), 1 << s),
     );
-    check(
-        AllGather,
-        "bruck",
-        ANY,
-        |n| n.next_power_of_two().ilog2(),
-        |n, s, r| {
-            (
-                (r + n - (1 << s)) % n,
-                u64::from((1 << s).min(n - (1 << s))),
-            )
-        },
-    );
+    check(AllGather, "bruck", ANY, rounds, |n, s, r| {
+        (
+            (r + n - (1 << s)) % n,
+            u64::from((1 << s).min(n - (1 << s))),
+        )
+    });
 }
 
 #[test]
 fn all_reduces_send_what_their_definitions_say() {
-    check(
-        AllReduce,
-        "ring",
-        ANY,
-        |n| 2 * (n - 1),
-        |n, _, r| ((r + 1) % n, 1),
-    );
+    check(AllReduce, "ring", ANY, |n| 2 * (n - 1), next);
     check(
         AllReduce,
         "recursive_doubling",
@@ -126,7 +116,7 @@ fn all_reduces_send_what_their_definitions_say() {
         AllReduce,
         "halving_doubling:order=far",
         POWERS,
-        |n| 2 * n.ilog2(),
+        twice_log2,
         |n, s, r| {
             let k = if s < n.ilog2() {
                 n.ilog2() - 1 - s
@@ -140,7 +130,7 @@ fn all_reduces_send_what_their_definitions_say() {
         AllReduce,
         "halving_doubling:order=near",
         POWERS,
-        |n| 2 * n.ilog2(),
+        twice_log2,
         |n, s, r| {
             let k = if s < n.ilog2() {
                 s
@@ -154,34 +144,12 @@ fn all_reduces_send_what_their_definitions_say() {
 
 #[test]
 fn the_others_send_what_their_definitions_say() {
-    check(
-        AllToAll,
-        "pairwise",
-        POWERS,
-        |n| n - 1,
-        |_, s, r| (r ^ (s + 1), 1),
-    );
-    check(
-        AllToAll,
-        "pairwise:order=shift",
-        ANY,
-        |n| n - 1,
-        |n, s, r| ((r + s + 1) % n, 1),
-    );
-    check(
-        AllToAll,
-        "pairwise",
-        &[3, 6, 7, 12],
-        |n| n - 1,
-        |n, s, r| ((r + s + 1) % n, 1),
-    );
-    check(
-        ReduceScatter,
-        "pairwise:order=shift",
-        ANY,
-        |n| n - 1,
-        |n, s, r| ((r + s + 1) % n, 1),
-    );
+    check(AllToAll, "pairwise", POWERS, others, |_, s, r| {
+        (r ^ (s + 1), 1)
+    });
+    check(AllToAll, "pairwise:order=shift", ANY, others, shifted);
+    check(AllToAll, "pairwise", &[3, 6, 7, 12], others, shifted);
+    check(ReduceScatter, "pairwise:order=shift", ANY, others, shifted);
     check(
         ReduceScatter,
         "recursive_halving",
@@ -193,13 +161,9 @@ fn the_others_send_what_their_definitions_say() {
     check(AllToAll, "bruck", POWERS, u32::ilog2, |n, s, r| {
         ((r + (1 << s)) % n, u64::from(n / 2))
     });
-    check(
-        Barrier,
-        "dissemination",
-        ANY,
-        |n| n.next_power_of_two().ilog2(),
-        |n, s, r| ((r + (1 << s)) % n, 1),
-    );
+    check(Barrier, "dissemination", ANY, rounds, |n, s, r| {
+        ((r + (1 << s)) % n, 1)
+    });
     check(
         Barrier,
         "recursive_doubling",
@@ -225,16 +189,10 @@ fn swing_goes_as_far_as_its_paper_says() {
     check(AllGather, "swing", POWERS, u32::ilog2, |n, s, r| {
         (swung(n, n.ilog2() - 1 - s, r), 1 << s)
     });
-    check(
-        AllReduce,
-        "swing",
-        POWERS,
-        |n| 2 * n.ilog2(),
-        |n, s, r| {
-            let k = s.min(2 * n.ilog2() - 1 - s);
-            (swung(n, k, r), u64::from(n >> (k + 1)))
-        },
-    );
+    check(AllReduce, "swing", POWERS, twice_log2, |n, s, r| {
+        let k = s.min(2 * n.ilog2() - 1 - s);
+        (swung(n, k, r), u64::from(n >> (k + 1)))
+    });
     check(
         AllReduce,
         "swing:least=steps",
