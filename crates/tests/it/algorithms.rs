@@ -1,4 +1,4 @@
-//! Every algorithm: its steps from theory, and refusals with a reason.
+//! Every algorithm: the number of its steps against theory, and its refusals, each with a reason.
 
 use opticoll::algorithms::records;
 use opticoll::collective::CollectiveKind;

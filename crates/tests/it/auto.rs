@@ -1,4 +1,5 @@
-//! `auto` is never slower than anything that can be named, and whatever it names can be named.
+//! `auto` is never slower than any specification that can be named, and every candidate that it
+//! names can be named in a request.
 
 use opticoll::family::wdm_ring::WdmRing;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Lower bounds against exhaustive search and against what theory gives.
+//! Lower bounds on slots and times against exhaustive search and against formulas from theory.
 
 use opticoll::bounds::ReconfigurationCost;
 use opticoll::bounds::wdm_ring;

@@ -1,5 +1,5 @@
-//! Plans on circuit switches: formulas met to the picosecond, the best settings, bounds never
-//! beaten.
+//! Plans on circuit switches: times equal formulas to the picosecond, settings are the best ones by
+//! search, and no plan is below its bounds.
 
 mod beside;
 mod forwarding;

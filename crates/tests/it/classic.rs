@@ -1,5 +1,5 @@
-//! The named algorithms that run on any fabric: who sends how much to whom in which step, and what
-//! their theory says of steps and volumes.
+//! The named algorithms that run on any fabric: the messages of each step, and their steps and
+//! volumes against theory.
 
 mod dragonfly;
 mod formula;

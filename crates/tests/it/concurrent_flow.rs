@@ -1,4 +1,5 @@
-//! The maximum concurrent flow: bounds by lengths of links, ways, and where both meet.
+//! The maximum concurrent flow: lower bounds on the time by lengths of links, times of routes, and
+//! the optimum where both are equal.
 
 use opticoll::bounds::concurrent_flow::{ConcurrentFlow, pairs};
 use opticoll::bounds::electrical::optimum;

@@ -1,5 +1,5 @@
-//! O/E/O conversion flit by flit: against a pipeline worked through packet by packet, and formulas
-//! by hand.
+//! O/E/O conversion of flits against a pipeline that is computed packet by packet, and against
+//! formulas by hand.
 
 use opticoll::collective::Collective;
 use opticoll::collective::CollectiveKind;

@@ -1,5 +1,5 @@
-//! Bytes are counted exactly or not at all: where a link or a rank carries more than 64 bits hold,
-//! every simulator says so.
+//! Bytes are counted exactly: if a link or a rank carries more bytes than 64 bits hold, every
+//! simulator returns an error.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;

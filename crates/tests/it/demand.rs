@@ -1,5 +1,5 @@
-//! All_to_alls whose blocks differ: bytes by hand, plans of all algorithms, decompositions near the
-//! bound, and bounds below the best of all plans.
+//! All_to_alls whose blocks differ: bytes counted by hand, plans of all algorithms, decompositions
+//! near the bound, and bounds that are not above the best of all plans.
 
 mod decomposition;
 

@@ -1,4 +1,4 @@
-//! Plans on electrical fabrics, from the spelling of the fabric to the time.
+//! Plans on electrical fabrics, from the specification of the fabric to the time.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;

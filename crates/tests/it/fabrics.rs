@@ -1,4 +1,5 @@
-//! Electrical fabrics: links, routes and spellings against formulas, searches and SimGrid's routes.
+//! Electrical fabrics: links, routes and specifications against formulas, searches and SimGrid's
+//! routes.
 
 mod arrangements;
 mod bisection;

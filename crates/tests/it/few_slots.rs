@@ -1,5 +1,5 @@
-//! Plans of few slots with several chunks per lightpath: proved by the verifier, never above a
-//! named algorithm, never below a bound, and in the slots that their mathematics gives.
+//! Plans of few slots with several chunks per lightpath: verified, never slower than a named
+//! algorithm, never below a bound, and with the number of slots that theory gives.
 
 mod bundles;
 mod circuits_that_stay;

@@ -1,4 +1,4 @@
-//! The fluid simulator: against another simulator, against theory, and against a slow one.
+//! The fluid simulator against SimGrid, against theory, and against a slow reference simulator.
 
 #[allow(unreachable_pub)]
 mod networks;

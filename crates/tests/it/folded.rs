@@ -1,5 +1,5 @@
-//! Folded plans: what is proved and simulated from rank 0's lightpaths must be what is proved and
-//! simulated from all lightpaths. The reference verifier judges mutants, transfer by transfer
+//! Rotation-symmetric plans: the verdict and the times from rank 0's lightpaths equal those from
+//! all lightpaths. The reference verifier judges mutants, transfer by transfer
 //! (tests/test_reference_agrees.py).
 
 use opticoll::collective::{Collective, CollectiveKind};

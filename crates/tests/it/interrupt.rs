@@ -1,4 +1,4 @@
-//! Work that is stopped from outside, and by a forecast of its memory.
+//! Work that the caller stops, or that a forecast of its memory refuses.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;

@@ -1,4 +1,4 @@
-//! Light: views and kinds say the same of a word, and words sort as tuples of fields do.
+//! Light: the views and the kinds of a word agree, and words sort as the tuples of their fields do.
 
 use opticoll::fabric::{Light, LightKind};
 use opticoll::family::light_path_grid;

@@ -1,5 +1,5 @@
-//! Port-limited collectives over light paths: plans, what the verifier sees, times against the
-//! paper's formulas and against a slow simulation.
+//! Port-limited collectives over lightpaths: plans, verdicts of the verifier, and times against the
+//! paper's formulas and a slow simulation.
 
 mod bounds;
 mod exhaustive;

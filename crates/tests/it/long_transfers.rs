@@ -1,4 +1,4 @@
-//! Long transfers of any kind beside the same cut into single chunks. Both verifiers judge mutants
+//! Long transfers against the same transfers cut into single chunks. Both verifiers judge mutants
 //! of plans with long transfers alike (tests/test_electrical.py).
 
 use opticoll::collective::{Collective, CollectiveKind};

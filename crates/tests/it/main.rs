@@ -1,5 +1,5 @@
-//! Integration tests: tables through one `check` each. Expected values come from theory and from
-//! the published papers, never from a run of this code.
+//! Integration tests: most are tables of cases for one check. Expected values come from theory and
+//! from the published papers, never from a run of this code.
 
 mod algorithms;
 mod astra;

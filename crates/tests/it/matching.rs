@@ -1,5 +1,5 @@
-//! Plans matched link by link: verified, at or below published times, steps at what the links into
-//! a rank allow.
+//! The planner `matching`: plans are verified, take no longer than published times, and need the
+//! number of steps that the links into a rank allow.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;

@@ -1,4 +1,4 @@
-//! Settings of simulators as text, and traffic beside plans.
+//! Settings of simulators as text, and background traffic of plans.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;

@@ -1,4 +1,5 @@
-//! OpTree against the paper's formulas and against counts of explicit schedules made by others.
+//! OpTree against the paper's formulas and against step counts of explicit schedules from other
+//! sources.
 
 use opticoll::algorithms::optree::tree::{best_radices, stage_loads, uniform_radices};
 use opticoll::algorithms::optree::{paper_depth, paper_steps};

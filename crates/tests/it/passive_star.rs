@@ -1,4 +1,5 @@
-//! Plans on passive stars: bounds met and never beaten, rules, times by hand.
+//! Plans on passive stars: bounds that plans meet and never go below, rules of the verifier, and
+//! times by hand.
 
 use std::collections::{BTreeSet, HashSet};
 

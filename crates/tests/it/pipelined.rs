@@ -1,5 +1,5 @@
-//! Pipelined plans: what is proved, simulated and written from their first chunks must be what is
-//! proved, simulated and written from all of them.
+//! Pipelined plans: the verdict, the times and the text from their first chunks equal those from
+//! all chunks.
 
 use itertools::iproduct;
 use opticoll::collective::{Collective, CollectiveKind};

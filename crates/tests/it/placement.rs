@@ -1,4 +1,4 @@
-//! Ranks on sites: heuristic, bound and exact answer against every placement that there is.
+//! Ranks on sites: the heuristic, the bound and the exact answer against all placements.
 
 use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};

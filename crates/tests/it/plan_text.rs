@@ -1,4 +1,4 @@
-//! The text form of plans: read back exactly, refused with the place of whatever is wrong.
+//! The text form of plans: it is read back exactly, and refused with the place of an error.
 
 use opticoll::collective::CollectiveKind::{AllGather, AllReduce};
 use opticoll::family::wdm_ring::WdmLight;

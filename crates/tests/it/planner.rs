@@ -1,4 +1,4 @@
-//! Plans by the planner: proved by the verifier, measured against bounds and named algorithms.
+//! Plans of the planners: verified, and compared with bounds and named algorithms.
 
 use crate::reconfiguration_cost;
 use opticoll::bounds::wdm_ring;

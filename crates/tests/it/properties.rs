@@ -1,4 +1,4 @@
-//! Properties that hold for any number of ranks, wavelengths and tree.
+//! Properties that hold for any number of ranks and wavelengths, and for any tree.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::simulate::{Policy, simulate};

@@ -1,5 +1,5 @@
-//! Seeds of the fuzz targets, and a few thousand changes of them: bytes changed, lost and doubled.
-//! Readers refuse them or read them, and never panic.
+//! The seeds of the fuzz targets and a few thousand mutations of them, with bytes changed, lost and
+//! doubled: readers accept or refuse them, and never panic.
 
 #[path = "../../../fuzz/src/lib.rs"]
 #[expect(unreachable_pub, reason = "it is a crate of its own as well")]

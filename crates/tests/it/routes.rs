@@ -1,5 +1,5 @@
-//! Routes that a plan names: followed by the simulators, written and read, and proved by the
-//! verifier.
+//! Routes that a plan names: the simulators follow them, the text form keeps them, and the verifier
+//! checks them.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;

@@ -1,5 +1,5 @@
-//! Schedules as they are read, beside plain lists of transfers: storing steps that come again only
-//! once must never be seen.
+//! Schedules against plain lists of transfers: that a schedule stores repeated steps only once must
+//! not be visible.
 
 use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};

@@ -1,4 +1,4 @@
-//! The bound of circuit switches beside all_to_alls over settings and ways drawn at random.
+//! The bound of circuit switches against random all_to_alls over random settings and routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Times against closed forms.
+//! Times, settings and traffic of plans on rings against closed forms.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Rings with cuts, few ports, dead wavelengths, light trees, two fibres and limits of reach: every
-//! collective has a plan, and small ones the fewest slots that there are.
+//! Rings with cuts, few ports, dead wavelengths, light trees, two fibres and limited reach: every
+//! collective has a plan, and plans on small rings have the fewest slots possible.
 
 use opticoll::bounds::ReconfigurationCost;
 use opticoll::bounds::wdm_ring;

@@ -1,4 +1,5 @@
-//! The throughput optimum: published values, and all sets of vertices of small graphs.
+//! The throughput optimum against published values, and against all sets of vertices of small
+//! graphs.
 
 use opticoll::bounds::electrical;
 use opticoll::bounds::electrical::Optimum;

@@ -1,5 +1,4 @@
-//! Settings that are kept, and settings that go round: diameters, slots and times that theory
-//! gives.
+//! Static and rotating switch settings: diameters, slots and times against theory.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::collective::CollectiveKind::{

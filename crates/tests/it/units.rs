@@ -1,4 +1,4 @@
-//! Quantities are exact or refused.
+//! Quantities are read exactly or refused.
 
 use opticoll::fabric::Fabric;
 use opticoll::families::FAMILIES;

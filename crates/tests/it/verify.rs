@@ -1,5 +1,5 @@
-//! The verifier on small plans made by hand: the sound ones pass, and each of the others breaks
-//! one rule and is told so.
+//! The verifier on small handwritten plans: it accepts the sound plans, and names the one rule that
+//! each other plan breaks.
 
 pub(crate) mod handwritten;
 

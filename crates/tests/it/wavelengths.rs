@@ -1,4 +1,4 @@
-//! Wavelength assignment: loads that are known exactly, and rules that always give valid plans.
+//! Wavelength assignment: loads that theory gives exactly, and rules that always give valid plans.
 
 use opticoll::algorithms::one_stage::{line_wavelengths, paper_ring_wavelengths, ring_wavelengths};
 use opticoll::collective::CollectiveKind::{AllGather, AllReduce, AllToAll};

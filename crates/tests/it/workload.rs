@@ -1,4 +1,4 @@
-//! Traces: readers, checks, replays, and the cost of light paths.
+//! Traces: readers, checks, replays, and the cost of lightpaths.
 
 mod bursts;
 mod fabrics;

@@ -1,4 +1,4 @@
-//! WRHT against its formula and against counts made by hand.
+//! WRHT against its formula and against counts by hand.
 
 use opticoll::algorithms::wrht::{paper_all_gather_steps, paper_all_reduce_steps};
 use opticoll::collective::CollectiveKind::{AllGather, AllReduce};

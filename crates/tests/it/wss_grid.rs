@@ -1,4 +1,5 @@
-//! The switch grid of ODDL: switches, plans, what the verifier sees, time with and without control.
+//! The switch grid of ODDL: switches, plans, verdicts of the verifier, and times with and without
+//! control.
 
 mod algorithms;
 mod bounds;

@@ -1,5 +1,5 @@
-//! The time of an all_reduce where every slot is charged, against plans by `auto` and against
-//! values found once.
+//! The bound on the time of an all_reduce under `every_step`, against plans of `auto` and against
+//! values that a separate search found.
 
 use opticoll::bounds::ReconfigurationCost;
 use opticoll::bounds::wdm_ring::time;

@@ -1,5 +1,5 @@
-//! No plan on any small ring is below its bounds: rings whole and broken, plans, pieces, sizes
-//! drawn at random.
+//! Random plans on small rings, whole and broken, in random pieces and sizes: no plan is below its
+//! bounds.
 
 use crate::reconfiguration_cost;
 use opticoll::bounds::wdm_ring;

@@ -1,4 +1,4 @@
-//! Bounds on slots of small rings against a search of all that can happen.
+//! Bounds on the slots of small rings against an exhaustive search over all plans.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Rings where ranks take a share of passing light.
+//! Rings with light trees: ranks take a share of the passing light.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::plan::{NamedRoutes, Plan, Repetition};

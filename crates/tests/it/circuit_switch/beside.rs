@@ -1,4 +1,4 @@
-//! A packet network beside the switch.
+//! A circuit switch with a packet network beside it.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;

@@ -1,4 +1,4 @@
-//! Ranks that send on what still arrives: cut-through.
+//! Cut-through: ranks that forward a message while it still arrives.
 
 use opticoll::fabric::Fabric;
 use opticoll::plan::text;

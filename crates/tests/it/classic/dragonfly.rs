@@ -1,4 +1,4 @@
-//! The algorithms for dragonflies: proved on many shapes, from every root, at the cost of their
+//! The algorithms for dragonflies: verified on many shapes, from every root, at the cost of their
 //! formulas.
 
 use opticoll::algorithms;

@@ -1,4 +1,4 @@
-//! The formulas of records say what they are meant to.
+//! The formulas of the algorithms' records are parsed and evaluated correctly.
 
 pub(super) use opticoll::algorithms::formula::Variables;
 use opticoll::algorithms::formula::{rank_variables, value as read};

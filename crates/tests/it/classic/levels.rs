@@ -1,5 +1,5 @@
-//! The algorithms for tori and for fabrics whose ranks come in groups: proved, at the cost of their
-//! theory, in times computed by hand.
+//! The algorithms for tori and for fabrics whose ranks come in groups: verified, at the cost that
+//! theory gives, with times computed by hand.
 
 use opticoll::algorithms;
 use opticoll::algorithms::{AlgorithmError, find};

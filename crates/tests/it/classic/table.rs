@@ -1,4 +1,4 @@
-//! The table of `docs/algorithms.md` is what the records say.
+//! The table of `docs/algorithms.md` agrees with the records.
 
 use std::fs;
 use std::path::Path;

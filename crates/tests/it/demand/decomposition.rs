@@ -1,4 +1,5 @@
-//! Decompositions over circuit switches: near the bound, which no sequence of settings goes below.
+//! Decompositions over circuit switches: their times are near the bound, and an exhaustive search
+//! finds no sequence of settings below the bound.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! Lower bounds on times over electrical links, and plans that meet them.
+//! Lower bounds on times over electrical links against formulas by hand, and plans that meet the
+//! bounds.
 
 use opticoll::algorithms;
 use opticoll::bounds::electrical as electrical_bound;

@@ -1,4 +1,5 @@
-//! The simulator `bulk_synchronous`: by hand, and beside `fluid` under the start rule `step`.
+//! The simulator `bulk_synchronous` against times by hand, and against `fluid` under the start rule
+//! `step`.
 
 use opticoll::algorithms;
 use opticoll::collective::CollectiveKind;

@@ -1,4 +1,5 @@
-//! Times of plans: another simulator's, theory's, and what is said of them.
+//! Times of plans against SimGrid and against theory, and the facts that a simulation reports about
+//! them.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;

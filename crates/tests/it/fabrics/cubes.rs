@@ -1,4 +1,4 @@
-//! Tori of cubes: the links that switches and cubes make, twisted slices, and cubes that fail.
+//! Tori of cubes: the links that switches and cubes make, twisted slices, and failed cubes.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! The bandwidth that a rank can inject, against a count by hand of what leaves a rank; and the
-//! latency to the farthest rank, against a sum by hand over its route.
+//! The injection bandwidth of a rank against a count by hand of its transmitters, and the latency
+//! to the farthest rank against a sum by hand over its route.
 
 use opticoll::fabric::Fabric;
 use opticoll::units::Time;

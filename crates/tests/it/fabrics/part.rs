@@ -1,4 +1,4 @@
-//! Fabrics of which only a part is used: broken links and vertices, and ranks that only forward.
+//! Fabrics in partial use: broken links and vertices, and ranks that only forward.
 
 use opticoll::families::after_failures;
 

@@ -1,4 +1,5 @@
-//! Bundles: several blocks on a lightpath of a tree, in the slots that their volumes take.
+//! The planner `bundles`, which sends several blocks on a lightpath of a tree: each slot takes the
+//! time of its volume.
 
 use opticoll::bounds::wdm_ring::time;
 use opticoll::collective::{Collective, CollectiveKind};

@@ -1,4 +1,4 @@
-//! Plans whose circuits stay up: they are paid for once, and are always busy.
+//! Plans whose circuits stay up: each circuit is charged once and is always busy.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;

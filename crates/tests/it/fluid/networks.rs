@@ -1,5 +1,5 @@
-//! Star, fat tree and dragonfly as the reference values describe them, and its collectives: plain
-//! arithmetic, written for the tests alone.
+//! The star, fat tree and dragonfly of the reference values, and the collectives of the reference:
+//! plain arithmetic, written for the tests alone.
 
 use opticoll::network::{Link, Network, Sharing, Wiring};
 use opticoll::simulate::fluid::{StepFlow, Steps};

@@ -1,4 +1,5 @@
-//! The fluid simulator on random networks against a slow one, and laws that hold for every run.
+//! The fluid simulator on random networks against a slow reference simulator, and laws that hold
+//! for every run.
 
 use opticoll::network::{Link, Network, Routed, Sharing};
 use opticoll::simulate::fluid::{

@@ -1,5 +1,5 @@
-//! Flows in steps against the same flows with dependencies, which are neither replayed nor taken
-//! for flows that never meet.
+//! Flows in steps against the same flows with explicit dependencies, for which the simulator uses
+//! neither its replay of steps nor its shortcut for flows that never meet.
 
 use opticoll::fabric::Fabric;
 use opticoll::network::{Link, Network, Routed, Sharing};

@@ -1,4 +1,4 @@
-//! The fluid simulator against closed forms, bound by bound and option by option.
+//! The fluid simulator against closed forms, one for each limit of a flow and each option.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::network::{Link, Network, Routed, Sharing};

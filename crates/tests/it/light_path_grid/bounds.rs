@@ -1,5 +1,5 @@
-//! Bounds on grids of light paths: met where theory meets them, above by every plan, and phases as
-//! few as trying all finds.
+//! Bounds on grids of lightpaths: equal to theory where theory meets them, below every plan, and
+//! with the fewest phases that a search finds.
 
 use opticoll::bounds::light_path_grid::{SetUps, best, least_slots};
 use opticoll::collective::{Collective, CollectiveKind};

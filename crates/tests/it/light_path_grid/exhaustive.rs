@@ -1,5 +1,5 @@
-//! The least times of all plans of three and four ranks with one port, by trying all, state by
-//! state: no bound is above them, and no plan of as many pieces is below them.
+//! The least times of all plans of three and four ranks with one port, by exhaustive search: no
+//! bound is above the least time, and no plan of as many pieces is below it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

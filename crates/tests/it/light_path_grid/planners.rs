@@ -1,4 +1,4 @@
-//! Pieces that follow one another over lightpaths: slots and times by theory.
+//! Pipelined plans over lightpaths: their slots and times against theory.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;

@@ -1,6 +1,6 @@
-//! A slow simulation that knows no ports: every rank has a list of the others to whom it has a
-//! path. Its times must be those of the circuit simulator for every algorithm and every way with
-//! paths.
+//! A slow simulation without ports, in which every rank has a list of the ranks to which it has a
+//! lightpath. The circuit simulator must give the same times for every algorithm and every rule for
+//! keeping lightpaths.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Fabrics with fixed routes.
+//! The packet simulator on fabrics with fixed routes.
 
 use opticoll::fabric::Fabric;
 use opticoll::simulate::packet;

@@ -1,4 +1,4 @@
-//! Rings and trees that know the dragonfly.
+//! Rings and trees whose order of ranks follows the dragonfly.
 
 use std::collections::BTreeMap;
 

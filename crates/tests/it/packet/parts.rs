@@ -1,5 +1,4 @@
-//! Networks in parts, each on a thread of its own: the outcome is that of one part, to the last
-//! bit.
+//! Networks in parts, each on its own thread: the outcome equals that of one part, bit by bit.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;

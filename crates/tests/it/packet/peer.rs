@@ -1,4 +1,4 @@
-//! Values that CODES gave for the same workloads, with random delays of its own.
+//! CODES's values for the same workloads; CODES adds random delays of its own.
 
 use opticoll::algorithms;
 use opticoll::algorithms::tar;

@@ -1,4 +1,4 @@
-//! Plans made by hand, a line for each lightpath.
+//! Handwritten plans, with one line for each lightpath.
 
 use std::fmt::Write;
 

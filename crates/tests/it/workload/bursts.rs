@@ -1,5 +1,5 @@
-//! Messages of a program over light paths that are asked for one by one: formulas, a slow
-//! simulation, and what is delivered where bursts refuse them.
+//! Messages of a program over lightpaths that are requested one by one: times against formulas and
+//! a slow simulation, and the messages that arrive when bursts block the lightpaths.
 
 use opticoll::families::Medium;
 use opticoll::simulate::SimulationError;

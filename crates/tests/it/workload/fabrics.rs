@@ -1,5 +1,5 @@
-//! Replays over simulated networks against the simulators themselves, which time plans and flows
-//! without a replay.
+//! Replays over simulated networks against the simulators themselves, which time the plans and
+//! flows without a replay.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! GOAL against its semantics.
+//! GOAL programs against the semantics of GOAL.
 
 use opticoll::units::{Rate, Time};
 use opticoll::workload::cost::{Hockney, Zero};

@@ -1,5 +1,5 @@
-//! Light paths that ranks keep in a replay: against the same for one collective, and against a
-//! readable list of what was used last.
+//! Lightpaths that ranks keep during a replay, against one collective with the same rule and
+//! against a plain list of the lightpaths used last.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Light paths on a ring, message by message: worked by hand, and against a slow simulation.
+//! Lightpaths on a ring, message by message, against cases by hand and a slow simulation.
 
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::{Direction, WdmRing};

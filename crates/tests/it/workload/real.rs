@@ -1,5 +1,5 @@
-//! Real runs of the NAS benchmarks against what their traces say of themselves, and against times
-//! that an independent simulator gives for the same messages.
+//! Real runs of the NAS benchmarks against the facts that their traces state, and against times of
+//! an independent simulator for the same messages.
 
 use std::fs;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! Times of small programs, worked out by hand from the stated semantics, in ns.
+//! Times of small programs against times by hand from the stated semantics, in ns.
 
 use opticoll::units::{Bytes, Rate, Time};
 use opticoll::workload::cost::{Hockney, LogGp};

@@ -1,4 +1,4 @@
-//! Replays over light paths that are set up and released, against the formulas and the published
+//! Replays over lightpaths that are set up and torn down, against the formulas and the published
 //! table.
 
 use opticoll::collective::CollectiveKind;

@@ -1,4 +1,4 @@
-//! Schedules on grids: hops, slots and wavelengths by theory.
+//! Schedules on switch grids: hops, slots and wavelengths against theory.
 
 use opticoll::algorithms::records_for;
 use opticoll::collective::CollectiveKind;

@@ -1,5 +1,5 @@
-//! Bounds for grids: values by theory, every plan above them, and the least of all plans of four
-//! ranks.
+//! Bounds for switch grids: values against theory, all plans, and the least time of all plans of
+//! four ranks.
 
 use crate::auto::auto_is_not_below_its_bound;
 use crate::reconfiguration_cost;

@@ -1,4 +1,5 @@
-//! A central controller beside the receivers that answer for themselves.
+//! A central controller compared with distributed control, in which the receivers answer for
+//! themselves.
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;

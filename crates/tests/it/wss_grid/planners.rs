@@ -1,5 +1,5 @@
-//! Plans that keep both transceivers busy: their slots and bytes by theory, and the fewest slots by
-//! a search.
+//! Plans that keep both transceivers busy: their slots and bytes against theory, and the fewest
+//! slots by a search.
 
 use std::collections::BTreeSet;
 

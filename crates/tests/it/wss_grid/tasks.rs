@@ -1,4 +1,4 @@
-//! Several tasks on one grid, planning by `auto`, and planning anew after failures.
+//! Several tasks on one grid, planning by `auto`, and replanning after failures.
 
 use opticoll::family::wss_grid::WssGrid;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Times by theory, with and without control.
+//! Times of the switch grid against theory, with and without control.
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;

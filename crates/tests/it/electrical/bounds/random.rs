@@ -1,5 +1,4 @@
-//! No plan on any small network is below its bound: networks, plans, places and settings drawn at
-//! random.
+//! Random networks, plans, placements and settings: no plan on a small network is below its bound.
 
 use opticoll::algorithms::records_for;
 use opticoll::bounds::electrical as electrical_bound;
