@@ -107,7 +107,7 @@ fn run(
     })
 }
 
-/// Time of the processor where the system says it, else that of a clock on the wall.
+/// A clock of the processor's time if the system reports that time, and of the wall time otherwise.
 struct Clock(Instant);
 
 impl Clock {

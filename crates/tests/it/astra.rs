@@ -36,11 +36,11 @@ fn sending_ns(bytes: u64) -> f64 {
 /// The moment at which a switch passes on a message of s bytes.
 #[derive(Clone, Copy)]
 enum Switch {
-    /// While it comes in: 2 L + s / B, as flows do (ASTRA-sim without congestion).
+    /// The message is still arriving: 2 L + s / B, as for flows (ASTRA-sim without congestion).
     CutThrough,
     /// The message has arrived: 2 (L + s / B), each hop rounded down (ASTRA-sim with congestion).
     StoreAndForward,
-    /// There is none: L + s / B.
+    /// The network has no switch: L + s / B.
     None,
 }
 
@@ -195,7 +195,7 @@ fn both_rules_of_link_occupancy_are_ways_to_send() {
     }
 }
 
-/// Where no link is asked for two messages at a time, both rules say the same.
+/// Both rules give the same times if no link has two messages at the same time.
 #[test]
 fn rules_agree_where_every_message_waits_for_the_one_before() {
     for ranks in [4u64, 16] {

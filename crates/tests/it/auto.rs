@@ -18,7 +18,7 @@ use proptest::prelude::*;
 
 use crate::{proved_plan, share, some_of};
 
-/// Fails where the plan of `auto` is wrong, or takes less than the bound on its time.
+/// Fails if the plan of `auto` is wrong, or faster than the bound on its time.
 pub(crate) fn auto_is_not_below_its_bound(
     fabric: &str,
     kind: CollectiveKind,

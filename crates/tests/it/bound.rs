@@ -275,9 +275,9 @@ fn prices_of_early_slots_are_nearly_as_good_as_a_linear_program() {
     }
 }
 
-/// Every relay tree that keeps to what lightpaths can carry is as long as the bound says, or
-/// longer: all slots of all ranks, each joined to the nearest rank with an earlier slot, with at
-/// most n_s = (1 + 2c)^(s - 1) blocks to a lightpath.
+/// Every relay tree within the capacity of lightpaths is at least as long as the bound. The test
+/// tries all slots of all ranks, joins each rank to the nearest rank with an earlier slot, and puts
+/// at most n_s = (1 + 2c)^(s - 1) blocks on a lightpath.
 #[test]
 fn no_tree_within_what_lightpaths_can_carry_is_below_the_bound() {
     let mut fitting = 0;
@@ -554,8 +554,8 @@ fn times_of_the_reference_table() {
     }
 }
 
-/// What each bound says by itself, counted by hand, and hence which name is printed: no name stands
-/// beside a number that the bound of that name does not reach.
+/// Each bound counted by hand, and the name that is printed: a name is printed only with a number
+/// that the bound of that name reaches.
 #[test]
 fn the_name_is_that_of_a_bound_that_binds() {
     use CollectiveKind::{AllGather, AllReduce, Broadcast, ReduceScatter, Scatter};

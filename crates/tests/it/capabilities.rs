@@ -125,7 +125,7 @@ fn light_reaches_as_far_as_its_budget() {
 }
 
 /// A ring, pieces, and the largest excess of the slots over their bound in percent.
-const NEAR_BOUND: &str = "
+const EXCESS_OVER_BOUND: &str = "
 # As many slots as a whole ring with half the channels.
 ranks=64,wavelengths=8,broken=3-4 | 1 | 63
 ranks=64,wavelengths=8,broken=63-0cw | 1 | 63
@@ -145,7 +145,7 @@ ranks=64,wavelengths=8,reach=4,broken=3-4 | 1 | 32
 
 #[test]
 fn slots_stay_near_their_bound_on_a_ring_that_has_or_lacks_something() {
-    for [options, pieces, most_percent] in rows(NEAR_BOUND) {
+    for [options, pieces, most_percent] in rows(EXCESS_OVER_BOUND) {
         let (plan, bound) = gathered(options, number(pieces));
         let most = bound * (100 + number::<u64>(most_percent)) / 100;
         let slots = u64::from(plan.slots());

@@ -233,7 +233,7 @@ fn two_trees_use_all_ports_all_the_time() {
 }
 
 #[test]
-fn in_most_algorithms_a_rank_talks_to_one_at_a_time() {
+fn a_rank_talks_to_one_at_a_time_in_most_algorithms() {
     for (kind, name) in [
         (AllGather, "ring"),
         (AllGather, "direct"),
@@ -316,7 +316,7 @@ fn on_wavelengths_a_range_is_cut_into_chunks() {
 }
 
 #[test]
-fn in_a_barrier_everybody_hears_from_everybody() {
+fn everybody_hears_from_everybody_in_a_barrier() {
     for record in crate::general_algorithms().filter(|record| record.collective == Barrier) {
         for ranks in 1..=200u32 {
             let schedule = ranges(Barrier, record.name, ranks);

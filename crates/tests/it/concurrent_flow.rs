@@ -39,7 +39,7 @@ fn optima_of_the_linear_program_are_found_without_one() {
     }
 }
 
-/// Lengths at random never prove more than the ways that are found take.
+/// Bounds by random lengths are never above the times of the routes that are found.
 #[test]
 fn no_lengths_prove_more_than_some_ways_take() {
     let mut random = Pcg64::seed_from_u64(7);

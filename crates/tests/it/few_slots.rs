@@ -303,7 +303,7 @@ fn exhaustive_search_finds_no_broadcast_below_the_growth_bound_and_none_below_th
     }
 }
 
-/// Specifications for all_reduce that `auto` is compared with, beside the defaults of all
+/// Specifications for all_reduce that `auto` is compared with, in addition to the defaults of all
 /// algorithms.
 const VARIANTS: [&str; 4] = [
     "wrht:group_size=3,striping=true",

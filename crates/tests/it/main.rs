@@ -100,8 +100,8 @@ fn leaves_out(step: usize) -> impl FnMut() -> bool {
     }
 }
 
-/// Rows of a table in text, with ` | ` between cells, also where a row goes on in the next line.
-/// Lines that begin with `#` are remarks.
+/// Splits a table in text into rows. Cells are separated by ` | `; a line that begins with `    | `
+/// continues the row of the line before. Lines that begin with `#` are remarks.
 fn rows<const CELLS: usize>(table: &str) -> impl Iterator<Item = [&str; CELLS]> {
     let lines = table
         .lines()

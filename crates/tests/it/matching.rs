@@ -178,7 +178,8 @@ fn all_collectives_on_all_graphs() {
     }
 }
 
-/// A graph of up to five ranks: capacities of the cables between them, 0 to 2, both ways.
+/// A graph of up to five ranks: the capacities of the cables between them, 0 to 2, in both
+/// directions.
 struct SmallGraph {
     ranks: usize,
     capacity: [[u32; 5]; 5],

@@ -138,8 +138,8 @@ fn repetitions_nest_from_the_inside_out() {
     assert_eq!(ends, expected);
 }
 
-/// Words of the file above, what stands in their place, the line and column of the error, words of
-/// it.
+/// Words of the file above, their replacement, the line and column of the error, and words of the
+/// error.
 const WRONG: &str = r"
 opticoll plan 1 | opticoll plan 2 | 1 | 1 | begins with `opticoll plan 1`
 all_gather | all_gatter | 2 | 12 | did you mean `all_gather`

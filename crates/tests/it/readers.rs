@@ -20,7 +20,7 @@ fn seeds(reader: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
-/// A change: where, what is done, and a byte for it.
+/// A change of a seed: the place, the kind of change, and a byte for it.
 type Change = (prop::sample::Index, u8, u8);
 
 fn change(bytes: &mut Vec<u8>, (place, kind, byte): &Change) {
@@ -106,7 +106,7 @@ fn messages_repeat_a_part_of_a_long_word() {
     }
 }
 
-/// What fuzzing has found.
+/// Bytes that fuzzing has found.
 #[test]
 fn bytes_that_once_broke_a_rule_are_refused_in_one_line() {
     let cases: &[(&str, &[u8], &str)] = &[

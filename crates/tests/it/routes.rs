@@ -82,7 +82,7 @@ fn packets_refuse_named_routes_in_a_sentence() {
     );
 }
 
-/// A route from rank 0 to rank 1 over two switches, and what is wrong with it.
+/// A route from rank 0 to rank 1 over two switches, and its fault.
 const ROUTES: &str = "
 0.3 | -
 4.7 | -

@@ -113,7 +113,7 @@ fn repetitive(seed: u64) -> Steps {
     (0..steps).map(|_| step(&mut random)).collect()
 }
 
-/// Changes one transfer of a step in one respect, or takes it away or doubles it.
+/// Changes one field of a transfer of a step, or removes or doubles the transfer.
 fn change(step: &mut Vec<Transfer>, at: usize, random: &mut Pcg64Mcg) {
     match random.random_range(0..7) {
         0 => step[at].chunk ^= 1,

@@ -38,7 +38,7 @@ struct Wanted {
     until: u64,
 }
 
-/// A burst whose control message comes to link `hop` at a time.
+/// A burst whose control message arrives at link `hop` at a time.
 struct Control {
     at: u64,
     order: usize,

@@ -11,7 +11,7 @@ use opticoll::verify::{ViolationKind, verify};
 
 use super::{AllGather, AllReduce, AllToAll, BETA, POLICIES, bound_of, proved, time};
 
-/// Latency beside the switch, and picoseconds of a byte there.
+/// The options, the latency (ps) and the picoseconds per byte of the network beside the switch.
 const BESIDE: &str = "beside_rate=80Gb/s,beside_latency=2us";
 const LATENCY: u64 = 2_000_000;
 const SLOW: u64 = 100;

@@ -58,7 +58,7 @@ fn rings_in_all_dimensions_take_as_many_steps_as_the_farthest_ranks_are_hops_apa
     }
 }
 
-/// With all sides equal, every link carries (N - 1) / (2 D) blocks, and waits for none.
+/// If all sides are equal, every link carries (N - 1) / (2 D) blocks and never waits for a block.
 #[test]
 fn rings_in_all_dimensions_of_a_torus_use_all_links_evenly() {
     for (dims, steps, loads) in [
@@ -171,8 +171,8 @@ fn channels_of_a_ring_leave_servers_at_all_ranks() {
     }
 }
 
-/// Between two servers every piece goes up once and down once; a server with two below it sends it
-/// twice. Each chain adds 7 steps both ways to the trees among servers.
+/// Between two servers every piece goes up once and down once; a server with two servers below it
+/// sends the piece twice. Each chain adds 7 steps in each direction to the trees among servers.
 #[test]
 fn channels_of_trees_leave_servers_at_all_ranks() {
     for boxes in 1..9usize {

@@ -81,8 +81,8 @@ fn no_plan_is_faster_than_the_bound_and_some_meet_it() {
     }
 }
 
-/// Within a rack of 16 ranks a message waits 1 us, between racks 2 us: 240 copies of a KiB from the
-/// root take 19 us, and what is forwarded waits 3 us.
+/// A message waits 1 us within a rack of 16 ranks, and 2 us between racks: 240 copies of a KiB from
+/// the root take 19 us, and a forwarded message waits 3 us.
 #[test]
 fn what_is_forwarded_takes_the_latencies_of_two_messages() {
     let fabric = Fabric::parse("fat_tree:down=16x16,up=1x8,latency=500ns,rate=100Gb/s").unwrap();
@@ -181,7 +181,7 @@ fn rounds_are_paid_for_with_latencies_or_with_bytes() {
     }
 }
 
-/// Two ranks and a half-duplex cable: what either sends takes the cable from the other.
+/// Two ranks and a half-duplex cable: while one rank sends, the other rank cannot.
 #[test]
 fn bounds_count_the_cables_of_each_rank_each_way() {
     for (fabric, milliseconds) in [
@@ -205,8 +205,8 @@ fn bounds_count_the_cables_of_each_rank_each_way() {
     }
 }
 
-/// Closed forms of what crosses a cut, in blocks of 1 MB over cables of 1 MB per ms; and plans that
-/// take no longer.
+/// Closed forms of the bytes that cross a cut, in blocks of 1 MB over cables of 1 MB per ms, and
+/// plans that are no slower.
 #[test]
 fn cuts_bound_what_single_ranks_do_not() {
     for (fabric, kind, algorithm, milliseconds) in [
@@ -281,7 +281,7 @@ fn cuts_bound_what_single_ranks_do_not() {
     }
 }
 
-/// Counted by hand: the latencies of a shortest way, and what comes from there over the last
+/// Times counted by hand: the latencies of a shortest route, and the bytes from there over the last
 /// cables.
 #[test]
 fn latencies_count_over_whole_ways() {
@@ -324,7 +324,7 @@ fn latencies_count_over_whole_ways() {
 }
 
 /// A part of the vector leaves for the near rank while the rest waits for the latencies of the far
-/// one: what leaves a rank may move until the end, however far it goes.
+/// rank: bytes that leave a rank may move until the end, whatever their distance.
 #[test]
 fn latencies_of_what_leaves_a_rank_are_not_added_to_its_bytes() {
     let fabric = "custom:ranks=3,links=0-1@8Gb/s+1-2@80Gb/s,latency=10us";
@@ -381,7 +381,8 @@ fn a_rank_and_the_router_of_its_own_are_a_part() {
     assert!(at_least(time.unwrap().time, bound.time));
 }
 
-/// Each byte passes a cable at its source and one at its destination, and both lead both ways.
+/// Each byte passes a cable at its source and a cable at its destination, and each cable serves
+/// both directions.
 #[test]
 fn half_duplex_cables_carry_what_comes_and_what_goes() {
     for (kind, milliseconds, algorithm) in [

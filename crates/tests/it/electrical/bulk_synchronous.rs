@@ -55,9 +55,9 @@ fn each_step_takes_its_overhead_once() {
     assert_eq!(found.critical_path.last().unwrap().end, found.time);
 }
 
-/// On a line of three, everyone sends its block of 1 ms to everyone in one step: two blocks on each
-/// link. What goes one hop begins 1 us before what goes two, and `fluid` gives it the link until
-/// then.
+/// On a line of three ranks, every rank sends its block of 1 ms to both others in one step: two
+/// blocks cross each link. A message over one hop begins 1 us before a message over two hops, and
+/// `fluid` gives the link to the first message until then.
 #[test]
 fn latencies_that_differ_are_the_most_that_it_takes_longer_than_flows() {
     let line = Fabric::parse("mesh:dims=3,rate=1GB/s,latency=1us").unwrap();

@@ -139,11 +139,11 @@ fn times_on_a_switch_are_those_of_theory() {
     }
 }
 
-/// Swing on a ring of N = 16. In the step of distance d, an odd number, messages go to both sides
-/// at once; those to one side start at every second rank, so that each crosses a link which (d + 1)
-/// / 2 of them share. The halving of a vector M takes M / B times 1/2 + 1/4 + 2/8 + 3/16, and
-/// doubling as long again. Halving with partners at distances 1, 2, 4 and 8, d messages on a link,
-/// takes 1/2 + 2/4 + 4/8 for the first three alone.
+/// Swing on a ring of N = 16 ranks. In the step of the odd distance d, messages go in both
+/// directions at once; those of one direction start at every second rank, so that (d + 1) / 2
+/// messages share each link. The halving of a vector M takes M / B times 1/2 + 1/4 + 2/8 + 3/16,
+/// and the doubling takes as long again. Halving with partners at distances 1, 2, 4 and 8, where d
+/// messages share a link, takes 1/2 + 2/4 + 4/8 for the first three steps alone.
 #[test]
 fn swing_takes_less_on_a_ring_than_halving() {
     let fabric = Fabric::parse("electrical_ring:ranks=16,rate=1GB/s").unwrap();
@@ -159,8 +159,8 @@ fn swing_takes_less_on_a_ring_than_halving() {
     assert!((time("swing:least=steps") - whole).abs() <= 1e-9 * whole);
 }
 
-/// Bruck sends ranges that go on from the first chunk after the last: two transfers, one message.
-/// Were they two flows, they would take twice the share of a link of others.
+/// Bruck sends ranges of chunks that wrap around after the last chunk: two transfers, but one
+/// message. Two flows would take twice the share of a link that other messages get.
 #[test]
 fn transfers_with_the_same_ends_are_one_message() {
     let fabric = Fabric::parse("crossbar:ranks=8,latency=1us").unwrap();

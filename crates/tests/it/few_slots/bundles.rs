@@ -60,7 +60,7 @@ fn bundles_take_a_slot_for_every_volume_and_no_more_than_its_blocks() {
     }
 }
 
-/// Blocks in pieces: a slot takes what its pieces take.
+/// Blocks in pieces: a slot takes the time of its pieces.
 #[test]
 fn slots_take_what_their_pieces_take() {
     // (ranks, wavelengths, group, pieces, meeting, volumes)
@@ -106,8 +106,8 @@ fn slots_take_what_their_pieces_take() {
     }
 }
 
-/// Holders exchange their sums in one slot: the all_reduce has a slot less than twice its halves,
-/// and takes what its volumes take.
+/// The roots exchange their sums in one slot: the all_reduce needs one slot less than twice its
+/// halves, and its slots take the times of their volumes.
 #[test]
 fn sums_that_meet_take_one_slot_in_the_middle() {
     // (ranks, wavelengths, group, meeting, volumes)

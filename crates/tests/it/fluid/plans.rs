@@ -10,7 +10,7 @@ use opticoll::units::Bytes;
 
 use crate::electrical::proved;
 
-/// Most steps of a ring are replayed, none of a recursive doubling.
+/// The simulator replays most steps of a ring, and no step of a recursive doubling.
 #[test]
 fn steps_and_path_of_a_plan_are_those_of_its_messages() {
     let fabric = Fabric::parse("fat_tree:down=4x4,up=1x2,links=1x1,latency=100ns").unwrap();

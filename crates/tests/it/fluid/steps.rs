@@ -292,7 +292,7 @@ proptest! {
     }
 }
 
-/// A table of what never meets, from the definition of each start rule.
+/// A table of the steps whose flows never meet, by the definition of each start rule.
 #[test]
 fn flows_that_never_meet_are_known() {
     use StartRule::{Rendezvous, Sender, Step};
@@ -427,9 +427,9 @@ fn steps_without_flows_are_passed_over() {
     }
 }
 
-/// Under the rule `step` any step that comes again takes as long as before, whatever came between.
-/// Steps that alternate must be replayed, since only then does their record not grow with the
-/// number of flows.
+/// Under the rule `step` a repeated step takes as long as before, whatever steps lie between.
+/// Alternating steps must be replayed, because only then does their record not grow with the number
+/// of flows.
 #[test]
 fn steps_that_alternate_are_replayed() {
     let fabric = Fabric::parse("crossbar:ranks=8,latency=1us").unwrap();

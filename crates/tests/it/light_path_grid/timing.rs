@@ -103,7 +103,7 @@ fn simulated_times_are_the_worked_values() {
     }
 }
 
-/// A message takes a whole number of picoseconds, rounded up, each for itself.
+/// The time of each message is rounded up to whole picoseconds on its own.
 #[test]
 fn every_message_is_rounded_up() {
     let fabric = "light_path_grid:ranks=5,ports=2,latency=3us,rate=7Gb/s,establish=2ms,release=1ms";
@@ -134,7 +134,8 @@ broadcast | linear | 7 | 6 | 1 0 | 0 0
 broadcast | linear | 7 | 4 | 2 1 | 2 2
 ";
 
-/// What stays up costs nothing the next time, unless other paths have taken its ports.
+/// A lightpath that stays up costs nothing the next time, unless other lightpaths have taken its
+/// ports.
 #[test]
 fn kept_paths_save_what_the_ports_can_hold() {
     let per = |numbers: &str| -> u64 {

@@ -8,7 +8,7 @@ use opticoll::family::wdm_ring::{CONVERTED, Direction, WdmLight};
 use opticoll::plan::{NamedRoutes, Plan, Repetition};
 use opticoll::schedule::{Action, Schedule, Transfer};
 
-/// A small plan and what the verifier must say of it.
+/// A small plan and the verdict that the verifier must give.
 pub(crate) struct Case {
     pub(crate) claim: &'static str,
     pub(crate) fabric: &'static str,

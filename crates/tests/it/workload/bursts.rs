@@ -175,7 +175,7 @@ const ESTABLISH: u64 = 8_000;
 const LATENCY: u64 = 16_000;
 const RELEASE: u64 = 24_000;
 
-/// A light path that is up: its direction, what becomes of it next and when.
+/// A lightpath that is up: its direction, and the times of its next events.
 struct Up {
     direction: (u32, u32),
     arrives: u64,

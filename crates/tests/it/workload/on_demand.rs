@@ -19,7 +19,7 @@ fn ring(options: &str) -> WdmRing {
         .clone()
 }
 
-/// Source, destination, bytes, asked at (ns).
+/// Source, destination, bytes, and time of the request (ns).
 type Asked = (u32, u32, u64, u64);
 
 /// A name, options of the ring, a policy, the messages as `source-destination-bytes-request time

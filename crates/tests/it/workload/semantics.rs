@@ -100,7 +100,7 @@ fn messages_end_when_the_semantics_say() {
     }
 }
 
-/// Deadlocks whatever the costs, or only where sends wait for their receives.
+/// Programs that deadlock at any costs, or only if sends wait for their receives.
 #[test]
 fn ranks_that_wait_for_one_another_are_named() {
     let send_first =

@@ -13,7 +13,7 @@ use opticoll::units::{Bytes, Time};
 
 use crate::{proved_plan, refusal};
 
-/// A byte takes 1000 ps, a slot 10 ns.
+/// A byte takes 1000 ps, and a slot takes 10 ns.
 const BYTE: u64 = 1000;
 const SLOT: u64 = 10_000;
 
