@@ -165,7 +165,7 @@ fn questions() -> Vec<Question> {
             }
         }
     }
-    // Messages of no bytes are eager whatever the limit is, and wait for no receiver.
+    // Messages of no bytes are eager at any limit, and wait for no receiver.
     let endpoint = [("endpoint", "loggp:eager=0B,overhead=300ns")];
     let method = Method::from_settings(endpoint).unwrap();
     for kind in CollectiveKind::ALL {

@@ -113,7 +113,7 @@ fn fibres_ports_converters_and_delays_are_kept() {
                 if left_out() {
                     continue;
                 }
-                // Nothing says which port a converted lightpath waits for.
+                // No rule says which port a converted lightpath waits for.
                 if policy == Policy::PerPort && options.contains("converters") {
                     continue;
                 }

@@ -201,7 +201,8 @@ fn all_trees(ranks: u32) -> Vec<Vec<u32>> {
 #[test]
 fn no_tree_needs_fewer_slots_than_the_best() {
     for ranks in 2..=40u32 {
-        // What a plan takes for stage 1, whatever follows, and the loads of all later stages.
+        // The slots of stage 1, which do not depend on later stages, and the loads of all later
+        // stages.
         let first: Vec<u64> = (2..=ranks)
             .map(|radix| {
                 let rest = ranks.div_ceil(radix);

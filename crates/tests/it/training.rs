@@ -161,7 +161,7 @@ fn compute_takes_operations_over_rate() {
     assert_eq!(total(&layers, |layer| layer.forward), forward * 256 / 50);
     let both = total(&layers, |layer| layer.forward) + total(&layers, |layer| layer.backward);
     assert_eq!(both, (forward + backward) * 256 / 50);
-    // 2000 images per second: 256 take 128 ms, whatever the operations.
+    // 2000 images per second: 256 take 128 ms, independent of the operations.
     let pace = device::throughput("2000images/s").unwrap();
     let layers = model.timed(256, pace, 2).unwrap();
     let both = total(&layers, |layer| layer.forward) + total(&layers, |layer| layer.backward);

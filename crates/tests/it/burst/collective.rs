@@ -284,7 +284,8 @@ fn a_burst_announced_ahead_keeps_its_wavelength() {
     .unwrap();
     let run = &outcome.replications[0];
     assert_eq!((run.bursts.offered, run.bursts.lost), (1, 0));
-    // It asks from 10.8 ms on, and has the link only when the burst has passed, at 41.001 ms.
+    // The rank requests the link from 10.8 ms on, and gets it when the burst has passed, at 41.001
+    // ms.
     let begun = Time::from_ps(run.jobs[0].time.unwrap().ps() - 10_800 * 1_000_000);
     assert!(
         (41_001 * 1_000_000..42_501 * 1_000_000).contains(&begun.ps()),
@@ -448,7 +449,7 @@ fn collectives_at_once_block_each_other_path_by_path_and_take_turns_otherwise() 
         let text = format!("congestion={policy} ports=2 replications=10");
         run(network, jobs, &none, &text, 1).unwrap()
     };
-    // Each has wavelengths enough for itself, whatever its policy.
+    // Each collective alone has enough wavelengths, under any policy.
     for policy in POLICIES {
         assert_eq!(of(&jobs[..1], policy.name).failed, 0, "{}", policy.name);
     }

@@ -84,7 +84,7 @@ fn signalling_without_delay_is_one_and_the_same() {
         };
         assert_eq!(of("jet"), of("jit"), "{text}");
     }
-    // On one link there is nothing more to know, whoever asks.
+    // On one link, two-way signalling knows no more than one-way signalling.
     for text in [
         "",
         "converters=full",

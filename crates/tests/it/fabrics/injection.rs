@@ -83,7 +83,7 @@ fn the_farthest_rank_is_as_far_as_its_route_is_long() {
         let fabric = Fabric::parse(spelling).unwrap_or_else(|error| panic!("{spelling}: {error}"));
         let expected = Time::from_ps(1000 * sum(nanoseconds));
         assert_eq!(fabric.latency(), expected, "{spelling}");
-        // A specification says all, whatever a model's defaults will be.
+        // A specification states all values, so that later defaults of a model do not change it.
         let read = Fabric::parse(&fabric.to_string()).unwrap();
         assert_eq!((read.latency(), &read), (expected, &fabric));
     }

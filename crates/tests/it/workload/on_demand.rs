@@ -191,7 +191,8 @@ fn a_planned_collective_holds_the_links_that_it_spans() {
         Collective((u32, u32)),
     }
     use Asked::{Collective, Message};
-    // Messages of 50 bytes take 50 ns, plans 100 ns. What is asked for at (ns), and when it ends.
+    // Messages of 50 bytes take 50 ns, plans 100 ns. Each row: the time of the request (ns), the
+    // request, and its end (ns).
     let asked = [
         (0, Message(0, 1), 50),
         // Waits for the message on the link between 0 and 1.
@@ -200,7 +201,7 @@ fn a_planned_collective_holds_the_links_that_it_spans() {
         // Waits for the first collective; nothing holds the link between 2 and 3.
         (60, Message(1, 2), 200),
         (60, Message(2, 3), 110),
-        // The whole ring waits for all that was asked for before.
+        // The whole ring waits for all earlier requests.
         (70, Collective((0, 6)), 300),
         (80, Message(5, 0), 130),
     ];

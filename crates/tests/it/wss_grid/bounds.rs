@@ -246,7 +246,7 @@ fn no_plan_of_four_ranks_beats_the_bound_and_some_meet_it() {
                 assert_eq!(free, fewest, "{case}");
             }
         }
-        // Slots: two, as log3 of four says.
+        // Slots: two, since log3 4 is above 1.
         assert_eq!(least([1, 0, 0, 0], [1; 4], 0, 1, 0), 2);
     }
     // A scatter's two halves leave by two transceivers at once, after the circuits are tuned.

@@ -242,7 +242,7 @@ fn auto_comes_near_the_bound_of_a_thousand_ranks_where_changed_circuits_are_char
         let collective = collective(kind, &fabric);
         let auto = "auto".parse().unwrap();
         let planned = planner::plan(&auto, &fabric, collective, size, &method).unwrap();
-        // What was said of the plan chosen is what its simulation says.
+        // The outcome that `auto` reports equals the outcome of a simulation.
         let outcome = simulate::run(&planned.plan, size, &method).unwrap();
         assert_eq!(planned.outcome.as_deref(), Some(&outcome), "{kind}");
         let bound = planner::time_bound(&fabric, &collective, size, &method);

@@ -172,7 +172,7 @@ fn what_shares_a_circuit_in_a_slot_is_one_burst_wherever_it_goes_on_to() {
     let fresh = 2 * 100_000 + 10_500 + 50_000;
     let (block, latency) = (1_000_000, 10_000);
     for (last, from_rank_1, slot_by_slot) in [
-        // One after the other: rank 1 asks rank 5 when it has sent to rank 3, before that arrives.
+        // One after the other: rank 1 requests rank 5 after it has sent to rank 3, before arrival.
         (
             "copy 5 0>1>5 row.0 column.1@2",
             2 * fresh + 2 * block + latency,
