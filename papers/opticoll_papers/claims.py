@@ -1,4 +1,4 @@
-"""What papers claim: the file `claims.yaml` beside each paper, in the order of the paper.
+"""Claims of papers: the file `claims.yaml` beside each paper, in the order of the paper.
 
 A claim has the keys `claim` (its name), `where` (its place in the paper), `says` (in our words),
 `unit`, `judge` (the criterion, see `CRITERIA`), and those of `Claim` that it needs. Where it is
@@ -52,7 +52,7 @@ CRITERIA: dict[str, Callable[..., Criterion]] = {
 
 @cache
 def load(paper: str) -> tuple[Claim, ...]:
-    """The claims of a paper, each reading of them one.
+    """Loads the claims of a paper; each reading of a claim is a claim of its own.
 
     Raises
     ------

@@ -35,7 +35,7 @@ ALL = "all"
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduce:
-    """What `opticoll reproduce` takes."""
+    """Parameters of `opticoll reproduce`."""
 
     name: str = argument("Paper: dragonfly, obs_grid, oddl, optree, wrht, or all", default=ALL)
     output: Path | None = option(
@@ -116,7 +116,7 @@ def compute(asked: Reproduce, watch: Watch) -> Iterator[ReproduceRow]:
 
 
 def paper_name(name: str) -> str:
-    """The key of `PAPERS` that a name stands for, whatever its case, hyphens and underscores.
+    """Returns the key of `PAPERS` for a name; case, hyphens and underscores do not matter.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def _text(asked: Reproduce, rows: list[ReproduceRow]) -> str:
 
 
 def study_text(results: Results) -> str:
-    """The tables of a study, then its findings; where only some are asked for, those."""
+    """Returns the tables and findings of a study; only the findings if `only` is given."""
     if results.only:
         return _findings(results.findings)
     tables = [f"{one.title}\n\n{align(one.rows, one.heading, one.right)}" for one in results.tables]
@@ -218,7 +218,7 @@ def study_text(results: Results) -> str:
 
 
 def _findings(findings: Sequence[Finding]) -> str:
-    """What a paper prints beside what was computed, with the verdict."""
+    """Returns the printed and the computed value of each claim, with the verdict and notes."""
     names = ("id", "paper", "computed", "unit", "verdict", "margin")
     notes = [f"{finding.id}: {finding.note}" for finding in findings if finding.note]
     shown = [replace(one, paper=value(one.paper), computed=value(one.computed)) for one in findings]

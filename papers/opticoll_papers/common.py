@@ -1,4 +1,4 @@
-"""What the papers share: findings with a verdict, results in a folder, plans, unfinished studies.
+"""Parts that papers share: findings with a verdict, results in a folder, plans, unfinished studies.
 
 >>> result = construct("all_gather", 16, 2, "optree:radices=4x4", sizes=(4096,))
 >>> result.steps, result.verified, result.times_ps[4096]
@@ -81,17 +81,17 @@ class Results:
         self.unfinished = Unfinished(self.folder)
 
     def wants(self, id: str) -> bool:
-        """Whether a claim is asked for."""
+        """Returns whether `only` selects a claim."""
         return not self.only or f"{id}.".startswith(f"{self.only}.")
 
     def needs(self, part: str) -> bool:
-        """Whether a part of the study computes what is asked for."""
+        """Returns whether a part of the study computes a selected claim."""
         return not self.only or any(part == one.part for one in self.claims)
 
     def printed(self, id: str) -> Any:
-        """The printed value of a claim, for a computation from printed values.
+        """Returns the printed value of a claim, for a computation from printed values.
 
-        What is computed from it must be a claim that names it among those it `uses`.
+        Some claim must name this claim among those that it `uses`.
         """
         claims = load(self.paper)
         if not any(id in claim.uses for claim in claims):
@@ -216,7 +216,7 @@ def share(met: int, of: int, note: str = "") -> Computed:
 
 
 def ratio(parts: tuple[float, float], of: tuple[int, int], note: str = "") -> Computed:
-    """The ratio of two shares of draws, with the interval of its logarithm (Katz et al., 1978).
+    """Returns the ratio of two shares of draws, with its interval (log method, Katz et al., 1978).
 
     `by_chance` where the shares may be the same.
     """
@@ -231,7 +231,7 @@ NORMAL = 1.96
 
 
 def _value(value: Any) -> Any:
-    """A value as it was before JSON made lists of tuples."""
+    """Returns a value as it was before JSON turned tuples into lists."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -265,12 +265,12 @@ class Constructed:
 
     @property
     def proof(self) -> str:
-        """How far the plan is to be trusted, for a note."""
+        """The plan's verification in words, for a note."""
         return proof(self.verified)
 
 
 def proof(verified: bool) -> str:
-    """How far a constructed plan is to be trusted, for a note."""
+    """Returns the result of a plan's verification in words, for a note."""
     return "constructed and verified" if verified else "constructed, but fails verification"
 
 
@@ -301,7 +301,7 @@ def construct(
 
 @lru_cache
 def step_time_ps(size_bytes: int) -> int:
-    """The time of one step that carries `size_bytes` on one wavelength, d/B + a, in picoseconds.
+    """Returns the time of a step that carries `size_bytes` on one wavelength, d/B + a, in ps.
 
     It is the simulated time of the smallest plan that has one step: two ranks exchange a block.
     """
@@ -355,7 +355,7 @@ def own_rows(
     algorithm: str,
     sizes: Iterable[int],
 ) -> list[OwnRow]:
-    """A plan for each size in bytes under the papers' policy."""
+    """Plans for each size in bytes and measures the plans under the papers' policy."""
     ring, rows = fabric(ranks, wavelengths), []
     for size in sizes:
         plan = opticoll.plan(collective, ring, algorithm, size=size, policy=POLICY)
@@ -367,7 +367,7 @@ def own_rows(
 def show_times(
     results: Results, title: str, rows: Iterable[OwnRow], names: Sequence[str] | None = None
 ) -> None:
-    """A table of times in ms, apart from the paper's; `names` stand before the rows."""
+    """Adds a table of times in ms, apart from the paper's; `names` stand before the rows."""
     cells: list[list[object]] = [
         [
             row["ranks"],
@@ -411,7 +411,7 @@ class Unfinished:
         self._store = Store.open(self._path) if self._path.exists() else None
 
     def find(self, case: Mapping[str, object]) -> dict[str, Any] | None:
-        """The row of a case, None where it has not ended yet."""
+        """Returns the row of a case, or None if the case has not ended."""
         with self._lock:
             result = None if self._store is None else self._store.result(_key(case))
         rows = None if result is None else result.rows

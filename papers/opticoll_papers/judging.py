@@ -61,9 +61,9 @@ Numbers = int | float | tuple[int | float | str, ...]
 
 
 class Criterion(Protocol):
-    """How a computed value is judged.
+    """Rule by which a computed value is judged.
 
-    `rule` says it in words for the page; `good` is the verdict where it is met.
+    `rule` is the criterion in words for the page; `good` is the verdict of a value that meets it.
     """
 
     @property
@@ -75,10 +75,10 @@ class Criterion(Protocol):
         """The verdict of a value that meets it."""
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Whether a computed value meets it."""
+        """Returns whether a computed value meets the criterion."""
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """By how much it is met or missed, in words."""
+        """Returns by how much the value meets or misses the criterion, in words."""
 
 
 def _number(value: Value | None) -> float:
@@ -99,11 +99,11 @@ class Equal:
         return "equal"
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Whether both are equal."""
+        """Returns whether both values are equal."""
         return printed == computed
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """The difference."""
+        """Returns the difference in words."""
         if printed == computed:
             return "equal"
         if isinstance(printed, int | float) and isinstance(computed, int | float):
@@ -131,10 +131,10 @@ class Rounded:
         return f"equal when rounded to {self.decimals} decimals"
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Whether each is at most half a unit of the last decimal away."""
+        """Returns whether each value is at most half a unit of the last decimal away."""
         ours = computed if isinstance(computed, tuple) else (computed,)
         theirs = printed if isinstance(printed, tuple) else (printed,)
-        # Decimals are no binary fractions: a half may come out a little larger.
+        # Binary floats cannot hold most decimals: a half may be a little larger.
         allowed = 0.5 * 10**-self.decimals * (1 + 1e-9)
         return len(ours) == len(theirs) and all(
             abs(_number(own) - _number(their)) <= allowed
@@ -142,7 +142,7 @@ class Rounded:
         )
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """The largest difference."""
+        """Returns the largest difference in words."""
         ours = computed if isinstance(computed, tuple) else (computed,)
         theirs = printed if isinstance(printed, tuple) else (printed,)
         pairs = list(zip(ours, theirs, strict=False))
@@ -173,11 +173,11 @@ class Within:
         return (_number(computed) - theirs) / (theirs if self.share else 1)
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Whether the difference is allowed."""
+        """Returns whether the difference is allowed."""
         return printed is not None and abs(self._away(printed, computed)) <= self.allowed + 1e-9
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """The difference."""
+        """Returns the difference in words."""
         if printed is None:
             return "nothing is printed"
         away = self._away(printed, computed)
@@ -198,11 +198,11 @@ class AtLeast:
         return f"at least {self.limit:g}: {self.why}"
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Whether the number reaches the limit."""
+        """Returns whether the number reaches the limit."""
         return _number(computed) >= self.limit
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """The number and the limit."""
+        """Returns the number and the limit in words."""
         return f"{_number(computed):.4g}, at least {self.limit:g} asked for"
 
 
@@ -220,11 +220,11 @@ class AtMost:
         return f"at most {self.limit:g}: {self.why}"
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Whether the number is no larger than the limit."""
+        """Returns whether the number is no larger than the limit."""
         return _number(computed) <= self.limit
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """The number and the limit."""
+        """Returns the number and the limit in words."""
         return f"{_number(computed):.4g}, at most {self.limit:g} allowed"
 
 
@@ -243,12 +243,12 @@ class Between:
         return f"from {self.low:g} to {self.high:g}: {self.why}"
 
     def met(self, printed: Value | None, computed: Value) -> bool:
-        """Whether all numbers are in the range."""
+        """Returns whether all numbers are in the range."""
         values = computed if isinstance(computed, tuple) else (computed,)
         return all(self.low <= _number(value) <= self.high for value in values)
 
     def margin(self, printed: Value | None, computed: Value) -> str:
-        """The numbers and the range."""
+        """Returns the numbers and the range in words."""
         values = computed if isinstance(computed, tuple) else (computed,)
         shown = ", ".join(f"{_number(value):.4g}" for value in values)
         return f"{shown}, {self.low:g} to {self.high:g} asked for"
@@ -324,7 +324,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Computed:
-    """What was computed for a claim: the value that is judged, and in words how it came out.
+    """Result computed for a claim: the value that is judged, and a note in words.
 
     The value of what is not judged may be None: the words alone stand on the page.
     `by_chance`: draws would give the value as often if the claim were false, or true; it is then
@@ -368,7 +368,7 @@ AFTERWARDS = "; fixed when the value was known"
 
 
 def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
-    """The finding of a claim: the only place that sees the printed and the computed value.
+    """Judges a claim: the only function that sees the printed and the computed value.
 
     Raises
     ------
@@ -442,7 +442,7 @@ def judge_all(
 
 
 def claim_verdicts(findings: Iterable[Finding]) -> dict[str, Verdict]:
-    """The verdict of each claim: of its items' verdicts the first in `_FIRST`.
+    """Returns the verdict of each claim: of its items' verdicts the first in `_FIRST`.
 
     An item that fails without a reading decides, then one that holds without, then a reading under
     which the claim holds.

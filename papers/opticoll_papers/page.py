@@ -21,7 +21,7 @@ _RULES: dict[Verdict, str] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a paper comes to; `{claim}` in its sentences stands for the computed value of a claim.
+    """Answer of a paper; `{claim}` in its sentences stands for the computed value of a claim.
 
     `headline` is what the paper prints, `needs` what verified plans give, `figure` the name of a
     figure of the study, `why` the reasons for the verdict, `command` shows it in seconds.
@@ -38,7 +38,7 @@ class Answer:
 
 
 def answer_of(paper: str) -> Answer:
-    """The answer of a paper, from its file `answer.yaml`."""
+    """Reads the answer of a paper from its file `answer.yaml`."""
     text = files("opticoll_papers").joinpath(paper, "answer.yaml").read_text(encoding="utf-8")
     return Answer(**YAML(typ="safe").load(text))
 
@@ -46,7 +46,7 @@ def answer_of(paper: str) -> Answer:
 def answer_page(
     title: str, answer: Answer, findings: Sequence[Finding], *, figure: str, items: str
 ) -> str:
-    """The answer on one screen, as Markdown; `figure` and `items` are where they are."""
+    """Returns the answer on one screen, as Markdown; `figure` and `items` are links."""
     values = {one.id: one.computed for one in findings}
     parts = [
         f"# {title}",
@@ -68,7 +68,7 @@ _VALUE = re.compile(r"\{([\w.]+)(?:\[(\d)\])?\}")
 
 
 def filled(text: str, values: Mapping[str, float | str | None]) -> str:
-    """A text with the computed values in place of the names of claims.
+    """Returns a text with the computed values in place of the names of claims.
 
     Raises
     ------
@@ -149,12 +149,12 @@ def _how(one: Finding) -> Iterator[str]:
 
 
 def value(given: float | str | None) -> str:
-    """A printed or computed value with six digits."""
+    """Returns a printed or computed value with six digits."""
     if given is None:
         return "-"
     return f"{given:.6g}" if isinstance(given, float) else str(given)
 
 
 def _anchor(id: str) -> str:
-    """The anchor of a heading, as Markdown processors make it: without dots."""
+    """Returns the anchor of a heading, as Markdown processors make it: without dots."""
     return id.lower().replace(".", "")

@@ -21,7 +21,7 @@ MOST_PORTS = 128
 
 @dataclass(frozen=True)
 class Curve:
-    """One series: its label, its points, its place in the common order of colours."""
+    """A series: its label, its points, its place in the common order of colours."""
 
     label: str
     points: Sequence[tuple[float, float]]
@@ -94,7 +94,7 @@ def _label_x(axes: "Axes", every: Sequence[Panel], *, x_sizes: bool) -> None:
 
 
 def _close_up(axes: "Axes", panel: Panel) -> None:
-    """The range of interest on a linear scale, in the upper part of the panel."""
+    """Draws the range of interest on a linear scale, in the upper part of the panel."""
     from matplotlib.patches import Rectangle
 
     assert panel.close_up is not None
@@ -175,7 +175,7 @@ def grouped_bars(
 
 @dataclass(frozen=True)
 class Flow:
-    """What a port sends; plane 0 is the row's switch, 1 the column's; times in seconds."""
+    """A flow of a port: plane 0 is the row's switch, plane 1 the column's; times in seconds."""
 
     source: int
     plane: int
@@ -187,7 +187,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class PortPanel:
-    """A panel: one collective on so many ranks."""
+    """A panel: one collective on a number of ranks."""
 
     title: str
     ranks: int

@@ -30,7 +30,7 @@ NAMED = {
 
 
 def computed(paper: str) -> dict[str, str]:
-    """The computed value of each item, as its page prints it."""
+    """Returns the computed value of each item, as its page prints it."""
     page = ROOT / "docs" / "papers" / f"{paper}-items.md"
     rows = re.findall(
         r"^\|(?:[^|]*\|){3} ([^|]*) \|.*\[([^]]+)\]\(#", page.read_text("utf-8"), re.MULTILINE
@@ -39,7 +39,7 @@ def computed(paper: str) -> dict[str, str]:
 
 
 def shows(text: str, value: str, unit: str) -> bool:
-    """Whether a text has the number or words of a value, or one of several."""
+    """Returns whether a text has the number or the words of a value, or of one of its parts."""
     return any(_is(one, unit, line) for one in value.split(", ") for line in text.splitlines())
 
 
@@ -89,7 +89,7 @@ def test_a_command_of_an_item_shows_its_value(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Those of what is not judged show something beside it."""
+    """Commands of items that are not judged show a value beside the item."""
     monkeypatch.chdir(ROOT)
     done = run(*shlex.split(command)[1:])
     assert done.code == 0, done.err

@@ -78,7 +78,7 @@ class Study:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """The study on 72 terminals, which takes half a minute."""
+    """Computes the study on 72 terminals, which takes half a minute."""
     if not ALL_CASES:
         pytest.skip(BROAD)
     rows = simulate(all_cases(SMALL), jobs=2)
@@ -89,7 +89,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 def check_times(cases: Sequence[Case], peers: Sequence[float], percent: float) -> None:
-    """Times in microseconds within so many percent of CODES's."""
+    """Checks that times in microseconds are within `percent` of CODES's times."""
     rows = simulate(cases, jobs=2)
     for case, peer in zip(cases, peers, strict=True):
         assert rows[case]["verified"]
@@ -295,7 +295,7 @@ def test_a_gain_below_the_agreement_with_codes_is_chance() -> None:
 
 
 def test_steps_of_buffers_count_by_doubling(small: Study) -> None:
-    """From 1 to 16 to 64 KiB: no step moves the ratio as far as the whole range does."""
+    """No step from 1 to 16 to 64 KiB moves the ratio as far as the whole range does."""
     for rule in RULES:
         note = small.findings[f"scatter.buffers.{rule}"]["note"]
         step = float(note.split("Buffers move it by ")[1].split()[0])

@@ -1,4 +1,4 @@
-"""How papers are judged: nothing that is computed knows the printed value beside it."""
+"""Judging of papers: no computed value knows the printed value beside it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ RANKS, LATENCY, BYTE, SET_UP = 64, 100e-6, 8e-9, 10e-3
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """The study with few bursts."""
+    """Computes the study with few bursts."""
     return obs_grid.reproduce(Results(tmp_path_factory.mktemp("obs_grid"), "obs_grid", quick=True))
 
 
@@ -47,7 +47,7 @@ def test_only_what_few_bursts_and_replications_cannot_tell_is_left_out(results: 
 
 
 def seconds(algorithm: str, size: float, way: str) -> float:
-    """The corrected formulas, with the block of an all_gather in whole bytes."""
+    """Returns the time by the corrected formulas; the block of an all_gather has whole bytes."""
     rounds = int(math.log2(RANKS))
     ports = {"ideal": math.inf, "naive": 1}.get(way) or int(way[0])
     block = math.ceil(size / RANKS)
@@ -177,7 +177,7 @@ def test_a_message_of_an_all_to_all_carries_half_of_the_buffer(results: Results)
 
 
 def test_paths_that_are_kept_are_set_up_once(results: Results) -> None:
-    """Of EP all collectives have the same four partners, for which four ports are enough."""
+    """All collectives of EP have the same four partners, for which four ports are enough."""
     kept = applications.replayed(applications.table("ep"), applications.grid(4), "kept")
     free = applications.replayed(applications.table("ep"), applications.IDEAL)
     assert kept.time_s - free.time_s == pytest.approx(SET_UP / 2, abs=1e-9)
@@ -206,7 +206,7 @@ def test_bursts_without_queues_are_lost_as_erlang_says(results: Results) -> None
 
 
 def rounds_of(call: str, size: int, root: int) -> list[list[tuple[int, int, int]]]:
-    """Who sends how much to whom in each round: doubling and binomial trees of 16 ranks."""
+    """Returns source, destination and bytes per round: doubling, binomial trees, 16 ranks."""
     if call in ("Barrier", "Allreduce", "Alltoall"):
         amount = size // 2 if call == "Alltoall" else size
         return [[(rank, rank ^ 2**bit, amount) for rank in range(16)] for bit in range(4)]
@@ -221,7 +221,10 @@ def rounds_of(call: str, size: int, root: int) -> list[list[tuple[int, int, int]
 
 
 def slow_replay(text: str, ports: int, half_ps: int) -> int:
-    """Every rank has a clock; groups of rounds cost half a set-up before and half after."""
+    """Returns the time of a replay with a clock for each rank, in ps.
+
+    A group of `ports` rounds costs half a setup before and half a setup after.
+    """
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     calls: dict[int, list[dict[str, str]]] = {rank: [] for rank in range(16)}
     for row in csv.DictReader(lines):

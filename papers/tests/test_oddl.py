@@ -29,7 +29,7 @@ BEHIND, ON_ODDL = 97.3, 97.8  # minutes, Table 1
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """The study without its largest cases."""
+    """Computes the study without its largest cases."""
     if not ALL_CASES:
         pytest.skip(BROAD)
     return oddl.reproduce(Results(tmp_path_factory.mktemp("oddl"), "oddl", quick=True))
@@ -37,7 +37,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 @pytest.mark.parametrize("nodes", [16, 64])
 def test_the_closed_form_of_a_ring_on_the_tree_is_what_a_simulation_says(nodes: int) -> None:
-    # Of a vector of so many parts as there are nodes; the simulator counts rates in floats.
+    # The vector has one part for each node; the simulator computes rates in floats.
     fabric = scaling.NETWORKS["tree_ring"].spelled(nodes)
     for part in (1, 1000, 300_001):
         plan = opticoll.plan("all_reduce", fabric, "ring", size=part * nodes)

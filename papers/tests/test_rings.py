@@ -43,7 +43,7 @@ class Reproduction:
         self.folder = results.folder
 
     def shown(self, title: str) -> dict[str, Sequence[str]]:
-        """The lines of the one table whose title has these words, by their first cell."""
+        """Returns the lines of the only table whose title contains `title`, by their first cell."""
         (table,) = (table for table in self.results.tables if title in table.title)
         return {line[0]: line[1:] for line in table.rows}
 

@@ -59,7 +59,10 @@ def conclude(results: Results, rows: Rows, scale: Scale) -> Results:
 
 
 def together(results: Results) -> Computed:
-    """How many claims hold under each rule of a router's delay, of those judged under both."""
+    """Counts the claims that hold under each rule of a router's delay.
+
+    Only claims that are judged under both rules count.
+    """
     judged = {
         one.id: one.verdict == "conditional"
         for one in judge_all(results.claims, results.computed, results.paper)

@@ -1,4 +1,4 @@
-"""What the Dragonfly poster's study simulates: networks, settings, and how far each scale goes.
+"""Simulations of the Dragonfly poster's study: networks, settings, and the extent of each scale.
 
 The poster names its network (5256 terminals, 4.7 and 5.25 GiB/s) but neither packets, chunks,
 buffers, routing nor the sizes of blocks: those here are a shipped configuration of its simulator
@@ -65,7 +65,7 @@ class Delays:
 
 @dataclass(frozen=True)
 class Cut:
-    """How messages are cut, in bytes, and the buffers of local, global and terminal channels."""
+    """Packet and chunk size in bytes, and the buffers of local, global and terminal channels."""
 
     packet_bytes: int
     chunk_bytes: int
@@ -103,7 +103,7 @@ sender is free when its message has left."""
 
 @dataclass(frozen=True)
 class Case:
-    """One simulation; `network` counts the terminals of a router in a balanced dragonfly.
+    """A simulation; `network` is the number of terminals per router of a balanced dragonfly.
 
     `variant` is one of `VARIANTS`, empty for the balanced dragonfly itself.
     """
@@ -132,7 +132,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Scale:
-    """How far a study goes: networks as in `Case`, and blocks of all_gather.
+    """Extent of a study: networks as in `Case`, and blocks of all_gather.
 
     `alone` and `beside` (background traffic, each block on the network that `gather_beside` has for
     it) give blocks by rule; `placed` are blocks with ranks in random order, on the network
@@ -179,7 +179,7 @@ VARIANTS = (*SHAPES, *RATES)
 
 @lru_cache
 def fabric(network: int, delays: Delays | None = None, variant: str = "") -> Fabric:
-    """A balanced dragonfly with the poster's rates: 2 p routers a group, p global links each.
+    """Returns a dragonfly with the poster's rates: 2 p routers a group, p global links each.
 
     `network` is p, the terminals of a router: 2, 4 and 6 make 72, 1056 and 5256 terminals. One of
     `SHAPES` as a `variant` has its own number of terminals.
@@ -265,7 +265,7 @@ QUICK = Scale(
 
 
 def all_cases(scale: Scale, needs: Callable[[str], bool] = lambda part: True) -> list[Case]:
-    """Every simulation that the parts of the study need at a scale, each once."""
+    """Returns every simulation that the parts of the study need at a scale, each once."""
     parts = {
         "all_gather": [*_gathers(scale), *_compared(scale)],
         "scatter": _scatters(scale),
@@ -338,12 +338,12 @@ def gather(
     rule: Rule = "pipelined",
     background: bool = False,
 ) -> Case:
-    """An all_gather packet by packet."""
+    """Returns the case of an all_gather packet by packet."""
     return Case(network, "all_gather", algorithm, size_bytes, cut, rule, background)
 
 
 def flows(case: Case, *, delayed: bool = False) -> Case:
-    """The same by flows, plain or with the delays of chunks."""
+    """Returns the same case for the fluid simulator, plain or with the delays of chunks."""
     return replace(case, simulator=FLUID_DELAYED if delayed else FLUID)
 
 
@@ -357,7 +357,7 @@ def scatter(
     variant: str = "",
     cut: Cut = SCATTER_CUT,
 ) -> Case:
-    """A scatter of the poster's size; buffers in KiB."""
+    """Returns the case of a scatter of the poster's size; `buffers` are in KiB."""
     if buffers is not None:
         cut = replace(cut, buffers=",".join(f"{kib}KiB" for kib in buffers))
     case = Case(network, "scatter", algorithm, SCATTER_BYTES, cut, rule, background)

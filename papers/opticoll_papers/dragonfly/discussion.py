@@ -51,7 +51,7 @@ after the global hop."""
 
 
 def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
-    """What the poster's discussion comes to, and energies, with a table of those."""
+    """Computes the items of the poster's discussion, and energies, with a table of the energies."""
     return {
         **_contention(rows),
         **_slowest(),
@@ -100,7 +100,7 @@ def _contention(rows: Rows) -> dict[str, Computed]:
 
 
 def waiting_s(row: Row) -> float:
-    """How long the messages of a case took beyond what each takes alone in an empty network.
+    """Returns the seconds that a case's messages took beyond their times in an empty network.
 
     Alone, a chunk pays its bytes and the delay of a router on each link, and the chunks after it
     follow at the rate of the slowest link.
@@ -116,7 +116,7 @@ def waiting_s(row: Row) -> float:
 
 
 def _slowest() -> dict[str, Computed]:
-    """By how much rings take longer with slower links, over how much longer the slowest takes."""
+    """Computes the extra time of rings on slower links, over that of the busiest link."""
     found = {}
     for size in DISCUSSED_BYTES:
         shares, notes = [], []
@@ -143,7 +143,10 @@ def _slowest() -> dict[str, Computed]:
 
 
 def _balance(scale: Scale) -> dict[str, Computed]:
-    """How many buffers between routers no chunk comes to, and whether links are shared in parts."""
+    """Computes the percentage of buffers between routers that no chunk uses.
+
+    Also counts the buffers that carry only some of a rank's messages.
+    """
     shape = fabric(min(scale.gather, 4))
     idle, most, parts = {}, {}, {}
     for name in COMPARED:

@@ -37,7 +37,7 @@ class Error(TypedDict):
 
 
 def errors(rows: Rows, scale: Scale) -> Iterator[Error]:
-    """One entry a network, algorithm and size, in this order."""
+    """Yields an entry for each network, algorithm and size, in this order."""
     for network, cuts in scale.compared.items():
         for algorithm in COMPARED:
             for cut, sizes in cuts.items():
@@ -60,7 +60,7 @@ def errors(rows: Rows, scale: Scale) -> Iterator[Error]:
 
 
 def conclude(results: Results, rows: Rows, scale: Scale) -> None:
-    """The table of errors, fluid.csv, and what only flows reach; no finding of the poster."""
+    """Adds the tables of errors (fluid.csv) and predictions; the poster makes no such claim."""
     table = list(errors(rows, scale))
     results.write("fluid", table)
     results.show(
@@ -89,7 +89,7 @@ def _percent(share: float) -> str:
 
 
 def _show_prediction(results: Results, rows: Rows, scale: Scale) -> None:
-    """The largest network and blocks by flows, beside packets where they reach."""
+    """Adds a table of flows on the largest network, beside packets where packets were simulated."""
     lines: list[list[object]] = []
     for size in scale.flows:
         for algorithm in COMPARED:
@@ -114,7 +114,7 @@ def _show_prediction(results: Results, rows: Rows, scale: Scale) -> None:
 
 
 def draw(results: Results, rows: Rows, scale: Scale) -> None:
-    """The errors over block sizes, one panel a network."""
+    """Draws the errors over block sizes, one panel a network."""
     table = list(errors(rows, scale))
     panels = []
     for network in scale.compared:

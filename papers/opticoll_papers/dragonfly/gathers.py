@@ -36,12 +36,12 @@ CHANCE = (
 
 
 def less_percent(time: float, reference: float) -> float:
-    """By how many percent a time is less than another."""
+    """Returns by how many percent a time is less than a reference time."""
     return 100 * (1 - time / reference)
 
 
 def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
-    """What the poster's items on all_gather come to, with a table of times."""
+    """Computes the poster's items on all_gather, with a table of times."""
     times = Times(rows, scale)
     _show(results, times)
     return {
@@ -62,29 +62,29 @@ class Times:
         self.ranks = fabric(scale.gather).ranks
 
     def of(self, rule: Rule, algorithm: str, size: int) -> float | None:
-        """Packet by packet; None where that is not computed."""
+        """Returns the time packet by packet, or None if the case is not computed."""
         return self._time(gather(self.scale.gather, algorithm, size, rule=rule))
 
     def beside(self, rule: Rule, algorithm: str, size: int, *, background: bool) -> float | None:
-        """The same on the network on which background traffic runs, with and without it."""
+        """Returns the time on the network of background traffic, with or without the traffic."""
         network = self.scale.gather_beside[size]
         return self._time(gather(network, algorithm, size, rule=rule, background=background))
 
-    def by_flows(self, algorithm: str, size: int) -> float | None:
-        """By the fluid simulator."""
+    def fluid(self, algorithm: str, size: int) -> float | None:
+        """Returns the time by the fluid simulator."""
         return self._time(flows(gather(self.scale.gather, algorithm, size)))
 
     def sizes(self, rule: Rule, algorithm: str = "TAR", *, background: bool = False) -> list[int]:
-        """Blocks that are computed packet by packet."""
+        """Returns the block sizes that are computed packet by packet."""
         sizes = self.scale.gather_sizes(rule, background=background)
         return list(sizes.get(algorithm, ()))
 
     def all(self, rule: Rule, size: int) -> dict[str, float]:
-        """The times of all algorithms at one size."""
+        """Returns the times of all algorithms at one size."""
         return _known({name: self.of(rule, name, size) for name in ORDER})
 
     def all_beside(self, rule: Rule, size: int, *, background: bool) -> dict[str, float]:
-        """The same on the network on which background traffic runs."""
+        """Returns the times on the network of background traffic, with or without the traffic."""
         return _known(
             {name: self.beside(rule, name, size, background=background) for name in ORDER}
         )
@@ -99,7 +99,7 @@ def _known(times: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _tar(times: Times) -> dict[str, Computed]:
-    """How much less time TAR takes than the faster of RING and BRUCK, in natural order."""
+    """Computes how much less time TAR takes than the faster of RING and BRUCK, in natural order."""
     found = {}
     for rule in RULES:
         by = {
@@ -109,12 +109,12 @@ def _tar(times: Times) -> dict[str, Computed]:
         }
         found[f"all_gather.tar.{rule}"] = gain(times.ranks, by)
     size = max(times.scale.flows)
-    by = {size: _known({name: times.by_flows(name, size) for name in COMPARED})}
+    by = {size: _known({name: times.fluid(name, size) for name in COMPARED})}
     return found | {"all_gather.tar.flows": gain(times.ranks, by)}
 
 
 def _tar_placed(rows: Rows, scale: Scale) -> dict[str, Computed]:
-    """The same with the ranks of RING and BRUCK in random order."""
+    """Computes TAR's gain where the ranks of RING and BRUCK are in random order."""
     network = scale.placed_on
     ranks = fabric(network).ranks
     names = ("TAR", "RING shuffled", "BRUCK shuffled")
@@ -145,7 +145,7 @@ def _percent(found: Computed) -> float:
 
 
 def gain(ranks: int, by: Mapping[int, Mapping[str, float]]) -> Computed:
-    """What TAR gains on the faster of the others at the block at which that is least."""
+    """Returns TAR's gain over the faster of the others, at the block size where it is least."""
     gains = {
         size: less_percent(times["TAR"], min(time for name, time in times.items() if name != "TAR"))
         for size, times in by.items()
@@ -172,7 +172,7 @@ def gain(ranks: int, by: Mapping[int, Mapping[str, float]]) -> Computed:
 
 
 def _small(times: Times) -> dict[str, Computed]:
-    """How much less time BRUCK takes than TAR, and where MPICH's limit would lie."""
+    """Computes how much less time BRUCK takes than TAR, and where MPICH's limit would lie."""
     found = {}
     for rule in RULES:
         for name, order in zip(BRUCKS, ("natural", "shuffled"), strict=True):
@@ -205,7 +205,7 @@ def _small(times: Times) -> dict[str, Computed]:
 
 
 def _elsewhere(times: Times, rule: Rule, name: str) -> str:
-    """What BRUCK gains with small transfers on smaller networks, where that is simulated."""
+    """Returns BRUCK's gains with small transfers on smaller networks, if simulated, in words."""
     found = []
     for network in (2, 4):
         ranks = fabric(network).ranks
@@ -225,7 +225,7 @@ SLIGHT = 1.0
 
 
 def background(times: Times) -> dict[str, Computed]:
-    """How many pairs of algorithms change their order with background traffic."""
+    """Counts the pairs of algorithms whose order changes with background traffic."""
     found = {}
     for rule in RULES:
         reversed_, notes = 0, []
@@ -320,8 +320,7 @@ def _show(results: Results, times: Times) -> None:
                 on = f"{'yes' if background else '-'}, {ranks}"
                 lines.append([rule, on, format_size(size), "packet", *map(_micro, found)])
     lines += [
-        ["-", "-", format_size(size), "fluid"]
-        + [_micro(times.by_flows(name, size)) for name in ORDER]
+        ["-", "-", format_size(size), "fluid"] + [_micro(times.fluid(name, size)) for name in ORDER]
         for size in times.scale.flows
     ]
     results.show(
@@ -383,7 +382,7 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
 
 
 def draw_loads(results: Results, scale: Scale) -> None:
-    """What BRUCK does to the links, with ranks in natural order and shuffled."""
+    """Draws the loads that BRUCK puts on links, with ranks in natural order and shuffled."""
     network = max(2, scale.gather - 2)
     plan = opticoll.plan("all_gather", fabric(network), "bruck")
     assert not plan.verify()
@@ -411,7 +410,7 @@ def _curves(times: Times, rule: Rule) -> Sequence[plots.Curve]:
         if points:
             found.append(plots.Curve(name, points, colour))
     for colour, name in enumerate(ORDER if rule == "pipelined" else ()):
-        timed = ((size, times.by_flows(name, size)) for size in times.scale.flows)
+        timed = ((size, times.fluid(name, size)) for size in times.scale.flows)
         points = [(size, 1e3 * time) for size, time in timed if time is not None]
         if points:
             found.append(plots.Curve(f"{name}, fluid", points, colour, dashed=True))

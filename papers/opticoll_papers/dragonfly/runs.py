@@ -180,7 +180,7 @@ class _Plans:
 
 
 def _key(case: Case) -> tuple[object, ...]:
-    """What a plan depends on; for flows with delays the size and the cut as well."""
+    """Returns the facts that a plan depends on; for flows with delays also the size and the cut."""
     name, _ = ALGORITHMS[case.algorithm]
     key = (case.network, case.variant, case.collective, name)
     if case.simulator != FLUID_DELAYED:
@@ -200,7 +200,7 @@ def _plan(case: Case) -> Plan:
 
 
 def settings(case: Case) -> Any:
-    """The simulator's settings of a case, by name as text."""
+    """Returns the simulator's settings for a case, by name as text."""
     if case.simulator != PACKETS:
         flows = {"simulator": FLUID, "start": "sender"}
         return flows | ({"endpoint": "loggp"} if case.simulator == FLUID_DELAYED else {})

@@ -34,7 +34,7 @@ OTHERS = SCATTERS[1:]
 
 
 def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
-    """What the poster's items on scatter come to, with tables of times."""
+    """Computes the poster's items on scatter, with tables of times."""
     times = _Times(rows, scale)
     _show(results, times)
     found = _links(times)
@@ -56,31 +56,31 @@ class _Times:
         self.injection_s = (self.ranks - 1) * SCATTER_BYTES / (5.25 * 2**30)
 
     def row(self, rule: Rule, algorithm: str, buffers: Buffers | None = None) -> Row:
-        """A scatter without background traffic."""
+        """Returns the row of a scatter without background traffic."""
         return self.rows[scatter(self.scale.scatter, algorithm, rule, buffers=buffers)]
 
     def of(self, rule: Rule, algorithm: str, buffers: Buffers | None = None) -> float:
-        """Its time."""
+        """Returns the time of a scatter without background traffic."""
         return self.row(rule, algorithm, buffers)["time_s"]
 
     def beside(self, rule: Rule, algorithm: str, *, background: bool) -> float:
-        """The time on the network on which background traffic runs, with and without it."""
+        """Returns the time on the network of background traffic, with or without the traffic."""
         network = self.scale.scatter_beside
         return self.rows[scatter(network, algorithm, rule, background=background)]["time_s"]
 
     def ratio(self, rule: Rule, buffers: Buffers | None = None) -> float:
-        """The mean of TREE, GLF and LLF in multiples of LIN."""
+        """Returns the mean time of TREE, GLF and LLF in multiples of LIN's time."""
         return _ratio({name: self.of(rule, name, buffers) for name in SCATTERS})
 
     def on(self, rule: Rule, variant: str) -> dict[str, float]:
-        """The times of all algorithms on a variant of the network."""
+        """Returns the times of all algorithms on a variant of the network."""
         return {
             name: self.rows[scatter(self.scale.scatter, name, rule, variant=variant)]["time_s"]
             for name in SCATTERS
         }
 
     def whole(self, rule: Rule) -> dict[str, float]:
-        """The times of all algorithms where each packet is one chunk."""
+        """Returns the times of all algorithms if each packet is one chunk."""
         return {
             name: self.rows[scatter(self.scale.scatter, name, rule, cut=WHOLE_CUT)]["time_s"]
             for name in SCATTERS
@@ -96,7 +96,7 @@ def _us(time_s: float) -> str:
 
 
 def _twice(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """The times of the others in multiples of LIN's, alone and with background traffic."""
+    """Computes the times of the others in multiples of LIN's, alone and with background traffic."""
     lin = times.of(rule, "LIN")
     whole = times.whole(rule)
     found = {
@@ -127,11 +127,11 @@ def _twice(times: _Times, rule: Rule) -> dict[str, Computed]:
 
 
 def _factors(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """How far sizes of buffers move the ratio of the trees to LIN, and how far other factors."""
+    """Computes how far buffer sizes, and how far other factors, move the ratio of trees to LIN."""
     ratios = {_name(kib): times.ratio(rule, kib) for kib in times.scale.buffers}
     small, large = (times.ratio(rule, kib) for kib in times.ends)
     own = times.ratio(rule)
-    buffers, where = _by_doubling(times, rule)
+    buffers, where = _move_per_doubling(times, rule)
     both = [[times.ratio(one, kib) for one in RULES] for kib in (None, *times.scale.buffers)]
     others = {
         "the rule of a router's delay, at the buffers where it moves most": max(
@@ -155,8 +155,8 @@ def _factors(times: _Times, rule: Rule) -> dict[str, Computed]:
     }
 
 
-def _by_doubling(times: _Times, rule: Rule) -> tuple[float, str]:
-    """How far buffers move the ratio by each doubling, where they do so most, and where that is."""
+def _move_per_doubling(times: _Times, rule: Rule) -> tuple[float, str]:
+    """Returns the largest move of the ratio by one doubling of the buffers, and where it occurs."""
     sizes = sorted({*times.scale.buffers, SCATTER_BUFFERS})
     found = []
     for small, large in pairwise(sizes):
@@ -171,7 +171,7 @@ def _moves(first: float, second: float) -> float:
 
 
 def _full(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """Whether buffers fill, and what that does to the trees and to LIN."""
+    """Computes whether buffers fill, and the effect on the trees and on LIN."""
     small, large = times.ends
     saved = {
         name: less_percent(times.of(rule, name, large), times.of(rule, name, small))
@@ -212,7 +212,7 @@ def _full(times: _Times, rule: Rule) -> dict[str, Computed]:
 
 
 def _impacts(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """How far the shape of the network, and its buffers and rates, change times."""
+    """Computes how much the network's shape, its buffers and its rates change times."""
     own = {name: times.of(rule, name) for name in SCATTERS}
     shapes = {"the poster's network": own} | {one: times.on(rule, one) for one in SHAPES}
     parts = {_name(kib): {name: times.of(rule, name, kib) for name in SCATTERS}
@@ -246,7 +246,7 @@ def _name(kib: Buffers) -> str:
 
 
 def _others(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """How far the trees differ, in multiples of LIN's lead."""
+    """Computes how far the trees differ, in multiples of LIN's lead."""
     spreads = []
     for kib in times.scale.buffers:
         own = [times.of(rule, name, kib) for name in OTHERS]

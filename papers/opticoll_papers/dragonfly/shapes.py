@@ -1,4 +1,4 @@
-"""What the poster's algorithms and network are, read from verified plans and from the fabric."""
+"""The poster's algorithms and network, read from verified plans and from the fabric."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def compute(scale: Scale) -> dict[str, Computed]:
 
 
 def network() -> dict[str, Computed]:
-    """The poster's network as the full study simulates it."""
+    """Computes the items on the poster's network, as the full study simulates it."""
     shape = fabric(FULL.gather)
     rates: dict[str, set[int]] = {"terminal": set(), "local": set(), "global": set()}
     for name, rate in zip(shape.link_names, shape.link_rates, strict=True):
@@ -41,7 +41,7 @@ def network() -> dict[str, Computed]:
 
 
 def _class(link: str) -> str:
-    """The class of a link by its name, `group 0 router 1 -> group 8 router 3`."""
+    """Returns the class of a link by its name, such as `group 0 router 1 -> group 8 router 3`."""
     source, destination = link.split(" -> ")
     if "rank" in link:
         return "terminal"
@@ -69,7 +69,7 @@ def hops(shape: Fabric, source: np.ndarray, destination: np.ndarray) -> tuple[An
 
 
 def proven(collective: str, on: Fabric, name: str) -> Plan:
-    """The plan of one of the poster's algorithms, verified."""
+    """Returns the verified plan of one of the poster's algorithms."""
     plan = opticoll.plan(collective, on, ALGORITHMS[name][0])
     violations = plan.verify()
     assert not violations, violations
@@ -77,7 +77,7 @@ def proven(collective: str, on: Fabric, name: str) -> Plan:
 
 
 def log2_steps(ranks: int) -> int:
-    """The logarithm of the ranks, rounded up."""
+    """Returns the binary logarithm of the number of ranks, rounded up."""
     return math.ceil(math.log2(ranks))
 
 
@@ -153,9 +153,9 @@ def _scatters(size: int) -> dict[str, Computed]:
 
 
 def messages(plan: Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each message of a plan its source, its destination and its number of blocks.
+    """Returns the source, the destination and the number of blocks of each message of a plan.
 
-    A message is what a rank sends to another in one slot.
+    A message is everything that a rank sends to another rank in one slot.
     """
     columns = plan.columns()
     ends, message = np.unique(
@@ -168,8 +168,11 @@ def messages(plan: Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def phases(plan: Plan, size: int, *, local_first: bool) -> np.ndarray:
-    """For each action its phase: in groups of `size` terminals a router, 1 to 3 of GLF, 1 to 4 of
-    LLF (`local_first`), whose first is between routers of the root's group."""
+    """Returns the phase of each action, with groups of `size` terminals a router.
+
+    GLF has the phases 1 to 3. LLF (`local_first`) has the phases 1 to 4, of which the first is
+    between routers of the root's group.
+    """
     columns = plan.columns()
     source, destination = columns["source"], columns["destination"]
     group = 2 * size**2

@@ -49,7 +49,7 @@ Replayed = Any
 
 @cache
 def table(application: str) -> str:
-    """The event table of a run."""
+    """Reads the event table of a run."""
     name = f"{application}.A.16.csv.zst"
     packed = resources.files(__package__).joinpath("traces", name).read_bytes()
     return zstandard.ZstdDecompressor().decompressobj().decompress(packed).decode()
@@ -57,25 +57,25 @@ def table(application: str) -> str:
 
 @cache
 def replayed(text: str, network: str, paths: str | None = None) -> Replayed:
-    """A program over a network, its collectives as the paper has them."""
+    """Replays a program on a network, with the paper's algorithms for its collectives."""
     trace = opticoll.read_trace(text.encode())
     return opticoll.replay(trace, network, collectives=ALGORITHMS, paths=paths)
 
 
 def calls(row: Replayed) -> dict[str, Any]:
-    """How often each rank made each kind of call."""
+    """Returns the number of calls of each kind that each rank made."""
     done = row.outcome
     return dict(zip(done.kinds["call"], done.calls["calls"], strict=True))
 
 
 def grid(ports: int) -> str:
-    """The paper's network."""
+    """Returns the specification of the paper's network."""
     return f"light_path_grid:ranks=16,ports={ports}"
 
 
 @cache
 def times(text: str) -> dict[str, int]:
-    """Picoseconds without setups and with so many ports."""
+    """Returns the time in ps without setups, and with each number of ports."""
     networks = {"ideal": IDEAL} | {way: grid(ports) for way, ports in WAYS.items()}
     return {way: replayed(text, network).time_ps for way, network in networks.items()}
 
@@ -87,7 +87,7 @@ def increases(application: str) -> dict[str, float]:
 
 
 def run(results: Results) -> dict[str, Computed]:
-    """The table of EP and FT; writes applications.csv."""
+    """Computes the items on EP and FT, with their table; writes applications.csv."""
     rows: list[TableRow] = []
     computed: dict[str, Computed] = {}
     for application in PROGRAMS:
@@ -120,7 +120,7 @@ def run(results: Results) -> dict[str, Computed]:
 
 
 def paper_times(results: Results, application: str) -> dict[str, float]:
-    """The printed seconds, by way."""
+    """Returns the printed seconds, by way."""
     return dict(zip(LABELS, results.printed(f"{application}.times"), strict=True))
 
 
@@ -144,7 +144,7 @@ def _program(application: str, real: Mapping[str, int]) -> dict[str, Computed]:
 
 
 def _from_printed(application: str, printed: Mapping[str, float]) -> dict[str, Computed]:
-    """What rests on the printed times."""
+    """Computes the items that rest on the printed times."""
     ideal, added = printed["ideal"], increases(application)
     lacking = tuple(round(1000 * (added[way] - (printed[way] - ideal)), 1) for way in WAYS)
     percent = {
@@ -154,7 +154,7 @@ def _from_printed(application: str, printed: Mapping[str, float]) -> dict[str, C
 
 
 def _both_printed(results: Results) -> dict[str, Computed]:
-    """What the printed times of both programs say together."""
+    """Computes the items that rest on the printed times of both programs together."""
     printed = {one: paper_times(results, one) for one in PROGRAMS}
     counts = {one: results.printed(f"{one}.collectives") for one in PROGRAMS}
     added = {one: [own[way] - own["ideal"] for way in WAYS] for one, own in printed.items()}
@@ -192,13 +192,13 @@ def _set_up_s() -> float:
 
 
 def _collectives(text: str) -> set[int]:
-    """How many collectives ranks make: one number where all make as many."""
+    """Returns the numbers of collectives that ranks make: one number if all ranks make as many."""
     made = [counts for call, counts in calls(replayed(text, "zero")).items() if call in ALGORITHMS]
     return {int(total) for total in sum(made)}
 
 
 def _together() -> dict[str, Computed]:
-    """What EP, FT and MG show together."""
+    """Computes the items that rest on EP, FT and MG together."""
     ep, ft = (increases(one) for one in PROGRAMS)
     several = replayed(table("ep"), grid(4)).light_paths
     assert several is not None
@@ -241,7 +241,7 @@ def _together() -> dict[str, Computed]:
 
 
 def _frequency() -> dict[str, Computed]:
-    """Whether programs that communicate more often slow down more."""
+    """Computes whether programs that communicate more often slow down more."""
     frequent = {}
     for program in (*PROGRAMS, "mg"):
         free, naive = (replayed(table(program), network) for network in (IDEAL, grid(1)))
@@ -262,7 +262,7 @@ def _frequency() -> dict[str, Computed]:
 
 
 def _left(application: str) -> float:
-    """The time with 4 ports over that with one."""
+    """Returns the time with 4 ports, divided by the time with one port."""
     real = times(table(application))
     return real["4_ports"] / real["naive"]
 
@@ -302,7 +302,7 @@ def _simulator() -> dict[str, Computed]:
 
 
 def _forwarded(size: int) -> float:
-    """What a message of an all_to_all of so many bytes for each rank carries of them."""
+    """Returns the share of an all_to_all's bytes for each rank that one message carries."""
     lines = ["# app=all_to_all ranks=16 unit=ns", "# comm 0 = " + " ".join(map(str, range(16)))]
     lines.append("rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns")
     for rank in range(16):
@@ -317,7 +317,7 @@ def _forwarded(size: int) -> float:
 
 
 def _message(size: int) -> str:
-    """A program of two ranks: one message of so many bytes."""
+    """Returns a program of two ranks with one message of `size` bytes."""
     return "\n".join(
         (
             "# app=message ranks=2 unit=ns",
@@ -436,7 +436,7 @@ def motivation(results: Results) -> dict[str, Computed]:
 
 
 def _hidden(set_up_s: float) -> dict[str, Computed]:
-    """A setup over the median of computing before a call."""
+    """Computes the ratio of a setup to the median time of computing before a call."""
     found, words = {}, {}
     for program in (*PROGRAMS, "mg"):
         gaps = [part for own in _parts(table(program)).values() for part in own if part > 0]

@@ -126,7 +126,7 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def _times_failures(one: TableRow, other: TableRow, replications: int) -> Computed:
-    """How many times as often the first case fails as the second."""
+    """Returns how many times as often the first case fails as the second."""
     return ratio(
         (one["failed"] / replications, other["failed"] / replications),
         (replications, replications),
@@ -135,7 +135,7 @@ def _times_failures(one: TableRow, other: TableRow, replications: int) -> Comput
 
 
 def _carried_out(name: str, replications: int) -> list[TableRow]:
-    """A case, whose every replication is verified."""
+    """Runs a case and checks that every replication is verified."""
     collective, algorithm, ports, retries, placement, intensity = CASES[name]
     row = opticoll.congestion(
         collective,

@@ -1,4 +1,4 @@
-"""What collectives cost over lightpaths: plans for 64 ranks, constructed and simulated."""
+"""Costs of collectives over lightpaths: plans for 64 ranks, constructed and simulated."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ QUICK_BYTES = TABLE_BYTES
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One of the paper's algorithms: its words, and the collective and algorithm that it is."""
+    """An algorithm of the paper: its label, and opticoll's collective and algorithm."""
 
     label: str
     collective: str
     spelling: str
 
     def block(self, size: int) -> int:
-        """What opticoll calls the size; the paper counts all that an all_gather brings."""
+        """Returns opticoll's size; the paper counts all bytes that a rank receives."""
         return -(-size // RANKS) if self.collective == "all_gather" else size
 
 
@@ -50,7 +50,7 @@ WAYS = {"ideal": "Ideal", "naive": "Naive"} | {f"{k}_ports": f"{k} ports" for k 
 
 
 class CostRow(TypedDict):
-    """A collective of so many bytes, by a verified plan."""
+    """Cost of a collective at one size, by a verified plan."""
 
     algorithm: str
     bytes: int
@@ -64,7 +64,7 @@ PROVED = "Constructed and verified: no rank holds paths to more others than it h
 
 @cache
 def proved(name: str, ports: int, ranks: int = RANKS) -> Plan:
-    """A verified plan."""
+    """Returns a verified plan."""
     one = ALGORITHMS[name]
     fabric = f"light_path_grid:ranks={ranks},ports={ports}"
     plan = opticoll.plan(one.collective, fabric, one.spelling)
@@ -74,7 +74,7 @@ def proved(name: str, ports: int, ranks: int = RANKS) -> Plan:
 
 
 def simulated(name: str, ports: int, size: int, policy: str = "establish_release") -> Outcome:
-    """A collective of so many bytes with so many ports."""
+    """Simulates a collective at a size in bytes, with a number of ports."""
     return proved(name, ports).simulate(ALGORITHMS[name].block(size), policy=policy)
 
 
@@ -86,12 +86,12 @@ def exchange_alone(size: int) -> int:
 
 
 def seconds(name: str, ports: int, size: int, policy: str = "establish_release") -> float:
-    """Its time."""
+    """Returns the time of a collective in seconds."""
     return float(simulated(name, ports, size, policy).time_ps / 1e12)
 
 
 def run(results: Results, *, quick: bool) -> dict[str, Computed]:
-    """The four tables and curves; writes costs.csv, costs.svg, costs.png, effective.csv."""
+    """Computes the four tables and curves; writes costs.csv, .svg, .png and effective.csv."""
     sizes = sorted({*TABLE_BYTES, *(QUICK_BYTES if quick else CURVE_BYTES)})
     rows = {
         (name, size, way): _row(name, size, way)
@@ -124,7 +124,7 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def _hidden() -> dict[str, Computed]:
-    """How much of the setups a port hides that replaces its path beside the messages of another."""
+    """Computes the share of setups that a port hides while another port's messages are sent."""
     ideal, hidden, whole = (
         seconds("recursive_doubling", 2, RANKS * 10**6, policy)
         for policy in ("free", "per_port", "establish_release")
@@ -185,7 +185,7 @@ def _draw(
 
 
 def _network() -> dict[str, Computed]:
-    """What the model charges to a message, from plans of two ranks and of the linear algorithm."""
+    """Computes what the model charges to a message, from plans of two ranks and of `linear`."""
     fabric = Fabric(f"light_path_grid:ranks={RANKS}")
     pair = opticoll.plan("broadcast", "light_path_grid:ranks=2", "linear")
     exchange = opticoll.plan("all_gather", "light_path_grid:ranks=2", "recursive_doubling")
@@ -240,12 +240,12 @@ def _network() -> dict[str, Computed]:
 
 
 def _rounded(seconds: float) -> float:
-    """To the picosecond: what subtracting left is no part of it."""
+    """Rounds seconds to the picosecond, which removes the rounding errors of subtractions."""
     return round(seconds, 12)
 
 
 def _ports(ports: int) -> int:
-    """How many ports rank 0 uses in the linear algorithm."""
+    """Returns the number of ports that rank 0 uses in the linear algorithm."""
     columns = proved("linear", ports).columns()
     ends = zip(columns["source"].tolist(), columns["source_port"].tolist(), strict=True)
     return len({port for source, port in ends if source == 0})
@@ -299,7 +299,7 @@ def _algorithm(name: str) -> dict[str, Computed]:
 
 
 def _partners(name: str, plan: Plan) -> tuple[int, ...]:
-    """Who sends to whom, as the claims on an algorithm's behaviour count it."""
+    """Returns numbers that describe an algorithm's transfers, as its claims state them."""
     columns = plan.columns()
     rows = list(
         zip(
@@ -329,7 +329,7 @@ def _partners(name: str, plan: Plan) -> tuple[int, ...]:
 
 
 def _distances(plan: Plan) -> tuple[int, ...]:
-    """How far from rank 0 its partner of each slot is."""
+    """Returns the distance from rank 0 to its partner of each slot."""
     columns = plan.columns()
     met: dict[int, int] = {}
     for source, destination, slot in zip(
@@ -344,7 +344,7 @@ def _distances(plan: Plan) -> tuple[int, ...]:
 
 
 def _evaluation() -> dict[str, Computed]:
-    """The ideal and the naive method."""
+    """Computes the items on the ideal and the naive method."""
     size = 2**20
     return {
         "evaluation.ideal": Computed(
@@ -385,7 +385,7 @@ MPICH = ("recursive_doubling", "ring")
 
 
 def _mpich() -> dict[str, Computed]:
-    """What MPICH takes, and which is the faster in the slides' cost model."""
+    """Computes MPICH's choice, and which algorithm is faster in the slides' cost model."""
 
     def ratio(size: int, ports: int, policy: str) -> float:
         doubling = seconds("recursive_doubling", ports, size, policy)
@@ -406,7 +406,7 @@ def _mpich() -> dict[str, Computed]:
 
 
 def _doubled(results: Results) -> None:
-    """Where the naive way takes twice the ideal time; writes effective.csv."""
+    """Shows where the naive way takes twice the ideal time; writes effective.csv."""
     # A message costs as much as its setup: alpha + m beta = gamma.
     message = (SET_UP_S - LATENCY_S) / BYTE_S
     doubled = {

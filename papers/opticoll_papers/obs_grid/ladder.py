@@ -29,7 +29,7 @@ LEARNED = {**USUAL, "warm_up": "3e6"}
 
 @dataclass(frozen=True)
 class Reading:
-    """What the paper does not say, filled in one way; `swept`: with fewer wavelengths too."""
+    """A choice for what the paper leaves open; `swept`: also with fewer wavelengths."""
 
     label: str
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -118,7 +118,10 @@ def run(results: Results, *, quick: bool, long: bool) -> dict[str, Computed]:
 
 
 def _loss(rows: Rows) -> dict[str, Computed]:
-    """The reading that is judged; the others, and fewer wavelengths, in the note."""
+    """Computes the loss under the judged reading.
+
+    The note has the other readings, and fewer wavelengths.
+    """
 
     def interval(row: TableRow) -> str:
         return f"{row['loss_low']:.2g} to {row['loss_high']:.2g}"
@@ -161,7 +164,7 @@ def _ladder(wavelengths: int) -> str:
 
 
 def _parameters() -> dict[str, Computed]:
-    """What the simulated network and its bursts really have."""
+    """Computes the properties of the simulated network and of its bursts."""
     fabric = _ladder(WAVELENGTHS)
     row = opticoll.bursts(fabric, {**BURSTS, **QUICK})
     # Options of the specification as the network says it: rungs=5,hosts=10,...

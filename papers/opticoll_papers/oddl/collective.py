@@ -1,4 +1,4 @@
-"""One all_reduce on ODDL's grid: switches, partners, wavelengths, control."""
+"""An all_reduce on ODDL's grid: switches, partners, wavelengths, control."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sides(nodes: int) -> tuple[int, int]:
 
 
 def grid(nodes: int, options: str = "") -> str:
-    """The spelling of the fabric."""
+    """Returns the specification of the fabric."""
     rows, columns = sides(nodes)
     return f"wss_grid:rows={rows},columns={columns}{options}"
 
@@ -45,7 +45,7 @@ DELAYS = ",control=500ns,lock=100ns,latency=500ns"
 
 @cache
 def proved(fabric: str, algorithm: str = ALGORITHM) -> Plan:
-    """A verified plan."""
+    """Returns a verified plan."""
     plan = opticoll.plan("all_reduce", fabric, algorithm)
     violations = plan.verify()
     assert not violations, violations
@@ -53,7 +53,7 @@ def proved(fabric: str, algorithm: str = ALGORITHM) -> Plan:
 
 
 def switches(results: Results, *, quick: bool) -> dict[str, Computed]:
-    """How many switches of how many ports, and what an all_reduce needs; writes switches.csv."""
+    """Counts switches, their ports and the needs of an all_reduce; writes switches.csv."""
     rows: list[TableRow] = []
     for nodes in SIZES:
         row_count, columns = sides(nodes)
@@ -114,7 +114,7 @@ def switches(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def rings() -> dict[str, Computed]:
-    """The ring beside halving and doubling: its steps, and what it costs many nodes."""
+    """Compares the ring with halving and doubling: its steps, and its time on many ranks."""
     ratios = []
     for nodes in (16, 64, 256, 1024):
         switch = f"crossbar:ranks={nodes},rate=100Gb/s,latency=250ns"
@@ -144,7 +144,7 @@ def rings() -> dict[str, Computed]:
 
 
 def fat_trees() -> dict[str, Computed]:
-    """The slowest exchange on fat trees over that behind one switch."""
+    """Compares the slowest exchange on fat trees with the exchange behind one switch."""
 
     def exchanges(fabric: str) -> list[int]:
         plan = proved(fabric, f"{ALGORITHM}:order=far")
@@ -166,7 +166,7 @@ def fat_trees() -> dict[str, Computed]:
 
 
 def dimensions() -> dict[str, Computed]:
-    """What two dimensions are worth, and that exchanges take one hop."""
+    """Computes the gain of two dimensions, and whether exchanges take one hop."""
     one = proved(f"wss_grid:rows=1,columns=16{DELAYS}").simulate(BUCKET).time_ps
     two = proved(grid(16, DELAYS)).simulate(BUCKET).time_ps
     both = proved(grid(16, DELAYS), BOTH_PLANES).simulate(BUCKET).time_ps
@@ -193,7 +193,7 @@ def dimensions() -> dict[str, Computed]:
 
 
 def _direct(fabric: str, columns: int) -> tuple[int, int]:
-    """How many transfers stay in a row or column, and of how many."""
+    """Returns the number of transfers that stay in a row or column, and of all transfers."""
     ends = proved(fabric).columns()
     pairs = list(zip(ends["source"].tolist(), ends["destination"].tolist(), strict=True))
     staying = sum(
@@ -233,7 +233,7 @@ def partners() -> dict[str, Computed]:
 
 
 def timeline(results: Results) -> dict[str, Computed]:
-    """Which port is on which wavelength when; writes timeline.csv, .svg, .png."""
+    """Draws which port is on which wavelength and when; writes timeline.csv, .svg, .png."""
     fabric = grid(16, f",plan=xor{DELAYS}")
     names = {ALGORITHM: "one plane at a time", BOTH_PLANES: "both planes at once"}
     rows: list[TableRow] = []
@@ -264,7 +264,7 @@ def _flows(outcome: Outcome) -> list[plots.Flow]:
 
 
 def control() -> dict[str, Computed]:
-    """How control messages and latency grow with the system."""
+    """Computes how control messages and latency grow with the system."""
     small, large = 16, 256
     runs = {nodes: proved(grid(nodes, DELAYS)).simulate(0) for nodes in (small, large)}
     each = {nodes: run.control_messages_per_rank for nodes, run in runs.items()}

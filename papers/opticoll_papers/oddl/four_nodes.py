@@ -57,7 +57,7 @@ def oddl(request_us: float, **options: str) -> str:
 
 
 def fitted(batch: int, buckets: str, minutes: float, *, overlap: bool) -> Training:
-    """The run with the electrical switch, computing at the pace at which it takes so long."""
+    """Returns the run on the electrical switch whose compute time gives `minutes` of training."""
     target_s = minutes * 60 / iterations(batch)
     compute_s = target_s
     # What is exposed changes little with the pace: few rounds meet the target to a nanosecond.
@@ -83,7 +83,7 @@ def _trained(fabric: str, batch: int, buckets: str, compute_s: float, *, overlap
 
 
 def run(results: Results, *, quick: bool) -> dict[str, Computed]:
-    """All batches, buckets and request times; writes four_nodes.csv, .svg, .png."""
+    """Computes all batches, buckets and request times; writes four_nodes.csv, .svg, .png."""
     behind, on_oddl = (results.printed(f"table1.{name}") for name in ("electrical", "oddl"))
     rows: list[TableRow] = []
     for batch, buckets, overlap in product(BATCHES, BUCKETS, (False, True)):
@@ -157,9 +157,9 @@ def _select(rows: list[TableRow], batch: int, buckets: str, *, overlap: bool) ->
 
 
 def needed_request_us(own: list[TableRow], minutes: float) -> float | None:
-    """The request and grant at which ODDL takes so many minutes, between two computed ones.
+    """Returns the request and grant time at which ODDL takes `minutes`, by interpolation.
 
-    None where even the longest computed is too short.
+    None if even the longest computed time is too short.
     """
     points: list[tuple[float, float]] = [(row["request_us"], row["oddl_min"]) for row in own]
     for (low, below), (high, above) in pairwise(points):
@@ -199,7 +199,7 @@ def _draw(results: Results, rows: list[TableRow], paper: Mapping[str, float]) ->
 
 
 def _compared(rows: list[TableRow], behind: float, on_oddl: float) -> dict[str, Computed]:
-    """What the networks differ by, without and with short requests."""
+    """Computes the differences between the networks, without requests and with short requests."""
     assert all(row["verified"] for row in rows)
     minutes = [row["oddl_min"] for row in rows if row["request_us"] <= 2]
     worst = {
@@ -259,7 +259,7 @@ def _compared(rows: list[TableRow], behind: float, on_oddl: float) -> dict[str, 
 
 
 def _slower(batch: int, buckets: str, *, overlap: bool) -> float:
-    """How many per cent longer an iteration takes with ten times the latency."""
+    """Returns by how many percent an iteration is longer with ten times the latency."""
     low, high = (
         _trained(oddl(0, latency=latency), batch, buckets, COMPUTING_S, overlap=overlap)
         for latency in ("500ns", "5us")
@@ -268,7 +268,7 @@ def _slower(batch: int, buckets: str, *, overlap: bool) -> float:
 
 
 def _prototype() -> dict[str, Computed]:
-    """What the case has of the prototype."""
+    """Computes the items on the prototype that the case can show."""
     fabric = Fabric(oddl(0))
     plan = proved(fabric.spec)
     # All nodes are in one row: each plane that they use is one switch.

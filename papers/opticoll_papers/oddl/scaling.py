@@ -57,7 +57,7 @@ class Network:
     """Beyond `most`: picoseconds of an all_reduce of so many bytes on so many nodes."""
 
     def spelled(self, nodes: int) -> str:
-        """The fabric for so many nodes."""
+        """Returns the specification of the fabric for a number of nodes."""
         rows, columns = sides(nodes)
         up = max(1, columns // TAPER)
         return self.fabric.format(nodes=nodes, rows=rows, columns=columns, up=up)
@@ -122,7 +122,7 @@ Rows = dict[tuple[str, int, str], Row]
 
 
 def run(results: Results, *, quick: bool) -> dict[str, Computed]:
-    """All models, sizes and networks; writes scaling.csv, iteration.* and scaling.*."""
+    """Computes all models, sizes and networks; writes scaling.csv, iteration.* and scaling.*."""
     rows = compute(results, LARGEST_QUICK if quick else NODES[-1])
     nodes = sorted({count for _, count, _ in rows})
     results.write("scaling", list(rows.values()))
@@ -136,7 +136,10 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def compute(results: Results, largest: int) -> Rows:
-    """Iterations of all models on all networks of up to so many nodes; each is kept as it ends."""
+    """Computes iterations of all models on all networks of at most `largest` nodes.
+
+    Each row is kept as it ends.
+    """
     return {
         (model, count, name): _kept(results, model, count, name)
         for count in NODES
@@ -148,7 +151,7 @@ def compute(results: Results, largest: int) -> Rows:
 
 
 def _kept(results: Results, model: str, nodes: int, name: str) -> Row:
-    """A row that was computed before the study was stopped, or computed now."""
+    """Returns a row, computed now or before the study was stopped."""
     case = {"model": model, "nodes": nodes, "network": name}
     (row,) = results.rows(case, lambda: [dict(_row(model, nodes, name))])
     return cast(Row, row)
@@ -186,7 +189,7 @@ def _row(model: str, nodes: int, name: str) -> Row:
 
 
 def _closed(model: str, nodes: int, name: str, cost_ps: Callable[[int, int], int]) -> Row:
-    """The same, with the costs of all_reduces by a formula; there is no plan to verify."""
+    """Returns a row whose all_reduce costs come from a formula; there is no plan to verify."""
     network = NETWORKS[name]
     timed = TrainingModel(model).timed(BATCH, DEVICE)
     sizes = timed.buckets("ddp")

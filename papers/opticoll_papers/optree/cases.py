@@ -34,7 +34,7 @@ CLOSE_UP = range(5, 10)
 
 
 def paper_steps(algorithm: str, ranks: int, wavelengths: int, rounding: Rounding = "ceil") -> int:
-    """The steps that the paper's evaluation charges an algorithm with (section III.D)."""
+    """Returns the steps that the paper's evaluation charges an algorithm with (section III.D)."""
     match algorithm:
         case "optree":
             return min(
@@ -61,7 +61,7 @@ def paper_time_ps(algorithm: str, ranks: int, wavelengths: int, size_bytes: int)
 
 
 def best_depths(ranks: int, wavelengths: int) -> list[int]:
-    """The numbers of stages 1 to 10 that have the fewest steps by Theorem 1."""
+    """Returns the numbers of stages, from 1 to 10, with the fewest steps by Theorem 1."""
     steps = {depth: formulas.optree_steps(ranks, wavelengths, depth) for depth in DEPTHS}
     return [depth for depth in DEPTHS if steps[depth] == min(steps.values())]
 

@@ -25,7 +25,7 @@ OTHERS = (
 
 
 def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
-    """The example's schedules constructed and verified; writes example16.csv."""
+    """Constructs and verifies the example's schedules; writes example16.csv."""
     built = {name: constructed(RANKS, WAVELENGTHS, name) for name in (ONE, TWO, THREE, *OTHERS)}
     rows = []
     for name, plan in built.items():
@@ -111,7 +111,7 @@ def _exchanges(algorithm: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
 
 
 def _stage_loads(name: str) -> list[int]:
-    """The greatest load of a link in each stage; nothing for what is no tree."""
+    """Returns the greatest load of a link in each stage; an empty list for other schedules."""
     if name == ONE:
         return trees.stage_loads(RANKS, [RANKS])
     _, _, radices = name.partition("radices=")

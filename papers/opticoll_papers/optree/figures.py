@@ -82,7 +82,7 @@ def figure_four(results: Results, constructed: Construct, *, quick: bool) -> dic
 
 
 def _course(values: Sequence[int], unit: str) -> Computed:
-    """How values go on, in words."""
+    """Describes in words how values rise and fall."""
     words = [
         "rising" if after > before else "falling" if after < before else "flat"
         for before, after in pairwise(values)
@@ -93,7 +93,7 @@ def _course(values: Sequence[int], unit: str) -> Computed:
 
 
 def _best(constructed: Construct, *, quick: bool) -> dict[str, Computed]:
-    """The best numbers of stages by Theorem 1, and of trees that exist."""
+    """Computes the best numbers of stages by Theorem 1, and of trees that exist."""
     formula = {
         ranks: [formulas.optree_steps(ranks, 64, depth) for depth in CLOSE_UP]
         for ranks in RANKS_FOUR
@@ -249,7 +249,7 @@ def figure_six(results: Results, constructed: Construct, *, quick: bool) -> dict
 
 
 def _order(id: str, cases: Sequence[tuple[int, int]]) -> dict[str, Computed]:
-    """By the paper's steps: by how much at least OpTree is lowest, and the ring highest."""
+    """Computes, by the paper's steps, how far at least OpTree is lowest, and the ring highest."""
     steps = {case: {name: paper_steps(name, *case) for name in LABELS} for case in cases}
     lowest = min(own[name] / own["optree"] for own in steps.values() for name in BASELINES)
     highest = min(
@@ -263,7 +263,7 @@ def _order(id: str, cases: Sequence[tuple[int, int]]) -> dict[str, Computed]:
 
 
 def _lowest(cases: Sequence[tuple[int, int]], constructed: Construct) -> Computed:
-    """By plans: by how much at least Ring and NE take longer than OpTree."""
+    """Computes, by plans, how much longer at least Ring and NE take than OpTree."""
     names = ("ring", "neighbour_exchange", "optree")
     plans = {case: {name: _plan(constructed, case, name) for name in names} for case in cases}
     assert all(plan.verified for own in plans.values() for plan in own.values())
@@ -329,7 +329,7 @@ def _compare(
     *,
     quick: bool,
 ) -> None:
-    """The four algorithms in each case, normalised to OpTree's first value of the figure."""
+    """Compares the four algorithms in each case, relative to OpTree's first value of the figure."""
     unit = paper_time_ps("optree", *cases[0], SIZES[0])
     rows: list[Row] = []
     for ranks, wavelengths in cases:

@@ -20,7 +20,7 @@ MARK = "Not in the paper: opticoll's own plans"
 
 @cache
 def own_times(ranks: int, wavelengths: int, quick: bool) -> tuple[OwnRow, ...]:
-    """What `auto` finds for each size of the figures, and OpTree's time by the paper's formula."""
+    """Returns plans of `auto` for the figures' sizes, and OpTree's times by the paper's formula."""
     sizes = QUICK_SIZES[:1] if quick else SIZES
     rows = own_rows("Figs 5 and 6", "all_gather", ranks, wavelengths, "auto", sizes)
     return tuple(map(_with_paper, rows))
@@ -53,7 +53,7 @@ def reproduce(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def _fewest(beside: str, ranks: int, wavelengths: int) -> OwnRow:
-    """The plan of fewest slots, with the time at the smallest size."""
+    """Returns the plan of fewest slots, with the time at the smallest size."""
     (row,) = own_rows(beside, "all_gather", ranks, wavelengths, "relay_tree", SIZES[:1])
     return _with_paper(row)
 

@@ -24,7 +24,7 @@ Light = tuple[int, int]
 
 
 def overlapping() -> Plan:
-    """The plan of eight slots; whether it is valid is for the verifier to say."""
+    """Builds the plan of eight slots; the verifier decides whether the plan is valid."""
     lights = [(slot, colour) for slot in range(8) for colour in range(WAVELENGTHS)]
     first = [paths for position in range(RADIX) for paths in _ring(position)]
     used: list[tuple[Light, Path]] = [

@@ -102,7 +102,7 @@ def _from_printed(results: Results) -> dict[str, Computed]:
 def case_sets(
     printed: Sequence[float], candidates: Sequence[Case], rounding: Rounding
 ) -> list[tuple[Case, ...]]:
-    """All sets of up to five candidates whose mean reductions are the three printed ones."""
+    """Returns all sets of up to five candidates whose mean reductions are the printed three."""
     reductions = {
         case: [
             100 * (1 - paper_steps("optree", *case, rounding) / paper_steps(name, *case))
@@ -125,14 +125,14 @@ def case_sets(
 
 
 def _mean(cases: Cases, baseline: str, measure: Measure) -> float:
-    """The mean over cases of 1 - OpTree/baseline, in percent."""
+    """Returns the mean over cases of 1 - OpTree/baseline, in percent."""
     return (
         100 * sum(1 - measure(case, "optree") / measure(case, baseline) for case in cases)
     ) / len(cases)
 
 
 def _cut(cases: Cases, baseline: str) -> float:
-    """The mean of percentages cut off after two digits, itself cut off after two digits."""
+    """Returns the mean of percentages cut off after two digits, with the mean cut off as well."""
     each = [
         10_000
         * (_paper_steps(case, baseline) - _paper_steps(case, "optree"))
@@ -171,7 +171,7 @@ def _spell(cases: Sequence[Case]) -> str:
 
 
 def _searched(results: Results) -> dict[str, Computed]:
-    """The sets of cases that give the printed numbers; writes case_sets.csv."""
+    """Searches the sets of cases that give the printed numbers; writes case_sets.csv."""
     rows: list[TableRow] = []
     found = {}
     for id, candidates in SEARCHED.items():

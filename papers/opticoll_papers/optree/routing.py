@@ -17,7 +17,7 @@ PLANS = ((64, 8, "8x8"), EQUAL, (256, 64, "4x4x4x4"), (1024, 64, "4x4x4x4x4"))
 
 
 def reproduce() -> dict[str, Computed]:
-    """The plans of trees with equal groups, and the groups and loads of one of them."""
+    """Plans trees with equal groups; computes the groups and loads of one of the plans."""
     plans = {case: _plan(*case) for case in PLANS}
     children, blocks = _stages(plans[EQUAL])
     whole = [

@@ -18,7 +18,7 @@ OVERLAPS = {
 
 
 def reproduce() -> dict[str, Computed]:
-    """What the presets are, and what a conversion flit by flit would cost."""
+    """Computes the items on the presets, and the cost of a conversion flit by flit."""
     ring = Fabric("optree_paper")
     options = ring.options
     around = opticoll.plan("all_gather", ring, "ring_bidirectional").columns()
@@ -34,7 +34,7 @@ def reproduce() -> dict[str, Computed]:
 
 
 def _conversion() -> dict[str, Computed]:
-    """What a conversion of one cycle of 1 GHz per flit adds to a step, by what overlaps."""
+    """Computes what a conversion of one 1 GHz cycle per flit adds to a step, by what overlaps."""
 
     def step_ps(size: int, options: str = "") -> int:
         plan = opticoll.plan("all_gather", f"optree_paper:ranks=2{options}", "ring")

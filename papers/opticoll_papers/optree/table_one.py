@@ -22,7 +22,7 @@ ALGORITHMS = ("ring", "neighbour_exchange", "wrht", "one_stage", "optree")
 
 
 def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
-    """The table with the columns formula, constructed and verified; writes table1.csv."""
+    """Computes the table with the columns formula, constructed and verified; writes table1.csv."""
     steps = {name: _formula(name) for name in ALGORITHMS}
     built = {name: constructed(RANKS, WAVELENGTHS, name) for name in ALGORITHMS}
     rows = [
@@ -92,7 +92,7 @@ def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
 
 
 def _trees(constructed: Construct, best: int) -> Computed:
-    """The fewest slots of a tree: of those that divide evenly, and of others."""
+    """Computes the fewest slots of a tree: of trees that divide evenly, and of others."""
     even = {
         depth: count
         for depth in range(1, 11)
@@ -114,9 +114,10 @@ def _trees(constructed: Construct, best: int) -> Computed:
 
 
 def _radices() -> list[int]:
-    """The tree that `optree` picks: a rank exchanges with all siblings of its group at each stage.
+    """Returns the radices of the tree that `optree` picks.
 
-    The first rank is in the largest group.
+    A rank exchanges with all siblings of its group at each stage. The first rank is in the largest
+    group.
     """
     plan = opticoll.plan("all_gather", fabric(RANKS, WAVELENGTHS), "optree")
     columns = plan.columns()

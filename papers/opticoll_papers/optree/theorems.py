@@ -83,7 +83,7 @@ def lemmas(results: Results) -> dict[str, Computed]:
 
 
 def load_bound(shape: str, ranks: int) -> int:
-    """The load of the busiest link in one direction, at least, of an all-to-all."""
+    """Returns a lower bound on the load of an all-to-all on the busiest link, in one direction."""
     if shape == "line":
         return (ranks // 2) * (ranks - ranks // 2)
     # All shortest routes together, spread over all links of both directions.
@@ -92,7 +92,7 @@ def load_bound(shape: str, ranks: int) -> int:
 
 
 def least_wavelengths(shape: str, ranks: int) -> int:
-    """The fewest wavelengths with which one_stage has a verified plan of one slot."""
+    """Returns the fewest wavelengths with which one_stage has a verified plan of one slot."""
     cut = f",broken={ranks - 1}-0" if shape == "line" else ""
 
     def slots(wavelengths: int) -> int:
@@ -111,7 +111,7 @@ def least_wavelengths(shape: str, ranks: int) -> int:
 
 
 def _leaves(radix: int, depth: int) -> int:
-    """The largest ring of up to 40 ranks on which a tree of `depth` equal radices is built."""
+    """Returns the largest ring, up to 40 ranks, on which a tree of `depth` equal radices exists."""
     algorithm = "optree:radices=" + "x".join([str(radix)] * depth)
     largest = 0
     for ranks in range(2, 41):
@@ -125,7 +125,7 @@ def _leaves(radix: int, depth: int) -> int:
 
 
 def _conversions(algorithm: str) -> int:
-    """How often a block becomes electronic on the way to its last receiver, on 16 ranks."""
+    """Returns how often a block becomes electronic before its last receiver, on 16 ranks."""
     plan = opticoll.plan("all_gather", fabric(16, WAVELENGTHS), algorithm)
     assert not plan.verify()
     flights = {(rank, rank): 0 for rank in range(16)}
@@ -259,7 +259,10 @@ def _first(constructed: Construct) -> dict[str, Computed]:
 
 
 def _identity() -> Computed:
-    """The proof's two sides, m^(j - 1) ceil(N/m^j) f and f ceil(N/m), f = floor(m^2/(4w))."""
+    """Compares the proof's two sides, m^(j - 1) ceil(N/m^j) f and f ceil(N/m).
+
+    The factor f is floor(m^2/(4w)).
+    """
     ranks, wavelengths, depth = IDENTITY
     exceptions, told = [], []
     exact = ranks ** (1 / depth)
@@ -292,7 +295,7 @@ def _identity() -> Computed:
 
 
 def _factor(children: float, wavelengths: int) -> int:
-    """The proof's floor(m^2/(4w))."""
+    """Returns the proof's floor(m^2/(4w))."""
     return math.floor(round(children**2 / (4 * wavelengths), 9))
 
 
@@ -350,7 +353,7 @@ def _second(chosen: list[dict[str, int | str]], constructed: Construct) -> dict[
 
 
 def brackets(results: Results) -> dict[str, Computed]:
-    """The readings of Eq. 2's bracket that give both depths that the paper prints."""
+    """Computes the readings of Eq. 2's bracket that give both depths that the paper prints."""
     printed = {
         1024: results.printed("table1.optree.depth"),
         2048: results.printed("fig4.best.2048"),
@@ -376,7 +379,7 @@ def brackets(results: Results) -> dict[str, Computed]:
 
 
 def _fewer(ranks: int) -> int:
-    """The whole number beside k* at which Theorem 1 has fewer steps; of a tie the greater."""
+    """Returns the whole number beside k* with fewer steps by Theorem 1; of a tie the greater."""
     below = math.floor(formulas.equation_two(ranks))
     return min(
         (below + 1, below), key=lambda depth: formulas.optree_steps(ranks, WAVELENGTHS, depth)
@@ -388,7 +391,7 @@ def _listed(depths: list[int]) -> str:
 
 
 def _least_stages(ranks: int) -> float:
-    """Where Theorem 1 with a continuous k is least, by golden sections beyond k = 1."""
+    """Returns the continuous k > 1 at which Theorem 1 is least, by golden-section search."""
     low, high = 1.0, 30.0
     share = (math.sqrt(5) - 1) / 2
     for _ in range(100):

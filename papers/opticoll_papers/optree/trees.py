@@ -16,9 +16,9 @@ from functools import cache
 
 
 def even_trees(ranks: int, depth: int) -> Iterator[list[int]]:
-    """All trees of `depth` stages on a power of two of ranks; stages after the first in one order.
+    """Yields all trees of `depth` stages on a power of two of ranks, each by its radices.
 
-    The order of the later stages does not change their loads.
+    Stages after the first come in one order: their order does not change their loads.
     """
     for exponents in _partitions(ranks.bit_length() - 1, depth):
         for first in sorted(set(exponents), reverse=True):
@@ -39,7 +39,7 @@ def _partitions(total: int, parts: int, most: int | None = None) -> Iterator[tup
 
 
 def stage_loads(ranks: int, radices: list[int]) -> list[int]:
-    """The greatest load of a link in each stage, in lightpaths of one block.
+    """Returns the greatest load of a link in each stage, in lightpaths of one block.
 
     Between the m children of a group, floor(m/2) ceil(m/2) pairs cross its middle in each
     direction, with a lightpath for each rank of a child and each block that it holds. Stage 1 has
@@ -58,7 +58,7 @@ def stage_loads(ranks: int, radices: list[int]) -> list[int]:
 
 
 def slots(ranks: int, wavelengths: int, radices: list[int]) -> int:
-    """The fewest slots that the loads of the links allow a tree."""
+    """Returns the fewest slots that the loads of the links allow a tree."""
     return sum(-(-load // wavelengths) for load in stage_loads(ranks, radices))
 
 
@@ -72,13 +72,13 @@ def _best(ranks: int, wavelengths: int, depth: int) -> tuple[int, list[int]] | N
 
 
 def least_slots(ranks: int, wavelengths: int, depth: int) -> int | None:
-    """The fewest slots of all trees of a depth; None where there is none."""
+    """Returns the fewest slots of all trees of a depth; None if there is no such tree."""
     best = _best(ranks, wavelengths, depth)
     return None if best is None else best[0]
 
 
 def best_tree(ranks: int, wavelengths: int, depth: int) -> list[int]:
-    """The radices of a tree of a depth with the fewest slots, the smallest of several."""
+    """Returns the radices of a tree of a depth with the fewest slots, the smallest of several."""
     best = _best(ranks, wavelengths, depth)
     if best is None:
         raise ValueError(f"no tree of {depth} stages divides {ranks} ranks evenly")
@@ -86,7 +86,7 @@ def best_tree(ranks: int, wavelengths: int, depth: int) -> list[int]:
 
 
 def algorithm(radices: list[int]) -> str:
-    """How a tree is asked for."""
+    """Returns the specification of the algorithm for a tree."""
     return f"optree:radices={spelled(radices)}"
 
 
@@ -96,7 +96,7 @@ def spelled(radices: list[int]) -> str:
 
 
 def best_depths(ranks: int, wavelengths: int) -> list[int]:
-    """The numbers of stages at which the fewest slots of all these trees are reached."""
+    """Returns the numbers of stages at which trees reach the fewest slots."""
     by_depth = {
         depth: count
         for depth in range(1, ranks.bit_length())

@@ -20,7 +20,7 @@ GROUP = 2 * WAVELENGTHS + 1
 
 
 def levels(ranks: int, group: int) -> int:
-    """The paper's theta, if it is ceil(log_p N)."""
+    """Returns the paper's theta, if theta is ceil(log_p N)."""
     count, reach = 0, 1
     while reach < ranks:
         count, reach = count + 1, reach * group
@@ -28,31 +28,31 @@ def levels(ranks: int, group: int) -> int:
 
 
 def collecting(group: int, theta: int) -> int:
-    """The text's steps to collect: 1 + ceil(p (p^(theta - 1) - 1)/(p - 1))."""
+    """Returns the text's steps to collect: 1 + ceil(p (p^(theta - 1) - 1)/(p - 1))."""
     reach: int = group ** (theta - 1)
     return 1 + -(-group * (reach - 1) // (group - 1))
 
 
 def handing_out(group: int, theta: int) -> tuple[int, int]:
-    """The text's steps to hand out, by either branch: (theta - 1) or theta times p^(theta - 1)."""
+    """Returns the text's steps to hand out, (theta - 1) or theta times p^(theta - 1)."""
     reach: int = group ** (theta - 1)
     return (theta - 1) * reach, theta * reach
 
 
 def totals(ranks: int, group: int, theta: int) -> tuple[int, int]:
-    """The text's total, by either branch: 1 + ceil((N - p)/(p - 1)) and what is handed out."""
+    """Returns the text's total by each branch: 1 + ceil((N - p)/(p - 1)), and handing out."""
     first = 1 + -(-(ranks - group) // (group - 1))
     one, other = handing_out(group, theta)
     return first + one, first + other
 
 
 def table_row(ranks: int, group: int, theta: int) -> int:
-    """The row of Table I: ceil((N - p)/(p - 1)) + ceil((theta - 1) N/p) + 1."""
+    """Returns the row of Table I: ceil((N - p)/(p - 1)) + ceil((theta - 1) N/p) + 1."""
     return -(-(ranks - group) // (group - 1)) + -(-(theta - 1) * ranks // group) + 1
 
 
 def _adds_up(ranks: int, group: int) -> bool:
-    """Whether the total is the sum of the phases with theta = log_p N, p^(theta - 1) = N/p.
+    """Returns whether the total is the sum of the phases, for theta = log_p N, p^(theta - 1) = N/p.
 
     The steps to hand out are the same number in both.
     """
@@ -61,13 +61,13 @@ def _adds_up(ranks: int, group: int) -> bool:
 
 
 def _unrounded_row(ranks: int, group: int) -> int:
-    """The row of Table I with theta = log_p N."""
+    """Returns the row of Table I with theta = log_p N."""
     handed = round((math.log(ranks, group) - 1) * ranks / group, 9)
     return -(-(ranks - group) // (group - 1)) + math.ceil(handed) + 1
 
 
 def reproduce(results: Results) -> dict[str, Computed]:
-    """The formulas against one another, and against the number of Table I."""
+    """Compares the formulas with one another, and with the number of Table I."""
     theta = levels(RANKS, GROUP)
     collected, handed = collecting(GROUP, theta), handing_out(GROUP, theta)
     total = totals(RANKS, GROUP, theta)

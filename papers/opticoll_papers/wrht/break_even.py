@@ -1,4 +1,4 @@
-"""What the electrical networks must be for the poster's claims to hold.
+"""Electrical networks for which the poster's claims hold.
 
 The time of one all_reduce on one electrical fabric is, but for rounding, a + b / B at the rate B of
 its ports: a is latency, b what is sent. So the rate at which WRHT takes a wanted share of it can be
@@ -127,7 +127,7 @@ def _show_means(results: Results, rows: Sequence[ElectricalRow]) -> None:
 def _draw(
     results: Results, fabric: str, rows: Sequence[ElectricalRow], scale: Sequence[int]
 ) -> None:
-    """The poster's Fig. 2 for each rate: times in multiples of WRHT's."""
+    """Draws the poster's Fig. 2 for each rate: times in multiples of WRHT's."""
     series = {
         "E-Ring": "e_ring_s",
         "E-RD": "e_rd_s",
@@ -174,7 +174,7 @@ def _ratio(row: ElectricalRow, column: str) -> float | None:
 
 
 def _means(results: Results, rows: Rows, scale: Sequence[int]) -> dict[str, Computed]:
-    """The means at each of the study's rates."""
+    """Computes the means at each of the study's rates."""
     own = rows()
     at = {(fabric, rate): _at(own, fabric, rate) for fabric in FABRICS for rate in RATES}
     verified = all(row["verified"] for row in own)
@@ -229,7 +229,10 @@ def _striped(rows: Iterable[ElectricalRow], column: str) -> float:
 
 
 def _rates(results: Results, scale: Sequence[int]) -> Computed:
-    """The mean on a switch at the rate that gives the printed one, and all such rates in words."""
+    """Returns the mean on a switch at the rate that gives the printed mean.
+
+    The note lists the rates for all fabrics and printed means.
+    """
     met = [
         (_rate_of(fabric, scale, results.printed(f"headline.{name}")), label)
         for name in ("electrical", "optical")
@@ -245,7 +248,7 @@ def _cases(scale: Sequence[int]) -> list[tuple[int, str, int]]:
 
 
 def _rate_of(fabric: str, scale: Sequence[int], claimed: float) -> Computed:
-    """The rate per port, in Gb/s to 1 Mb/s, at which a mean reduction in percent is met."""
+    """Returns the rate per port, from 1 Mb/s to Gb/s, at which the mean reduction is `claimed`."""
     cases = _cases(tuple(scale))
     lines = [_line(fabric, *case) for case in cases]
     wanted = [wrht_claimed_s(ranks, size) for ranks, _, size in cases]
@@ -273,7 +276,10 @@ def _line(fabric: str, ranks: int, algorithm: str, size: int) -> tuple[float, fl
 
 
 def _falling(value: Callable[[float], float], wanted: float) -> float:
-    """Where a falling function of a positive number comes down to a value, by bisection."""
+    """Returns the argument at which a falling function of a positive number reaches a value.
+
+    Bisection on a logarithmic scale.
+    """
     low, high = 1e-12, 1e15
     for _ in range(100):
         middle = (low * high) ** 0.5
@@ -289,7 +295,7 @@ def _make_evens(
 
 
 def _break_even(even: Sequence[BreakEven], algorithm: str) -> Computed:
-    """The rate per port on a switch below which WRHT is always faster, and that on a tree."""
+    """Computes the rates per port, on a switch and on a tree, below which WRHT is always faster."""
     told, least = [], {}
     for fabric, label in FABRICS.items():
         cases = {
@@ -310,7 +316,7 @@ def _break_even(even: Sequence[BreakEven], algorithm: str) -> Computed:
 
 
 def _evens(results: Results, fabric: str, algorithm: str, scale: Sequence[int]) -> list[BreakEven]:
-    """Each network on each number of ranks; made once, and kept in the folder till the end."""
+    """Returns rows of each network and number of ranks, kept in the folder until the study ends."""
     return [
         BreakEven(**row)  # type: ignore[typeddict-item]
         for ranks in scale
@@ -376,10 +382,10 @@ def _show_break_even(results: Results, even: Sequence[BreakEven]) -> dict[str, C
 
 
 def _solved(results: Results, scale: Sequence[int]) -> dict[str, Computed]:
-    """The rates, and the latencies of a cable on a switch, at which the printed mean is met.
+    """Computes the port rates, and cable latencies on a switch, that give the printed mean.
 
-    A step of any of these on a switch waits for two cables, side by side for all messages, so one
-    more second per cable is two more per step.
+    A step of any of these on a switch waits for two cables, side by side for all messages. One more
+    second per cable is two more seconds per step.
     """
     met: list[str] = []
     claimed = results.printed("headline.electrical")

@@ -33,7 +33,7 @@ LARGEST_OWN_QUICK = 128
 
 @cache
 def constructed(ranks: int, wavelengths: int, algorithm: str) -> Constructed:
-    """A plan of all_reduce, with the times of the poster's networks where w is the study's."""
+    """Constructs an all_reduce, with the times of the poster's networks if w is the study's."""
     sizes = SIZES if wavelengths == WAVELENGTHS else ()
     return construct("all_reduce", ranks, wavelengths, algorithm, sizes=sizes)
 
@@ -70,7 +70,7 @@ def ring_formula_s(ranks: int, size_bytes: int) -> float:
 
 
 def own_times(results: Results, ranks: int) -> list[OwnRow]:
-    """What `auto` finds for each network, and WRHT's time by the poster's formula."""
+    """Returns plans of `auto` for each network, and WRHT's time by the poster's formula."""
     kept = results.rows({"own": ranks}, lambda: [plain(row) for row in _own_times(ranks)])
     return [OwnRow(**row) for row in kept]
 
@@ -90,5 +90,5 @@ def _own_times(ranks: int) -> list[OwnRow]:
 
 
 def own_ranks(ranks: Sequence[int], *, quick: bool) -> list[int]:
-    """Where opticoll plans of its own: beyond that they would take most of the study's time."""
+    """Returns the numbers of ranks for opticoll's own plans; larger ones take most of the time."""
     return [count for count in ranks if count <= (LARGEST_OWN_QUICK if quick else LARGEST_OWN)]

@@ -82,7 +82,10 @@ class ElectricalRow(Row):
 
 
 def fabric_specification(fabric: str, ranks: int, rate: int, latency_ps: int) -> str:
-    """How a fabric of `FABRICS` is spelled: rate in bit/s of a port, latency of a cable."""
+    """Returns the specification of a fabric of `FABRICS`.
+
+    `rate` is a port's in bit/s, `latency_ps` a cable's.
+    """
     cables = f"rate={_rate_text(rate)},latency={format_time(latency_ps).replace(' ', '')}"
     if fabric == "crossbar":
         return f"crossbar:ranks={ranks},{cables}"
@@ -97,7 +100,7 @@ def _rate_text(rate: int) -> str:
 
 @cache
 def is_verified(fabric: str, ranks: int, algorithm: str) -> bool:
-    """Whether a plan has no violations; rate and latency of the fabric have no part in that."""
+    """Returns whether a plan has no violations, which do not depend on the rate or the latency."""
     return not _plan(fabric, ranks, algorithm, RATES[0], LATENCY_PS).verify()
 
 
@@ -112,13 +115,13 @@ def _plan(fabric: str, ranks: int, algorithm: str, rate: int, latency_ps: int) -
 def time_s(
     fabric: str, ranks: int, algorithm: str, rate: int, latency_ps: int, size_bytes: int
 ) -> float:
-    """The time of an electrical all_reduce as flows, start rule rendezvous, in seconds."""
+    """Returns the time of an electrical all_reduce as flows, start rule rendezvous, in seconds."""
     plan = _plan(fabric, ranks, algorithm, rate, latency_ps)
     return float(plan.simulate(size_bytes, start="rendezvous").time_ps / 1e12)
 
 
 def rows(results: Results, fabric: str, ranks: int, *, quick: bool) -> list[ElectricalRow]:
-    """Every network at every rate on one fabric; made once, and kept in the folder till the end."""
+    """Returns every network at every rate on a fabric, kept in the folder until the study ends."""
     case = {"electrical": fabric, "ranks": ranks, "quick": quick}
     kept = results.rows(
         case, lambda: [plain(row) for row in _rows(results, fabric, ranks, quick=quick)]

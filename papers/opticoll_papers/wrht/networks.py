@@ -13,7 +13,10 @@ SHARE = (50, 90)  # percent of an iteration, the range that is looked for
 
 
 def parameters() -> dict[str, Computed]:
-    """Those that are used, and those of opticoll's layer tables."""
+    """Returns the parameters and bytes per parameter of the study.
+
+    Notes give the parameters of opticoll's layer tables.
+    """
     used = {
         f"setup.{model.lower()}": Computed(
             count / 1e6,

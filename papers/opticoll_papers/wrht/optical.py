@@ -53,7 +53,7 @@ class Row(TypedDict):
 
 
 def ours(results: Results, *, quick: bool) -> dict[str, Computed]:
-    """A table of opticoll's plans and ours.csv; no items, since the poster claims none of it."""
+    """Shows opticoll's plans and writes ours.csv; no items, since the poster has no claim on it."""
     by_ranks = {ranks: own_times(results, ranks) for ranks in own_ranks(TIME_RANKS, quick=quick)}
     rows = [by_ranks[ranks][index] for index in range(len(MODELS)) for ranks in by_ranks]
     show_times(
@@ -68,7 +68,7 @@ def ours(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def steps(results: Results) -> dict[str, Computed]:
-    """The poster's number of steps against plans, for every N and w; writes steps.csv."""
+    """Compares the poster's number of steps with plans, for every N and w; writes steps.csv."""
     rows: list[TableRow] = []
     shown = []
     for ranks in STEP_RANKS:
@@ -153,7 +153,7 @@ def times(results: Results, *, quick: bool) -> dict[str, Computed]:
 
 
 def _show_times(results: Results, rows: Iterable[Row], largest_ring: int) -> None:
-    """A line for each network and N; a ring that was not constructed is marked."""
+    """Adds a table with a line for each network and N; it marks rings that are not constructed."""
     formula = f"; * by its formula beyond N = {largest_ring}"
     results.show(
         f"Time of all_reduce in ms, w = {WAVELENGTHS}, policy every_step (fig2_optical.csv); "
@@ -258,7 +258,7 @@ def _small_groups(rows: Sequence[Row]) -> dict[str, Computed]:
 
 
 def _slower_steps(results: Results) -> dict[str, Computed]:
-    """The time of a step at which the printed means come out on 1024 ranks."""
+    """Computes the time of a step at which the means on 1024 ranks are the printed means."""
     ranks = 1024
     found = []
     for name in ("optical", "electrical"):
@@ -278,7 +278,7 @@ def _slower_steps(results: Results) -> dict[str, Computed]:
 
 
 def _shares(ranks: int, step_ps: int = STEP_PS) -> list[float]:
-    """What WRHT saves of the ring's time by their formulas, where a step takes so long."""
+    """Returns the share of the ring's time that WRHT saves, by formulas, at a time of a step."""
     more = step_ps - STEP_PS
     steps = wrht_all_reduce_steps(ranks, WAVELENGTHS)
     return [

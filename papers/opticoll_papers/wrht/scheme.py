@@ -1,7 +1,7 @@
 """WRHT's mechanism, read off verified plans: groups, representatives, wavelengths, stages.
 
->>> from opticoll_papers.wrht.scheme import in_the_middle, plan
->>> in_the_middle(plan(16, 2)), plan(16, 2).slots
+>>> from opticoll_papers.wrht.scheme import middle_share, plan
+>>> middle_share(plan(16, 2)), plan(16, 2).slots
 (1.0, 3)
 """
 
@@ -28,36 +28,36 @@ Transfer = tuple[int, int, int, int]
 
 @cache
 def plan(ranks: int, wavelengths: int, algorithm: str = "wrht", assignment: str = "auto") -> Plan:
-    """A plan of all_reduce that has no violations."""
+    """Returns a plan of all_reduce without violations."""
     made = opticoll.plan("all_reduce", fabric(ranks, wavelengths), algorithm, wavelength=assignment)
     assert not made.verify()
     return made
 
 
 def transfers(made: Plan, slot: int) -> list[Transfer]:
-    """What a slot sends."""
+    """Returns the transfers of a slot."""
     columns = made.slot_columns(slot)
     names = ("source", "destination", "direction", "wavelength")
     return list(zip(*(columns[name].tolist() for name in names), strict=True))
 
 
 def wavelengths(made: Plan, slot: int = 0) -> int:
-    """The number of wavelengths that a slot uses."""
+    """Returns the number of wavelengths that a slot uses."""
     return len({wavelength for *_, wavelength in transfers(made, slot)})
 
 
 def groups(made: Plan) -> dict[int, list[int]]:
-    """The members of each group in step 1, by their representative."""
+    """Returns the members of each group in step 1, by their representative."""
     members: dict[int, list[int]] = {}
     for source, destination, *_ in transfers(made, 0):
         members.setdefault(destination, [destination]).append(source)
     return {one: sorted(ranks) for one, ranks in members.items()}
 
 
-def in_the_middle(made: Plan) -> float:
-    """The share of groups whose representative has as many members on one side as on the other.
+def middle_share(made: Plan) -> float:
+    """Returns the share of groups whose representative is in the middle of its members.
 
-    One more on a side where the number of members is even.
+    One side has one member more if the number of members is even.
     """
     found = groups(made)
     middle = [
@@ -67,14 +67,14 @@ def in_the_middle(made: Plan) -> float:
 
 
 def representatives(made: Plan, ranks: int) -> Iterator[int]:
-    """How many ranks still hold sums of their own after each step of the reduce stage."""
+    """Yields the number of ranks with a sum of their own, after each step of the reduce stage."""
     for slot in range(made.slots // 2):
         ranks -= len(transfers(made, slot))
         yield ranks
 
 
 def exchanging(made: Plan) -> int:
-    """The number of representatives in the all-to-all, 0 where there is none.
+    """Returns the number of representatives in the all-to-all, 0 if there is none.
 
     It is the step in which ranks both send and receive.
     """
@@ -93,7 +93,7 @@ def _collecting(made: Plan) -> Iterator[tuple[int, int, int, int]]:
 
 
 def shared_links(made: Plan, ranks: int) -> int:
-    """The number of links that lightpaths of two groups cross in a step of the reduce stage."""
+    """Counts the links that lightpaths of two groups cross in a step of the reduce stage."""
     users: dict[tuple[int, int, int], set[int]] = {}
     for slot, source, destination, direction in _collecting(made):
         hop = 1 if direction == 0 else -1
@@ -105,7 +105,7 @@ def shared_links(made: Plan, ranks: int) -> int:
 
 
 def mirrored(made: Plan) -> float:
-    """The share of transfers outside the all-to-all that go back in the mirrored step."""
+    """Returns the share of transfers outside the all-to-all that go back in the mirrored step."""
     back = total = 0
     for slot in range(made.slots // 2):
         there = {(source, destination) for source, destination, *_ in transfers(made, slot)}
@@ -134,7 +134,7 @@ def mechanism() -> dict[str, Computed]:
         "scheme.ring": Computed(len(set(around["direction"].tolist()))),
         "scheme.parameters": Computed((WAVELENGTHS, rate)),
         "scheme.groups": Computed(tuple(representatives(small, RANKS))),
-        "scheme.middle": Computed(in_the_middle(small)),
+        "scheme.middle": Computed(middle_share(small)),
         "scheme.group_wavelengths": Computed(
             tuple(
                 wavelengths(plan(RANKS, WAVELENGTHS, f"wrht:group_size={group}"))
@@ -187,7 +187,7 @@ def mechanism() -> dict[str, Computed]:
 
 
 def _repeated() -> Computed:
-    """Whether grouping goes on until the wavelengths allow an all-to-all, and no longer."""
+    """Computes whether grouping continues exactly until the wavelengths allow an all-to-all."""
     most = math.isqrt(8 * WAVELENGTHS)
     wrong, exchanged = 0, []
     for ranks in (2**power for power in range(4, 13)):
@@ -227,7 +227,10 @@ def _one_wavelength() -> Computed:
 
 
 def _striped_ring() -> Computed:
-    """The ring on one wavelength over the ring on all, on 128 ranks; the latter beside WRHT."""
+    """Compares the ring on one wavelength with the ring on all wavelengths, on 128 ranks.
+
+    The note compares the ring on all wavelengths with WRHT.
+    """
     wrht, ring, striped = (
         construct("all_reduce", 128, WAVELENGTHS, name, sizes=SIZES)
         for name in ("wrht", "ring", f"ring:stripes={WAVELENGTHS}")
@@ -245,7 +248,7 @@ def _striped_ring() -> Computed:
 
 
 def _beside(ranks: int) -> list[float]:
-    """The time of the ring on all wavelengths over WRHT's, by formulas."""
+    """Returns the times of the ring on all wavelengths over WRHT's, by formulas."""
     stripes = {size: -(-size // ranks // WAVELENGTHS) for size in SIZES}
     return [
         2 * (ranks - 1) * step_time_ps(stripes[size]) / 1e12 / wrht_claimed_s(ranks, size)
