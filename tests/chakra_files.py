@@ -30,7 +30,7 @@ def text(number: int, content: str | bytes) -> bytes:
 
 
 def attribute(name: str, value: object, integer: int = 9) -> bytes:
-    """An attribute; a whole number has the type that the field `integer` stands for."""
+    """Encodes an attribute; the field `integer` gives the type of a whole number."""
     match value:
         case bool():
             held = varint(27 << 3) + varint(value)
@@ -81,7 +81,7 @@ def node(
 
 
 def messages(content: bytes) -> list[bytes]:
-    """The messages of a trace, with their lengths."""
+    """Splits a trace into its messages, each with its length."""
     found, at = [], 0
     while at < len(content):
         length, start = read_varint(content, at)
@@ -114,7 +114,7 @@ def fields(content: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def unpacked(message: bytes) -> dict[str, Any]:
-    """A node as a dictionary: id, type, after, its attributes, name and micros if it has them."""
+    """Decodes a node into a dictionary: id, type, after, its attributes, name and micros if any."""
     _, start = read_varint(message, 0)
     found: dict[str, Any] = {"id": 0, "after": []}
     for number, value in fields(message[start:]):
@@ -140,11 +140,12 @@ def unpacked(message: bytes) -> dict[str, Any]:
 
 
 def finished_ns(traces: list[bytes], *, hop_ns: Any, rate: float) -> int:
-    """When ASTRA-sim has carried a custom collective out, in whole nanoseconds.
+    """Returns when ASTRA-sim has completed a custom collective, in whole nanoseconds.
 
-    A node begins when those that it waits for are complete. A message takes its link (source and
-    destination) for its bytes, one message after another, and arrives `hop_ns` of its bytes later.
-    Then its send is complete, and its receive if that has begun. What computes takes 1 ns.
+    A node begins when all nodes that it waits for are complete. A message occupies its link (source
+    and destination) for its bytes, one message after another, and arrives `hop_ns` of its bytes
+    later. Then its send is complete, and its receive if the receive has begun. A node that computes
+    takes 1 ns.
     """
     nodes = {
         (rank, one["id"]): one

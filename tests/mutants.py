@@ -56,14 +56,14 @@ class Form:
 
 
 def modes(program: Program | Plan) -> list[bool]:
-    """The modes that a program is for: True is in place. A plan is for all that its program is."""
-    one = Program.from_plan(program) if isinstance(program, Plan) else program
+    """Returns the modes of a program: True is in place. A plan has the modes of its program."""
+    one = Program.of_plan(program) if isinstance(program, Plan) else program
     both = {True: one.in_place, False: one.out_of_place}
     return [in_place for in_place, used in both.items() if used]
 
 
 def wrong(content: Any, form: Form | None = None, *, in_place: bool) -> tuple[set[str], set[str]]:
-    """The rules that a file breaks, as each of the verifiers has it; `refused` by the readers."""
+    """Returns the rules that a file breaks, by each verifier; `refused` if a reader refuses it."""
     form = form or MSCCL
     first, second = {"refused"}, {"refused"}
     try:
@@ -85,8 +85,8 @@ def wrong(content: Any, form: Form | None = None, *, in_place: bool) -> tuple[se
 
 
 def carried_out(one: Program | Plan, *, in_place: bool) -> bool:
-    """Whether its real bytes are those of the definition."""
-    program = Program.from_plan(one) if isinstance(one, Plan) else one
+    """Returns whether real bytes give the result that the collective defines."""
+    program = Program.of_plan(one) if isinstance(one, Plan) else one
     for operator in ("sum", "max"):
         job = Payload(program.collective, 3, "uint32", operator)
         ranks = range(program.collective.ranks)
@@ -103,13 +103,13 @@ def carried_out(one: Program | Plan, *, in_place: bool) -> bool:
 
 
 def field(line: str, name: str) -> str:
-    """An attribute of an element; empty where it is missing."""
+    """Returns an attribute of an element, or an empty text if the element lacks it."""
     found = re.search(rf' {name}="(-?\w+)"', line)
     return found[1] if found else ""
 
 
-def of_msccl(text: str) -> Iterator[tuple[str, Change]]:
-    """All changes of MSCCL XML in one place: their kind, and what makes them."""
+def msccl_changes(text: str) -> Iterator[tuple[str, Change]]:
+    """Yields all single changes of an MSCCL XML file: their kind, and what makes them."""
     lines = text.splitlines()
     steps = {at for at, line in enumerate(lines) if "<step" in line}
     ranks = next(int(field(line, "ngpus")) for line in lines if "<algo" in line)
@@ -120,7 +120,7 @@ def of_msccl(text: str) -> Iterator[tuple[str, Change]]:
         return "\n".join(changed)
 
     def moved(first: int, *between: int, last: int) -> str:
-        """The lines up to one, some, and those from one on, with steps numbered anew."""
+        """Returns lines before `first`, those of `between`, and from `last`; renumbers steps."""
         number, changed = 0, [*lines[:first], *(lines[one] for one in between), *lines[last:]]
         for at, line in enumerate(changed):
             number = 0 if "<tb" in line else number
@@ -162,13 +162,13 @@ def of_msccl(text: str) -> Iterator[tuple[str, Change]]:
                 yield kind, partial(with_field, at, name, value)
 
 
-def of_chakra(traces: list[bytes]) -> Iterator[tuple[str, Change]]:
-    """All changes of a node in the traces of a collective."""
+def chakra_changes(traces: list[bytes]) -> Iterator[tuple[str, Change]]:
+    """Yields all changes of one node in the traces of a collective."""
     parts = [messages(trace) for trace in traces]
     ranks = len(traces)
 
     def with_nodes(rank: int, first: int, last: int, *nodes: dict[str, Any]) -> list[bytes]:
-        """The traces with other nodes in place of some of a rank."""
+        """Returns the traces with other nodes in place of some nodes of a rank."""
         own = parts[rank]
         packed = [_packed(one) for one in nodes]
         changed = b"".join([*own[:first], *packed, *own[last:]])
@@ -191,7 +191,7 @@ def of_chakra(traces: list[bytes]) -> Iterator[tuple[str, Change]]:
 
 
 def _changes_of_node(told: dict[str, Any], ranks: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What is said otherwise of a node."""
+    """Yields the kinds of changes of a node, each with the attributes that change."""
     count = told.get("msg_chunk_cnt", 1)
     one_more = dict.fromkeys({"msg_chunk_cnt"} & {*told}, count + 1)
     if told["type"] in (SEND, RECEIVE):
@@ -226,8 +226,8 @@ def _packed(told: dict[str, Any]) -> bytes:
     return node(rest.pop("id"), rest.pop("type"), rest.pop("after"), **rest)
 
 
-def of_sends(text: str) -> Iterator[tuple[str, Change]]:
-    """All changes of a line in a CSV of sends."""
+def sends_changes(text: str) -> Iterator[tuple[str, Change]]:
+    """Yields all changes of one line in a CSV of sends."""
     lines = text.splitlines()
     first = 1 + next(at for at, line in enumerate(lines) if line.startswith("step,"))
     heading = lines[first - 1].split(",")
@@ -236,7 +236,7 @@ def of_sends(text: str) -> Iterator[tuple[str, Change]]:
     def written(changed: Rows) -> str:
         return "\n".join([*lines[:first], *(",".join(map(str, one.values())) for one in changed)])
 
-    yield from _of_rows(rows, int(re.findall(r"ranks=(\d+)", text)[0]), written)
+    yield from _row_changes(rows, int(re.findall(r"ranks=(\d+)", text)[0]), written)
 
 
 FLOW = re.compile(
@@ -245,8 +245,8 @@ FLOW = re.compile(
 )
 
 
-def of_te_ccl(text: str) -> Iterator[tuple[str, Change]]:
-    """All changes of a flow in a result of TE-CCL."""
+def te_ccl_changes(text: str) -> Iterator[tuple[str, Change]]:
+    """Yields all changes of one flow in a result of TE-CCL."""
     content = json.loads(text)
     rows = [match.groupdict() for match in map(FLOW.fullmatch, content["7-Flows"]) if match]
 
@@ -259,13 +259,13 @@ def of_te_ccl(text: str) -> Iterator[tuple[str, Change]]:
         return json.dumps({**content, "7-Flows": flows})
 
     vertices = {row[end] for row in rows for end in ("source", "destination")}
-    yield from _of_rows(rows, len(vertices), written)
+    yield from _row_changes(rows, len(vertices), written)
 
 
-def _of_rows(
+def _row_changes(
     rows: Rows, ranks: int, written: Callable[[Rows], str]
 ) -> Iterator[tuple[str, Change]]:
-    """All changes of a transfer among those of a schedule."""
+    """Yields all changes of one transfer of a schedule."""
 
     def instead(at: int, last: int, *others: dict[str, Any]) -> str:
         return written([*rows[:at], *others, *rows[last:]])
@@ -295,20 +295,20 @@ def _of_rows(
 
 
 def _plan_of(content: str, name: str, ranks: int | None = None) -> Plan:
-    """The plan that a schedule of others becomes."""
+    """Reads a schedule of another tool as a plan."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "changed")
         path.write_text(content)
         return imported.read_plan(path, name, ranks=ranks)[0]
 
 
-MSCCL = Form("msccl", Program.from_msccl, read_msccl, of_msccl)
-CHAKRA = Form("chakra", Program.from_chakra, read_chakra, of_chakra)
-SENDS = Form("sends", partial(_plan_of, name="sends"), read_sends, of_sends)
+MSCCL = Form("msccl", Program.from_msccl, read_msccl, msccl_changes)
+CHAKRA = Form("chakra", Program.from_chakra, read_chakra, chakra_changes)
+SENDS = Form("sends", partial(_plan_of, name="sends"), read_sends, sends_changes)
 
 
 def te_ccl(text: str) -> Form:
-    """The form of the changes of a result of TE-CCL, which keep its number of ranks.
+    """Returns the form of changes of a result of TE-CCL, which keep its number of ranks.
 
     Raises
     ------
@@ -317,11 +317,11 @@ def te_ccl(text: str) -> Form:
     """
     ranks = _plan_of(text, "te_ccl").collective.ranks
     first = partial(_plan_of, name="te_ccl", ranks=ranks)
-    return Form("te_ccl", first, partial(read_te_ccl, ranks=ranks), of_te_ccl)
+    return Form("te_ccl", first, partial(read_te_ccl, ranks=ranks), te_ccl_changes)
 
 
 def sampled(form: Form, content: Any, most: int | None, seed: int) -> Iterator[tuple[str, Any]]:
-    """Mutants, at most so many of each kind, chosen by a seed."""
+    """Yields mutants, at most `most` of each kind, which `seed` chooses."""
     by_kind: defaultdict[str, list[Change]] = defaultdict(list)
     for kind, change in form.mutants(content):
         by_kind[kind].append(change)
@@ -334,8 +334,10 @@ def sampled(form: Form, content: Any, most: int | None, seed: int) -> Iterator[t
 def judged(
     form: Form, content: Any, most: int | None = None, seed: int = 20
 ) -> Counter[tuple[str, str]]:
-    """What becomes of mutants, by kind: rejected by both verifiers (or refused by both readers), or
-    equivalent: with the right bytes in every mode.
+    """Counts the fates of mutants by kind.
+
+    A mutant is rejected by both verifiers (or refused by both readers), or equivalent: it has the
+    right bytes in every mode.
     """
     counts: Counter[tuple[str, str]] = Counter()
     of_programs = isinstance(form.first(content), Program)
@@ -357,7 +359,7 @@ def judged(
 
 
 def _modes_of(form: Form, changed: Any) -> list[bool]:
-    """The modes to try; where a reader refuses, one is enough."""
+    """Returns the modes to try; one mode is enough if a reader refuses the file."""
     try:
         return modes(form.first(changed))
     except opticoll.OpticollError:

@@ -1,4 +1,4 @@
-"""What several test files share: the command line run in this process, and small fabrics."""
+"""Helpers of several test files: the command line run in this process, and small fabrics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def some_of(cases: Iterable[T], step: int) -> list[T]:
-    """Each `step`-th of many cases, from the first on; all of them in `make validate`."""
+    """Returns each `step`-th of many cases, from the first on; all cases in `make validate`."""
     return list(cases)[:: 1 if ALL_CASES else step]
 
 
@@ -40,7 +40,7 @@ RING = "wdm_ring:ranks=16,wavelengths=2"
 
 
 def wiring_of(fabric: _core.Fabric) -> list[tuple[int, int, bool]]:
-    """The links of a fabric for the reference verifier."""
+    """Returns the links of a fabric for the reference verifier."""
     ends = fabric.link_ends or []
     return [(*own, "<->" in name) for own, name in zip(ends, fabric.link_names, strict=True)]
 
@@ -80,7 +80,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def plan_file(tmp_path: Path) -> Path:
-    """A plan of `optree:radices=4x4` on 16 ranks with 2 wavelengths."""
+    """Writes a plan of `optree:radices=4x4` on 16 ranks with 2 wavelengths."""
     import opticoll
 
     path = tmp_path / "tree.plan"
@@ -89,12 +89,12 @@ def plan_file(tmp_path: Path) -> Path:
 
 
 def core_kinds(text: str) -> set[str]:
-    """The kinds of violations that the compiled core finds in a plan's text."""
+    """Returns the kinds of violations that the compiled core finds in a plan's text."""
     return {violation.kind for violation in _core.Plan.from_text(text).verify()}
 
 
 def reference_kinds(text: str) -> set[str]:
-    """The kinds of violations that the reference verifier finds in a plan's text."""
+    """Returns the kinds of violations that the reference verifier finds in a plan's text."""
     return {problem.kind for problem in reference.verify(reference.read(text))}
 
 
@@ -104,8 +104,10 @@ def check_both_prove(text: str) -> None:
     assert reference_kinds(text) == set()
 
 
-def in_one_line(change: Callable[[str, random.Random], str]) -> Callable[[str, random.Random], str]:
-    """A mutation of a plan's text that changes one line: a transfer, the fabric or a demand."""
+def line_mutation(
+    change: Callable[[str, random.Random], str],
+) -> Callable[[str, random.Random], str]:
+    """Turns a change of a line into a mutation of a plan: of a transfer, the fabric or a demand."""
 
     def mutated(text: str, generator: random.Random) -> str:
         lines = text.splitlines()
@@ -117,9 +119,9 @@ def in_one_line(change: Callable[[str, random.Random], str]) -> Callable[[str, r
     return mutated
 
 
-@in_one_line
+@line_mutation
 def with_another_number(line: str, generator: random.Random) -> str:
-    """A number of the line is drawn anew: a chunk, count, rank, channel, port or option."""
+    """Draws a number of a line anew: a chunk, count, rank, channel, port or option."""
     places = list(re.finditer(r"(?<!ranks=)\b\d+\b", line))
     if not places:
         return line
@@ -131,10 +133,10 @@ def with_another_number(line: str, generator: random.Random) -> str:
 def compare_mutants(
     text: str, mutate: Callable[[str, random.Random], str], changes: Iterable[int]
 ) -> list[set[str]]:
-    """The violations of mutants of a plan that are plans, which both verifiers find alike.
+    """Returns the violations of a plan's mutants, which both verifiers find alike.
 
-    Both prove the plan itself. Each mutant has so many changes, by `mutate`; what one reader
-    refuses the other refuses.
+    Both verifiers prove the plan itself. `mutate` changes each mutant `changes` times; both readers
+    refuse the same mutants.
     """
     check_both_prove(text)
     generator = random.Random(7)
@@ -162,7 +164,7 @@ def written_study(folder: Path, text: str, name: str = "study.yaml") -> Path:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """The figures that are drawn, laid out, in place of files."""
+    """Collects the figures that are drawn, laid out, in place of files."""
     from opticoll.plot import output
 
     figures: list[Figure] = []

@@ -29,7 +29,7 @@ RING = "wdm_ring:ranks=8,wavelengths=4,rate=25Gb/s,reconfiguration=10us"
 def program(
     collective: str, ranks: int, size: int, groups: Mapping[int, Sequence[int]] | None = None
 ) -> Trace:
-    """A trace in which every group of ranks carries out a collective once."""
+    """Returns a trace in which every group of ranks executes a collective once."""
     groups = groups or {0: range(ranks)}
     lines = [f"# app=one ranks={ranks}"]
     lines += [

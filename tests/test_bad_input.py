@@ -16,7 +16,7 @@ from support import RING, Run
 
 
 def check(run: Run, folder: Path, arguments: list[str], *words: str) -> None:
-    """The command is refused, its error or hint has all the words, and the folder is as before."""
+    """Checks that a command is refused with these words, and that the folder is as before."""
     before = sorted(folder.iterdir())
     finished = run(*arguments)
     assert finished.code == 2
@@ -37,7 +37,7 @@ ON_RING = [*PLAN, "--fabric", RING]
 
 
 def cases(text: str) -> list[list[str]]:
-    """Each command with the words of its error, which may go on in the lines after it."""
+    """Returns each command with the words of its error, which may continue on the next lines."""
     lines = text.replace("\n    ", " ").splitlines()
     return [line.split(" => ") for line in lines if " => " in line]
 

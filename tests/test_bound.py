@@ -1,4 +1,4 @@
-"""What no plan can beat: published optima, and the command that prints them."""
+"""Lower bounds: published optima, and the command that prints bounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Bounds = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def bounds(run: Run) -> Bounds:
-    """What `opticoll bound --json` prints."""
+    """Runs `opticoll bound --json`."""
 
     def printed(collective: str, fabric: str, *options: str) -> dict[str, Any]:
         finished = run("bound", collective, "--fabric", fabric, *options, "--json")

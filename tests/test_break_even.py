@@ -19,7 +19,7 @@ TWO = ("compare", "all_reduce", "--fabric", FABRIC, "--algorithms", "ring,halvin
 
 
 def crossing_s() -> float:
-    """Where halving and doubling with a setting for each step takes as long as a ring.
+    """Returns the setting time at which halving and doubling takes as long as a ring.
 
     In the last of s dimensions ranks exchange all that is left, 2 m/n, once in place of m/n twice:
     (2 s - 1) (alpha + delta) + 2 (1 - 1/n) beta m + (2 s - 2) R

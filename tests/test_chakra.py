@@ -44,12 +44,12 @@ MIB = 2**20
 
 
 def wrong(traces: list[bytes], *, in_place: bool = True) -> tuple[set[str], set[str]]:
-    """The rules that traces break, as each of the verifiers has it; `refused` by the readers."""
+    """Returns the rules that traces break, by each verifier; `refused` if a reader refuses them."""
     return mutants.wrong(traces, CHAKRA, in_place=in_place)
 
 
 def sent(rank: int, chunk: int, tag: int = 0, **more: object) -> dict[str, Any]:
-    """What a node that sends to a rank says of it."""
+    """Returns the attributes of a node that sends to a rank."""
     told: dict[str, Any] = {"comm_dst": rank, "comm_tag": tag, "comm_size": 1024}
     return {**told, "msg_chunk_cnt": 1, "msg_chunk_idx": chunk, "chunk_offset": chunk, **more}
 
@@ -61,7 +61,7 @@ def received(rank: int, chunk: int, tag: int = 0, **more: object) -> dict[str, A
 
 
 def pair(first: list[bytes], second: list[bytes], **more: object) -> list[bytes]:
-    """An all_gather of two ranks."""
+    """Returns the traces of an all_gather of two ranks."""
     head = header({"collective": "allgather", **more})
     return [head + b"".join(nodes) for nodes in (first, second)]
 
@@ -132,7 +132,7 @@ def converted(xml: str) -> list[bytes]:
 
 
 def ring_xml(ranks: int) -> str:
-    """A ring all_reduce of one channel, unfused, as ASTRA-sim's example has it."""
+    """Returns a ring all_reduce of one channel, unfused, like ASTRA-sim's example."""
     gpus = []
     for rank in range(ranks):
         steps = []
@@ -241,7 +241,7 @@ def unaware_switch(size: int) -> int:
 
 
 def reduction(size: float) -> int:
-    """One write and two reads of local memory at 1600 GB/s."""
+    """Returns the time in ns of one write and two reads of local memory at 1600 GB/s."""
     return 3 * int(size / 1600)
 
 

@@ -14,7 +14,7 @@ from support import (
     check_both_prove,
     compare_mutants,
     core_kinds,
-    in_one_line,
+    line_mutation,
     reference_kinds,
 )
 from test_cli import run_json
@@ -46,7 +46,7 @@ CASES = [
 
 
 def mutated(line: str, generator: random.Random) -> str:
-    """One word of a transfer drawn anew: chunk, ends, ports, slot of a relay or repetition."""
+    """Draws one word of a transfer anew: chunk, ends, ports, slot of a relay or repetition."""
     if line.startswith("fabric"):
         if "dead_ports" in line and generator.random() < 0.5:
             dead = f"dead_ports={generator.randrange(6)}.{generator.randrange(3)}"
@@ -78,27 +78,27 @@ def test_both_verifiers_judge_changed_plans_alike(
     collective: str, algorithm: str, fabric: str
 ) -> None:
     text = opticoll.plan(collective, fabric, algorithm, size="6KiB").to_text()
-    found = compare_mutants(text, in_one_line(mutated), [1, 2, 3] * 60)
+    found = compare_mutants(text, line_mutation(mutated), [1, 2, 3] * 60)
     assert len(found) > 60
     assert {"ports", "path", "relays", "step_order"} & set().union(*found)
 
 
 def other_rank(words: list[str]) -> list[str]:
-    """A hop that is not up: the first rank on the way is another, to which no circuit leads."""
+    """Replaces the first relay by a rank to which no circuit leads, so that a hop is not up."""
     ranks = words[2].split(">")
     others = [rank for rank in "012345" if rank not in ranks]
     return [*words[:2], ">".join([ranks[0], others[0], *ranks[2:]]), *words[3:]]
 
 
 def other_port(words: list[str]) -> list[str]:
-    """A port in two circuits: the last hop takes the other port into its last rank."""
+    """Moves the last hop to the other port of its last rank, so that a port is in two circuits."""
     ports, _, slot = words[-1].partition("@")
     source, destination = ports.split(".")
     return [*words[:-1], f"{source}.{1 - int(destination)}@{slot}"]
 
 
 def other_setting(words: list[str]) -> list[str]:
-    """A transfer over a port that changes: its last hop is in a slot of the setting before."""
+    """Moves the last hop to a slot of the setting before, whose port then changes."""
     ports, _, slot = words[-1].partition("@")
     return [*words[:-1], f"{ports}@{int(slot) - 1}"]
 

@@ -232,7 +232,7 @@ def test_written_file_has_the_usual_permissions(run: Run, tmp_path: Path) -> Non
 
 
 def without(plan_file: Path, dropped: list[str], left: int) -> Path:
-    """The same plan without some of its lines, and `left` lightpaths."""
+    """Writes the plan without some of its lines, with `left` lightpaths."""
     lines = [line for line in plan_file.read_text().splitlines() if line not in dropped]
     path = plan_file.with_name("broken.plan")
     path.write_text("\n".join([*lines[:-1], f"end {left}"]) + "\n")
@@ -240,7 +240,7 @@ def without(plan_file: Path, dropped: list[str], left: int) -> Path:
 
 
 def without_one(plan_file: Path) -> Path:
-    """The same plan without one lightpath of its first stage."""
+    """Writes the plan without one lightpath of its first stage."""
     lines = plan_file.read_text().splitlines()
     single = next(line for line in lines if line.startswith("copy") and " x" not in line)
     return without(plan_file, [single], 239)

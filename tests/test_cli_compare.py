@@ -1,4 +1,4 @@
-"""What `opticoll compare` prints, draws and writes."""
+"""Output of `opticoll compare`: text, figures and files."""
 
 from __future__ import annotations
 

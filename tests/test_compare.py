@@ -28,7 +28,7 @@ def result(rows: Any = None, code: int = 0, files: Mapping[str, Any] | None = No
 
 
 def one(before: Any, now: Any) -> Any:
-    """The only difference between two results."""
+    """Returns the only difference between two results."""
     (found,) = compare.differences(CASE, before, now)
     return found
 

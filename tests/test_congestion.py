@@ -20,7 +20,7 @@ FAST = "size=1MB,warm_up=1000"
 
 
 def carried_out(**changes: object) -> CongestionRow:
-    """An all_reduce by ring among eight ranks in a row."""
+    """Runs an all_reduce by ring among eight ranks in a row."""
     own: dict[str, object] = {
         "fabric": ROW,
         "collective": "all_reduce",

@@ -226,7 +226,7 @@ def test_electrical_fabrics_are_pickled_and_have_no_wavelengths() -> None:
 
 
 def drawn(edge: dict[str, object], **more: object) -> str:
-    """A file of three nodes in a row, whose edges have attributes."""
+    """Returns a file of three nodes in a row, whose edges have attributes."""
     edges = [{"source": one, "target": one + 1, **edge} for one in range(2)]
     return json.dumps({"nodes": [{"id": one} for one in range(3)], "edges": edges, **more})
 

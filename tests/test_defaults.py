@@ -1,4 +1,4 @@
-"""What the shortest commands choose: `auto`, for their own size and settings."""
+"""Choices of the shortest commands: `auto`, for their own size and settings."""
 
 from __future__ import annotations
 

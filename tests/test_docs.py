@@ -29,13 +29,13 @@ LEAST_SHOWN = {"README.md": 4}
 
 
 def name_of(page: Path) -> str:
-    """A page's path within `docs`, or its name."""
+    """Returns a page's path within `docs`, or its name."""
     docs = ROOT / "docs"
     return str(page.relative_to(docs)) if page.is_relative_to(docs) else page.name
 
 
 def shown() -> Iterator[tuple[Path, Path]]:
-    """Each picture of a page: the page and the picture's file."""
+    """Yields each page with the file of each of its pictures."""
     for page in PAGES:
         for target in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
             if "://" not in target:  # badges
@@ -50,7 +50,7 @@ def test_every_picture_of_a_page_exists_and_every_picture_kept_is_on_a_page() ->
 
 @pytest.fixture
 def makers(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The commands that draw figures, by figure."""
+    """Returns the commands that draw figures, by figure."""
     monkeypatch.syspath_prepend(FIGURES)
     monkeypatch.delitem(sys.modules, "commands", raising=False)
     commands = __import__("commands")
@@ -280,7 +280,7 @@ def test_numbers_of_a_text_are_those_of_its_code_or_of_the_source_that_it_names(
 
 
 def commands(page: Path) -> Iterator[str]:
-    """Every indented command of a page."""
+    """Yields every indented command of a page."""
     text = re.sub(r"\\\n\s*", "", page.read_text(encoding="utf-8"))
     for command in re.findall(r"^ {4}(opticoll .*)$", text, re.MULTILINE):
         yield re.sub(r" +#.*", "", command)

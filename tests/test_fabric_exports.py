@@ -38,7 +38,7 @@ ENDINGS = {"graphml": ".graphml", "node_link": ".json", "infragraph": ".yaml"}
 
 
 def links_of(fabric: opticoll.Fabric) -> Counter[tuple[str, int]]:
-    """The links of a fabric by the names of their ends, with their rates."""
+    """Counts the links of a fabric by the names of their ends and by their rates."""
     names = [name.partition(" (cable")[0] for name in fabric.link_names]
     return Counter(zip(names, fabric.link_rates, strict=True))
 
@@ -157,7 +157,7 @@ RINGS, TREES = "ring:channels=all", "double_binary_tree:channels=all"
 
 
 def compared(**changes: Any) -> dict[str, Any]:
-    """A row as `compare` writes it, as far as the table needs it."""
+    """Returns a row of `compare` with the fields that the table needs."""
     row = {
         "collective": "all_reduce",
         "chosen": "ring:channels=all",
@@ -171,7 +171,7 @@ def compared(**changes: Any) -> dict[str, Any]:
 
 
 def table(run: Run, tmp_path: Path, rows: list[dict[str, Any]]) -> tuple[list[str], str]:
-    """The lines of the table of rows, and what was said."""
+    """Exports rows; returns the lines of the table, and the command's output."""
     source, path = tmp_path / "rows.json", tmp_path / "nccl_tuner.conf"
     source.write_text(json.dumps(rows))
     finished = run("export", source, "--format", "nccl_tuner", "--output", path)

@@ -1,4 +1,4 @@
-"""What a command writes to files: checked before the work, written whatever fails later."""
+"""Output files of commands: checked before the work, written whatever fails later."""
 
 from __future__ import annotations
 

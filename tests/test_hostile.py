@@ -299,7 +299,7 @@ def test_a_hostile_file_is_refused_in_one_line(
 
 
 def shown(run: Run) -> Run:
-    """The command, whose messages are short and hold no character that does not print."""
+    """Runs a command and checks that its messages are short and have only printable characters."""
 
     def run_and_look(*arguments: str | Path) -> Finished:
         finished = run(*arguments)
@@ -364,7 +364,7 @@ def test_a_name_of_a_file_that_is_no_text_is_shown(run: Run, tmp_path: Path) -> 
 
 
 def changed(content: bytes, generator: random.Random) -> bytes:
-    """The content with one to four bytes, lines or brackets changed, lost or doubled."""
+    """Returns the content with one to four bytes, lines or brackets changed, lost or doubled."""
     text = bytearray(content)
     for _ in range(generator.randint(1, 4)):
         at = generator.randrange(len(text) + 1)

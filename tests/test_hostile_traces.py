@@ -27,7 +27,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
 
 
 def sparse() -> tarfile.TarInfo:
-    """A file of a terabyte in no bytes."""
+    """Returns the header of a sparse file that claims a terabyte in no bytes."""
     header = member("traces.def")
     header.pax_headers = {
         "GNU.sparse.map": "0,0",
@@ -96,7 +96,7 @@ def test_an_archive_of_too_many_bytes_or_files_is_refused(
 
 
 def files_of(name: str) -> dict[str, bytes]:
-    """The files of an archive by name."""
+    """Returns the files of an archive by name."""
     packed = io.BytesIO(read_content(DATA / f"{name}.A.16.otf2.tar.zst"))
     with tarfile.open(fileobj=packed) as tar:
         members = [(one.name, tar.extractfile(one)) for one in tar.getmembers() if one.isfile()]
@@ -228,7 +228,7 @@ def test_a_parquet_table_holds_its_rows_and_no_more(
 
 
 def test_no_thread_outlives_the_reading_of_a_parquet_file(tmp_path: Path) -> None:
-    """One that does may abort the process at its end, after the result."""
+    """A thread that outlives the reading may abort the process at its end, after the result."""
     path = tmp_path / "trace.parquet"
     as_parquet(real("is"), path)
     code = (

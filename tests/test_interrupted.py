@@ -30,7 +30,7 @@ LADDER = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
 @pytest.fixture(autouse=True)
 def interrupts_are_heard() -> Iterator[None]:
-    """A job that a shell runs in the background ignores them from its beginning."""
+    """Restores SIGINT, which a job that a shell runs in the background ignores from its start."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -38,7 +38,7 @@ def interrupts_are_heard() -> Iterator[None]:
 
 @contextmanager
 def interrupted_after(seconds: float) -> Iterator[None]:
-    """What runs inside is interrupted, and has ended soon after."""
+    """Interrupts the code inside, and checks that the code ends soon after."""
     sent: list[float] = []
 
     def press() -> None:

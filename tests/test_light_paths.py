@@ -153,7 +153,7 @@ def test_both_verifiers_find_the_same_in_mutants(
 def test_no_plan_beats_the_bound_of_the_paths_it_finds(
     run: Run, ports: int, paths: str, algorithm: str
 ) -> None:
-    """With 15 ports all others are within one slot: warm paths cost nothing before it."""
+    """Warm paths need no setup: with 15 ports the bound is one slot without a setup."""
     fabric = f"light_path_grid:ranks=16,ports={ports},latency=100us,rate=1Gb/s"
     words = ["all_gather", "--fabric", fabric, "--algorithm", algorithm, "--size", "1kB"]
     row = json.loads(run("simulate", *words, "--paths", paths, "--json").out)

@@ -61,7 +61,7 @@ def least_time(links: list[Link], vertices: int, demands: dict[int, set[int]]) -
 
 
 def sends_more(links: list[Link], switches: range) -> bool:
-    """Whether some switch has links of more rate out than in."""
+    """Returns whether the links out of some switch have a larger total rate than the links in."""
     out = {switch: sum(link[2] for link in links if link[0] == switch) for switch in switches}
     into = {switch: sum(link[2] for link in links if link[1] == switch) for switch in switches}
     return any(out[switch] > into[switch] for switch in switches)

@@ -39,7 +39,7 @@ class Operation(NamedTuple):
 
 
 def size_of(plan: opticoll.Plan) -> int:
-    """The size of a collective whose chunks have `CHUNK` bytes each."""
+    """Returns the size of a collective whose chunks have `CHUNK` bytes each."""
     of = plan.collective
     whole = of.kind in ("all_gather", "gather", "scatter")
     parts = of.pieces if whole else of.chunks
@@ -49,7 +49,10 @@ def size_of(plan: opticoll.Plan) -> int:
 
 
 def messages(plan: opticoll.Plan) -> list[Message]:
-    """What goes from a rank to another in a step with one action and on one route is a message."""
+    """Returns the messages of a plan.
+
+    A message is all that a rank sends to another rank in a step with one action and on one route.
+    """
     columns = {name: column.tolist() for name, column in plan.columns().items()}
     step_of = [step for step, slots in enumerate(plan.step_slots) for _ in range(slots)]
     sizes: dict[tuple[int, int, int, int, object], int] = defaultdict(int)
@@ -62,7 +65,7 @@ def messages(plan: opticoll.Plan) -> list[Message]:
     return [Message(*key[:3], size) for key, size in sizes.items()]
 
 
-def of_steps(sent: list[Message]) -> Iterator[list[Message]]:
+def steps_of(sent: list[Message]) -> Iterator[list[Message]]:
     steps: dict[int, list[Message]] = defaultdict(list)
     for one in sent:
         steps[one.step].append(one)
@@ -70,13 +73,13 @@ def of_steps(sent: list[Message]) -> Iterator[list[Message]]:
 
 
 def hockney(sent: list[Message], latency: int, per_byte: int, *, eager: bool) -> int:
-    """The time of messages by recursion over the steps of each rank, in ps.
+    """Returns the time of messages in ps, by recursion over the steps of each rank.
 
-    An eager send ends as it begins. Another begins when both ends have come to it, and ends when
-    its last byte has left.
+    An eager send ends as it begins. Another send begins when both ends have reached it, and ends
+    when its last byte has left.
     """
     ended: dict[int, int] = defaultdict(int)
-    for step in of_steps(sent):
+    for step in steps_of(sent):
         after = dict(ended)
         for one in step:
             begin = ended[one.source] if eager else max(ended[one.source], ended[one.destination])
@@ -107,7 +110,7 @@ STATEMENT = re.compile(r"l(\d+): (?:calc (\d+)|(send|recv) (\d+)b (?:to|from) (\
 
 
 def parsed(text: str) -> list[list[Operation]]:
-    """The operations of each rank."""
+    """Parses the operations of each rank."""
     made: list[list[Operation]] = []
     for line in text.splitlines()[2:]:
         if line.startswith("rank"):
@@ -136,7 +139,7 @@ def test_goal_has_the_messages_of_a_plan_in_the_order_of_its_steps(
         plan.export(text, size=size_of(plan))
         ranks = parsed(text.read_text())
         sent = messages(plan)
-        in_steps = list(of_steps(sent))
+        in_steps = list(steps_of(sent))
         ends: list[tuple[int, int, int]] = []
         for rank, own in enumerate(ranks):
             # What is awaited, by way of what joins.

@@ -37,7 +37,7 @@ def gpu(rank: int, inside: str, kind: str = 'sm="80"') -> str:
 
 
 def server(inside: str, more: str = "") -> str:
-    """A server of one processor with a PCI switch."""
+    """Returns a server of one processor with a PCI switch."""
     switch = f'<pci busid="0000:f0:00.0" class="0x060400" {GEN4}>{inside}</pci>'
     return f'<system version="1"><cpu numaid="0" {AMD}>{switch}</cpu>{more}</system>'
 

@@ -26,7 +26,7 @@ Place = tuple[int, ...]
 
 
 def neighbours(sides: Place, *, twisted: bool) -> dict[Place, list[Place]]:
-    """The places one step up and one step down along each axis: x up, x down, y up, ..."""
+    """Returns the places one step up and one step down along each axis: x up, x down, y up, ..."""
     short = min(sides)
     after: dict[Place, list[Place]] = {}
     for place in product(*map(range, sides)):

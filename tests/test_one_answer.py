@@ -1,4 +1,4 @@
-"""One question has one answer: drawn questions, asked in every way; and defaults that are stated.
+"""Equal answers to one question, asked in every way, for drawn questions; and stated defaults.
 
 A further way to ask is one function with `@way`, which returns an answer for each question.
 """
@@ -77,7 +77,7 @@ class Question:
 
     @property
     def given(self) -> dict[str, Any]:
-        """What is asked for beside collective, fabric and size."""
+        """Returns the options of a question besides collective, fabric and size."""
         own = {"root": self.root, "demand": self.demand, **self.settings}
         return {name: value for name, value in own.items() if value is not None}
 
@@ -127,7 +127,7 @@ def way(asks: Way) -> Way:
 
 
 def printed(run: Run, *arguments: str) -> Any:
-    """What a command prints as JSON, or why it refuses."""
+    """Runs a command; returns its JSON, or the reason why it refuses."""
     finished = run(*arguments, "--json")
     if finished.code == 2:
         return {"refused": finished.err}
@@ -307,7 +307,7 @@ def train(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer 
 
 @pytest.fixture(scope="module")
 def answers() -> dict[str, Sequence[Answer | None]]:
-    """The answers of the ways asked so far."""
+    """Collects the answers of the ways asked so far."""
     return {}
 
 
@@ -422,7 +422,7 @@ IN_WORDS: dict[str, typing.Callable[[opticoll.Fabric], str]] = {
 
 
 def options(kind: type) -> Iterator[tuple[str, str]]:
-    """The options of a record of parameters, and the defaults that their help states."""
+    """Yields the options of a record of parameters, and the defaults that their help states."""
     for name, hint in hints(kind).items():
         within = getattr(hint, "__origin__", hint)
         if dataclasses.is_dataclass(within):
@@ -438,7 +438,7 @@ def options(kind: type) -> Iterator[tuple[str, str]]:
 
 
 def value(default: str, fabric: opticoll.Fabric) -> str:
-    """The value that a default is, without the words after it."""
+    """Returns the value of a stated default, without the words after the value."""
     if default.startswith("the fabric's own"):
         return fabric.policy or "every_step"
     head = re.split(r"[,;:] ", default)[0]

@@ -21,7 +21,7 @@ CHUNKS = 40
 
 
 def graph(seed: int) -> tuple[str, int]:
-    """A connected graph as a fabric, and the rate in GB/s of its slowest link."""
+    """Draws a connected graph as a fabric, and the rate in GB/s of its slowest link."""
     draw = random.Random(seed)
     ranks = draw.randint(3, 6)
     switches = draw.randint(0, 2)
@@ -50,7 +50,7 @@ def graph(seed: int) -> tuple[str, int]:
 
 
 def bound_and_time(plan: Plan) -> tuple[Fraction, Fraction]:
-    """The greatest bound and the simulated time, in seconds."""
+    """Returns the greatest bound and the simulated time, in seconds."""
     size = _core.parse_size(SIZE)
     _, bounds = _core.time_bounds(plan.collective.kind, plan.fabric, size)
     best = max(time_ps for time_ps, *_ in bounds)
@@ -157,7 +157,7 @@ def test_only_trees_of_one_root_take_chunks_of_several_sizes() -> None:
 
 
 def one_way(seed: int) -> str:
-    """A connected graph of links that mostly lead one way, some to a switch that leads nowhere."""
+    """Draws a connected graph of mostly one-way links, with switches that lead nowhere."""
     draw = random.Random(seed)
     while True:
         ranks, switches = draw.randint(2, 6), draw.randint(1, 4)

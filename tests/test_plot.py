@@ -29,7 +29,7 @@ def small() -> opticoll.Plan:
 
 
 def row(algorithm: str, **changes: Any) -> dict[str, Any]:
-    """A row as `opticoll compare --json` prints it."""
+    """Returns a row as `opticoll compare --json` prints it."""
     return {
         "collective": "all_gather",
         "algorithm": algorithm,

@@ -41,7 +41,7 @@ def test_every_mutant_is_rejected_by_both_verifiers_or_has_the_same_bytes(path: 
 
 
 def pair(first: str, second: str, head: str = "", chunks: int = 2) -> str:
-    """A program of two ranks with one thread block each."""
+    """Returns a program of two ranks with one thread block each."""
     bodies = (first, second)
     gpus = "".join(
         f'<gpu id="{rank}" s_chunks="1"><tb id="0" send="{1 - rank}" recv="{1 - rank}" chan="0">\n'
@@ -148,7 +148,7 @@ FABRICS = (
 
 
 def deliveries(plan: opticoll.Plan) -> Counter[tuple[int, ...]]:
-    """What moves in which step, chunk by chunk."""
+    """Counts the deliveries of a plan: step, chunk, source, destination and action."""
     columns = {name: column.tolist() for name, column in plan.columns().items()}
     slots = [step for step, count in enumerate(plan.step_slots) for _ in range(count)]
     names = ("slot", "chunk", "count", "source", "destination", "action")

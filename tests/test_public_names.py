@@ -50,13 +50,13 @@ def text_of(value: object) -> str:
 
 
 def section(text: str, title: str) -> str:
-    """The lines below a title underlined with hyphens, up to the next title."""
+    """Returns the lines below a title underlined with hyphens, up to the next title."""
     found = re.search(rf"^{title}\n-+\n(.*?)(?=^\w[\w ]*\n---|\Z)", text, re.M | re.S)
     return found[1] if found else ""
 
 
 def said(text: str, title: str) -> set[str]:
-    """The names that a section explains."""
+    """Returns the names that a section explains."""
     heads = re.findall(r"^([^\s>].*)\n {4}\S", section(text, title), re.M) + re.findall(
         r"^(settings|options)$", section(text, title), re.M
     )

@@ -34,7 +34,7 @@ BY_HAND = Path(__file__).parents[1] / "crates/tests/data/plans_by_hand.txt"
 
 
 def write(fabric: str, collective: str, lines: list[str], claims: str = "") -> str:
-    """A plan text from lines that begin with their slot, or with step and slot."""
+    """Writes a plan from lines that begin with their slot, or with step and slot."""
     kind, ranks, *rest = collective.split()
     root, pieces = [*rest, *("0", "1")[len(rest) :]]
     times: list[tuple[int, int]] = []
@@ -65,7 +65,7 @@ def write(fabric: str, collective: str, lines: list[str], claims: str = "") -> s
 
 
 def read_cases() -> dict[str, tuple[str, list[str]]]:
-    """The text of each plan made by hand, and the kinds of its problems by its claim."""
+    """Reads the plans made by hand: text and kinds of problems of each plan, by its claim."""
     words = [line for line in BY_HAND.read_text().splitlines() if line[:1] not in ("#", ">")]
     found = {}
     for case in filter(None, map(str.strip, "\n".join(words).split("\n\n"))):

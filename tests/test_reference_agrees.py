@@ -20,7 +20,7 @@ from test_reference import CASES
 
 @st.composite
 def made_plans(draw: st.DrawFn) -> _core.Plan:
-    """A plan of few transfers by any algorithm on any ring."""
+    """Draws a plan of few transfers by any algorithm on any ring."""
     record = draw(st.sampled_from(_core.records("algorithms")))
     # Sets of 130 ranks take several words of the core.
     ranks = draw(st.sampled_from([*range(1, 10), 130]))
@@ -49,7 +49,7 @@ def made_plans(draw: st.DrawFn) -> _core.Plan:
 
 
 def unfolded(plan: _core.Plan) -> list[Transfer]:
-    """The transfers of a plan of the core, from its columns."""
+    """Returns the transfers of a plan of the core, from its columns."""
     columns = {name: column.tolist() for name, column in plan.columns().items()}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return [
@@ -71,7 +71,7 @@ def unfolded(plan: _core.Plan) -> list[Transfer]:
 
 
 def rewritten(head: list[str], steps: list[int], transfers: list[Transfer]) -> str:
-    """A plan text with a head of its own and one line for each transfer."""
+    """Returns a plan text with a head of its own and one line for each transfer."""
     lines = [*head, "steps " + " ".join(map(str, steps))]
     slot = None
     for transfer in sorted(transfers, key=lambda transfer: transfer.slot):
@@ -86,7 +86,7 @@ def rewritten(head: list[str], steps: list[int], transfers: list[Transfer]) -> s
 
 
 def changed(transfer: Transfer, column: str, value: Any) -> Transfer:
-    """A transfer with another value in one field, its own or one of its light."""
+    """Returns a transfer with another value in one field of its own or of its light."""
     if column in Channel._fields:
         return replace(transfer, light=transfer.light._replace(**{column: value}))
     return replace(transfer, **{column: value})
@@ -114,7 +114,7 @@ BY_HAND = [text for text, broken in CASES.values() if not broken and "\nfabric w
 
 @st.composite
 def taken_apart(draw: st.DrawFn, texts: st.SearchStrategy[str] = MADE) -> tuple[list[str], Plan]:
-    """A sound plan: the lines of its text before the steps, and what it says."""
+    """Draws a sound plan: the lines of its text before the steps, and the plan as read."""
     text = draw(texts)
     plan = read(text)
     assume(bool(plan.transfers))
@@ -123,9 +123,9 @@ def taken_apart(draw: st.DrawFn, texts: st.SearchStrategy[str] = MADE) -> tuple[
 
 @st.composite
 def mutants(draw: st.DrawFn) -> str:
-    """The text of a plan with some entries changed, transfers dropped or doubled.
+    """Draws the text of a plan with some entries changed, transfers dropped or doubled.
 
-    The fabric may have, or lack, what the plan was not made for.
+    The fabric may have, or lack, a capability that the plan was not made for.
     """
     head, plan = draw(taken_apart(MADE | st.sampled_from(BY_HAND)))
     options = draw(st.none() | st.sampled_from(CAPABILITIES))
@@ -193,7 +193,7 @@ def test_what_the_core_plans_is_proved_by_both(plan: _core.Plan) -> None:
 
 @st.composite
 def shared_light(draw: st.DrawFn) -> str:
-    """A plan of light trees, some of whose transfers are changed; often right, often nearly."""
+    """Draws a plan of light trees with some changed transfers; often right, often nearly right."""
     ranks = draw(st.integers(2, 7))
     options = draw(st.sampled_from(["", *CAPABILITIES[1:3], "broken=0-1", "ports=1", "dead=1"]))
     options = options.removeprefix("multicast=drop_and_continue,")
@@ -224,7 +224,7 @@ def test_both_find_the_same_kinds_of_problems(text: str) -> None:
 
 
 def links(transfer: Transfer, ranks: int) -> set[int]:
-    """The links that a lightpath takes, each by the rank that it leaves."""
+    """Returns the links of a lightpath, each by the rank that the lightpath leaves."""
     step = 1 if transfer.light.way == "cw" else -1
     hops = (transfer.destination - transfer.source) * step % ranks
     return {(transfer.source + step * hop) % ranks for hop in range(hops)}

@@ -11,7 +11,7 @@ from math import prod
 import pytest
 
 import opticoll
-from support import compare_mutants, core_kinds, in_one_line, reference_kinds
+from support import compare_mutants, core_kinds, line_mutation, reference_kinds
 
 PLANS = [
     ("all_reduce", "rows=2,columns=4,plan=xor", "halving_doubling"),
@@ -29,9 +29,9 @@ def written(collective: str, options: str, algorithm: str) -> str:
     return opticoll.plan(collective, f"wss_grid:{options}", algorithm, size=1000).to_text()
 
 
-@in_one_line
+@line_mutation
 def with_other_number(line: str, generator: random.Random) -> str:
-    """One number of one transfer, or of the fabric, changed; or a hop on another plane."""
+    """Changes a number of a transfer or of the fabric, or moves a hop to another plane."""
     if line.startswith("fabric"):
         lack = ["dead_transceivers=2.row", "dead_ports=column1.0", "wavelengths=1"]
         key = (chosen := generator.choice(lack)).partition("=")[0]
@@ -53,7 +53,7 @@ def transfers(line: str) -> int:
 
 
 def with_longer_step(text: str, generator: random.Random) -> str:
-    """A step has a slot more, at its end, and one of its transfers goes there."""
+    """Adds a slot at the end of a step, and moves one of its transfers there."""
     head, words, rest = re.split(r"\nsteps (.*)\n", text)
     steps = [int(word) for word in words.split()]
     step = generator.randrange(len(steps))
@@ -78,7 +78,7 @@ KINDS = [*["number"] * 4, "drop", "double", "action", "slot", "step", "relay"]
 
 
 def mutated(text: str, generator: random.Random, kinds: Sequence[str] = KINDS) -> str:
-    """A number is another, or a transfer is left out, doubled, added, or in another slot."""
+    """Changes a number or step, or drops, doubles, adds or moves a transfer."""
     kind = generator.choice(kinds)
     if kind == "number":
         return with_other_number(text, generator)

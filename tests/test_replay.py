@@ -260,7 +260,7 @@ def test_each_message_of_a_real_run_asks_for_a_light_path_among_bursts(run: Run)
 
 
 def archive(name: str, folder: Path) -> Path:
-    """An OTF2 archive as a folder."""
+    """Unpacks an OTF2 archive into a folder."""
     packed = folder / "archive.tar"
     packed.write_bytes(read_content(DATA / f"{name}.A.16.otf2.tar.zst"))
     with tarfile.open(packed) as tar:
@@ -287,7 +287,7 @@ def test_goal_is_the_same_program_as_the_table_of_its_run() -> None:
 
 
 def as_parquet(path: Path, target: Path) -> None:
-    """An event table as a Parquet file."""
+    """Writes an event table as a Parquet file."""
     import pyarrow
     from pyarrow import parquet
 
@@ -527,7 +527,7 @@ def test_a_trace_that_was_read_is_replayed_again() -> None:
 
 
 def table_of_times() -> Iterator[tuple[str, Settings, list[float]]]:
-    """Each row of the page's table of execution times: fabric, settings, ms of the five runs."""
+    """Yields the rows of the page's table of execution times: fabric, settings, ms of five runs."""
     page = (Path(__file__).parents[1] / "docs" / "replay.md").read_text(encoding="utf-8")
     table = page.partition("| network | EP | FT | MG | IS | CG |")[2].partition("\n\n")[0]
     fabric = ""

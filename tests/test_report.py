@@ -36,7 +36,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def content(page: str) -> dict[str, Any]:
-    """What a page holds."""
+    """Returns the content of a page."""
     found = re.search(r'<script id="content" type="application/json">(.*?)</script>', page, re.S)
     assert found
     held: dict[str, Any] = json.loads(found[1])

@@ -24,7 +24,7 @@ Sent = tuple[int, int, int, str]
 
 
 def steps(plan: opticoll.Plan) -> list[list[Sent]]:
-    """What each step sends, chunk by chunk, sorted; steps without transfers are left out."""
+    """Returns the transfers of each step, chunk by chunk, sorted; empty steps are left out."""
     columns = {name: column.tolist() for name, column in plan.columns().items()}
     step_of = [step for step, slots in enumerate(plan.step_slots) for _ in range(slots)]
     sent: dict[int, list[Sent]] = defaultdict(list)
@@ -82,7 +82,7 @@ FORMATS = ("plan", "msccl", "chakra", "sends", "goal", "te_ccl")
 
 
 def plans(kind: str, fabric: str) -> Iterator[opticoll.Plan]:
-    """A plan by every algorithm that runs there, those of the same transfers once."""
+    """Yields a plan by every algorithm that runs there; algorithms with the same transfers once."""
     seen = []
     for one in record_rows("algorithms"):
         if one.collective != kind:
@@ -97,12 +97,12 @@ def plans(kind: str, fabric: str) -> Iterator[opticoll.Plan]:
 
 
 def size_of(plan: opticoll.Plan) -> int:
-    """A size whose chunks have 12 bytes each."""
+    """Returns a size at which chunks have 12 bytes each."""
     return 12 * plan.collective.chunks
 
 
 def written(plan: opticoll.Plan, folder: Path, form: str) -> Path:
-    """The file to read of a plan in a format."""
+    """Writes a plan in a format; returns the file to read."""
     path = folder / f"file{KNOWN[form].suffixes[0]}"
     if form == "plan":
         opticoll.write_plan(plan, path)
@@ -115,14 +115,14 @@ REDUCE = ("reduce", "reduce_scatter", "all_reduce")
 
 
 def is_held(plan: opticoll.Plan, form: str) -> bool:
-    """Whether a format can hold the schedule of a plan."""
+    """Returns whether a format can hold the schedule of a plan."""
     if form == "te_ccl":
         return plan.collective.kind not in (*REDUCE, "barrier") and over_links(plan)
     return plan.collective.kind != "barrier" or form in ("plan", "sends")
 
 
 def over_links(plan: opticoll.Plan) -> bool:
-    """Whether ranks that exchange messages have a link, or only switches between them."""
+    """Returns whether ranks that exchange messages have a link, or only switches between them."""
     fabric = plan.fabric
     links = fabric.link_ends
     if links is None:

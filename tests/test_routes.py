@@ -22,7 +22,7 @@ FABRICS = [
 
 
 def judged(text: str) -> tuple[set[str], set[str]]:
-    """The kinds of problems that the core finds and that the reference finds."""
+    """Returns the kinds of problems that the core finds and that the reference finds."""
     plan = read(text)
     spec = text.split("\nfabric ")[1].split("\n")[0]
     plan.fabric.wiring = wiring_of(_core.Fabric(spec))
@@ -30,7 +30,7 @@ def judged(text: str) -> tuple[set[str], set[str]]:
 
 
 def walk(wiring: list[tuple[int, int, bool]], source: int, chance: random.Random) -> list[int]:
-    """Some links from a vertex on, one after the other."""
+    """Returns some consecutive links from a vertex on."""
     here, links = source, []
     for _ in range(chance.randint(1, 4)):
         leaving = [
@@ -46,7 +46,7 @@ def walk(wiring: list[tuple[int, int, bool]], source: int, chance: random.Random
 
 
 def mutated(links: list[int], count: int, chance: random.Random) -> list[int]:
-    """A route with a link missing, two exchanged, another link, or as it was."""
+    """Returns a route with a link missing, two exchanged, another link, or no change."""
     links = list(links)
     place = chance.randrange(len(links))
     kind = chance.choice(["none", "drop", "exchange", "other", "outside"])

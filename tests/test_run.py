@@ -133,7 +133,7 @@ def test_a_message_that_never_comes_ends_all_processes_with_rank_and_step() -> N
 
 
 def gone(processes: list[int]) -> bool:
-    """Whether all processes have ended, for which they may take a moment."""
+    """Returns whether all processes have ended; waits up to 10 s."""
     deadline = time.monotonic() + 10
     while any(map(lives, processes)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -178,7 +178,7 @@ def test_a_rank_that_dies_or_hangs_ends_all_processes_with_rank_and_step(
 
 
 def processes_of(starter: int, module: str) -> dict[int, list[int]]:
-    """By rank, the processes of a run: who watches the rank, then the rank."""
+    """Returns the processes of a run by rank: the watching process, then the rank."""
     found: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -194,7 +194,7 @@ def processes_of(starter: int, module: str) -> dict[int, list[int]]:
 
 
 def all_of(starter: int, module: str, ranks: int) -> dict[int, list[int]]:
-    """The same, once all are there and have begun."""
+    """Returns the processes of a run by rank, once all of them have begun."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         found = processes_of(starter, module)

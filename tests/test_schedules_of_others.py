@@ -12,7 +12,7 @@ import zstandard
 
 import opticoll
 from mutants import SENDS, judged
-from mutants import te_ccl as of_te_ccl
+from mutants import te_ccl as te_ccl_form
 from opticoll import reference
 from support import Run
 
@@ -88,7 +88,7 @@ def test_plans_come_back_from_their_sends(run: Run, tmp_path: Path, kind: str) -
 
 
 def te_ccl(ranks: range, more: str = "") -> str:
-    """A result as TE-CCL writes it: an all_gather among some ranks, directly."""
+    """Returns a result in the form of TE-CCL: a direct all_gather among some ranks."""
     pairs = [(one, other) for one in ranks for other in ranks if one != other]
     flows = [f"Chunk 0 from {a} traveled over {a}->{b} in epoch 0{more}" for a, b in pairs]
     paths: dict[str, list[str]] = {
@@ -166,7 +166,10 @@ def test_flows_over_links_that_a_fabric_does_not_have_are_violations(
 def test_every_mutant_is_rejected_by_both_verifiers_or_has_the_same_bytes(tmp_path: Path) -> None:
     plan = opticoll.plan("all_reduce", "electrical_ring:ranks=3", "ring")
     (path,) = plan.export(tmp_path / "ring.csv", "sends")
-    for form, text in ((SENDS, path.read_text()), (of_te_ccl(te_ccl(range(3))), te_ccl(range(3)))):
+    for form, text in (
+        (SENDS, path.read_text()),
+        (te_ccl_form(te_ccl(range(3))), te_ccl(range(3))),
+    ):
         counts = judged(form, text)
         for kind in ("drop", "double", "offset"):
             assert counts[kind, "rejected"] == counts[kind, "tried"] > 0, (form.name, kind)

@@ -1,4 +1,4 @@
-"""What a user sees: short commands and their text, for a person to read when the text changes.
+"""Snapshots of short commands and their text, for a person to read when the text changes.
 
 Each file in `snapshots` begins with its command after `$`. Write all anew, or one that holds only
 its command, and read the difference:

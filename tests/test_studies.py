@@ -90,7 +90,7 @@ def whole(collective):
 
 
 def table(store: Path, run: Run, *more: str | Path) -> bytes:
-    """The results as CSV; but for the times that computing took, which are not in it."""
+    """Returns the results as CSV, which leaves out the computing times."""
     path = store.with_suffix(".csv")
     finished = run("results", store, "--csv", path, *more)
     assert finished.code == 0, finished.err
@@ -98,14 +98,14 @@ def table(store: Path, run: Run, *more: str | Path) -> bytes:
 
 
 def hears_interrupts() -> None:
-    """A job that a shell runs in the background ignores them from its beginning."""
+    """Restores SIGINT, which a job that a shell runs in the background ignores from its start."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def swept(
     *words: str | Path, before: Callable[[], None] = hears_interrupts
 ) -> subprocess.Popen[str]:
-    """A sweep in a process of its own."""
+    """Starts a sweep in a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "opticoll", "sweep", *map(str, words)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -178,7 +178,7 @@ def test_a_plan_is_made_once_for_points_that_differ_in_size(
 
 @pytest.fixture(scope="module")
 def slow_table(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The results of an uninterrupted sweep as CSV."""
+    """Returns the results of an uninterrupted sweep as CSV."""
     folder = tmp_path_factory.mktemp("whole")
     opticoll.sweep(written_study(folder, SLOW))
     opticoll.write_csv(opticoll.results(folder / "study.sqlite"), folder / "study.csv")

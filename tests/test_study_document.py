@@ -1,4 +1,4 @@
-"""What a study file says: its points, conditions, derived values, and what is wrong with it."""
+"""Study files: points, conditions, derived values, and messages about mistakes."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_expressions_compute_and_do_nothing_else(text: str) -> None:
 
 
 def on_the_command_line(words: list[str]) -> Any:
-    """The parameters of a command as the command line reads them."""
+    """Reads the parameters of a command as the command line does."""
     _, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
     return command_of(words[0]).parameters(*bound.args, **vars(bound.kwargs["options"]))
 

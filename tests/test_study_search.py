@@ -28,7 +28,7 @@ def wanted(**fields: Any) -> Optimise:
 def searched(
     looked_for: Optimise, points: list[dict[str, Any]], time: Any
 ) -> tuple[list[tuple[dict[str, Any], str]], int]:
-    """What a search finds where a point takes `time(point)`, and how many points it computed."""
+    """Searches where a point takes `time(point)`; returns the finds, and the points computed."""
     proposed: list[dict[str, Any]] = []
 
     def value_of(expression: Expression, place: int) -> Any:

@@ -1,4 +1,4 @@
-"""What keeps the parts apart, where the import linter cannot see it."""
+"""Limits that keep the parts apart where the import linter does not reach."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ FABRICS: dict[str, tuple[str, str | None]] = {
 
 
 def check(row: TrainingRow) -> None:
-    """What holds for every iteration."""
+    """Checks the claims that hold for every iteration."""
     parts = ("compute_s", "exposed_communication_s", "reconfiguration_s", "control_s")
     assert row["verified"]
     assert sum(row[part] for part in parts) == pytest.approx(row["iteration_s"], abs=1e-12)

@@ -34,7 +34,7 @@ def crossbar(ranks: int) -> str:
 
 
 def check(row: TrainingRow) -> Any:
-    """What holds for every iteration with groups."""
+    """Checks the claims that hold for every iteration with groups."""
     assert row["verified"]
     groups = row["groups"]
     for part in groups["parts"]:

@@ -29,7 +29,7 @@ COLLECTIVES = ["all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduc
 
 
 def above(plan: Plan, size: str) -> float:
-    """The simulated time over the bound."""
+    """Returns the simulated time, divided by the bound."""
     size_bytes = _core.parse_size(size)
     _, bounds = _core.time_bounds(plan.collective.kind, plan.fabric, size_bytes)
     best = max(time_ps for time_ps, *_ in bounds)

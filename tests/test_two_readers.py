@@ -257,7 +257,7 @@ VALUES = """
 
 
 def mutated(seed: int) -> str:
-    """A specification of a fabric in which options are changed, added or left out."""
+    """Returns a specification of a fabric in which options are changed, added or left out."""
     draw = random.Random(seed)
     family, _, given = draw.choice(FABRICS).partition(":")
     (record,) = (one for one in _core.records("fabrics") if one["name"] == family)

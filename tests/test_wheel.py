@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 # In the forge, `.github/try_wheel.py` tries each wheel on each system.
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of programs of an environment that has nothing but the wheel."""
+    """Returns the folder of programs of an environment that has only the wheel."""
     if not ALL_CASES:
         pytest.skip(BROAD)
     folder = tmp_path_factory.mktemp("wheel")
@@ -40,7 +40,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(program: Path, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What a program says with nothing of this environment around it."""
+    """Runs a program without anything of this environment."""
     clean = {"PATH": os.defpath, "HOME": str(folder), "LANG": "C.UTF-8"}
     return subprocess.run(
         [program, *arguments], cwd=folder, env=clean, capture_output=True, text=True

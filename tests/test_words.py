@@ -63,7 +63,7 @@ QUOTED = re.compile(
 
 
 def found(text: str) -> list[str]:
-    """Each word of a text that is not to be used, with what to write."""
+    """Returns each word of a text that should not be used, with a better word."""
     text = re.sub(r"\s+", " ", text)
     return [
         f"{hit[0]}: write {instead}"
@@ -84,7 +84,7 @@ def test_lists_use_the_words_of_the_field() -> None:
 
 
 def messages(file: Path) -> Iterator[str]:
-    """The texts of a file of Python, without docstrings, names and quotations of papers."""
+    """Yields the texts of a Python file, without docstrings, names and quotations of papers."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     bodies = (getattr(node, "body", None) for node in ast.walk(tree))
     firsts = (body[0] for body in bodies if isinstance(body, list) and body)
