@@ -26,7 +26,7 @@ DRAGONFLY = (
 
 
 def flows(collective: str, algorithm: str, fabric: str, size: str) -> tuple[str, ...]:
-    """A plan on an electrical fabric, made, proved and timed as flows."""
+    """Returns arguments that plan, prove and simulate a collective on an electrical fabric."""
     return ("simulate", collective, "--fabric", fabric, "--algorithm", algorithm, "--size", size)
 
 
@@ -37,7 +37,7 @@ PACKETS = (
 
 
 def trees(fabric: str) -> tuple[str, ...]:
-    """An all_gather over packed trees, made, proved and timed."""
+    """Returns arguments that plan and prove an all_gather over packed trees."""
     algorithm = "tree_packing:trees=1,chunks=1"
     return ("plan", "all_gather", "--fabric", fabric, "--algorithm", algorithm, "--size", "1MiB")
 
@@ -104,7 +104,10 @@ GOALS: tuple[tuple[float, tuple[str, ...]], ...] = (
 
 
 def seconds(arguments: tuple[str, ...]) -> float:
-    """How long `opticoll` with these arguments takes; raises CalledProcessError if it fails."""
+    """Returns the run time of `opticoll` with these arguments, in seconds.
+
+    Raises CalledProcessError if the command fails.
+    """
     begun = time.perf_counter()
     command = [sys.executable, "-m", "opticoll", *arguments]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

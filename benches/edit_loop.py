@@ -1,4 +1,4 @@
-"""From a changed line to a test: seconds of each edit loop, with its goal beside it.
+"""Edit loops, from a changed line to a passed test: seconds of each, with its goal beside it.
 
     python benches/edit_loop.py            each loop three times, on an idle machine
     python benches/edit_loop.py --times 1
@@ -23,7 +23,7 @@ EDITED = ROOT / "crates/planner/src/combined/shifts.rs"
 
 
 class Loop(NamedTuple):
-    """What is run after an edit."""
+    """Name, goal in seconds and command of an edit loop."""
 
     name: str
     goal_s: float
@@ -38,7 +38,7 @@ LOOPS = [
 
 @contextmanager
 def edited(number: int) -> Iterator[None]:
-    """A function more in the module, which changes with the number."""
+    """Appends a function, named by the number, to the module, and removes it at the end."""
     before = EDITED.read_text(encoding="utf-8")
     more = f"\n/// Changed by a bench.\npub fn edit_{number}() -> u32 {{\n    {number}\n}}\n"
     try:
@@ -49,7 +49,7 @@ def edited(number: int) -> Iterator[None]:
 
 
 def seconds(loop: Loop) -> float:
-    """How long a loop takes.
+    """Returns the run time of a loop's command, in seconds.
 
     Raises
     ------

@@ -48,7 +48,7 @@ html_math_renderer = "mathml"
 def signature(
     _app: object, _what: str, name: str, kind: object, *_: object
 ) -> tuple[str, str] | None:
-    """No signature of a class that only functions make: its fields are listed below it."""
+    """Hides the signature of a class that only functions make: its fields are listed below it."""
     from opticoll.outputs.rows import Row
 
     return ("", "") if isinstance(kind, type) and issubclass(kind, Row) else None

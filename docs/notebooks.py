@@ -16,7 +16,10 @@ SECONDS = 300
 
 
 def executed(path: Path) -> nbformat.NotebookNode:
-    """A notebook with the outputs of today; raises CellExecutionError where a cell fails."""
+    """Runs a notebook and returns it with its outputs.
+
+    Raises CellExecutionError if a cell fails.
+    """
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=SECONDS, record_timing=False).execute()
     notebook.metadata = {
@@ -27,7 +30,7 @@ def executed(path: Path) -> nbformat.NotebookNode:
 
 
 def texts(notebook: nbformat.NotebookNode) -> list[str]:
-    """What each cell of code prints and returns, figures aside."""
+    """Returns the text that each code cell prints and returns, without figures."""
     return [
         "".join(
             one.text if one.output_type == "stream" else one.data.get("text/plain", "")

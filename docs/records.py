@@ -81,12 +81,12 @@ def _page(kind: str, head: str) -> Iterator[str]:
 
 
 def _summary(kind: str, row: RecordRow) -> str:
-    """What a name stands for, as a sentence; of a collective, what its size counts."""
+    """Returns the definition of a name; for a collective, the definition of its size."""
     return f"Size: {row.summary}." if kind == "collectives" else f"{row.summary}."
 
 
 def _options(options: Sequence[OptionRow], head: str) -> Iterator[str]:
-    """A table with a line for each name; how a page of help shows an option is left out."""
+    """Yields a table with a line for each name, without `help`."""
     stated = any(one.range or one.required for one in options)
     heads = [head, "meaning", *(["unit", "values", "default", "source"] if stated else [])]
     yield from (f"| {' | '.join(heads)} |", "|---" * len(heads) + "|")

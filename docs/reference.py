@@ -29,7 +29,7 @@ SHAPES = {
 
 
 def page() -> str:
-    """The page, complete."""
+    """Returns the whole page."""
     commands: list[Command] = list(installed().values())
     lines = []
     kinds = []

@@ -49,13 +49,13 @@ WRITTEN = {"gap-table.md", "json.md", "planner-table.md", "side-by-side.md"}
 
 
 def transcripts(text: str) -> Iterator[tuple[str, str]]:
-    """Each command of a page, as one line, and what the page shows below it."""
+    """Yields each command of a page, as one line, and the output that the page shows below it."""
     for *_, body in BLOCK.findall(text):
         yield from (_parted(part) for part in _parts(body))
 
 
 def printed(command: str, folder: Path) -> tuple[str, int]:
-    """What a command prints on standard output, and if it fails, its error; its exit code."""
+    """Runs a command; returns its standard output, its error if it fails, and its exit code."""
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
     errors = done.stderr if done.returncode > 1 else ""
     lines = f"{done.stdout}{errors}".splitlines()
@@ -63,13 +63,16 @@ def printed(command: str, folder: Path) -> tuple[str, int]:
 
 
 def matches(shown: str, output: str) -> bool:
-    """Whether a page shows an output, but for lines that it leaves out."""
+    """Returns whether a page shows an output, except for lines that the page leaves out."""
     pieces = [re.escape(piece) for piece in f"\n{shown}".split(f"\n{LEFT_OUT}\n")]
     return re.fullmatch("\n(?:.*\n)*".join(pieces), f"\n{output}") is not None
 
 
 def mistakes(page: Path, write: bool = False) -> list[str]:
-    """What a page says and its commands do not; with `write`, what is left to mend by hand."""
+    """Returns the differences between a page and its commands.
+
+    With `write`, mends the page and returns the differences that must be mended by hand.
+    """
     text = page.read_text(encoding="utf-8")
     marks = re.findall(r"^<!-- (?:exit|shows) .*", BLOCK.sub("", text), re.MULTILINE)
     found = [f"a comment of no block: {mark}" for mark in marks]
@@ -126,7 +129,7 @@ def _without_source(page: Path, text: str, folder: Path) -> list[str]:
 
 
 def _sourced(text: str) -> Iterator[tuple[str, str]]:
-    """Each line of a page, with the source of numbers that its paragraph or section names."""
+    """Yields each line of a page, with the source of numbers that its paragraph or section has."""
     section, paragraph, level, until = "", "", 0, 0
     lines = text.splitlines()
     for before, line, after in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
@@ -145,7 +148,7 @@ def _sourced(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _numbers(text: str) -> set[str]:
-    """The numbers of a text, each alone and with the word or sign behind it."""
+    """Returns the numbers of a text, each alone and with the word or sign behind it."""
     found = re.findall(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(?: ?([a-z]+|%))?", text)
     return {
         form
@@ -156,12 +159,12 @@ def _numbers(text: str) -> set[str]:
 
 
 def _parts(body: str) -> list[str]:
-    """The commands of a block, each with its output."""
+    """Returns the commands of a block, each with its output."""
     return re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]
 
 
 def _parted(part: str) -> tuple[str, str]:
-    """A command, its lines joined, and the output below it."""
+    """Returns a command, its lines joined, and the output below it."""
     lines = part.splitlines(keepends=True)
     last = next(at for at, line in enumerate(lines) if not line.endswith("\\\n"))
     command = re.sub(r"\\\n\s*", "", "".join(lines[: last + 1])).strip()

@@ -6,7 +6,7 @@ import opticoll
 
 
 def all_reduce(collective: opticoll.Collective, fabric: opticoll.Fabric) -> opticoll.Schedule:
-    """The vector is cut into one chunk for each rank."""
+    """Builds an all_reduce along a ring, with one chunk of the vector for each rank."""
     ranks = fabric.ranks
     schedule = opticoll.Schedule(opticoll.Collective("all_reduce", ranks, pieces=ranks))
     everyone = np.arange(ranks)

@@ -1,4 +1,4 @@
-"""How far `auto` is above the bound on graphs: torus, servers of GPUs, fat tree, dragonfly.
+"""Gaps of `auto` to the bound on graphs: torus, servers of GPUs, fat tree, dragonfly.
 
     python validation/any_graph_table.py                         the table in Markdown
     python validation/any_graph_table.py --json rows.json        its rows as well
@@ -57,7 +57,7 @@ class Row:
 
     @property
     def is_met(self) -> bool:
-        """Whether the gap is within its goal."""
+        """True if the gap is within its goal."""
         return self.gap_percent <= self.goal_percent
 
 
@@ -86,7 +86,7 @@ def row(fabric: str, collective: str, size: str) -> Row:
 
 
 def rows(fabrics: Iterable[str], collectives: Iterable[str], sizes: Iterable[str]) -> Iterator[Row]:
-    """All rows, one after the other."""
+    """Yields a row for each fabric, collective and size."""
     collectives, sizes = list(collectives), list(sizes)
     for fabric in fabrics:
         for collective in collectives:
@@ -96,7 +96,7 @@ def rows(fabrics: Iterable[str], collectives: Iterable[str], sizes: Iterable[str
 
 
 def table(made: Iterable[Row]) -> str:
-    """The rows in Markdown; a gap above its goal is bold."""
+    """Returns the rows in Markdown; a gap above its goal is bold."""
     lines = [
         "| fabric | collective | size | time | bound | gap | algorithm |",
         "|---|---|---|--:|--:|--:|---|",

@@ -73,7 +73,7 @@ class Browser:
         os.close(self._told)
 
     def call(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
-        """What the browser answers to a call of the protocol."""
+        """Calls a method of the protocol and returns the browser's answer."""
         self._number += 1
         asked: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if session is not None:
@@ -99,7 +99,7 @@ class Browser:
         return [json.loads(one) for one in whole]
 
     def open(self, path: Path, width: int = 1280, height: int = 900) -> Page:
-        """A page from a file, once it says that it is ready."""
+        """Opens a page from a file and waits until the page is ready."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session)
@@ -118,11 +118,11 @@ class Page:
         self._browser, self._session = browser, session
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """What the browser answers to a call about this page."""
+        """Calls a method of the protocol for this page and returns the browser's answer."""
         return self._browser.call(method, self._session, **parameters)
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page; promises are awaited."""
+        """Evaluates an expression in the page; promises are awaited."""
         answer = self.call(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
@@ -131,7 +131,7 @@ class Page:
         return answer["result"].get("value")
 
     def wait(self, script: str, of: Callable[[Any], bool] = bool) -> Any:
-        """The value of an expression, once it is as wanted."""
+        """Evaluates an expression until its value satisfies `of`."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             value = self.run(script)
@@ -164,7 +164,7 @@ class Page:
             )
 
     def errors(self) -> list[str]:
-        """What the console was told of as an error or a warning."""
+        """Returns the errors and warnings of the console."""
         self.run("1")  # events up to now
         said = []
         for event in self._browser.events:
@@ -181,11 +181,11 @@ class Page:
         return said
 
     def screenshot(self, path: Path, *, whole: bool = True) -> None:
-        """A picture of the page."""
+        """Takes a picture of the page."""
         picture = self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"]
         path.write_bytes(base64.b64decode(picture))
 
     def pdf(self, path: Path) -> None:
-        """The page as it is printed."""
+        """Prints the page as PDF."""
         printed = self.call("Page.printToPDF", printBackground=True)["data"]
         path.write_bytes(base64.b64decode(printed))

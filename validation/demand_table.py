@@ -23,7 +23,7 @@ SHARES = (0.001, 0.01, 0.1)
 
 
 def gap(demand: str, planes: int, policy: str, share: float) -> float:
-    """How much longer the plan takes than the bound, as a share of the bound."""
+    """Returns how much longer the plan takes than the bound, as a share of the bound."""
     wanted = _core.generated_demand(demand, RANKS)
     mean = sum(map(sum, wanted.amounts)) / RANKS / wanted.largest
     change = round(mean * SIZE * 8 / RATE * share * 1e9)

@@ -52,7 +52,7 @@ VERDICTS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One value beside CODES's; `percent` is the difference."""
+    """A value beside CODES's value; `percent` is the difference."""
 
     case: str
     quantity: str
@@ -97,7 +97,7 @@ REASONS: Sequence[tuple[str, str, str]] = (
 
 
 def peer_cells(printed: str) -> Iterator[Cell]:
-    """What the example printed, one cell a value."""
+    """Yields the values that the example printed, a cell each."""
     case = "single"
     for line in printed.splitlines()[1:]:
         value = re.match(r"    (.+?)\s+([\d.]+)\s+([\d.]+)\s+([-+][\d.]+) %$", line)
@@ -122,7 +122,7 @@ def reason(cell: Cell) -> str | None:
 
 
 def peer_table(cells: Sequence[Cell]) -> str:
-    """The cells as a table, with the reasons below."""
+    """Returns the cells as a table, with the reasons below."""
     why: list[str] = []
     lines = []
     for cell in cells:
@@ -145,7 +145,7 @@ def _short(number: str) -> str:
 
 
 def read_cases(path: Path) -> dict[Case, Row]:
-    """The rows that `reproduce` wrote, by their cases."""
+    """Reads the rows that `reproduce` wrote, by their cases."""
     networks = {fabric(network).ranks: network for network in (2, 4, 6)}
     rows: dict[Case, Row] = {}
     with path.open(encoding="utf-8", newline="") as file:
@@ -185,7 +185,7 @@ def _row(texts: Mapping[str, str]) -> Row:
 
 
 def study_sections(results: Results) -> dict[str, str]:
-    """The sections of the page that the study fills."""
+    """Returns the sections of the page that the study fills."""
     tables = {
         "gathers": "Time of all_gather",
         "scatters": "Time of scatter",
@@ -218,7 +218,7 @@ def study_sections(results: Results) -> dict[str, str]:
 
 
 def table_markdown(table: Table) -> str:
-    """A table of a study with its title."""
+    """Returns a table of a study with its title."""
     title = table.title.removeprefix("Not in the poster: ")
     title = re.sub(r" \(\w+\.csv\)", "", title)
     return f"{title[0].upper()}{title[1:]}:\n\n" + markdown(
@@ -227,7 +227,7 @@ def table_markdown(table: Table) -> str:
 
 
 def findings_markdown(findings: Sequence[Finding]) -> str:
-    """What the poster says beside what came out, with the verdicts."""
+    """Returns the poster's statements beside the computed values, with the verdicts."""
     lines = []
     for one in findings:
         computed = f"{one.computed:.4g}" if isinstance(one.computed, float) else str(one.computed)
@@ -238,14 +238,14 @@ def findings_markdown(findings: Sequence[Finding]) -> str:
 
 
 def markdown(heading: Sequence[str], rows: Sequence[Sequence[str]], right: set[int]) -> str:
-    """A table in Markdown."""
+    """Returns a table in Markdown."""
     rule = ["--:" if index in right else "---" for index in range(len(heading))]
     lines = [heading, rule, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def fill(page: str, sections: Mapping[str, str]) -> str:
-    """The page with these sections replaced; raises ValueError for one that it does not have."""
+    """Replaces sections of the page; raises ValueError if the page lacks a section."""
     for name, text in sections.items():
         pattern = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
         if pattern.search(page) is None:
@@ -255,7 +255,7 @@ def fill(page: str, sections: Mapping[str, str]) -> str:
 
 
 def study(path: Path, folder: Path) -> Results:
-    """The study from its cases, drawn into a folder."""
+    """Computes the study from its cases and draws it into a folder."""
     rows = read_cases(path)
     return dragonfly.conclude(
         Results(folder, "dragonfly"), {case: rows[case] for case in all_cases(FULL)}, FULL
@@ -263,7 +263,7 @@ def study(path: Path, folder: Path) -> Results:
 
 
 def items(results: Results) -> str:
-    """The page of all items, as the command writes it."""
+    """Returns the page of all items, as the command writes it."""
     return page(PAPERS["dragonfly"].title, results.findings)
 
 

@@ -41,7 +41,7 @@ class Draws:
 
     @property
     def within(self) -> bool:
-        """Whether CODES's value lies between the least and the most of ours."""
+        """True if CODES's value lies between our least and our greatest value."""
         return min(self.ours) <= self.codes <= max(self.ours)
 
 
@@ -60,7 +60,7 @@ LAST, MEAN, MOST = "last delivery", "mean message", "longest message"
 
 @lru_cache
 def proven(network: int, name: str) -> Plan:
-    """The plan of an all_gather, verified."""
+    """Returns the verified plan of an all_gather."""
     plan = opticoll.plan("all_gather", fabric(network), ALGORITHMS[name][0])
     violations = plan.verify()
     assert not violations, violations
@@ -68,7 +68,7 @@ def proven(network: int, name: str) -> Plan:
 
 
 def gathering(network: int, name: str, size: int, codes: float) -> Workload:
-    """An all_gather of the sweep."""
+    """Returns the workload of an all_gather."""
 
     def run(seed: int) -> dict[str, float]:
         drawn = settings(gather(network, name, size)) | {"jitter": str(seed)}
@@ -125,7 +125,7 @@ WORKLOADS = (
 
 
 def draws(workloads: Sequence[Workload], seeds: int, jobs: int = 1) -> Iterator[Draws]:
-    """Each quantity of each workload over the seeds from 1 on."""
+    """Yields each quantity of each workload over the seeds from 1 on."""
     with ThreadPoolExecutor(jobs) as pool:
         for workload in workloads:
             found = list(pool.map(workload.run, range(1, seeds + 1)))
@@ -135,7 +135,7 @@ def draws(workloads: Sequence[Workload], seeds: int, jobs: int = 1) -> Iterator[
 
 
 def table(rows: Sequence[Draws]) -> str:
-    """The rows as Markdown."""
+    """Returns the rows as Markdown."""
     inside = sum(row.within for row in rows)
     lines = [
         [

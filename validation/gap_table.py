@@ -92,14 +92,14 @@ class Entry:
 
     @property
     def gap(self) -> float | None:
-        """What the plan takes beyond its bound, in percent of it."""
+        """Excess of the plan's time over its bound, in percent of the bound."""
         if self.seconds is None or not self.bound:
             return None
         return 100 * (self.seconds / self.bound - 1)
 
     @property
     def is_near(self) -> bool:
-        """Whether the gap is as small as the goal asks."""
+        """True if the gap is within the goal."""
         return self.gap is not None and self.gap <= NEAR.get(self.size, 15.0)
 
 
@@ -112,7 +112,7 @@ def questions() -> Iterator[tuple[str, str, str]]:
 
 
 def planned(fabric: str, collective: str, size: str) -> Entry:
-    """The entry of a question, planned in a process of its own."""
+    """Plans the entry of a question in a process of its own."""
     command = [sys.executable, "-m", "opticoll", "plan", collective]
     command += ["--fabric", fabric, "--size", size, "--json"]
     with TemporaryFile() as out:
@@ -137,7 +137,7 @@ def planned(fabric: str, collective: str, size: str) -> Entry:
 
 
 def computed(store: Path) -> list[Entry]:
-    """The entries of all questions, those computed that the store does not have."""
+    """Returns the entries of all questions; computes those that the store does not have."""
     lines = store.read_text(encoding="utf-8").splitlines() if store.exists() else []
     known = [Entry(**json.loads(line)) for line in lines]
     found = {(one.fabric, one.collective, one.size): one for one in known}
@@ -151,7 +151,7 @@ def computed(store: Path) -> list[Entry]:
 
 
 def page(entries: list[Entry], reasons: list[dict[str, list[str]]]) -> str:
-    """The page in Markdown.
+    """Returns the page in Markdown.
 
     Raises:
         ValueError: One of the worst rows has no sentence.
@@ -177,7 +177,7 @@ def page(entries: list[Entry], reasons: list[dict[str, list[str]]]) -> str:
 
 
 def summary(entries: list[Entry]) -> Iterator[str]:
-    """Of each fabric the gaps, and the most that planning took."""
+    """Yields the gaps of each fabric, and the maximum cost of planning."""
     yield "| fabric | rows | median gap | near | largest gap | most CPU s | most MB |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for fabric in [*dict.fromkeys(one.fabric for one in entries), None]:
@@ -192,7 +192,7 @@ def summary(entries: list[Entry]) -> Iterator[str]:
 
 
 def table(entries: list[Entry]) -> Iterator[str]:
-    """A row of each collective, a column of each size."""
+    """Yields a row for each collective, with a column for each size."""
     yield f"| collective | {' | '.join(SIZES)} |"
     yield f"|---|{'---|' * len(SIZES)}"
     for collective in dict.fromkeys(one.collective for one in entries):

@@ -62,7 +62,7 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """All files, those of others last."""
+    """Yields all files; those of other tools come last."""
     for path in sorted((TESTS / "data/programs").glob("*.xml")):
         yield Case("msccl", True, path.name, path.read_text())
     for kind, fabric, algorithm in PLANS:
@@ -85,14 +85,14 @@ def cases() -> Iterator[Case]:
 
 
 def form_of(case: Case) -> mutants.Form:
-    """How a file is read and changed."""
+    """Returns the functions that read and change a file."""
     if case.form == "te_ccl":
         return mutants.te_ccl(case.content)
     return {"msccl": mutants.MSCCL, "chakra": mutants.CHAKRA, "sends": mutants.SENDS}[case.form]
 
 
 def judged(case: Case, most: int) -> Counter[str] | None:
-    """What becomes of the mutants of a file, in all; None where the file itself is not proved."""
+    """Counts the fates of the mutants of a file; None if the file itself is not proved."""
     try:
         form = form_of(case)
         ways = mutants.modes(form.first(case.content))
@@ -107,7 +107,7 @@ def judged(case: Case, most: int) -> Counter[str] | None:
 
 
 def rows(most: int, processes: int) -> Iterator[list[str]]:
-    """A row for each format and origin."""
+    """Yields a row for each format and origin."""
     all_cases = list(cases())
     with ProcessPoolExecutor(processes) as pool:
         all_counts = list(pool.map(partial(judged, most=most), all_cases))

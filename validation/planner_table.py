@@ -78,7 +78,7 @@ class Case:
 
 
 def cases() -> dict[str, list[Case]]:
-    """All rings, by the heading under which they stand."""
+    """Returns all rings, by the heading under which they stand."""
     return {
         "Powers of two": [Case(*pair) for pair in ASKED],
         "Prime N": [Case(*pair) for pair in PRIMES],
@@ -90,7 +90,7 @@ def cases() -> dict[str, list[Case]]:
 
 
 def row(case: Case) -> list[str]:
-    """The cells of a ring, in the order of the heading."""
+    """Returns the cells of a ring, in the order of the heading."""
     fabric = case.fabric
     begun = time.perf_counter()
     plan = opticoll.plan("all_gather", fabric, "relay_tree")
@@ -123,7 +123,7 @@ def formula(case: Case) -> str:
 
 
 def constructed(case: Case, algorithm: str) -> str:
-    """The slots of a named algorithm, verified; `-` where it does not run or N is large."""
+    """Returns the slots of a verified algorithm; `-` if it does not run or N is large."""
     if case.ranks > CONSTRUCTED_RANKS:
         return "-"
     try:
@@ -135,7 +135,7 @@ def constructed(case: Case, algorithm: str) -> str:
 
 
 def proof(plan: opticoll.Plan) -> str:
-    """By whom the plan is verified, or NO."""
+    """Returns which verifiers prove the plan, or NO."""
     if plan.verify():
         return "NO"
     if plan.fabric.ranks > REFERENCE_RANKS:
@@ -157,7 +157,7 @@ def sections(quick: bool) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def page(parts: Iterable[tuple[str, list[list[str]]]]) -> str:
-    """The page in Markdown."""
+    """Returns the page in Markdown."""
     lines = [INTRODUCTION]
     for heading, rows in parts:
         cells = [list(HEADING), ["--:" if cell != "bound by" else "---" for cell in HEADING], *rows]
@@ -166,7 +166,7 @@ def page(parts: Iterable[tuple[str, list[list[str]]]]) -> str:
 
 
 def comparable(text: str) -> dict[tuple[str, ...], list[str]]:
-    """The rows of a page by N, w and fibres, without the time."""
+    """Returns the rows of a page by N, w and fibres, without the time."""
     rows = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -176,7 +176,7 @@ def comparable(text: str) -> dict[tuple[str, ...], list[str]]:
 
 
 def differences(committed: str, parts: Iterable[tuple[str, list[list[str]]]]) -> list[str]:
-    """What a page says otherwise than new rows, a sentence for each ring."""
+    """Returns the differences between a page and new rows, a sentence for each ring."""
     known, new = comparable(committed), comparable(page(parts))
     return [
         f"N, w, fibres = {', '.join(ring)}: committed {known.get(ring)}, computed {cells}"

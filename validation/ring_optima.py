@@ -46,19 +46,19 @@ class Path:
         return (self.source + step) % ring.ranks
 
     def passes(self, ring):
-        """The links, each named by the rank at its lower end, with their direction."""
+        """Yields the links with their direction, each named by the rank at its lower end."""
         for links in range(self.links):
             here, there = self.rank(ring, links), self.rank(ring, links + 1)
             yield (here if self.direction == CLOCKWISE else there), self.direction
 
     def drops(self, ring):
-        """The ranks that may receive what it carries."""
+        """Returns the ranks that may receive what the path carries."""
         first = 1 if ring.multicast else self.links
         return [self.rank(ring, links) for links in range(first, self.links + 1)]
 
 
 def read(text):
-    """The ring of a specification."""
+    """Reads the ring of a specification."""
     options = dict(option.split("=") for option in text.split(":", 1)[1].split(","))
     ranks, channels = int(options["ranks"]), int(options["wavelengths"])
     channels *= int(options.get("fibres", 1))
@@ -80,7 +80,7 @@ def read(text):
 
 
 def paths(ring):
-    """Every lightpath that light can take."""
+    """Yields every lightpath that light can take."""
     lengths = range(1, min(ring.reach, ring.ranks - 1) + 1)
     for source, direction, links in itertools.product(range(ring.ranks), (0, 1), lengths):
         path = Path(source, direction, links)
@@ -89,7 +89,7 @@ def paths(ring):
 
 
 def chunks(ring, kind):
-    """For each chunk who holds it first, and who must hold it at the end."""
+    """Returns for each chunk who holds it first, and who must hold it at the end."""
     ranks = set(range(ring.ranks))
     match kind:
         case "all_gather" | "barrier":
@@ -129,7 +129,7 @@ def light(model, ring, all_paths, slots):
 
 
 def is_possible(ring, kind, slots, seconds):
-    """Whether a collective fits so many slots; None if the time was too short."""
+    """Returns whether a collective fits into `slots`; None if the time is too short."""
     model = cp_model.CpModel()
     all_paths = list(paths(ring))
     all_chunks = chunks(ring, kind)
@@ -188,9 +188,9 @@ def is_possible(ring, kind, slots, seconds):
 
 
 def sums_are_possible(ring, kind, slots, seconds):
-    """Whether a reduce or reduce_scatter fits so many slots; None if the time was too short.
+    """Returns whether a reduce or reduce_scatter fits into `slots`; None if the time is too short.
 
-    Towards each owner every other rank sends its sum once, after all that it adds to it has come.
+    Every other rank sends its sum towards each owner once, after all that it adds has come.
     """
     model = cp_model.CpModel()
     all_paths = list(paths(ring))
@@ -218,10 +218,10 @@ def sums_are_possible(ring, kind, slots, seconds):
 
 
 def all_reduce_is_possible(ring, slots, seconds):
-    """Whether an all_reduce of one chunk fits so many slots; None if the time was too short.
+    """Returns whether an all_reduce of one chunk fits into `slots`; None if the time is too short.
 
-    A rank takes in sums that have no contribution in common with its own or each other, or a copy
-    of the whole sum, which its own gives way to.
+    A rank takes in sums that have no contribution in common with its own sum or with each other, or
+    a copy of the whole sum, which replaces its own sum.
     """
     model = cp_model.CpModel()
     all_paths = list(paths(ring))
@@ -265,7 +265,7 @@ def all_reduce_is_possible(ring, slots, seconds):
 
 
 def solved(model, seconds):
-    """Whether a model has a solution; None if the time was too short."""
+    """Returns whether a model has a solution; None if the time is too short."""
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.num_workers = 2
@@ -277,7 +277,7 @@ def solved(model, seconds):
 
 
 def optimum(ring, kind, seconds):
-    """The slots below which none are enough, and those that the solver reached."""
+    """Returns the proved lower bound on slots, and the fewest slots that the solver reached."""
     match kind:
         case "reduce" | "reduce_scatter":
             fits = partial(sums_are_possible, ring, kind)

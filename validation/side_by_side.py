@@ -113,7 +113,7 @@ def cell(workload: str, fabric: str) -> Cell:
 
 
 def cells(say: bool) -> list[Cell]:
-    """All workloads on all fabrics."""
+    """Computes all workloads on all fabrics."""
     made = []
     for workload in WORKLOADS:
         for fabric in FABRICS:
@@ -124,7 +124,7 @@ def cells(say: bool) -> list[Cell]:
 
 
 def table(made: Iterable[Cell]) -> str:
-    """The table in Markdown: a row for each fabric."""
+    """Returns the table in Markdown: a row for each fabric."""
     made = list(made)
     heads = [f"{name}: iteration | of the fastest | waiting" for name in WORKLOADS]
     lines = [f"| fabric | {' | '.join(heads)} |", "|---|" + "--:|--:|--:|" * len(WORKLOADS)]
@@ -143,7 +143,7 @@ def table(made: Iterable[Cell]) -> str:
 
 
 def draw(made: Iterable[Cell], path: Path) -> None:
-    """The iterations in multiples of what only computes: bars for each workload by fabric."""
+    """Draws iterations in multiples of their computing time: bars for each workload by fabric."""
     made = list(made)
     series: dict[str, list[float | None]] = {
         workload: [one.iteration_s / one.computing_s for one in made if one.workload == workload]
@@ -158,7 +158,7 @@ def draw(made: Iterable[Cell], path: Path) -> None:
 
 
 def page(made: list[Cell]) -> str:
-    """The page: specifications, workloads, table."""
+    """Returns the page: specifications, workloads, table."""
     fabrics = "\n".join(f"| {name} | `{spec}` |" for name, spec in FABRICS.items())
     lines = []
     for name, asked in WORKLOADS.items():

@@ -26,7 +26,7 @@ MOST = 1e-6
 
 
 def compared(simgrid: Path, ours: Path, case: Case) -> CaseRow:
-    """One case in both programs."""
+    """Runs one case in both programs."""
     theirs, own = run_simgrid(simgrid, case), run_ours(ours, case)
     # SimGrid's list ends with the last rank that takes part.
     assert len(theirs.ends_s) <= len(own.ends_s), case.name

@@ -55,7 +55,10 @@ class Machine:
 
 
 def platform(topology: str, ranks: int, parameters: str, gbps: int, latency_ns: int) -> str:
-    """A platform file with hosts h0, h1, ...; the parameters are those of SimGrid's clusters."""
+    """Returns a platform file with hosts h0, h1, ...;
+
+    `parameters` are those of SimGrid's clusters.
+    """
     shape = "" if topology == "star" else f'topology="{_CLUSTERS[topology]}" '
     given = "" if topology == "star" else f'topo_parameters="{parameters}" '
     return _wrapped(
@@ -204,7 +207,7 @@ def _routes(
 
 
 def _flows(draw: random.Random, name: str, machine: Machine) -> Case:
-    """One to four chains per rank, each of one to four flows of 10 kB to 10 MB."""
+    """Draws one to four chains per rank, each of one to four flows of 10 kB to 10 MB."""
     chains: list[Chain] = []
     for _ in range(machine.ranks * draw.randint(1, 4)):
         source = draw.randrange(machine.ranks)
@@ -236,7 +239,7 @@ def chains_text(chains: Iterable[Chain]) -> str:
 
 
 def _steps(draw: random.Random, name: str, machine: Machine) -> Case:
-    """A collective by an algorithm that runs there, at a size that cuts into whole bytes."""
+    """Draws a collective by an algorithm that runs there, at a size that cuts into whole bytes."""
     collective = draw.choice(COLLECTIVES)
     names = [one for one in algorithm_names(collective) if one not in ("auto", "relay_tree")]
     draw.shuffle(names)

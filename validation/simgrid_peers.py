@@ -38,7 +38,7 @@ class MissingError(Exception):
 
 @dataclass(frozen=True)
 class Ran:
-    """What a program found: ends of flows or of ranks, and of all, in seconds.
+    """Result of a program: ends of flows or of ranks, and of all, in seconds.
 
     `build_s` and `run_s` are seconds for the platform and for the simulation, `peak_mb` the peak of
     memory of the whole process.
@@ -71,7 +71,7 @@ def build_simgrid(folder: Path) -> Path:
 
 
 def version(program: Path) -> str:
-    """The version of SimGrid that the program was built with."""
+    """Returns the version of SimGrid that the program was built with."""
     told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     return told.stdout.strip()
 

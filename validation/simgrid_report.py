@@ -23,7 +23,7 @@ LEAST = 1e-13  # differences below are drawn here: equal to all printed digits
 
 @dataclass(frozen=True)
 class CaseRow:
-    """One case in both: ends in seconds, the largest difference of any end, seconds to run."""
+    """A case in both programs: ends in seconds, largest difference of any end, seconds to run."""
 
     name: str
     topology: str
@@ -261,7 +261,7 @@ def _draw_agreement(cases: Sequence[CaseRow], path: Path) -> None:
 
 
 def _draw_speed(speed: Sequence[SpeedRow], path: Path) -> None:
-    """How many times as fast the engine is, where both ran."""
+    """Draws how many times as fast the engine is, if both programs ran."""
     from matplotlib.figure import Figure
 
     both = [(row, row.simgrid) for row in speed if row.simgrid is not None]
@@ -289,5 +289,5 @@ def _draw_speed(speed: Sequence[SpeedRow], path: Path) -> None:
 
 
 def versions(simgrid: str) -> list[str]:
-    """The versions of what was compared, a line each."""
+    """Returns the versions of the compared programs, a line each."""
     return [f"opticoll {opticoll.__version__}", f"SimGrid {simgrid}, its C++ interface S4U"]

@@ -31,13 +31,13 @@ WORKERS = 2
 
 
 def sweep(store: Path, *words: str) -> subprocess.Popen[str]:
-    """A sweep in a process of its own."""
+    """Starts a sweep in a process of its own."""
     line = [sys.executable, "-m", "opticoll", "sweep", str(STUDY), "--store", str(store)]
     return subprocess.Popen([*line, *words], text=True, stdout=subprocess.PIPE)
 
 
 def number(store: Path) -> int:
-    """The number of results in a store."""
+    """Returns the number of results in a store."""
     try:
         with closing(sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)) as connection:
             (found,) = connection.execute("SELECT count(*) FROM results").fetchone()
@@ -47,14 +47,14 @@ def number(store: Path) -> int:
 
 
 def table(stores: list[Path]) -> bytes:
-    """The results of stores as CSV."""
+    """Returns the results of stores as CSV."""
     path = stores[0].with_suffix(".csv")
     opticoll.write_csv(opticoll.results(stores, tables=True), path)
     return path.read_bytes()
 
 
 def whole(folder: Path) -> Path:
-    """The study at once: time on the clock and of processors, beside that of its points."""
+    """Runs the study at once; prints wall and processor time beside the time of its points."""
     store = folder / "whole.sqlite"
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     process = sweep(store, "--jobs", str(WORKERS))
@@ -67,15 +67,15 @@ def whole(folder: Path) -> Path:
     print(f"{len(there)} points: {seconds:.1f} s on {WORKERS} processes")
     print(f"sum of the points' own times: {own:.1f} s")
     print(f"{WORKERS} x time / sum: {WORKERS * seconds / own:.3f}")
-    alone = of_processors()
+    alone = processor_seconds()
     print(f"seconds of processors: {used:.1f}, of the points alone in one process {alone:.1f}")
     print(f"ratio, which other work on the machine hardly changes: {used / alone:.3f}")
     print(f"most memory of a process: {after.ru_maxrss / 1024:.0f} MiB")
     return store
 
 
-def of_processors() -> float:
-    """Seconds of a processor for all points in this process, one after the other."""
+def processor_seconds() -> float:
+    """Returns the processor seconds of all points in this process, one after the other."""
     study = document.read(STUDY)
     tasks = [Task(one.key, one.options) for group in groups(points(study)) for one in group]
     solve_all(study.command, tasks[:1], None)
@@ -85,7 +85,7 @@ def of_processors() -> float:
 
 
 def killed(folder: Path, number_of_points: int) -> Path:
-    """The study killed ten times, at numbers of results and moments drawn at random."""
+    """Kills the study ten times, at numbers of results and moments drawn at random."""
     store, generator = folder / "killed.sqlite", random.Random(18)
     for goal in sorted(generator.sample(range(1, number_of_points), KILLS)):
         process = sweep(store, "--jobs", str(WORKERS))

@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
 
 
 def rows(section: str) -> Iterator[list[str]]:
-    """The cells of the tables of a section, without headings."""
+    """Yields the cells of the tables of a section, without headings."""
     text = PAGE.split(f"\n## {section}\n")[1].split("\n## ")[0]
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

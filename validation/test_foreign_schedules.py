@@ -71,7 +71,7 @@ def test_programs_run_byte_exact_under_mpi(path: Path, element_type: str) -> Non
 @pytest.mark.skipif(not RESULTS, reason="OPTICOLL_TE_CCL names no folder")
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
 def test_results_of_te_ccl_are_judged_alike_by_both_verifiers(path: Path) -> None:
-    """Those for two chassis of NDv2 leave rank 0 out; the one for four is right."""
+    """The results for two chassis of NDv2 leave rank 0 out; the result for four is right."""
     if "2_chassis" in path.name:
         with pytest.raises(opticoll.OpticollError, match="rank 0 neither sends nor receives"):
             opticoll.read_plan(path)

@@ -56,7 +56,7 @@ def dgx_1() -> Iterator[Link]:
 
 
 def fabric(links: list[Link]) -> opticoll.Fabric:
-    """A custom fabric of these links, without latency."""
+    """Returns a custom fabric of these links, without latency."""
     names = dict.fromkeys(name for left, right, _ in links for name in (left, right))
     ranks = [name for name in names if name.startswith("rank")]
     number = {name: at for at, name in enumerate(sorted(names, key=lambda one: one not in ranks))}

@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(folder: Path) -> dict[str, Path]:
-    """A page of each kind."""
+    """Writes a page of each kind."""
     compared = opticoll.compare("all_gather", [RING, TORUS], "ring,direct", sizes="1KiB..1MiB")
     training = opticoll.train("resnet50", RING, batch=8, algorithm="ring")
     made = {
@@ -63,14 +63,14 @@ def drawn(page: Page, least: int = 1) -> None:
 
 
 def cells(page: Page, column: int) -> list[str]:
-    """The cells of a column of the table that are shown."""
+    """Returns the cells of a column of the table that are shown."""
     script = f"[...document.querySelectorAll('tr[data-row]')].map(r => r.cells[{column}].innerText)"
     told: list[str] = page.run(script)
     return told
 
 
 def place(page: Page, name: str) -> int:
-    """The number of the column that a button sorts."""
+    """Returns the number of the column that a button sorts."""
     found: int = page.run(
         f"[...document.querySelectorAll('thead tr:first-child th')].findIndex("
         f"one => one.querySelector('[data-sort=\"{name}\"]'))"

@@ -52,7 +52,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages() -> dict[Path, Page]:
-    """All pages of the site; the reference of the Rust crate is checked by `cargo doc` itself."""
+    """Returns all pages of the site except the Rust reference, which `cargo doc` checks itself."""
     files = [
         path for path in SITE.rglob("*.html") if "rust" not in path.relative_to(SITE).parts[:-1]
     ]
@@ -61,7 +61,7 @@ def pages() -> dict[Path, Page]:
 
 
 def broken(page: Path, pages: dict[Path, Page]) -> Iterator[str]:
-    """The links and pictures of a page that lead nowhere within the site."""
+    """Yields the links and pictures of a page that lead nowhere within the site."""
     for target in pages[page].targets:
         parts = urlsplit(target)
         if parts.scheme or parts.netloc:
@@ -101,7 +101,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Where the site is served."""
+    """Serves the site and yields its address."""
     handler = functools.partial(Quiet, directory=str(SITE))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

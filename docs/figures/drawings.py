@@ -27,7 +27,7 @@ POLICY_NAMES = {
 
 
 def all_figures(times: Rows, steps: Rows) -> dict[str, Draw]:
-    """All figures by file name."""
+    """Returns the functions that draw the figures, by file name."""
     return {
         "relay_tree": relay_tree,
         "relay_tree_rotated": rotated,
@@ -39,7 +39,7 @@ def all_figures(times: Rows, steps: Rows) -> dict[str, Draw]:
 
 
 def relay_tree(path: Path) -> None:
-    """The lightpaths that carry block 0, around the ring and slot by slot."""
+    """Draws the lightpaths that carry block 0, around the ring and slot by slot."""
     from matplotlib.figure import Figure
 
     plan = opticoll.plan("all_gather", SMALL, "relay_tree")
@@ -142,7 +142,7 @@ def _slot_by_slot(axes: Any, plan: opticoll.Plan) -> None:
 
 
 def rotated(path: Path) -> None:
-    """All lightpaths of the rotated tree; each bar is named by the block that it carries."""
+    """Draws all lightpaths of the rotated tree; each bar shows the block that it carries."""
     from matplotlib.figure import Figure
 
     plan = opticoll.plan("all_gather", SMALL, "relay_tree")
@@ -179,7 +179,7 @@ def rotated(path: Path) -> None:
 
 
 def _bar(axes: Any, near: int, links: int, top: float, block: int, slot: int, ranks: int) -> None:
-    """A lightpath as a bar, in two parts where it crosses the cut; block 0 stands out."""
+    """Draws a lightpath as a bar, in two parts if it crosses the cut; block 0 stands out."""
     own = block == 0
     parts = [(near, near + links)]
     if near + links > ranks:
@@ -200,7 +200,7 @@ def _bar(axes: Any, near: int, links: int, top: float, block: int, slot: int, ra
 
 
 def tree_cost(path: Path) -> None:
-    """The cost of a tree against what slots offer, and the loads of a plan's slots."""
+    """Draws the cost of a tree against the slots' channels, and the loads of a plan's slots."""
     from matplotlib.figure import Figure
 
     ranks, wavelengths = 1024, 64
@@ -287,7 +287,7 @@ STEP_LINES: dict[str, tuple[str, str]] = {
 
 
 def _step_colour(name: str) -> str:
-    """That of the algorithm; black for the bound."""
+    """Returns the colour of the algorithm; black for the bound."""
     own = name.removesuffix("_formula")
     return "#000000" if name == "bound" else str(style.algorithm_look(own)["color"])
 

@@ -42,7 +42,7 @@ StepRow = dict[str, int | None]
 
 
 def compute_steps(say: Callable[[str], None]) -> list[StepRow]:
-    """The lower bound and the slots of plans, all verified, by ranks."""
+    """Returns the lower bound and the slots of verified plans, a row for each number of ranks."""
     return [_steps_of(ranks, say) for ranks in STEP_RANKS]
 
 
@@ -63,7 +63,10 @@ def _steps_of(ranks: int, say: Callable[[str], None]) -> StepRow:
 
 
 def compute_times(say: Callable[[str], None]) -> list[TimeRow]:
-    """Every algorithm and `auto` at every size under every policy; all plans verified."""
+    """Returns the times of all algorithms and `auto`, at all sizes and policies.
+
+    All plans are verified.
+    """
     return [row for collective in COLLECTIVES for row in _times_of(collective, say)]
 
 
@@ -125,7 +128,7 @@ def main() -> int:
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    """The rows of a table, as text."""
+    """Reads the rows of a table as text."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

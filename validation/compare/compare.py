@@ -62,7 +62,7 @@ NOT_COMPARED = {".sqlite"}
 
 @dataclass(frozen=True)
 class Difference:
-    """One field of one case that differs. `change` is the relative growth of a measured value."""
+    """A field of a case that differs; `change` is the relative growth of a measured value."""
 
     case: str
     kind: str
@@ -74,7 +74,7 @@ class Difference:
 
     @property
     def fails(self) -> bool:
-        """Whether the comparison fails by it."""
+        """True if the difference makes the comparison fail."""
         return self.kind != "faster" and self.reason is None
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Result:
-    """What a case printed and wrote. `rows` are those of the last command, or its text."""
+    """Output of a case; `rows` are those of the last command, or its text."""
 
     codes: Sequence[int]
     rows: Any
@@ -103,7 +103,10 @@ class Accepted:
     reason: str
 
     def matches(self, one: Difference) -> bool:
-        """Whether it accepts a difference; patterns accept nothing worse than other data."""
+        """Returns whether the entry accepts a difference.
+
+        A pattern matches fields only of differences of the kinds `faster` and `data`.
+        """
         if not fnmatchcase(one.case, self.case):
             return False
         if one.kind in {"faster", "data"}:
@@ -112,7 +115,7 @@ class Accepted:
 
 
 def cases(text: str) -> list[str]:
-    """All cases of a text, each with its braces filled in."""
+    """Returns all cases of a text, with braces filled in."""
     lines = [line.strip() for line in text.splitlines()]
     return [one for line in lines if line and not line.startswith("#") for one in filled(line)]
 
@@ -139,7 +142,7 @@ def shown(*values: Any) -> list[str]:
 
 
 def differing(before: Any, now: Any, field: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The fields that differ, such as `candidates.ring.steps`, with both values."""
+    """Yields the fields that differ, such as `candidates.ring.steps`, with both values."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in {**before, **now}:
             inner = f"{field}.{key}" if field else str(key)
@@ -155,7 +158,7 @@ def differing(before: Any, now: Any, field: str = "") -> Iterator[tuple[str, Any
 
 
 def keyed(values: list[Any], others: list[Any]) -> dict[Any, Any]:
-    """The values of a list by name, or by point of a study, if no two share it; else by place."""
+    """Returns the values of a list by name or point of a study, if unique; by place otherwise."""
     for key in ("name", "point"):
         names = [
             {row[key] for row in rows if isinstance(row, dict) and key in row}
@@ -167,12 +170,15 @@ def keyed(values: list[Any], others: list[Any]) -> dict[Any, Any]:
 
 
 def relative(before: float, now: float) -> float:
-    """By how much a value grew, relative to what it was."""
+    """Returns the growth of a value, relative to its value before."""
     return now / before - 1 if before else math.inf if now else 0.0
 
 
 def differences(case: str, before: Result, now: Result) -> list[Difference]:
-    """What differs between two results of a case. Rows of unequal exit codes are not compared."""
+    """Returns the differences between two results of a case.
+
+    Rows of unequal exit codes are not compared.
+    """
     if before.codes != now.codes or any(code < 0 for code in now.codes):
         old, new = (
             " ".join([*map(str, result.codes), result.message]).strip() for result in (before, now)
@@ -183,12 +189,12 @@ def differences(case: str, before: Result, now: Result) -> list[Difference]:
         found = [one for one in found if field_name(one[0]) not in CLOCKED]
     for name in {**before.files, **now.files}:
         contents = (before.files.get(name, ABSENT), now.files.get(name, ABSENT))
-        found += in_file(f"file {name}", *contents)
+        found += file_differences(f"file {name}", *contents)
     return [classified(case, *one) for one in found]
 
 
-def in_file(field: str, before: Any, now: Any) -> list[tuple[str, Any, Any]]:
-    """How the contents of a file differ: of text the first line, of a page the fields."""
+def file_differences(field: str, before: Any, now: Any) -> list[tuple[str, Any, Any]]:
+    """Returns how the contents of a file differ: the first line of a text, the fields of a page."""
     if not (isinstance(before, str) and isinstance(now, str)) or ABSENT in (before, now):
         return list(differing(before, now, field))
     if before == now:
@@ -202,7 +208,7 @@ def in_file(field: str, before: Any, now: Any) -> list[tuple[str, Any, Any]]:
 
 
 def classified(case: str, field: str, before: Any, now: Any) -> Difference:
-    """A difference of data with its kind."""
+    """Returns a difference of data with its kind."""
     name = field_name(field)
     if name == "verified" or re.search(r"\bviolations\.\d+(\.kind)?$", field):
         return Difference(case, "verdict", field, before, now)
@@ -230,7 +236,7 @@ def measured(case: str, before: Measured, now: Measured) -> list[Difference]:
 def accept(
     found: Iterable[Difference], entries: Sequence[Accepted]
 ) -> tuple[list[Difference], list[Accepted]]:
-    """The differences with their reasons, and the entries that match none."""
+    """Returns the differences with their reasons, and the entries that match none."""
     known, used = [], set()
     for one in found:
         matching = [entry for entry in entries if entry.matches(one)]
@@ -240,7 +246,7 @@ def accept(
 
 
 def table(found: Iterable[Difference]) -> str:
-    """The differences, the most important first; those of one kind in one case together."""
+    """Returns the differences as text, the most important first, grouped by kind and case."""
     grouped: dict[tuple[str, str], list[Difference]] = {}
     for one in sorted(found, key=lambda one: (KINDS.index(one.kind), -abs(one.change or 0))):
         grouped.setdefault((one.kind, one.case), []).append(one)
@@ -256,12 +262,12 @@ def table(found: Iterable[Difference]) -> str:
 
 
 def field_name(field: str) -> str:
-    """The name of a field without its place in lists."""
+    """Returns the name of a field without its place in lists."""
     return field if field.startswith("file ") else field.rpartition(".")[2]
 
 
 def summary(count: int, found: Sequence[Difference]) -> str:
-    """The counts of cases: equal, different, and accepted."""
+    """Returns the counts of cases: equal, different, and accepted."""
     cases_of = {one.case for one in found}
     failing = {one.case for one in found if one.fails}
     accepted = {one.case for one in found if one.reason is not None} - failing
@@ -274,7 +280,10 @@ def summary(count: int, found: Sequence[Difference]) -> str:
 
 
 def result_of(folder: Path, name: str, source: Path, status: int) -> Result:
-    """What a case left in a folder; where it did not end, its exit status as a negative number."""
+    """Reads the result of a case from a folder.
+
+    The code of a case that did not end is its exit status as a negative number.
+    """
     place = folder / name
     if status:
         error = place.with_name(f"{name}.error")
@@ -296,7 +305,7 @@ def result_of(folder: Path, name: str, source: Path, status: int) -> Result:
 
 
 def entries_of(path: Path) -> tuple[list[Accepted], list[tuple[str, str]]]:
-    """The accepted differences, and the texts that cases of the other revision have instead."""
+    """Reads the accepted differences, and the case texts that the other revision has instead."""
     held = YAML(typ="safe").load(path) or {}
     try:
         accepted = [Accepted(**entry) for entry in held.get("accepted") or []]
@@ -309,7 +318,7 @@ def entries_of(path: Path) -> tuple[list[Accepted], list[tuple[str, str]]]:
 
 
 def lines_before(lines: Mapping[str, str], renamed: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The cases as the other revision takes them."""
+    """Returns the cases in the words of the other revision."""
     changed = dict(lines)
     for now, before in renamed:
         changed = {name: line.replace(now, before) for name, line in changed.items()}

@@ -52,14 +52,14 @@ class Side:
 
 @dataclass(frozen=True)
 class Measured:
-    """How a case ended, and what it used."""
+    """Exit status of a case, and the resources that it used."""
 
     status: int
     cpu_s: float
     memory: int
 
     def least(self, other: Measured) -> Measured:
-        """The lesser values of two runs: noise only adds to them."""
+        """Returns the lesser values of two runs: noise only adds to them."""
         cpu_s, memory = min(self.cpu_s, other.cpu_s), min(self.memory, other.memory)
         return Measured(other.status, cpu_s, memory)
 
@@ -70,7 +70,7 @@ def tell(line: str) -> None:
 
 
 def git(*words: str) -> str:
-    """What a git command prints."""
+    """Returns the output of a git command."""
     done = subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True)
     if done.returncode:
         raise CompareError(f"git {' '.join(words)}: {done.stderr.strip()}")
@@ -170,7 +170,7 @@ def run(
 
 
 def folders(folder: Path) -> list[Path]:
-    """The folders for the files of the two sides."""
+    """Returns the folders for the files of the two sides."""
     return [folder / "before", folder / "now"]
 
 
@@ -208,7 +208,7 @@ def collect(process: subprocess.Popen[str], into: dict[str, Measured]) -> None:
 
 
 def content_of(path: Path) -> Any:
-    """The text of a file; of a page of `report` its data; of bytes as hexadecimal digits."""
+    """Returns the text of a file, the data of a page of `report`, or bytes in hexadecimal."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
