@@ -115,7 +115,7 @@ def seconds(arguments: tuple[str, ...]) -> float:
 
 
 def main() -> int:
-    """Time all commands; returns the exit code."""
+    """Times all commands; returns the exit code."""
     missed = 0
     for goal, arguments in GOALS:
         taken = seconds(arguments)

@@ -64,7 +64,7 @@ def seconds(loop: Loop) -> float:
 
 
 def main() -> None:
-    """Time all loops and print the table."""
+    """Times all loops and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=3, help="edits of each loop (default: 3)")
     times = parser.parse_args().times

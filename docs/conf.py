@@ -55,14 +55,14 @@ def signature(
 
 
 def sources(app: Any) -> list[Any]:
-    """Drop modules without source, such as the compiled core, from the index of sources."""
+    """Drops modules without source, such as the compiled core, from the index of sources."""
     known = getattr(app.env, "_viewcode_modules", {})
     app.env._viewcode_modules = {name: source for name, source in known.items() if source}
     return []
 
 
 def formula(writer: Any, node: Any) -> None:
-    """Write a formula as MathML, which browsers draw without a script or a network."""
+    """Writes a formula as MathML, which browsers draw without a script or a network."""
     display = "block" if isinstance(node, docutils.nodes.math_block) else "inline"
     drawn = latex2mathml.converter.convert(node.astext(), display=display)
     writer.body.append(f"<div>{drawn}</div>" if display == "block" else drawn)
@@ -70,7 +70,7 @@ def formula(writer: Any, node: Any) -> None:
 
 
 def setup(app: Any) -> None:
-    """Write the pages of records before Sphinx looks for pages."""
+    """Writes the pages of records before Sphinx looks for pages."""
     import sys
     from pathlib import Path
 

@@ -52,7 +52,7 @@ TITLES = {
 
 
 def write() -> None:
-    """Write all pages."""
+    """Writes all pages."""
     FOLDER.mkdir(exist_ok=True)
     for kind, head in KINDS.items():
         _keep(kind, "\n".join(_page(kind, head)))
@@ -60,7 +60,7 @@ def write() -> None:
 
 
 def _keep(name: str, text: str) -> None:
-    """Write a page where it changed, so that Sphinx need not read it again."""
+    """Writes a page if it changed, so that Sphinx does not read unchanged pages again."""
     path = FOLDER / f"{name}.md"
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")

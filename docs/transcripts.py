@@ -183,7 +183,7 @@ class _folder(tempfile.TemporaryDirectory[str]):  # noqa: N801 (used as a functi
 
 
 def main() -> None:
-    """Compare or write pages."""
+    """Compares or writes pages."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pages", nargs="*", type=Path, default=PAGES)
     parser.add_argument("--write", action="store_true", help="write what the commands print now")

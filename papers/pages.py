@@ -21,7 +21,7 @@ TABLE = re.compile(r"(<!-- answers -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def write(reproduced: Path) -> None:
-    """Copy pages and figures of a run, and fill in the tables."""
+    """Copies pages and figures of a run, and fills in the tables."""
     rows = []
     for name, paper in PAPERS.items():
         folder = reproduced / name

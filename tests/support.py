@@ -46,7 +46,7 @@ def wiring_of(fabric: _core.Fabric) -> list[tuple[int, int, bool]]:
 
 
 def proved(plan: _core.Plan) -> None:
-    """Both verifiers find nothing wrong."""
+    """Checks that both verifiers find nothing wrong."""
     assert plan.verify() == []
     assert reference.verify_text(plan.to_text(), wiring_of(plan.fabric)) == []
 
@@ -65,7 +65,7 @@ Run = Callable[..., Finished]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run `opticoll` with arguments in this process."""
+    """Runs `opticoll` with arguments in this process."""
     # What a slow machine adds to standard error is no part of an answer.
     monkeypatch.setattr(progress, "LINE_S", threading.TIMEOUT_MAX)
 
@@ -99,7 +99,7 @@ def reference_kinds(text: str) -> set[str]:
 
 
 def check_both_prove(text: str) -> None:
-    """Neither verifier finds a violation in a plan's text."""
+    """Checks that neither verifier finds a violation in a plan's text."""
     assert core_kinds(text) == set()
     assert reference_kinds(text) == set()
 

@@ -32,7 +32,7 @@ STEP_PS = 838_860_800 + 25_000_000
 
 
 def validate(name: str, value: Any) -> None:
-    """Check a value against the schema of a command, and that the schema describes all its keys."""
+    """Checks a value against a command's schema, which must describe all its keys."""
     schema = SCHEMAS[name]
     Draft202012Validator(schema).validate(value)
     if isinstance(value, dict):

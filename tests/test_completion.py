@@ -71,7 +71,7 @@ def test_a_tab_completes_names_and_files(shell: str, run: Run, tmp_path: Path) -
 
 
 def typed_at(shell: str, keys: str, folder: Path) -> None:
-    """Type keys at the terminal of a shell, and wait for its end."""
+    """Types keys at the terminal of a shell, and waits for its end."""
     master, slave = pty.openpty()
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TERM": "dumb"}
     with subprocess.Popen(

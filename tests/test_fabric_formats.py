@@ -20,7 +20,7 @@ def link(name: str, **physical: Any) -> dict[str, Any]:
 
 
 def infra(**changes: Any) -> dict[str, Any]:
-    """Two servers of two XPUs on a bus, and a switch of two ports that joins their NICs."""
+    """Returns two servers of two XPUs on a bus, and a two-port switch that joins their NICs."""
     server = {
         "name": "server",
         "components": [

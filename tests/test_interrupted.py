@@ -60,7 +60,7 @@ def planned(kind: str, fabric: str, algorithm: str) -> opticoll.Plan:
 
 
 def often(work: Callable[[], object]) -> None:
-    """Long enough to be interrupted on any machine: between two calls as well as in one."""
+    """Repeats work for a minute, so that an interrupt arrives between two calls or in one."""
     begun = time.monotonic()
     while time.monotonic() - begun < 60.0:
         work()

@@ -184,7 +184,7 @@ def test_pictures_of_light_are_refused_for_flows_and_the_other_way_round(tmp_pat
 
 
 def shares_of(figure: Figure) -> np.ndarray:
-    """Percent by link and bin in the lower panel."""
+    """Returns the percentages of the lower panel, by link and bin."""
     meshes = [one for axes in figure.axes for one in axes.collections if isinstance(one, QuadMesh)]
     values = meshes[0].get_array()
     assert values is not None

@@ -105,7 +105,7 @@ def test_closed_standard_output_is_refused_in_one_line(arguments: list[str]) -> 
 
 
 def without_reader(arguments: list[str]) -> tuple[int, str]:
-    """Exit code and standard error of a command whose standard output nobody reads."""
+    """Returns exit code and standard error of a command whose output nobody reads."""
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "opticoll", *arguments]

@@ -26,7 +26,7 @@ EXAMPLES = doctest.DocTestParser()
 
 
 def public() -> Iterator[tuple[str, Any]]:
-    """Public functions and classes with their names, methods and properties as `Class.name`."""
+    """Yields public functions and classes with their names, members as `Class.name`."""
     for name in opticoll.__all__:
         value = getattr(opticoll, name)
         if inspect.isclass(value) and not issubclass(value, Exception):

@@ -107,7 +107,7 @@ def test_a_pickled_outcome_describes_itself_as_before() -> None:
 
 
 def diamond() -> networkx.Graph:
-    """Two ranks that are joined by way of two switches."""
+    """Returns a fabric of two ranks that are joined by way of two switches."""
     graph = networkx.Graph(latency="1us")
     graph.add_nodes_from(["a", "b"])
     graph.add_nodes_from([(0, 1), (1, 0)], kind="switch")

@@ -62,7 +62,7 @@ class Row:
 
 
 def row(fabric: str, collective: str, size: str) -> Row:
-    """Plan, verify and time one collective."""
+    """Plans, verifies and times a collective."""
     begun = time.perf_counter()
     plan = opticoll.plan(collective, FABRICS[fabric], "auto", size=size)
     planned = time.perf_counter() - begun
@@ -112,7 +112,7 @@ def table(made: Iterable[Row]) -> str:
 
 
 def main() -> int:
-    """Print the table; returns the exit code."""
+    """Prints the table; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fabrics", nargs="*", default=list(FABRICS), choices=list(FABRICS))
     parser.add_argument("--collectives", nargs="*", default=list(COLLECTIVES))

@@ -141,7 +141,7 @@ class Page:
         raise TimeoutError(script)
 
     def resize(self, width: int, height: int) -> None:
-        """Give the page a size in pixels; narrow ones are phones."""
+        """Gives the page a size in pixels; narrow pages count as phones."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,

@@ -43,7 +43,7 @@ def gap(demand: str, planes: int, policy: str, share: float) -> float:
 
 
 def main() -> None:
-    """Print the table."""
+    """Prints the table."""
     columns = [(policy, planes) for policy in POLICIES for planes in PLANES]
     heads = [f"`{policy}`, {planes}" for policy, planes in columns]
     print("| demand | R | " + " | ".join(heads) + " |")

@@ -109,7 +109,7 @@ def peer_cells(printed: str) -> Iterator[Cell]:
 
 
 def reason(cell: Cell) -> str | None:
-    """Why a cell disagrees; None where it agrees.
+    """Returns why a cell disagrees; None if it agrees.
 
     Raises ValueError for a disagreement without a reason.
     """
@@ -168,7 +168,7 @@ def read_cases(path: Path) -> dict[Case, Row]:
 
 
 def _row(texts: Mapping[str, str]) -> Row:
-    """Text to the types of `Row`; what is empty and no text is None."""
+    """Converts text to the types of `Row`; an empty field that is no text becomes None."""
     kinds = get_type_hints(Row)
     values: dict[str, object] = {}
     for name, text in texts.items():
@@ -268,7 +268,7 @@ def items(results: Results) -> str:
 
 
 def main() -> int:
-    """Fill the page; returns the exit code."""
+    """Fills the page; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=Path, default=CASES)
     parser.add_argument("--peer", type=Path)

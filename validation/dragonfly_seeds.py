@@ -81,7 +81,7 @@ def gathering(network: int, name: str, size: int, codes: float) -> Workload:
 def driving(
     name: str, network: int, pattern: str, messages: int, routing: str, codes: dict[str, float]
 ) -> Workload:
-    """Traffic of 2 KiB a microsecond from each terminal."""
+    """Returns the workload of 2 KiB a microsecond from each terminal."""
 
     def run(seed: int) -> dict[str, float]:
         # Minimal routes have no groups to draw.
@@ -157,7 +157,7 @@ def table(rows: Sequence[Draws]) -> str:
 
 
 def main() -> int:
-    """Fill the table; returns the exit code."""
+    """Fills the table; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=2)

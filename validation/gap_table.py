@@ -201,7 +201,7 @@ def table(entries: list[Entry]) -> Iterator[str]:
 
 
 def cell(one: Entry) -> str:
-    """Time, gap and CPU seconds."""
+    """Returns time, gap and CPU seconds."""
     if one.seconds is None:
         return f"none in {one.cpu:.0f} s"
     gap = "no bound" if one.gap is None else f"{one.gap:.1f} %"
@@ -209,7 +209,7 @@ def cell(one: Entry) -> str:
 
 
 def main() -> int:
-    """Write the page; returns the exit code."""
+    """Writes the page; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, required=True, help="the rows computed so far")
     parser.add_argument("--out", type=Path, help="write the page here")

@@ -138,7 +138,7 @@ def rows(most: int, processes: int) -> Iterator[list[str]]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Prints the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--most", type=int, default=10, help="mutants of a kind in a file")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)

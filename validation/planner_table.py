@@ -117,7 +117,7 @@ def row(case: Case) -> list[str]:
 
 
 def formula(case: Case) -> str:
-    """Theorem 1 of the OpTree paper at the number of stages where it is least."""
+    """Returns Theorem 1 of the OpTree paper at the number of stages where it is least."""
     channels = case.wavelengths * case.fibres
     return str(min(optree_steps(case.ranks, channels, depth) for depth in DEPTHS))
 
@@ -186,7 +186,7 @@ def differences(committed: str, parts: Iterable[tuple[str, list[list[str]]]]) ->
 
 
 def main() -> int:
-    """Write the table, or check one; returns the exit code."""
+    """Writes the table, or checks one; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="write the table here")
     parser.add_argument("--check", type=Path, help="compare with the table here, but for times")

@@ -102,7 +102,7 @@ class Cell:
 
 
 def cell(workload: str, fabric: str) -> Cell:
-    """Plan, verify and time an iteration."""
+    """Plans, verifies and times an iteration."""
     machine = opticoll.Fabric(FABRICS[fabric])
     assert machine.injection_bandwidth == INJECTION, fabric
     asked = dict(WORKLOADS[workload])
@@ -187,7 +187,7 @@ To compute and write this page:
 
 
 def main() -> None:
-    """Compute, and write what is asked for."""
+    """Computes and writes the requested outputs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, help="page to write")
     parser.add_argument("--figure", type=Path, help="figure to write")

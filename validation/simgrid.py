@@ -46,7 +46,7 @@ def compared(simgrid: Path, ours: Path, case: Case) -> CaseRow:
 
 
 def main() -> int:
-    """Compare and write; returns the exit code."""
+    """Compares and writes; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder for the report")
     parser.add_argument("--seed", type=int, default=1)
@@ -75,7 +75,7 @@ def main() -> int:
 
 
 def say(text: str) -> None:
-    """Tell whoever waits what is being done."""
+    """Prints the current work to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 

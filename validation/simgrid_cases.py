@@ -79,7 +79,7 @@ def _wrapped(body: str) -> str:
 
 
 def random_cases(seed: int, each: int) -> Iterable[Case]:
-    """`each` cases on every topology; the same seed gives the same cases."""
+    """Draws `each` cases on every topology; the same seed gives the same cases."""
     for topology in TOPOLOGIES:
         for number in range(each):
             draw = random.Random(f"{seed} {topology} {number}")

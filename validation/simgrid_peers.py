@@ -52,7 +52,7 @@ class Ran:
 
 
 def build_simgrid(folder: Path) -> Path:
-    """Compile the program for SimGrid into a folder; raises MissingError."""
+    """Compiles the program for SimGrid into a folder; raises MissingError."""
     compiler = shutil.which("g++")
     if compiler is None:
         raise MissingError(f"there is no g++ to build the program for SimGrid: {INSTALL}")
@@ -77,7 +77,7 @@ def version(program: Path) -> str:
 
 
 def build_ours() -> Path:
-    """Compile the program for opticoll's simulator; raises MissingError where there is no Rust."""
+    """Compiles the program for opticoll's simulator; raises MissingError if there is no Rust."""
     if shutil.which("cargo") is None:
         raise MissingError("there is no cargo to build the program for opticoll's simulator")
     command = ["cargo", "build", "--quiet", "--release", "--example", "fluid_peer"]
@@ -86,7 +86,7 @@ def build_ours() -> Path:
 
 
 def run_simgrid(program: Path, case: Case) -> Ran:
-    """Run a case under SimGrid."""
+    """Runs a case under SimGrid."""
     with tempfile.TemporaryDirectory() as folder:
         platform, lines = Path(folder, "platform.xml"), Path(folder, "case")
         platform.write_text(case.platform)
@@ -95,7 +95,7 @@ def run_simgrid(program: Path, case: Case) -> Ran:
 
 
 def run_ours(program: Path, case: Case) -> Ran:
-    """Run a case under opticoll: plans as any user would, chains and patterns by the program."""
+    """Runs a case under opticoll: plans as any user would, chains and patterns by the program."""
     if case.plan is not None:
         return _run_plan(case)
     with tempfile.TemporaryDirectory() as folder:

@@ -45,7 +45,7 @@ def write(
     seed: int,
     versions: Sequence[str],
 ) -> None:
-    """Write validation.md, and figures and CSV below `figures`, into a folder that exists."""
+    """Writes validation.md, and figures and CSV below `figures`, into an existing folder."""
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
     write_csv([vars(row) for row in cases], figures / "validation_cases.csv")

@@ -70,7 +70,7 @@ DRAGONFLY = "16,2;1,1;16,1;4"
 
 
 def _pattern(name: str, ranks: int) -> str:
-    """100 MiB in all, as in the measurements of which the goals are fractions."""
+    """Returns a pattern of 100 MiB in all, as in the measurements behind the goals."""
     return f"pattern {name} {ranks} {100 * 2**20 // ranks}\n"
 
 
@@ -104,7 +104,7 @@ WORK = (
 
 
 def measure(simgrid: Path, ours: Path, *, long: bool, say: Callable[[str], None]) -> list[SpeedRow]:
-    """Time every row; SimGrid's slow ones only if `long`."""
+    """Times every row; SimGrid's slow rows only if `long`."""
     rows = []
     for work in WORK:
         say(work.name)

@@ -104,7 +104,7 @@ def killed(folder: Path, number_of_points: int) -> Path:
 
 
 def main() -> None:
-    """Run the study in all ways, and compare."""
+    """Runs the study in all ways, and compares the results."""
     folder = Path(sys.argv[1]).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     first = whole(folder)

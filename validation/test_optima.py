@@ -48,7 +48,7 @@ def mi250(boxes: int) -> Iterator[Link]:
 
 
 def dgx_1() -> Iterator[Link]:
-    """8 GPUs with single and double links of 25 GB/s."""
+    """Returns 8 GPUs with single and double links of 25 GB/s."""
     for link in DGX_1.split():
         ends, _, number = link.partition("x")
         left, right = ends.split("-")

@@ -58,7 +58,7 @@ def browser(folder: Path) -> Iterator[Browser]:
 
 
 def drawn(page: Page, least: int = 1) -> None:
-    """Wait for figures."""
+    """Waits for figures."""
     page.wait(f"document.querySelectorAll('.figure .marks').length >= {least}")
 
 

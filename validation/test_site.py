@@ -110,7 +110,7 @@ def address() -> Iterator[str]:
 
 
 def browse(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the browser with a profile of its own."""
+    """Runs the browser with a profile of its own."""
     command = [str(BROWSER), *FLAGS, f"--user-data-dir={folder / 'profile'}", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
 

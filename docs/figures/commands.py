@@ -120,13 +120,13 @@ STUDIES = {
 def draw(
     folder: Path, suffix: str, say: Callable[[str], None], commands: dict[str, str] = COMMANDS
 ) -> None:
-    """Run commands by their figures."""
+    """Runs commands by their figures."""
     for figure, command in commands.items():
         _run([*shlex.split(command), str(folder / f"{figure}.{suffix}")], say)
 
 
 def sweep(folder: Path, suffix: str, say: Callable[[str], None]) -> None:
-    """Compute the sweeps and take the figures of their page, which are .svg only."""
+    """Computes the sweeps and copies the figures of their page, which are .svg only."""
     with tempfile.TemporaryDirectory() as name:
         parts = ("store.sqlite", "page.html", "drawn")
         store, page, drawn = (str(Path(name) / part) for part in parts)
@@ -139,7 +139,7 @@ def sweep(folder: Path, suffix: str, say: Callable[[str], None]) -> None:
 
 
 def reproduce(folder: Path, suffix: str, say: Callable[[str], None]) -> None:
-    """Run the studies in full and take the figures that the pages show."""
+    """Runs the studies in full and copies the figures that the pages show."""
     for study, figures in STUDIES.items():
         with tempfile.TemporaryDirectory() as name:
             _run(["reproduce", *shlex.split(study), "--output", name], say)

@@ -324,7 +324,7 @@ def steps_over_ranks(rows: Rows, path: Path) -> None:
 
 
 def time_over_size(rows: Rows, collective: str, path: Path) -> None:
-    """Time against size under each policy, and the same in multiples of the bound."""
+    """Draws time against size under each policy, and the same in multiples of the bound."""
     from matplotlib.figure import Figure
 
     with style.applied():

@@ -108,7 +108,7 @@ def _row(plan: opticoll.Plan, name: str, policy: str, size: int, verified: bool)
 
 
 def main() -> int:
-    """Draw all figures; returns the exit code."""
+    """Draws all figures; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--anew", action="store_true", help="compute the numbers anew (minutes)")
     parser.add_argument("--suffix", default="svg", choices=("svg", "png"))
@@ -134,7 +134,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def say(text: str) -> None:
-    """Tell whoever waits what is being done."""
+    """Prints the current work to standard error."""
     print(text, file=sys.stderr)
 
 

@@ -70,7 +70,7 @@ class ReproduceRow(Row):
 
 
 def compute(asked: Reproduce, watch: Watch) -> Iterator[ReproduceRow]:
-    """Compute a paper anew.
+    """Computes a paper anew.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def reproduce(
     long: bool = False,
     jobs: int | None = None,
 ) -> Results:
-    """Recompute what a paper prints: findings and tables, with figures and CSV in `output`.
+    """Recomputes a paper's numbers: findings and tables, with figures and CSV in `output`.
 
     Parameters
     ----------

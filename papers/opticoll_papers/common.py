@@ -101,7 +101,7 @@ class Results:
     def compute(
         self, parts: Mapping[str, Part], progress: Progress | None, scale: str = ""
     ) -> Results:
-        """Run the parts in order, judge what they computed, and write findings.csv.
+        """Runs the parts in order, judges their values, and writes findings.csv.
 
         Parts that have ended are kept in the folder until `unfinished` is dropped: a study that was
         stopped goes on after them. `scale` tells runs apart that compute other cases.
@@ -119,7 +119,7 @@ class Results:
         return self.conclude()
 
     def _run(self, case: Mapping[str, object], part: Part) -> None:
-        """Run a part, or take what it gave before the study was stopped."""
+        """Runs a part, or takes the result from before the study was stopped."""
         kept = self.unfinished.find(case)
         if kept is not None and all((self.folder / name).exists() for name in kept["files"]):
             self.computed |= {
@@ -153,7 +153,7 @@ class Results:
             )
 
     def conclude(self) -> Results:
-        """Judge what was computed, and write findings.csv."""
+        """Judges the computed values, and writes findings.csv."""
         left_out = {one.id for one in self.claims if one.full_only and self.quick}
         computed = {
             id: one for id, one in self.computed.items() if self.wants(id) and id not in left_out
@@ -165,7 +165,10 @@ class Results:
     def rows(
         self, case: Mapping[str, object], make: Callable[[], list[TableRow]]
     ) -> list[TableRow]:
-        """Rows of a case, which JSON can say: made, or kept from before the study was stopped."""
+        """Returns rows of a case, made now or kept from before the study was stopped.
+
+        JSON must be able to hold the case and the rows.
+        """
         kept = self.unfinished.find(case)
         if kept is None:
             kept = {"rows": make()}
@@ -173,19 +176,19 @@ class Results:
         return list(kept["rows"])
 
     def write(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
-        """Write rows as `name`.csv; raises FileError where that fails."""
+        """Writes rows as `name`.csv; raises FileError if this fails."""
         opticoll.write_csv([plain(row) for row in rows], self.folder / f"{name}.csv")
         self.files.append(f"{name}.csv")
 
     def write_ours(self, rows: Iterable[OwnRow]) -> None:
-        """Keep opticoll's own rows for machines, and write them to ours.csv."""
+        """Keeps opticoll's own rows for machines, and writes them to ours.csv."""
         self.ours = list(rows)
         self.write("ours", self.ours)
 
     def draw(
         self, name: str, figure: Callable[..., object], *parts: object, **options: object
     ) -> None:
-        """Draw a figure of `opticoll.plot` as `name`.svg and `name`.png.
+        """Draws a figure of `opticoll.plot` as `name`.svg and `name`.png.
 
         Raises FileError where that fails.
         """
@@ -201,14 +204,14 @@ class Results:
         *,
         left: Iterable[int] = (0,),
     ) -> None:
-        """Add a table for people; columns with an index in `left` are words."""
+        """Adds a table for people; columns with an index in `left` are words."""
         cells = [[_cell(cell) for cell in row] for row in rows]
         right = frozenset(range(len(heading))) - set(left)
         self.tables.append(Table(title, heading, cells, right))
 
 
 def share(met: int, of: int, note: str = "") -> Computed:
-    """Percent of draws, with the interval of Wilson (1927)."""
+    """Returns the percentage of draws, with the interval of Wilson (1927)."""
     part, weight = met / of, NORMAL**2 / of
     middle = (part + weight / 2) / (1 + weight)
     half = NORMAL * sqrt(part * (1 - part) / of + weight / (4 * of)) / (1 + weight)
@@ -246,7 +249,7 @@ POLICY = "every_step"
 
 
 def fabric(ranks: int, wavelengths: int) -> Fabric:
-    """Their ring: one fibre per direction, 40 Gb/s per wavelength, 25 us reconfiguration."""
+    """Returns the papers' ring: a fibre per direction, 40 Gb/s per wavelength, 25 us to change."""
     return Fabric(f"optree_paper:ranks={ranks},wavelengths={wavelengths}")
 
 
@@ -286,7 +289,7 @@ def construct(
     *,
     sizes: tuple[int, ...] = (),
 ) -> Constructed:
-    """Build, verify and simulate one plan; sizes in bytes, by the collective's convention.
+    """Builds, verifies and simulates a plan; sizes in bytes, by the collective's convention.
 
     Raises OpticollError where the algorithm does not run there.
     """
@@ -418,14 +421,14 @@ class Unfinished:
         return None if rows is None else rows[0]
 
     def add(self, case: Mapping[str, object], row: Mapping[str, object]) -> None:
-        """Keep the row of a case; raises FileError where it cannot be written."""
+        """Keeps the row of a case; raises FileError if it cannot be written."""
         with self._lock:
             if self._store is None:
                 self._store = Store.open(self._path)
             self._store.keep([Result.of(_key(case), [dict(row)])])
 
     def drop(self) -> None:
-        """Remove the file: the study has ended."""
+        """Removes the file: the study has ended."""
         with self._lock:
             if self._store is not None:
                 self._store.close()

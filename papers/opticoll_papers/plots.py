@@ -50,7 +50,7 @@ def curves(
     log_x: bool = False,
     log_y: bool = True,
 ) -> "Figure":
-    """Draw panels side by side (two to a line), sharing axes, with one legend below.
+    """Draws panels side by side (two to a line), sharing axes, with one legend below.
 
     `x_sizes`: x counts bytes. Labels carry the units. Raises PlotError for no panels.
     """
@@ -133,7 +133,7 @@ def grouped_bars(
     base: float = 0.0,
     marks: Mapping[str, float] | None = None,
 ) -> "Figure":
-    """Draw panels (`columns` to a line) of grouped bars with one legend below.
+    """Draws panels (`columns` to a line) of grouped bars with one legend below.
 
     Labels carry the units. Bars stand on `base`, lesser values hang from it; `marks` are named
     values at which a line crosses all panels.
@@ -198,7 +198,7 @@ class PortPanel:
 def port_timeline(
     shown: Sequence[PortPanel], path: str | os.PathLike[str], *, title: str = ""
 ) -> "Figure":
-    """Draw a row for each port, those to rows above those to columns, and a bar for each flow.
+    """Draws a row for each port, first ports to rows, then to columns, and a bar for each flow.
 
     Bars are coloured by wavelength; grey before a bar is the time in which its circuit is asked
     for and its laser tuned. Panels share the axis of time.

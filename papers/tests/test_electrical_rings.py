@@ -128,7 +128,7 @@ def test_what_was_solved_for_was_simulated_too(study: Results) -> None:
 
 
 def mean_saved(bytes_per_s: float, more_s: float = 0.0) -> float:
-    """Percent that WRHT saves on a switch, each cable `more_s` slower than in the study."""
+    """Returns the percentage that WRHT saves on a switch, with each cable `more_s` slower."""
     saved = []
     for ranks in electrical.QUICK_RANKS:
         for model in MODELS.values():

@@ -211,7 +211,7 @@ def test_computed_numbers_stay_the_same_without_the_printed_ones(
 
 
 def _other(printed: Value | None, used: bool) -> Value | None:
-    """Another value of the same kind, near the first where something is computed from it."""
+    """Returns another value of the same kind, near the first if other values depend on it."""
     match printed:
         case tuple():
             return tuple(_other(one, used) for one in printed)  # type: ignore[misc]

@@ -121,7 +121,7 @@ def cases(text: str) -> list[str]:
 
 
 def filled(line: str) -> Iterator[str]:
-    """`a {b|c}` as `a b` and `a c`."""
+    """Expands braces: `a {b|c}` gives `a b` and `a c`."""
     braces = re.search(r"\{([^}]*)\}", line)
     if braces is None:
         yield line
@@ -220,7 +220,7 @@ def classified(case: str, field: str, before: Any, now: Any) -> Difference:
 
 
 def measured(case: str, before: Measured, now: Measured) -> list[Difference]:
-    """Work and memory that grew by more than is allowed."""
+    """Returns the growth of work and memory beyond the allowed growth."""
     found = []
     for kind, old, new, least, unit in (
         ("work", before.cpu_s, now.cpu_s, MIN_CPU_S, "s"),
@@ -328,7 +328,7 @@ def lines_before(lines: Mapping[str, str], renamed: Sequence[tuple[str, str]]) -
 def compare(
     against: str, only: str, jobs: int
 ) -> tuple[dict[str, str], list[Difference], list[str], list[dict[str, Measured]]]:
-    """Build, run and compare; returns cases, differences, notes and what both sides used."""
+    """Builds, runs and compares; returns cases, differences, notes and resources used."""
     every = cases((HERE / "cases.txt").read_text())
     lines = {f"{place:03}": line for place, line in enumerate(every) if re.search(only, line)}
     if not lines:
@@ -371,7 +371,7 @@ def compare(
 
 
 def main() -> int:
-    """Read the command line; see the module's text."""
+    """Reads the command line; see the module's text."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

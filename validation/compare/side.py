@@ -34,7 +34,7 @@ LIMIT_S = 120
 
 
 def warm_up(package: Path) -> None:
-    """Import the package, so that no case is charged for it."""
+    """Imports the package, so that no case is charged for it."""
     import opticoll
 
     if Path(opticoll.__file__).parent != package / "opticoll":
@@ -46,7 +46,7 @@ def warm_up(package: Path) -> None:
 
 
 def run(line: str, place: Path, source: Path) -> None:
-    """Run the commands of a case in a new folder, and write what they print beside the folder."""
+    """Runs the commands of a case in a new folder, and writes their output beside the folder."""
     from opticoll.__main__ import run as run_command_line
 
     place.mkdir(parents=True)
@@ -70,7 +70,7 @@ def run(line: str, place: Path, source: Path) -> None:
 
 
 def fork(line: str | None, place: Path, source: Path) -> int:
-    """Start a case in a child, or an idle child; returns its process id."""
+    """Starts a case in a child, or an idle child; returns its process id."""
     child = os.fork()
     if child:
         return child
@@ -86,7 +86,7 @@ def fork(line: str | None, place: Path, source: Path) -> int:
 
 
 def main() -> None:
-    """Run the cases that standard input names; see the module's text."""
+    """Runs the cases that standard input names; see the module's text."""
     given = json.load(sys.stdin)
     folder, source = Path(given["folder"]), Path(given["source"])
     warm_up(Path(given["package"]))

@@ -65,7 +65,7 @@ class Measured:
 
 
 def tell(line: str) -> None:
-    """Write a line to standard error."""
+    """Writes a line to standard error."""
     print(f"compare: {line}", file=sys.stderr, flush=True)
 
 
@@ -78,7 +78,7 @@ def git(*words: str) -> str:
 
 
 def revision(name: str) -> Side:
-    """Build a revision, unless it has been built."""
+    """Builds a revision, unless it has been built."""
     try:
         commit = git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     except CompareError:
@@ -96,14 +96,14 @@ def revision(name: str) -> Side:
 
 
 def working_tree() -> Side:
-    """Build the working tree with all its changes."""
+    """Builds the working tree with all its changes."""
     side = Side("working tree", ROOT, KEPT / "working-tree" / "package")
     build(side)
     return side
 
 
 def build(side: Side) -> None:
-    """Build a wheel with Cargo, and unpack it."""
+    """Builds a wheel with Cargo, and unpacks it."""
     wheels, made = side.package.with_name("wheels"), side.package.with_name("build")
     # A folder of its own: to Cargo, crates at the same place in two worktrees are the same.
     settings = os.environ | PROFILE | {"CARGO_TARGET_DIR": str(made)}
@@ -143,7 +143,7 @@ def build(side: Side) -> None:
 def run(
     sides: Sequence[Side], lines: Sequence[dict[str, str]], jobs: int, folder: Path
 ) -> list[dict[str, Measured]]:
-    """Run the command lines of both sides, by name, at once; `folders` says where."""
+    """Runs the command lines of both sides, by name, at once; `folders` are their folders."""
     found: list[dict[str, Measured]] = [{} for _ in sides]
     running = [
         start(side, own, place, max(1, jobs // len(sides)))
@@ -175,7 +175,7 @@ def folders(folder: Path) -> list[Path]:
 
 
 def start(side: Side, lines: dict[str, str], folder: Path, jobs: int) -> subprocess.Popen[str]:
-    """Start the process that runs the cases of a side."""
+    """Starts the process that runs the cases of a side."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     given = {
@@ -199,7 +199,7 @@ def start(side: Side, lines: dict[str, str], folder: Path, jobs: int) -> subproc
 
 
 def collect(process: subprocess.Popen[str], into: dict[str, Measured]) -> None:
-    """Read what each case used as it ends."""
+    """Reads the resources of each case as it ends."""
     assert process.stdout is not None
     for line in process.stdout:
         values = json.loads(line)

@@ -22,7 +22,7 @@ __all__ = ["conclude", "reproduce"]
 
 
 def reproduce(results: Results, progress: Progress | None = None, jobs: int = 1) -> Results:
-    """Simulate both comparisons; write findings, cases and figures into the folder of the results.
+    """Simulates both comparisons; writes findings, cases and figures into the results' folder.
 
     A quick run gathers on 1056 terminals in place of 5256, and has background traffic on smaller
     networks. `jobs` simulations run side by side. Simulations that have ended stay in the folder

@@ -62,7 +62,7 @@ def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
 
 
 def energy_mj(*, terminal_bytes: int, local_bytes: int, global_bytes: int) -> float:
-    """Energy on links in millijoules, from bytes summed over the links of each class."""
+    """Returns the energy on links in mJ, from bytes summed over the links of each class."""
     electrical = (terminal_bytes + local_bytes) * ELECTRICAL_PJ_PER_BIT
     return 8e-9 * (electrical + global_bytes * OPTICAL_PJ_PER_BIT)
 

@@ -265,7 +265,7 @@ def background(times: Times) -> dict[str, Computed]:
 
 
 def _order(first: float, second: float) -> int:
-    """1 where the first takes less time than the second, -1 where more, 0 where neither."""
+    """Returns 1 if the first takes less time than the second, -1 if more, 0 otherwise."""
     if less_percent(min(first, second), max(first, second)) < SLIGHT:
         return 0
     return 1 if first < second else -1

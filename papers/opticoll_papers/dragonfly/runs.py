@@ -83,7 +83,7 @@ def run(
     progress: Progress | None = None,
     kept: Unfinished | None = None,
 ) -> dict[Case, Row]:
-    """Simulate cases, `jobs` at a time, the longest first; rows in the order of the cases.
+    """Simulates cases, `jobs` at a time, the longest first; returns rows in the order of the cases.
 
     The simulators release the interpreter's lock, so that threads are enough; results do not
     depend on `jobs`. `progress` hears what has begun, and how many cases have ended. Rows that are
@@ -134,7 +134,7 @@ def run(
 
 
 def _work(case: Case) -> float:
-    """About how much work a case is, to begin with the longest: chunks, crowded ones for more."""
+    """Estimates the work of a case in chunks, to sort cases; crowded chunks weigh more."""
     ranks = fabric(case.network).ranks
     if case.simulator != PACKETS:
         return 0.0
@@ -156,11 +156,11 @@ class _Plans:
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """Have packet simulations end without a result as soon as they look up."""
+        """Makes packet simulations end without a result at their next check."""
         self._stopped.set()
 
     def measure(self, case: Case) -> Row:
-        """Make the plan of a case, prove it, simulate it."""
+        """Makes the plan of a case, proves it, and simulates it."""
         key = _key(case)
         with self._locks[key]:
             if key not in self._made:

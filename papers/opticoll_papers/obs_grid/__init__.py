@@ -13,7 +13,7 @@ __all__ = ["reproduce"]
 
 
 def reproduce(results: Results, progress: Progress | None = None, *, long: bool = False) -> Results:
-    """Recompute the paper; write tables as CSV, figures as SVG and PNG into the results' folder.
+    """Recomputes the paper; writes tables (CSV) and figures (SVG, PNG) into the results' folder.
 
     A quick run draws curves through fewer points and
     simulates fewer bursts, `long` as many as show the loss of the ladder beyond doubt. Raises

@@ -375,7 +375,7 @@ def draw(results: Results) -> None:
 
 
 def motivation(results: Results) -> dict[str, Computed]:
-    """MG: calls of a process, and what a setup for each would cost; writes motivation.csv."""
+    """Computes MG's calls of a process, and the cost of a setup for each; writes motivation.csv."""
     free, naive = (replayed(table("mg"), network) for network in (IDEAL, grid(1)))
     made = {name: counts for name, counts in calls(free).items() if name in MG_CALLS}
     set_up_s = _set_up_s()

@@ -160,7 +160,7 @@ def _carried_out(name: str, replications: int) -> list[TableRow]:
 
 
 def testbed() -> dict[str, Computed]:
-    """Four nodes as the paper's testbed has, under the reading of the claims."""
+    """Computes four nodes like the paper's testbed, under the reading of the claims."""
     ring = opticoll.congestion(
         "all_gather", TESTBED, algorithm="ring", size=SIZE, settings={"ports": "2"}
     )

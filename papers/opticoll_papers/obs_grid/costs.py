@@ -362,7 +362,7 @@ def _evaluation() -> dict[str, Computed]:
 
 
 def _effective(rows: dict[tuple[str, int, str], CostRow]) -> dict[str, Computed]:
-    """Per cent of the naive time that 4 ports save."""
+    """Returns the percentage of the naive time that 4 ports save."""
     found, least, beyond = {}, [], []
     for name in ALGORITHMS:
         saved = {

@@ -14,7 +14,7 @@ __all__ = ["reproduce"]
 
 
 def reproduce(results: Results, progress: Progress | None = None) -> Results:
-    """Recompute the paper; write tables as CSV, figures as SVG and PNG into the results' folder.
+    """Recomputes the paper; writes tables (CSV) and figures (SVG, PNG) into the results' folder.
 
     A quick run leaves out plans for more than
     256 nodes and trainings on more than 64. Raises FileError where files cannot be written.

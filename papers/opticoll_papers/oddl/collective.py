@@ -204,7 +204,7 @@ def _direct(fabric: str, columns: int) -> tuple[int, int]:
 
 
 def partners() -> dict[str, Computed]:
-    """Fig. 2: whom node 1 of 8 meets, and on which wavelength."""
+    """Computes Fig. 2: the partners of node 1 of 8, and the wavelength of each."""
     plan = proved("wss_grid:rows=1,columns=8,plan=xor", f"{ALGORITHM}:order=far")
     columns = plan.columns()
     met: list[int] = []

@@ -49,7 +49,7 @@ def iterations(batch: int) -> int:
 
 
 def oddl(request_us: float, **options: str) -> str:
-    """Four nodes at one switch, whose request and grant take so long together."""
+    """Returns the specification of four nodes at one switch, by the time of request and grant."""
     timed = {"tuning": "10.5ns", "slow_switch": "0s", **options}
     more = ",".join(f"{name}={value}" for name, value in timed.items())
     control = f"{round(request_us * 500)}ns"

@@ -232,7 +232,7 @@ def _show(results: Results, rows: Rows, model: str, nodes: list[int]) -> None:
 
 
 def draw(results: Results, rows: Rows) -> None:
-    """Draw iteration.* and scaling.*."""
+    """Draws iteration.* and scaling.*."""
     nodes = sorted({count for _, count, _ in rows})
     largest = max(count for count in nodes if count <= 1024)
     panels = [

@@ -28,7 +28,7 @@ __all__ = ["reproduce"]
 
 
 def reproduce(results: Results, progress: Progress | None = None) -> Results:
-    """Recompute the paper; write tables as CSV, figures as SVG and PNG into the results' folder.
+    """Recomputes the paper; writes tables (CSV) and figures (SVG, PNG) into the results' folder.
 
     A quick run constructs no plans of more than 1024
     ranks, fewer trees, and simulates fewer sizes. opticoll's own plans stand in tables of their

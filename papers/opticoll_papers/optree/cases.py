@@ -76,5 +76,5 @@ def _depths(ranks: int, wavelengths: int, rounding: Rounding) -> list[int]:
 
 
 def continuous_steps(ranks: int, depth: float) -> float:
-    """Theorem 1 with a number of stages that need not be whole, for one wavelength, not rounded."""
+    """Returns Theorem 1 for a real number of stages and one wavelength, not rounded."""
     return float((2 * depth - 1) * ranks ** (1 + 1 / depth) / 8)

@@ -22,7 +22,7 @@ OTHERS = (
 
 
 def reproduce(results: Results) -> dict[str, Computed]:
-    """OpTree beside other all_gathers on two fat trees; writes fat_tree.csv."""
+    """Compares OpTree with other all_gathers on two fat trees; writes fat_tree.csv."""
     rows, worst, told, violations = [], [], [], 0
     for name, shape in TREES.items():
         fabric = Fabric(f"fat_tree:{shape},{CABLES}")

@@ -171,7 +171,7 @@ def _told(depths: Sequence[int]) -> str:
 
 
 def figure_five(results: Results, constructed: Construct, *, quick: bool) -> dict[str, Computed]:
-    """Time against size at 1024 and 2048 ranks; writes fig5.csv, .svg, .png."""
+    """Computes time against size at 1024 and 2048 ranks; writes fig5.csv, .svg, .png."""
     _compare(results, "fig5", CASES_FIVE, constructed, quick=quick)
     small, large = CASES_FIVE
     growth = paper_time_ps("optree", *small, SIZES[-1]) / paper_time_ps("optree", *small, SIZES[0])
@@ -215,7 +215,7 @@ def figure_five(results: Results, constructed: Construct, *, quick: bool) -> dic
 
 
 def figure_six(results: Results, constructed: Construct, *, quick: bool) -> dict[str, Computed]:
-    """Time against size at two numbers of wavelengths; writes fig6.csv, .svg, .png."""
+    """Computes time against size at two numbers of wavelengths; writes fig6.csv, .svg, .png."""
     _compare(results, "fig6", CASES_SIX, constructed, quick=quick)
     few, many = CASES_SIX
 

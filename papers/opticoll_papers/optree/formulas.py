@@ -11,7 +11,7 @@ from bisect import bisect_left
 
 
 def optree_steps(ranks: int, wavelengths: int, depth: int) -> int:
-    """Theorem 1: ceil((2k - 1) N^(1 + 1/k) / (8w)) steps of a tree of k stages.
+    """Returns Theorem 1: ceil((2k - 1) N^(1 + 1/k) / (8w)) steps of a tree of k stages.
 
     In whole numbers: the least S with (8 w S)^k >= (2k - 1)^k N^(k + 1).
     """
@@ -21,7 +21,7 @@ def optree_steps(ranks: int, wavelengths: int, depth: int) -> int:
 
 
 def optree_depth(ranks: int, rounding: str = "ceil") -> int | None:
-    """Theorem 2, the whole number of stages of Eq. 2; None up to 7 ranks.
+    """Returns Theorem 2, the whole number of stages of Eq. 2; None up to 7 ranks.
 
     Rounded up for the paper's Table I and averages (`ceil`), to the nearest in its text and its
     Fig. 4 (`round`).
@@ -33,6 +33,6 @@ def optree_depth(ranks: int, rounding: str = "ceil") -> int | None:
 
 
 def equation_two(ranks: int) -> float:
-    """Eq. 2: k* = (ln N + sqrt(ln N (ln N - 2))) / 2, from 8 ranks on."""
+    """Returns Eq. 2: k* = (ln N + sqrt(ln N (ln N - 2))) / 2, from 8 ranks on."""
     log = math.log(ranks)
     return (log + math.sqrt(log * (log - 2))) / 2

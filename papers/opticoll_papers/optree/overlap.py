@@ -52,7 +52,7 @@ def overlapping() -> Plan:
 
 
 def _ring(position: int) -> tuple[list[Path], list[Path]]:
-    """Stage 1 of the four nodes at a position of their groups, on two wavelengths."""
+    """Returns stage 1 of the four nodes at a position of their groups, on two wavelengths."""
     one, two, three, four = nodes = [position + RADIX * group for group in range(RADIX)]
     around = list(zip(nodes, (two, three, four, one), strict=True))
     return (
@@ -67,7 +67,7 @@ def _ring(position: int) -> tuple[list[Path], list[Path]]:
 
 
 def _segment(base: int, direction: str, free: list[Light]) -> list[tuple[Light, Path]]:
-    """Stage 2 of a group in a direction: own blocks on the first light, all others by intervals."""
+    """Returns stage 2 of a group in a direction: own blocks on the first light, then intervals."""
     inner = (base + 1, base + 2)
     source, destination = inner if direction == "cw" else inner[::-1]
     early = (source, source, destination, direction)

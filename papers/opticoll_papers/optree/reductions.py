@@ -45,7 +45,7 @@ CUT = 0.02
 
 
 def reproduce(results: Results, constructed: Construct, *, quick: bool) -> dict[str, Computed]:
-    """Recompute the reductions; writes reductions.csv and case_sets.csv."""
+    """Recomputes the reductions; writes reductions.csv and case_sets.csv."""
     found: dict[str, Computed] = {}
     rows: list[TableRow] = []
     for id, cases in AVERAGES.items():
@@ -143,7 +143,7 @@ def _cut(cases: Cases, baseline: str) -> float:
 
 
 def _told(cases: Cases, baseline: str, measure: Measure) -> str:
-    """OpTree's value and the baseline's in each case."""
+    """Returns OpTree's value and the baseline's in each case."""
     return ", ".join(
         f"{measure(case, 'optree')} against {measure(case, baseline)} at (N, w) = {case}"
         for case in cases

@@ -207,7 +207,7 @@ def theorem_three_proof_steps(ranks: int, wavelengths: int, depth: int) -> int:
 
 
 def _first(constructed: Construct) -> dict[str, Computed]:
-    """Theorem 1 against trees, and against its own proof."""
+    """Compares Theorem 1 with trees, and with its own proof."""
     exact = {
         (ranks, wavelengths, radices): (
             constructed(ranks, wavelengths, f"optree:radices={radices}"),
@@ -300,7 +300,7 @@ def _factor(children: float, wavelengths: int) -> int:
 
 
 def _second(chosen: list[dict[str, int | str]], constructed: Construct) -> dict[str, Computed]:
-    """Eq. 2 under its readings against Theorem 1, and against trees."""
+    """Compares Eq. 2 under its readings with Theorem 1, and with trees."""
     ceiling = [row for row in chosen if row["steps_ceiling"] != row["steps_fewest"]]
     nearest = [row for row in chosen if row["steps_nearest"] != row["steps_fewest"]]
     depth = formulas.optree_depth(1024)
@@ -404,7 +404,7 @@ def _least_stages(ranks: int) -> float:
 
 
 def _time() -> dict[str, Computed]:
-    """Eq. 3, Theorem 3, and the simulated time against steps times d/B + a."""
+    """Compares Eq. 3, Theorem 3 and the simulated time with steps times d/B + a."""
     depth = formulas.optree_depth(1024)
     assert depth is not None
     off = 0
@@ -420,7 +420,7 @@ def _time() -> dict[str, Computed]:
 
 
 def _chosen(ranks: int, wavelengths: int) -> dict[str, int | str]:
-    """Eq. 2 under its two readings, and what is best."""
+    """Computes Eq. 2 under its two readings, and the best number of stages."""
     up = formulas.optree_depth(ranks, "ceil")
     near = formulas.optree_depth(ranks, "round")
     assert up is not None

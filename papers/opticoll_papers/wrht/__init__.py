@@ -20,7 +20,7 @@ __all__ = ["MODELS", "TIME_RANKS", "reproduce"]
 
 
 def reproduce(results: Results, progress: Progress | None = None, *, long: bool = False) -> Results:
-    """Recompute the poster; write tables as CSV, Fig. 2 as SVG and PNG into the results' folder.
+    """Recomputes the poster; writes tables (CSV) and Fig. 2 (SVG, PNG) into the results' folder.
 
     A quick run leaves rings, whose plans are large, to
     the formula beyond 128 ranks of light and out beyond 256 electrical ones; `long` adds 4096

@@ -89,7 +89,7 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def _reduction(rows: Iterable[ElectricalRow], *columns: str) -> float:
-    """Percent of time that WRHT, as claimed, saves on average over rows and columns."""
+    """Returns the mean percentage of time that WRHT, as claimed, saves over rows and columns."""
     return 100 * _mean(
         1 - row["wrht_claimed_s"] / row[column] for row in rows for column in columns
     )
@@ -224,7 +224,7 @@ def _means(results: Results, rows: Rows, scale: Sequence[int]) -> dict[str, Comp
 
 
 def _striped(rows: Iterable[ElectricalRow], column: str) -> float:
-    """Percent of time that WRHT with striped groups of 3 saves on average."""
+    """Returns the percentage of time that WRHT with striped groups of 3 saves on average."""
     return 100 * _mean(1 - striped_s(row["ranks"], row["size_bytes"]) / row[column] for row in rows)
 
 
@@ -267,7 +267,7 @@ def _rate_of(fabric: str, scale: Sequence[int], claimed: float) -> Computed:
 
 
 def _line(fabric: str, ranks: int, algorithm: str, size: int) -> tuple[float, float]:
-    """a in seconds and b in bits of the time a + b / B, from the slowest and the fastest rate."""
+    """Returns a in seconds and b in bits of the time a + b / B, by the slowest and fastest rate."""
     slow, fast = (
         time_s(fabric, ranks, algorithm, rate, LATENCY_PS, size) for rate in (RATES[0], RATES[-1])
     )

@@ -53,19 +53,19 @@ def wrht_all_reduce_steps(ranks: int, wavelengths: int) -> int:
 
 
 def wrht_claimed_s(ranks: int, size_bytes: int) -> float:
-    """WRHT's time by the poster's formula: its steps, each with the whole vector, in seconds."""
+    """Returns WRHT's time in s by the poster's formula: its steps, each with the whole vector."""
     steps = wrht_all_reduce_steps(ranks, WAVELENGTHS)
     return steps * step_time_ps(size_bytes) / 1e12
 
 
 def striped_s(ranks: int, size_bytes: int) -> float:
-    """WRHT's time with groups of 3 and vectors cut over free wavelengths, in seconds."""
+    """Returns WRHT's time in s with groups of 3 and vectors cut over free wavelengths."""
     plan = constructed(ranks, WAVELENGTHS, "wrht:group_size=3,striping=true")
     return plan.times_ps[size_bytes] / 1e12
 
 
 def ring_formula_s(ranks: int, size_bytes: int) -> float:
-    """O-Ring's time by its formula: 2 (N - 1) steps of the largest of N chunks, in seconds."""
+    """Returns O-Ring's time in s by its formula: 2 (N - 1) steps of the largest of N chunks."""
     return 2 * (ranks - 1) * step_time_ps(-(-size_bytes // ranks)) / 1e12
 
 

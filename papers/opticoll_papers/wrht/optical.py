@@ -295,7 +295,7 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def striping(results: Results) -> dict[str, Computed]:
-    """Other group sizes, the vector cut over the wavelengths they leave; writes striping.csv."""
+    """Computes other group sizes, vectors cut over free wavelengths; writes striping.csv."""
     ranks = 1024
     rows: list[TableRow] = []
     times: dict[str, dict[int, float]] = {model: {} for model in MODELS}

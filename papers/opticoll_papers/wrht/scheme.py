@@ -86,7 +86,7 @@ def exchanging(made: Plan) -> int:
 
 
 def _collecting(made: Plan) -> Iterator[tuple[int, int, int, int]]:
-    """Slot, source, destination and direction of transfers before the all-to-all."""
+    """Yields slot, source, destination and direction of transfers before the all-to-all."""
     for slot in range(made.slots // 2):
         for source, destination, direction, _ in transfers(made, slot):
             yield slot, source, destination, direction
@@ -116,7 +116,7 @@ def mirrored(made: Plan) -> float:
 
 
 def mechanism() -> dict[str, Computed]:
-    """Section 2, and the ring of section 1."""
+    """Computes the items on section 2, and on the ring of section 1."""
     small, large = plan(RANKS, 2), plan(RANKS, WAVELENGTHS)
     ring = fabric(16, WAVELENGTHS)
     rate = ring.options["rate"]["value"]
@@ -212,7 +212,7 @@ def _all_to_all(ranks: int) -> int:
 
 
 def _one_wavelength() -> Computed:
-    """WRHT's time with one wavelength over that with all, the least of all cases."""
+    """Computes WRHT's time with one wavelength over that with all, the least of all cases."""
     times = {
         wavelengths: [
             made.times_ps[size]
