@@ -59,7 +59,7 @@ GOALS: tuple[tuple[float, tuple[str, ...]], ...] = (
            "--size", "4MiB")),
     (2.0, ("plan", "all_reduce", "--fabric", RING.format(ranks=1024), "--algorithm", "auto",
            "--size", "100MB")),
-    # `auto` in 2 s, and the proof.
+    # `auto`, with a goal of 2 s, and the proof.
     (3.0, ("plan", "all_reduce", "--fabric", RING.format(ranks=1024), "--algorithm", "auto",
            "--size", "1GiB")),
     (2.0, ("plan", "broadcast", "--fabric", RING.format(ranks=1024), "--algorithm", "auto",

@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parent / "notebooks"
 SECONDS = 300
-"""Most that a cell may take."""
+"""Maximum time of a cell."""
 
 
 def executed(path: Path) -> nbformat.NotebookNode:

@@ -48,7 +48,7 @@ TITLES = {
     "algorithms": "Options of algorithms",
     "wavelengths": "Wavelength rules",
 }
-"""Titles that differ from the kind's name: a page of concepts has that one."""
+"""Titles that differ from the kind's name, which a page of concepts has already."""
 
 
 def write() -> None:

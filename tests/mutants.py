@@ -36,7 +36,7 @@ KINDS = {
     "offset": "one reads or writes one chunk further",
     "dependency": "a dependency is left out, moved or added; a send has another step",
 }
-"""What is changed."""
+"""Kind of content that is changed."""
 
 Change = Callable[[], Any]
 """Makes the content of a mutant."""
@@ -274,7 +274,7 @@ def _row_changes(
         yield "drop", partial(instead, at, at + 1)
         yield "double", partial(instead, at, at + 1, row, row)
         if at + 1 < len(rows):
-            # The order of lines says nothing: their steps change places.
+            # The order of lines has no meaning, so the steps of two lines are exchanged.
             after = rows[at + 1]
             both = ({**row, "step": after["step"]}, {**after, "step": row["step"]})
             yield "swap", partial(instead, at, at + 2, *both)

@@ -33,7 +33,7 @@ PACKETS = (
 TRAINED = "train --model resnet50 --batch 32 --fabric crossbar:ranks=4,rate=100Gb/s,latency=0s"
 GROUPED = "train --model gpt3_6_7b --batch 4 --fabric crossbar:ranks=8,rate=400Gb/s,latency=0s"
 
-# A command, and the words of its error, or of the hint after it.
+# Each command is followed by words of its error, or of the hint after the error.
 REFUSED = f"""
 # Commands, options and values.
 pln => Did you mean "plan"?

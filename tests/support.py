@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALL_CASES = os.environ.get("OPTICOLL_CASES") == "all"
-"""Whether every case is wanted: `make validate` sets the variable."""
+"""True if tests run every case: `make validate` sets the variable."""
 
 BROAD = "slow and broad: `make validate` runs it"
 broad = pytest.mark.skipif(not ALL_CASES, reason=BROAD)
-"""For tests of which others in `make test` cover the claim on fewer or smaller cases."""
+"""Reason to skip a test whose claim other tests of `make test` cover on fewer cases."""
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ Run = Callable[..., Finished]
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs `opticoll` with arguments in this process."""
-    # What a slow machine adds to standard error is no part of an answer.
+    # Progress that a slow machine prints to standard error is not part of an answer.
     monkeypatch.setattr(progress, "LINE_S", threading.TIMEOUT_MAX)
 
     def run_in_process(*arguments: str | Path) -> Finished:

@@ -361,7 +361,7 @@ def test_folded_plans_look_like_any_other(tmp_path: Path) -> None:
     assert read.to_text() == plan.to_text()
     # The reference verifier expands the file with a parser of its own.
     assert reference.verify_text(plan.to_text()) == []
-    # One copy of an orbit gone: no longer folded, and no longer right.
+    # Without one rotation of a transfer the plan is neither rotation-symmetric nor right.
     text = plan.to_text().replace(" x64 ", " x63 ", 1).replace(f"end {len(plan)}", "end 16127")
     broken = opticoll.Plan.from_text(text)
     assert not broken.folded

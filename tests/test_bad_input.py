@@ -50,7 +50,7 @@ def test_bad_input_is_refused_in_one_line(
     check(run, tmp_path, shlex.split(command), *words.split(" | "))
 
 
-# The answer is there before its file is seen to be impossible.
+# The answer is printed before the file turns out to be impossible.
 UNWRITTEN = """
 export all_gather --fabric crossbar:ranks=1 --output plan.csv => no transfers
 show all_gather --algorithm bruck --figure x.svg --fabric crossbar:ranks=8192

@@ -286,7 +286,7 @@ def test_where_no_bytes_move_there_is_no_bandwidth() -> None:
 
 
 def test_a_comparison_of_sizes_ends_with_the_sizes_at_which_each_plan_leads(run: Run) -> None:
-    # At 1 us a message a tree of few steps leads for little; for much whoever sends least.
+    # At 1 us a message a tree of few steps wins for small sizes, the least traffic for large ones.
     fabric = "crossbar:ranks=8,latency=1us,rate=8Gb/s"
     asked = ("--algorithms", "recursive_doubling,ring", "--sizes", "1KiB..16MiB")
     comparison = json.loads(run("compare", "all_reduce", "--fabric", fabric, *asked, "--json").out)

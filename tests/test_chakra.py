@@ -247,8 +247,8 @@ def reduction(size: float) -> int:
 
 HALVING = sum(reduction(MIB >> step) for step in range(2, 7)) + 10 * 13
 
-# What ASTRA-sim printed, and what it adds to the network in collectives of its own: 10 ns for each
-# event at an end, and the reductions. Of custom collectives it adds nothing.
+# Times that ASTRA-sim printed, and the times that it adds to the network's in collectives of its
+# own: 10 ns for each event at an end, and the reductions. It adds nothing in custom collectives.
 PUBLISHED: dict[str, tuple[str, str, str, Callable[[int], int], int, int]] = {
     "custom ring": ("all_gather", "electrical_ring:ranks=16", "ring", cable, 0, 300_465),
     "custom, both ways": (

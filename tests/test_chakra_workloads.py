@@ -20,7 +20,7 @@ OTHERS = os.environ.get("OPTICOLL_CHAKRA")
 ALL_REDUCE, ALL_GATHER, BROADCAST, BARRIER = 0, 2, 5, 9
 
 LINE = "hockney:latency=1us,rate=8Gb/s"
-"""A message of n bytes takes 1000 + n ns, whatever others do."""
+"""A fabric on which a message of n bytes takes 1000 + n ns, independent of other messages."""
 
 MEGABYTE = 10**6
 

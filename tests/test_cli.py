@@ -204,7 +204,7 @@ def test_plan_file_verifies_and_simulates_as_what_it_was_written_from(
     assert run_json(run, "verify", "verify", path)["verified"] is True
     simulated = run_json(run, "simulate", "simulate", path)
     assert simulated.pop("command").endswith(name)
-    # What another policy would give is said of a plan alone.
+    # Only `plan` prints the time under another policy.
     for name in ("command", "held_time_s", "held_algorithm"):
         del planned[name]
     assert {key: simulated[key] for key in planned} == planned
@@ -465,7 +465,7 @@ NOT_NOUNS = {
     "When", "Which", "Who", "Whether", "Add", "Compute", "Draw", "Keep", "Leave", "Print", "Say",
     "Send", "Show", "Take", "Write",
 }  # fmt: skip
-"""First words of texts that do not say what a value is."""
+"""First words of texts that do not define a value."""
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])

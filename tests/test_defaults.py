@@ -112,7 +112,7 @@ def test_several_fabrics_are_compared_each_with_its_own_settings(run: Run, tmp_p
     assert "differ in the bandwidth" not in one
     sizes = ["--sizes", "1KiB,1MB", "--figure", figure]
     assert run("compare", "all_reduce", *fabrics, *sizes).code == 0
-    # An algorithm that is named must run on one of them.
+    # A named algorithm must run on one of the fabrics.
     assert run("compare", "all_reduce", *fabrics, "--algorithms", "wrht").code == 0
     finished = run("compare", "all_reduce", *fabrics, "--algorithms", "neighbour_exchange")
     assert finished.code == 2

@@ -171,7 +171,7 @@ EIGHT = "circuit_switch:ranks=8,ports=2,rate=400Gb/s,latency=500ns,reconfigurati
 def test_a_uniform_demand_is_no_demand(
     run: Run, tmp_path: Path, fabric: str, command: str, own: int
 ) -> None:
-    # 2 MiB of each pair of 8 ranks; a rank keeps some MiB, which counts in what it sends at most.
+    # 2 MiB per pair of 8 ranks; the MiB that a rank keeps count towards its largest total.
     rows = [
         ",".join("2MiB" if one != rank else f"{own}MiB" for one in range(8)) for rank in range(8)
     ]

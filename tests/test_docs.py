@@ -25,7 +25,7 @@ PAGES = [
     if page.parent.name != "reference"  # written from records
 ]
 LEAST_SHOWN = {"README.md": 4}
-"""Fewest commands whose output a page shows; of all others one."""
+"""Minimum number of commands whose output a page shows; 1 for all other pages."""
 
 
 def name_of(page: Path) -> str:
@@ -119,7 +119,7 @@ WITHOUT_MAKE = {
     },
     "nightly.yml": {"git diff --exit-code docs/papers"},
 }
-"""What workflows run beside targets of the Makefile."""
+"""Commands that workflows run besides targets of the Makefile."""
 
 
 def test_workflows_call_targets_of_the_makefile() -> None:
@@ -160,9 +160,9 @@ FILE = re.compile(
     r"[\w./-]*\w\.(csv|et|goal|graphml|html|json|npy|otf2|parquet|plan|sqlite|xml|ya?ml|zst)"
 )
 OF_READERS = ("theirs.", "server.", "work.")
-"""Beginnings of names of files from other programs, which a reader has."""
+"""Prefixes of the names of files that a reader has from other programs."""
 WRITES = {"--csv", "--figure", "--figures", "--output", "--store", "--timeline", ">"}
-"""Words after which the name of a file stands that a command writes."""
+"""Options followed by the name of a file that the command writes."""
 
 
 def faults(lines: Iterable[str]) -> list[str]:
@@ -217,7 +217,7 @@ SHOWN_SLOWLY = {"from-question-to-report.md", "obs-grid.md"}
 """Pages whose commands take minutes: `python docs/transcripts.py` compares them."""
 
 READ_FIRST = {"README.md", "install.md", "start.md", "own-topology.md", "plan-format.md"}
-"""Pages whose commands each `make test` runs; those of the others take a minute of two cores."""
+"""Pages whose commands each `make test` runs; all others take a minute on two cores."""
 
 PAGES_WITH_COMMANDS = [
     pytest.param(page, marks=[] if page.name in READ_FIRST else [broad])

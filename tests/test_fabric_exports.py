@@ -32,7 +32,7 @@ ODD = {
     "a rate for each flow": "custom:ranks=2,links=0-1@per_flow,names=a+b",
     "parallel": "custom:ranks=2,links=0-1+0-1@1Gb/s,names=a+b",
 }
-"""What not every format has words for."""
+"""Properties that some formats cannot express."""
 
 ENDINGS = {"graphml": ".graphml", "node_link": ".json", "infragraph": ".yaml"}
 
@@ -183,10 +183,10 @@ def test_a_comparison_becomes_a_table_of_what_nccl_takes(run: Run, tmp_path: Pat
     times = {
         1024: {TREES: 5, RINGS: 90},
         4096: {f"{TREES},segments=64": 10, TREES: 20, RINGS: 80},
-        # Neither is NCCL's: the fastest that NCCL has is taken, and the other said.
+        # NCCL has neither, so the fastest NCCL algorithm is used and a note names the other.
         16384: {TREES: 40, RINGS: 20, "tree_packing:trees=2": 5},
         65536: {"tree_packing:trees=2": 5},
-        # A ring through one interface of each server is none of NCCL's.
+        # NCCL has no ring through only one interface of each server.
         262144: {RINGS: 20, "double_binary_tree": 10},
     }
     rows = [
@@ -275,10 +275,10 @@ def test_rows_that_compare_wrote_become_a_table(run: Run, tmp_path: Path) -> Non
     assert run(*command, *options, "--csv", rows).code == 0
     assert run("export", rows, "--output", path).code == 0
     lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
-    # Of a small vector the steps count: 30 of the ring, some 2 * 4 of the tree.
+    # Steps decide for small vectors: 30 for the ring, about 2 * 4 for the tree.
     assert lines[0].startswith("allreduce,1024,")
     assert lines[0].split(",")[3] == "tree"
-    # Of a large one the bytes: twice the vector around the ring, six times up and down trees.
+    # Bytes decide for large ones: twice the vector on the ring, six times on trees.
     assert lines[-1].split(",")[3] == "ring"
     finished = run("export", rows, "--output", path, "--fabric", "crossbar:ranks=8")
     assert finished.code == 2

@@ -77,7 +77,7 @@ CABLES = "0-4@400Gb/s@250ns+1-4@400Gb/s@250ns+2-5@400Gb/s@250ns+3-5@400Gb/s@250n
 PAIR = opticoll.Fabric(
     f"custom:ranks=4,switches=4,links={CABLES},names={NAMES}+switch.0.port.0+switch.0.port.1"
 )
-"""Four XPUs; the links of the switch have the 100 Gb/s that custom fabrics have anyway."""
+"""Four XPUs; the switch's links have 100 Gb/s, the default of custom fabrics."""
 
 
 def test_infragraph_is_expanded_to_ranks_and_switches(run: Run, tmp_path: Path) -> None:

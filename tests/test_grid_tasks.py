@@ -89,7 +89,7 @@ def test_a_task_waits_for_its_ports_and_for_those_that_asked_before(
     # 2 (7 / 8) of 8 KiB at a byte a nanosecond, after a millisecond in which switches are set.
     slow, one = 10**9, 2 * 7 * 1024 * 1000
     assert (upper["round_ps"], upper["end_ps"]) == (one, slow + 3 * one)
-    # The third asks before the second, which has to wait behind it.
+    # The third task requests before the second task, which must wait.
     assert everyone["end_ps"] == upper["end_ps"] + slow + 2 * 15 * 1024 * 1000
     assert lower["end_ps"] == everyone["end_ps"] + slow + one
     assert (upper["beside"], everyone["name"]) == ([], "all_reduce")

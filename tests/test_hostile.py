@@ -27,7 +27,7 @@ BOMB = "a0: &a0 [x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
 )
 
-# Name of the file, its content, and what the message says.
+# Name and content of each file, and words of the message.
 Files = dict[str, tuple[str, str | bytes, tuple[str, ...]]]
 
 YAML: Files = {
@@ -318,7 +318,7 @@ def test_what_an_algorithm_line_holds_cannot_fake_a_verdict(run: Run, tmp_path: 
         path.write_text(whole.replace("algorithm ring", f"algorithm ring{character}"))
         for command in ("verify", "simulate", "show"):
             finished = run(command, path)
-            # The reader refuses control characters; what turns the line is shown escaped.
+            # The reader refuses control characters; characters that reverse a line are escaped.
             assert finished.code == (0 if character == RIGHT_TO_LEFT else 2)
             assert ("\\u202e" in finished.out) == (character == RIGHT_TO_LEFT)
             assert ("line 4" in finished.err) == (character != RIGHT_TO_LEFT)
@@ -409,7 +409,7 @@ def test_changed_seeds_are_read_or_refused(reader: str) -> None:
             check_reader(changed(seed, generator))
 
 
-# What a user's algorithm raises, and what the message says.
+# Exceptions of a user's algorithm, and words of the message.
 RAISED: dict[str, tuple[str, tuple[str, ...]]] = {
     "what is no Exception": (
         "class Mine(BaseException): pass\ndef f(c, m): raise Mine('enough')\n",

@@ -39,7 +39,7 @@ def sparse() -> tarfile.TarInfo:
 
 DEEP = "/".join(["d" * 200] * 20)
 
-# Members of a tar file, and what the message says.
+# Members of a tar file, and words of the message.
 TARS: dict[str, tuple[list[tarfile.TarInfo], tuple[str, ...]]] = {
     "a link out of the folder": ([member("a", tarfile.SYMTYPE, "..")], ("`a`", "links")),
     "a link and a file beyond it": (
@@ -142,7 +142,7 @@ def test_no_module_of_the_current_folder_reads_an_archive(
 
 EXCHANGE = "0,Alltoallv,,12,9,,0,,1\n# v 5 7\n1,Alltoallv,,9,12,,0,,1\n# v {}\n"
 
-# Tables that say two things, and what the message says.
+# Tables that contradict themselves, and words of the message.
 TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "sizes that make other bytes": (EXCHANGE.format("4 6"), ("line 6", "10 bytes", "sends 9")),
     "sizes beyond 64 bits": (
@@ -175,7 +175,7 @@ COLUMNS: dict[str, list[Any]] = {
     "compute_ns": [5, 7],
 }
 
-# Columns and metadata that are other, and what the message says.
+# Changed columns and metadata, and words of the message.
 PARQUET: dict[str, tuple[dict[str, list[Any]], dict[str, str], tuple[str, ...]]] = {
     "a row within a cell": (
         {"call": ["Init", "Init,,0,0,,0,,0\n1,Finalize"]},

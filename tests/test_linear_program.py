@@ -91,7 +91,7 @@ def test_maximum_flows_and_the_linear_program_find_the_same_optimum(seed: int) -
             kind, fabric, root if kind not in ("all_gather", "reduce_scatter") else 0
         )
         assert least is not None
-        # What a switch would have to send out twice no trees are known for; single blocks go once.
+        # No trees are known for data that a switch must send twice; single blocks go once.
         copies = kind not in ("gather", "scatter") and sends_more(ways, range(ranks, vertices))
         assert most == (None if copies else least), kind
         assert float(least) == pytest.approx(least_time(ways, vertices, demands), rel=1e-7), kind

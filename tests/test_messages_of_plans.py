@@ -142,7 +142,7 @@ def test_goal_has_the_messages_of_a_plan_in_the_order_of_its_steps(
         in_steps = list(steps_of(sent))
         ends: list[tuple[int, int, int]] = []
         for rank, own in enumerate(ranks):
-            # What is awaited, by way of what joins.
+            # Awaited operations, also through those that join several.
             direct = [
                 frozenset[int]().union(
                     *(own[one].awaited if own[one].kind == 3 else {one} for one in node.awaited)
@@ -172,7 +172,7 @@ def test_goal_has_the_messages_of_a_plan_in_the_order_of_its_steps(
                 part += [(2, one.source, one.size) for one in step if one.destination == rank]
                 stated += [sorted(part)] if part else []
             assert told == stated
-        # No two messages of two ranks have the same tag, and what is sent is received.
+        # Messages between two ranks have different tags, and each message is received.
         assert len(set(ends)) == len(ends) == len(sent)
         received = {
             (node.peer, rank, node.tag)
@@ -330,7 +330,7 @@ def test_goal_that_states_a_schedule_is_proved_simulated_and_kept(run: Run, tmp_
     assert run("import", path, "--output", kept).code == 0
     plan = opticoll.read_plan(kept)
     assert (plan.verify(), len(plan), len(plan.step_slots), plan.size_bytes) == ([], 6, 2, 10)
-    # As a trace it is what it was.
+    # The trace is the same as before.
     assert run("replay", path).code == 0
 
 

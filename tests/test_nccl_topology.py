@@ -250,7 +250,7 @@ def test_wrong_fields_beside_a_graph_are_refused(
 
 
 BY_HAND = {
-    # What enters a GPU: two xGMI links of 24 GB/s, and 16 lanes of PCI at 8 GT/s.
+    # Two xGMI links of 24 GB/s and 16 lanes of PCI at 8 GT/s lead into a GPU.
     "topo_4p1h.xml": Fraction(3, 2 * 24 + 12),
     # Three xGMI links and PCI at 16 GT/s; six; two.
     "topo_4p3l_2h.xml": Fraction(7, 3 * 24 + 24),

@@ -114,7 +114,7 @@ def test_the_optimum_of_an_all_to_all_is_exact(
 ) -> None:
     monkeypatch.setattr(linear_program, "optimum", lambda fabric, kind, root: None)
     fabric = Fabric(spec_of(sides, twisted=twisted))
-    # No less than all distances over all links.
+    # The sum of all distances divided by the number of links is a lower bound.
     hops = sum(distances(neighbours(sides, twisted=twisted)).values())
     least, most = optimum("all_to_all", fabric)
     assert least == most

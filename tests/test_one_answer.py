@@ -197,7 +197,7 @@ def bound(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer]
         ).arguments
         row = printed(run, "bound", *words)
         if "refused" not in row:
-            # `direct` holds for plans without relays only; what is left out is zero.
+            # `direct` holds only for plans without relays; omitted values are zero.
             times = [own["time_s"] for own in row["bounds"] if own["name"] != "direct"]
             row = {
                 **{name: row[name] for name in ("collective", "fabric", "size_bytes", "policy")},
@@ -331,7 +331,7 @@ def test_every_way_to_ask_gives_the_answer_of_plan(
             continue
         shared = [one for one in first if one in own and one != "command"]
         if not first["bound_time_s"]:
-            # Where no bound is known, a reason stands beside it, and `bound` lists none.
+            # If no bound is known, the row has a reason, and `bound` lists no bound.
             assert first["bound_time_s"] == 0 or first["bound_time_assumption"]
             shared = [one for one in shared if one != "bound_time_s"]
         assert len(shared) > 3
@@ -499,7 +499,7 @@ def test_an_option_given_its_own_default_changes_nothing(
         answer = printed(run, command, *base)
         assert "refused" not in answer, answer
         spec = base[base.index("--fabric") + 1]
-        # A network of bursts is no fabric; no option of it is said in words of one.
+        # A network of bursts is not a fabric and has no option of a fabric.
         fabric = opticoll.Fabric(SWITCH if spec.startswith("ladder") else spec)
         for option, default in stated.items():
             if option in base or option in UNSTATED:

@@ -39,7 +39,7 @@ def graph(seed: int) -> tuple[str, int]:
             link.startswith((f"{one}>{two}@", f"{two}-{one}@", f"{one}-{two}@")) for link in links
         ):
             links.append(f"{one}>{two}{rate()}")
-    # As much leads into a switch as out of it.
+    # The rates into a switch equal the rates out of it.
     for switch in range(ranks, ranks + switches):
         ends = draw.sample(range(ranks), draw.randint(2, ranks))
         links += [f"{rank}-{switch}{rate()}" for rank in ends]
@@ -88,7 +88,7 @@ def test_with_enough_trees_the_busiest_link_is_busy_for_the_optimum(
     assert known is not None
     optimum = Fraction(*known[0])
     if collective == "reduce_scatter":
-        # Of a vector, of which each rank has a block.
+        # The size is that of a vector with a block for each rank.
         optimum *= fabric.ranks
     # The optimum is p / q seconds for 1 bit. With g the greatest divisor of all rates, all
     # capacities are whole for q / gcd(q, g) trees of each root (ForestColl, arXiv 2402.06787).

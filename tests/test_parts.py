@@ -67,7 +67,7 @@ def test_the_command_line_names_what_is_broken(capsys: pytest.CaptureFixture[str
     row = json.loads(capsys.readouterr().out)
     assert (row["optimum"], row["intact_at_least"]) == ("1/20", "3/65")
     assert row["fabric"].endswith("without=21")
-    # The line that computes the row says the part as an option of the fabric.
+    # The row's command line names the part as an option of the fabric.
     assert main([*row["command"].split()[1:], "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == row
     assert main(asked[:-1]) == 0
@@ -196,7 +196,7 @@ def test_what_is_slower_is_used_or_left_out(
     plans = [opticoll.plan(kind, one, size="64KiB", policy=policy) for one in fabrics]
     assert plans[1].verify() == []
     full, time, without = (plan.simulate("64KiB", policy=policy).time_ps for plan in plans)
-    # What lasts longer does so by 40 Gb/s over the lowest rate at most, and rounds up.
+    # The extra time is at most 40 Gb/s over the lowest rate, rounded up.
     assert time <= without
     assert time * slowest <= (full + 1000) * 40
 

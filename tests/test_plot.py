@@ -91,7 +91,7 @@ def test_a_figure_is_written_whole_and_the_same_every_time(
 def test_a_comparison_says_what_it_shows(
     rows: list[dict[str, Any]], words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As text, not as outlines of its letters, what a figure says can be searched.
+    # Text in a figure is text rather than outlines, so that it can be searched.
     monkeypatch.setitem(plot.style._SETTINGS, "svg.fonttype", "none")
     plot.comparison(rows, tmp_path / "figure.svg")
     drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ def opticoll_process(*arguments: str, **options: Any) -> subprocess.CompletedPro
 
 
 def test_help_takes_less_than_half_a_second_of_computing() -> None:
-    # Not of waiting: other work on the machine must not fail a test.
+    # CPU seconds, not wall time: other work on the machine must not fail a test.
     assert min(computing_for_help() for _ in range(5)) < 0.5
 
 
@@ -85,7 +85,7 @@ def test_an_interrupt_while_modules_are_loaded_is_one_line() -> None:
 
 @pytest.mark.parametrize("arguments", [["list", "--json"], ["--help"], ["plan", "--help"]])
 def test_lost_output_is_no_success(arguments: list[str]) -> None:
-    # As of a process that SIGPIPE ends: 128 + 13.
+    # The exit code of a process that SIGPIPE ends is 128 + 13.
     assert without_reader(arguments) == (141, "")
 
 
@@ -247,7 +247,7 @@ def test_without_a_terminal_a_line_says_every_few_seconds_what_is_done(
         known = len(written(0))
         assert written(known + 2)[-1].startswith("opticoll: ring\\u001b on 8 ranks, 3 of 20; ")
     lines = written(0)
-    # Whatever is written from here on comes after the answer.
+    # All output from here on follows the answer.
     shown.update("nothing more", 0, 0)
     assert written(0) == lines
     log.close()

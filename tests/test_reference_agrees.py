@@ -92,7 +92,7 @@ def changed(transfer: Transfer, column: str, value: Any) -> Transfer:
     return replace(transfer, **{column: value})
 
 
-# What a ring may have or lack beyond what a plan was made for.
+# Capabilities that a ring may have or lack, other than those of its plan.
 CAPABILITIES = [
     "multicast=drop_and_continue",
     "multicast=drop_and_continue,reach=2",

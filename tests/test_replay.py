@@ -35,7 +35,7 @@ ZERO_COST = {
     "cg": 115_317_535,
 }
 
-# What message passing libraries run for short messages.
+# Algorithms that message-passing libraries use for short messages.
 COMMON = {
     **dict.fromkeys(("all_reduce", "all_gather", "barrier"), "recursive_doubling"),
     **dict.fromkeys(("broadcast", "reduce", "scatter", "gather"), "binomial"),
@@ -246,7 +246,7 @@ def test_each_message_of_a_real_run_asks_for_a_light_path_among_bursts(run: Run)
     assert alone["simulator"] == "burst"
     used = alone["light_paths"]
     assert (used["set_ups"], used["blocked"], used["bursts"]) == (model["messages"], 0, 0)
-    # Whatever the bursts refuse, all messages arrive.
+    # All messages arrive, although bursts are blocked.
     narrow = LADDER.replace("64", "2")
     beside = {"offered_load": "0.5", "size": "100kB", "retries": "200", "seed": "3"}
     row = opticoll.replay(real("ep"), narrow, collectives=COMMON, bursts=beside)
@@ -471,7 +471,7 @@ def test_names_in_a_parquet_file_that_are_no_text_are_refused(run: Run, tmp_path
     table = parquet.read_table(path)
     parquet.write_table(table.replace_schema_metadata({b"r\xe2nks": b"16"}), path)
     refused(run, tmp_path, ["replay", str(path)], "Parquet", "no event table")
-    # Without a copy of the schema in another encoding.
+    # The table has no copy of the schema in another encoding.
     parquet.write_table(table, path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"compute_ns", b"\xf4ompute_ns"))
     refused(run, tmp_path, ["replay", str(path)], "Parquet", "no event table")
@@ -548,7 +548,7 @@ def test_the_page_has_the_times_of_the_real_runs(
     fabric: str, settings: Settings, times: list[float]
 ) -> None:
     for name, expected in zip(("ep", "ft", "mg", "is", "cg"), times, strict=True):
-        # Packet by packet, the one that takes ties apart.
+        # The packet simulator is the one that breaks ties.
         if "simulator" not in settings or name == "ft":
             done = opticoll.replay(real(name), fabric, collectives=COMMON, **settings)
             assert round(done["time_s"] * 1e3, 1) == expected, name

@@ -26,7 +26,7 @@ from opticoll.report import document, figures, parts, plan_page, rows_file, tabl
 RING = "wdm_ring:ranks=8,wavelengths=2"
 TORUS = "torus:dims=4x2,rate=100Gb/s"
 MOST_BYTES = 2_000_000
-"""Most that the page of a small study may take: a few MB are promised."""
+"""Maximum size of the page of a small study: the docs promise a few MB."""
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +260,7 @@ def test_the_command_of_every_row_computes_the_row(
     rows = answer(line)
     for row in rows:
         again = answer(row["command"].removeprefix("opticoll "))
-        # `plan`, which makes a single row of `compare`, says more.
+        # `plan` makes a single row of `compare` and prints more.
         same = [{name: one.get(name) for name in row} for one in again]
         assert row in [{**one, "command": row["command"]} for one in same]
         assert len(again) == 1 or line.startswith("tasks")
@@ -670,7 +670,7 @@ def test_a_name_is_no_formula_in_csv_and_reads_as_it_was(tmp_path: Path, name: s
     write_csv([{name: name, "names": [name, "b"], "negative": -1.5}], path)
     heading, values = csv.reader(path.read_text().splitlines())
     assert values[2] == "-1.5"
-    # What spreadsheets take for a formula begins so, numbers and a dash alone apart.
+    # Spreadsheets read these beginnings as formulas, except numbers and a single dash.
     for cell in (heading[0], values[0], values[1]):
         assert cell == "-" or cell[0] not in "=+-@\t\r"
     (row,) = rows_file.read(path)

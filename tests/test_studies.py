@@ -202,7 +202,7 @@ def test_a_killed_sweep_loses_nothing_and_repeats_nothing(
         time.sleep(generator.random() / 5)
         sweep.send_signal(signal.SIGKILL)
         sweep.communicate(timeout=60)
-        # It may have come to its end meanwhile.
+        # The sweep may have ended in the meantime.
         if sweep.returncode == 0:
             break
         assert sweep.returncode == -signal.SIGKILL
@@ -675,7 +675,7 @@ def test_no_file_of_the_current_folder_stands_in_for_a_module(
     monkeypatch.chdir(tmp_path)
     assert run("sweep", study, "--dry-run").code == 0
     assert run("sweep", study, "--shard", "1/9", "--jobs", "1").code == 0
-    # What the result of a task depends on is found out without importing it.
+    # The dependencies of a task's result are found without an import.
     text = RINGS.replace("[ring, neighbour_exchange, auto]", "['mine_too.rings:f']")
     own = document.read(written_study(tmp_path, text))
     before = [one.key for one in points(own)]

@@ -82,7 +82,7 @@ def test_without_groups_and_with_one_group_of_all_ranks_is_the_same() -> None:
     plain = opticoll.train(MODEL, crossbar(4), **options)
     row = opticoll.train(MODEL, crossbar(4), data_parallel=4, contention="none", **options)
     check(row)
-    # What is said of a model that nothing divides divides nothing.
+    # Options that state the defaults change nothing.
     stated: dict[str, Any] = {"tensor_parallel": 1, "data_parallel": 4, "sharded": 0}
     assert opticoll.train(MODEL, crossbar(4), **stated, **options)["timeline"] == plain["timeline"]
     assert plain["timeline"]

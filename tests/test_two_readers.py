@@ -98,7 +98,7 @@ TAKEN = [
     with_nodes("3-3+0-0"),
 ]
 
-# Words that stand in the place of one in a plan that is read, by what they replace.
+# Replacements for a word of a plan that is read, by the word.
 CHUNKS = "+1 -1 0+ 0++1 4 1e0 ² 0+4294967296 0+-1 ٣ 1_0"
 ENDS = "0>3 0>1>2 0-1 >1 0> +0>1"
 LIGHT = [
@@ -264,7 +264,7 @@ def mutated(seed: int) -> str:
     known = [option["name"] for option in record["options"]]
     options = dict(one.split("=") for one in given.split(","))
     for _ in range(draw.randint(1, 3)):
-        # Which vertices there are to be broken only the core knows.
+        # Only the core knows which vertices can be broken.
         name = draw.choice([one for one in [*known, *options, "depth"] if one != "without"])
         if draw.random() < 0.1:
             options.pop(name, None)

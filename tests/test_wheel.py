@@ -28,7 +28,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     maturin = shutil.which("maturin", path=str(Path(sys.executable).parent))
     assert maturin is not None
-    # Of the profile that is built already; the job that makes wheels tries them optimised.
+    # The profile is already built; the job that makes wheels tests the optimised profile.
     build = [maturin, "build", "--profile", "quick", "--out", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True)
     (wheel,) = folder.glob("*.whl")

@@ -54,12 +54,12 @@ PLAIN = {
     r"it is no (?!longer)\w+": "it is not a",
     r"it is none": "it is not one, with the noun",
 }
-"""What to write, by a pattern of what is not written."""
+"""Words to write, by a pattern of the words to avoid."""
 
 QUOTED = re.compile(
     r"```.*?^```|`[^`]*`|\"[^\"]*\"|<!--.*?-->|\]\([^)]*\)", re.DOTALL | re.MULTILINE
 )
-"""Code, names, quotations and addresses, which words of the field do not bind."""
+"""Code, names, quotations and addresses, which may contain other words."""
 
 
 def found(text: str) -> list[str]:

@@ -33,10 +33,10 @@ COLLECTIVES = ("all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduc
 SIZES = ("1KiB", "1MiB", "100MB")
 
 GOALS = {"1KiB": 100.0, "1MiB": 60.0, "100MB": 5.0}
-"""Percent above the bound."""
+"""Goals in percent above the bound, by size."""
 
 ALL_REDUCE_GOAL = 10.0
-"""The same of an all_reduce of 100 MB."""
+"""Goal in percent above the bound for an all_reduce of 100 MB."""
 
 
 @dataclass(frozen=True)

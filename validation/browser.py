@@ -27,7 +27,7 @@ FLAGS = [
     *("--hide-scrollbars", "--remote-debugging-pipe", "--disable-dev-shm-usage"),
 ]
 SECONDS = 60
-"""Most that an answer of the browser may take."""
+"""Maximum time of an answer of the browser."""
 
 
 class Browser:

@@ -56,7 +56,7 @@ WORKLOADS: dict[str, dict[str, Any]] = {
         "expert_parallel": 64, "expert_skew": "zipf:exponent=0.5,seed=1", "sharded": 1,
     },
 }  # fmt: skip
-"""What `opticoll.train` takes, by the name in the table."""
+"""Options of `opticoll.train`, by the name in the table."""
 
 INTRODUCTION = """\
 # Fabrics side by side
@@ -149,7 +149,7 @@ def draw(made: Iterable[Cell], path: Path) -> None:
         workload: [one.iteration_s / one.computing_s for one in made if one.workload == workload]
         for workload in WORKLOADS
     }
-    # A line for each word, but for a number with its unit.
+    # Each word has a line, except a number with its unit.
     names = [re.sub(r"(?<!\d) ", "\n", name.replace("light", "light-\n")) for name in FABRICS]
     plots.grouped_bars(
         [BarPanel("", series)], names, path, x_label="", y_label="Iteration over computing",

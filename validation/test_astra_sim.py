@@ -81,7 +81,7 @@ def test_astra_sim_takes_the_time_of_its_formula(case: str, tmp_path: Path) -> N
         check=False,
         cwd=tmp_path,
     )
-    # Its exit code is 0 whatever happened: only what every rank says counts.
+    # The exit code is always 0: only the output of every rank counts.
     ends = re.findall(r"sys\[(\d+)\] finished, (\d+) cycles", ran.stdout + ran.stderr)
     assert {int(rank) for rank, _ in ends} == set(range(ranks)), ran.stdout[-2000:]
     assert max(int(time) for _, time in ends) == expected

@@ -21,7 +21,7 @@ Link = tuple[str, str, int]
 
 MI250 = """0 1:4 4:2 8:1; 1 5:1 9:1 10:1; 2 3:4 6:1 9:1 10:1; 3 7:2 11:1; 4 5:4 6:1; 5 6:1 7:1;
 6 7:4; 8 9:4 12:2; 9 13:1; 10 11:4 14:1; 11 15:2; 12 13:4 14:1; 13 14:1 15:1; 14 15:4"""
-"""The dies of a box: after each die its neighbours of a higher number, with the number of links."""
+"""Dies of a box: each die with its neighbours of higher number and the numbers of links."""
 
 DGX_1 = "0-1x2 0-4x2 1-3x2 2-3x2 2-6x2 4-5x2 5-7x2 6-7x2 0-2 0-3 1-2 1-5 3-7 4-6 4-7 5-6"
 

@@ -38,7 +38,7 @@ FABRICS = (
 )
 
 SIZE = "64B"
-"""For larger ones plans have more segments than MSCCL takes steps: 256 in a thread block."""
+"""Largest size: for larger sizes plans have more than MSCCL's 256 steps in a thread block."""
 
 NOT_PLANNED = {"ladder", "zero", "hockney", "loggp"}
 """A network of bursts, and models of cost without links."""

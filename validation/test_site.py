@@ -30,7 +30,7 @@ FLAGS = [
     *("--enable-logging=stderr", "--v=0"),
 ]
 SECONDS = 90
-"""Most that a page may take in a browser."""
+"""Maximum time of a page in a browser."""
 
 
 class Page(HTMLParser):

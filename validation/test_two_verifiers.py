@@ -65,6 +65,6 @@ def test_both_verifiers_accept_every_plan_on_grids(collective: str, algorithm: s
         assert plan.verify() == [], options
         assert reference.verify_text(plan.to_text()) == [], options
         accepted += 1
-    # All run on grids but those that are made for rings of light or for dragonflies.
+    # All algorithms run on grids except those for rings of light or for dragonflies.
     elsewhere = all("needs a wdm_ring" in reason or "dragonfly" in reason for reason in refused)
     assert accepted >= 5 or (accepted == 0 and elsewhere), refused

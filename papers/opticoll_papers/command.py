@@ -96,7 +96,7 @@ def compute(asked: Reproduce, watch: Watch) -> Iterator[ReproduceRow]:
                 asked.quick,
                 watch.update,
                 only=asked.only,
-                # What only some papers have is given to those.
+                # Only papers that have these options receive them.
                 long=asked.long and (paper.long or not every),
                 jobs=asked.jobs if paper.parallel or not every else None,
             )

@@ -30,7 +30,7 @@ from opticoll_papers.judging import Computed, judge_all
 from opticoll_papers.judging import Finding as Finding
 
 Progress = Callable[[str, int, int], None]
-"""Called with what comes next, the number of parts that have ended, and of all."""
+"""Called with the next part, the number of parts that have ended, and the number of all."""
 
 
 TableRow = dict[str, Any]
@@ -135,7 +135,7 @@ class Results:
         tables, files, ours = len(self.tables), len(self.files), self.ours
         gave = part()
         self.computed |= gave
-        # Rows of opticoll's own are no JSON: their part runs again, and is short.
+        # opticoll's own rows are not JSON: their part is short and runs again.
         if self.ours is ours:
             self.unfinished.add(
                 case,

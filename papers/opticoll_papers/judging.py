@@ -52,7 +52,7 @@ MEANINGS: dict[Verdict, str] = {
     "not_done": "opticoll does not compute it",
     "left_out": "not computed in this run: `--quick` leaves it out, or only `--long` has it",
 }
-"""What each verdict means."""
+"""Meanings of the verdicts."""
 
 Value = int | float | str | tuple[int | float | str, ...]
 """A number, words, or several of them."""
@@ -149,7 +149,7 @@ class Rounded:
         if any(their is None for _, their in pairs):
             return "nothing is printed"
         away = max((_number(own) - _number(their) for own, their in pairs), key=abs)
-        # What binary fractions leave of a difference is none.
+        # Rounding errors of binary fractions do not count as a difference.
         return f"{round(away, self.decimals + 3) + 0.0:+.2g}"
 
 
@@ -466,7 +466,7 @@ _FIRST: tuple[Verdict, ...] = (
     "not_done",
     "left_out",
 )
-"""Of several items of a claim, the first of these verdicts is that of the claim."""
+"""Verdicts by rank: a claim has the first of these verdicts that one of its items has."""
 
 
 def _shown(value: Value | None) -> float | str | None:

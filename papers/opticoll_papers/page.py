@@ -16,7 +16,7 @@ _RULES: dict[Verdict, str] = {
     "not_done": "Not computed",
     "not_reproducible": "The paper does not state",
 }
-"""What `criterion` holds where nothing is judged."""
+"""Headings of `criterion` for claims that are not judged."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def filled(text: str, values: Mapping[str, float | str | None]) -> str:
             return "(left out)"
         numbers = [float(one) for one in str(given).split(", ")]
         number = numbers[int(match[2] or 0)]
-        # Of a ratio near 1 the digits behind it count.
+        # The digits after a ratio's 1 are the information, so a ratio near 1 has more digits.
         is_ratio = not text.startswith(" %", match.end())
         digits = 5 if is_ratio and abs(number - 1) < 0.05 else 3
         return f"{number:,.0f}" if number == round(number) else f"{number:.{digits}g}"

@@ -78,7 +78,7 @@ def _draw_curves(axes: "Axes", family: Sequence[Curve], *, scale: float = 1.0) -
         look = style.series(curve.colour)
         if curve.dashed:
             look |= {"linestyle": "--", "markerfacecolor": "white", "linewidth": 1.2}
-            # On top of all full curves: it may coincide with that of another series.
+            # Dashed curves are on top, since one may coincide with the curve of another series.
             look |= {"markersize": 4.0, "zorder": 3}
         look["linewidth"] *= scale
         look["markersize"] *= scale
@@ -99,7 +99,7 @@ def _close_up(axes: "Axes", panel: Panel) -> None:
 
     assert panel.close_up is not None
     low, high = panel.close_up
-    # No grid lines of the panel behind the inset and the numbers at its left.
+    # A blank area hides the panel's grid lines behind the inset and its numbers.
     blank = Rectangle((0.28, 0.36), 0.72, 0.64, transform=axes.transAxes)
     blank.set(facecolor="white", edgecolor="none", zorder=1)
     axes.add_patch(blank)
@@ -141,7 +141,7 @@ def grouped_bars(
     Raises PlotError for no panels, or series that do not have one value per group.
     """
     check(shown, groups, "groups")
-    # Many small panels in place of few large ones.
+    # Three or more columns have smaller panels.
     size = (4.9, 2.9) if min(len(shown), columns) < 3 else (3.3, 2.2)
     figure, grid = panels(len(shown), columns, size, (0.4, 1.0), sharex=True, sharey=True)
     for axes, panel in zip(grid, shown, strict=True):

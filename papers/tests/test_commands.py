@@ -26,7 +26,7 @@ NAMED = {
     "calls": "call",
     "nodes": "rank|node",
 }
-"""Words of a line that has a number of less than 10 with such a unit."""
+"""Words of a line with a number below 10, by its unit."""
 
 
 def computed(paper: str) -> dict[str, str]:
@@ -52,7 +52,7 @@ def _is(wanted: str, unit: str, line: str) -> bool:
         return False
     scale = PREFIXES.get(unit.removesuffix("s"), 1.0) if unit.endswith("s") else 1.0
     exact = number * scale
-    # A number of one digit shows too little of a value.
+    # A number of one digit says too little about a value.
     return any(
         abs(exact - shown) <= half and (half <= 0.02 * abs(exact) or shown == exact)
         for shown, half in _numbers(line)

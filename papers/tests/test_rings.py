@@ -103,7 +103,7 @@ def test_own_plans_stand_apart_from_the_papers_numbers(
     assert any(title.startswith(("Not in the paper", "Not in the poster")) for title in titles)
 
 
-# What theory says, each from a formula or a count by hand; reference, sections 1.2, 2.1 to 2.5, 3.
+# Values of theory, by formulas or by hand; reference, sections 1.2, 2.1 to 2.5, 3.
 OPTREE_VALUES: dict[str, Value] = {
     "lemma1.ring.even": tuple(-(-(n * n // 4) // 2) for n in range(4, 17, 2)),
     "lemma1.ring.odd": tuple(-(-(n * n // 4) // 2) for n in (3, 5, 7, 9)),
@@ -651,7 +651,7 @@ def test_the_abstracts_numbers_are_exchanged_and_not_reached_on_light(
     assert computed["headline.order"].value == pytest.approx(means)
     assert of_wrht.findings["headline.order"]["verdict"] == "undecided"
     assert of_wrht.findings["headline.order.exchanged"]["verdict"] == "conditional"
-    # Means of the reference's percentages: over all, and up to 1024 ranks.
+    # Means of the reference's percentages: over all ranks, and up to 1024 ranks.
     every = [percent for own in REDUCTIONS.values() for percent in own]
     fewer = [percent for own in REDUCTIONS.values() for percent in own[:4]]
     assert computed["conclusion.optical.4096"].value == pytest.approx(sum(every) / 24, abs=0.5)

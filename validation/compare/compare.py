@@ -32,10 +32,10 @@ from sides import CompareError, Measured
 HERE = Path(__file__).parent
 
 KINDS = ("exit code", "verdict", "slower", "faster", "data", "work", "memory")
-"""What can differ, the most important first."""
+"""Kinds of differences, the most important first."""
 
 MAX_SLOWER = 0.005
-"""Relative growth of a plan's time that is no slower plan."""
+"""Maximum relative growth of a plan's time that does not count as slower."""
 
 MAX_GROWTH = 0.2
 """Relative growth of work and memory that is allowed."""

@@ -105,7 +105,7 @@ def working_tree() -> Side:
 def build(side: Side) -> None:
     """Builds a wheel with Cargo, and unpacks it."""
     wheels, made = side.package.with_name("wheels"), side.package.with_name("build")
-    # A folder of its own: to Cargo, crates at the same place in two worktrees are the same.
+    # Each worktree has a target folder: Cargo takes crates at the same relative path for the same.
     settings = os.environ | PROFILE | {"CARGO_TARGET_DIR": str(made)}
     shutil.rmtree(wheels, ignore_errors=True)
     command = ["maturin", "build", "--release", "--compatibility", "linux", "--out", str(wheels)]

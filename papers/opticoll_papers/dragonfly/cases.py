@@ -20,7 +20,7 @@ from opticoll import Fabric, format_size
 
 Rule = Literal["pipelined", "occupies_port"]
 RULES: tuple[Rule, ...] = ("pipelined", "occupies_port")
-"""Whether the time of a chunk through a router keeps its output port busy."""
+"""Rules: a chunk's time in a router leaves its output port free, or keeps it busy."""
 
 Sizes = Mapping[str, tuple[int, ...]]
 """For each algorithm the blocks in bytes."""
@@ -78,7 +78,7 @@ WHOLE_CUT = Cut(512, 512)  # a packet is one chunk
 LARGE_CUT = Cut(4096, 4096, "64KiB,64KiB,64KiB")
 
 Buffers = tuple[int, int, int]
-"""Of local, global and terminal channels in KiB."""
+"""Buffers of local, global and terminal channels in KiB."""
 
 BUFFERS: tuple[Buffers, ...] = (
     (1, 2, 1),
@@ -89,10 +89,10 @@ BUFFERS: tuple[Buffers, ...] = (
     (32, 64, 32),
     (64, 128, 64),
 )
-"""From four chunks of 256 B upwards."""
+"""Buffer sizes of scatters, from four chunks of 256 B upwards."""
 
 SCATTER_BUFFERS: Buffers = (16, 32, 16)
-"""Those of `SCATTER_CUT`."""
+"""Buffer sizes of `SCATTER_CUT`."""
 
 PACKETS = "packet"
 FLUID = "fluid"
@@ -174,7 +174,7 @@ RATES: Mapping[str, str] = {
 """The balanced dragonfly with slower links of one class."""
 
 VARIANTS = (*SHAPES, *RATES)
-"""What a scatter is simulated on beside the poster's network."""
+"""Variants of the poster's network on which scatters are simulated."""
 
 
 @lru_cache

@@ -40,10 +40,10 @@ ELECTRICAL_PJ_PER_BIT = 10
 OPTICAL_PJ_PER_BIT = 20
 
 HAND_OVER_US = 2e-3
-"""By how much the estimate of a message's time alone may be wrong."""
+"""Error in us that the estimate of a message's time alone may have."""
 
 DISCUSSED_BYTES = (1024, 65536)
-"""Blocks of rings whose busiest link is looked for."""
+"""Block sizes in bytes for which the rings' busiest link is sought."""
 
 CHANNELS = {"local": (0, 1), "global": (0,)}
 """Virtual channels of links between routers that minimal routes may use: a local hop before and one
@@ -230,7 +230,7 @@ def _energies(rows: Mapping[str, Row]) -> Computed:
 def _of(row: Row) -> float:
     injected = row["injected_bytes"] or 0
     return energy_mj(
-        # Whatever is injected goes to a terminal, too.
+        # Every injected byte also reaches a terminal.
         terminal_bytes=2 * injected,
         local_bytes=row["local_bytes"] or 0,
         global_bytes=row["global_bytes"] or 0,

@@ -18,7 +18,7 @@ from opticoll_papers.dragonfly.cases import COMPARED, Scale, fabric, flows, gath
 from opticoll_papers.dragonfly.runs import Rows
 
 TRUSTED = 0.05
-"""Up to this share of the packets' time a fluid time is called close."""
+"""Maximum relative error of a fluid time that is called close to the packets' time."""
 
 
 class Error(TypedDict):

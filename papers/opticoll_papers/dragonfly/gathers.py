@@ -28,7 +28,7 @@ from opticoll_papers.judging import Computed
 ORDER = (*RINGS, *BRUCKS)
 
 AGREEMENT = 2.0
-"""Percent within which times of all_gather are those of CODES, which draws small delays."""
+"""Percentage to which times of all_gather agree with CODES, which draws small delays."""
 CHANCE = (
     f" The simulation agrees with CODES, which draws small delays, to within {AGREEMENT:g} %: a "
     "smaller gain is chance. A referee asked for this limit when the results were known."
@@ -124,7 +124,7 @@ def _tar_placed(rows: Rows, scale: Scale) -> dict[str, Computed]:
         if size * ranks >= MPICH_BYTES
     }
     found = gain(ranks, by)
-    # On the largest network BRUCK alone is simulated in random order.
+    # On the largest network only BRUCK is simulated in random order.
     times = Times(rows, scale)
     for size in times.sizes("pipelined", "BRUCK shuffled"):
         if network == scale.gather or size * times.ranks < MPICH_BYTES:
@@ -221,7 +221,7 @@ def _elsewhere(times: Times, rule: Rule, name: str) -> str:
 
 
 SLIGHT = 1.0
-"""Percent from which one algorithm is the faster of two."""
+"""Minimum percentage by which an algorithm is called faster than another."""
 
 
 def background(times: Times) -> dict[str, Computed]:
@@ -277,7 +277,7 @@ def _global_links(rows: Rows, scale: Scale) -> dict[str, Computed]:
     size, ranks = own["size_bytes"], own["terminals"]
     groups = fabric(scale.gather).option("groups")
     crossed = own["global_bytes"] or 0
-    # Each block comes to each other group; a ring leaves each group with every block but one.
+    # Each block reaches every other group; a ring leaves each group with all blocks but one.
     least, ring = (groups - 1) * ranks * size, groups * (ranks - 1) * size
     network = scale.placed_on
     by = {name: rows[gather(network, name, 64)] for name in (*COMPARED, "RING shuffled")}

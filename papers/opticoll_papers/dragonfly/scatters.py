@@ -281,7 +281,7 @@ def _links(times: _Times) -> dict[str, Computed]:
     """Bytes on links, which depend on routes alone."""
     rows = {name: times.row("pipelined", name) for name in SCATTERS}
     crossed = {name: row["global_bytes"] or 0 for name, row in rows.items()}
-    # Whatever is injected goes to a terminal, too.
+    # Every injected byte also reaches a terminal.
     sums = {
         name: 2 * (row["injected_bytes"] or 0) + (row["local_bytes"] or 0) + crossed[name]
         for name, row in rows.items()

@@ -29,7 +29,7 @@ ALGORITHMS = {
     "broadcast": "binomial",
     "reduce": "binomial",
 }
-"""As the paper's simulator has them."""
+"""Algorithms of collectives in the paper's simulator."""
 
 PROGRAMS = ("ep", "ft")
 COLLECTIVES = ("all_reduce", "barrier", "broadcast", "reduce")

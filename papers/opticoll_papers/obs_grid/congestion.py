@@ -77,13 +77,13 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
     )
     ring, tree = (rows[f"{name}, no retries"] for name in ("ring", "tree"))
     own = [rows[f"{name}, own ladder, no retries"] for name in ("ring", "tree")]
-    # Without retries a blocked setup is the last.
+    # Without retries, the first blocked setup ends the replication.
     met, own_met = (
         [round(row["blocked"] * replications) for row in pair] for pair in ((ring, tree), own)
     )
     failed = [row["failed"] for row in (ring, tree)]
     linear = rows["linear, no retries"]
-    # What was carried out had been granted.
+    # Every setup that was carried out had been granted.
     asked = [row["blocked"] / (row["phases"] + row["blocked"]) for row in (ring, linear)]
     requests = [round(replications * (row["phases"] + row["blocked"])) for row in (ring, linear)]
     best = rows["tree, best"]["time_s"]

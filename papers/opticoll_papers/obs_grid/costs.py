@@ -19,7 +19,7 @@ PORTS = (1, 2, 3, 4)
 LATENCY_S, BYTE_S, SET_UP_S = 100e-6, 8e-9, 10e-3
 
 FORMULA_BYTES = (2**10, 2**20)
-"""Of which n/64 is a whole number of bytes."""
+"""Sizes n in bytes for which n/64 is a whole number of bytes."""
 
 TABLE_BYTES = (10**3, 10**4, 10**5, 10**6, 10**7)
 CURVE_BYTES = tuple(factor * 10**power for power in range(3, 7) for factor in (1, 2, 5))
@@ -164,7 +164,7 @@ def _draw(
                     label,
                     [(size, rows[name, size, way]["time_s"]) for size in sizes],
                     colour,
-                    # With as many ports as make no difference the curve lies on another.
+                    # If more ports make no difference, the curve coincides with another curve.
                     dashed=way == "4_ports",
                 )
                 for colour, (way, label) in enumerate(WAYS.items())
@@ -209,7 +209,7 @@ def _network() -> dict[str, Computed]:
         f"{ratio:.3g} ({one.label.lower()})"
         for one, ratio in zip(ALGORITHMS.values(), longer[FORMULA_BYTES[-1]].values(), strict=True)
     )
-    # All ranks exchange in the first step of doubling, n/64 each.
+    # In the first step of doubling all ranks exchange n/64 bytes each.
     first = next(iter(simulated("recursive_doubling", 2, FORMULA_BYTES[-1], "free").slots))
     alone = exchange_alone(FORMULA_BYTES[-1] // RANKS)
     one_path = managed[0] - plain[0]
@@ -381,7 +381,7 @@ def _effective(rows: dict[tuple[str, int, str], CostRow]) -> dict[str, Computed]
 
 
 MPICH = ("recursive_doubling", "ring")
-"""What MPICH's `MPIR_Allgather_intra` takes below and from 524288 bytes on, of 2^i processes."""
+"""Choice of MPICH's `MPIR_Allgather_intra` below and from 524288 bytes, for 2^i processes."""
 
 
 def _mpich() -> dict[str, Computed]:
@@ -412,7 +412,7 @@ def _doubled(results: Results) -> None:
     doubled = {
         "linear": message,
         "ring": RANKS * message,
-        # Its messages are n/p, 2 n/p, ... n/2: gamma log p = alpha log p + (p-1)/p n beta.
+        # Messages have n/p, 2 n/p, ... n/2 bytes: gamma log p = alpha log p + (p-1)/p n beta.
         "recursive_doubling": message * ROUNDS * RANKS / (RANKS - 1),
         "binomial_tree": message,
     }
@@ -420,7 +420,7 @@ def _doubled(results: Results) -> None:
     for name, exact in doubled.items():
         size = round(exact)
         naive, ideal = seconds(name, 1, size), seconds(name, 2, size, "free")
-        # Half of what the ring's half-steps take is not setup.
+        # Half of the time of the ring's half-steps is not setup.
         parts = 2 if name == "ring" else 1
         rows.append(
             {

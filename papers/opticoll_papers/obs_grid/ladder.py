@@ -13,7 +13,7 @@ from opticoll_papers.judging import Computed
 
 WAVELENGTHS = 28
 BURST_BYTES = 125 * 10**6
-"""100 ms at 10 Gb/s."""
+"""Burst size in bytes: 100 ms at 10 Gb/s."""
 
 BURSTS = {"offered_load": "0.9", "size": f"{BURST_BYTES}B"}
 FEWER = (18, 20, 22, 24, 26)
@@ -35,7 +35,7 @@ class Reading:
     settings: Mapping[str, str] = field(default_factory=dict)
     swept: bool = True
     rare: bool = False
-    """Whether so few bursts are lost that 10^7 are needed to tell."""
+    """True if the loss is so low that 10^7 bursts are needed to measure it."""
 
 
 # Transmitters, first fit and the whole path are the simulator's defaults.
@@ -113,7 +113,7 @@ def run(results: Results, *, quick: bool, long: bool) -> dict[str, Computed]:
         ],
     )
     computed = _parameters() | _poisson()
-    # So few bursts cannot tell one in 10^5 from one in 10^6.
+    # The bursts of a quick run are too few to distinguish losses of 1e-5 and 1e-6.
     return computed if quick else computed | _loss(rows)
 
 
@@ -167,7 +167,7 @@ def _parameters() -> dict[str, Computed]:
     """Computes the properties of the simulated network and of its bursts."""
     fabric = _ladder(WAVELENGTHS)
     row = opticoll.bursts(fabric, {**BURSTS, **QUICK})
-    # Options of the specification as the network says it: rungs=5,hosts=10,...
+    # Options in the network's specification: rungs=5,hosts=10,...
     said = dict(part.split("=") for part in row.fabric.partition(":")[2].split(","))
     nodes = len({pair["source"] for pair in row.by_pair})
     pairs = [pair["offered"] for pair in row.by_pair]

@@ -63,7 +63,7 @@ def switches(results: Results, *, quick: bool) -> dict[str, Computed]:
             "nodes": nodes,
             "rows": row_count,
             "columns": columns,
-            # A switch for each row and one for each column.
+            # Each row and each column has a switch.
             "switches": row_count + columns,
             "ports": max(row_count, columns),
             "any_pair_wavelengths": max(row_count, columns) - 1,

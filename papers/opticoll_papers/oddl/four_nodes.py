@@ -35,10 +35,10 @@ REQUESTS_US = (0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 10, 20, 50, 100, 200, 
 QUICK_REQUESTS_US = (0, 2, 10, 100, 400)
 
 DRAWN_US, DRAWN_MIN = 5, 99
-"""How far the figure goes."""
+"""Request times in the figure, in microseconds."""
 
 COMPUTING_S = 0.22
-"""Of an iteration of 256 images at about the printed pace."""
+"""Compute time in s of an iteration of 256 images at about the printed pace."""
 
 DEVICE_IMAGES = 2115  # per second of one Ascend 910: MindSpore 0.5 benchmark, batch 256, mixed
 
@@ -60,7 +60,7 @@ def fitted(batch: int, buckets: str, minutes: float, *, overlap: bool) -> Traini
     """Returns the run on the electrical switch whose compute time gives `minutes` of training."""
     target_s = minutes * 60 / iterations(batch)
     compute_s = target_s
-    # What is exposed changes little with the pace: few rounds meet the target to a nanosecond.
+    # Exposed communication changes little with the pace: a few rounds reach 1 ns of the target.
     for _ in range(8):
         row = _trained(SWITCH, batch, buckets, compute_s, overlap=overlap)
         if abs(row["iteration_s"] - target_s) < 1e-9:
@@ -271,7 +271,7 @@ def _prototype() -> dict[str, Computed]:
     """Computes the items on the prototype that the case can show."""
     fabric = Fabric(oddl(0))
     plan = proved(fabric.spec)
-    # All nodes are in one row: each plane that they use is one switch.
+    # All nodes are in one row, so each plane in use is one switch.
     used = set(plan.columns()["plane"].tolist())
     row = _trained(oddl(0, slow_switch="100ms"), BATCHES[0], "all", 0.1, overlap=True)
     retunes = plan.simulate(2**20).reconfigurations / fabric.ranks

@@ -54,7 +54,7 @@ class Network:
     algorithm: str
     most: int = NODES[-1]
     closed: Callable[[int, int], int] | None = None
-    """Beyond `most`: picoseconds of an all_reduce of so many bytes on so many nodes."""
+    """Time of an all_reduce in ps from bytes and nodes, for more than `most` nodes."""
 
     def spelled(self, nodes: int) -> str:
         """Returns the specification of the fabric for a number of nodes."""

@@ -8,7 +8,7 @@ from opticoll_papers.common import step_time_ps
 from opticoll_papers.optree import formulas, wrht_steps
 
 Rounding = Literal["ceil", "round", "best"]
-"""How Eq. 2 becomes a whole number of stages; `best`: not by Eq. 2, the least of Theorem 1."""
+"""Rounding of Eq. 2 to whole stages; `best`: the minimum of Theorem 1 instead of Eq. 2."""
 
 LABELS = {
     "optree": "OpTree",
@@ -42,7 +42,7 @@ def paper_steps(algorithm: str, ranks: int, wavelengths: int, rounding: Rounding
                 for depth in _depths(ranks, wavelengths, rounding)
             )
         case "wrht":
-            # Groups of 2w + 1; of the text's two branches the one that gives Table I's 259.
+            # Groups of 2w + 1; the branch of the text that gives Table I's 259.
             group = 2 * wavelengths + 1
             theta = wrht_steps.levels(ranks, group)
             collected = wrht_steps.collecting(group, theta)

@@ -20,7 +20,7 @@ Case = tuple[int, int]
 Cases = tuple[Case, ...]
 
 Measure = Callable[[Case, str], int]
-"""What is compared: steps or picoseconds of an algorithm in a case."""
+"""Compared quantity: steps or picoseconds of an algorithm in a case."""
 
 _NODES = tuple((ranks, 64) for ranks in (1024, 2048))
 _NAMED = tuple((1024, wavelengths) for wavelengths in (96, 128))
@@ -37,7 +37,7 @@ SEARCHED: dict[str, Cases] = {
         for wavelengths in (4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 512)
     ),
 }
-"""The cases among which the sets that give the printed numbers are looked for."""
+"""Candidate cases for the sets that give the printed numbers."""
 
 LARGEST_SET = 5
 CUT = 0.02

@@ -47,7 +47,7 @@ class BreakEven(TypedDict):
 
 
 Rows = Callable[[], list[ElectricalRow]]
-"""Times on electrical fabrics, made where they were not kept."""
+"""Times on electrical fabrics, computed unless they were kept."""
 
 
 def parts(results: Results, rows: Rows, scale: Sequence[int], *, quick: bool) -> dict[str, Part]:

@@ -25,7 +25,7 @@ MODELS = {
 BYTES_PER_PARAMETER = 4  # float32
 SIZES = tuple(parameters * BYTES_PER_PARAMETER for parameters in MODELS.values())
 
-WAVELENGTHS = 64  # the poster gives none; that of the group's OpTree paper
+WAVELENGTHS = 64  # the poster gives no number; the group's OpTree paper has this one
 
 LARGEST_OWN = 2048
 LARGEST_OWN_QUICK = 128

@@ -32,14 +32,14 @@ from opticoll_papers.wrht.cases import (
 )
 
 ALGORITHMS = {"ring": "E-Ring", "recursive_doubling": "E-RD", "halving_doubling": "E-HD"}
-"""Names here and in the figure; the third is not in the poster."""
+"""Names of algorithms and of their series; the third is not in the poster."""
 
 FABRICS = {"crossbar": "single switch", "fat_tree": "fat tree (2:1 at its leaves)"}
 RATES = (10 * 10**9, 40 * 10**9, 100 * 10**9, 400 * 10**9)
-"""Bit/s per port, each way."""
+"""Rates in bit/s per port, each way."""
 
 LATENCY_PS = 500_000
-"""Of a cable with the switch behind it: a fast Ethernet switch takes 0.3 to 1 us."""
+"""Latency of a cable and its switch; a fast Ethernet switch takes 0.3 to 1 us."""
 
 # Switches per level above the 16 ranks of a leaf; beyond the leaves as many cables up as down.
 _TREES = {
@@ -104,7 +104,7 @@ def is_verified(fabric: str, ranks: int, algorithm: str) -> bool:
     return not _plan(fabric, ranks, algorithm, RATES[0], LATENCY_PS).verify()
 
 
-# Cases of several sizes and one rate follow one another, and share the plans.
+# Consecutive cases with one rate and several sizes share their plans.
 @lru_cache(maxsize=len(ALGORITHMS))
 def _plan(fabric: str, ranks: int, algorithm: str, rate: int, latency_ps: int) -> Plan:
     machine = Fabric(fabric_specification(fabric, ranks, rate, latency_ps))
@@ -132,7 +132,7 @@ def rows(results: Results, fabric: str, ranks: int, *, quick: bool) -> list[Elec
 def _rows(results: Results, fabric: str, ranks: int, *, quick: bool) -> list[ElectricalRow]:
     verified = all(is_verified(fabric, ranks, algorithm) for algorithm in ALGORITHMS)
     own_rows = own_times(results, ranks) if own_ranks((ranks,), quick=quick) else None
-    # By rate, since the sizes at one rate share a plan.
+    # Sorted by rate, since the sizes at one rate share a plan.
     times = {
         (rate, size): [
             time_s(fabric, ranks, algorithm, rate, LATENCY_PS, size) for algorithm in ALGORITHMS

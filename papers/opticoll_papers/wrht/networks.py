@@ -9,7 +9,7 @@ from opticoll_papers.wrht.cases import BYTES_PER_PARAMETER, MODELS
 
 WORKERS = 256
 RATES = (10, 100)
-SHARE = (50, 90)  # percent of an iteration, the range that is looked for
+SHARE = (50, 90)  # percent of an iteration, the range of the search
 
 
 def parameters() -> dict[str, Computed]:
