@@ -279,16 +279,16 @@ def test_every_cut_at_a_line_is_refused(run: Run, tmp_path: Path) -> None:
         check(run, tmp_path, ["verify", str(path)], "cut.plan")
 
 
-MALFORMED: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "more slots than memory holds": ("steps 4 8", "steps 4 4294967000", ("line 7", "slots")),
-    "another version": ("opticoll plan 1", "opticoll plan 2", ("line 1",)),
-    "another kind of file": ("opticoll plan 1", "hello", ("line 1",)),
-    "misspelt collective": ("all_gather", "all_gater", ("line 2", "all_gather")),
-    "bad fabric": ("wavelengths=2", "wavelengths=0", ("line 3", "wavelengths=0")),
-    "unknown direction": (" cw ", " east ", ("line", "column", "cw")),
-    "unknown action": ("copy", "move", ("line", "move")),
-    "wrong count at the end": ("end 240", "end 239", ("line", "239")),
-    "more repetitions than memory holds": (" x4 ", " x4294967295 ", ("line", "column", "240")),
+MALFORMED: dict[str, tuple[str, str, str]] = {
+    "more slots than memory holds": ("steps 4 8", "steps 4 4294967000", "line 7 | slots"),
+    "another version": ("opticoll plan 1", "opticoll plan 2", "line 1"),
+    "another kind of file": ("opticoll plan 1", "hello", "line 1"),
+    "misspelt collective": ("all_gather", "all_gater", "line 2 | all_gather"),
+    "bad fabric": ("wavelengths=2", "wavelengths=0", "line 3 | wavelengths=0"),
+    "unknown direction": (" cw ", " east ", "line | column | cw"),
+    "unknown action": ("copy", "move", "line | move"),
+    "wrong count at the end": ("end 240", "end 239", "line | 239"),
+    "more repetitions than memory holds": (" x4 ", " x4294967295 ", "line | column | 240"),
 }
 
 
@@ -300,7 +300,7 @@ def test_malformed_plan_file_is_refused_with_its_place(
     text = plan_file.read_text()
     assert old in text
     plan_file.write_text(text.replace(old, new, 1))
-    check(run, plan_file.parent, ["verify", str(plan_file)], "tree.plan", *words)
+    check(run, plan_file.parent, ["verify", str(plan_file)], "tree.plan", *words.split(" | "))
 
 
 def test_binary_file_is_no_plan(run: Run, tmp_path: Path) -> None:
@@ -337,49 +337,25 @@ def test_folder_is_no_plan_file(run: Run, tmp_path: Path) -> None:
     check(run, tmp_path, ["verify", str(folder)], "folder.plan")
 
 
-USER_CODE: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "syntax error": ("def f(:\n", "broken:f", ("importing `broken`", "SyntaxError")),
-    "raises on import": ("raise OSError('no licence')\n", "broken:f", ("OSError", "no licence")),
-    "no such function": ("x = 1\n", "broken:f", ("`broken` has no `f`",)),
-    "not callable": ("f = 7\n", "broken:f", ("no function", "`int`")),
-    "returns nothing": ("def f(c, m): pass\n", "broken:f", ("`NoneType`", "opticoll.Schedule")),
-    "raises": (
-        "def f(c, m):\n    return 1 // 0\n",
-        "broken:f",
-        ("ZeroDivisionError", "broken.py, line 2"),
-    ),
-    "exits": ("def f(c, m): raise SystemExit('bye')\n", "broken:f", ("SystemExit", "bye")),
-    "no such option": ("def f(c, m): pass\n", "broken:f,depth=3", ("TypeError", "depth")),
-    "option without a value": ("def f(c, m): pass\n", "broken:f,depth", ("`depth`", "key=value")),
-    "another collective": (
-        "import opticoll\n"
-        "def f(c, m): return opticoll.Schedule(opticoll.Collective('all_reduce', 16))\n",
-        "broken:f",
-        ("another collective", "all_reduce"),
-    ),
-    "rank that does not exist": (
-        "import opticoll\n"
-        "def f(c, m):\n"
-        "    s = opticoll.Schedule(c)\n"
-        "    s.step(0, 0, 16)\n"
-        "    return s\n",
-        "broken:f",
-        ("destination", "16", "broken.py, line 4"),
-    ),
-    "transfer to itself": (
-        "import opticoll\n"
-        "def f(c, m):\n"
-        "    s = opticoll.Schedule(c)\n"
-        "    s.step(0, 3, 3)\n"
-        "    return s\n",
-        "broken:f",
-        ("algorithm `broken:f`", "rank 3 to itself"),
-    ),
-    "refuses": (
-        "import opticoll\ndef f(c, m): raise opticoll.errors.AlgorithmError('only on Sundays')\n",
-        "broken:f",
-        ("only on Sundays",),
-    ),
+STEP = "import opticoll\ndef f(c, m):\n    s = opticoll.Schedule(c)\n    s.step({})\n    return s\n"
+OTHER = "import opticoll as o\ndef f(c, m): return o.Schedule(o.Collective('all_reduce', 16))\n"
+SUNDAYS = (
+    "from opticoll import errors\ndef f(c, m): raise errors.AlgorithmError('only on Sundays')\n"
+)
+USER_CODE: dict[str, tuple[str, str, str]] = {
+    "syntax error": ("def f(:\n", "f", "importing `broken` | SyntaxError"),
+    "raises on import": ("raise OSError('no licence')\n", "f", "OSError | no licence"),
+    "no such function": ("x = 1\n", "f", "`broken` has no `f`"),
+    "not callable": ("f = 7\n", "f", "no function | `int`"),
+    "returns nothing": ("def f(c, m): pass\n", "f", "`NoneType` | opticoll.Schedule"),
+    "raises": ("def f(c, m):\n    1 // 0\n", "f", "ZeroDivisionError | broken.py, line 2"),
+    "exits": ("def f(c, m): raise SystemExit('bye')\n", "f", "SystemExit | bye"),
+    "no such option": ("def f(c, m): pass\n", "f,depth=3", "TypeError | depth"),
+    "option without a value": ("def f(c, m): pass\n", "f,depth", "`depth` | key=value"),
+    "another collective": (OTHER, "f", "another collective | all_reduce"),
+    "no such rank": (STEP.format("0, 0, 16"), "f", "destination | 16 | broken.py, line 4"),
+    "to itself": (STEP.format("0, 3, 3"), "f", "algorithm `broken:f` | rank 3 to itself"),
+    "refuses": (SUNDAYS, "f", "only on Sundays"),
 }
 
 
@@ -393,5 +369,5 @@ def test_broken_user_algorithm_is_refused_in_one_line(
     (tmp_path / f"{module}.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("sys.dont_write_bytecode", True)
-    arguments = [*ON_RING, "--algorithm", spec.replace("broken", module)]
-    check(run, tmp_path, arguments, *(word.replace("broken", module) for word in words))
+    arguments = [*ON_RING, "--algorithm", f"{module}:{spec}"]
+    check(run, tmp_path, arguments, *words.replace("broken", module).split(" | "))
