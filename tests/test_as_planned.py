@@ -153,8 +153,7 @@ def test_fabrics_of_a_comparison_are_judged_alike() -> None:
         (Fabric("passive_star:ranks=8,wavelengths=4"), electrical),
     ]
     assert why_alone(asked, fabrics[:1]) is None
-    reason = why_alone(asked, fabrics)
-    assert reason is not None
+    reason: Any = why_alone(asked, fabrics)
     assert "passive_star" in reason
     assert "alike" in reason
 
@@ -185,8 +184,7 @@ def test_a_plan_releases_the_ports_of_its_ranks() -> None:
     trace = calls(8, {1: range(4)}, *message, *collective, *message)
     for ports, set_ups in (("", 1), (",ports=1", 2)):
         ring = f"wdm_ring:ranks=8,wavelengths=2{ports}"
-        used = opticoll.replay(trace, ring, policy="on_change").light_paths
-        assert used is not None
+        used: Any = opticoll.replay(trace, ring, policy="on_change").light_paths
         assert used.set_ups == set_ups
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -45,8 +46,7 @@ def test_the_optimum_is_the_published_fraction_without_a_linear_program(spec: st
 )
 def test_the_linear_program_proves_the_same(spec: str) -> None:
     pytest.importorskip("highspy")
-    proved = linear_program.optimum(_core.Fabric(spec), "all_to_all", 0)
-    assert proved is not None
+    proved: Any = linear_program.optimum(_core.Fabric(spec), "all_to_all", 0)
     assert proved.bound == Fraction(OPTIMA[spec])
     assert proved.is_optimum
 
@@ -85,11 +85,9 @@ def random_graph(chance: random.Random) -> str:
 def test_on_random_graphs_the_combinatorial_numbers_enclose_the_linear_program(seed: int) -> None:
     pytest.importorskip("highspy")
     fabric = _core.Fabric(random_graph(random.Random(seed)))
-    proved = linear_program.optimum(fabric, "all_to_all", 0)
-    assert proved is not None
+    proved: Any = linear_program.optimum(fabric, "all_to_all", 0)
     assert proved.is_optimum
-    known = _core.throughput_optimum("all_to_all", fabric)
-    assert known is not None
+    known: Any = _core.throughput_optimum("all_to_all", fabric)
     least, most = (Fraction(*one) * fabric.ranks for one in known if one is not None)
     assert least <= proved.bound <= most
     # The guarantee of the search on graphs of this size.

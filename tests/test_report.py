@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 import opticoll
-from opticoll.cli.main import main
 from opticoll.commands.report import COMMAND
 from opticoll.errors import UsageError
 from opticoll.formats.table import write_csv
 from opticoll.outputs.rows import plain
 from opticoll.plot import style
 from opticoll.report import document, figures, parts, plan_page, rows_file, table
+from support import Run
 
 RING = "wdm_ring:ranks=8,wavelengths=2"
 TORUS = "torus:dims=4x2,rate=100Gb/s"
@@ -41,12 +41,6 @@ def content(page: str) -> dict[str, Any]:
     assert found
     held: dict[str, Any] = json.loads(found[1])
     return held
-
-
-def command_line(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    code = main([*map(str, words)])
-    said = capsys.readouterr()
-    return code, said.out, said.err
 
 
 def timed(algorithm: str, size: int, time_s: float, **more: Any) -> dict[str, Any]:
@@ -142,16 +136,15 @@ def test_a_browser_shows_the_answer_first_and_prints_all_rows(tmp_path: Path) ->
 
 
 def test_a_page_is_one_file_that_fetches_nothing(
-    rows: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rows: list[dict[str, Any]], tmp_path: Path, run: Run
 ) -> None:
     source, page = tmp_path / "times.json", tmp_path / "report.html"
     source.write_text(json.dumps(rows))
     plan = tmp_path / "ring.plan"
     opticoll.write_plan(opticoll.plan("all_gather", RING, "ring"), plan)
-    code, out, _ = command_line(capsys, "report", source, plan, "--output", page)
-    assert code == 0
-    assert "36 rows" in out
-    assert "7 slots" in out
+    shown = run("report", source, plan, "--output", page).out
+    assert "36 rows" in shown
+    assert "7 slots" in shown
     text = page.read_text(encoding="utf-8")
     assert len(text) < MOST_BYTES
     outside = re.sub(r"<script.*?</script>", "", text, flags=re.S)
@@ -160,15 +153,11 @@ def test_a_page_is_one_file_that_fetches_nothing(
 
 
 def test_a_page_is_the_same_every_time(rows: list[dict[str, Any]]) -> None:
-    from opticoll.report import document
-
-    first = document.html("Times", [parts.rows_part("times", rows)])
-    assert first == document.html("Times", [parts.rows_part("times", rows)])
+    first = document.html("Times", [parts.of_rows("times", rows)])
+    assert first == document.html("Times", [parts.of_rows("times", rows)])
 
 
 def test_no_text_of_a_source_ends_the_script_that_holds_it() -> None:
-    from opticoll.report import document
-
     evil = "</script><script>alert(1)</script>"
     held = [{"algorithm": evil, "time_s": 1.0}, {"algorithm": "b", "time_s": 2.0}]
     page = document.html(evil, [parts.rows_part(evil, held)])
@@ -247,14 +236,14 @@ ALONE = [
 
 @pytest.mark.parametrize("line", ALONE, ids=lambda line: line.partition(" --")[0])
 def test_the_command_of_every_row_computes_the_row(
-    line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    line: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[1])
 
     def answer(text: str) -> list[dict[str, Any]]:
-        code, out, err = command_line(capsys, *shlex.split(text), "--json")
-        assert code == 0, err
-        told = json.loads(out)
+        finished = run(*shlex.split(text), "--json")
+        assert finished.code == 0, finished.err
+        told = json.loads(finished.out)
         return told if isinstance(told, list) else [told]
 
     rows = answer(line)
@@ -276,9 +265,8 @@ def test_an_algorithm_has_its_colour_on_every_page(rows: list[dict[str, Any]]) -
 
 @pytest.mark.parametrize("kind", ["lines", "points", "heat", "pareto"])
 def test_every_kind_of_figure_is_drawn_as_svg(kind: str, rows: list[dict[str, Any]]) -> None:
-    shown = table.shown_table(rows, rows_file.command_of(rows[0]))
-    choice = figures.first_choice(shown)
-    assert choice is not None
+    shown = table.of_rows(rows, rows_file.command_of(rows[0]))
+    choice: Any = figures.first_choice(shown)
     drawn = figures.svg(figures.specification(shown, {**choice, "kind": kind}))
     assert drawn.startswith("<svg")
     assert drawn.count("<path") > 10
@@ -295,9 +283,8 @@ def test_a_figure_says_what_it_holds_and_what_it_leaves_out() -> None:
         {"fabric": fabric, "wavelengths": wavelengths, "time_s": 1e-3 * place}
         for place, (fabric, wavelengths) in enumerate([*cells, ("fat_tree:down=8,up=1", None)], 1)
     ]
-    shown = table.shown_table(rows, None)
-    choice = figures.first_choice(shown)
-    assert choice is not None
+    shown = table.of_rows(rows, None)
+    choice: Any = figures.first_choice(shown)
     choice |= {"x": "wavelengths", "colour": "", "facet": "", "held": {"reconfiguration": 25e-6}}
     said = {
         kind: figures.specification(shown, {**choice, "kind": kind})["title"]["text"]
@@ -397,52 +384,47 @@ def test_a_large_plan_is_cut_and_the_page_says_so(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_a_source_that_cannot_be_read_is_named(
-    name: str, text: str | None, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, text: str | None, says: str, tmp_path: Path, run: Run
 ) -> None:
     path = tmp_path / name
     if text is not None:
         path.write_text(text)
     page = tmp_path / "page.html"
-    code, out, err = command_line(capsys, "report", path, "--output", page)
-    assert (code, out) == (2, "")
-    assert says in err
-    assert name in err
+    finished = run("report", path, "--output", page)
+    assert (finished.code, finished.out) == (2, "")
+    assert says in finished.err
+    assert name in finished.err
     assert not page.exists()
 
 
-def test_a_page_needs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_needs_a_file(tmp_path: Path, run: Run) -> None:
     source = tmp_path / "rows.json"
     source.write_text('[{"a": 1}]')
-    code, _, err = command_line(capsys, "report", source)
-    assert code == 2
-    assert "--output is missing" in err
+    finished = run("report", source)
+    assert (finished.code, "--output is missing" in finished.err) == (2, True)
 
 
 def test_a_page_without_its_package_leaves_nothing_behind(
-    rows: list[dict[str, Any]],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    rows: list[dict[str, Any]], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     words = ("--output", tmp_path / "page.html", "--figures", tmp_path / "figures")
-    code, _, err = command_line(capsys, "report", "missing.json", *words)
-    assert code == 2
-    assert "pip install 'vl-convert-python" in err
+    finished = run("report", "missing.json", *words)
+    assert (finished.code, "pip install 'vl-convert-python" in finished.err) == (2, True)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_figures_for_papers_are_written(
-    rows: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rows: list[dict[str, Any]], tmp_path: Path, run: Run
 ) -> None:
     source = tmp_path / "times.json"
     source.write_text(json.dumps(rows))
     folder = tmp_path / "figures"
     words = ("--output", tmp_path / "page.html", "--figures", folder)
-    code, _, err = command_line(capsys, "report", source, *words)
-    assert code == 0
+    finished = run("report", source, *words)
+    assert finished.code == 0
     assert [path.name for path in folder.iterdir()] == ["times.svg"]
-    assert "times.svg" in err
+    assert "times.svg" in finished.err
 
 
 def test_rows_of_nobody_known_are_shown_with_units_by_their_names() -> None:
@@ -458,39 +440,31 @@ def test_rows_of_nobody_known_are_shown_with_units_by_their_names() -> None:
     }
 
 
-def test_a_store_of_studies_has_a_part_for_each_study(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_store_of_studies_has_a_part_for_each_study(tmp_path: Path, run: Run) -> None:
     study, store, page = (tmp_path / name for name in ("study.yaml", "s.sqlite", "page.html"))
     study.write_text(
         "study: rings\ncommand: simulate\n"
         "options: {collective: all_gather, fabric: wdm_ring, algorithm: ring, size: 4KiB}\n"
         "grid: {fabric.ranks: [4, 8], fabric.wavelengths: [1, 2, 0]}\n"
     )
-    command_line(capsys, "sweep", study, "--store", store)
-    code, out, _ = command_line(capsys, "report", store, "--output", page)
-    assert code == 0
-    assert "4 rows" in out
+    run("sweep", study, "--store", store)
+    assert "4 rows" in run("report", store, "--output", page).out
     (part,) = content(page.read_text(encoding="utf-8"))["parts"]
     assert part["title"] == "rings"
     assert any("2 points failed" in note for note in part["notes"])
     words = [part["commands"]["words"][place] for place in part["commands"]["places"][3]]
-    code, out, _ = command_line(capsys, *shlex.split(" ".join(words))[1:], "--json")
+    out = run(*shlex.split(" ".join(words))[1:], "--json").out
     (time,) = [one for one in part["columns"] if one["name"] == "time_s"]
     assert json.loads(out)["time_s"] == pytest.approx(time["values"][3], rel=1e-9)
 
 
-def test_settings_time_the_plans_whose_simulators_know_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_time_the_plans_whose_simulators_know_them(tmp_path: Path, run: Run) -> None:
     for name, fabric in (("ring", RING), ("torus", TORUS)):
         opticoll.write_plan(opticoll.plan("all_gather", fabric, "ring"), tmp_path / f"{name}.plan")
     page = tmp_path / "page.html"
     plans = (tmp_path / "ring.plan", tmp_path / "torus.plan")
-    code, _, _ = command_line(
-        capsys, "report", *plans, "--policy", "free", "--size", "1KiB", "--output", page
-    )
-    assert code == 0
+    settings = ("--policy", "free", "--size", "1KiB")
+    assert run("report", *plans, *settings, "--output", page).code == 0
     ring, torus = content(page.read_text(encoding="utf-8"))["parts"]
     assert "--policy free" in ring["asked"][0]
     assert "--policy" not in torus["asked"][0]
@@ -523,11 +497,10 @@ def test_the_example_of_the_command_has_a_page() -> None:
     assert COMMAND.example.endswith("--output report.html")
 
 
-def test_tables_within_rows_are_shown_with_their_units(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_within_rows_are_shown_with_their_units(run: Run) -> None:
     line = "replay tests/data/ep.A.16.goal.zst --fabric crossbar:ranks=16 --json"
-    _, out, _ = command_line(capsys, *line.replace("tests", str(Path(__file__).parent)).split())
-    row = json.loads(out)
-    told = {one["heading"]: one for one in parts.rows_part("replay", [row]).content["tables"]}
+    row = json.loads(run(*line.replace("tests", str(Path(__file__).parent)).split()).out)
+    told = {one["heading"]: one for one in parts.of_rows("replay", [row]).content["tables"]}
     assert {"Per call", "Per rank"} <= told.keys()
     calls = told["Per call"]
     assert ["total_s", "Total", "s"] in [list(one) for one in calls["columns"]]
@@ -595,7 +568,7 @@ def test_results_are_drawn_in_the_format_of_their_file(
 
 
 def test_a_page_of_a_shared_store_has_each_study_with_its_own_file_and_sweeps(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study, other, store, page = (
         tmp_path / name for name in ("study.yaml", "another.yaml", "s.sqlite", "page.html")
@@ -604,8 +577,8 @@ def test_a_page_of_a_shared_store_has_each_study_with_its_own_file_and_sweeps(
     other.write_text(BESIDE.replace("study: beside", "study: alone"))
     for one in (study, other):
         monkeypatch.setattr(sys, "argv", ["opticoll", "sweep", str(one)])
-        assert command_line(capsys, "sweep", one, "--store", store)[0] == 0
-    assert command_line(capsys, "report", store, "--output", page)[0] == 0
+        assert run("sweep", one, "--store", store).code == 0
+    assert run("report", store, "--output", page).code == 0
     first, second = content(page.read_text(encoding="utf-8"))["parts"]
     assert (first["title"], second["title"]) == ("beside", "alone")
     assert first["source"] == study.read_text()
@@ -613,9 +586,7 @@ def test_a_page_of_a_shared_store_has_each_study_with_its_own_file_and_sweeps(
     assert "another.yaml" in second["asked"][0]
 
 
-def test_what_a_search_found_is_on_the_page_with_its_values(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_search_found_is_on_the_page_with_its_values(tmp_path: Path, run: Run) -> None:
     study, page = tmp_path / "study.yaml", tmp_path / "page.html"
     study.write_text(
         "study: cheap\ncommand: simulate\n"
@@ -624,33 +595,32 @@ def test_what_a_search_found_is_on_the_page_with_its_values(
         "grid: {fabric.wavelengths: [1, 2, 4], size: [1MiB, 16MiB]}\n"
         "optimise: {cheapest: fabric.wavelengths, meets: time_s <= 1s, for_each: [size]}\n"
     )
-    code, out, _ = command_line(capsys, "sweep", study)
-    assert code == 0
-    command_line(capsys, "report", tmp_path / "study.sqlite", "--output", page)
+    finished = run("sweep", study)
+    assert finished.code == 0
+    run("report", tmp_path / "study.sqlite", "--output", page)
     (part,) = content(page.read_text(encoding="utf-8"))["parts"]
     found = [value for name, value, *_ in part["answer"] if name == "Found"]
     assert len(found) == 2
     for told, size in zip(found, ("1MiB", "16MiB"), strict=True):
         assert told.startswith(f"cheapest for size = {size}: fabric.wavelengths = 1, time_s = ")
-        assert told in out
+        assert told in finished.out
 
 
 @pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])
 def test_results_written_as_rows_have_the_page_of_their_study(
-    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ending: str, tmp_path: Path, run: Run
 ) -> None:
     study, store, page = (tmp_path / name for name in ("study.yaml", "s.sqlite", "page.html"))
     # A fat tree has no policy: half of its points fail.
     study.write_text(BESIDE.replace('up=1x2"', 'up=1x2", policy: [every_step]'))
-    code, _, err = command_line(capsys, "sweep", study, "--store", store)
-    assert code == 1
-    assert "2 points failed" in err
+    finished = run("sweep", study, "--store", store)
+    assert (finished.code, "2 points failed" in finished.err) == (1, True)
     rows = tmp_path / f"rows{ending}"
     if ending == ".json":
-        rows.write_text(command_line(capsys, "results", store, "--json")[1])
+        rows.write_text(run("results", store, "--json").out)
     else:
-        command_line(capsys, "results", store, "--csv", rows)
-    assert command_line(capsys, "report", rows, "--output", page)[0] == 0
+        run("results", store, "--csv", rows)
+    assert run("report", rows, "--output", page).code == 0
     (part,) = content(page.read_text(encoding="utf-8"))["parts"]
     assert part["title"] == "beside"
     *warnings, failure = part["notes"]
@@ -658,7 +628,7 @@ def test_results_written_as_rows_have_the_page_of_their_study(
     assert failure.startswith("2 points failed; the first: the fluid simulator")
     facts = {name: value for name, value, *_ in part["facts"]}
     assert facts["Fabric"] == "wdm_ring"
-    command_line(capsys, "report", store, "--output", page)
+    run("report", store, "--output", page)
     (of_store,) = content(page.read_text(encoding="utf-8"))["parts"]
     assert part["columns"] == of_store["columns"]
     assert part["commands"] == of_store["commands"]
@@ -686,8 +656,7 @@ def test_each_panel_has_an_axis_of_its_own_and_room_for_its_labels(tmp_path: Pat
         "size: [64KiB, 1MiB, 16MiB]}\n"
     )
     opticoll.sweep(tmp_path / "study.yaml", jobs=1)
-    figure = parts.results_part("three", opticoll.results(tmp_path / "study.sqlite")).figure
-    assert figure is not None
+    figure: Any = parts.of_results("three", opticoll.results(tmp_path / "study.sqlite")).figure
     drawn = figures.svg(figure)
     assert drawn.count(">16 MiB<") == 3
     assert re.search(r'text-anchor="end"[^>]*>16 MiB<', drawn)
