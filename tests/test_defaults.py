@@ -316,3 +316,15 @@ def test_a_plan_says_what_circuits_that_stay_up_would_take(run: Run, broken: str
     single = ["all_gather", "--fabric", "wdm_ring:ranks=4,wavelengths=4", "--algorithm"]
     assert "stay up" not in run("plan", *single, "one_stage").out
     assert run_json(run, "plan", "plan", "all_reduce", "--fabric", TREE)["held_time_s"] is None
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "double_binary_tree"])
+def test_auto_considers_channels_where_servers_have_several_interfaces(algorithm: str) -> None:
+    def considered(fabric: str) -> bool:
+        plan = opticoll.plan("all_reduce", fabric, size="1GiB")
+        return f"{algorithm}:channels=all" in [name for name, *_ in plan.candidates]
+
+    assert considered("dgx_a100:boxes=2")
+    # There a rank has one link, and one server is left by none.
+    assert not considered("crossbar:ranks=16")
+    assert not considered("dgx_a100")

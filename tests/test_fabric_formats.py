@@ -1,8 +1,10 @@
-"""Fabrics from InfraGraph, and what is wrong with a file."""
+"""Fabrics as InfraGraph, GraphML and node-link JSON: read, written, and refused with a place."""
 
 from __future__ import annotations
 
+import csv
 import json
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -278,3 +280,274 @@ def test_blueprints_have_the_edges_that_infragraph_itself_makes(tmp_path: Path, 
     path.write_text(described.serialize("yaml"))
     ours = {frozenset(ends.split(" -> ")) for ends in read_graph(path, rate="1Gb/s").link_names}
     assert ours == {frozenset(ends) for ends in service.get_networkx_graph().edges}
+
+
+FABRICS = [
+    "torus:dims=2x4,rate=50GB/s,latency=300ns",
+    "fat_tree:down=4x4,up=1x2,links=1x2,rate=12.5GB/s,latency=500ns",
+    "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=1",
+    "crossbar:ranks=5,rate=4.7Gb/s,latency=1.5us",
+    "fully_connected:ranks=4",
+    "electrical_ring:ranks=5",
+    "gpu_servers:model=dgx_a100,boxes=2",
+    "gpu_servers:model=mi250,boxes=1,without=0>1+1>0",
+    "custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s@1us,names=gpu0+gpu1+leaf",
+]
+ODD = {
+    "a broken direction": "gpu_servers:model=mi250,boxes=1,without=0>1",
+    "one way": "custom:ranks=3,links=0>1+1>2@1us+2>0+0-2,names=a+b+c",
+    "half duplex": "custom:ranks=2,switches=1,links=0~2+2-1@1Gb/s,names=a+b+hub",
+    "a rate for each flow": "custom:ranks=2,links=0-1@per_flow,names=a+b",
+    "parallel": "custom:ranks=2,links=0-1+0-1@1Gb/s,names=a+b",
+}
+"""Properties that some formats cannot express."""
+
+ENDINGS = {"graphml": ".graphml", "node_link": ".json", "infragraph": ".yaml"}
+
+
+def links_of(fabric: opticoll.Fabric) -> Counter[tuple[str, int]]:
+    """Counts the links of a fabric by the names of their ends and by their rates."""
+    names = [name.partition(" (cable")[0] for name in fabric.link_names]
+    return Counter(zip(names, fabric.link_rates, strict=True))
+
+
+@pytest.mark.parametrize("spec", FABRICS)
+@pytest.mark.parametrize("form", ENDINGS)
+def test_a_fabric_that_is_written_and_read_has_the_same_links(
+    run: Run, tmp_path: Path, form: str, spec: str
+) -> None:
+    fabric = opticoll.Fabric(spec)
+    path = tmp_path / f"fabric{ENDINGS[form]}"
+    several = len({frozenset(ends) for ends in fabric.link_ends or ()}) * 2 < fabric.link_count
+    finished = run("export", "--fabric", spec, "--format", form, "--output", path, "--json")
+    if form == "infragraph" and several:
+        assert finished.code == 2
+        assert "one link between two components" in finished.err
+        return
+    assert finished.code == 0, finished.err
+    row = json.loads(finished.out)
+    assert (row["fabric"], row["ranks"]) == (fabric.spec, fabric.ranks)
+    assert (row["links"], row["format"]) == (fabric.link_count, form)
+    read = parse_fabric(str(path))
+    assert read.ranks == fabric.ranks
+    if form == "infragraph":
+        assert Counter(read.link_rates) == Counter(fabric.link_rates)
+        ends = Counter(map(frozenset, fabric.link_ends or ()))
+        assert Counter(map(frozenset, read.link_ends or ())) == ends
+    else:
+        assert links_of(read) == links_of(fabric)
+        assert read.as_custom() == fabric.as_custom()
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("form", ENDINGS)
+def test_what_a_format_cannot_say_is_refused_or_an_attribute(
+    run: Run, tmp_path: Path, form: str, name: str
+) -> None:
+    fabric = opticoll.Fabric(ODD[name])
+    path = tmp_path / f"fabric{ENDINGS[form]}"
+    finished = run("export", "--fabric", fabric.spec, "--output", path)
+    if form == "infragraph":
+        assert finished.code == 2
+        assert "InfraGraph has" in finished.err
+        assert not path.exists()
+        return
+    assert finished.code == 0, finished.err
+    read = parse_fabric(str(path))
+    assert links_of(read) == links_of(fabric)
+    assert ("per_flow" in read.spec, "1us" in read.spec) == (
+        "per_flow" in fabric.spec,
+        "1us" in fabric.spec,
+    )
+
+
+def test_both_kinds_of_odd_links_need_graphml(run: Run, tmp_path: Path) -> None:
+    spec = "custom:ranks=2,switches=1,links=0~2+2>1+1>2@1Gb/s,names=a+b+hub"
+    finished = run("export", "--fabric", spec, "--output", tmp_path / "fabric.json")
+    assert finished.code == 2
+    assert "write GraphML" in finished.err
+    path = tmp_path / "fabric.graphml"
+    assert run("export", "--fabric", spec, "--output", path).code == 0
+    assert parse_fabric(str(path)) == opticoll.Fabric(spec)
+
+
+def test_choices_among_shortest_routes_are_kept(run: Run, tmp_path: Path) -> None:
+    spec = "custom:ranks=2,links=0-1,names=a+b,ties=first"
+    for form in ("graphml", "node_link"):
+        path = tmp_path / f"fabric{ENDINGS[form]}"
+        assert run("export", "--fabric", spec, "--output", path).code == 0
+        assert parse_fabric(str(path)) == opticoll.Fabric(spec)
+
+
+@pytest.mark.parametrize("spec", [*FABRICS, ODD["one way"], ODD["parallel"]])
+@pytest.mark.parametrize("form", ["graphml", "node_link"])
+def test_networkx_reads_the_same_links(run: Run, tmp_path: Path, form: str, spec: str) -> None:
+    networkx = pytest.importorskip("networkx")
+    fabric = opticoll.Fabric(spec)
+    path = tmp_path / f"fabric{ENDINGS[form]}"
+    assert run("export", "--fabric", spec, "--output", path).code == 0
+    if form == "graphml":
+        graph = networkx.read_graphml(path)
+    else:
+        graph = networkx.node_link_graph(json.loads(path.read_text()), edges="edges")
+    kinds = Counter(kind for _, kind in graph.nodes(data="kind"))
+    assert kinds["rank"] == fabric.ranks
+    assert graph.graph["fabric"] == fabric.spec
+    theirs: Counter[tuple[str, int]] = Counter()
+    for one, other, attributes in graph.edges(data=True):
+        rate = opticoll.Fabric("crossbar:ranks=2", rate=attributes["rate"]).link_rates[0]
+        ways = [(one, other)] if graph.is_directed() else [(one, other), (other, one)]
+        theirs.update((f"{start} -> {end}", rate) for start, end in ways)
+        if "latency=300ns" in spec:
+            assert attributes["latency"] == "300ns"
+    assert theirs == links_of(fabric)
+
+
+@pytest.mark.parametrize("spec", FABRICS[:1] + FABRICS[3:6])
+def test_infragraph_reads_the_same_links(run: Run, tmp_path: Path, spec: str) -> None:
+    service = pytest.importorskip("infragraph.infragraph_service").InfraGraphService()
+    fabric = opticoll.Fabric(spec)
+    path = tmp_path / "fabric.yaml"
+    assert run("export", "--fabric", spec, "--output", path).code == 0
+    service.set_graph(path.read_text())
+    graph = service.get_networkx_graph()
+    numbers = {f"fabric.0.rank.{rank}": rank for rank in range(fabric.ranks)}
+    switches = graph.number_of_nodes() - fabric.ranks
+    numbers |= {f"fabric.0.switch.{one}": fabric.ranks + one for one in range(switches)}
+    theirs = {frozenset((numbers[one], numbers[other])) for one, other in graph.edges}
+    assert theirs == set(map(frozenset, fabric.link_ends or ()))
+    for _, _, attributes in graph.edges(data=True):
+        rate, unit = attributes["bandwidth"].split()
+        assert (float(rate) * 1e9, unit) == (fabric.link_rates[0], "Gbps")
+
+
+RINGS, TREES = "ring:channels=all", "double_binary_tree:channels=all"
+
+
+def compared(**changes: Any) -> dict[str, Any]:
+    """Returns a row of `compare` with the fields that the table needs."""
+    row = {
+        "collective": "all_reduce",
+        "chosen": "ring:channels=all",
+        "ranks": 16,
+        "size_bytes": 1024,
+        "time_ps": 1000,
+        "fabric": "gpu_servers:model=dgx_a100,boxes=2",
+        "verified": True,
+    }
+    return row | changes
+
+
+def table(run: Run, tmp_path: Path, rows: list[dict[str, Any]]) -> tuple[list[str], str]:
+    """Exports rows; returns the lines of the table, and the command's output."""
+    source, path = tmp_path / "rows.json", tmp_path / "nccl_tuner.conf"
+    source.write_text(json.dumps(rows))
+    finished = run("export", source, "--format", "nccl_tuner", "--output", path)
+    assert finished.code == 0, finished.err
+    return path.read_text().splitlines(), finished.out
+
+
+def test_a_comparison_becomes_a_table_of_what_nccl_takes(run: Run, tmp_path: Path) -> None:
+    times = {
+        1024: {TREES: 5, RINGS: 90},
+        4096: {f"{TREES},segments=64": 10, TREES: 20, RINGS: 80},
+        # NCCL has neither, so the fastest NCCL algorithm is used and a note names the other.
+        16384: {TREES: 40, RINGS: 20, "tree_packing:trees=2": 5},
+        65536: {"tree_packing:trees=2": 5},
+        # NCCL has no ring through only one interface of each server.
+        262144: {RINGS: 20, "double_binary_tree": 10},
+    }
+    rows = [
+        compared(size_bytes=size, chosen=chosen, time_ps=time)
+        for size, own in times.items()
+        for chosen, time in own.items()
+    ]
+    rows.append(compared(size_bytes=1024, time_ps=1, verified=False))
+    lines, said = table(run, tmp_path, rows)
+    # Choices change halfway, by factors, between the sizes that were compared.
+    assert [line for line in lines if not line.startswith("#")] == [
+        "allreduce,1024,8192,tree,simple,-1,2,16",
+        "allreduce,8193,32768,ring,simple,-1,2,16",
+        "allreduce,131073,262144,ring,simple,-1,2,16",
+    ]
+    for text in (said, "\n".join(lines)):
+        assert f"16KiB on 16 ranks: tree_packing is up to 4 times as fast as {RINGS}" in text
+        assert "64KiB on 16 ranks: no row is of an algorithm that NCCL has" in text
+    assert all(len(line) < 256 for line in lines)
+
+
+def test_the_ring_of_a_table_for_two_servers_uses_all_interfaces(run: Run, tmp_path: Path) -> None:
+    rows, path = tmp_path / "rows.csv", tmp_path / "table.conf"
+    fabric = "dgx_a100:boxes=2,latency=2us"
+    options = ["--algorithms", f"{RINGS},{TREES},ring", "--size", "128MiB"]
+    assert run("compare", "all_reduce", "--fabric", fabric, *options, "--csv", rows).code == 0
+    with rows.open() as file:
+        times = {row["algorithm"]: float(row["time_s"]) for row in csv.DictReader(file)}
+    # 30 steps of 1 MiB over each of 8 interfaces of 25 GB/s and 4 links of 2 us; or of 8 MiB over
+    # one, and over 2 links more, since GPUs 7 and 8 are on two switches.
+    assert times[RINGS] == pytest.approx(30 * (2**20 / 25e9 + 8e-6), rel=1e-6)
+    assert times["ring"] == pytest.approx(30 * (2**23 / 25e9 + 12e-6), rel=1e-6)
+    assert run("export", rows, "--output", path).code == 0
+    faster = "ring" if times[RINGS] < times[TREES] else "tree"
+    assert path.read_text().splitlines()[-1].split(",")[3] == faster
+
+
+def test_sizes_are_those_that_nccl_counts(run: Run, tmp_path: Path) -> None:
+    rows = [
+        compared(collective=collective, chosen=chosen, fabric="crossbar:ranks=4", ranks=4)
+        for collective, chosen in (
+            ("all_gather", "ring"),
+            ("reduce_scatter", "ring"),
+            ("broadcast", "chain"),
+            ("reduce", "chain"),
+        )
+    ]
+    lines, _ = table(run, tmp_path, rows)
+    # NCCL counts what a rank holds after an all_gather: 4 blocks of 1 KiB.
+    assert [line for line in lines if not line.startswith("#")] == [
+        "allgather,4096,4096,ring,simple,-1,-1,4",
+        "reducescatter,1024,1024,ring,simple,-1,-1,4",
+        "broadcast,1024,1024,ring,simple,-1,-1,4",
+        "reduce,1024,1024,ring,simple,-1,-1,4",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([compared(chosen="halving_doubling")], ("no row is of an algorithm", "ring")),
+        ([compared(chosen="ring:stripes=2")], ("no row is of an algorithm",)),
+        ([compared(chosen="ring")], ("no row is of an algorithm", "ring:channels=all")),
+        ([compared(chosen="double_binary_tree:segments=4")], ("no row is of an algorithm",)),
+        ([compared(), compared(fabric="crossbar:ranks=16")], ("differ in `fabric`",)),
+        ([compared(), compared(start="step")], ("differ in `start`",)),
+        ([{"step": 3}], ("not of `compare`", "collective")),
+    ],
+)
+def test_rows_that_support_no_table_are_refused(
+    run: Run, tmp_path: Path, rows: list[dict[str, Any]], words: tuple[str, ...]
+) -> None:
+    source, path = tmp_path / "rows.json", tmp_path / "table.conf"
+    source.write_text(json.dumps(rows))
+    finished = run("export", source, "--output", path)
+    assert finished.code == 2
+    for word in words:
+        assert word in finished.err
+    assert not path.exists()
+
+
+def test_rows_that_compare_wrote_become_a_table(run: Run, tmp_path: Path) -> None:
+    rows, path = tmp_path / "rows.csv", tmp_path / "table.conf"
+    options = ["--algorithms", "ring,double_binary_tree", "--sizes", "1KiB,16MiB"]
+    command = ["compare", "all_reduce", "--fabric", "crossbar:ranks=16,latency=5us"]
+    assert run(*command, *options, "--csv", rows).code == 0
+    assert run("export", rows, "--output", path).code == 0
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    # Steps decide for small vectors: 30 for the ring, about 2 * 4 for the tree.
+    assert lines[0].startswith("allreduce,1024,")
+    assert lines[0].split(",")[3] == "tree"
+    # Bytes decide for large ones: twice the vector on the ring, six times on trees.
+    assert lines[-1].split(",")[3] == "ring"
+    finished = run("export", rows, "--output", path, "--fabric", "crossbar:ranks=8")
+    assert finished.code == 2
+    assert "--fabric cannot be given with rows" in finished.err

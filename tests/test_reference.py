@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import sys
 from collections import defaultdict
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
@@ -189,3 +192,19 @@ def test_a_plan_can_be_made_without_its_text() -> None:
     plan = read(WHOLE)
     silent = Plan(plan.collective, plan.fabric, plan.steps)
     assert [problem.kind for problem in verify(silent)] == ["missing"]
+
+
+def test_reference_verifier_imports_itself_and_the_standard_library_only() -> None:
+    modules = set()
+    for file in files("opticoll").joinpath("reference").iterdir():
+        if not file.name.endswith(".py"):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                modules |= {name.name for name in node.names}
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0
+                modules.add(str(node.module))
+    own = {module for module in modules if f"{module}.".startswith("opticoll.reference.")}
+    assert own
+    assert {module.partition(".")[0] for module in modules - own} <= sys.stdlib_module_names
