@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -9,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -76,6 +77,13 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return Finished(code, captured.out, captured.err)
 
     return run_in_process
+
+
+def answer(run: Run, *arguments: str | Path) -> Any:
+    """Returns the JSON of a command."""
+    finished = run(*arguments, "--json")
+    assert finished.code == 0, finished.err
+    return json.loads(finished.out)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import opticoll
-from support import Run
+from support import Run, answer
 
 Bounds = Callable[..., dict[str, Any]]
 
@@ -20,9 +20,7 @@ def bounds(run: Run) -> Bounds:
     """Runs `opticoll bound --json`."""
 
     def printed(collective: str, fabric: str, *options: str) -> dict[str, Any]:
-        finished = run("bound", collective, "--fabric", fabric, *options, "--json")
-        assert finished.code == 0, finished.err
-        row: dict[str, Any] = json.loads(finished.out)
+        row: dict[str, Any] = answer(run, "bound", collective, "--fabric", fabric, *options)
         return row
 
     return printed

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import opticoll
 from opticoll.outputs.circuit_settings import settings
-from support import Run, compare_mutants, with_another_number
+from support import Run, answer, compare_mutants, with_another_number
 
 EIGHT = "light_path_grid:ranks=8,ports=2"
 # The paper's 100 us, 1 Gb/s and 10 ms, in picoseconds.
@@ -25,12 +24,6 @@ PLANS = [
     ("all_to_all", "ranks=4,ports=2", "direct"),
     ("barrier", "ranks=8,ports=2", "recursive_doubling"),
 ]
-
-
-def answer(run: Run, *arguments: str) -> Any:
-    finished = run(*arguments, "--json")
-    assert finished.code == 0, finished.err
-    return json.loads(finished.out)
 
 
 @pytest.mark.parametrize("ports", [1, 2, 3, 4])

@@ -7,18 +7,16 @@ carries 0.75 GB/s, an NVLink of an A100 20 GB/s, an xGMI link of an MI100 24 GB/
 
 from __future__ import annotations
 
-import json
 import os
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import opticoll
 from opticoll.errors import ConfigError
 from opticoll.inputs.fabric_files import parse_fabric, read_graph
-from support import Run, proved
+from support import Run, answer, proved
 
 SEED = Path(__file__).parent.parent / "fuzz/seeds/nccl_topology/server.xml"
 OTHERS = os.environ.get("OPTICOLL_NCCL_TOPOLOGY")
@@ -57,10 +55,9 @@ def written(tmp_path: Path, text: str) -> Path:
 
 
 def optimum(run: Run, fabric: Path) -> Fraction:
-    finished = run("bound", "all_gather", "--fabric", fabric, "--size", "1GB", "--json")
-    assert finished.code == 0, finished.err
-    row: dict[str, Any] = json.loads(finished.out)
-    return Fraction(row["optimum"])
+    return Fraction(
+        answer(run, "bound", "all_gather", "--fabric", fabric, "--size", "1GB")["optimum"]
+    )
 
 
 def test_a_server_becomes_ranks_and_switches_with_the_rates_of_nccl() -> None:
@@ -171,51 +168,51 @@ def test_processors_have_the_rate_of_their_model(tmp_path: Path, cpu: str, rate:
 
 
 PAIR = server(gpu(0, "") + gpu(1, ""))
-BAD: dict[str, tuple[str, tuple[str, ...]]] = {
-    "no XML": ("<system>", ("no XML",)),
-    "another XML": ("<algo/>", ("<algo>", "no topology of NCCL")),
-    "no ranks": (PAIR.replace("rank=", "device="), ("no GPU with a rank",)),
-    "one rank twice": (PAIR.replace('rank="1"', 'rank="0"'), ("line 1", "two GPUs of rank 0")),
-    "one bus twice": (PAIR.replace('"0000:01', '"0000:00'), ("line 1", "two devices at bus")),
-    "no link speed": (PAIR.replace("link_speed", "speed"), ("line 1", "no `link_speed`")),
-    "unknown link speed": (PAIR.replace("16.0 GT", "17 GT"), ("`17 GT/s PCIe`", "16.0 GT/s")),
-    "no link width": (PAIR.replace('link_width="16"', 'link_width="x"'), ("link_width `x`",)),
-    "no processor": ("<system/>", ("no GPU with a rank",)),
+BAD: dict[str, tuple[str, str]] = {
+    "no XML": ("<system>", "no XML"),
+    "another XML": ("<algo/>", "<algo> | no topology of NCCL"),
+    "no ranks": (PAIR.replace("rank=", "device="), "no GPU with a rank"),
+    "one rank twice": (PAIR.replace('rank="1"', 'rank="0"'), "line 1 | two GPUs of rank 0"),
+    "one bus twice": (PAIR.replace('"0000:01', '"0000:00'), "line 1 | two devices at bus"),
+    "no link speed": (PAIR.replace("link_speed", "speed"), "line 1 | no `link_speed`"),
+    "unknown link speed": (PAIR.replace("16.0 GT", "17 GT"), "`17 GT/s PCIe` | 16.0 GT/s"),
+    "no link width": (PAIR.replace('link_width="16"', 'link_width="x"'), "link_width `x`"),
+    "no processor": ("<system/>", "no GPU with a rank"),
     "processors of an unknown maker": (
         PAIR.replace("</system>", '<cpu numaid="1" arch="x86_64" vendor="Hygon"/></system>'),
-        ("`Hygon`", "known are GenuineIntel"),
+        "`Hygon` | known are GenuineIntel",
     ),
-    "NVLink before Pascal": (server(gpu(0, NVLINK, 'sm="52"')), ("capability 52",)),
-    "NVLink without a generation": (server(gpu(0, NVLINK, "")), ("<gpu> has no `sm`",)),
+    "NVLink before Pascal": (server(gpu(0, NVLINK, 'sm="52"')), "capability 52"),
+    "NVLink without a generation": (server(gpu(0, NVLINK, "")), "<gpu> has no `sm`"),
     "unknown architecture": (
         server(gpu(0, NVLINK.replace("nvlink", "xgmi"), 'gcn="gfx999"')),
-        ("`gfx999`", "gfx90a"),
+        "`gfx999` | gfx90a",
     ),
-    "unknown target": (server(gpu(0, NVLINK.replace("0x06", "0x07"))), ("tclass `0x078000`",)),
-    "no links": (server(gpu(0, NVLINK.replace("12", "0"))), ("count `0`",)),
+    "unknown target": (server(gpu(0, NVLINK.replace("0x06", "0x07"))), "tclass `0x078000`"),
+    "no links": (server(gpu(0, NVLINK.replace("12", "0"))), "count `0`"),
     "several ranks on a GPU": (
         PAIR.replace("></gpu>", '></gpu><gpu rank="7"/>', 1),
-        ("several ranks on one GPU",),
+        "several ranks on one GPU",
     ),
     "many processors": (
         PAIR.replace("</system>", 300 * f'<cpu numaid="1" {AMD}/>' + "</system>"),
-        ("line 1", "at most 256 processors"),
+        "line 1 | at most 256 processors",
     ),
     "one processor twice": (
         PAIR.replace("</system>", f'<cpu numaid="0" {AMD}/></system>'),
-        ("line 1", "two processors 0"),
+        "line 1 | two processors 0",
     ),
-    "document type": ("<!DOCTYPE system>" + PAIR, ("document type",)),
+    "document type": ("<!DOCTYPE system>" + PAIR, "document type"),
     "entity bomb": (
         '<!DOCTYPE x [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><system>&b;</system>',
-        ("document type",),
+        "document type",
     ),
     "external entity": (
         '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><system>&a;</system>',
-        ("document type",),
+        "document type",
     ),
-    "deep nesting": ("<system>" * 10**5, ("line 1", "more than 64 deep")),
-    "long attribute": (f'<system version="{"1" * 5000}"/>', ("longer than 4096",)),
+    "deep nesting": ("<system>" * 10**5, "line 1 | more than 64 deep"),
+    "long attribute": (f'<system version="{"1" * 5000}"/>', "longer than 4096"),
 }
 
 
@@ -225,7 +222,7 @@ def test_what_a_file_leaves_open_is_refused_with_its_place(tmp_path: Path, name:
     path = written(tmp_path, text)
     with pytest.raises(ConfigError) as caught:
         read_graph(path)
-    for word in (str(path), *words):
+    for word in (str(path), *words.split(" | ")):
         assert word in str(caught.value)
 
 

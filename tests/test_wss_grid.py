@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import opticoll
 from opticoll.inputs.task_list import Task
-from support import Run
+from support import Run, answer
 from test_cli import run_json
 
 FOUR = "wss_grid:rows=2,columns=2,rate=100Gb/s"
-
-
-def answer(run: Run, *arguments: str) -> Any:
-    finished = run(*arguments, "--json")
-    assert finished.code == 0, finished.err
-    return json.loads(finished.out)
 
 
 def test_control_is_what_requests_and_grants_take(run: Run) -> None:
