@@ -24,7 +24,7 @@ PAGES = [
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     if page.parent.name != "reference"  # written from records
 ]
-LEAST_SHOWN = {"README.md": 4}
+MIN_SHOWN_COMMANDS = {"README.md": 4}
 """Minimum number of commands whose output a page shows; 1 for all other pages."""
 
 
@@ -233,7 +233,7 @@ def test_pages_show_what_their_commands_print(page: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     transcripts = __import__("transcripts")
     shown = list(transcripts.transcripts(page.read_text(encoding="utf-8")))
-    assert len(shown) >= LEAST_SHOWN.get(name_of(page), 1)
+    assert len(shown) >= MIN_SHOWN_COMMANDS.get(name_of(page), 1)
     assert transcripts.mistakes(page) == [], "run `python docs/transcripts.py --write`"
 
 

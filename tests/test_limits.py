@@ -12,7 +12,7 @@ from support import RING, Run
 from test_cli import run_json
 
 MILLION = "wdm_ring:ranks=1000000,wavelengths=64"
-LARGE = "wdm_ring:ranks=50000,wavelengths=64"
+LARGE_RING = "wdm_ring:ranks=50000,wavelengths=64"
 HALVES = "relay_tree:pieces=2"
 
 
@@ -113,7 +113,7 @@ def test_fabrics_in_files_are_counted_before_they_are_read(
 
 
 def test_whole_blocks_of_many_ranks_need_no_table(run: Run) -> None:
-    asked = ("plan", "all_gather", "--fabric", LARGE, "--algorithm", "relay_tree")
+    asked = ("plan", "all_gather", "--fabric", LARGE_RING, "--algorithm", "relay_tree")
     finished = run(*asked, "--memory-limit", "100MB")
     assert finished.code == 0
     assert "verified         yes" in finished.out

@@ -25,7 +25,7 @@ from support import Run
 
 RING = "wdm_ring:ranks=8,wavelengths=2"
 TORUS = "torus:dims=4x2,rate=100Gb/s"
-MOST_BYTES = 2_000_000
+MAX_PAGE_BYTES = 2_000_000
 """Maximum size of the page of a small study: the docs promise a few MB."""
 
 
@@ -146,7 +146,7 @@ def test_a_page_is_one_file_that_fetches_nothing(
     assert "36 rows" in shown
     assert "7 slots" in shown
     text = page.read_text(encoding="utf-8")
-    assert len(text) < MOST_BYTES
+    assert len(text) < MAX_PAGE_BYTES
     outside = re.sub(r"<script.*?</script>", "", text, flags=re.S)
     assert not re.search(r"(?:src|href)=|@import|url\(", outside)
     assert [part["kind"] for part in content(text)["parts"]] == ["rows", "plan"]

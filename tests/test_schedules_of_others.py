@@ -185,14 +185,14 @@ def test_a_plan_that_sends_what_is_not_there_becomes_a_program_that_is_rejected(
     assert first.kind == "not_written"
 
 
-LARGE = {
+LARGE_FILES = {
     "large.xml": b'<algo name="',
     "large.csv": b"# all_gather ranks=2\n",
     "large.json": b'{"7-Flows": ["Chunk 0 from 0 traveled over ',
 }
 
 
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", LARGE_FILES)
 @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "zst"])
 def test_attributes_of_a_gigabyte_are_refused_before_they_are_read(
     run: Run, tmp_path: Path, name: str, compressed: bool
@@ -201,11 +201,11 @@ def test_attributes_of_a_gigabyte_are_refused_before_they_are_read(
     with path.open("wb") as file:
         if compressed:
             compressor = zstandard.ZstdCompressor().compressobj()
-            for part in (LARGE[name], *[b"x" * 2**20] * 1024):
+            for part in (LARGE_FILES[name], *[b"x" * 2**20] * 1024):
                 file.write(compressor.compress(part))
             file.write(compressor.flush())
         else:
-            file.write(LARGE[name])
+            file.write(LARGE_FILES[name])
             file.truncate(2**30)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     finished = run("verify", path)

@@ -55,11 +55,11 @@ COLLECTIVES = (
 )
 SIZES = ("1KiB", "64KiB", "1MiB", "100MB")
 
-NEAR = {"1KiB": 100.0}
+MAX_GAP_PERCENT = {"1KiB": 100.0}
 """Gaps in percent that are near the bound, by size; 15 where none is given."""
 
-MOST_SECONDS = 60
-MOST_WORST = 10
+MAX_SECONDS = 60
+MAX_WORST_ROWS = 10
 
 INTRODUCTION = """\
 # How far plans are from their bounds, and how long planning takes
@@ -78,7 +78,7 @@ Goals: a median gap of 3 %; nine rows of ten within 15 % (of 1 KiB: within 100 %
 class Entry:
     """A collective of a size on a fabric: the plan of `auto`, its bound, and what planning took.
 
-    `seconds` is None where no plan was found in `MOST_SECONDS`, or none is possible.
+    `seconds` is None where no plan was found in `MAX_SECONDS`, or none is possible.
     """
 
     fabric: str
@@ -100,7 +100,7 @@ class Entry:
     @property
     def is_near(self) -> bool:
         """True if the gap is within the goal."""
-        return self.gap is not None and self.gap <= NEAR.get(self.size, 15.0)
+        return self.gap is not None and self.gap <= MAX_GAP_PERCENT.get(self.size, 15.0)
 
 
 def questions() -> Iterator[tuple[str, str, str]]:
@@ -116,7 +116,7 @@ def planned(fabric: str, collective: str, size: str) -> Entry:
     command = [sys.executable, "-m", "opticoll", "plan", collective]
     command += ["--fabric", fabric, "--size", size, "--json"]
     with TemporaryFile() as out:
-        limit = ["timeout", str(MOST_SECONDS)]
+        limit = ["timeout", str(MAX_SECONDS)]
         started = subprocess.Popen([*limit, *command], stdout=out, stderr=subprocess.DEVNULL)
         _, status, used = os.wait4(started.pid, 0)
         started.returncode = os.waitstatus_to_exitcode(status)
@@ -158,7 +158,7 @@ def page(entries: list[Entry], reasons: list[dict[str, list[str]]]) -> str:
     """
     lines = [INTRODUCTION, *summary(entries), "", "## The worst rows", ""]
     apart = [one for one in entries if not one.is_near]
-    worst = sorted(apart, key=lambda one: -(one.gap or float("inf")))[:MOST_WORST]
+    worst = sorted(apart, key=lambda one: -(one.gap or float("inf")))[:MAX_WORST_ROWS]
     for one in worst:
         about = [
             str(reason["sentence"])

@@ -28,7 +28,7 @@ PRIMES = ((13, 2), (31, 3), (97, 8), (251, 16), (509, 32), (1021, 64))
 ODD = ((15, 2), (63, 8), (255, 16), (1023, 64))
 FEW_OR_MANY = ((2, 1), (3, 1), (9, 1), (100, 1), (5, 64), (16, 64), (48, 64), (360, 12))
 TWO_FIBRES = ((256, 64), (256, 128))  # as TeraRack has
-LARGE = ((4096, 64), (16_384, 64), (65_536, 64))
+LARGE_RINGS = ((4096, 64), (16_384, 64), (65_536, 64))
 QUICK_RANKS = 128
 REFERENCE_RANKS = 256
 CONSTRUCTED_RANKS = 2048
@@ -85,7 +85,7 @@ def cases() -> dict[str, list[Case]]:
         "Odd N": [Case(*pair) for pair in ODD],
         "Few ranks, few or many wavelengths": [Case(*pair) for pair in FEW_OR_MANY],
         "Two fibres in each direction": [Case(*pair, fibres=2) for pair in TWO_FIBRES],
-        "Large rings": [Case(*pair) for pair in LARGE],
+        "Large rings": [Case(*pair) for pair in LARGE_RINGS],
     }
 
 

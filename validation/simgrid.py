@@ -21,7 +21,7 @@ from simgrid_speed import measure
 
 __all__ = ["compared"]
 
-MOST = 1e-6
+TOLERANCE = 1e-6
 """The relative difference that is allowed: opticoll's times are whole picoseconds."""
 
 
@@ -67,10 +67,11 @@ def main() -> int:
         speed = measure(simgrid, ours, long=given.long, say=say) if wanted else []
         stated = simgrid_report.versions(version(simgrid))
     simgrid_report.write(given.out, rows, speed, seed=given.seed, versions=stated)
-    wrong = [row for row in rows if row.difference > MOST]
+    wrong = [row for row in rows if row.difference > TOLERANCE]
     for row in wrong:
         say(f"{row.name}: differs by {row.difference:.1e}")
-    say(f"{len(rows) - len(wrong)} of {len(rows)} cases agree to {MOST:g}; wrote to {given.out}")
+    agreeing = f"{len(rows) - len(wrong)} of {len(rows)} cases"
+    say(f"{agreeing} agree to {TOLERANCE:g}; wrote to {given.out}")
     return 1 if wrong else 0
 
 

@@ -18,7 +18,7 @@ from opticoll.plot.output import check_path, save
 
 __all__ = ["CaseRow", "write"]
 
-LEAST = 1e-13  # differences below are drawn here: equal to all printed digits
+MIN_DRAWN = 1e-13  # differences below are drawn here: equal to all printed digits
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def _draw_agreement(cases: Sequence[CaseRow], path: Path) -> None:
             }
             times = [row.simgrid_s for row in own]
             left.plot(times, [row.ours_s for row in own], **look)
-            right.plot(times, [max(row.difference, LEAST) for row in own], **look)
+            right.plot(times, [max(row.difference, MIN_DRAWN) for row in own], **look)
         ends = [row.simgrid_s for row in cases]
         span = (0.7 * min(ends), 1.4 * max(ends))
         left.plot(span, span, color=style.GREY, linewidth=0.9, zorder=0)
@@ -232,7 +232,7 @@ def _draw_agreement(cases: Sequence[CaseRow], path: Path) -> None:
         left.set_ylabel("opticoll, end of the last flow")
         left.yaxis.set_major_formatter(lambda value, _: style.time_text(value))
         right.set_yscale("log")
-        right.set_ylim(LEAST / 2, 1e-5)
+        right.set_ylim(MIN_DRAWN / 2, 1e-5)
         right.set_ylabel("Largest relative difference of any end")
         right.axhline(1e-6, color=style.INK, linestyle="--", linewidth=1.0)
         right.annotate(
@@ -240,7 +240,7 @@ def _draw_agreement(cases: Sequence[CaseRow], path: Path) -> None:
             ha="right", fontsize=9,
         )  # fmt: skip
         right.annotate(
-            "equal in all digits", (span[1], LEAST), xytext=(0, 5), textcoords="offset points",
+            "equal in all digits", (span[1], MIN_DRAWN), xytext=(0, 5), textcoords="offset points",
             ha="right", fontsize=9, color=style.GREY,
         )  # fmt: skip
         for axes in (left, right):

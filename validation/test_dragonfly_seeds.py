@@ -8,7 +8,7 @@ import pytest
 
 
 def test_a_seed_gives_one_of_the_two_times_of_the_small_ring() -> None:
-    (row,) = seeds.draws(seeds.SMALL, 10, 2)
+    (row,) = seeds.draws(seeds.SMALL_WORKLOADS, 10, 2)
     assert len(row.ours) == 10
     # Decided as they come, or by priority once two streams meet: see the packet simulator's tests.
     early = [time for time in row.ours if time == pytest.approx(104.5, rel=0.002)]
@@ -18,7 +18,7 @@ def test_a_seed_gives_one_of_the_two_times_of_the_small_ring() -> None:
     assert len(early) + len(late) == 10
     assert row.within
     assert row.mean == pytest.approx(sum(row.ours) / 10)
-    assert [one.ours for one in seeds.draws(seeds.SMALL, 10, 1)] == [row.ours]
+    assert [one.ours for one in seeds.draws(seeds.SMALL_WORKLOADS, 10, 1)] == [row.ours]
 
 
 def test_a_value_outside_is_told() -> None:

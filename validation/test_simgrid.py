@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from simgrid import MOST, compared
+from simgrid import TOLERANCE, compared
 from simgrid_cases import TOPOLOGIES, random_cases
 from simgrid_peers import MissingError, build_ours, build_simgrid
 
@@ -30,7 +30,7 @@ def test_every_end_is_that_of_simgrid(programs: Programs, topology: str) -> None
     for case in cases:
         row = compared(*programs, case)
         assert row.ends > 1
-        assert row.difference <= MOST, case.name
+        assert row.difference <= TOLERANCE, case.name
 
 
 def test_the_comparison_would_notice_a_slower_cable(programs: Programs) -> None:
@@ -40,5 +40,5 @@ def test_the_comparison_would_notice_a_slower_cable(programs: Programs) -> None:
             # The first cable is that of rank 0: a thousandth of its rate for SimGrid only.
             wrong = re.sub(r'(bandwidth="\d+)000Bps', r"\1Bps", case.platform, count=1)
             row = compared(*programs, dataclasses.replace(case, platform=wrong))
-            noticed += row.difference > MOST
+            noticed += row.difference > TOLERANCE
     assert noticed == 12

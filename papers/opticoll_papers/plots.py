@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_PORTS = 128
+MAX_PORTS = 128
 
 
 @dataclass(frozen=True)
@@ -209,8 +209,8 @@ def port_timeline(
     if not flows:
         raise PlotError("there is nothing to draw: no flows")
     rows = 2 * max(panel.ranks for panel in shown)
-    if rows > MOST_PORTS:
-        raise PlotError(f"{rows} ports are too many to draw: {MOST_PORTS} at most")
+    if rows > MAX_PORTS:
+        raise PlotError(f"{rows} ports are too many to draw: {MAX_PORTS} at most")
     end = max(flow.sent_s for flow in flows)
     scale, unit = style.time_unit(end)
     channels = 1 + max(flow.wavelength for flow in flows)
