@@ -57,7 +57,7 @@ class Form:
 
 def modes(program: Program | Plan) -> list[bool]:
     """Returns the modes of a program: True is in place. A plan has the modes of its program."""
-    one = Program.of_plan(program) if isinstance(program, Plan) else program
+    one = Program.from_plan(program) if isinstance(program, Plan) else program
     both = {True: one.in_place, False: one.out_of_place}
     return [in_place for in_place, used in both.items() if used]
 
@@ -86,7 +86,7 @@ def wrong(content: Any, form: Form | None = None, *, in_place: bool) -> tuple[se
 
 def carried_out(one: Program | Plan, *, in_place: bool) -> bool:
     """Returns whether real bytes give the result that the collective defines."""
-    program = Program.of_plan(one) if isinstance(one, Plan) else one
+    program = Program.from_plan(one) if isinstance(one, Plan) else one
     for operator in ("sum", "max"):
         job = Payload(program.collective, 3, "uint32", operator)
         ranks = range(program.collective.ranks)

@@ -153,8 +153,8 @@ def test_a_page_is_one_file_that_fetches_nothing(
 
 
 def test_a_page_is_the_same_every_time(rows: list[dict[str, Any]]) -> None:
-    first = document.html("Times", [parts.of_rows("times", rows)])
-    assert first == document.html("Times", [parts.of_rows("times", rows)])
+    first = document.html("Times", [parts.rows_part("times", rows)])
+    assert first == document.html("Times", [parts.rows_part("times", rows)])
 
 
 def test_no_text_of_a_source_ends_the_script_that_holds_it() -> None:
@@ -265,7 +265,7 @@ def test_an_algorithm_has_its_colour_on_every_page(rows: list[dict[str, Any]]) -
 
 @pytest.mark.parametrize("kind", ["lines", "points", "heat", "pareto"])
 def test_every_kind_of_figure_is_drawn_as_svg(kind: str, rows: list[dict[str, Any]]) -> None:
-    shown = table.of_rows(rows, rows_file.command_of(rows[0]))
+    shown = table.shown_table(rows, rows_file.command_of(rows[0]))
     choice: Any = figures.first_choice(shown)
     drawn = figures.svg(figures.specification(shown, {**choice, "kind": kind}))
     assert drawn.startswith("<svg")
@@ -283,7 +283,7 @@ def test_a_figure_says_what_it_holds_and_what_it_leaves_out() -> None:
         {"fabric": fabric, "wavelengths": wavelengths, "time_s": 1e-3 * place}
         for place, (fabric, wavelengths) in enumerate([*cells, ("fat_tree:down=8,up=1", None)], 1)
     ]
-    shown = table.of_rows(rows, None)
+    shown = table.shown_table(rows, None)
     choice: Any = figures.first_choice(shown)
     choice |= {"x": "wavelengths", "colour": "", "facet": "", "held": {"reconfiguration": 25e-6}}
     said = {
@@ -500,7 +500,7 @@ def test_the_example_of_the_command_has_a_page() -> None:
 def test_tables_within_rows_are_shown_with_their_units(run: Run) -> None:
     line = "replay tests/data/ep.A.16.goal.zst --fabric crossbar:ranks=16 --json"
     row = json.loads(run(*line.replace("tests", str(Path(__file__).parent)).split()).out)
-    told = {one["heading"]: one for one in parts.of_rows("replay", [row]).content["tables"]}
+    told = {one["heading"]: one for one in parts.rows_part("replay", [row]).content["tables"]}
     assert {"Per call", "Per rank"} <= told.keys()
     calls = told["Per call"]
     assert ["total_s", "Total", "s"] in [list(one) for one in calls["columns"]]
@@ -656,7 +656,7 @@ def test_each_panel_has_an_axis_of_its_own_and_room_for_its_labels(tmp_path: Pat
         "size: [64KiB, 1MiB, 16MiB]}\n"
     )
     opticoll.sweep(tmp_path / "study.yaml", jobs=1)
-    figure: Any = parts.of_results("three", opticoll.results(tmp_path / "study.sqlite")).figure
+    figure: Any = parts.results_part("three", opticoll.results(tmp_path / "study.sqlite")).figure
     drawn = figures.svg(figure)
     assert drawn.count(">16 MiB<") == 3
     assert re.search(r'text-anchor="end"[^>]*>16 MiB<', drawn)
