@@ -353,7 +353,7 @@ impl FromStr for Spec {
         if let Some((small, rest)) = rule.filter(|(_, rest)| !rest.starts_with('-')) {
             let (size, larger) = rest
                 .split_once(',')
-                .ok_or_else(|| syntax("what holds from the size on is missing".into()))?;
+                .ok_or_else(|| syntax("the value from this size on is missing".into()))?;
             let size: Bytes = size
                 .trim()
                 .parse()
@@ -371,7 +371,7 @@ impl FromStr for Spec {
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
         {
-            return Err(syntax(format!("`{}` is no name", terminal_text(name))));
+            return Err(syntax(format!("`{}` is not a name", terminal_text(name))));
         }
         let mut spec = Spec::new(name);
         for part in rest.into_iter().flat_map(|rest| rest.split(',')) {

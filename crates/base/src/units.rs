@@ -34,7 +34,7 @@ pub enum UnitError {
     },
     /// A number that is not a multiple of the smallest unit.
     #[error(
-        "`{}` is no whole number of {smallest}; a {quantity} is kept exactly",
+        "`{}` is not a whole number of {smallest}; a {quantity} is stored exactly",
         terminal_text(text)
     )]
     Inexact {

@@ -37,7 +37,7 @@ use opticoll_base::units::{Rate, UnitError};
 /// Option that lists broken parts.
 pub(crate) const WITHOUT: OptionRecord = OptionRecord::new(
     "without",
-    "links, switches and ranks that are broken; ranks that are left are numbered anew",
+    "broken links, switches and ranks; the remaining ranks are numbered anew",
 )
 .range("0>1 a link, 0-1 both ways, 17 a vertex, or their names; joined by +")
 .default("none")
@@ -46,7 +46,7 @@ pub(crate) const WITHOUT: OptionRecord = OptionRecord::new(
 /// Option that lists slower parts.
 pub(crate) const DEGRADED: OptionRecord = OptionRecord::new(
     "degraded",
-    "links that are slower, and their rate; of a switch, NIC or rank all its links",
+    "slower links and their rates; a switch, NIC or rank stands for all its links",
 )
 .range("0-1@50Gb/s, 0>1@50Gb/s, 17@50Gb/s, or names before the @; joined by +")
 .default("none")
@@ -67,7 +67,7 @@ pub(crate) fn read_degraded<P>(
         let (named, rate) = item.rsplit_once('@').ok_or_else(|| {
             let item = terminal_text(item);
             refuse(format!(
-                "`{item}` has no rate; write {item}@10Gb/s, perhaps"
+                "`{item}` has no rate; write {item}@10Gb/s, for example"
             ))
         })?;
         let named = named.trim();
@@ -96,7 +96,7 @@ pub(crate) fn slowest_first<P: Ord>(mut slower: Vec<(P, Rate)>) -> Vec<(P, Rate)
 /// Option that lists the ranks that take part.
 pub(crate) const MEMBERS: OptionRecord = OptionRecord::new(
     "members",
-    "ranks that take part, numbered anew; the others only forward",
+    "ranks that take part, numbered anew; the other ranks only forward",
 )
 .range("ranks such as 0-7+16")
 .default("all")
@@ -302,7 +302,7 @@ impl Part {
     fn whole_network(&self) -> &dyn Network {
         self.whole
             .network()
-            .expect("a part is of a fabric with links")
+            .expect("only a fabric with links has parts")
     }
 }
 
@@ -569,7 +569,7 @@ impl Machine for Part {
     }
 
     fn nature(&self) -> &'static str {
-        "an electrical fabric of which a part is used, broken or slower"
+        "an electrical fabric with members, or with broken or slower parts"
     }
 
     fn description(&self) -> String {

@@ -175,12 +175,12 @@ impl Medium {
             Medium::Fabric(fabric) => Ok(fabric),
             Medium::Bursts(bursts) => Err(FabricError::NoFabric {
                 family: bursts.links.family(),
-                reason: "with wavelengths on its links it is a network of bursts; traffic, \
-                    congestion and replay take it",
+                reason: "with wavelengths on its links it is a network of bursts; use it in \
+                    traffic, congestion or replay",
             }),
             Medium::Messages(cost) => Err(FabricError::NoFabric {
                 family: cost.family(),
-                reason: "it is a cost model of single messages; replay takes it",
+                reason: "it is a cost model of single messages; use it in replay",
             }),
         }
     }

@@ -198,8 +198,8 @@ const MAX_PORTS: u32 = 1 << 8;
 /// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "circuit_switch",
-    summary: "Ranks with a few ports each, joined by an optical circuit switch (OCS) that is set \
-        anew between messages",
+    summary: "Ranks with a few ports each, joined by an optical circuit switch (OCS) that is \
+        reconfigured between messages",
     citation: "Liu et al., Lightwave Fabrics, SIGCOMM 2023; Poutievski et al., Jupiter Evolving, \
         SIGCOMM 2022",
     example: "circuit_switch:ranks=64",
@@ -212,7 +212,7 @@ pub const RECORD: FamilyRecord = FamilyRecord {
         }
         switch.reaches_all(spec)?;
         if switch.beside_rate.is_none() && spec.option("beside_latency").is_some() {
-            let rule = "needs beside_rate=..., the rate of a port of the network beside the switch";
+            let rule = "needs beside_rate=..., the rate of a port of the packet network";
             return Err(spec.refuse("beside_latency", rule).into());
         }
         Ok(Fabric::new(switch))
@@ -226,11 +226,11 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         ports "ports" count(MAX_PORTS, Printed(1))
             "ports of a rank, each of which sends and receives";
         planes "planes" count(MAX_PORTS, Silent(1))
-            "switches side by side, which share the ports of a rank evenly";
+            "parallel switches, among which the ports of a rank are divided evenly";
         switch_ports "switch_ports" count(MAX_RANKS * MAX_PORTS, Silent(ranks * (ports / planes)))
-            "ports of a switch; with too few for all ranks a plane is several switches, of ranks \
-             that differ in one digit"
-            default "as many as join all ranks";
+            "ports of a switch; if they are too few for all ranks, a plane consists of several \
+             switches"
+            default "the number that joins all ranks";
         dead_ports "dead_ports" list(
             |spec| wiring::read_dead_ports(spec, ranks, ports),
             wiring::print_dead_ports)
@@ -240,27 +240,28 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         degraded "degraded" list(
             |spec| wiring::read_degraded(spec, (ranks, ports), rate),
             wiring::print_degraded)
-            Broken "ports that are slower, out and in, and their rate"
+            Broken "slower ports (sending and receiving) and their rates"
             range "3.0@100Gb/s+5.1@50Gb/s";
         reconfiguration "reconfiguration"
             value(Printed(Reconfiguration::new(Time::from_ps(10_000_000)))) Reconfiguration
-            "time to change the setting, or its parts: control+switching+lock" source CHOSEN;
+            "time to reconfigure, or its parts: control+switching+lock" source CHOSEN;
         first_setting "first_setting"
             word(&FirstSetting::WORDS, Silent(FirstSetting::Free)) Reconfiguration
-            "whether the first setting is there at the beginning, or charged";
+            "charge for the first setting: free (up at the start) or charged";
         startup "startup" value(Silent(Time::ZERO))
-            "delay of a message, once for all circuits that it goes over";
+            "delay of a message, once regardless of its number of circuits";
         latency "latency" value(Silent(Time::ZERO)) "delay of each circuit";
         forwarding "forwarding" word(&Forwarding::WORDS, Silent(Forwarding::Store))
-            "how ranks send on: when they have all of a message, or while it arrives";
+            "forwarding at ranks: store (after the whole message has arrived) or cut_through \
+             (while it arrives)";
         beside_rate "beside_rate" option(
             |spec| Ok(spec.value("beside_rate")?),
             |rate| rate.map(|rate: Rate| rate.to_string()))
-            "rate of each rank's port into a packet network beside the switch, which joins all \
-             ranks at once"
+            "rate of each rank's port into a packet network that joins all ranks, in addition to \
+             the switch"
             unit "b/s" range "1b/s or more" default "none";
         beside_latency "beside_latency" value(Silent(Time::ZERO))
-            "delay of a message beside the switch";
+            "delay of a message in the packet network";
     }
     Ok(CircuitSwitch {
         ranks,
@@ -294,7 +295,7 @@ impl Machine for CircuitSwitch {
     }
 
     fn nature(&self) -> &'static str {
-        "a circuit switch, which joins ports and has no links that stay"
+        "a circuit switch, which has no permanent links"
     }
 
     fn ranks(&self) -> u32 {
@@ -304,9 +305,9 @@ impl Machine for CircuitSwitch {
     fn description(&self) -> String {
         let beside = self
             .beside_rate
-            .map(|rate| format!(", {} beside it", rate.words()));
+            .map(|rate| format!(", packet network of {}", rate.words()));
         format!(
-            "{}, {} of {} each, {}, {} to set anew{}",
+            "{}, {} of {} each, {}, {} to reconfigure{}",
             plural(self.ranks as usize, "rank"),
             plural(self.ports as usize, "port"),
             self.rate.words(),

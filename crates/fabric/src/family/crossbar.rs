@@ -26,19 +26,18 @@ pub struct Crossbar {
 /// Machines whose network never limits traffic beyond the ports of the ranks.
 pub const PRESETS: &[PresetRecord] = &[PresetRecord {
     name: "cloudmatrix384",
-    summary: "CloudMatrix384: 384 NPUs (Ascend 910C), 392 GB/s each to a network that blocks \
-        nothing",
+    summary: "CloudMatrix384: 384 NPUs (Ascend 910C), 392 GB/s each to a non-blocking network",
     citation: "Zuo et al., Serving Large Language Models on Huawei CloudMatrix384, arXiv \
         2506.12708",
     spec: "crossbar:ranks=384,rate=392GB/s",
-    unconfirmed: "392 GB/s one way is from reports on the paper; others print 196 GB/s for an \
-        NPU; latency is left out",
+    unconfirmed: "392 GB/s one way is from reports on the paper; other reports print 196 GB/s per \
+        NPU; no latency is stated",
 }];
 
 /// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "crossbar",
-    summary: "One switch without limits of its own, with a cable to each rank (star)",
+    summary: "One non-blocking switch with a cable to each rank (star)",
     citation: "Clos, A Study of Non-Blocking Switching Networks, 1953",
     example: "crossbar:ranks=64,rate=12.5GB/s",
     options: || options::list(&RECORD, declared),

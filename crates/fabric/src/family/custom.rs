@@ -331,7 +331,7 @@ fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
             vertices - 1
         )),
         Err(_) => Err(format!(
-            "`{}` is no number of a vertex",
+            "`{}` is not the number of a vertex",
             terminal_text(text)
         )),
     };
@@ -365,7 +365,7 @@ fn names(spec: &Spec, vertices: u32) -> Result<Vec<String>, FabricError> {
         return Ok(Vec::new());
     };
     let decode = |part: &str| {
-        decoded(part).ok_or_else(|| wrong(format!("`{}` is no name", terminal_text(part))))
+        decoded(part).ok_or_else(|| wrong(format!("`{}` is not a name", terminal_text(part))))
     };
     let names = text
         .split('+')

@@ -97,7 +97,7 @@ const ARRANGEMENT: OptionRecord = OptionRecord::new(
 const ROUTING: &[OptionRecord] = &[
     OptionRecord::new(
         "routing",
-        "minimal, or valiant: through an intermediate group that a hash draws",
+        "minimal, or valiant: through an intermediate group drawn by a hash",
     )
     .range("minimal, valiant")
     .default("minimal"),
@@ -123,7 +123,7 @@ fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricErr
             },
             |ports| Some(ports.to_string()))
             "global ports of each router, h"
-            range "1 to 1048576; 1 where the arrangement is simgrid" default REQUIRED;
+            range "1 to 1048576; 1 if the arrangement is simgrid" default REQUIRED;
         groups "groups" option(
             |spec| {
                 let ports = u64::from(routers_per_group) * u64::from(global_per_router);
@@ -135,7 +135,7 @@ fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricErr
             },
             |groups| Some(groups.to_string()))
             "number of groups, g"
-            range "1 to a h + 1, or to a where the arrangement is simgrid" default "the most";
+            range "1 to a h + 1; 1 to a if the arrangement is simgrid" default "the most";
     }
     let default = Silent(Arrangement::Absolute);
     let arrangement = options.word(ARRANGEMENT, &Arrangement::WORDS, default, |own| {

@@ -69,19 +69,23 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 const SHAPE: &[OptionRecord] = &[
     OptionRecord::new(
         "down",
-        "neighbours below a switch of level 1, 2, ...; or give arity",
+        "number of neighbours below a switch, for levels 1, 2, ...; or give arity",
     )
     .range(COUNTS)
     .default(REQUIRED),
     OptionRecord::new(
         "up",
-        "neighbours above a rank, a switch of level 1, ...; with down",
+        "number of neighbours above a rank, above a switch of level 1, ...; with down",
     )
     .range(COUNTS)
     .default(REQUIRED),
-    OptionRecord::new("links", "parallel cables above level 0, 1, ...; with down")
-        .range(COUNTS)
-        .default("all 1"),
+    OptionRecord::new(
+        "links",
+        "number of parallel cables between neighbours, above levels 0, 1, \
+        ...; with down",
+    )
+    .range(COUNTS)
+    .default("all 1"),
     OptionRecord::new(
         "arity",
         "k of a k-ary n-tree, with k below and k above each switch, in place of down and up",
@@ -93,7 +97,7 @@ const SHAPE: &[OptionRecord] = &[
         .default("2"),
     OptionRecord::new(
         "taper",
-        "how many times fewer cables lead up from a leaf than down; with arity",
+        "ratio of cables down to cables up at a leaf switch; with arity",
     )
     .range("divisors of arity")
     .default("1"),
@@ -101,7 +105,8 @@ const SHAPE: &[OptionRecord] = &[
 
 const RATES: OptionRecord = OptionRecord::new(
     "rate",
-    "rate of a cable, in each direction: of all, or above level 0, 1, ..., such as 100Gb/sx400Gb/s",
+    "rate of a cable, in each direction: one value for all cables, or one for each level (above \
+     level 0, 1, ...) joined by x, such as 100Gb/sx400Gb/s",
 )
 .range("1b/s or more, for all or for each level")
 .source(CHOSEN);

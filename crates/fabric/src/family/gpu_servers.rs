@@ -155,7 +155,7 @@ pub struct GpuServers {
 /// Record of the family.
 pub const RECORD: FamilyRecord = FamilyRecord {
     name: "gpu_servers",
-    summary: "Servers of GPUs, one or several joined by a network: DGX A100, H100, DGX-1, NDv2, \
+    summary: "GPU servers, one or several joined by a network: DGX A100, H100, DGX-1, NDv2, \
         DGX-2, MI250, NVL72",
     citation: "ForestColl, arXiv 2402.06787; TE-CCL, SIGCOMM 2024; SCCL, PPoPP 2021; NVIDIA's \
         data sheets",
@@ -169,24 +169,24 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 pub const PRESETS: &[PresetRecord] = &[
     PresetRecord {
         name: "dgx_a100",
-        summary: "DGX A100: 8 GPUs around an NVSwitch, 300 GB/s each; between boxes 25 GB/s each; \
-            1.1 us within, 2.7 us between",
+        summary: "DGX A100: 8 GPUs around an NVSwitch, 300 GB/s each; between servers 25 GB/s \
+            each; 1.1 us within, 2.7 us between",
         citation: "NVIDIA DGX A100 data sheet; as a graph in ForestColl, arXiv 2402.06787; \
-            latency in a box: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit \
+            latency in a server: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit \
             095f58a5",
         spec: "gpu_servers:model=dgx_a100",
-        unconfirmed: "2.7 us between boxes is a constant of NCCL's model (hwLat of tuning.cc), \
+        unconfirmed: "2.7 us between servers is a constant of NCCL's model (hwLat of tuning.cc), \
             not measured on this machine",
     },
     PresetRecord {
         name: "dgx_h100",
-        summary: "DGX H100: 8 GPUs around an NVSwitch, 450 GB/s each; between boxes 50 GB/s each; \
-            0.8 us within, 2.7 us between",
+        summary: "DGX H100: 8 GPUs around an NVSwitch, 450 GB/s each; between servers 50 GB/s \
+            each; 0.8 us within, 2.7 us between",
         citation: "NVIDIA DGX H100 data sheet; as a graph in ForestColl, arXiv 2402.06787; \
-            latency in a box: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit \
+            latency in a server: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit \
             095f58a5",
         spec: "gpu_servers:model=dgx_h100",
-        unconfirmed: "2.7 us between boxes is a constant of NCCL's model (hwLat of tuning.cc), \
+        unconfirmed: "2.7 us between servers is a constant of NCCL's model (hwLat of tuning.cc), \
             not measured on this machine",
     },
     PresetRecord {
@@ -208,7 +208,7 @@ pub const PRESETS: &[PresetRecord] = &[
     },
     PresetRecord {
         name: "dgx2",
-        summary: "DGX-2: 16 V100 around a switch, 125 GB/s each; between two boxes 12.5 GB/s per \
+        summary: "DGX-2: 16 V100 around a switch, 125 GB/s each; between two servers 12.5 GB/s per \
             pair; 0.3 us within, 2.6 us between",
         citation: "Liu et al., Rethinking Machine Learning Collective Communication (TE-CCL), \
             SIGCOMM 2024",
@@ -217,7 +217,7 @@ pub const PRESETS: &[PresetRecord] = &[
     },
     PresetRecord {
         name: "mi250",
-        summary: "8 AMD MI250: 16 dies with links of 50 GB/s; between boxes 16 GB/s each; 0.6 us \
+        summary: "8 AMD MI250: 16 dies with links of 50 GB/s; between servers 16 GB/s each; 0.6 us \
             over a link, 2.7 us between",
         citation: "AMD Instinct MI250 system topology; as a graph in ForestColl, arXiv 2402.06787",
         spec: "gpu_servers:model=mi250",
@@ -239,14 +239,14 @@ pub const PRESETS: &[PresetRecord] = &[
 const LATENCY: OptionRecord = OptionRecord::new("latency", "delay of a cable within a server")
     .unit(Time::UNIT)
     .range(Time::RANGE)
-    .default("that of the model; 400ns for dgx_h100")
+    .default("the model's latency; 400ns for dgx_h100")
     .source(LATENCY_SOURCE);
 
 const NETWORK_LATENCY: OptionRecord =
     OptionRecord::new("network_latency", "delay of a cable between servers")
         .unit(Time::UNIT)
         .range(Time::RANGE)
-        .default("latency where that is given, otherwise that of the model; 675ns for dgx_h100")
+        .default("latency if it is given, otherwise the model's latency; 675ns for dgx_h100")
         .source(LATENCY_SOURCE);
 
 const LATENCY_SOURCE: &str = "DGX A100, DGX H100 and NVL72 within a server: measured, NCCL's \
@@ -257,7 +257,7 @@ fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Latenc
     let model = OptionRecord::new("model", "model of the servers");
     let model = options.word(model, MODELS, Required, |servers| servers.model)?;
     let boxes = OptionRecord::new("boxes", "number of servers")
-        .range("1 to as many as the source of the model joins");
+        .range("1 to the maximum of the model's source");
     let max_servers = model.most_servers();
     let boxes = options.count(boxes, max_servers, Printed(1), |servers| servers.boxes)?;
     let read = |spec: &Spec| {

@@ -107,13 +107,13 @@ fn declared(options: &mut Options<'_, LightPathGrid>) -> Result<LightPathGrid, F
     declare! { options of LightPathGrid;
         ranks "ranks" count(MAX_RANKS, Required) "number of ranks";
         ports "ports" count(MAX_PORTS, Printed(1))
-            "ports of a rank, each of which holds one lightpath";
+            "ports of a rank, each for one lightpath at a time";
         latency "latency" value(Printed(Time::from_ps(100_000_000))) "latency of a message";
         rate "rate" value(Printed(Rate::gigabits(1))) "rate of a lightpath, in each direction";
         establish "establish" value(Printed(Time::from_ps(5_000_000_000))) Reconfiguration
-            "time to set up any number of lightpaths at one instant";
+            "time to set up any number of lightpaths at the same time";
         release "release" value(Silent(establish)) Reconfiguration
-            "time to tear down any number of lightpaths at one instant" default "establish";
+            "time to tear down any number of lightpaths at the same time" default "establish";
     }
     Ok(LightPathGrid {
         ranks,

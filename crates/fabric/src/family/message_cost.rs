@@ -93,7 +93,7 @@ fn quantity_option<T: Quantity>(
 fn no_fabric(family: &'static str) -> Result<Fabric, FabricError> {
     Err(FabricError::NoFabric {
         family,
-        reason: "it is a cost model of single messages; replay takes it",
+        reason: "it is a cost model of single messages; use it in replay",
     })
 }
 

@@ -116,22 +116,24 @@ pub const PRESETS: &[PresetRecord] = &[PresetRecord {
 
 const DIMS: OptionRecord = OptionRecord::new(
     "dims",
-    "ranks along x, y and z: multiples of cube, or all at most cube for a slice within a cube",
+    "ranks along x, y and z: all multiples of cube, or all at most cube (a slice within a cube)",
 )
 .range("three numbers from 1 to 1048576, such as 4x4x8")
 .default(REQUIRED);
 const CUBE: OptionRecord = OptionRecord::new("cube", "ranks along a side of a cube");
 const TWISTED: OptionRecord = OptionRecord::new(
     "twisted",
-    "twist of sides n and 2n: the way around each side n leads also n along each side 2n",
+    "twist: a step that wraps around a side n also moves n positions along each side 2n",
 );
-const SPARES: OptionRecord =
-    OptionRecord::new("spares", "cubes beside the slice, for cubes that fail")
-        .range("0 to 1048576")
-        .default("0");
+const SPARES: OptionRecord = OptionRecord::new(
+    "spares",
+    "number of spare cubes, which replace failed cubes",
+)
+.range("0 to 1048576")
+.default("0");
 const PORTS: OptionRecord = OptionRecord::new(
     "ports",
-    "ports of a switch; two for each cube and spare are needed",
+    "ports of a switch; two for each cube and spare cube are needed",
 );
 const YES_OR_NO: &[(&str, bool)] = &[("no", false), ("yes", true)];
 
@@ -230,7 +232,7 @@ impl Slice {
         }
         match (within, self.twisted) {
             (true, true) => {
-                let problem = "a slice within a cube does not go around, so there is no twist";
+                let problem = "a slice within a cube does not wrap around; remove twisted";
                 Err(spec.refuse(TWISTED.name, problem).into())
             }
             (true, false) => Ok(None),
@@ -361,14 +363,14 @@ impl OcsTorus {
             let is_free = |cube: &u32| !torus.cubes.contains(cube) && !torus.failed.contains(cube);
             let Some(spare) = (self.slice.cubes_in_use()..all_cubes).find(is_free) else {
                 let spares = match self.slice.spares {
-                    0 => "there is no spare cube".to_owned(),
+                    0 => "the slice has none".to_owned(),
                     1 => "its spare is in use or has failed".to_owned(),
                     many => format!("all {many} spares are in use or have failed"),
                 };
                 let more = self.slice.spares + 1;
                 return Err(format!(
-                    "nothing takes the place of cube {cube}: {spares}; give spares={more}, or the \
-                     slice fewer cubes"
+                    "no spare cube can replace cube {cube}: {spares}; give spares={more}, or a \
+                     slice of fewer cubes"
                 ));
             };
             torus.cubes[place] = spare;

@@ -130,7 +130,7 @@ impl Machine for PassiveStar {
     }
 
     fn nature(&self) -> &'static str {
-        "a passive star, where light goes around no ring"
+        "a passive star, not a ring of lightpaths"
     }
 
     fn ranks(&self) -> u32 {

@@ -65,21 +65,24 @@ struct Dimension {
     link: Link,
 }
 
-const DIMS: &str = "nodes in each dimension; neighbours in the first are rank r and r+1";
+const DIMS: &str = "number of nodes in each dimension; ranks r and r+1 are neighbours in the first \
+    dimension";
 const RATES: OptionRecord = OptionRecord::new(
     "rate",
-    "rate of a cable, in each direction: of all, or in dimension 0, 1, ..., such as 50GB/sx75GB/s",
+    "rate of a cable, in each direction: one value for all cables, or one for each dimension \
+     joined by x, such as 50GB/sx75GB/s",
 )
 .range("1b/s or more, for all or for each dimension")
 .source(CHOSEN);
 const LATENCIES: OptionRecord = OptionRecord::new(
     "latency",
-    "delay of a cable: of all, or in dimension 0, 1, ..., such as 500nsx1us",
+    "delay of a cable: one value for all cables, or one for each dimension joined by x, such as \
+     500nsx1us",
 )
 .range("0s or more, for all or for each dimension");
 const TERMINALS: OptionRecord = OptionRecord::new(
     "terminals",
-    "ranks on each node, by cables of their own; none: ranks are the nodes",
+    "number of ranks on each node, each with its own cable; none: the nodes are the ranks",
 );
 const TERMINAL_RATE: OptionRecord = OptionRecord::new("terminal_rate", "rate of cables to ranks");
 const TERMINAL_LATENCY: OptionRecord =
@@ -306,7 +309,7 @@ impl Grid {
                 Some(_) => "terminal_rate",
                 None => "terminal_latency",
             };
-            let problem = "there are no such cables without terminals=...";
+            let problem = "there are no cables to ranks without terminals=...";
             return Err(spec.refuse(key, problem).into());
         }
         grid.wiring = Arc::new(grid.wired());

@@ -155,9 +155,9 @@ pub const PRESETS: &[PresetRecord] = &[
         citation: "Wavelengths of a fibre and rate of each: Lightmatter, Passage achieves record \
             1.6 Tbps per fiber, press release of 11 March 2026",
         spec: "wdm_ring:wavelengths=16,fibres=1,rate=112Gb/s",
-        unconfirmed: "the maker publishes engines, no ring of them; whether light of both \
-            directions shares a fibre's 16 wavelengths, here each direction has 16; time to \
-            reconfigure",
+        unconfirmed: "the maker publishes engines, but no ring of them; light of both directions \
+            may share a fibre's 16 wavelengths, while here each direction has 16; no \
+            reconfiguration time is published",
     },
 ];
 
@@ -169,7 +169,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         wavelengths "wavelengths" count(MAX_WAVELENGTHS, Required)
             "wavelengths per directed fibre";
         fibres "fibres" count(MAX_FIBRES, Printed(1)) "fibres per direction"
-            source "one as in the OpTree paper; TeraRack has two";
+            source "the OpTree paper has one; TeraRack has two";
         rate "rate" value(Printed(Rate::gigabits(40))) "rate per wavelength"
             source "Dai et al., OpTree, section IV.A";
         reconfiguration "reconfiguration" value(Printed(Time::from_ps(25_000_000))) Reconfiguration
@@ -193,7 +193,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
                 Some(packet) => (Some(*packet) != flit).then(|| packet.to_string()),
                 None => flit.map(|_| MESSAGE.to_owned()),
             })
-            "bytes converted while the next ones are sent"
+            "bytes of a packet, which is converted while the next packet is sent"
             unit "B" range "a whole number of flits, message" default "flit"
             source "Dai et al., OpTree, section IV.A: 128 bytes";
         propagation "propagation" value(Silent(Time::ZERO)) "delay per hop";
@@ -203,7 +203,8 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         converters "converters" word(&conversions, Silent(false))
             "wavelength converters at every rank";
         multicast "multicast" word(&sharings, Silent(false))
-            "whether ranks that light passes may take a share";
+            "multicast: with drop_and_continue, ranks take a share of passing light, and the rest \
+             continues";
         reach "reach" limit(None, MAX_RANKS) "maximum number of links of a lightpath";
     }
     let budget = options.several(
@@ -228,7 +229,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
     }
     let degraded = options.option(
         OptionRecord {
-            meaning: "links and wavelengths that are slower, and their rate",
+            meaning: "slower links and wavelengths, and their rates",
             range: "3-4@10Gb/s, one way 3>4@10Gb/s, w5@10Gb/s, or on one fibre w1.5@10Gb/s; \
                 several joined by +",
             ..DEGRADED
@@ -249,7 +250,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
     )?;
     let failed = options.list(
         OptionRecord {
-            meaning: "ranks that failed, whose nodes light still passes; those that are left are \
+            meaning: "failed ranks; light still passes their nodes, and the remaining ranks are \
                 numbered anew",
             range: "5, or rank 5; also cuts, 3-4, or one way 3>4; several joined by +",
             ..WITHOUT
@@ -260,7 +261,8 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
     )?;
     let members = options.list(
         OptionRecord {
-            meaning: "ranks that take part, numbered anew; light passes the nodes of the others",
+            meaning: "ranks that take part, numbered anew; light still passes the nodes of the \
+                other ranks",
             ..MEMBERS
         },
         |spec| members::read(spec, nodes, &failed),

@@ -149,7 +149,7 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
     };
     declare! { options of WssGrid;
         rate "rate" value(Printed(Rate::gigabits(100)))
-            "rate of a transceiver, of which a node has two" source CHOSEN;
+            "rate of each of the two transceivers of a node" source CHOSEN;
         switch_ports "ports" option(
             |spec| Ok(spec.count("ports", longer, MAX_PORTS)?.unwrap_or(longer)),
             |ports| (*ports != longer).then(|| ports.to_string()))
@@ -157,7 +157,7 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
         wavelengths "wavelengths" option(wavelength_count, |count| Some(count.to_string()))
             "channels of the tunable source"
             range "as many as the wavelength plan needs, or more"
-            default "as many as the wavelength plan may need";
+            default "the maximum that the wavelength plan needs";
         tuning "tuning" value(Printed(Time::from_ps(10_500))) Reconfiguration
             "time to tune a laser" source "Li et al., OFC 2024: measured";
         lock "lock" value(Silent(Time::ZERO)) Reconfiguration
@@ -166,13 +166,14 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
             "delay of one control message";
         controller "controller" option(
             |spec| Ok(spec.value("controller")?), |time| time.map(|time| time.to_string()))
-            "time of a message at a central controller, which answers for all receivers"
+            "time of a central controller to handle a message; none: receivers answer requests \
+             themselves"
             unit "s" range "0s or more" default "none";
         latency "latency" value(Silent(Time::ZERO)) "delay from transmitter to receiver";
         slow_switch "slow_switch" value(Printed(Time::from_ps(100_000_000_000)))
             "time to set the switches, once for a task";
         plan "plan" option(wavelength_plan, |plan| Some(plan.name().into()))
-            "how wavelengths are given to pairs"
+            "rule for the wavelength between two switch ports"
             range "xor, cyclic, edge_colouring" default "edge_colouring";
         nodes "nodes" option(
             |spec| Ok(components::read_nodes(spec, "nodes", node_count)?),
@@ -190,7 +191,7 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
         degraded "degraded" list(
             |spec| components::read_degraded(spec, node_count, rate),
             components::print_degraded)
-            Broken "transceivers that are slower, both ways, and their rate"
+            Broken "slower transceivers (sending and receiving) and their rates"
             range "5.row@25Gb/s+9.column@50Gb/s";
     }
     Ok(WssGrid {
@@ -388,7 +389,7 @@ impl Machine for WssGrid {
     }
 
     fn nature(&self) -> &'static str {
-        "a grid of tunable circuits, where light goes around no ring"
+        "a grid of tunable circuits, not a ring of lightpaths"
     }
 
     fn node(&self, rank: u32) -> u32 {
@@ -408,7 +409,7 @@ impl Machine for WssGrid {
     fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         if self.controller.is_some() {
             let problem =
-                "serves all groups of ranks together, which are timed apart; leave it out";
+                "serves all groups of ranks together, but groups are timed separately; remove it";
             return Err(self.spec().refuse("controller", problem).into());
         }
         let (ranks, columns) = (members.len() as u32, self.columns);
@@ -418,7 +419,7 @@ impl Machine for WssGrid {
             () if ranks <= columns => (1, ranks),
             () if ranks % columns == 0 => (ranks / columns, columns),
             () => {
-                let problem = format!("no whole rows make up a part of {ranks} ranks");
+                let problem = format!("a part of {ranks} ranks is not a whole number of rows");
                 return Err(self.spec().refuse("columns", problem).into());
             }
         };

@@ -185,8 +185,8 @@ fn refused(problem: PlacementProblem, sentence: impl std::fmt::Display) -> Place
 /// directions.
 pub fn broken(transfer: usize, source: u32, destination: u32) -> PlacementError {
     let sentence = format!(
-        "transfer {transfer} from rank {source} to {destination} would cross a broken fibre; its \
-         algorithm cannot go around that"
+        "transfer {transfer} from rank {source} to {destination} would cross a broken fibre, and \
+         its algorithm has no other route"
     );
     refused(PlacementProblem::Unfit, sentence)
 }
@@ -220,8 +220,8 @@ impl StepAssignment<'_> {
                 let direction = WdmLight::from(light[index]).direction;
                 let arc = Arc::new(ring, source, destination, direction).ok_or_else(|| {
                     let sentence = format!(
-                        "transfer {index} goes from rank {source} to itself or to no rank of the \
-                         ring"
+                        "transfer {index} goes from rank {source} to itself or to a rank that does \
+                         not exist"
                     );
                     refused(PlacementProblem::Path, sentence)
                 })?;
@@ -232,8 +232,8 @@ impl StepAssignment<'_> {
                 if !ring.reaches(span) {
                     let sentence = format!(
                         "transfer {index} from rank {source} to {destination} spans {span} links, \
-                         but light reaches {} only (`reach`, or the loss budget); an algorithm \
-                         with shorter lightpaths such as ring will do",
+                         but light reaches only {} (`reach`, or the loss budget); use an algorithm \
+                         with shorter lightpaths, such as ring",
                         ring.farthest(0)
                     );
                     return Err(refused(PlacementProblem::Unfit, sentence));
@@ -260,8 +260,8 @@ impl StepAssignment<'_> {
         }
         if assignment == Assignment::Optimal {
             let sentence = format!(
-                "step {step}: `optimal` assigns one-stage all-to-all steps only, without a limit \
-                 on ports; use first_fit"
+                "step {step}: `optimal` assigns only one-stage all-to-all steps without a limit on \
+                 ports; use first_fit"
             );
             return Err(refused(PlacementProblem::Assignment, sentence));
         }

@@ -116,8 +116,8 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementE
                 .min_by_key(|placed| placed.last().map(|burst| burst.slot));
             let path = first_to_end.ok_or_else(|| {
                 unfit(format!(
-                    "no light leads from rank {source} to rank {destination}: transceivers or \
-                     switch ports on all ways are dead; leave one of the two nodes out"
+                    "no route from rank {source} to rank {destination}: all routes have dead \
+                     transceivers or switch ports; leave one of the two nodes out"
                 ))
             })?;
             for burst in path {
@@ -239,8 +239,8 @@ impl Wavelengths {
                     } = burst;
                     unfit(format!(
                         "the wavelength plan {} has no wavelength from port {input} to port \
-                         {output} of a {plane} switch (rank {from} to {to}); plan=cyclic or \
-                         plan=edge_colouring will do",
+                         {output} of a {plane} switch (rank {from} to {to}); use plan=cyclic or \
+                         plan=edge_colouring",
                         grid.plan.name()
                     ))
                 })?;
@@ -252,7 +252,7 @@ impl Wavelengths {
             let have = grid.wavelengths;
             return Err(unfit(format!(
                 "the plan needs {needed} wavelengths, the tunable source has {have}; give \
-                 wavelengths={needed}, or take an algorithm with fewer partners"
+                 wavelengths={needed}, or use an algorithm with fewer partners"
             )));
         }
         Ok(wavelengths)

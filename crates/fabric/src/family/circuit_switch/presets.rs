@@ -6,19 +6,19 @@ use crate::fabric::PresetRecord;
 pub(super) const PRESETS: &[PresetRecord] = &[
     PresetRecord {
         name: "palomar",
-        summary: "Palomar OCS: mirrors, 136 ports, 1.2 ms to set anew; a rank for each port",
+        summary: "Palomar OCS: mirrors, 136 ports, 1.2 ms to reconfigure; a rank for each port",
         citation: "136 ports: Liu et al., Lightwave Fabrics, SIGCOMM 2023",
         spec: "circuit_switch:ranks=136,reconfiguration=1200us",
-        unconfirmed: "1.2 ms is the median that reports print, who say that 99 % of the changes \
-            take less than 3 ms; the rate of a port is not part of the source: 800 Gb/s are chosen",
+        unconfirmed: "1.2 ms is the median in reports, which add that 99 % of the changes take \
+            less than 3 ms; the rate of a port is not part of the source: 800 Gb/s are chosen",
     },
     PresetRecord {
         name: "lumentum_r300",
         summary: "Lumentum R300: mirrors, 300 ports; a rank for each port",
         citation: "300 ports: Lumentum, announcement of the R300",
         spec: "circuit_switch:ranks=300,reconfiguration=10ms",
-        unconfirmed: "the maker publishes no time: 10 ms are chosen, the upper end of what \
-            switches of mirrors take (1 to 10 ms); the rate of a port is not part of the source: \
+        unconfirmed: "the maker publishes no time: 10 ms are chosen, the upper end for mirror \
+            switches (1 to 10 ms); the rate of a port is not part of the source: \
             800 Gb/s are chosen",
     },
     PresetRecord {
@@ -32,25 +32,26 @@ pub(super) const PRESETS: &[PresetRecord] = &[
     },
     PresetRecord {
         name: "infinitehbd",
-        summary: "InfiniteHBD: a circuit switch in each transceiver, 80 us to set anew; ranks=... \
+        summary: "InfiniteHBD: a circuit switch in each transceiver, 80 us to reconfigure; \
+            ranks=... \
             and ports=... are needed",
         citation: "60 to 80 us: Shou et al., InfiniteHBD, SIGCOMM 2025",
         spec: "circuit_switch:reconfiguration=80us",
-        unconfirmed: "the machine joins a rank only to others at most k places on along a ring, \
-            which is not modelled; the rate of a port is not part of the source: 800 Gb/s are \
+        unconfirmed: "the machine joins a rank only to the next k ranks of a ring, which is not \
+            modelled; the rate of a port is not part of the source: 800 Gb/s are \
             chosen",
     },
     PresetRecord {
         name: "sirius",
-        summary: "Sirius: tunable lasers and gratings, 50 Gb/s for each channel, 3.84 ns to set \
-            anew; ranks=... and ports=... are needed",
+        summary: "Sirius: tunable lasers and gratings, 50 Gb/s for each channel, 3.84 ns to \
+            reconfigure; ranks=... and ports=... are needed",
         citation: "Ballani et al., Sirius, SIGCOMM 2020",
         spec: "circuit_switch:rate=50Gb/s,reconfiguration=3840ps",
         unconfirmed: "",
     },
     PresetRecord {
         name: "prism",
-        summary: "PRISM: 100 ns to set anew; ranks=... are needed",
+        summary: "PRISM: 100 ns to reconfigure; ranks=... are needed",
         citation: "reports on PRISM",
         spec: "circuit_switch:reconfiguration=100ns",
         unconfirmed: "100 ns is from reports; the rate of a port is not part of them: 800 Gb/s \
@@ -58,7 +59,7 @@ pub(super) const PRESETS: &[PresetRecord] = &[
     },
     PresetRecord {
         name: "ramp",
-        summary: "RAMP: 12.8 Tb/s for each of up to 65,536 ranks, set anew in nanoseconds; \
+        summary: "RAMP: 12.8 Tb/s for each of up to 65,536 ranks, reconfigured in nanoseconds; \
             ranks=... are needed",
         citation: "Ottino, Benjamin and Zervas, RAMP, arXiv 2211.15226",
         spec: "circuit_switch:rate=12800Gb/s,reconfiguration=1ns",

@@ -65,7 +65,8 @@ fn read_port(
     });
     port.ok_or_else(|| {
         let problem = format!(
-            "`{}` is no port of {ranks} ranks with {ports} each, counted from 0; write 3.0 (port \
+            "`{}` is not a port of {ranks} ranks with {ports} ports each, counted from 0; write \
+             3.0 (port \
              0 of rank 3)",
             terminal_text(text)
         );
@@ -295,7 +296,7 @@ impl CircuitSwitch {
         let (joined, digits) = (self.ranks_of_switch(), self.digits());
         if digits > self.planes {
             let rule = format!(
-                "leaves ranks that nothing joins: switches of {joined} ranks each need \
+                "leaves ranks unconnected: switches of {joined} ranks each need \
                  planes={digits} or more for {} ranks, not planes={}",
                 self.ranks, self.planes
             );

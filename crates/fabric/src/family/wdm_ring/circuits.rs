@@ -126,7 +126,7 @@ impl Circuits for WdmRing {
             };
             let Hop { from, to, .. } = *hop;
             if from.max(to) >= self.ranks {
-                return absent("an end is no rank");
+                return absent("an end is not a rank");
             }
             let light = WdmLight::from(hop.light);
             let converted = self.converters && light.wavelength == CONVERTED;

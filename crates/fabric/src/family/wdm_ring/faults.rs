@@ -170,7 +170,7 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
                 spec.refuse(
                     "broken",
                     format!(
-                        "`{}` is no pair of neighbours such as 3-4, 3-4cw or 3-4ccw",
+                        "`{}` is not a pair of neighbours such as 3-4, 3-4cw or 3-4ccw",
                         terminal_text(item)
                     ),
                 )
@@ -221,7 +221,7 @@ fn position(
     } else if ranks > 1 && (second + 1) % ranks == first {
         Ok(second)
     } else {
-        Err(spec.refuse(option, format!("{first} and {second} are no neighbours")))
+        Err(spec.refuse(option, format!("{first} and {second} are not neighbours")))
     }
 }
 
@@ -260,7 +260,7 @@ fn channels(
         None => Err(spec.refuse(
             option,
             format!(
-                "`{}` is no whole number; expected wavelengths such as 5, or fibre.5",
+                "`{}` is not a whole number; expected wavelengths such as 5, or fibre.5",
                 terminal_text(text)
             ),
         )),

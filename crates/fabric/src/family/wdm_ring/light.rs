@@ -24,7 +24,7 @@ pub const LIGHT: LightKind = LightKind {
             ],
             star: false,
             shifts: false,
-            meaning: "the way around the ring",
+            meaning: "the direction around the ring",
         },
         LightField {
             name: "fibre",

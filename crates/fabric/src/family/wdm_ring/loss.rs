@@ -144,7 +144,7 @@ impl LossBudget {
             None => Ok(None),
             Some(text) => {
                 let number = text.strip_suffix(unit).ok_or_else(|| {
-                    spec.refuse(key, format!("needs its unit: {text}{unit}, perhaps"))
+                    spec.refuse(key, format!("needs its unit, such as {text}{unit}"))
                 })?;
                 let parsed: Result<Decibels, String> = number.trim().parse();
                 parsed
@@ -161,7 +161,7 @@ impl LossBudget {
         };
         let loss = |key: &'static str, found: Decibels| {
             if found < Decibels::ZERO {
-                return Err(spec.refuse(key, "is a loss, which is not negative"));
+                return Err(spec.refuse(key, "is a loss and must not be negative"));
             }
             Ok(found)
         };
@@ -183,10 +183,7 @@ impl LossBudget {
         };
         if budget.farthest(0) == 0 {
             return Err(spec
-                .refuse(
-                    "sensitivity",
-                    "not even a neighbour is in reach of the light",
-                )
+                .refuse("sensitivity", "the light does not reach the next rank")
                 .into());
         }
         Ok(Some(budget))

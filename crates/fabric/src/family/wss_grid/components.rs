@@ -54,7 +54,10 @@ pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>,
             let last = count - 1;
             spec.refuse(
                 key,
-                format!("`{}` is no node: they are 0 to {last}", terminal_text(text)),
+                format!(
+                    "`{}` is not a node: nodes are 0 to {last}",
+                    terminal_text(text)
+                ),
             )
         })
     };
@@ -179,6 +182,6 @@ fn no_place(spec: &Spec, key: &str, text: &str) -> SpecError {
         _ => "5.row (the transceiver of node 5 to its row)",
     };
     let text = terminal_text(text);
-    let problem = format!("`{text}` is no such place on the grid; write {example}");
+    let problem = format!("`{text}` does not exist on the grid; write {example}");
     spec.refuse(key, problem)
 }

@@ -16,7 +16,7 @@ pub const LIGHT: LightKind = LightKind {
             names: &[Plane::Row.name(), Plane::Column.name()],
             star: false,
             shifts: false,
-            meaning: "the switches that it goes through",
+            meaning: "the switches that the light passes",
         },
         LightField {
             name: "wavelength",
