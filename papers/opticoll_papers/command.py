@@ -39,12 +39,12 @@ class Reproduce:
 
     name: str = argument("Paper: dragonfly, obs_grid, oddl, optree, wrht, or all", default=ALL)
     output: Path | None = option(
-        "Folder for figures and tables; for all papers a folder with one for each "
+        "Folder for figures and tables; for all papers, with a subfolder for each "
         "(default: reproduced/NAME)",
         metavar="FOLDER",
     )
     only: str | None = option(
-        "Claims of this name, and those whose names begin with it, such as table1 (default: all)",
+        "Claims whose names begin with this text, such as table1 (default: all)",
         metavar="CLAIM",
     )
     quick: bool = option("Short run without the largest cases", default=False)

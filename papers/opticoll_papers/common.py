@@ -319,12 +319,12 @@ class OwnRow(Row):
     source: str = means("Source of the row: opticoll, not the paper")
     beside: str = means("Table or figure of the paper that the row stands beside")
     collective: str = means("Collective")
-    algorithm: str = means("Algorithm as asked for")
+    algorithm: str = means("Algorithm as requested")
     chosen: str = means("Algorithm of the plan")
     ranks: Positive = means("Number of ranks of the ring")
     wavelengths: Positive = means("Number of wavelengths of each directed fibre")
     size_bytes: Bytes = means("Size of the collective")
-    steps: Count = means("Number of time slots really used")
+    steps: Count = means("Number of slots of the plan")
     bound_steps: Count | None = means(
         "Lower bound on the slots: for plans with one chunk per lightpath; if the plan has more, "
         "for any number of chunks",

@@ -1,4 +1,4 @@
-"""Exception classes, one for each kind of error, all of them `OpticollError`.
+"""Exceptions of opticoll, a class for each kind of error, derived from `OpticollError`.
 
 The first group comes from the compiled core, the second from the Python side. The message is one
 sentence that names the value at fault, with a hint where the cure is known.
@@ -55,7 +55,7 @@ __all__ = [
 
 
 class ReadingNote(UserWarning):
-    """Note on the reading of a file: interpretations, and parts that were left out."""
+    """Note on how a file was read: the meaning given to attributes, and ignored attributes."""
 
 
 class UsageError(OpticollError):
@@ -69,7 +69,7 @@ class RunError(OpticollError):
 
 
 class ConfigError(OpticollError):
-    """A YAML file or graph that is no fabric or no scenario; the message names file and place."""
+    """An invalid YAML file, graph or scenario; the message names file and place."""
 
 
 class FileError(OpticollError):

@@ -43,7 +43,7 @@ class PartOptions:
         group=FURTHER,
     )
     members: str | None = option(
-        "Ranks that take part, such as 0-7+16; the others only forward (default: all)",
+        "Ranks that take part, such as 0-7+16; the other ranks only forward (default: all)",
         metavar="RANKS",
         group=FURTHER,
     )
@@ -183,7 +183,7 @@ def check_planned(source: str, size: str | None, settings: Settings) -> None:
     option = next((option for option, value in options.items() if value is not None), None)
     if option is not None and names_file(source):
         raise errors.UsageError(
-            f"{option} cannot be given with a plan file: it says what a plan is chosen for; leave "
+            f"{option} only steers the choice of a plan and does not apply to a plan file; leave "
             f"{option} out, or time the plan with `opticoll simulate {source} {option} "
             f"{options[option]}`"
         )
@@ -215,7 +215,7 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
 
 
 def names_file(source: str) -> bool:
-    """Returns whether a source is a file: by its name, or since it exists and is no collective."""
+    """Returns whether a source is a file: by its name, or it exists and is not a collective."""
     if source.endswith(imported.SUFFIXES) or os.sep in source:
         return True
     try:
@@ -253,7 +253,7 @@ def key_values(option: str, text: str, example: str) -> dict[str, str]:
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not (name and equals and value):
-            raise errors.UsageError(f"{option}: `{part}` is no key=value, such as {example}")
+            raise errors.UsageError(f"{option}: `{part}` is not a key=value, such as {example}")
         settings[name] = value
     return settings
 
@@ -269,7 +269,8 @@ def algorithms_by_collective(
         kind, equals, algorithm = text.partition("=")
         if not (kind and equals and algorithm):
             raise errors.UsageError(
-                f"--collective: `{text}` is no algorithm of a collective, such as all_reduce=ring"
+                f"--collective: `{text}` is not of the form collective=algorithm, "
+                "such as all_reduce=ring"
             )
         if kind in algorithms:
             raise errors.UsageError(f"--collective: {kind} is given twice")

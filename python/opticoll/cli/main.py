@@ -50,7 +50,7 @@ app = App(
 
 @app.command(name="--completion", help="Script that completes words in bash, zsh or fish.")
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> Answer:
-    """Returns the script with which a shell completes words."""
+    """Script that completes command lines in bash, zsh or fish."""
     from opticoll.cli.completion import script
 
     return Answer(script(shell).rstrip("\n"), 0)
@@ -70,16 +70,22 @@ for _place, (_title, _commands) in enumerate(GROUPS.items()):
         )
 
 
+TERMS = "Terms: https://github.com/opticoll/opticoll/blob/main/docs/glossary.md"
+"""Line of help that says where the terms of the output are explained."""
+
+
 def help_footer(words: Sequence[str]) -> str:
     """Returns the lines below a help page: where to find more, and an example."""
     name = next((word for word in words if word in COMMANDS), None)
     if words and not any(word in HELP_FLAGS for word in words):
         return ""
     if name is None:
-        return "\n".join([example("opticoll compare all_gather --fabric optree_paper"), ""])
+        return "\n".join([TERMS, example("opticoll compare all_gather --fabric optree_paper"), ""])
     line = import_module(f"opticoll.commands.{name}").COMMAND.example
-    rest = "" if "--help-all" in words else f"All options: opticoll {name} --help-all"
-    return "\n".join([rest] * bool(rest) + [example(line), ""])
+    lines = [TERMS] if name == "list" else []
+    if "--help-all" not in words:
+        lines.append(f"All options: opticoll {name} --help-all")
+    return "\n".join([*lines, example(line), ""])
 
 
 READER_GONE_CODE = 141
@@ -113,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except errors.OpticollError as error:
         return refuse(str(error), error.hint, error)
     except UnicodeEncodeError as error:
-        return refuse(f"`{error.object}` is no text: it holds half characters", None)
+        return refuse(f"`{error.object}` is not text: it holds half characters", None)
     except MemoryError:
         return refuse("there is not enough memory for this", "try fewer ranks")
     except KeyboardInterrupt as error:

@@ -82,7 +82,7 @@ DemandOption = Annotated[
 InputFormatOption = Annotated[
     str | None,
     Parameter(
-        help="Format of the file; see `opticoll list formats` (default: as its content shows)",
+        help="Format of the file; see `opticoll list formats` (default: recognised by its content)",
         metavar="NAME",
         group=FURTHER,
     ),
@@ -90,8 +90,8 @@ InputFormatOption = Annotated[
 InputRanksOption = Annotated[
     int | None,
     Parameter(
-        help="Number of ranks of a file that does not say it, such as a result of TE-CCL "
-        "(default: as its vertices show)",
+        help="Number of ranks, for a file that does not state it, such as a result of TE-CCL "
+        "(default: from its vertices)",
         converter=option_types.whole(least=1),
         group=FURTHER,
     ),

@@ -56,43 +56,41 @@ class Parameters(PartOptions):
 
 
 class WitnessRow(Row):
-    """A cut: ranks on one side, the links between them and the others. Or multipliers of links."""
+    """Proof of a bound: a cut (ranks and links), or multipliers of links."""
 
-    ranks: list[Count] = means(
-        "Ranks on one side of the cut; none where multipliers show the bound"
-    )
+    ranks: list[Count] = means("Ranks on one side of the cut; empty if multipliers prove the bound")
     parts: Count = means(
-        "Number of parts that these ranks are in: 1 of a cut; more where what all parts need "
-        "crosses the links together; 0 where multipliers show the bound"
+        "Number of parts of these ranks: 1 for a cut; several if the data for all parts cross the "
+        "links together; 0 for a bound by multipliers"
     )
-    links: list[str] = means("Links into that side, or out of it; or those that have multipliers")
+    links: list[str] = means("Links into or out of this side, or links with multipliers")
     multipliers: list[Count] = means(
-        "Multipliers of the links in a linear program, in whole numbers of one unit; none of a cut"
+        "Multipliers of the links in a linear program, as multiples of one unit; empty for a cut"
     )
 
 
 class BoundRow(Row):
-    """A time that no plan goes below; that of `direct` no plan without relays."""
+    """Lower bound on the time of any plan; `direct` holds only for plans without relays."""
 
     name: str = means("Name of the bound", "bound")
     assumption: str = means("Conditions under which the bound holds")
     time_s: Seconds = means(
-        "Time that no plan goes below; of `direct` no plan without relays", "time"
+        "Lower bound on the time of any plan; `direct` holds only for plans without relays", "time"
     )
     witness: WitnessRow | None = means(
-        "Cut or multipliers that show the bound", absent="neither shows the bound"
+        "Cut or multipliers that prove the bound", absent="neither proves the bound"
     )
 
 
 class BoundsRow(Row):
-    """Lower bounds of a collective, which no plan can beat."""
+    """Throughput optimum and lower bounds on the time of a collective."""
 
     collective: str = means("Collective, such as `all_gather`")
     fabric: str = means("Complete specification of the fabric")
     ranks: Positive = means("Number of ranks of the fabric")
-    root: Count = means("Root; 0 where the collective has none")
+    root: Count = means("Root; 0 if the collective has none")
     size_bytes: Bytes = means("Size of the collective")
-    size_convention: str = means("What the size counts")
+    size_convention: str = means("Meaning of the size")
     policy: str | None = means(
         "Policy for which the bounds hold", absent="electrical fabrics have no policy"
     )
@@ -102,23 +100,23 @@ class BoundsRow(Row):
         absent="it is not known exactly",
     )
     at_least: str | None = means(
-        "Fraction that the optimum is not below, in the unit of `optimum`", absent="none is known"
+        "Lower bound on the optimum as a fraction, in the unit of `optimum`", absent="none is known"
     )
     at_most: str | None = means(
-        "Fraction that the optimum is not above, in the unit of `optimum`", absent="none is known"
+        "Upper bound on the optimum as a fraction, in the unit of `optimum`", absent="none is known"
     )
     intact_at_least: str | None = means(
-        "The fraction `at_least` of the same fabric with nothing broken",
+        "Fraction `at_least` of the same fabric without broken parts",
         absent="nothing is broken, or none is known",
     )
     algbw_bytes_per_s: float | None = means(
-        "Bytes per second of the whole buffer at `at_least`: no plan has more; some plan has as "
-        "many where `optimum` is known",
+        "Upper bound on the algorithm bandwidth in bytes per second, from `at_least`; a plan "
+        "reaches it if `optimum` is known",
         absent="no fraction is known",
     )
     bounds: list[BoundRow] = means(
-        "Bounds on the time for the size that are above zero, the greatest first; `direct`, which "
-        "is of plans without relays only, last"
+        "Lower bounds on the time for the size that are above zero, the greatest first; `direct`, "
+        "which holds only for plans without relays, last"
     )
     command: str = command_field(default=OMITTED)
 

@@ -139,18 +139,18 @@ class CongestionRow(Row):
 
     fabric: str = means("Complete specification of the burst network, with hosts and wavelengths")
     collective: str = means("Collective")
-    algorithm: str = means("Algorithm as asked for")
+    algorithm: str = means("Algorithm as requested")
     chosen: str = means(
-        "Algorithm of the plan: the one asked for, or what `auto` chose", "algorithm"
+        "Algorithm of the plan: the requested one, or the choice of `auto`", "algorithm"
     )
     size_bytes: Bytes = means("Size of the collective")
-    size_convention: str = means("What the size counts")
+    size_convention: str = means("Meaning of the size")
     ranks: Positive = means("Number of ranks of each collective")
     injection_bandwidth: BitsPerSecond = means(
         "Bandwidth that a host can inject: the rate of a wavelength for each of its ports"
     )
     copies: Positive = means("Number of collectives at once")
-    congestion: str = means("What follows a blocked lightpath: all_or_nothing, retry or degrade")
+    congestion: str = means("Reaction to a blocked lightpath: all_or_nothing, retry or degrade")
     ports: Positive = means("Number of lightpaths of a host at once")
     placement: str = means("Placement of ranks: natural, spread or best")
     offered_load: Load = means(
@@ -174,21 +174,23 @@ class CongestionRow(Row):
         "waited",
     )
     blocked: Number = means("Mean number of blocked requests of a replication")
-    phases: Number = means("Mean number of phases carried out in a replication")
+    phases: Number = means("Mean number of phases executed in a replication")
     degraded: Number = means(
         "Mean number of phases of a replication that were cut since they were blocked", "cut"
     )
-    bursts: Count = means("Number of bursts beside, in all replications together")
+    bursts: Count = means("Number of background bursts, summed over all replications")
     burst_loss: Fraction | None = means(
-        "Share of the bursts that was lost", "burst loss", absent="there are no bursts"
+        "Share of the background bursts that was lost", "burst loss", absent="there are no bursts"
     )
     hop_bytes: Bytes = means("Bytes of all transfers times the links of their routes")
-    hop_bytes_bound: Bytes = means("Least bytes times links of any placement")
-    hop_bytes_least: bool = means("Whether the placement is known to have the fewest")
+    hop_bytes_bound: Bytes = means("Lower bound on the bytes times links of any placement")
+    hop_bytes_least: bool = means(
+        "Whether the placement is proved to have the fewest bytes times links"
+    )
     verified: bool = means(
         "Whether every collective that ended delivered the data that it demands, in the right order"
     )
-    failure: str = means("Why the first collective gave up; empty where none did")
+    failure: str = means("Reason why the first collective gave up; empty if none gave up")
     command: str = command_field(default=OMITTED)
     outcome: Outcome = hidden(default=None)
 
@@ -343,7 +345,7 @@ def _number(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number < float("inf"):
-        raise UsageError(f"--offered-load: `{text}` is no number from 0 on, such as 0.6")
+        raise UsageError(f"--offered-load: `{text}` is not a number from 0 on, such as 0.6")
     return number
 
 

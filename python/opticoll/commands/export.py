@@ -67,7 +67,7 @@ class ExportedChoicesRow(Row):
 
     rows: str = means("File of the rows that the choices come from")
     choices: Count = means("Number of choices, each of a range of sizes")
-    remarks: list[str] = means("What the table leaves open, and what was faster but has no name")
+    remarks: list[str] = means("Sizes left to NCCL, and faster plans that NCCL does not have")
     format: str = means("Format of the file")
     content: Any = hidden(default=None)
 
@@ -111,7 +111,7 @@ def _fabric_row(parameters: Parameters, form: str) -> ExportedFabricRow:
         raise UsageError("name a plan file or a collective, or --fabric for the fabric alone")
     fabric = to_fabric(parameters.fabric)
     if not fabric.electrical:
-        problem = f"{form} has no words for circuits, which {fabric.family} has in place of links"
+        problem = f"{form} cannot express circuits, which {fabric.family} has in place of links"
         raise UsageError(f"--format: {problem}")
     return ExportedFabricRow(
         fabric=fabric.spec, ranks=fabric.ranks, links=fabric.link_count, format=form

@@ -25,8 +25,8 @@ class Import(PartOptions):
     """Parameters of `opticoll import`."""
 
     fabric: str | None = option(
-        "Fabric of a schedule of others: a preset, family:key=value,... or a YAML file "
-        "(default: a link from each rank to each other)"
+        "Fabric of a foreign schedule: a preset, family:key=value,... or a YAML file (default: a "
+        "link between every two ranks)"
     )
     file: str = argument("File of a schedule, such as theirs.xml")
     format: InputFormatOption = None

@@ -25,19 +25,19 @@ class List:
     """Parameters of `opticoll list`."""
 
     kind: str | None = argument(
-        f"Kind: {', '.join([*KINDS, 'formats', 'schemas'])}; or the name of "
-        "anything, for its record in full; or a collective, for its algorithms "
+        f"Kind: {', '.join([*KINDS, 'formats', 'schemas'])}; or a name, for its full record; or a "
+        "collective, for its algorithms "
         "(default: an overview)",
         default=None,
     )
 
 
 class SchemaRow(Row):
-    """The JSON schema of what a command prints."""
+    """The JSON schema of the output of a command."""
 
     kind: Literal["schemas"] = means("Kind of the record")
     name: str = means("Name of the command")
-    summary: str = means("What the command does, in one sentence")
+    summary: str = means("Summary of the command, one sentence")
     json_schema: dict[str, Any] = means("JSON schema")
 
 
@@ -46,7 +46,7 @@ class FormatRow(Row):
 
     kind: Literal["formats"] = means("Kind of the record")
     name: str = means("Name of the format", "format")
-    holds: Holds = means("What files hold")
+    holds: Holds = means("Content of the files")
     suffixes: list[str] = means("Endings of file names")
     read: bool = means("Whether commands read it")
     written: bool = means("Whether commands write it")
@@ -119,7 +119,7 @@ def _overview(records: list[RecordRow]) -> str:
             "opticoll list all_gather  the algorithms of a collective",
             "opticoll list relay_tree  one record in full: options, defaults, source",
             "opticoll list formats     formats of files",
-            "opticoll list schemas     JSON schemas of what commands print with --json",
+            "opticoll list schemas     JSON schemas of the output of commands with --json",
         ]
     )
 

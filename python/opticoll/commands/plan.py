@@ -47,7 +47,7 @@ UNHELD = (
 
 
 class PlannedRow(PlanRow):
-    """A plan, and what circuits that stay up would take."""
+    """A plan, and its time if circuits stay up between slots."""
 
     held_time_s: Seconds | None = means(
         f"Time under the policy `{HELD_POLICY}`, with circuits that stay up until others are "

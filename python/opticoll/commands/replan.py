@@ -35,8 +35,8 @@ class Replan(Source):
     """Parameters of `opticoll replan`."""
 
     failed: list[str] = option(
-        "Failure, once or more often: a part such as 'rank 5', 'NIC of rank 3', 0>1 or "
-        "0-1@25Gb/s; members=0-11 for the ranks left; dead=5 for a wavelength; dead_ports=3.0 "
+        "Failure, one option for each: a part such as 'rank 5', 'NIC of rank 3', 0>1 or "
+        "0-1@25Gb/s; members=0-11 for the remaining ranks; dead=5 for a wavelength; dead_ports=3.0 "
         "or 3.0@50Gb/s on a circuit_switch; dead_transceivers=5.row, 5.row@25Gb/s, "
         "dead_ports=row3.2 or leaving=5+8-11 on a wss_grid",
         default=MISSING,
@@ -97,18 +97,20 @@ NO_SWITCHES = "no circuit switches join parts of the fabric"
 
 
 class ReplanRow(PlanRow):
-    """The plan after a failure, and the plan that it replaces."""
+    """The plan after a failure, and the old plan that it replaces."""
 
-    failed: str = means("What fails, as asked")
-    before_fabric: str = means("Complete specification of the fabric as it was")
-    before_algorithm: str = means("Algorithm of the plan as it was")
-    before_time_s: Seconds = means("Time of that plan")
+    failed: str = means("Failures, as given")
+    before_fabric: str = means("Complete specification of the fabric before the failure")
+    before_algorithm: str = means("Algorithm of the old plan")
+    before_time_s: Seconds = means("Time of the old plan on the intact fabric")
     before_time_ps: Picoseconds = means("The same time, exact")
     kept_time_s: Seconds | None = means(
-        "Time of the plan that it replaces on what is left of the fabric",
-        absent="that plan does not work there",
+        "Time of the old plan on the damaged fabric",
+        absent="the old plan is not valid there",
     )
-    slowdown: Number = means("Time of the new plan over that of the old one; 1 if that is 0")
+    slowdown: Number = means(
+        "Time of the new plan divided by the time of the old plan; 1 if the latter is 0"
+    )
     fibres_rematched: Count = means(
         "Fibres that circuit switches join and did not join before",
         omitted=NO_SWITCHES,
@@ -175,15 +177,15 @@ def _text(parameters: Replan, rows: list[ReplanRow]) -> str:
         ["failed", row.failed],
         ["before", f"{row.before_algorithm}: {before}"],
         [
-            "kept as it was",
-            "does not work any more"
+            "old plan",
+            "is not valid any more"
             if row.kept_time_s is None
-            else f"{human_seconds(row.kept_time_s)} on what is left",
+            else f"{human_seconds(row.kept_time_s)} on the damaged fabric",
         ],
         ["now", f"{row.chosen}: {after}{among}, {row.slowdown:.4g} times as long"],
     ]
     if row.slowdown < 1 and ranks_now == of:
-        facts.append(["", "the plan before was not made for these settings, or not the fastest"])
+        facts.append(["", "the old plan was made for other settings, or was not the fastest"])
     parts = [align(facts), plan_summary(row.plan, row)]
     if row.plan.fabric.switch_ports:
         parts.insert(1, change_lines(row.rematched, len(row.plan.fabric.switches)))

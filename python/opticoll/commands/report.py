@@ -50,7 +50,7 @@ class PartRow(Row):
 
     source: str = means("File that the part is made from")
     title: str = means("Title of the part")
-    kind: str = means("What the part shows: rows, plan or training")
+    kind: str = means("Content of the part: rows, plan or training")
     rows: Count = means("Number of rows; of a plan slots, of a training buckets")
     part: Any = hidden(default=None)
 
@@ -139,7 +139,7 @@ def _points(rows: list[dict[str, Any]]) -> Iterator[tuple[str, int, Any]]:
         study_rows = [row for row in rows if row["study"] == study]
         command = str(study_rows[0]["command"]).partition(" ")[2].partition(" ")[0]
         if command not in rows_file.kinds():
-            raise FileError(f"`{study}`: `{study_rows[0]['command']}` is no command with rows")
+            raise FileError(f"`{study}`: `{study_rows[0]['command']}` is not a command with rows")
         kind = rows_file.kind_of(command, study_rows[0])
         known = {column.name for column in (*columns(ResultRow), *columns(kind))}
         axes = [name for name in study_rows[0] if name not in known]
@@ -192,7 +192,7 @@ def _check_page(path: Path) -> None:
 def _check_folder(path: Path) -> None:
     """Refuses a path for figures that is not a folder; a missing folder is made later."""
     if path.exists() and not path.is_dir():
-        raise FileError(f"`{path}` is no folder")
+        raise FileError(f"`{path}` is not a folder")
 
 
 COMMAND = Command(

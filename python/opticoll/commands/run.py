@@ -38,8 +38,7 @@ class Run(FileSource):
     """Parameters of `opticoll run`."""
 
     fabric: str | None = option(
-        "Fabric: a preset, family:key=value,... or a file (default: a link from each rank "
-        "to each other)"
+        "Fabric: a preset, family:key=value,... or a file (default: a link between every two ranks)"
     )
     size: str | None = option(
         "Size of the collective, such as 4MiB or 4MB; several with commas (default: 4MiB)",
@@ -47,12 +46,12 @@ class Run(FileSource):
         allow_leading_hyphen=True,
     )
     on: Literal["process", "mpi"] = option(
-        "Carrier of the schedule: process, one for all ranks, or mpi (default: process)",
+        "Executor of the plan: process (one process for all ranks) or mpi (default: process)",
         default="process",
     )
     ranks: int | None = option(
-        "Number of ranks of a collective without --fabric, or of a file that does not "
-        "say it (default: that of the file)",
+        "Number of ranks of a collective without --fabric, or of a file that does not state it "
+        "(default: from the file)",
         converter=whole(least=1),
     )
     type: str = option(
@@ -88,7 +87,7 @@ class RunRow(Row):
     elements: Positive = means("Number of elements of a chunk", "elements")
     type: str = means("Type of the elements", "type")
     operator: str = means("How reductions combine elements", "operator")
-    root: Count = means("Root; 0 where the collective has none", "root")
+    root: Count = means("Root; 0 if the collective has none", "root")
     time_s: Seconds = means("Time of one execution on this machine", "time")
     algorithm_bandwidth: GigabytesPerSecond = means(
         "Bytes of the buffer over the time, as the algbw of nccl-tests", "algbw"

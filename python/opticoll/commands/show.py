@@ -53,7 +53,7 @@ class Show(FileSource):
 
     view: Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "settings"] | None = (
         option(
-            "View: ring or grid (one slot), fabric (load of electrical links), trees (ways of "
+            "View: ring or grid (one slot), fabric (load of electrical links), trees (routes of "
             "chunks), ports (circuits over time), settings (the circuits of each setting) or "
             "space_time (all transfers over time) (default: by the fabric)"
         )
@@ -85,7 +85,9 @@ class LightpathRow(Row):
     """A lightpath; on electrical fabrics a message."""
 
     transfer: Count = means("Index into the plan")
-    action: Literal["copy", "reduce"] = means("What the destination does with the data")
+    action: Literal["copy", "reduce"] = means(
+        "Action of the destination on the data: copy or reduce"
+    )
     chunks: Pair = means("First chunk, and number of chunks")
     source: Count = means("Sending rank")
     destination: Count = means("Receiving rank")
@@ -111,7 +113,9 @@ class TreeRow(Row):
     """Transfers that copy chunks from a rank to others, or reduce them into it."""
 
     root: Count = means("Rank from which the chunks spread, or at which they come together")
-    action: Literal["copy", "reduce"] = means("What the destinations do with the data")
+    action: Literal["copy", "reduce"] = means(
+        "Action of the destinations on the data: copy or reduce"
+    )
     chunks: list[Count] = means("Chunks on this tree, of the first 512 chunks of the rank")
     depth: Count = means("Transfers from the root to the farthest rank")
     edges: list[EdgeRow] = means("Transfers of the tree, in the order of their slots")
@@ -137,7 +141,7 @@ class CircuitSettingRow(Row):
 class SlotRow(PlanHead):
     """A plan's head and the lightpaths of one of its slots."""
 
-    steps: Count = means("Number of time slots really used")
+    steps: Count = means("Number of slots of the plan")
     step_slots: list[Count] = means("Number of time slots of each step of the schedule")
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
     slot: Count = means("Slot shown")

@@ -44,8 +44,7 @@ class Simulate(FileSource):
     """Parameters of `opticoll simulate`."""
 
     per: Literal["step", "link", "rank", "time"] | None = option(
-        "Table by step, link, rank or time (what links carry in each --link-bin) "
-        "(default: a summary)"
+        "Table by step, link, rank or time (bytes of links in each --link-bin) (default: a summary)"
     )
     wavelength: WavelengthOption = None
 
@@ -172,7 +171,9 @@ class SimulateRow(PlanRow, core="tuned"):
         omitted=ON_LINKS,
         default=OMITTED,
     )
-    packets: PacketRow | None = means("What packets say", absent="another simulator")
+    packets: PacketRow | None = means(
+        "Latencies, buffers and stalls of packets", absent="another simulator"
+    )
     control_messages: Count = means(omitted=ON_GRIDS, default=OMITTED)
     control_messages_per_rank: Count = means(omitted=ON_GRIDS, default=OMITTED)
     controller_messages: Count = means(omitted=ON_GRIDS, default=OMITTED)

@@ -43,9 +43,9 @@ class Sweep:
         "Store: an SQLite file, which studies may share (default: STUDY.sqlite)"
     )
     dry_run: bool = option(
-        "Number of points, and a forecast from a sample; keep nothing", default=False
+        "Number of points and a forecast from a sample; nothing is stored", default=False
     )
-    retry: bool = option("Points whose result is an error, computed again", default=False)
+    retry: bool = option("Second computation of points whose result is an error", default=False)
     jobs: int | None = count(
         "Number of worker processes, which share --memory-limit (default: one for each core)", 4096
     )
@@ -58,7 +58,7 @@ class Sweep:
     pbs: Path | None = option(PROFILE.format("PBS"), group=CLUSTERS)
     lsf: Path | None = option(PROFILE.format("LSF"), group=CLUSTERS)
     merge: list[str] | None = option(
-        "Store whose results are taken over first, such as a shard's; one option for each "
+        "Store from which results are copied first, such as that of a shard; one option for each "
         "(default: none)"
     )
 
@@ -77,7 +77,7 @@ class FoundRow(Row):
 
 
 class SweepRow(Row):
-    """Result of a sweep, or its forecast."""
+    """Outcome of a sweep, or its forecast."""
 
     study: str = means("Name of the study")
     command: str = means("Command of its points")

@@ -53,14 +53,14 @@ class Tasks:
 
 
 class TaskRow(Row):
-    """One task. Times count from the first instant of all tasks."""
+    """A task. Times start at the first request of all tasks."""
 
     name: str = means("Name of the task; its collective if the task has no name", "task")
     fabric: str = means("Complete specification of the grid with the task's nodes")
     collective: str = means("Collective")
-    algorithm: str = means("Algorithm as asked for")
+    algorithm: str = means("Algorithm as requested")
     chosen: str = means(
-        "Algorithm of the plan: the one asked for, or what `auto` chose", "algorithm"
+        "Algorithm of the plan: the requested one, or the choice of `auto`", "algorithm"
     )
     ranks: Positive = means("Number of nodes allocated to the task", "nodes")
     injection_bandwidth: BitsPerSecond = means(INJECTION)

@@ -37,7 +37,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
     if not folder.exists():
         raise FileError(f"cannot write `{path}`: there is no folder `{folder}`; create it first")
     if not folder.is_dir():
-        raise FileError(f"cannot write `{path}`: `{folder}` is no folder")
+        raise FileError(f"cannot write `{path}`: `{folder}` is not a folder")
     if real.is_dir():
         raise FileError(f"cannot write `{path}`: it is a folder; give the name of a file")
     needed = [real] if is_device(real) else [folder, *([real] if real.exists() else [])]

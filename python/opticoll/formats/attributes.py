@@ -232,7 +232,7 @@ def _rate(edge: Item, name: str, unit: str | None) -> str | None:
     if unit is None:
         letter = str(edge.attributes.get("LinkSpeedUnits", "")).strip()[:1].upper()
         if letter not in SPEED_UNITS:
-            problem = f"`{letter}` is no unit of LinkSpeed; known are {', '.join(SPEED_UNITS)}"
+            problem = f"`{letter}` is not a unit of LinkSpeed; known are {', '.join(SPEED_UNITS)}"
             raise MisplacedError((*edge.place, "LinkSpeedUnits"), problem)
         unit = SPEED_UNITS[letter]
     if not number:
@@ -260,7 +260,7 @@ def _number(place: Place, value: object) -> Decimal | str | None:
     except InvalidOperation:
         return text
     if isinstance(value, bool) or not number.is_finite() or not 0 <= number < 10**24:
-        raise MisplacedError(place, f"`{text}` is no number of 0 or more")
+        raise MisplacedError(place, f"`{text}` is not a number of 0 or more")
     return number
 
 

@@ -67,7 +67,7 @@ def read_text(
     try:
         return read_content(path, most).decode(encoding)
     except UnicodeDecodeError as error:
-        raise FileError(f"`{path}` is no {what}: byte {error.start} is no UTF-8 text") from error
+        raise FileError(f"`{path}` is not a {what}: byte {error.start} is not UTF-8") from error
 
 
 def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
@@ -89,7 +89,9 @@ def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
             if row:
                 yield rows.line_num, [cell.strip() for cell in row]
     except csv.Error as error:
-        raise ConfigError(f"{path}, line {rows.line_num}: this is no CSV: {error}") from error
+        raise ConfigError(
+            f"{path}, line {rows.line_num}: this is not valid CSV: {error}"
+        ) from error
 
 
 @contextmanager
@@ -157,7 +159,7 @@ def beginning(path: str | os.PathLike[str]) -> bytes:
     try:
         return zstandard.ZstdDecompressor().stream_reader(start).read(BEGINNING_BYTES)
     except zstandard.ZstdError as error:
-        raise FileError(f"`{path}` is no intact zstd file: {error}") from error
+        raise FileError(f"`{path}` is not an intact zstd file: {error}") from error
 
 
 def _check_size(size: int, path: str | os.PathLike[str], most: int) -> None:
@@ -206,9 +208,9 @@ def decompressed(
             text += reader.decompress(content[start : start + _PORTION_BYTES])
             _check_size(len(text), path, most)
     except zstandard.ZstdError as error:
-        raise FileError(f"`{path}` is no intact zstd file: {error}") from error
+        raise FileError(f"`{path}` is not an intact zstd file: {error}") from error
     if not reader.eof:
         raise FileError(f"`{path}` is cut short: its compressed data ends early")
     if reader.unused_data or start + _PORTION_BYTES < len(content):
-        raise FileError(f"`{path}` is no intact zstd file: bytes follow the end of its data")
+        raise FileError(f"`{path}` is not an intact zstd file: bytes follow the end of its data")
     return bytes(text)

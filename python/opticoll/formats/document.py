@@ -86,9 +86,9 @@ def parse_json(
     try:
         return json.loads(text, object_pairs_hook=fields)
     except RecursionError as error:
-        raise ConfigError("this is no JSON: it is nested too deeply") from error
+        raise ConfigError("this is not valid JSON: it is nested too deeply") from error
     except ValueError as error:
-        raise ConfigError(f"this is no JSON: {error}") from error
+        raise ConfigError(f"this is not valid JSON: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def whole(least: int, most: int) -> Callable[[object], int]:
 
     def read(value: object) -> int:
         if type(value) is not int or not least <= value <= most:
-            raise ConfigError(f"`{value}` is no whole number from {least} on")
+            raise ConfigError(f"`{value}` is not a whole number from {least} on")
         return value
 
     return read
@@ -161,7 +161,7 @@ def text(value: object) -> str:
         It is a number, a list or the like.
     """
     if not isinstance(value, str):
-        raise ConfigError(f"`{value}` is no text")
+        raise ConfigError(f"`{value}` is not text")
     return value
 
 
@@ -183,7 +183,7 @@ def read_fields(
     """
     hints = get_type_hints(kind, include_extras=True)
     if not isinstance(fields, dict):
-        raise refuse(place, f"`{fields}` is no set of fields: {', '.join(hints)}")
+        raise refuse(place, f"`{fields}` is not a set of fields: {', '.join(hints)}")
     for name in fields:
         if name not in hints:
             hint = nearest(str(name), hints)
@@ -232,15 +232,17 @@ def _compose(path: Path, text: str) -> Node | None:
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         problem = str(error.problem or "it cannot be parsed").splitlines()[0]
-        raise ConfigError(f"{path}, line {line}: this is no YAML: {problem}") from error
+        raise ConfigError(f"{path}, line {line}: this is not valid YAML: {problem}") from error
     except YAMLError as error:
-        raise ConfigError(f"{path}: this is no YAML: {str(error).splitlines()[0]}") from error
+        raise ConfigError(
+            f"{path}: this is not valid YAML: {str(error).splitlines()[0]}"
+        ) from error
     except RecursionError as error:
         raise ConfigError(f"{path}: lists and fields are nested too deeply") from error
     except (ValueError, ArithmeticError, LookupError) as error:
         # Escapes of characters that do not exist.
         line = parser.scanner.reader.line + 1
-        raise ConfigError(f"{path}, line {line}: this is no YAML: {error}") from error
+        raise ConfigError(f"{path}, line {line}: this is not valid YAML: {error}") from error
 
 
 @dataclass
@@ -292,7 +294,8 @@ class _Reading:
         try:
             return _SCALARS[kind](text)
         except (ValueError, KeyError) as error:
-            raise self._refused(node, f"`{text}` is no {_KINDS[kind]} that can be read") from error
+            problem = f"`{text}` is not a valid {_KINDS[kind]}"
+            raise self._refused(node, problem) from error
 
     def _refused(self, node: Any, problem: str) -> ConfigError:
         return ConfigError(f"{self.path}, line {node.start_mark.line + 1}: {problem}")

@@ -37,7 +37,7 @@ def read(path: Path, **beside: object) -> Fabric:
     root = parse(read_text(path, "GraphML", most=MAX_TEXT_BYTES))
     graphs = list(root.named("graph"))
     if root.tag != "graphml" or len(graphs) != 1:
-        raise MisplacedError((), "this is no GraphML file with one graph")
+        raise MisplacedError((), "this is not a GraphML file with one graph")
     (whole,) = graphs
     if any(nested.tag == "graph" for nested in whole.walk() if nested is not whole):
         raise MisplacedError((), "graphs inside nodes are not accepted")

@@ -168,7 +168,7 @@ def _protobuf(path: Path) -> Any:
         message = Infrastructure.FromString(content)
         return MessageToDict(message, preserving_proto_field_name=True)
     except (DecodeError, ValueError, RecursionError) as error:
-        raise ConfigError(f"this is no protobuf of InfraGraph: {error}") from error
+        raise ConfigError(f"this is not valid protobuf of InfraGraph: {error}") from error
 
 
 def fabric_of(content: object, file: str = "", options: dict[str, str] | None = None) -> Fabric:
@@ -298,9 +298,8 @@ class _Expansion:
         at, link = _found(links, edge.link, (*place, "link"), "link")
         if edge.scheme == "one2one":
             if len(starts) != len(targets):
-                problem = (
-                    f"one2one joins as many as there are: not {len(starts)} and {len(targets)}"
-                )
+                counts = f"{len(starts)} and {len(targets)}"
+                problem = f"one2one needs equal numbers at both ends, not {counts}"
                 raise MisplacedError((*place, "scheme"), problem)
             pairs: Iterator[tuple[str, str]] = zip(starts, targets, strict=True)
         elif edge.scheme == "many2many":
@@ -357,7 +356,7 @@ def _quantity(given: Any, place: Place) -> str | None:
     if given is None:
         return None
     if not isinstance(given, dict):
-        raise MisplacedError(place, f"`{given}` is no set of fields")
+        raise MisplacedError(place, f"`{given}` is not a set of fields")
     choice = given.get("choice") or next((key for key in given if key in UNITS), None)
     value = given.get(str(choice))
     if choice not in UNITS or value is None:
@@ -367,7 +366,7 @@ def _quantity(given: Any, place: Place) -> str | None:
     except InvalidOperation:
         number = Decimal("nan")
     if isinstance(value, bool) or not number.is_finite() or not 0 <= number < 10**9:
-        raise MisplacedError((*place, str(choice)), f"`{value}` is no number from 0 to 10^9")
+        raise MisplacedError((*place, str(choice)), f"`{value}` is not a number from 0 to 10^9")
     return f"{number:f}{UNITS[str(choice)]}"
 
 
@@ -379,7 +378,7 @@ def write(fabric: Fabric, path: Path) -> None:
     Raises
     ------
     FabricError
-        It has no links that messages share, or links that InfraGraph has no words for.
+        It has no links that messages share, or links that InfraGraph cannot express.
     FileError
         The file cannot be written.
     """
@@ -462,7 +461,7 @@ def _slice(text: str, place: Place) -> tuple[str, Callable[[int], list[int]]]:
     number = r"(-?[0-9]{1,6})?"
     read = re.fullmatch(rf"([^\[\]]+)(?:\[{number}(:{number}(?::{number})?)?\])?", text)
     if read is None:
-        raise MisplacedError(place, f"`{text}` is no name with a slice, such as xpu[0:4]")
+        raise MisplacedError(place, f"`{text}` is not a name with a slice, such as xpu[0:4]")
     name, start, colon, stop, step = read.groups()
     ends = [None if end is None else int(end) for end in (start, stop, step)]
 

@@ -64,10 +64,10 @@ def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
         The file cannot be read.
     """
     if type(boxes) is not int or not 1 <= boxes <= MAX_BOXES:
-        raise MisplacedError(("boxes",), f"`{boxes}` is no number of boxes from 1 to {MAX_BOXES}")
+        raise MisplacedError(("boxes",), f"`{boxes}` is not a number from 1 to {MAX_BOXES}")
     root = parse(read_text(path, "XML file", most=MAX_BYTES))
     if root.tag != "system":
-        problem = f"it begins with <{root.tag}>, not <system>, and is no topology of NCCL"
+        problem = f"it begins with <{root.tag}>, not <system>, and is not a topology of NCCL"
         raise MisplacedError((), problem)
     elements = list(root.walk())
     if boxes * len(elements) > MAX_ELEMENTS:
@@ -327,7 +327,7 @@ def _microseconds(net: Element, name: str) -> int:
     """Returns picoseconds of a latency that the file states in microseconds, 0 if it is missing."""
     text = net.attributes.get(name, "0")
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,12})?", text) is None:
-        raise _wrong(net, f"{name} `{text}` is no number of microseconds")
+        raise _wrong(net, f"{name} `{text}` is not a number of microseconds")
     return int(Decimal(text) * 10**6)
 
 
@@ -345,7 +345,7 @@ def _number(
         return otherwise
     text = _text(element, name)
     if re.fullmatch("-?[0-9]{1,12}", text) is None or not least <= int(text) <= most:
-        raise _wrong(element, f"{name} `{text}` is no number from {least} to {most}")
+        raise _wrong(element, f"{name} `{text}` is not a number from {least} to {most}")
     return int(text)
 
 

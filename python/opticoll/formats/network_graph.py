@@ -71,7 +71,7 @@ class Graph:
     def vertex(self, place: Place, name: str, kind: object) -> None:
         """Adds a vertex: a rank, unless `kind` names a switch."""
         if kind is not None and not is_kind(kind):
-            raise MisplacedError((*place, "kind"), f"`{kind}` is no kind; write rank or switch")
+            raise MisplacedError((*place, "kind"), f"`{kind}` is not a kind; write rank or switch")
         if not name:
             raise MisplacedError(place, "a name is not empty")
         is_switch = kind is not None and _KINDS[str(kind).lower()]
@@ -316,7 +316,7 @@ def _text(place: Place, value: object) -> str:
             "latency": " as text with its unit, such as 1us",
         }
         hint = f"; write it{example[key]}" if (key := str(place[-1])) in example else ""
-        raise MisplacedError(place, f"`{text}` is no value{hint}")
+        raise MisplacedError(place, f"`{text}` is not a value{hint}")
     if place[-1] == "rate":
         check_rate(place, text)
     return text

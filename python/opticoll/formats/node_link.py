@@ -53,10 +53,10 @@ def fabric_of(
         The content is not such a graph, or not a fabric; with node or link.
     """
     if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
-        raise MisplacedError((), "this is no graph in node-link form: there is no list `nodes`")
+        raise MisplacedError((), "this is not a node-link graph: it has no list `nodes`")
     key = "edges" if "edges" in content else "links"
     if not isinstance(content.get(key), list):
-        raise MisplacedError((), "this is no graph in node-link form: no list `links` or `edges`")
+        raise MisplacedError((), "this is not a node-link graph: it has no list `links` or `edges`")
     whole, directed = content.get("graph", {}), content.get("directed", False)
     if not isinstance(whole, dict):
         raise MisplacedError(("graph",), "the attributes of the graph are a set of fields")

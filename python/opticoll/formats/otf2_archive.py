@@ -84,7 +84,7 @@ def trace(path: Path, content: bytes) -> Trace:
         try:
             return to_trace(_read_in_subprocess(anchor))
         except NotIntactError as error:
-            raise FileError(f"`{path}` is no intact OTF2 archive: {error}") from error
+            raise FileError(f"`{path}` is not an intact OTF2 archive: {error}") from error
 
 
 @contextmanager
@@ -200,7 +200,7 @@ def _unpack(path: Path, content: bytes, folder: Path) -> None:
         raise
     except (tarfile.TarError, EOFError, ValueError, ArithmeticError, OSError) as error:
         problem = getattr(error, "strerror", None) or error
-        raise FileError(f"`{path}` is no intact tar file: {problem}") from error
+        raise FileError(f"`{path}` is not an intact tar file: {problem}") from error
 
 
 def _unpack_member(
@@ -213,7 +213,7 @@ def _unpack_member(
         )
     name = PurePosixPath(member.name)
     if name.is_absolute() or ".." in name.parts or not member.name.isprintable():
-        raise FileError(f"`{path}` holds `{member.name}`, which is no name below its own folder")
+        raise FileError(f"`{path}` holds `{member.name}`, which is not a name below its own folder")
     target = folder / name
     if member.isdir():
         target.mkdir(parents=True, exist_ok=True)

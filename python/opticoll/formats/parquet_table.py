@@ -72,10 +72,10 @@ def trace(content: bytes) -> Trace:
         raise
     except (pyarrow.ArrowException, OSError) as error:
         problem = " ".join(str(error).split())
-        raise FileError(f"the trace is no intact Parquet file: {problem}") from error
+        raise FileError(f"the trace is not an intact Parquet file: {problem}") from error
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
         problem = " ".join(str(error).split())
-        raise FileError(f"the Parquet table holds what is no event table: {problem}") from error
+        raise FileError(f"the Parquet table is not an event table: {problem}") from error
 
 
 def _read(file: Any) -> Trace:
@@ -111,7 +111,7 @@ def _members(metadata: dict[bytes, bytes]) -> tuple[int | None, dict[int, list[i
         if key != "ranks" and not key.startswith("comm "):
             continue
         if not re.fullmatch("(ranks|comm [0-9]+)", key) or not re.fullmatch("[0-9 ]+", members):
-            raise FileError(f"the metadata `{key}` of the Parquet table are no whole numbers")
+            raise FileError(f"the metadata `{key}` of the Parquet table are not whole numbers")
         numbers = [int(member) for member in members.split()]
         if key == "ranks":
             (ranks,) = numbers

@@ -88,7 +88,7 @@ def collective_of(head: str, path: str | os.PathLike[str]) -> Collective:
         for name, otherwise in (("ranks", ""), ("root", "0"), ("pieces", "1"))
     )
     if ranks is None or root is None or pieces is None:
-        raise FileError(f"`{path}`: `{head[:80]}` has a number that is none")
+        raise FileError(f"`{path}`: `{head[:80]}` has an invalid number")
     return Collective(kind, ranks, root=root, pieces=pieces)
 
 
@@ -102,7 +102,7 @@ def head_of(collective: Collective) -> str:
     """
     of = collective
     if of.demand is not None:
-        raise FileError("a table of sends has no words for blocks that differ; write a plan file")
+        raise FileError("a table of sends cannot express blocks that differ; write a plan file")
     return f"{of.kind} ranks={of.ranks} root={of.root} pieces={of.pieces}"
 
 
@@ -131,7 +131,7 @@ def _transfers(
         values = [_number(row.get(name, "1")) for name in (*NEEDED, "count")]
         action = row.get("action", "copy")
         if len(cells) != len(heading) or None in values or action not in ("copy", "reduce"):
-            raise FileError(f"`{path}`, line {number}: `{line[:80]}` is no transfer")
+            raise FileError(f"`{path}`, line {number}: `{line[:80]}` is not a transfer")
         step, source, destination, chunk, count = (value or 0 for value in values)
         for name, end in {"source": source, "destination": destination}.items():
             if end >= collective.ranks:

@@ -60,14 +60,14 @@ def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedu
     Raises
     ------
     FileError
-        The file is no result of TE-CCL, a flow is not whole, or the number of ranks does not fit.
+        The file is not a result of TE-CCL, a flow is not whole, or the rank count does not fit.
     """
     try:
         content = parse_json(read_text(path, "JSON file", most=MAX_TEXT_BYTES))
     except ConfigError as error:
         raise FileError(f"`{path}`: {error}") from error
     if not isinstance(content, dict):
-        raise FileError(f"`{path}` is no result of TE-CCL: it is not a JSON object")
+        raise FileError(f"`{path}` is not a result of TE-CCL: it is not a JSON object")
     flows = [_flow(text, path) for text in _entries(content, "flows", list, path)]
     paths = _entries(content, "chunk paths", dict, path)
     demands = [tuple(map(int, _matched(DEMAND, text, path))) for text in paths]
@@ -256,7 +256,7 @@ def _entries(
     for key, value in content.items():
         if key.partition("-")[2].lower() == name and isinstance(value, kind):
             return [*value]
-    raise FileError(f"`{path}` is no result of TE-CCL: it has no {name}")
+    raise FileError(f"`{path}` is not a result of TE-CCL: it has no {name}")
 
 
 def _flow(text: object, path: str | os.PathLike[str]) -> Flow:

@@ -55,7 +55,7 @@ def read(
     path = "trace" if isinstance(source, bytes) else source
     known = {candidate.name: candidate for candidate in formats.formats_of("trace")}
     if form is not None and form not in known:
-        raise UsageError(f"`{form}` is no format of traces; known are {', '.join(known)}")
+        raise UsageError(f"`{form}` is not a format of traces; known are {', '.join(known)}")
     chosen = None if form is None else known[form]
     with naming(path, TraceError):
         if isinstance(source, bytes):

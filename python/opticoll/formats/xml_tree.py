@@ -113,5 +113,5 @@ def parse(text: str) -> Element:
     except MisplacedError:
         raise
     except (expat.ExpatError, ValueError) as error:
-        raise MisplacedError((), f"this is no XML: {error}") from error
+        raise MisplacedError((), f"this is not valid XML: {error}") from error
     return outermost.children[0]

@@ -182,7 +182,7 @@ def _pair_amounts(
         )
         earlier = named.setdefault((source, destination), number)
         if earlier != number:
-            problem = f"rank {source} to rank {destination} stands on line {earlier} already"
+            problem = f"line {earlier} has rank {source} to rank {destination} already"
             raise FileError(f"`{path}`, line {number}: {problem}")
         amounts[source][destination] = _amount(path, number, 3, cells[2])
     return amounts
@@ -190,7 +190,7 @@ def _pair_amounts(
 
 def _rank(path: str | os.PathLike[str], line: int, column: int, cell: str, ranks: int) -> int:
     if not (cell.isascii() and cell.isdigit() and len(cell) < 11 and int(cell) < ranks):
-        problem = f"`{cell[:40]}` is no rank: ranks are 0 to {ranks - 1}"
+        problem = f"`{cell[:40]}` is not a rank: ranks are 0 to {ranks - 1}"
         raise FileError(f"`{path}`, line {line}, column {column}: {problem}")
     return int(cell)
 
@@ -202,7 +202,7 @@ def _amount(path: str | os.PathLike[str], line: int, column: int, cell: str) -> 
             return int(cell)
         return parse_size(cell)
     except OpticollError as error:
-        problem = f"`{cell[:40]}` is no number of bytes, such as 4096 or 4KiB"
+        problem = f"`{cell[:40]}` is not a number of bytes, such as 4096 or 4KiB"
         raise FileError(f"`{path}`, line {line}, column {column}: {problem}") from error
 
 

@@ -78,7 +78,7 @@ def to_fabric(fabric: FabricLike) -> Fabric:
     if node_link.is_graph(fabric):
         return node_link.from_networkx(fabric)
     raise FabricError(
-        f"`{fabric!r}` is no fabric; give an opticoll.Fabric, a spelling such as optree_paper, "
+        f"`{fabric!r}` is not a fabric; give an opticoll.Fabric, a text such as optree_paper, "
         "the name of a YAML file, or a graph of NetworkX"
     )
 
@@ -87,7 +87,7 @@ def _file_name(path: os.PathLike[str]) -> str:
     """Returns the name of a fabric file, checked by its ending."""
     name = os.fspath(path)
     if not name.endswith(FILES):
-        raise FabricError(f"`{name}` is no file of a fabric; its name ends in {', '.join(FILES)}")
+        raise FabricError(f"`{name}`: the name of a fabric's file ends in {', '.join(FILES)}")
     return name
 
 

@@ -71,7 +71,7 @@ def read_program(path: str | os.PathLike[str], name: str | None = None) -> Progr
     """
     form = format_of(path, name)
     if form.holds != "program":
-        raise errors.UsageError(f"`{path}` is no program of ranks, but of the format {form.name}")
+        raise errors.UsageError(f"`{path}` is not a program of ranks: its format is {form.name}")
     program: Program = form.read(path)
     return program
 
@@ -136,7 +136,9 @@ def _raised(
     plan = _placed(schedule, path, program.name or form, fabric)
     notes = []
     if in_vain:
-        notes.append(f"{plural(in_vain, 'chunk')} left out that a rank gets though it has them")
+        notes.append(
+            f"{plural(in_vain, 'chunk')} skipped, because the rank that gets them has them already"
+        )
     return plan, notes
 
 
@@ -172,7 +174,9 @@ def moved(plan: Plan, fabric: Fabric, what: str = "the plan") -> Plan:
         names = [before[int(link)] for link in route[1].split(".")]
         for name in names:
             if name not in named:
-                raise errors.UsageError(f"{what} sends over {name}, which {fabric.spec} has not")
+                raise errors.UsageError(
+                    f"{what} sends over {name}, which {fabric.spec} does not have"
+                )
         return " via " + ".".join(str(named[name]) for name in names)
 
     head, given, rest = plan.to_text().partition(f"\nfabric {plan.fabric.spec}\n")

@@ -46,7 +46,7 @@ def _tensors(value: Any) -> list[int]:
     tensors = value if isinstance(value, list) else [value]
     for count in tensors:
         if type(count) is not int or not 0 < count <= MAX_PARAMETERS:
-            raise ConfigError(f"`{count}` is no whole number above 0")
+            raise ConfigError(f"`{count}` is not a whole number above 0")
     return tensors
 
 
@@ -95,7 +95,7 @@ def read(path: str | os.PathLike[str]) -> Profile:
         return replace(profile, model=profile.model or path.stem)
     if path.suffix.lower() == ".csv":
         return Profile(model=path.stem, layers=_from_csv(path))
-    raise FileError(f"`{path}` is no profile of layers by its name; it must end in .csv or .yaml")
+    raise FileError(f"`{path}`: the name of a profile of layers ends in .csv or .yaml")
 
 
 def _from_csv(path: Path) -> list[Layer]:

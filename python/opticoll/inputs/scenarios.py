@@ -81,7 +81,7 @@ def to_scenario(
     Raises
     ------
     OpticollError
-        An unknown collective, or something that is no fabric or size.
+        An unknown collective, or something that is not a fabric or size.
     """
     ranks = None if ranks is None else list(ranks)
     fabrics = to_fabrics(fabric, ranks)

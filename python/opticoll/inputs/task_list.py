@@ -75,7 +75,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Fabric, list[Task]]:
     Raises
     ------
     ConfigError
-        The file is no list of tasks; the message names line and field.
+        The file is not a list of tasks; the message names line and field.
     FileError
         The file cannot be read.
     """

@@ -53,7 +53,7 @@ def load(spec: str) -> tuple[UserAlgorithm, dict[str, Option]]:
     Raises
     ------
     UserAlgorithmError
-        The module cannot be imported, has no such function, or an option is no `key=value`.
+        The module cannot be imported, has no such function, or an option is not a `key=value`.
     """
     match = _SPELLING.fullmatch(spec.strip())
     if match is None:
@@ -70,7 +70,7 @@ def load(spec: str) -> tuple[UserAlgorithm, dict[str, Option]]:
             ) from error
     if not callable(found):
         raise UserAlgorithmError(
-            f"cannot load algorithm `{spec}`: it is no function but of type "
+            f"cannot load algorithm `{spec}`: it is not a function but of type "
             f"`{type(found).__name__}`"
         )
     return found, options
@@ -128,7 +128,7 @@ def _parse_options(spec: str, text: str | None) -> dict[str, Option]:
     for part in text.split(",") if text is not None else []:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not key.isidentifier() or not value:
-            raise UserAlgorithmError(f"`{part}` in algorithm `{spec}` is no key=value")
+            raise UserAlgorithmError(f"`{part}` in algorithm `{spec}` is not a key=value")
         if key in options:
             raise UserAlgorithmError(f"`{key}` is given twice in algorithm `{spec}`")
         options[key] = _parse_value(value)

@@ -43,7 +43,7 @@ def to_root(root: int, fabric: Fabric) -> int:
         It is not a rank.
     """
     if not _is_whole(root) or not 0 <= root < fabric.ranks:
-        raise CollectiveError(f"root {root} is no rank: ranks are 0 to {fabric.ranks - 1}")
+        raise CollectiveError(f"root {root} is not a rank: ranks are 0 to {fabric.ranks - 1}")
     return int(root)
 
 
@@ -57,12 +57,12 @@ def to_bytes(size: str | int) -> int:
     """
     if isinstance(size, str):
         if size.strip().startswith("-"):
-            raise UnitError(f"`{size}` is no size: a size is not negative")
+            raise UnitError(f"`{size}` is not a size: a size is not negative")
         return parse_size(size)
     if not _is_whole(size):
-        raise UnitError(f"`{size!r}` is no size; give a whole number of bytes, or text as `4MiB`")
+        raise UnitError(f"`{size!r}` is not a size; give a number of bytes or text such as `4MiB`")
     if not 0 <= size < 2**64:
-        raise UnitError(f"`{size}` is no size: a size is at least 0 and below 2**64 bytes")
+        raise UnitError(f"`{size}` is not a size: a size is at least 0 and below 2**64 bytes")
     return int(size)
 
 
@@ -81,7 +81,7 @@ def whole_number(what: str, text: str, least: int | None = None, most: int | Non
     """
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text.strip()) is None:
         problem = (
-            "is too large" if re.fullmatch(r"\+?[0-9]+", text.strip()) else "is no whole number"
+            "is too large" if re.fullmatch(r"\+?[0-9]+", text.strip()) else "is not a whole number"
         )
         raise UsageError(f"{what}: `{text}` {problem}")
     number = int(text)
@@ -107,7 +107,7 @@ def split_algorithms(text: str) -> list[str]:
             raise UsageError(f"`{text}` names no algorithm between two commas")
         elif part.strip().isdigit() and algorithms:
             raise UsageError(
-                f"`{part.strip()}` is no algorithm; several numbers of one option are written 4x4"
+                f"`{part.strip()}` is not an algorithm; write several numbers of one option as 4x4"
             )
         else:
             algorithms.append(part.strip())
@@ -151,7 +151,7 @@ def split_counts(option: str, text: str) -> list[int]:
     Raises
     ------
     UsageError
-        One of them is no whole number above zero.
+        One of them is not a whole number above zero.
     """
     example = "32,64" if option == "--wavelengths" else "512,1024"
     counts: list[int] = []
@@ -160,7 +160,7 @@ def split_counts(option: str, text: str) -> list[int]:
             counts.append(whole_number(option, part, least=1))
         except UsageError as error:
             raise UsageError(
-                f"{option}: `{part.strip()}` is no whole number above 0; "
+                f"{option}: `{part.strip()}` is not a whole number above 0; "
                 f"write a list such as {option} {example}"
             ) from error
     return list(dict.fromkeys(counts))
@@ -184,14 +184,15 @@ def _split(
         first, dots, last = (word.strip() for word in part.partition(".."))
         if dots and not (first and last):
             end_word = "end" if first else "start"
-            raise UsageError(f"`{part}` is no range of {what}: its {end_word} is missing")
+            raise UsageError(f"`{part}` is not a range of {what}: its {end_word} is missing")
         start = read(first)
         if not dots:
             yield start
             continue
         end = read(last)
         if not 0 < start <= end:
-            raise UsageError(f"`{part}` is no range of {what}: it must start above 0 and not fall")
+            problem = "its start must be above 0, and not above its end"
+            raise UsageError(f"`{part}` is not a range of {what}: {problem}")
         growth = cycle(factors)
         values = up_to(Fraction(start), Fraction(end), partial(_grown, growth))
         yield from map(round, values)

@@ -27,7 +27,7 @@ def read_fabric(source: FabricLike) -> Fabric:
     Raises
     ------
     ConfigError
-        The file or the graph is no fabric; the message names the place.
+        The file or the graph is not a fabric; the message names the place.
     FileError
         The file cannot be read.
     FabricError
@@ -67,7 +67,7 @@ def read_plan(
         The format, such as `msccl` (see `opticoll list formats`; default: the format that the
         content shows).
     fabric
-        The fabric of a schedule of others (default: a link from each rank to each other). A plan
+        The fabric of a schedule of others (default: a link between every two ranks). A plan
         file names its own fabric.
     ranks
         The number of ranks, for a file that does not say it, such as a result of TE-CCL (default:
@@ -76,7 +76,7 @@ def read_plan(
     Raises
     ------
     FileError
-        The file cannot be read or is no text.
+        The file cannot be read or is not text.
     PlanFileError
         The plan is malformed; the message names line and column.
     ProgramError
@@ -117,7 +117,7 @@ def read_program(path: str | PathLike[str], *, format: str | None = None) -> Pro
     Raises
     ------
     FileError
-        The file cannot be read or is no text.
+        The file cannot be read or is not text.
     ProgramError
         The program is malformed; the message names the line.
 

@@ -143,7 +143,7 @@ def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> PlanRo
     Raises
     ------
     UnitError
-        The size is no size.
+        The size is not a size.
     SimulationError
         A setting is unknown or does not apply.
 

@@ -70,7 +70,7 @@ def replay(
     Raises
     ------
     OpticollError
-        The file is no trace; a network, an algorithm or a setting is unknown; or the program cannot
+        The file is not a trace; a network, algorithm or setting is unknown; or the program cannot
         continue, such as a receive without a send.
 
     Examples
@@ -179,7 +179,7 @@ def train(
     Raises
     ------
     OpticollError
-        As for `plan`; the model or the device is unknown, the file is no profile, or arguments do
+        As for `plan`; the model or device is unknown, the file is not a profile, or arguments do
         not go together.
 
     Examples

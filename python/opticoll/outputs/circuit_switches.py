@@ -1,4 +1,4 @@
-"""Circuit switches that join parts of a fabric, and the ports that a change joins anew.
+"""Circuit switches that join parts of a fabric, and the ports that a change reconnects.
 
 >>> from opticoll import Fabric
 >>> whole = Fabric("ocs_torus:dims=4x4x8,spares=1")
@@ -43,10 +43,10 @@ class SwitchRow(Row):
 
 
 class RematchedRow(Row):
-    """A circuit switch that joins other ports than before."""
+    """A circuit switch whose connections change."""
 
     name: str = means("Name of the switch: its axis, and the place of its fibres on a face")
-    before: list[CircuitRow] = means("Circuits that the switch has no more")
+    before: list[CircuitRow] = means("Circuits that the switch no longer has")
     now: list[CircuitRow] = means("Circuits that the switch has in their place")
 
 
@@ -70,7 +70,7 @@ def rematched(before: Fabric, now: Fabric) -> list[RematchedRow]:
 
 
 def fibres(changes: list[RematchedRow]) -> int:
-    """Returns the number of fibres that are joined anew."""
+    """Returns the number of fibres that are reconnected."""
     used = [
         {port for circuit in circuits for port in circuit.ports}
         for change in changes
@@ -100,7 +100,7 @@ def change_lines(changes: list[RematchedRow], count: int) -> str:
         for (before, now), same in _alike(changes, lambda row: (row.before, row.now))
     ]
     moved = plural(fibres(changes), "fibre")
-    head = f"{len(changes)} of {count} circuit switches change and join {moved} anew"
+    head = f"{len(changes)} of {count} circuit switches change and reconnect {moved}"
     return "\n".join([head, _table(cells, ["switches", "joined before", "joined now"])])
 
 

@@ -92,7 +92,7 @@ READINGS: dict[str, Callable[[Any], str]] = {
 def uses_decimal_units(sizes_bytes: Iterable[float]) -> bool:
     """Returns whether sizes shown together are written in kB, MB and GB.
 
-    They are if all are whole multiples of 1000 bytes and some are no multiples of 1024 bytes.
+    They are if all are whole multiples of 1000 bytes and some are not multiples of 1024 bytes.
 
     >>> uses_decimal_units([100_000, 6_400_000]), uses_decimal_units([1024, 1_024_000])
     (True, False)

@@ -86,13 +86,13 @@ MAX_CANDIDATES = 12
 
 
 class CandidateRow(Row):
-    """A plan that `auto` compared: simulated, or left out."""
+    """A candidate of `auto`, simulated or left out."""
 
     name: str = means("Name, as --algorithm takes it")
-    steps: Count = means("Number of slots; of a plan left out, the least that it may need")
-    time_s: Seconds = means("Time; of a plan left out, the least that it may take")
-    simulated: bool = means("Whether the plan was made and simulated to its end")
-    left_out: str = means("Why the plan was left out; empty where it was simulated")
+    steps: Count = means("Number of slots; a lower bound if the plan was left out")
+    time_s: Seconds = means("Time; a lower bound if the plan was left out")
+    simulated: bool = means("Whether the plan was built and simulated to its end")
+    left_out: str = means("Reason why the plan was left out; empty if it was simulated")
 
 
 class SettingRow(Row, core="plan.settings"):
@@ -104,13 +104,13 @@ class SettingRow(Row, core="plan.settings"):
 
 
 class PlanRow(PlanHead):
-    """One plan at one size, verified and simulated. Bounds hold for any plan."""
+    """A plan at one size, verified and simulated, with bounds that hold for any plan."""
 
     injection_bandwidth: BitsPerSecond = means(INJECTION)
     fabric_latency_s: Seconds = means(FABRIC_LATENCY)
-    root: Count = means("Root rank; 0 where the collective has none")
+    root: Count = means("Root rank; 0 if the collective has none")
     size_bytes: Bytes = means("Size of the collective")
-    size_convention: str = means("What the size counts, in words")
+    size_convention: str = means("Meaning of the size")
     policy: str | None = means(
         "Policy: when reconfiguration is charged", absent="electrical fabrics have no policy"
     )
@@ -119,7 +119,7 @@ class PlanRow(PlanHead):
         "Start rule of messages on electrical fabrics", absent="circuits have no start rule"
     )
     settings: list[SettingRow] = means("Settings that differ from the plain model of the simulator")
-    steps: Count = means("Number of time slots really used")
+    steps: Count = means("Number of slots of the plan")
     claimed_steps: Count | None = means(
         "Number of steps that the paper gives", absent="no paper gives one"
     )
@@ -185,17 +185,15 @@ class PlanRow(PlanHead):
         absent="no bound is known, or the bound has no conditions",
     )
     verified: bool = means("Whether there are no violations")
-    violations: list[ViolationRow] = means("Everything that is wrong with the plan")
+    violations: list[ViolationRow] = means("All violations of the plan")
     candidates: list[CandidateRow] = means(
-        "What `auto` compared: the chosen plan first, then the others that were simulated, then "
-        "those left out, each by time; empty for other algorithms"
+        "Candidates of `auto`: the chosen plan, then other simulated plans, then plans that were "
+        "not simulated, each group by time; empty for other algorithms"
     )
     reasons: list[str] = means(
-        "Why `auto` chose this plan, in sentences; empty for other algorithms"
+        "Reasons for the choice of `auto`, in sentences; empty for other algorithms"
     )
-    warnings: list[str] = means(
-        "What to check before the time is trusted, such as a fabric that says no latency"
-    )
+    warnings: list[str] = means("Warnings, such as a fabric that states no latency")
     command: str = command_field(default=OMITTED)
 
 
@@ -214,8 +212,8 @@ def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
     known = {option["name"] for option in record_row("fabrics", fabric.family).options}
     (option,) = known & {"latency", "propagation"}
     return [
-        f"{fabric.family} says no latency, so that many steps take no longer than one with as many "
-        f"bytes; state one, such as {option}=500ns"
+        f"{fabric.family} states no latency, so many short steps take no longer than one step with "
+        f"the same bytes; give one, such as {option}=500ns"
     ]
 
 

@@ -45,10 +45,10 @@ class FibreRow(Row):
 
 
 class ViolationRow(Row):
-    """One rule broken in one place."""
+    """A broken rule, and the place at which it is broken."""
 
     kind: str = means("Rule that is broken, such as `collision`, `broken_fibre` or `missing`")
-    sentence: str = means("What is wrong, in one sentence")
+    sentence: str = means("Description of the violation, one sentence")
     transfers: list[Count] = means("Transfers concerned, as indices into the plan")
     slot: Count | None = means("Time slot in which it happens", absent="in no particular slot")
     rank: Count | None = means("Rank concerned", absent="no particular rank")
@@ -60,11 +60,11 @@ class ViolationRow(Row):
 
 
 class PlanHead(Row):
-    """Collective and fabric of a plan."""
+    """Collective, algorithm and fabric of a plan."""
 
     collective: str = means("Collective, such as `all_gather`")
-    algorithm: str = means("Algorithm as asked for")
-    chosen: str = means("Algorithm of the plan: the one asked for, or what `auto` chose")
+    algorithm: str = means("Algorithm as requested")
+    chosen: str = means("Algorithm of the plan: the requested one, or the choice of `auto`")
     fabric: str = means("Complete specification of the fabric")
     ranks: Positive = means("Number of ranks of the fabric")
     wavelengths: Positive | None = means(
@@ -74,9 +74,9 @@ class PlanHead(Row):
 
 
 class SizedHead(PlanHead):
-    """Collective, fabric and extent of a plan."""
+    """Collective, algorithm and fabric of a plan, with its slots and transfers."""
 
-    steps: Count = means("Number of time slots really used")
+    steps: Count = means("Number of slots of the plan")
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
 
 
@@ -100,21 +100,21 @@ def head(plan: Plan) -> dict[str, Any]:
 
 
 class ProofRow(SizedHead):
-    """Verdict on a plan, and all of its violations."""
+    """Proof of a plan: the verdict and all violations."""
 
     form: Form = means(FORM)
     pipeline_wavelengths: Count | None = means(ON_WAVELENGTHS, absent=NOT_PIPELINED)
     pipeline_pieces: Count | None = means(PIPELINE_PIECES, absent=NOT_PIPELINED)
     verified: bool = means("Whether there are no violations")
-    violations: list[ViolationRow] = means("Everything that is wrong with the plan")
+    violations: list[ViolationRow] = means("All violations of the plan")
     command: str = command_field(default=OMITTED)
 
 
 class ProgramViolationRow(Row):
-    """One rule broken in one place of a program, or something else worth to know."""
+    """A broken rule of a program and its place, or a remark."""
 
     kind: str = means("Rule that is broken, such as `race`, `deadlock` or `wrong_result`")
-    sentence: str = means("What is wrong, in one sentence")
+    sentence: str = means("Description of the violation, one sentence")
     rank: Count | None = means("Rank concerned", absent="no particular rank")
     thread_block: Count | None = means("Thread block of the rank", absent="no particular one")
     step: Count | None = means("Instruction of the thread block", absent="no particular one")
@@ -122,7 +122,7 @@ class ProgramViolationRow(Row):
 
 
 class ProgramProofRow(Row):
-    """Verdict on a program of ranks in one mode, and all of its violations."""
+    """Proof of a program in one mode: the verdict, all violations and remarks."""
 
     file: str = means("File of the program")
     format: str = means("Format of the file")
@@ -136,11 +136,11 @@ class ProgramProofRow(Row):
     chunks: Positive = means("Number of chunks into which the collective is cut")
     thread_blocks: Count = means("Number of thread blocks of all ranks")
     instructions: Count = means("Number of instructions of all ranks")
-    messages: Count = means("Number of messages between ranks; 0 if none can be carried out")
+    messages: Count = means("Number of messages between ranks; 0 if none can be executed")
     chunks_sent: Count = means("Number of chunks that the messages carry")
     verified: bool = means("Whether there are no violations")
     violations: list[ProgramViolationRow] = means("Everything that is wrong with the program")
-    remarks: list[ProgramViolationRow] = means("What is not wrong, but worth to know")
+    remarks: list[ProgramViolationRow] = means("Remarks that are not violations")
 
 
 class Refuted(errors.UsageError):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Loss(NamedTuple):
-    """A measured loss and its interval of 95 %, as shares; of another axis x is no offered load."""
+    """A measured loss with its 95 % interval, as shares; on other axes x is no offered load."""
 
     offered_load: float
     loss: float
@@ -78,7 +78,7 @@ def losses(
         axes.margins(x=0.09)  # room for arrows beside the first and last point
     style.logarithmic(axes)
     axes.autoscale_view()
-    note = "\narrows: nothing lost, at most so much (95 %)" if has_lossless else ""
+    note = "\narrows: no loss, with the 95 % upper bound" if has_lossless else ""
     axes.set_xlabel(f"{x_label}{note}")
     axes.set_ylabel("Burst loss ratio")
     figure.legend(loc="outside lower center", ncols=min(2, len(series)))

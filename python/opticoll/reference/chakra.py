@@ -35,7 +35,7 @@ class Node:
 
     def whole(self, name: str) -> int | None:
         value = self.given.get(name)
-        expect(name not in self.given or isinstance(value, int), f"{name} is no whole number")
+        expect(name not in self.given or isinstance(value, int), f"{name} is not a whole number")
         return value if isinstance(value, int) else None
 
 
@@ -110,7 +110,7 @@ def attribute(text: int | bytes) -> tuple[str, Value]:
         elif number != 2:
             value = None
             if number in (7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27):
-                expect(isinstance(found, int), f"{name} is no whole number")
+                expect(isinstance(found, int), f"{name} is not a whole number")
                 value = signed(number, found) if isinstance(found, int) else None
     return name, value
 
@@ -216,7 +216,7 @@ class Reader:
             whole and 1 <= self.scale <= MAX_NUMBER, f"{total} chunks are no {self.parts} blocks"
         )
         root = self.whole("root", 0)
-        expect(0 <= root < ranks, f"root {root} is no rank")
+        expect(0 <= root < ranks, f"root {root} is not a rank")
         self.collective = Collective(kinds[0], ranks, root, pieces)
         if self.inner is not None:
             expect(self.inner.collective == self.collective, "the header has another program")
@@ -231,7 +231,7 @@ class Reader:
 
     def whole(self, name: str, otherwise: int) -> int:
         value = self.header.get(name, otherwise)
-        expect(isinstance(value, int), f"{name} is no whole number")
+        expect(isinstance(value, int), f"{name} is not a whole number")
         return value if isinstance(value, int) else otherwise
 
     def program(self) -> Program:

@@ -48,7 +48,7 @@ def options_of(text: str) -> dict[str, str]:
         value = value if equals else "yes"
         key = key.lower().replace("-", "_")
         expect(key.isascii(), f"no option is called `{key}`")
-        expect(key != "" and value != "", f"`{option}` is no key=value")
+        expect(key != "" and value != "", f"`{option}` is not a key=value")
         expect(key not in values, f"`{key}` is given twice")
         values[key] = value
     return values

@@ -68,7 +68,7 @@ def read_msccl(text: str) -> Program:
     parts = 1 if kind in ("all_reduce", "broadcast", "reduce") else ranks
     expect(chunks % parts == 0, f"line {algo.line}: {chunks} chunks are no {parts} equal blocks")
     root = algo.number("root", 0, least=0)
-    expect(root < ranks, f"line {algo.line}: root {root} is no rank")
+    expect(root < ranks, f"line {algo.line}: root {root} is not a rank")
     in_place = algo.number("inplace", 0, least=0)
     out_of_place = algo.number("outofplace", 1 - min(in_place, 1), least=0)
     expect(max(in_place, out_of_place) == 1, f"line {algo.line}: neither in place nor out of place")

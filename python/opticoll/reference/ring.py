@@ -293,7 +293,7 @@ def read_cut(cut: str, ranks: int) -> set[tuple[str, int]]:
     lower, upper = (whole(end, ranks - 1) for end in ends.split("-"))
     if (lower + 1) % ranks != upper:
         lower, upper = upper, lower
-    expect(ranks > 1 and (lower + 1) % ranks == upper, f"`{ends}` are no neighbours")
+    expect(ranks > 1 and (lower + 1) % ranks == upper, f"`{ends}` are not neighbours")
     links = {("cw", lower), ("ccw", upper)}
     return {link for link in links if cut == ends or cut == ends + link[0]}
 

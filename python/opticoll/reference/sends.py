@@ -113,6 +113,7 @@ def plan_of(collective: Collective, sent: list[Transfer]) -> Plan:
     steps = dict.fromkeys(transfer.slot for transfer in sent)
     slots = {step: slot for slot, step in enumerate(steps)}
     for transfer in sent:
-        expect(max(transfer.source, transfer.destination) < collective.ranks, "an end is no rank")
+        highest = max(transfer.source, transfer.destination)
+        expect(highest < collective.ranks, "an end is not a rank")
     transfers = [replace(transfer, slot=slots[transfer.slot]) for transfer in sent]
     return Plan(collective, Links({}), [1] * len(slots), {}, transfers)

@@ -125,7 +125,7 @@ def read_collective(words: list[str]) -> Collective:
     expect([key for key, _ in named] == ["ranks", "root", "pieces"], "expected ranks, root, pieces")
     ranks, root, pieces = (whole(value) for _, value in named)
     expect(ranks >= 1 and pieces >= 1, "ranks and pieces start at 1")
-    expect(root < ranks, "the root is no rank")
+    expect(root < ranks, "the root is not a rank")
     collective = Collective(kinds[plain(kind)], ranks, root, pieces)
     expect(collective.chunks < 2**32, "the collective has 2^32 chunks or more")
     return collective

@@ -17,7 +17,7 @@ Check = Callable[[str], object]
 
 def whole(word: str, most: int = 2**32 - 1) -> int:
     """Returns a whole number without sign, at most `most`."""
-    expect(word.isascii() and word.isdigit(), f"`{word}` is no whole number")
+    expect(word.isascii() and word.isdigit(), f"`{word}` is not a whole number")
     number = int(word)
     expect(number <= most, f"`{word}` is more than {most}")
     return number
@@ -72,12 +72,12 @@ def quantity(word: str, units: dict[str, int]) -> Fraction:
 
 
 def time(word: str) -> None:
-    expect(quantity(word, TIMES) % 1 == 0, f"`{word}` is no whole number of ps")
+    expect(quantity(word, TIMES) % 1 == 0, f"`{word}` is not a whole number of ps")
 
 
 def size(word: str) -> int:
     amount = quantity(word, BYTES | {"KB": 1000})
-    expect(amount % 1 == 0, f"`{word}` is no whole number of bytes")
+    expect(amount % 1 == 0, f"`{word}` is not a whole number of bytes")
     return int(amount)
 
 

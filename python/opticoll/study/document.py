@@ -42,7 +42,7 @@ MAX_REPLICATIONS = 10**5
 def _fields(value: object) -> dict[str, Any]:
     """Returns options by name; hyphens in names become underscores."""
     if not isinstance(value, dict):
-        raise ConfigError(f"`{value}` is no set of options, such as {{size: 4MiB}}")
+        raise ConfigError(f"`{value}` is not a set of options, such as {{size: 4MiB}}")
     return {name.replace("-", "_"): option_value for name, option_value in value.items()}
 
 
@@ -66,7 +66,7 @@ def axis(value: object) -> list[Value]:
         raise ConfigError("give a list of values, of at least one")
     for item in values:
         if item is None or isinstance(item, dict):
-            raise ConfigError(f"`{item}` is no value of an option")
+            raise ConfigError(f"`{item}` is not a value of an option")
     return values
 
 
@@ -90,7 +90,7 @@ def _range(fields: dict[str, Any]) -> list[Value]:
     if not ends:
         raise ConfigError("a range grows: by times more than 1 from above 0, or by plus above 0")
     if first.number > last.number:
-        raise ConfigError("a range ends at what it begins with, or above")
+        raise ConfigError("the end of a range must not be below its start")
     grow, by = (operator.mul if ways == ["times"] else operator.add), step.number
     values: list[Value] = []
     for number in up_to(first.number, last.number, lambda value: grow(value, by)):
@@ -140,7 +140,7 @@ def _command(value: object) -> str:
     name = canonical(text(value), commands)
     if name is None or name in WITHOUT_POINTS:
         known = [command for command in commands if command not in WITHOUT_POINTS]
-        raise ConfigError(f"`{value}` is no command with points: {', '.join(known)}")
+        raise ConfigError(f"`{value}` is not a command with points: {', '.join(known)}")
     return name
 
 

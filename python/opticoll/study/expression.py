@@ -145,7 +145,7 @@ class Expression:
             self._tree = ast.parse(quoted, mode="eval").body
             nodes = list(ast.walk(self._tree))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise UsageError(f"`{self.text}` is no expression: {error}") from error
+            raise UsageError(f"`{self.text}` is not an expression: {error}") from error
         for node in nodes:
             self._check(node)
         inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
@@ -198,7 +198,7 @@ class Expression:
         """Returns whether a condition holds; raises UsageError if it has no truth value."""
         value = self.value(lookup)
         if not isinstance(value, bool):
-            raise UsageError(f"`{self.text}` is no condition, such as `ranks >= 8`")
+            raise UsageError(f"`{self.text}` is not a condition, such as `ranks >= 8`")
         return value
 
     def _value(self, node: ast.AST, lookup: Lookup) -> Any:
@@ -269,7 +269,7 @@ def _truth(value: Any) -> bool:
 
 def _number(value: Any) -> Quantity:
     if not isinstance(value, Quantity):
-        raise TypeError(f"`{value}` is no number")
+        raise TypeError(f"`{value}` is not a number")
     return value
 
 

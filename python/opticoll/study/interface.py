@@ -100,7 +100,7 @@ def results(
     Raises
     ------
     OpticollError
-        A store cannot be read, there is no such study, or `where` is no condition on its columns.
+        A store cannot be read, a study is unknown, or `where` is not a condition on its columns.
 
     Examples
     --------

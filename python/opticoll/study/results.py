@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ResultRow(Row):
-    """A row of a point of a study: its axes, and what its command printed.
+    """A row of a point of a study: the axes of the point and the columns of its command.
 
     A point whose command prints several rows has as many; one that failed has one, with the error.
     """
@@ -41,9 +41,9 @@ class ResultRow(Row):
     point: Count = means("Number of the point in the study, from 0")
     replication: Count = means("Number of the replication, from 0")
     command: str = means("Command line that computes the point alone")
-    error: str | None = means("Why there is no result", absent="the point was computed")
+    error: str | None = means("Error of the point", absent="the point was computed")
     found: str | None = means(
-        "What a search found the point to be", absent="the study searches for something else"
+        "Description of the point by the search", absent="the search did not select the point"
     )
     cells: dict[str, Any] = means(
         "Value of an axis, by its name, or column of the command's row; an axis that has the name "
@@ -135,7 +135,7 @@ def table_of(
     Raises
     ------
     OpticollError
-        A store cannot be read, there is no such study, or `where` is no condition on its columns.
+        A store cannot be read, a study is unknown, or `where` is not a condition on its columns.
     """
     paths = [stores] if isinstance(stores, str | os.PathLike) else list(stores)
     condition = None if where is None else Expression(where)

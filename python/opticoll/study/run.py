@@ -68,7 +68,7 @@ class Shard:
         number, slash, parts = text.partition("/")
         whole = number.strip().isdecimal() and parts.strip().isdecimal()
         if not slash or not whole or not 1 <= int(number) <= int(parts):
-            raise UsageError(f"--shard: `{text}` is no part such as 2/5, the second of five")
+            raise UsageError(f"--shard: `{text}` is not a part such as 2/5, the second of five")
         return Shard(int(number), int(parts))
 
     def of(self, points: Iterable[Point]) -> list[list[Point]]:

@@ -63,7 +63,7 @@ def _names(value: object) -> list[str]:
 def _end(value: object) -> Quantity:
     found = quantity(value)
     if found is None or found.number <= 0:
-        raise ConfigError(f"`{value}` is no number above 0")
+        raise ConfigError(f"`{value}` is not a number above 0")
     return found
 
 
@@ -71,13 +71,13 @@ def _share(value: object) -> Fraction:
     percent = str(value).strip().removesuffix("%")
     found = quantity(percent)
     if found is None or found.unit != (0, 0) or not 0 < found.number < 100:
-        raise ConfigError(f"`{value}` is no share such as 1%")
+        raise ConfigError(f"`{value}` is not a share such as 1%")
     return found.number / 100
 
 
 def _side(value: object) -> dict[str, Value]:
     if not isinstance(value, dict):
-        raise ConfigError(f"`{value}` is no set of options, such as {{algorithm: ring}}")
+        raise ConfigError(f"`{value}` is not a set of options, such as {{algorithm: ring}}")
     return {name.replace("-", "_"): side_value for name, side_value in value.items()}
 
 
@@ -186,7 +186,7 @@ def _for(key: tuple[str, ...]) -> str:
 
 def _number(value: Any, expression: Expression) -> Quantity | None:
     if value is not None and not isinstance(value, Quantity):
-        raise UsageError(f"`{expression.text}` is no number")
+        raise UsageError(f"`{expression.text}` is not a number")
     return value
 
 

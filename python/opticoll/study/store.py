@@ -99,7 +99,7 @@ class Result:
         with _damaged(f"the result {self.key}"):
             rows = _json(self.text, list)
             if not all(isinstance(row, dict) for row in rows):
-                raise TypeError("its rows are no objects")
+                raise TypeError("its rows are not objects")
         return rows
 
 
@@ -216,7 +216,7 @@ class Store:
             self._one(f"PRAGMA {name}") for name in ("application_id", "user_version")
         )
         if application != APPLICATION_ID:
-            raise FileError(f"`{self.path}` is no store of opticoll")
+            raise FileError(f"`{self.path}` is not a store of opticoll")
         if format > LAYOUT_VERSION:
             raise FileError(
                 f"`{self.path}` was written by a newer opticoll (layout {format}, known are those "
@@ -487,7 +487,7 @@ def _json(text: Any, kind: type[T]) -> T:
     """Returns the content of a JSON text, checked to be of a kind."""
     held = json.loads(text)
     if not isinstance(held, kind):
-        raise TypeError(f"`{text[:80]}` is no {kind.__name__}")
+        raise TypeError(f"`{text[:80]}` is not a {kind.__name__}")
     return held
 
 
@@ -512,7 +512,7 @@ def _named(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         text = str(error).partition(" with text ")[0]
         if "not a database" in text:
-            raise FileError(f"`{path}` is no store of opticoll: {text}") from error
+            raise FileError(f"`{path}` is not a store of opticoll: {text}") from error
         if any(word in text for word in ("malformed", "decode", "no such")):
             raise FileError(f"the store `{path}` is damaged: {text}") from error
         raise FileError(f"cannot read or write the store `{path}`: {text}") from error

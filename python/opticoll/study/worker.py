@@ -72,7 +72,7 @@ def solve(command: str, task: Task) -> Solved:
     except MemoryError:
         error, too_large = "there is not enough memory for this", True
     except BaseException as failure:
-        # A bug of opticoll must not end a study; a panic of the compiled core is no Exception.
+        # A bug of opticoll must not end a study. A panic of the compiled core is no `Exception`.
         if not isinstance(failure, Exception) and type(failure).__name__ != "PanicException":
             raise
         error = f"internal error: {type(failure).__name__}: {' '.join(str(failure).split())}"

@@ -240,7 +240,9 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
         for together in _planned_together(algorithm, scenario.sizes)
     ]
     if not cases:
-        raise UsageError("nothing to compare: no algorithm is named but auto, which is left out")
+        raise UsageError(
+            "nothing to compare: --no-auto removes auto, and no other algorithm is named"
+        )
     rows: list[PlanRow] = []
     refused: set[tuple[str, str]] = set()
     done = 0

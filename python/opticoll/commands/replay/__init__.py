@@ -103,12 +103,13 @@ class Parameters:
         name="--collective",
     )
     cpu_factor: str = option(
-        "Factor of local work (compute scale), such as 1/3, and those of some ranks, such "
-        "as 1,3=1.5,8-15=2",
+        "Factor on the time of local work, such as 1/3; for some ranks other factors, such as "
+        "1,3=1.5,8-15=2",
         default="1",
     )
     eager: str = option(
-        "Eager limit, the largest message sent before its receive: all, none or a size",
+        "Eager limit, the largest message that is sent before its receive is posted: all, none or "
+        "a size",
         default="all",
         group=FURTHER,
     )
@@ -188,7 +189,7 @@ class CollectiveRow(Row, core="replay.collectives"):
 
 
 class ReplayRow(Row, core="replay"):
-    """One replay of a trace."""
+    """A replay of a trace."""
 
     trace: str | None = means("File or folder of the trace", absent="it was no file")
     fabric: str = means(
@@ -206,7 +207,7 @@ class ReplayRow(Row, core="replay"):
     collectives: list[CollectiveRow] = means(
         "Algorithms of collectives, for each number of ranks and size planned for"
     )
-    carried_out: str = means("How collectives and messages go over the network")
+    carried_out: str = means("Transport of collectives and messages over the network")
     cpu_factor: str = means(
         "Factor of local work, as a fraction; then those of some ranks, such as 1,3=3/2,8-15=2"
     )
@@ -388,7 +389,7 @@ def _ranks_of(text: str) -> range:
     first, dash, last = text.strip().partition("-")
     bounds = (first, last if dash else first)
     if not all(bound.isdecimal() and len(bound) < 10 for bound in bounds):
-        raise UsageError(f"--cpu-factor: `{text}` is no rank; write RANK=2 or FIRST-LAST=2")
+        raise UsageError(f"--cpu-factor: `{text}` is not a rank; write RANK=2 or FIRST-LAST=2")
     ranks = range(int(bounds[0]), int(bounds[1]) + 1)
     if not ranks:
         raise UsageError(f"--cpu-factor: `{text}` has no rank; write the lower rank first")

@@ -80,7 +80,7 @@ class LinkShare(Row, core="bursts.links"):
 
 
 class Moment(Row, core="bursts.moments"):
-    """One round of bursts, summed over all replications."""
+    """A round of bursts, summed over all replications."""
 
     end_s: Seconds
     offered: Count
@@ -88,7 +88,7 @@ class Moment(Row, core="bursts.moments"):
 
 
 class BurstRow(Row, core="bursts"):
-    """One case of bursts. Intervals have a confidence of 95 %."""
+    """A simulated case of bursts, with 95 % confidence intervals."""
 
     fabric: str = means("Complete specification of the network, its hosts and wavelengths")
     injection_bandwidth: BitsPerSecond = means(
@@ -104,8 +104,7 @@ class BurstRow(Row, core="bursts"):
     converters: str = means("Wavelength converters: none, full or a number for each node")
     routing: str = means("Routing: fixed or least_loaded")
     settings: str = means(
-        "Other settings that are no defaults, as name=value with spaces between them; empty where "
-        "there are none"
+        "Other settings that differ from their defaults, as name=value separated by spaces"
     )
     bursts: Count
     lost: Count

@@ -64,7 +64,7 @@ class Case:
 
 
 class TrafficRow(Row, core="packets"):
-    """One case, packet by packet.
+    """A case simulated packet by packet.
 
     Latencies run from the call that sends a message to the delivery of its last byte, those of
     chunks from the making of their packet. Percentiles are rounded up by at most 1/64. Stalls are
@@ -81,8 +81,7 @@ class TrafficRow(Row, core="packets"):
     messages: Count = means("Number of messages of each terminal")
     routing: str = means("Routing: minimal, valiant, adaptive or progressive")
     settings: str = means(
-        "Settings that are no defaults, as name=value with spaces between them; empty where there "
-        "are none"
+        "Settings that differ from their defaults, as name=value separated by spaces"
     )
     last_delivery_s: Seconds = means("Time at which the last message is delivered", "last delivery")
     mean_last_delivery_s: Seconds = means("Mean over terminals of the time of their last delivery")
@@ -134,7 +133,7 @@ def cases(
         patterns = split_algorithms(pattern)
     except UsageError:
         raise UsageError(
-            f"--pattern: `{pattern}` is no list of patterns, such as uniform,nearest"
+            f"--pattern: `{pattern}` is not a list of patterns, such as uniform,nearest"
         ) from None
     made = []
     for name, bytes_, every, routing in itertools.product(

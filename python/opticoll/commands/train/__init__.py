@@ -161,8 +161,8 @@ class Train:
         allow_leading_hyphen=True,
     )
     sharded: int | None = option(
-        "Stage of ZeRO, what replicas divide: 1 the state of the optimizer, 2 gradients "
-        "too, 3 parameters too as in FSDP (default: 0, nothing)",
+        "Stage of ZeRO: replicas divide the optimizer's state (1), also gradients (2), also "
+        "parameters as in FSDP (3) (default: 0, nothing)",
         converter=whole(least=0, most=3),
         group=GROUPS,
     )
@@ -192,7 +192,7 @@ class Train:
 
 
 class AllReduceRow(Row):
-    """All buckets of one size, and what the all_reduce of one of them costs."""
+    """Buckets of one size, with the cost of one all_reduce."""
 
     size_bytes: Bytes = means("Size of the all_reduce", "all_reduce of")
     count: Positive = means("Number of buckets of this size", "times")
@@ -222,9 +222,7 @@ class TrainingRow(Row, core="iteration"):
 
     model: str = means("Complete specification of the model, or its name in the profile")
     label: str = means("Name as printed in figures")
-    warnings: list[str] = means(
-        "What to check before the times are trusted, such as a model that does not fit the device"
-    )
+    warnings: list[str] = means("Warnings, such as a model that does not fit the device")
     parameters: Count = means("Number of parameters of the model")
     tensors: Count = means("Number of gradient tensors")
     gradients: Literal["float32", "float16", "bfloat16"] = means(

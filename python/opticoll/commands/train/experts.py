@@ -42,7 +42,7 @@ def read_skew(text: str | None) -> Skew:
     UsageError
         The text is neither Zipf's law nor a CSV file.
     ConfigError
-        The file is no table of weights; the message names the line.
+        The file is not a table of weights; the message names the line.
     """
     if text is None:
         return Skew()
@@ -118,7 +118,7 @@ def _row(path: Path, layers: dict[int, dict[int, list[int]]], layer: int) -> lis
 def _number(place: str, column: str, cell: str) -> int:
     """Returns the whole number in a cell."""
     if not (cell.isascii() and cell.isdigit() and int(cell) <= MAX_WEIGHT):
-        raise ConfigError(f"{place}, {column}: `{cell}` is no whole number below 2^32")
+        raise ConfigError(f"{place}, {column}: `{cell}` is not a whole number below 2^32")
     return int(cell)
 
 
@@ -138,4 +138,4 @@ def capacity_millionths(text: str | float | None) -> int | None:
             return max(1, int(factor))
     except InvalidOperation:
         pass
-    raise UsageError(f"capacity-factor: `{text}` is no number above 0, such as 1.25")
+    raise UsageError(f"capacity-factor: `{text}` is not a number above 0, such as 1.25")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class PartRow(Row, core="groups.stages"):
-    """Time that the devices of a stage, or all devices on average, spend on each activity."""
+    """Parts of an iteration's time for the devices of a stage, or as the mean of all devices."""
 
     stage: Count | None = means("Stage of the pipeline", absent="the mean over all devices")
     compute_s: Seconds
@@ -54,7 +54,7 @@ class GroupCollectiveRow(Row):
 
 
 class GroupsRow(Row, core="groups"):
-    """Division of a model among groups of ranks, and the time of each activity in an iteration."""
+    """Division of a model among groups of ranks, and the parts of an iteration's time."""
 
     tensor: Positive = means("Number of ranks that divide each matrix")
     pipeline: Positive = means("Number of stages of the pipeline")
@@ -71,7 +71,9 @@ class GroupsRow(Row, core="groups"):
     alone: str | None = means(
         "Why groups are timed one by one", absent="all groups are simulated together"
     )
-    carried_out: str = means("How collectives and messages of the groups go over the fabric")
+    carried_out: str = means(
+        "Transport of the collectives and messages of the groups over the fabric"
+    )
     expert_skew: str | None = means("Skew of tokens among experts", absent="all experts are alike")
     dropped: Fraction | None = means(
         "Share of assignments of tokens to experts above the capacity of the experts",
@@ -79,7 +81,7 @@ class GroupsRow(Row, core="groups"):
     )
     reconfigure: Literal["layer", "iteration", "never"] | None = means(
         "How often the settings of a circuit switch are planned for exchanges among experts",
-        absent="the fabric is no circuit switch, or there are no exchanges",
+        absent="the fabric is not a circuit switch, or there are no exchanges",
     )
     bubble: Fraction = means(
         "Share of an iteration that each device idles if sending takes no time: "

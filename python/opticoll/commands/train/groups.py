@@ -160,8 +160,7 @@ def method_of(parameters: Train, fabric: Fabric, alone: str | None) -> Method:
     switch = fabric.family == "circuit_switch"
     if parameters.reconfigure is not None and not switch:
         raise UsageError(
-            f"reconfigure: {fabric.family} is no circuit_switch, whose settings the option plans; "
-            "leave it out"
+            f"reconfigure: applies to a circuit_switch only, not to {fabric.family}; leave it out"
         )
     exchanges = (parameters.expert_parallel or 1) > 1
     reconfigure = parameters.reconfigure or "layer" if switch and exchanges else None

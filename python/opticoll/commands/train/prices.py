@@ -39,7 +39,7 @@ class MemoryRow(Row):
     gradients_bytes: Bytes = means("Gradients, 2 bytes per parameter")
     optimizer_bytes: Bytes = means("State of Adam, 12 bytes per parameter")
     activations_bytes: Bytes | None = means(
-        "What the forward pass leaves for the backward pass, of the batch",
+        "Activations of the batch that the backward pass needs",
         absent="a profile does not say",
     )
     total_bytes: Bytes = means("All of them")
@@ -214,7 +214,7 @@ def _parts(algorithm: str | UserAlgorithm, ranks: int) -> list[_Part]:
         if plus:
             if not (scatter.strip() and gather.strip()) or "+" in gather:
                 raise UsageError(
-                    f"algorithm: `{algorithm}` is no reduce_scatter and all_gather; "
+                    f"algorithm: `{algorithm}` is not a reduce_scatter and all_gather; "
                     "write two algorithms, such as ring+ring"
                 )
             return [
