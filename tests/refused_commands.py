@@ -80,14 +80,14 @@ plan all_gather --fabric {RING} --algorithm ring --wavelength optimal
     => one-stage all-to-all steps only
 plan all_gather --fabric {RING} --wavelength frist_fit => did you mean `first_fit`
 plan all_gather --fabric {RING} --wavelength first_fit:seed=1 => known are auto, optimal
-plan broadcast --fabric {RING} --root 16 => root 16 is no rank
-plan broadcast --fabric {RING} --root=-1 => root -1 is no rank
+plan broadcast --fabric {RING} --root 16 => root 16 is not a rank
+plan broadcast --fabric {RING} --root=-1 => root -1 is not a rank
 plan broadcast --fabric {RING} --root first => --root | `first` | whole number
 plan broadcast --fabric {RING} --root 1.5 => --root | `1.5` | whole number
 plan broadcast --fabric {RING} --root 0x3 => --root | `0x3` | whole number
 plan broadcast --fabric {RING} --root 1e0 => --root | `1e0` | whole number
 plan broadcast --fabric {RING} --root '' => --root | `` | whole number
-plan broadcast --fabric {RING} --root -1 => root -1 is no rank
+plan broadcast --fabric {RING} --root -1 => root -1 is not a rank
 plan all_gather --fabric {RING} --root 0 => all_gather has no root
 compare all_reduce --fabric {RING} --root 0 => all_reduce has no root
 {CONGESTION} --seed -1 => --seed | 0..4294967295
@@ -100,7 +100,7 @@ show all_gather --fabric {RING} --view space_time --slot 0 --figure out.svg => -
 show all_gather --fabric {RING} --view space-time => --figure
 plan all_gather --fabric {RING} --size -4MiB => -4MiB | not negative
 plan all_gather --fabric {RING} --algorithm optree:radices=4,4 => optree:radices=4,4 | write 4x4
-compare all_gather --fabric {RING} --algorithms optree:radices=4,4 => `4` is no algorithm | 4x4
+compare all_gather --fabric {RING} --algorithms optree:radices=4,4 => `4` is not an algorithm | 4x4
 compare all_gather --fabric {RING} --wavelength 1,2 => --wavelengths 1,2
 plan all_gather --fabric {RING} --wavelength 2 => wavelengths=2 in --fabric
 plan all_gather --fabric {RING} --algorithms ring => Did you mean --algorithm?
@@ -163,7 +163,7 @@ run all_gather --ranks 0 => --ranks
 {EXPORT} --output plan.csv --format cvs => did you mean `csv`?
 {EXPORT} --output nowhere/plan.csv => there is no folder
 export nothing.plan --output plan.csv => there is no file
-export --fabric {EIGHT} --output f.graphml => no words for circuits | wdm_ring
+export --fabric {EIGHT} --output f.graphml => cannot express circuits | wdm_ring
 export --output f.graphml => --fabric for the fabric alone
 export --fabric torus:dims=2x2 --size 1MB --output f.graphml => --size goes with a plan
 export --fabric torus:dims=2x2 --algorithm ring --output f.graphml => --algorithm goes with a plan
@@ -207,7 +207,7 @@ plan all_gather --fabric {EIGHT} --start step => fluid
 # Circuit switches.
 plan all_gather --fabric circuit_switch => needs ranks=...
 plan all_gather --fabric {ONE},planes=2 => must divide ports=1
-plan all_gather --fabric {ONE},dead_ports=1.1 => `1.1` is no port
+plan all_gather --fabric {ONE},dead_ports=1.1 => `1.1` is not a port
 plan all_gather --fabric {ONE},dead_ports=1.0 => from rank 0 to rank 1
 plan all_gather --fabric {ONE},switch_ports=3 => need planes=2
 plan all_gather --fabric {ONE},beside_latency=1us => needs beside_rate
@@ -281,11 +281,11 @@ plan all_reduce --fabric {GRID} --algorithm relay_tree => needs a wdm_ring
 plan all_reduce --fabric {GRID} --algorithm ring --wavelength first_fit => leave the assignment
 show all_reduce --fabric {GRID} --algorithm ring --view ring => use --view grid
 show all_reduce --fabric {GRID} --algorithm ring --view space_time => give --figure
-{REPLAN} --failed dead_ports=row9.1 => no such place
+{REPLAN} --failed dead_ports=row9.1 => does not exist on the grid
 {REPLAN} --failed dead_port=row1.1 => dead_ports
 {REPLAN} --failed leaving=3-1 => ends before
 {REPLAN} --failed leaving=0-15 => no node is left
-{REPLAN} --failed dead_transceivers=5.row+5.column => no light leads
+{REPLAN} --failed dead_transceivers=5.row+5.column => no route from
 {REPLAN} --failed leaving=3 --instead fast => fast
 
 # Collectives over light paths that may be blocked.

@@ -136,7 +136,7 @@ collective: all_gather; fabric:;   family: wdm_ring;   ranks: 0;   wavelengths: 
 {HEAD}; policy: never => line 3 | policy | `never`
 {HEAD}; simulator: circut => line 3 | did you mean `circuit`?
 {HEAD}; root: first => line 3 | root
-{HEAD}; algorithms: [7] => line 3 | algorithms.0 | `7` is no text
+{HEAD}; algorithms: [7] => line 3 | algorithms.0 | `7` is not text
 {HEAD}; algorithms:;   - ring;   - optre => line 5 | algorithms.1 | did you mean `optree`?
 {HEAD}; algorithms: [ring,;   optree:k=99] => line 4 | algorithms.1 | k=99
 {HEAD}; algorithms:;   - no_such_module:f => line 4 | no_such_module
@@ -144,8 +144,8 @@ collective: all_gather; fabric:;   family: wdm_ring;   ranks: 0;   wavelengths: 
 {HEAD}; sizes: => line 3 | sizes | at least one
 {HEAD}; ranks: [] => line 3 | ranks | at least one
 {HEAD}; algorithms: ring; wavelength: first => line 4 | wavelength | first_fit
-collective: broadcast; fabric: optree_paper:ranks=8; root: 99 => line 3 | root 99 is no rank
-collective: broadcast; fabric: optree_paper; root: 1.5 => line 3 | root | `1.5` is no whole number
+collective: broadcast; fabric: optree_paper:ranks=8; root: 99 => line 3 | root 99 is not a rank
+collective: broadcast; fabric: optree_paper; root: 1.5 => line 3 | root | `1.5` is not a whole number
 {HEAD}; root: 0 => line 3 | has no root
 {HEAD}; ranks: [8, 99999999999]; algorithms: ring => line 3 | ranks.1 | 99999999999
 {HEAD}; simulator: fluid; algorithms: bruck => line 3 | simulator | use circuit

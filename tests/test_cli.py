@@ -626,7 +626,7 @@ def test_an_algorithm_is_chosen_by_the_size(run: Run) -> None:
         assert row["algorithm"] == "bruck<80KiB,ring"
     done = run(*asked, "--algorithm", "bruck<80KiB")
     assert done.code == 2
-    assert "what holds from the size on is missing" in done.err
+    assert "the value from this size on is missing" in done.err
 
 
 def test_a_list_of_algorithms_may_have_rules(run: Run) -> None:

@@ -148,7 +148,7 @@ def test_wrong_profiles_are_refused(run: Run, tmp_path: Path) -> None:
         ("cores: 4\nmemory: 8GB\nnothing: 3\n", "have no field `nothing`"),
         ("cores: 4\nmemory: 8GB\nqueu: batch\n", "no field `queu`; did you mean `queue`?"),
         ("queue: batch\n", "You must specify how much cores"),
-        ("jobs: many\n", "line 1, jobs: `many` is no whole number"),
+        ("jobs: many\n", "line 1, jobs: `many` is not a whole number"),
     ):
         profile = written_study(tmp_path, text, "slurm.yaml")
         finished = run("sweep", study, "--slurm", profile, "--dry-run")

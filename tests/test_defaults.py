@@ -87,7 +87,7 @@ def test_plan_files_take_nothing_that_a_plan_is_chosen_for(run: Run, plan_file: 
     for options in (["--size", "1KiB"], ["--policy", "free"]):
         finished = run("verify", plan_file, *options)
         assert finished.code == 2
-        assert f"{options[0]} cannot be given with a plan file" in finished.err
+        assert f"{options[0]} only steers the choice of a plan" in finished.err
         assert f"leave {options[0]} out, or time the plan with `opticoll simulate" in finished.err
 
 
@@ -274,7 +274,7 @@ def test_results_say_the_latency_that_the_fabric_says(run: Run) -> None:
 
 
 def test_steps_without_latency_are_warned_of(run: Run) -> None:
-    warning = "warning: crossbar says no latency, so that many steps take no longer"
+    warning = "warning: crossbar states no latency, so many short steps take no longer"
     options = ["all_reduce", "--fabric", "crossbar:ranks=4", "--algorithm", "ring"]
     row = run_json(run, "plan", "plan", *options)
     assert row["steps"] == 6

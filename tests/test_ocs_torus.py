@@ -206,7 +206,7 @@ def test_a_failed_cube_changes_its_own_fibres_alone(run: Run) -> None:
         assert json.loads(renamed) == one["now"]
         assert f"cube 3 +{axis}" in json.dumps(one["before"])
     text = run(*asked, "--failed", "without=cube 3", "--size", "1MiB").out
-    assert "48 of 48 circuit switches change and join 96 fibres anew" in text
+    assert "48 of 48 circuit switches change and reconnect 96 fibres" in text
     assert "joined before" in text
     idle = run(*asked, "--failed", "without=cube 8", "--size", "1MiB").out
     assert "none of 48 circuit switches changes" in idle
@@ -215,7 +215,7 @@ def test_a_failed_cube_changes_its_own_fibres_alone(run: Run) -> None:
 def test_a_cube_without_a_spare_is_refused(run: Run) -> None:
     asked = run("plan", "all_gather", "--fabric", "ocs_torus:dims=4x4x8", "--without", "cube 1")
     assert (asked.code, asked.out) == (2, "")
-    assert "nothing takes the place of cube 1: there is no spare cube" in asked.err
+    assert "no spare cube can replace cube 1: the slice has none" in asked.err
     later = ("replan", "all_gather", "--fabric", f"{FAILED},without=cube 3")
     assert "its spare is in use" in run(*later, "--failed", "without=cube 0").err
 

@@ -477,7 +477,7 @@ UNSTATED = {
     "--of-chunk": "of some views",
     "--ranks": "of files",
     "--format": "of files",
-    "--virtual-channels": "as many as routes need",
+    "--virtual-channels": "the number that routes need",
     "--warm-up": "for each host",
     "--jobs": "of the machine",
     "--instead": "of plans from files",

@@ -624,7 +624,7 @@ def test_results_written_as_rows_have_the_page_of_their_study(
     (part,) = content(page.read_text(encoding="utf-8"))["parts"]
     assert part["title"] == "beside"
     *warnings, failure = part["notes"]
-    assert all(one.startswith("wdm_ring says no latency") for one in warnings)
+    assert all(one.startswith("wdm_ring states no latency") for one in warnings)
     assert failure.startswith("2 points failed; the first: the fluid simulator")
     facts = {name: value for name, value, *_ in part["facts"]}
     assert facts["Fabric"] == "wdm_ring"

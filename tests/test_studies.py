@@ -432,7 +432,7 @@ def test_another_sqlite_file_is_no_store(run: Run, tmp_path: Path) -> None:
     with sqlite3.connect(store) as connection:
         connection.execute("CREATE TABLE mine (x)")
     before = store.read_bytes()
-    assert "is no store of opticoll" in run("sweep", study).err
+    assert "is not a store of opticoll" in run("sweep", study).err
     assert store.read_bytes() == before
 
 

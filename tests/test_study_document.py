@@ -90,12 +90,12 @@ FEW = "{from: 1, to: 101, plus: 1}"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("command: nothing", "line 2, command: `nothing` is no command with points"),
-        ("command: results", "line 2, command: `results` is no command with points"),
+        ("command: nothing", "line 2, command: `nothing` is not a command with points"),
+        ("command: results", "line 2, command: `results` is not a command with points"),
         ("command: simulate\ngrid: {size: []}", "line 3, grid: give a list of values"),
         ("command: simulate\ngird: {size: 1}", "line 3, gird: there is no such field"),
         ("command: simulate\nzip: {size: [1, 2], root: [1]}", "the same number of values"),
-        ("command: simulate\nwhere: import os", "`import os` is no expression"),
+        ("command: simulate\nwhere: import os", "`import os` is not an expression"),
         ("command: simulate\nwhere: __import__('os')", "the functions of expressions are min"),
         ("command: simulate\ngrid: {size: {from: 1KiB, to: 1s, times: 2}}", "same unit"),
         ("command: simulate\ngrid: {size: {from: 1KiB, to: 1MiB, times: 1}}", "a range grows"),

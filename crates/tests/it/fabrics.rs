@@ -276,7 +276,7 @@ ocs_torus:dims=4x4x6 | a multiple of 4
 ocs_torus:dims=4x4x4,cube=1 | 2 ranks or more
 ocs_torus:dims=4x4x12,twisted | defined for sides of n and 2n
 ocs_torus:dims=4x4x4,twisted | defined for sides of n and 2n
-ocs_torus:dims=2x2x4,twisted | does not go around
+ocs_torus:dims=2x2x4,twisted | does not wrap around
 ocs_torus:dims=4x4x8,twisted=some | `no` or `yes`
 ocs_torus:dims=16x16x36,ports=136
     | 144 cubes need 288 ports of each of the 48 switches, which have 136
@@ -295,7 +295,7 @@ custom:ranks=3,links=0-1 | no links lead from rank 0 to rank 2
 custom:ranks=2,links=0>1,names=a+b | no links lead from b to a
 custom:ranks=2,links=0-1,names=a | 1 names for 2
 custom:ranks=2,links=0-1,names=a+a | `a` is given twice
-custom:ranks=2,links=0-1,names=a+%G1 | is no name
+custom:ranks=2,links=0-1,names=a+%G1 | is not a name
 custom:ranks=2,links=0-1,ties=last | `spread` or `first`
 custom:ranks=20000,links=0-1 | from 1 to 16384
 # Rings of wavelengths.
@@ -316,7 +316,7 @@ wdm_ring:ranks | ranks=yes: must be a whole number
 wdm_ring:ranks=8,wavelengths=4,fibres=2,multicast=yes | must be `none` or `drop_and_continue`
 wdm_ring:ranks=8,wavelengths=4,fibres=2,reach=0 | must be from 1 to
 wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=3 | no pair of neighbours
-wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=3-5 | 3 and 5 are no neighbours
+wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=3-5 | 3 and 5 are not neighbours
 wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=7-8 | ranks are below 8
 wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=3>4 | no pair of neighbours
 wdm_ring:ranks=8,wavelengths=4,fibres=2,dead=4 | wavelengths count from 0 and are below 4
@@ -341,8 +341,8 @@ light_path_grid:ranks=4,ports=0 | ports=0
 light_path_grid:ranks=4,ports=257 | ports=257
 light_path_grid:ranks=4,rate=1 | rate=1
 light_path_grid:ranks=4,wavelengths=2 | has no option `wavelengths`
-circuit_switch:ranks=8,dead_ports=8.0 | `8.0` is no port of 8 ranks
-circuit_switch:ranks=8,dead_ports=3 | `3` is no port of 8 ranks
+circuit_switch:ranks=8,dead_ports=8.0 | `8.0` is not a port of 8 ranks
+circuit_switch:ranks=8,dead_ports=3 | `3` is not a port of 8 ranks
 circuit_switch:ranks=8,dead_ports=3.0 | no circuits from rank 0 to rank 3
 circuit_switch:ranks=8,ports=2,planes=2,dead_ports=0.0+0.1 | no circuits from rank 0 to rank 1
 # Rank 0 on plane 0 alone, all others on plane 1.
@@ -377,7 +377,7 @@ wdm_ring:ranks=8,wavelengths=2,members=3,without=3 | no rank is left
 wdm_ring:ranks=8,wavelengths=2,members=8 | ranks are 0 to 7
 wdm_ring:ranks=8,wavelengths=2,without=9 | there is no rank 9
 wdm_ring:ranks=8,wavelengths=2,without=NIC | write ranks such as 5
-wdm_ring:ranks=8,wavelengths=2,without=2>4 | 2 and 4 are no neighbours
+wdm_ring:ranks=8,wavelengths=2,without=2>4 | 2 and 4 are not neighbours
 # Parts that are slower.
 torus:dims=4x4,degraded=0-1 | write 0-1@10Gb/s
 torus:dims=4x4,degraded=0-1@100Gb/s | a degraded part has less
@@ -386,11 +386,11 @@ torus:dims=4x4,degraded=0-1@1GHz | GHz
 wdm_ring:ranks=8,wavelengths=2,degraded=3@1Gb/s | write links such as 3-4
 wdm_ring:ranks=8,wavelengths=2,degraded=w2@1Gb/s | are below 2
 wdm_ring:ranks=8,wavelengths=2,degraded=w1@40Gb/s | a degraded part has less
-wdm_ring:ranks=8,wavelengths=2,degraded=3-5@1Gb/s | 3 and 5 are no neighbours
+wdm_ring:ranks=8,wavelengths=2,degraded=3-5@1Gb/s | 3 and 5 are not neighbours
 circuit_switch:ranks=4,ports=2,degraded=3.2@1Gb/s | no port of 4 ranks with 2 each
 circuit_switch:ranks=4,ports=2,degraded=3.0@800Gb/s | a degraded part has less
 circuit_switch:ranks=4,ports=2,degraded=3.0 | write 3.0@10Gb/s
-wss_grid:rows=2,columns=2,degraded=4.row@1Gb/s | no such place on the grid
+wss_grid:rows=2,columns=2,degraded=4.row@1Gb/s | does not exist on the grid
 wss_grid:rows=2,columns=2,degraded=3.row@100Gb/s | a degraded part has less
 ";
 

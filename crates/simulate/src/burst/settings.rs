@@ -131,7 +131,7 @@ pub enum Converters {
 pub struct BurstSettings {
     /// Generator of bursts.
     pub source: BurstSource,
-    /// Offered load of a host in erlang: bursts per time, times their length.
+    /// Offered load of a host in erlang: burst rate times burst length.
     pub offered_load: f64,
     /// Mean size of a burst.
     pub size: Bytes,
@@ -207,26 +207,26 @@ pub const SETTINGS: &[SettingDeclaration<BurstSettings>] = settings! {
     "source" .source: "Generator of bursts: transmitter (Poisson, one at a time per host), \
         poisson or on_off",
         words(&BurstSource::WORDS), "transmitter";
-    "offered_load" .offered_load: "Offered load of a host in erlang: bursts per time, times their \
-        length",
+    "offered_load" .offered_load: "Offered load of a host in erlang: burst rate times burst length",
         positive, "0.9" => HelpLevel::Usual;
     "size" .size: "Mean size of a burst", bytes, "125MB" => HelpLevel::Usual;
     "length" .length: "Distribution of burst lengths about their mean: constant, exponential or \
         uniform",
         words(&Length::WORDS), "constant";
-    "destinations" .destinations: "Hosts that a host sends to: everyone, or those of other_nodes",
+    "destinations" .destinations: "Hosts to which a host sends: everyone, or the hosts of \
+        other_nodes",
         words(&Destinations::WORDS), "everyone";
-    "assembly" .assembly: "Assembly of bursts from packets, ready by size, by time-out or by the \
-        first of both: packets:packet=1MB,size=125MB,time_out=1s",
+    "assembly" .assembly: "Assembly of bursts from packets; a burst is complete at its size, after \
+        the time-out, or at the first of both: packets:packet=1MB,size=125MB,time_out=1s",
         text("none, or packets:packet=1MB,size=125MB,time_out=1s", assembly), "none";
-    "signalling" .signalling: "Signalling before a burst: two_way (the whole path first), jet or \
-        jit (one way)",
+    "signalling" .signalling: "Signalling before a burst: two_way (the whole route is reserved \
+        first), jet or jit (one way)",
         words(&Signalling::WORDS), "two_way" => HelpLevel::Usual;
     "blocked" .blocked: "Reaction of a transmitter to a blocked setup of two_way: silent (idle \
         for the burst's duration) or next (sends the next burst at once)",
         words(&AfterBlocking::WORDS), "silent";
-    "offset" .offset: "Time between control message and burst beyond what is needed; for jet and \
-        jit",
+    "offset" .offset: "Time between control message and burst in addition to the required time; \
+        for jet and jit",
         time, "0s";
     "processing" .processing: "Processing time of a control message at a node", time, "0s";
     "switching" .switching: "Setup time of a switch", time, "0s";

@@ -78,28 +78,28 @@ pub const SETTINGS: &[SettingDeclaration<PacketSettings>] = settings! {
     "router_delay_rule" .options.router_delay_rule: "Effect of the router delay on the output \
         port: pipelined or occupies_port",
         words(&RouterDelay::WORDS), "pipelined";
-    "credit_delay" .options.credit_delay: "Time of a credit beside the latency of its link",
+    "credit_delay" .options.credit_delay: "Time of a credit in addition to the latency of its link",
         time, "1.42ns";
     "arbitration" .options.arbitration: "Order in which a free link serves virtual channels: \
         ahead, strict or round_robin",
         words(&Arbitration::WORDS), "ahead";
     "small_delays" .options.overheads: "Delays of hand-overs inside terminals and routers: codes \
-        (those of CODES) or none",
+        (as in CODES) or none",
         words(OVERHEADS), "codes";
     "jitter" .options.jitter: "Seed by which the small delays are drawn from their ranges",
         text("none, or a whole number", jitter), "none";
     "routing_seed" .options.seed: "Seed of the random groups of routing", whole(0, u64::MAX), "1";
     "virtual_channels" .options.virtual_channels: "Maximum number of virtual channels of a link",
-        whole(1, u32::MAX as u64) Some, "as many as routes need";
+        whole(1, u32::MAX as u64) Some, "the number that routes need";
     "cores" .options.cores: "Number of threads that simulate a dragonfly with minimal or valiant \
         routes; the result does not depend on it",
         whole(1, u8::MAX as u64), "1";
-    "issue" .issue: "Order in which a rank sends the messages of a step: sequential (each when \
-        the one before has left) or together",
+    "issue" .issue: "Order in which a rank sends the messages of a step: sequential (each after \
+        the previous one has left) or together",
         words(&Issue::WORDS), "sequential";
     "overhead" .overhead: "Time that a rank spends before each send", time, "0s";
-    "placement" .placement: "Terminals of the ranks: natural, shuffled-SEED, or all of them \
-        joined by -",
+    "placement" .placement: "Terminals of the ranks: natural, shuffled-SEED, or a list of all \
+        terminals joined by -",
         text("natural, shuffled-SEED, or all terminals joined by -", placement), "natural";
 };
 

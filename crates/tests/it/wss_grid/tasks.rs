@@ -298,7 +298,7 @@ fn failures_are_planned_around_and_cost_what_theory_says() {
     let (_, wavelengths) = replanned("xor", "leaving=0").unwrap();
     assert_ne!(wavelengths, "xor");
     let cut = replanned("edge_colouring", "dead_transceivers=5.row+5.column").unwrap_err();
-    assert!(cut.to_string().contains("no light leads"), "{cut}");
+    assert!(cut.to_string().contains("no route from"), "{cut}");
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn failures_add_up_and_those_off_the_grid_are_refused() {
         ("leaving=0-2", "no node is left"),
         ("leaving=4", "0 to 3"),
         ("dead_port=row0.1", "dead_ports"),
-        ("dead_ports=row2.0", "no such place"),
+        ("dead_ports=row2.0", "does not exist"),
         ("", "lacks its key or its value"),
     ] {
         let message = grid.after_failures(failed).unwrap_err().to_string();

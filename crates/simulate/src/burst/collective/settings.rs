@@ -92,7 +92,7 @@ pub const SETTINGS: &[SettingDeclaration<Congestion>] = settings! {
         whole(1, 1 << 20), "1" => HelpLevel::Usual;
     "latency" .latency: "Latency of a message beyond propagation", time, "100us";
     "establish" .establish: "Setup time of granted circuits", time, "5ms";
-    "release" .release: "Release time of the wavelengths of a phase that ended", time, "5ms";
+    "release" .release: "Time to release the wavelengths of a completed phase", time, "5ms";
     "retries" .retries: "Maximum number of retries of a blocked request",
         whole(0, 1 << 20), "20" => HelpLevel::Usual;
     "back_off" .back_off: "Mean wait after the first blocking, doubled after each further one",
