@@ -77,7 +77,7 @@ plan all_gather --fabric {RING} --policy never => unknown policy `never` | every
 plan all_gather --fabric {RING} --simulator circus => did you mean `circuit`?
 plan all_gather --fabric {RING} --wavelength first => `first` | first_fit
 plan all_gather --fabric {RING} --algorithm ring --wavelength optimal
-    => one-stage all-to-all steps only
+    => only one-stage all-to-all steps
 plan all_gather --fabric {RING} --wavelength frist_fit => did you mean `first_fit`
 plan all_gather --fabric {RING} --wavelength first_fit:seed=1 => known are auto, optimal
 plan broadcast --fabric {RING} --root 16 => root 16 is not a rank
@@ -132,7 +132,7 @@ compare all_gather --fabric {RING} --algorithms ring optree
 compare all_gather --fabric {RING} --ranks 8,ten => `ten`
 compare all_gather --fabric {RING} --wavelengths 2,0 => `0` | --wavelengths
 compare all_gather --fabric {RING} --sizes 4MiB..1KiB => `4MiB..1KiB`
-compare all_gather --fabric {RING} --sizes 0B..1KiB => start above 0
+compare all_gather --fabric {RING} --sizes 0B..1KiB => start must be above 0
 compare all_gather --fabric {RING} --sizes 1KiB --size 1KiB => --size and --sizes
 compare missing.yaml => no file `missing.yaml`
 plan all_gather --fabric no.yml => no file `no.yml`
@@ -148,8 +148,8 @@ plan all_gather --fabric {RING} --memory-limit => needs a size
 plan all_gather --fabric {RING} --memory-limit 4G => 4GB or 4GiB
 plan all_gather --fabric {RING} --memory-limit 4GB --memory-limit=5GB => given twice
 compare all_reduce --fabric {OTHER} --reconfiguration 10ns.. => its end is missing
-compare all_reduce --fabric {OTHER} --reconfiguration 1us..1ns => must start above 0 and not fall
-compare all_reduce --fabric {OTHER} --reconfiguration 0s..1ms => must start above 0 and not fall
+compare all_reduce --fabric {OTHER} --reconfiguration 1us..1ns => start must be above 0
+compare all_reduce --fabric {OTHER} --reconfiguration 0s..1ms => start must be above 0
 compare all_reduce --fabric {OTHER} --reconfiguration 7 => `7`
 compare all_reduce --fabric crossbar:ranks=4 --reconfiguration 1us,2us => reconfiguration
 run all_gather --ranks 4 --type bfloat16 => --type
@@ -313,7 +313,7 @@ congestion all_reduce --fabric wdm_ring:ranks=4,wavelengths=1 => wdm_ring
 # Traffic of bursts.
 {BURSTS} --offered-load 0.9, => --offered-load | two commas
 {BURSTS} --offered-load 2 => below 1
-{BURSTS} --offered-load 0.5,x => no number
+{BURSTS} --offered-load 0.5,x => number greater than 0
 {BURSTS} --assignment firstfit,best => unknown value `best`
 {BURSTS} --bursts 0 => bursts | whole number
 {BURSTS} --routing valiant => routing | fixed

@@ -99,7 +99,7 @@ family: wdm_ring; ; # a comment; ranks: 4; wavelengths: 2.5 => line 5 | waveleng
 family: wdm_ring; ranks: [4]; wavelengths: 2 => line 2 | ranks | one value
 family: wdm_ring; ranks: 4 => needs wavelengths=
 family: wdm_ring; ranks: 4; ranks: 5 => line 3 | ranks
-family: [wdm_ring; ranks: 4 => line 2 | no YAML
+family: [wdm_ring; ranks: 4 => line 2 | not valid YAML
 family: wdm_ring; 	ranks: 4 => line 2
 {CUSTOM};   - [a, c] => line 5 | links.1 | no rank or switch `c`
 family: custom; ranks: [a, b]; switches: [leaf]; links:;   - [a, b];   - [a, lef]
@@ -115,7 +115,7 @@ family: custom; ranks: [a, b]; routers: 3; links:;   - [a, b] => line 3 | router
 family: custom; links: [] => `ranks` is missing
 family: custom; ranks: many => line 2 | list of names
 family: custom; graph: g.graphml; links: [] => line 3 | links | no such field
-family: custom; ranks: [a, b]; rate: '1Gb/s,ties=first'; links:;   - [a, b] => line 3 | no value
+family: custom; ranks: [a, b]; rate: '1Gb/s,ties=first'; links:;   - [a, b] => line 3 | not a value
 """
 
 SCENARIOS = f"""
@@ -145,11 +145,11 @@ collective: all_gather; fabric:;   family: wdm_ring;   ranks: 0;   wavelengths: 
 {HEAD}; ranks: [] => line 3 | ranks | at least one
 {HEAD}; algorithms: ring; wavelength: first => line 4 | wavelength | first_fit
 collective: broadcast; fabric: optree_paper:ranks=8; root: 99 => line 3 | root 99 is not a rank
-collective: broadcast; fabric: optree_paper; root: 1.5 => line 3 | root | `1.5` is not a whole number
+collective: broadcast; fabric: optree_paper; root: 1.5 => line 3 | root | `1.5` is not a whole
 {HEAD}; root: 0 => line 3 | has no root
 {HEAD}; ranks: [8, 99999999999]; algorithms: ring => line 3 | ranks.1 | 99999999999
 {HEAD}; simulator: fluid; algorithms: bruck => line 3 | simulator | use circuit
-{HEAD}; policy: [free] => line 3 | policy | no text
+{HEAD}; policy: [free] => line 3 | policy | not text
 """
 
 FILES = [

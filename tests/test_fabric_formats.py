@@ -218,7 +218,7 @@ def test_protobuf_of_infragraph_is_read(tmp_path: Path) -> None:
     path.write_bytes(ParseDict(infra(), Infrastructure()).SerializeToString())
     assert parse_fabric(str(path)) == PAIR
     path.write_bytes(b"\xff\xff")
-    with pytest.raises(ConfigError, match="no protobuf of InfraGraph"):
+    with pytest.raises(ConfigError, match="not valid protobuf of InfraGraph"):
         read_graph(path)
 
 

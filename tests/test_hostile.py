@@ -66,8 +66,8 @@ YAML: Cases = {
         f'{ON_RING}policy: "\\ud800"\n',
         ("line 3", "\\ud800", "do not print"),
     ),
-    "a character beyond all": ("s.yaml", f'{ON_RING}policy: "\\Uffffffff"\n', ("no YAML",)),
-    "a control character": ("s.yaml", f"{ON_RING}policy: \x07\n", ("no YAML", "#x0007")),
+    "a character beyond all": ("s.yaml", f'{ON_RING}policy: "\\Uffffffff"\n', ("not valid YAML",)),
+    "a control character": ("s.yaml", f"{ON_RING}policy: \x07\n", ("not valid YAML", "#x0007")),
     "fields that are merged": (
         "s.yaml",
         f"x: &x {{root: 1}}\n<<: *x\n{ON_RING}",
@@ -81,7 +81,7 @@ YAML: Cases = {
     "a list as the name of a field": ("s.yaml", "[a, b]: 1\n", ("line 1", "name of a field")),
     "two documents": ("s.yaml", f"{ON_RING}---\n{ON_RING}", ("line 3", "another document")),
     "an unknown name": ("s.yaml", "a: *b\n", ("line 1", "undefined alias")),
-    "another version": ("s.yaml", f"%YAML 9.1\n---\n{ON_RING}", ("no YAML",)),
+    "another version": ("s.yaml", f"%YAML 9.1\n---\n{ON_RING}", ("not valid YAML",)),
     "nothing": ("s.yaml", "", ("expected fields",)),
     "nothing but a word": ("s.yaml", "word", ("expected fields",)),
     "bytes that are no text": ("s.yaml", b"\xff\xfe", ("byte 0 is not UTF-8",)),
@@ -158,12 +158,12 @@ GRAPHS: Files = {
     "a kind that is a list": (
         "g.json",
         node_link(nodes=[{"id": "a", "kind": ["switch"]}]),
-        ("nodes.0.kind", "no kind"),
+        ("nodes.0.kind", "not a kind"),
     ),
     "a kind that is a set of fields": (
         "g.json",
         node_link(nodes=[{"id": "a", "kind": {"rank": 1}}]),
-        ("nodes.0.kind", "no kind"),
+        ("nodes.0.kind", "not a kind"),
     ),
     "a kind that is a number": (
         "g.json",
@@ -187,8 +187,8 @@ GRAPHS: Files = {
         node_link(nodes=[{"id": RIGHT_TO_LEFT}]),
         ("nodes", "\\u202e"),
     ),
-    "lists in lists": ("g.json", "[" * 10**5, ("no JSON", "nested too deeply")),
-    "a number of 5000 digits": ("g.json", f'{{"nodes": {"9" * 5000}}}', ("no JSON",)),
+    "lists in lists": ("g.json", "[" * 10**5, ("not valid JSON", "nested too deeply")),
+    "a number of 5000 digits": ("g.json", f'{{"nodes": {"9" * 5000}}}', ("not valid JSON",)),
     "a field given twice": ("g.json", '{"nodes": [], "nodes": []}', ("`nodes` is given twice",)),
     "a direction that is text": ("g.json", node_link(directed="false"), ("directed",)),
     "attributes that are a list": ("g.json", node_link(graph=[]), ("graph",)),
@@ -210,7 +210,7 @@ GRAPHS: Files = {
     "an encoding that is none": (
         "g.graphml",
         graphml(NODES, '<?xml version="1.0" encoding="\x01"?>'),
-        ("no XML",),
+        ("not valid XML",),
     ),
     "entities in entities": (
         graphml("&b;", '<!DOCTYPE x [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]>'),

@@ -450,7 +450,11 @@ FILES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
         bytes(257) + b"ustar\x0000" + bytes(1024),
         ("tar",),
     ),
-    "an anchor file alone": ("traces.otf2", b"\x03BOTF2" + bytes(100), ("no intact OTF2 archive",)),
+    "an anchor file alone": (
+        "traces.otf2",
+        b"\x03BOTF2" + bytes(100),
+        ("not an intact OTF2 archive",),
+    ),
 }
 
 

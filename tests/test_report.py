@@ -375,7 +375,7 @@ def test_a_large_plan_is_cut_and_the_page_says_so(monkeypatch: pytest.MonkeyPatc
     ("name", "text", "says"),
     [
         ("none.json", None, "there is no file"),
-        ("bad.json", "{", "is no JSON"),
+        ("bad.json", "{", "not valid JSON"),
         ("empty.json", "[]", "holds no rows"),
         ("list.json", "[1, 2]", "holds no rows"),
         ("empty.csv", "", "holds no rows"),

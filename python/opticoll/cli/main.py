@@ -50,7 +50,7 @@ app = App(
 
 @app.command(name="--completion", help="Script that completes words in bash, zsh or fish.")
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> Answer:
-    """Script that completes command lines in bash, zsh or fish."""
+    """Script that completes words in bash, zsh or fish."""
     from opticoll.cli.completion import script
 
     return Answer(script(shell).rstrip("\n"), 0)
