@@ -133,7 +133,7 @@ class Congestion:
 
 
 class CongestionRow(Row):
-    """One case. Times are those of replications in which no collective gave up; sums are over the
+    """A simulated case. Times are of replications in which no collective gave up; sums are over the
     collectives of a replication.
     """
 

@@ -132,7 +132,7 @@ def congestion(
     size
         Size of the collective, in bytes or as text with a unit.
     ranks
-        Number of ranks of each collective (default: as many as there are hosts for).
+        Number of ranks of each collective (default: the maximum for which there are hosts).
     copies
         Number of collectives that run at the same time, each on its own hosts.
     root

@@ -175,7 +175,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         reconfiguration "reconfiguration" value(Printed(Time::from_ps(25_000_000))) Reconfiguration
             "time to reconfigure circuits" source "Dai et al., OpTree, section IV.A";
         conversion "conversion" value(Silent(Time::ZERO))
-            "O/E/O conversion of each flit; without flit, of each message"
+            "time to convert each flit (O/E/O); without flit, each message"
             source "Dai et al., OpTree, section IV.A: a cycle per flit";
         flit "flit" option(
             |spec| match spec.value("flit")? {
@@ -203,8 +203,8 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         converters "converters" word(&conversions, Silent(false))
             "wavelength converters at every rank";
         multicast "multicast" word(&sharings, Silent(false))
-            "multicast: with drop_and_continue, ranks take a share of passing light, and the rest \
-             continues";
+            "light trees: with drop_and_continue, ranks take a share of passing light, and the \
+             rest continues";
         reach "reach" limit(None, MAX_RANKS) "maximum number of links of a lightpath";
     }
     let budget = options.several(

@@ -98,7 +98,8 @@ pub const SETTINGS: &[SettingDeclaration<Congestion>] = settings! {
     "back_off" .back_off: "Mean wait after the first blocking, doubled after each further one",
         time, "10ms";
     "longest_back_off" .longest_back_off: "Maximum of the mean wait", time, "1s";
-    "degrade_after" .degrade_after: "Number of blocked requests after which degrade cuts a phase",
+    "degrade_after" .degrade_after: "Number of blocked requests after which degrade requests \
+        fewer lightpaths",
         whole(1, 1 << 20), "3";
 };
 
