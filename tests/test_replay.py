@@ -478,7 +478,7 @@ def test_names_in_a_parquet_file_that_are_no_text_are_refused(run: Run, tmp_path
     # The table has no copy of the schema in another encoding.
     parquet.write_table(table, path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"compute_ns", b"\xf4ompute_ns"))
-    refused(run, tmp_path, ["replay", str(path)], "Parquet", "no event table")
+    refused(run, tmp_path, ["replay", str(path)], "Parquet", "not an event table")
 
 
 def test_an_archive_without_a_part_is_refused(run: Run, tmp_path: Path) -> None:
