@@ -288,7 +288,7 @@ custom:ranks=2 | needs links=
 custom:ranks=2,links=0-2 | there is no vertex 2; ranks and switches are 0 to 1
 custom:ranks=2,links=0-1+1-1 | link 1 (`1-1`): a link joins two different
 custom:ranks=2,links=0:1 | such as 0-4
-custom:ranks=2,links=0-x | `x` is no number
+custom:ranks=2,links=0-x | `x` is not the number
 custom:ranks=2,links=0-1@-1Gb/s | is not a rate
 custom:ranks=2,links=0-1@5 | give the unit
 custom:ranks=3,links=0-1 | no links lead from rank 0 to rank 2
@@ -315,13 +315,13 @@ wdm_ring:ranks=4,wavelengths=1,flit=32B,packet=100B | whole number of flits
 wdm_ring:ranks | ranks=yes: must be a whole number
 wdm_ring:ranks=8,wavelengths=4,fibres=2,multicast=yes | must be `none` or `drop_and_continue`
 wdm_ring:ranks=8,wavelengths=4,fibres=2,reach=0 | must be from 1 to
-wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=3 | no pair of neighbours
+wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=3 | not a pair of neighbours
 wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=3-5 | 3 and 5 are not neighbours
 wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=7-8 | ranks are below 8
-wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=3>4 | no pair of neighbours
+wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=3>4 | not a pair of neighbours
 wdm_ring:ranks=8,wavelengths=4,fibres=2,dead=4 | wavelengths count from 0 and are below 4
 wdm_ring:ranks=8,wavelengths=4,fibres=2,dead=2.1 | fibres count from 0 and are below 2
-wdm_ring:ranks=8,wavelengths=4,fibres=2,dead=x | no whole number
+wdm_ring:ranks=8,wavelengths=4,fibres=2,dead=x | not a whole number
 wdm_ring:ranks=8,wavelengths=4,fibres=2,dead=0+1+2+3 | no wavelength is left
 wdm_ring:ranks=8,wavelengths=4,launch_power=5dBm | needs sensitivity
 wdm_ring:ranks=8,wavelengths=4,resonators=5 | needs launch_power
@@ -356,7 +356,7 @@ circuit_switch:ranks=8,ports=3,planes=2 | must divide ports=3
 circuit_switch:ranks=8,reconfiguration=1us+x | reconfiguration
 circuit_switch:ranks=8,beside_latency=1us | needs beside_rate
 # Parts that are missing.
-ocs_torus:dims=4x4x8,without=cube 1 | there is no spare cube; give spares=1
+ocs_torus:dims=4x4x8,without=cube 1 | the slice has none; give spares=1
 ocs_torus:dims=4x4x8,spares=1,without=cube 1+cube 0
     | its spare is in use or has failed; give spares=2
 ocs_torus:dims=4x4x8,spares=1,without=cube 2+cube 0 | its spare is in use or has failed
@@ -387,7 +387,7 @@ wdm_ring:ranks=8,wavelengths=2,degraded=3@1Gb/s | write links such as 3-4
 wdm_ring:ranks=8,wavelengths=2,degraded=w2@1Gb/s | are below 2
 wdm_ring:ranks=8,wavelengths=2,degraded=w1@40Gb/s | a degraded part has less
 wdm_ring:ranks=8,wavelengths=2,degraded=3-5@1Gb/s | 3 and 5 are not neighbours
-circuit_switch:ranks=4,ports=2,degraded=3.2@1Gb/s | no port of 4 ranks with 2 each
+circuit_switch:ranks=4,ports=2,degraded=3.2@1Gb/s | not a port of 4 ranks with 2 ports each
 circuit_switch:ranks=4,ports=2,degraded=3.0@800Gb/s | a degraded part has less
 circuit_switch:ranks=4,ports=2,degraded=3.0 | write 3.0@10Gb/s
 wss_grid:rows=2,columns=2,degraded=4.row@1Gb/s | does not exist on the grid
