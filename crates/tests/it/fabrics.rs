@@ -328,13 +328,13 @@ wdm_ring:ranks=8,wavelengths=4,resonators=5 | needs launch_power
 wdm_ring:ranks=8,wavelengths=4,launch_power=5,sensitivity=-9dBm,through_loss=1dB
     | needs its unit
 wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=-1dB
-    | is a loss, which is not negative
+    | must not be negative
 wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=0.0000001dB
     | at most six digits
 wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=1dBm,through_loss=1dB
-    | not even a neighbour
+    | does not reach the next rank
 wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=1dB,drop_loss=9.1dB
-    | not even a neighbour
+    | does not reach the next rank
 # Grids and switches.
 light_path_grid | needs ranks=
 light_path_grid:ranks=4,ports=0 | ports=0
