@@ -11,8 +11,8 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Every rank that holds the vector forwards it to the rank at distance N/2, N/4, \
-            ..., 1",
+        summary: "Forward the vector from every rank that holds it to the rank at distance N/2, \
+                  N/4, ..., 1",
         citation: MPICH,
         costs: CostFormulas::new("ceil(log2 N)", "ceil(log2 N)", "1"),
         short_messages: &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
@@ -24,8 +24,8 @@ pub const RECORDS: &[Algorithm] = &[
         )
     },
     Algorithm {
-        summary: "Every rank that holds blocks forwards half of them to the rank at distance N/2, \
-            N/4, ..., 1",
+        summary: "Forward half of the blocks from every rank that holds blocks to the rank at \
+                  distance N/2, N/4, ..., 1",
         citation: MPICH,
         costs: CostFormulas::new("ceil(log2 N)", "N - 1", "max(N - H, H / 2)"),
         short_messages: &[CollectiveKind::Scatter, CollectiveKind::Gather],

@@ -20,14 +20,14 @@ const CITATION: &str = "Bruck et al., Efficient Algorithms for All-to-All Commun
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Send all blocks held to the rank 1, 2, 4, ... places before",
+        summary: "Send all blocks held to the rank 1, 2, 4, ... places before the sender",
         citation: CITATION,
         costs: CostFormulas::new("ceil(log2 N)", "N - 1", "N - 1"),
         ..Algorithm::new("bruck", "Bruck", CollectiveKind::AllGather, all_gather)
     },
     Algorithm {
         summary: "Forward blocks by the bits of their distance, to the rank 1, 2, 4, ... places \
-            after",
+                  after the sender",
         citation: CITATION,
         costs: CostFormulas::new(
             "ceil(log2 N)",

@@ -26,7 +26,7 @@ const LABEL: &str = "Cyclic doubling";
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
-        summary: "Send all blocks held to the rank N/2, N/4, ..., 1 places after",
+        summary: "Send all blocks held to the rank N/2, N/4, ..., 1 places after the sender",
         citation: CITATION,
         families: FAMILIES,
         costs: CostFormulas::new("ceil(log2 N)", "N - 1", "N - 1"),
@@ -34,8 +34,8 @@ pub const RECORDS: &[Algorithm] = &[
         ..Algorithm::new(NAME, LABEL, CollectiveKind::AllGather, all_gather)
     },
     Algorithm {
-        summary: "Sum up halves, quarters, ... of the vector over distances 1, 2, 4, ..., then \
-            hand them out the same way back",
+        summary: "Reduce halves, quarters, ... of the vector over distances 1, 2, 4, ..., then \
+                  gather the results in reverse order",
         citation: CITATION,
         families: FAMILIES,
         costs: CostFormulas::new("2 ceil(log2 N)", "2 (N - 1) / N", "2 (N - 1) / N"),

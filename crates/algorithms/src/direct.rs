@@ -58,11 +58,11 @@ const fn record(
 pub const RECORDS: &[Algorithm] = &[
     record(
         CollectiveKind::AllGather,
-        "Every rank sends its block straight to rank r + 1, r + 2, ...",
+        "Send each rank's block straight to rank r + 1, r + 2, ...",
         &[OptionRecord::new(
             "order",
             "steps of the transfers: shift, one destination in each step; at_once, all \
-         in one step, as one_stage does",
+             destinations in one step, as one_stage does",
         )
         .range("shift, at_once")
         .default("shift")
@@ -71,31 +71,32 @@ pub const RECORDS: &[Algorithm] = &[
     ),
     record(
         CollectiveKind::AllReduce,
-        "Parts go straight to the ranks that combine them, the results straight to all",
+        "Send N-th parts straight to the ranks that combine them, and the results straight to all \
+         ranks",
         &[],
         CostFormulas::new("2", "2 (N - 1) / N", "2 (N - 1) / N"),
     ),
     record(
         CollectiveKind::Broadcast,
-        "The root sends its vector straight to every rank",
+        "Send the root's vector straight to every rank",
         &[],
         CostFormulas::new("1", "N - 1", "1"),
     ),
     record(
         CollectiveKind::Scatter,
-        "The root sends every rank its block straight",
+        "Send every rank its block straight from the root",
         &[],
         CostFormulas::new("1", "N - 1", "1"),
     ),
     record(
         CollectiveKind::AllToAll,
-        "Every rank sends every other its block straight, all at once",
+        "Send each block straight to its rank, all at the same time",
         &[],
         CostFormulas::new("1", "N - 1", "N - 1"),
     ),
     record(
         CollectiveKind::Barrier,
-        "Every rank signals to every other, all at once",
+        "Send a signal from every rank to every other rank, all at the same time",
         &[],
         CostFormulas::new("1", "N - 1", "N - 1"),
     ),

@@ -8,7 +8,7 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Send a signal to the rank 1, 2, 4, ... places after",
+    summary: "Send a signal to the rank 1, 2, 4, ... places after the sender",
     citation: "Hensgen, Finkel and Manber, Two Algorithms for Barrier Synchronization, \
                International Journal of Parallel Programming 1988",
     costs: CostFormulas::new("ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),

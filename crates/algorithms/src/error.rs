@@ -22,7 +22,7 @@ pub enum AlgorithmError {
     },
     /// The algorithm is for other collectives.
     #[error(
-        "`{}` does not carry out {collective}: it carries out {others}",
+        "`{}` is not an algorithm of {collective}, but of {others}",
         terminal_text(name)
     )]
     OtherCollective {
@@ -41,8 +41,8 @@ pub enum AlgorithmError {
     WrongFamily(#[from] WrongFamily),
     /// The fabric has no groups.
     #[error(
-        "`{name}` goes by the groups and routers of a dragonfly, which {family} does not have; \
-         `ring` and `binomial` run on any fabric"
+        "`{name}` uses the groups and routers of a dragonfly, which {family} does not have; `ring` \
+         and `binomial` run on any fabric"
     )]
     NoGroups {
         /// Name of the algorithm.
@@ -61,7 +61,7 @@ pub enum AlgorithmError {
         reason: String,
     },
     /// The collective and the fabric have different numbers of ranks.
-    #[error("the collective has {collective} ranks, the fabric {fabric}")]
+    #[error("the collective has {collective} ranks, but the fabric has {fabric} ranks")]
     Ranks {
         /// Number of ranks of the collective.
         collective: u32,

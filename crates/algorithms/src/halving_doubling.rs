@@ -33,7 +33,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
         .tries(&["far"]),
         OptionRecord::new(
             "halvings",
-            "exchanges of halves, before and after exchanges of all that is left",
+            "number of exchanges of halves; the other exchanges send the whole remaining part",
         )
         .range("0 to log2 P")
         .default("log2 P")

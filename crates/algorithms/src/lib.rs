@@ -412,7 +412,7 @@ pub(crate) const SEGMENTS: &[OptionRecord] = &[OptionRecord {
     tries: &[
         "1", "2", "4", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096",
     ],
-    ..OptionRecord::new("segments", "pieces that follow one another")
+    ..OptionRecord::new("segments", "number of pieces, sent one after the other")
         .range("1 to 4294967295")
         .default("8")
 }];
@@ -429,8 +429,8 @@ pub(crate) const CHANNELS: OptionRecord = OptionRecord {
     tries: &["all"],
     ..OptionRecord::new(
         "channels",
-        "parts of the data that travel side by side and leave each group, such as a server, at a \
-            rank of their own",
+        "number of parallel parts of the data, each of which leaves a group, such as a server, at \
+         a different rank",
     )
     .range("1 to the number of ranks of a group; all, as many")
     .default("1, through the ranks without regard to groups")
@@ -447,7 +447,7 @@ pub(crate) fn channels(request: &Request<'_>) -> Result<u32, SpecError> {
     match (requested > max_channels, max_channels) {
         (false, _) => Ok(requested),
         (true, 1) => {
-            let problem = "the ranks form no groups here, such as servers: leave it out";
+            let problem = "this fabric has no groups of ranks, such as servers: leave it out";
             Err(spec.refuse(CHANNELS.name, problem))
         }
         (true, _) => {
@@ -647,7 +647,7 @@ pub fn build_ranges(
         });
     }
     if collective.pieces() > 1 {
-        let reason = "it decides by itself into how many pieces blocks are cut; ask for one".into();
+        let reason = "it chooses the number of pieces of a block itself; request one piece".into();
         return Err(AlgorithmError::Refused {
             name: record.name,
             ranks,
@@ -662,7 +662,7 @@ pub fn build_ranges(
     if collective.demand().is_some() {
         let block_schedule = build_ranges(spec, collective.without_demand(), fabric)?;
         if block_schedule.collective.pieces() > 1 {
-            let reason = "it cuts blocks into equal pieces, and a demand says how its own are cut";
+            let reason = "it cuts blocks into equal pieces, but a demand defines its own pieces";
             return Err(AlgorithmError::Refused {
                 name: record.name,
                 ranks,

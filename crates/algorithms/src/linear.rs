@@ -18,11 +18,11 @@ const fn record(collective: CollectiveKind, summary: &'static str) -> Algorithm 
 pub const RECORDS: &[Algorithm] = &[
     record(
         CollectiveKind::Broadcast,
-        "The vector goes straight from the root to one rank after the other",
+        "Send the vector straight from the root to one rank after the other",
     ),
     record(
         CollectiveKind::Scatter,
-        "Blocks go straight from the root to one rank after the other",
+        "Send blocks straight from the root to one rank after the other",
     ),
 ];
 

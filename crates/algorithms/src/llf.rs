@@ -26,7 +26,8 @@ const STEPS: &str =
     "(1 + min(1, G - 1)) ceil(log2 A) + ceil(log2 (1 + ceil((G - 1) / A))) + ceil(log2 T)";
 const OPTIONS: &[OptionRecord] = &[OptionRecord::new(
     "groups",
-    "way from a router to the other groups: tree, from group to group down a tree; flat, straight",
+    "route from a router to the other groups: tree, from group to group down a tree; flat, \
+     straight",
 )
 .range("tree, flat")
 .default("tree")
@@ -48,8 +49,8 @@ pub const RECORDS: &[Algorithm] = &[
         ..Algorithm::new("llf", "Local link first", CollectiveKind::Broadcast, build)
     },
     Algorithm {
-        summary: "Blocks go down trees among the routers of the root's group, then groups, routers \
-                  and ranks",
+        summary: "Send blocks down trees among the routers of the root's group, then among groups, \
+                  routers and ranks",
         citation: tar::CITATION,
         options: OPTIONS,
         costs: CostFormulas {

@@ -34,8 +34,8 @@ const TORUS: &[&str] = &["torus", "ocs_torus"];
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         aliases: &["bucket"],
-        summary: "Rings in all dimensions of a torus and both directions at once, each for \
-            another part of the blocks",
+        summary: "Rings in all dimensions of a torus and in both directions at the same time, each \
+                  for another part of the blocks",
         citation: CITATION,
         families: TORUS,
         costs: CostFormulas {
@@ -46,8 +46,8 @@ pub const RECORDS: &[Algorithm] = &[
     },
     Algorithm {
         aliases: &["bucket"],
-        summary: "Reduce_scatter, then all_gather, by rings in all dimensions of a torus and both \
-            directions at once",
+        summary: "Reduce_scatter, then all_gather, by rings in all dimensions of a torus and in \
+                  both directions at the same time",
         citation: CITATION,
         families: TORUS,
         costs: CostFormulas {
@@ -115,7 +115,7 @@ fn sides(request: &Request<'_>) -> Result<Vec<Side>, AlgorithmError> {
         return Err(AlgorithmError::Refused {
             name: NAME,
             ranks: request.ranks(),
-            reason: "its rings go straight around each side, and those of a twisted torus do not"
+            reason: "its rings go straight around each side, but those of a twisted torus do not"
                 .into(),
         });
     }

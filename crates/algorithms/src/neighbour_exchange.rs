@@ -29,7 +29,8 @@ fn even_ranks(ranks: u32) -> Result<(), String> {
         return Ok(());
     }
     Err(
-        "neighbours pair up, so the number of ranks must be even; ring_bidirectional runs on any"
+        "neighbours form pairs, so the number of ranks must be even; ring_bidirectional runs on \
+         any number"
             .into(),
     )
 }

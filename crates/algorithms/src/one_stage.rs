@@ -8,7 +8,7 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Every rank sends its block directly to every other rank",
+    summary: "Send each rank's block directly to every other rank",
     citation: "Dai et al., OpTree, section III.B, Lemma 1; after Liang and Shen, ToN 2006",
     costs: CostFormulas::new("1", "N - 1", "N - 1"),
     link_load_bound: |_, ring| Ok(link_load_bound(ring, 1)),

@@ -36,8 +36,8 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     options: &[
         OptionRecord::new(
             "depth",
-            "number of stages: auto, those with the fewest slots on a ring, elsewhere ceil(log2 \
-                N) that halve each group; paper, those of Eq. 2",
+            "number of stages: auto, the fewest slots on a ring, elsewhere ceil(log2 N) stages \
+             that halve each group; paper, the number of Eq. 2",
         )
         .range("auto, paper, 1 or more")
         .default("auto"),
@@ -46,7 +46,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
             .default("auto"),
         OptionRecord::new(
             "radices",
-            "children of a group at each stage, such as 4x4x4; in place of depth",
+            "number of children of a group at each stage, such as 4x4x4; instead of depth",
         )
         .range("numbers joined by x")
         .default("those of depth"),
@@ -91,7 +91,10 @@ fn choose_tree(
         .filter(|key| spec.option(key).is_some())
         .collect();
     if let [_, second, ..] = stated[..] {
-        let problem = format!("{} says which tree already; give one of them", stated[0]);
+        let problem = format!(
+            "{} states the tree already; give one of both options",
+            stated[0]
+        );
         return Err(spec.refuse(second, problem).into());
     }
     if let Some(text) = spec.option("radices") {

@@ -29,7 +29,7 @@ pub const RECORDS: &[Algorithm] = &[
         ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::AllToAll, build)
     },
     Algorithm {
-        summary: "Send in each step one rank its block, which that rank combines",
+        summary: "Send one rank its block in each step; the rank combines it",
         citation: MPICH,
         options: SHIFT_OR_XOR,
         costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
@@ -63,7 +63,8 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         return Err(AlgorithmError::Refused {
             name: "pairwise",
             ranks,
-            reason: "order=xor needs a power of two; order=shift runs on any".into(),
+            reason: "order=xor needs a power of two; order=shift runs on any number of ranks"
+                .into(),
         });
     }
     exchange(request.collective, order)

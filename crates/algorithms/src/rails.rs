@@ -38,7 +38,7 @@ const FAMILIES: &[&str] = &["gpu_servers", "fat_tree", "dragonfly"];
 const SEGMENTS: OptionRecord = OptionRecord {
     role: Role::Pieces,
     tries: &["2", "4", "8"],
-    ..OptionRecord::new("segments", "pieces that follow one another")
+    ..OptionRecord::new("segments", "number of pieces, sent one after the other")
         .range("1 to 4096")
         .default("1")
 };
@@ -56,15 +56,15 @@ pub const RECORDS: &[Algorithm] = &[
     },
     Algorithm {
         aliases: &["hierarchical"],
-        summary: "Sum up within groups, then among the ranks of the same number in all groups; \
-            then hand out within groups",
+        summary: "Reduce within groups, then among the ranks of the same number in all groups, \
+                  then distribute the results within groups",
         citation: CITATION,
         options: &[
             SEGMENTS,
             OptionRecord::new(
                 "least",
-                "quantity to minimize between groups: bytes, in two steps; steps, one in which \
-                    all send whole sums",
+                "quantity to minimize between groups: bytes, in two steps; steps, in one step in \
+                 which all ranks send whole sums",
             )
             .range("bytes, steps")
             .default("bytes")

@@ -10,8 +10,7 @@ use opticoll_plan::schedule::Schedule;
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
-    summary: "Send the sums of the partner's half of the blocks to the rank at distance N/2, N/4, \
-        ..., 1",
+    summary: "Send the partner the sums of its half of the blocks, at distance N/2, N/4, ..., 1",
     citation: MPICH,
     costs: CostFormulas::new("log2 P + 2 F", "N - 1", "<= N - 1 + 2 F (P - 1)"),
     reversed_from: Some(CollectiveKind::AllGather),

@@ -140,7 +140,7 @@ fn half(
     let name = request.spec.option(key).unwrap_or(default);
     let schedule = build_ranges(&Spec::new(name), collective, request.fabric)?;
     if schedule.collective.pieces() != 1 {
-        let problem = "cuts blocks into pieces, which the parts of a vector are already";
+        let problem = "cuts blocks into pieces, but the blocks here are parts of a vector already";
         return Err(request.spec.refuse(key, problem).into());
     }
     Ok(schedule)

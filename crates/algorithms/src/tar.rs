@@ -37,8 +37,8 @@ pub const RECORDS: &[Algorithm] = &[
         )
     },
     Algorithm {
-        summary: "Reduce_scatter, then all_gather, around a ring that enters and leaves groups \
-                  where their cables are",
+        summary: "Reduce_scatter, then all_gather, around a ring that enters and leaves each group \
+                  at the routers with the group's cables",
         citation: CITATION,
         costs: ring::REDUCING,
         families: FAMILIES,

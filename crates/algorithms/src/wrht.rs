@@ -25,7 +25,7 @@ const GROUP_SIZE: OptionRecord = OptionRecord::new("group_size", "ranks of a gro
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Gather blocks group by group, exchange among the last representatives, then \
-            hand the blocks back",
+                  return the blocks",
         citation: "Dai et al., OpTree, section III.D and Table I; after the WRHT poster, PPoPP \
             2023",
         options: &[GROUP_SIZE],
@@ -33,14 +33,14 @@ pub const RECORDS: &[Algorithm] = &[
     },
     Algorithm {
         summary: "Reduce whole vectors group by group, exchange among the last representatives, \
-                  hand back",
+                  then return the results",
         citation: "Dai et al., POSTER: Efficient All-reduce for Distributed DNN Training in \
                    Optical Interconnect Systems, PPoPP 2023",
         options: &[
             GROUP_SIZE,
             OptionRecord::new(
                 "striping",
-                "whether the vector is cut over the wavelengths that a group leaves unused",
+                "true, to divide the vector among the wavelengths that a group leaves unused",
             )
             .range("true, false")
             .default("false")

@@ -45,12 +45,17 @@ pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
         },
         name: "growth",
         assumption: match switch.forwarding {
-            _ if switch.beside_rate.is_some() => "any number of messages beside the switch",
-            Forwarding::Store => {
-                "any number of chunks per circuit; a rank forwards in later slots than the one in \
-                 which it received"
+            _ if switch.beside_rate.is_some() => {
+                "any number of messages over the network beside the switch"
             }
-            Forwarding::CutThrough => "any number of chunks per circuit, and of circuits in a slot",
+            Forwarding::Store => {
+                "any number of chunks per circuit; a rank forwards data only in a later slot than \
+                 the one in which it received them"
+            }
+            Forwarding::CutThrough => {
+                "any number of chunks per circuit, and any number of circuits one after the other \
+                 in a slot"
+            }
         },
     }
 }
@@ -89,7 +94,8 @@ pub fn best(
         return Ok(TimeBound {
             time: problem.with_network(charge)?,
             name: "bandwidth",
-            assumption: "no port is faster than its rate, neither of the switch nor beside it",
+            assumption: "no port is faster than its rate, on the switch or on the network beside \
+                         it",
         });
     }
     let mut least: Option<Time> = None;

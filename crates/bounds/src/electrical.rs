@@ -161,8 +161,8 @@ pub fn bounds(
             TimeBound {
                 time: distances::best(&links, &alone, collective, size)?,
                 name: "latency",
-                assumption: "what a rank needs of another takes the latencies of a shortest way \
-                             between them",
+                assumption: "data from another rank take at least the latencies of a shortest \
+                             route from that rank",
             },
             None,
         ),
@@ -170,8 +170,8 @@ pub fn bounds(
             TimeBound {
                 time: rounds_time,
                 name: "rounds",
-                assumption: "no rank sends or receives faster than its cables, or forwards what \
-                             it has not received",
+                assumption: "no rank sends or receives faster than its cables, or forwards data \
+                             before it has received them",
             },
             bottleneck.map(|(without_root, side)| {
                 let part_of = |vertex| match without_root && vertex == collective.root() as usize {
@@ -185,8 +185,8 @@ pub fn bounds(
             TimeBound {
                 time: relays::best(&links, &alone, collective, size)?,
                 name: "relays",
-                assumption: "what a rank does not get from its owner takes the latencies of two \
-                             messages",
+                assumption: "data that a rank does not receive from their owner take the latencies \
+                             of two messages",
             },
             None,
         ),
@@ -194,8 +194,8 @@ pub fn bounds(
             TimeBound {
                 time: cut_time,
                 name: "cut",
-                assumption: "what one part of the ranks needs of the others crosses the links \
-                             between them",
+                assumption: "the data that a part of the ranks needs from the other ranks cross \
+                             the links between them",
             },
             cut,
         ),
@@ -218,8 +218,7 @@ pub fn bounds(
             bound: TimeBound {
                 time,
                 name: "quickest_flow",
-                assumption: "what a rank needs of the root comes to a link no sooner than over \
-                             the shortest way",
+                assumption: "the root's data reach a link no earlier than over a shortest route",
             },
             witness: Some(witness),
         });

@@ -206,19 +206,20 @@ pub(crate) fn max_with_slot_bounds(
         CollectiveKind::Broadcast | CollectiveKind::Reduce => (
             of_vector(pieces::time)?,
             "pieces",
-            "slots one after the other; fewer of them carry longer pieces, which ranks wait for",
+            "slots run one after the other; with fewer slots the pieces are longer, and ranks wait \
+             longer for them",
         ),
         CollectiveKind::AllReduce => (
             of_vector(both_halves::time)?,
             "both_halves",
-            "slots one after the other; in few of them a byte is sent more often to be gathered \
-             and spread",
+            "slots run one after the other; with few slots each byte needs more transfers to be \
+             gathered and spread",
         ),
         CollectiveKind::AllToAll => (
             hops()?,
             "hops",
-            "slots one after the other; fewer of them lead to fewer ranks directly, and a block \
-             takes bandwidth in each hop",
+            "slots run one after the other; with fewer slots a rank reaches fewer ranks directly, \
+             and a block uses bandwidth on every hop",
         ),
         _ => return Ok(rounds),
     };

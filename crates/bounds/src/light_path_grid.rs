@@ -98,8 +98,8 @@ pub fn best(
     let rounds = TimeBound {
         time: problem.rounds()?.plus(sending)?,
         name: "rounds",
-        assumption: "slots one after the other, each as long as its longest message; a rank \
-                     forwards in later slots than the one in which it received",
+        assumption: "slots run one after the other, each as long as its longest message; a rank \
+                     forwards data only in a later slot than the one in which it received them",
     };
     let rate = u128::from(grid.rate.bits_per_second()) * u128::from(grid.ports);
     let vector = over(size.get().into(), rate)?;
@@ -147,8 +147,8 @@ impl Problem<'_> {
         Ok(TimeBound {
             time: establish.plus(latency)?.plus(rounds.max(sending))?,
             name: "per_port",
-            assumption: "a port carries one message each way at a time; a rank forwards what has \
-                         arrived whole",
+            assumption: "a port carries one message at a time in each direction; a rank forwards \
+                         only messages that have arrived completely",
         })
     }
 

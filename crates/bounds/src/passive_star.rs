@@ -118,8 +118,8 @@ pub fn slots_for_any_load(star: &PassiveStar, collective: &Collective) -> Bound 
     Bound {
         steps: grown.max(sent),
         name: if sent > grown { "senders" } else { "growth" },
-        assumption: "any number of chunks per light; a rank forwards in later slots than the one \
-                     in which it received",
+        assumption: "any number of chunks per light; a rank forwards data only in a later slot \
+                     than the one in which it received them",
     }
 }
 
@@ -169,8 +169,8 @@ pub fn best(
             time,
             name: "rounds",
             assumption: "no rank and no wavelength is faster than its rate, and in a slot a rank \
-                         hears no more others than it has receivers, and no more lights are sent \
-                         than there are wavelengths",
+                         hears at most as many ranks as it has receivers, and there are at most as \
+                         many lights as wavelengths",
         },
     })
 }

@@ -47,18 +47,20 @@ use crate::{Bound, growth};
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
-const ONE_CHUNK: &str = "one chunk per lightpath and slot, each delivered at its lightpath's end \
-                         only";
-const ANY_LOAD: &str = "any number of chunks per lightpath, each delivered at its lightpath's end \
-                        only; a rank forwards in later slots than the one in which it received";
-const ANY_TREE: &str = "any number of chunks per lightpath; a rank forwards in later slots than \
-                        the one in which it received";
-const LIMITED_REACH: &str = "no lightpath spans more links than the fabric lets light reach; a \
-                             rank forwards in later slots than the one in which it received";
-const RELAYED_TO_ONE: &str = "one chunk per lightpath and slot; a rank forwards in later slots \
-                              than the one in which it received";
-const RELAYED: &str = "one chunk per lightpath and slot, each delivered at its lightpath's end \
-                       only; a rank forwards in later slots than the one in which it received";
+const ONE_CHUNK: &str = "one chunk per lightpath and slot, delivered only at the end of the \
+                         lightpath";
+const ANY_LOAD: &str = "any number of chunks per lightpath, delivered only at the end of the \
+                        lightpath; a rank forwards data only in a later slot than the one in which \
+                        it received them";
+const ANY_TREE: &str = "any number of chunks per lightpath; a rank forwards data only in a later \
+                        slot than the one in which it received them";
+const LIMITED_REACH: &str = "no lightpath is longer than the reach of the fabric; a rank forwards \
+                             data only in a later slot than the one in which it received them";
+const RELAYED_TO_ONE: &str = "one chunk per lightpath and slot; a rank forwards data only in a \
+                              later slot than the one in which it received them";
+const RELAYED: &str = "one chunk per lightpath and slot, delivered only at the end of the \
+                       lightpath; a rank forwards data only in a later slot than the one in which \
+                       it received them";
 
 /// Returns all lower bounds on the slots of a collective on a ring.
 pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {

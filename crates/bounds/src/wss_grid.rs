@@ -39,8 +39,8 @@ pub fn slots(grid: &WssGrid, collective: &Collective) -> Bound {
     Bound {
         steps: growth(ranks, UsableTransceivers::of(grid).max_usable().max(1)),
         name: "growth",
-        assumption: "any number of chunks in a burst; a rank forwards in later slots than the one \
-                     in which it received",
+        assumption: "any number of chunks in a burst; a rank forwards data only in a later slot \
+                     than the one in which it received them",
     }
 }
 
@@ -72,7 +72,7 @@ pub fn best(
         let rounds = TimeBound {
             time: per_slot.times(slots)?.plus(sending)?,
             name: if slots > 1 { "rounds" } else { name },
-            assumption: "slots one after the other, each as long as its longest burst",
+            assumption: "slots run one after the other, each as long as its longest burst",
         };
         let max_usable = ports.max_usable().max(1);
         let vector = VectorInSlots {
@@ -88,14 +88,14 @@ pub fn best(
     let sent = TimeBound {
         time: fresh.plus(grid.latency)?.plus(sending)?,
         name,
-        assumption: "no transceiver sends or receives faster than its rate; first a circuit is \
-                     tuned",
+        assumption: "no transceiver sends or receives faster than its rate; a circuit is tuned \
+                     before the first burst",
     };
     let informing_time = TimeBound {
         time: rounds(grid, collective, size, ports.max_usable().max(1), fresh)?,
         name: "rounds",
-        assumption: "a transmitter tunes anew for every rank that it tells after the first, and \
-                     what is forwarded has arrived before",
+        assumption: "a transmitter tunes anew for every further rank that it sends to, and a rank \
+                     forwards only data that have arrived",
     };
     Ok(if informing_time.time > sent.time {
         informing_time

@@ -49,8 +49,8 @@ pub(crate) fn check_ends(schedule: &Schedule, ranks: u32) -> Result<(), Placemen
         let (source, destination) = schedule.ends(transfer);
         if source == destination || source.max(destination) >= ranks {
             let sentence = format!(
-                "transfer {transfer} goes from rank {source} to rank {destination}; it must join \
-                 two different ranks below {ranks}"
+                "transfer {transfer} goes from rank {source} to rank {destination}, but light \
+                 leads from one of the {ranks} ranks, counted from 0, to another rank"
             );
             return Err(PlacementError::new(PlacementProblem::Path, sentence));
         }

@@ -62,7 +62,7 @@ pub enum CollectiveError {
         ranks: u32,
     },
     /// The root is not a rank.
-    #[error("root {root} is no rank: ranks are 0 to {}", ranks.saturating_sub(1))]
+    #[error("root {root} does not exist: ranks are 0 to {}", ranks.saturating_sub(1))]
     Root {
         /// Root as given.
         root: u32,
@@ -73,9 +73,7 @@ pub enum CollectiveError {
     #[error("a block is cut into 1 piece or more, not 0")]
     NoPieces,
     /// The number of chunks exceeds 32 bits.
-    #[error(
-        "{kind} on {ranks} ranks would have {chunks} chunks: there may be {MAX_CHUNKS} at most"
-    )]
+    #[error("{kind} on {ranks} ranks would have {chunks} chunks: the maximum is {MAX_CHUNKS}")]
     TooManyChunks {
         /// Collective.
         kind: CollectiveKind,
@@ -147,7 +145,7 @@ impl CollectiveKind {
             CollectiveKind::ReduceScatter | CollectiveKind::AllToAll => {
                 "bytes of one rank's whole input"
             }
-            CollectiveKind::Barrier => "of no meaning: a barrier moves no bytes",
+            CollectiveKind::Barrier => "not applicable: a barrier moves no bytes",
         }
     }
 }

@@ -15,7 +15,7 @@ use opticoll_simulate::SimulationError;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlannerError {
     /// The planner does not support this collective.
-    #[error("relay trees carry out all_gather, not {kind}; {hint}")]
+    #[error("relay trees plan an all_gather, not {kind}; {hint}")]
     Collective {
         /// Requested collective.
         kind: CollectiveKind,
@@ -23,7 +23,7 @@ pub enum PlannerError {
         hint: &'static str,
     },
     /// The fabric and the collective differ in their number of ranks.
-    #[error("the collective has {collective} ranks, the fabric {fabric}")]
+    #[error("the collective has {collective} ranks, but the fabric has {fabric} ranks")]
     Ranks {
         /// Ranks of the collective.
         collective: u32,
@@ -31,7 +31,10 @@ pub enum PlannerError {
         fabric: u32,
     },
     /// The plan does not fit into memory.
-    #[error("a plan of {transfers} transfers is too large: {most} at most; fewer ranks or pieces")]
+    #[error(
+        "a plan of {transfers} transfers is too large: the maximum is {most}; use fewer ranks or \
+         pieces"
+    )]
     TooLarge {
         /// Number of transfers of the plan.
         transfers: u64,
@@ -40,14 +43,14 @@ pub enum PlannerError {
     },
     /// Some rank cannot reach another rank.
     #[error(
-        "the ring falls apart: cuts, or links to the next rank that are longer than light \
-         reaches, leave ranks that cannot reach others; a ring can lose links of one \
-         direction in any places, such as 3-4cw+9-10cw, or both directions between one pair \
-         of neighbours, such as 3-4"
+        "the ring is disconnected: cuts, or links to the next rank that are longer than light \
+         reaches, leave ranks that cannot reach others; a ring can lose links of one direction in \
+         any places, such as 3-4cw+9-10cw, or both directions between one pair of neighbours, such \
+         as 3-4"
     )]
     CutOff,
     /// The search found no trees.
-    #[error("no relay trees found for blocks of {pieces} pieces; whole blocks (1 piece) will do")]
+    #[error("no relay trees were found for blocks of {pieces} pieces; use whole blocks (1 piece)")]
     NotFound {
         /// Number of pieces of a block.
         pieces: u32,
@@ -90,8 +93,8 @@ pub enum PlannerError {
     Assignment(PlacementError),
     /// The request assigns wavelengths, but the planner assigns its own.
     #[error(
-        "`{planner}` assigns wavelengths by itself: leave the assignment `{assignment}` out, or \
-         name another algorithm"
+        "`{planner}` assigns wavelengths itself: leave the assignment `{assignment}` out, or name \
+         another algorithm"
     )]
     OwnWavelengths {
         /// Name of the planner.

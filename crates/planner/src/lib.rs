@@ -501,7 +501,7 @@ impl<'a> PlanningProblem<'a> {
             return Err(PlannerError::Algorithm(AlgorithmError::Refused {
                 name: planner.name,
                 ranks: self.collective.ranks(),
-                reason: "its blocks are all alike: plan a demand with `decomposition` on a \
+                reason: "it needs blocks of equal size: plan a demand with `decomposition` on a \
                          circuit_switch, or with an algorithm such as `direct`"
                     .into(),
             }));

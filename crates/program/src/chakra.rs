@@ -198,7 +198,7 @@ fn whole(attributes: &[Attribute], name: &str) -> Result<Option<i128>, String> {
         Some(Value::Int64(value)) => Ok(Some((*value).into())),
         Some(Value::Uint64(value)) => Ok(Some((*value).into())),
         Some(Value::Bool(value)) => Ok(Some((*value).into())),
-        Some(_) => Err(format!("{name} is no whole number")),
+        Some(_) => Err(format!("{name} is not a whole number")),
     }
 }
 
@@ -304,9 +304,7 @@ fn node(message: &mut Input<'_>, record: u32, offset: usize) -> Result<ChakraNod
                 let known = usize::try_from(number).ok();
                 let known = known.and_then(|number| NodeKind::ALL.get(number));
                 node.kind = *known.ok_or_else(|| {
-                    message.error(&format!(
-                        "there is no type of nodes with the number {number}"
-                    ))
+                    message.error(&format!("the type of nodes {number} does not exist"))
                 })?;
             }
             4 => message.wholes(field, &mut node.control)?,

@@ -269,7 +269,7 @@ impl FieldRecord {
 /// >>> list(links.columns)
 /// ['busy_ps', 'bytes']
 /// >>> outcome.ranks.row
-/// 'One row per rank.'
+/// 'A row per rank.'
 /// >>> next(iter(outcome.slots))
 /// {'start_ps': 0, 'end_ps': 863860800, 'reconfiguration_ps': 25000000, 'lightpaths': 16}
 #[pyclass(frozen, module = "opticoll._core")]

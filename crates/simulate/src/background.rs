@@ -58,7 +58,10 @@ pub struct Background {
 
 /// Names and descriptions of all patterns.
 pub const PATTERNS: &[(&str, &str)] = &[
-    ("uniform", "to any other rank, each as likely"),
+    (
+        "uniform",
+        "to any other rank, all with the same probability",
+    ),
     (
         "group_shift",
         "to the same rank of the next group of a dragonfly",
@@ -66,10 +69,10 @@ pub const PATTERNS: &[(&str, &str)] = &[
     ("permutation", "along a random cycle through all ranks"),
     (
         "hot_spot",
-        "percent of the messages to one rank, the others to any",
+        "percent of the messages to one rank, the others to any rank",
     ),
     ("nearest", "to the next rank"),
-    ("shift", "to the rank so many places on"),
+    ("shift", "to the rank a fixed number of places further"),
     ("pair", "from one rank to another"),
 ];
 
@@ -103,7 +106,7 @@ fn parse_one(text: &str) -> Result<Background, SpecError> {
     let common = &["rate", "bytes", "period", "messages", "start", "end"];
     spec.only(&[specific, common].concat())?;
     if spec.option("rate").is_some() && spec.option("period").is_some() {
-        return Err(spec.refuse("period", "and rate say the same; give one"));
+        return Err(spec.refuse("period", "and rate both set the load; give one of them"));
     }
     let needed = |key| {
         let missing = || spec.refuse(key, "is missing, and must be a whole number");
@@ -183,8 +186,8 @@ impl Background {
                 let Some(partners) = pattern.partners(ranks, self.seed) else {
                     return Err(SimulationError::invalid_value(
                         "background",
-                        "uniform: flows need partners that stay; use permutation or \
-                                  the packet simulator",
+                        "uniform: flows need fixed partners; use permutation or the packet \
+                         simulator",
                     ));
                 };
                 (0..ranks).zip(partners).collect()

@@ -143,7 +143,7 @@ pub enum BurstError {
     /// The lightpath of a message was blocked more often than the retries allow.
     #[error(
         "the lightpath from host {} to {} was blocked {tries} times, the last after {at}; allow \
-         more retries, wait longer (back_off), or have less traffic beside it",
+         more retries, wait longer (back_off), or reduce the background traffic",
         hosts.0,
         hosts.1
     )]

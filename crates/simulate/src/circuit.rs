@@ -81,7 +81,7 @@ pub fn simulate_within(
         circuits.keeps_paths() && charge == (ReconfigurationCharge::Groups { each_slot: false });
     if paths != Paths::Released && !can_keep {
         return Err(refused(
-            "no path stays up under it for later; leave the setting paths out",
+            "it keeps no circuits for later slots; leave the setting paths out",
         ));
     }
     let run = PlanRun {

@@ -159,7 +159,9 @@ pub const ROUNDING: f64 = 1e-12;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FluidError {
     /// The source or destination of a flow is no rank.
-    #[error("flow {flow}: {rank} is no rank; the network has {ranks}, counted from 0")]
+    #[error(
+        "flow {flow}: rank {rank} does not exist; the network has {ranks} ranks, counted from 0"
+    )]
     Rank {
         /// Index of the flow.
         flow: usize,
@@ -177,7 +179,10 @@ pub enum FluidError {
         rank: u32,
     },
     /// A flow waits for a flow that does not exist.
-    #[error("flow {flow} waits for flow {after}; there are {flows}, counted from 0")]
+    #[error(
+        "flow {flow} waits for flow {after}, which does not exist; there are {flows} flows, \
+         counted from 0"
+    )]
     UnknownDependency {
         /// Index of the flow.
         flow: usize,
@@ -206,7 +211,7 @@ pub enum FluidError {
         destination: u32,
     },
     /// The schedule is for another number of ranks.
-    #[error("the schedule is for {schedule} ranks, the network has {network}")]
+    #[error("the schedule is for {schedule} ranks, but the network has {network} ranks")]
     Ranks {
         /// Number of ranks of the schedule.
         schedule: u32,
@@ -221,8 +226,7 @@ pub enum FluidError {
     Bin,
     /// Endpoint costs were given for flows that the caller starts.
     #[error(
-        "costs at the ends of messages are those of the program that sends them; leave the \
-         endpoint out"
+        "the program that sends messages sets their endpoint costs; leave the setting endpoint out"
     )]
     Endpoint,
     /// The start rule `link` does not support a setting.
@@ -280,7 +284,7 @@ pub const START_RULES: &[PolicyRecord<StartRule>] = &[
     },
     PolicyRecord {
         name: "link",
-        summary: "A flow starts when its source has what it sends and its links have ended their \
+        summary: "A flow starts when its source has its data and its links have ended their \
                   earlier flows",
         citation: "Won et al., TACOS: Topology-Aware Collective Algorithm Synthesizer, MICRO 2024",
         policy: StartRule::Link,

@@ -247,8 +247,8 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
     },
     PolicyRecord {
         name: "per_port",
-        summary: "Reconfiguration is charged to ports whose circuit changes; no barriers between \
-                  slots",
+        summary: "Reconfiguration is charged to ports whose circuit changes, without barriers \
+                  between slots",
         citation: "opticoll",
         policy: Policy::PerPort,
     },
@@ -283,7 +283,7 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
     },
     PolicyRecord {
         name: "planes",
-        summary: "A switch is dark while its setting changes, and the others beside it go on",
+        summary: "A switch is dark while its setting changes; the other switches keep sending",
         citation: "opticoll",
         policy: Policy::Planes,
     },
@@ -384,7 +384,7 @@ fn require_machine<'a, M: Named>(
         simulator,
         family: fabric.family(),
         hint: match fabric.has_light() {
-            true => "its light goes other ways; use circuit",
+            true => "its circuits are of another kind; use circuit",
             false => "it is an electrical fabric without circuits; use fluid",
         },
     })
@@ -407,7 +407,7 @@ fn require_circuits<'a>(
 fn check_slots(plan: &Plan) -> Result<(), SimulationError> {
     let refused = |transfer: usize, problem| Err(SimulationError::Transfer { transfer, problem });
     let slots = plan.slots();
-    let missing = "its slot is beyond the last";
+    let missing = "its slot is after the last slot";
     if let Some(transfer) = plan.slot.iter().position(|&slot| slot >= slots) {
         return refused(transfer, missing);
     }
@@ -423,7 +423,7 @@ fn check_slots(plan: &Plan) -> Result<(), SimulationError> {
         if !relayed {
             return refused(
                 transfer,
-                "ranks relay it, which light between two ranks does without",
+                "it has relays, but the light of this fabric leads straight from rank to rank",
             );
         }
         let follows = |slot: u32| slot < relay.slot || cuts_through && slot == relay.slot;

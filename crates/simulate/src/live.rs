@@ -169,12 +169,12 @@ impl MessageEvent {
 }
 
 crate::totals! {
-    /// How links that messages share were used.
+    /// Use of the links that messages share.
     #[derive(Debug, Clone, PartialEq)]
     pub struct BusiestLink {
-        /// Name of the link used most; none where nothing was sent.
+        /// Name of the busiest link; empty if nothing was sent.
         pub busiest_link: Option<String>,
-        /// Share of its rate that was used over the whole time.
+        /// Share of the busiest link's rate that was used over the whole time.
         pub busiest_link_utilisation: Option<f64>,
     }
 }

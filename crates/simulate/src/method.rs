@@ -84,9 +84,8 @@ const PLAN_SETTINGS: &[SettingDeclaration<Method>] = settings! {
         text("equal or inverse_latency", weights), "equal";
     "endpoint" .fluid.endpoint: "Costs of a message at its two hosts, such as \
         loggp:overhead=500ns,eager=64KiB",
-        text("none, or \
-              loggp:latency=1us,overhead=500ns,gap=200ns,rate=10GB/s,eager=64KiB with \
-              each left out 0 or unbounded; also send_overhead and receive_overhead",
+        text("none, or loggp:latency=1us,overhead=500ns,gap=200ns,rate=10GB/s,eager=64KiB where a \
+              value that is left out is 0 or unbounded; also send_overhead and receive_overhead",
             endpoint),
         "none";
     "background" ["fluid", "packet"] .background: "Background traffic, such as nearest:rate=1GB/s",
@@ -98,8 +97,9 @@ const PLAN_SETTINGS: &[SettingDeclaration<Method>] = settings! {
     "link_bin" .fluid.link_bin: "Length of the time bins in which the bytes of each link are \
         recorded, such as 10us",
         text("a time, or fitted for 200 to 400 bins", link_bin), "none";
-    "step_overhead" ["bulk_synchronous"] .step_overhead: "Time of each step beside its messages, \
-        for synchronisation and start-up",
+    "step_overhead" ["bulk_synchronous"] .step_overhead: "Time of each step in addition to its \
+                                                          messages, for synchronisation and \
+                                                          start-up",
         time, "0s";
 };
 
@@ -145,7 +145,7 @@ impl Method {
         self.check_absent(
             &of_plans,
             "packet",
-            "plans; there is none beside traffic alone",
+            "plans; traffic without a collective has no plan",
         )
     }
 

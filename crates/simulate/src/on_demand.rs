@@ -42,18 +42,18 @@ use opticoll_fabric::fabric::Transmission;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
 
 crate::totals! {
-    /// What circuits on demand have cost.
+    /// Costs of circuits on demand.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct LightPathUse {
-        /// How often one was set up.
+        /// Number of circuits that were set up.
         pub set_ups: u64,
-        /// Time that setting up took, summed over messages.
+        /// Setup time, summed over messages.
         pub setting_up: Time,
-        /// Messages and planned collectives that had to wait for a channel or a port.
+        /// Number of messages and planned collectives that waited for a channel or a port.
         pub waited: u64,
-        /// Time of their waiting, summed.
+        /// Time of these waits, summed.
         pub waiting: Time,
-        /// The most circuits that carried data at once.
+        /// Maximum number of circuits that carried data at the same time.
         pub most_at_once: u32,
     }
 }
@@ -157,7 +157,7 @@ impl<'a> OnDemand<'a> {
     pub fn new(ring: &'a WdmRing, policy: Policy) -> Result<OnDemand<'a>, SimulationError> {
         if !Policy::ALL.contains(&policy) {
             let problem = format!(
-                "lightpaths on a ring are not set up by the policy {}; use every_step, on_change, \
+                "the policy {} does not set up lightpaths on a ring; use every_step, on_change, \
                  per_port or free",
                 policy.name()
             );
@@ -207,8 +207,8 @@ impl Live for OnDemand<'_> {
         };
         if self.channels == 0 || self.paths(source, destination).next().is_none() {
             let problem = format!(
-                "no lightpath leads from rank {source} to {destination}: both ways around are cut, \
-                 beyond the reach of light or without wavelengths"
+                "no lightpath leads from rank {source} to {destination}: both directions around \
+                 the ring are cut, beyond the reach of light or without wavelengths"
             );
             return Err(SimulationError::refused("on_demand", problem));
         }

@@ -7,24 +7,24 @@ use crate::table::{Column, Description, Details, Field, Part, Table, Values};
 use opticoll_base::units::Time;
 
 crate::columns! {
-    /// One row per slot; on an electrical fabric per step.
+    /// A row per slot, or per step on an electrical fabric.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct SlotColumns {
-        /// When the slot's first circuit began to be set up or to send.
+        /// Start of the setup or of the transmission of the slot's first circuit.
         pub start: Time,
-        /// When the slot's last circuit had delivered.
+        /// Last delivery of the slot.
         pub end: Time,
-        /// The reconfiguration charged to the slot.
+        /// Reconfiguration time charged to the slot.
         pub reconfiguration: Time,
-        /// Number of circuits; of messages on an electrical fabric.
+        /// Number of circuits, or of messages on an electrical fabric.
         pub lightpaths: u64,
     }
 }
 
 crate::columns! {
-    /// One row per link. On a ring clockwise link i leads from rank i to i + 1, counter-clockwise
-    /// link i from rank i to i - 1. On a grid of tunable circuits one per transmitter, on a grid of
-    /// lightpaths one per port.
+    /// A row per link. On a ring clockwise link i leads from rank i to i + 1, counter-clockwise
+    /// link i from rank i to i - 1. On a grid of tunable circuits a row per transmitter, on a grid
+    /// of lightpaths a row per port.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct LinkColumns shaped {
         /// Time for which the link's channels were held, summed over channels.
@@ -35,78 +35,80 @@ crate::columns! {
 }
 
 crate::columns! {
-    /// One row per rank.
+    /// A row per rank.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct RankColumns {
         /// Bytes sent, relayed ones included.
         pub sent: u64 as "B",
         /// Bytes received.
         pub received: u64 as "B",
-        /// When the rank's last transfer ended.
+        /// End of the rank's last transfer.
         pub finish: Time,
     }
 }
 
 crate::rows! {
-    /// One row per transfer of a chain, each waiting for the one before, that takes the whole time.
+    /// A row per transfer of the critical path: each transfer waits for the transfer before it,
+    /// from the start to the last delivery.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Critical {
         /// Index of the transfer in the plan.
         pub transfer: usize,
-        /// When it (or the reconfiguration before it) began.
+        /// Start of the transfer, or of the reconfiguration before it.
         pub start: Time,
-        /// When it had delivered.
+        /// Last delivery of the transfer.
         pub end: Time,
     }
 }
 
 crate::rows! {
-    /// One row per setting that differs from the plain model.
+    /// A row per setting that differs from the plain model.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ChangedSetting {
         /// Name of the setting.
         pub name: &'static str,
-        /// Its value, with its unit.
+        /// Value of the setting, with its unit.
         pub value: String,
-        /// Its value in the plain model.
+        /// Value of the setting in the plain model.
         pub plain: &'static str,
     }
 }
 
 crate::totals! {
-    /// The result of a simulation.
+    /// Result of a simulation.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct Outcome {
         /// The simulator.
         pub simulator: &'static str,
-        /// The policy; none on an electrical fabric, which has no circuits.
+        /// The policy; empty on an electrical fabric, which has no circuits.
         pub policy: Option<&'static str>,
-        /// The start rule; none for circuits.
+        /// The start rule; empty for circuits.
         pub start: Option<&'static str>,
-        /// From the start to the last delivery.
+        /// Time from the start to the last delivery.
         pub time: Time,
         /// Number of reconfigurations charged.
         pub reconfigurations: u64,
-        /// Share of link-wavelength-slots in use, 0 to 1; on an electrical fabric that of the
+        /// Share of link-wavelength-slots in use, 0 to 1; on an electrical fabric, share of the
         /// capacity of all links.
         pub utilisation: f64,
         /// Settings that differ from the plain model.
         pub settings: Vec<ChangedSetting>,
-        /// Per slot. Empty where flows were not recorded.
+        /// Results per slot. Empty if flows were not recorded.
         pub slots: SlotColumns,
-        /// Per link; on an electrical fabric by the numbers that its network has.
+        /// Results per link; on an electrical fabric in the order of the network's link numbers.
         pub links: LinkColumns,
         /// Per rank.
         pub ranks: RankColumns,
-        /// A chain of transfers that takes the whole time.
+        /// Chain of transfers from the start to the last delivery, each waiting for the transfer
+        /// before it.
         pub critical_path: Vec<Critical>,
-        /// What the engine says beyond all that.
+        /// Further results of the simulator.
         pub details: Details,
     }
 }
 
 crate::columns! {
-    /// One row per rank.
+    /// A row per rank.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct ControlColumns {
         /// Control messages that the rank sent.
@@ -115,94 +117,97 @@ crate::columns! {
 }
 
 crate::columns! {
-    /// One row per flow of a transmitter to a receiver, in the order of the plan.
+    /// A row per flow of a transmitter to a receiver, in the order of the plan.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct TunedFlows {
-        /// The rank that sends.
+        /// Sending rank.
         pub source: u32,
-        /// The rank that receives.
+        /// Receiving rank.
         pub destination: u32,
         /// The plane: 0 row, 1 column.
         pub plane: u8,
         /// The wavelength.
         pub wavelength: u16,
-        /// When it was asked for; on a cached circuit, when it began to be sent.
+        /// Time of the request; on a cached circuit, start of the transmission.
         pub begin: Time,
-        /// When its first bit was sent.
+        /// Time at which the first bit was sent.
         pub start: Time,
-        /// When its last bit was sent.
+        /// Time at which the last bit was sent.
         pub sent: Time,
-        /// When its last bit was there.
+        /// Time at which the last bit arrived.
         pub end: Time,
     }
 }
 
 crate::totals! {
-    /// What tuning and control cost on a grid of tunable circuits. The times along the critical
-    /// path add up to the whole time; they and the messages are those of the control simulator.
+    /// Costs of tuning and control on a grid of tunable circuits. The times along the critical path
+    /// add up to the whole time; these times and the messages are results of the control simulator.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Tuned {
-        /// Number of control messages, those of a central controller included.
+        /// Number of control messages, including messages of a central controller.
         pub control_messages: u64,
         /// Number of control messages that a central controller sent.
         pub controller_messages: u64,
-        /// The most control messages of a rank.
+        /// Maximum number of control messages of a rank.
         pub control_messages_per_rank: u32,
-        /// Number of control messages that took a cached circuit back.
+        /// Number of control messages that revoked a cached circuit.
         pub revocations: u64,
-        /// To set the slow switches, once for a task, before its first collective: not part of the
-        /// time.
+        /// Time to set the slow switches once for a task, before its first collective; not part of
+        /// the simulated time.
         pub slow_switch: Time,
-        /// Along the critical path: data being sent.
+        /// Time along the critical path in which data are sent.
         pub path_transmission: Time,
-        /// Along the critical path: lasers being tuned and receivers locking.
+        /// Time along the critical path in which lasers are tuned and receivers lock.
         pub path_tuning: Time,
-        /// Along the critical path: requests and grants in flight, and requests handled by a
-        /// central controller.
+        /// Time along the critical path in which requests and grants are in flight, or a central
+        /// controller handles requests.
         pub path_control: Time,
-        /// Along the critical path: data in flight.
+        /// Time along the critical path in which data are in flight.
         pub path_latency: Time,
-        /// Along the critical path: requests in the queue of a receiver or of a central controller.
+        /// Time along the critical path in which requests wait in the queue of a receiver or of a
+        /// central controller.
         pub path_waiting: Time,
-        /// Per rank. Empty without control.
+        /// Results per rank. Empty without control.
         pub ranks: ControlColumns,
-        /// Per flow. Empty without control.
+        /// Results per flow. Empty without control.
         pub flows: TunedFlows,
     }
 }
 
 crate::columns! {
-    /// One row per link.
+    /// A row per link.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct LinkShares {
-        /// Bytes over what the link's rate would have carried in the whole time.
+        /// Bytes of the link divided by the bytes that its rate carries in the whole time.
         pub utilisation: f64,
     }
 }
 
 crate::columns! {
-    /// One row per transfer of a chain, each waiting for the one before, that takes the whole time.
+    /// A row per transfer of the critical path: each transfer waits for the transfer before it,
+    /// from the start to the last delivery.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct PathColumns {
-        /// The link that bounds the flow; none where its own cap did, or nothing.
+        /// Link that bounds the flow; empty if the flow's own rate limit bounds it, or nothing
+        /// does.
         pub bottleneck: Option<u32>,
     }
 }
 
 crate::totals! {
-    /// What bounds a plan whose transfers flow over links that they share.
+    /// Bottlenecks of a plan whose transfers share links.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct Flowing {
-        /// The link that bounds the flows of the critical path for the longest time; of packets,
-        /// that was sending longest.
+        /// Link that bounds the flows of the critical path for the longest time; in the packet
+        /// simulator, link that was sending longest.
         pub bottleneck: Option<u32>,
-        /// The link with the highest utilisation; none where no byte moved.
+        /// Link with the highest utilisation; empty if no byte moved.
         pub most_loaded_link: Option<u32>,
         /// Per link.
         pub links: LinkShares,
         /// Per transfer of the critical path.
         pub critical_path: PathColumns,
-        /// Use of each link over time, where it was asked for.
+        /// Use of each link over time, if it was requested.
         pub link_use: Option<LinkUse>,
         ;
         /// Use of the links over time.
@@ -259,8 +264,7 @@ impl Part for Option<LinkUse> {
         used.bin.describe(&bin, into);
         into.table(Table {
             name: field.name,
-            row: "One row per link and bin; the last bin ends at or after the end of the run."
-                .into(),
+            row: "A row per link and bin; the last bin ends at or after the end of the run.".into(),
             shape: vec![
                 ("link", used.bytes.len() / used.bins.max(1)),
                 ("bin", used.bins),
@@ -268,7 +272,7 @@ impl Part for Option<LinkUse> {
             columns: vec![Column::new(
                 "bytes",
                 "B",
-                "Bytes carried; over the length of a bin, the mean rate in it.",
+                "Bytes carried. Divided by the length of a bin, the mean rate in the bin.",
                 Values::F64(&used.bytes),
             )],
         });

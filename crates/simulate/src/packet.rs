@@ -141,7 +141,7 @@ pub enum PacketError {
         problem: String,
     },
     /// The schedule and the fabric differ in their number of ranks.
-    #[error("the schedule is for {schedule} ranks, the fabric has {fabric}")]
+    #[error("the schedule is for {schedule} ranks, but the fabric has {fabric} ranks")]
     Ranks {
         /// Ranks of the schedule.
         schedule: u32,
@@ -162,8 +162,8 @@ pub enum PacketError {
     },
     /// Fixed routes that need more virtual channels than supported to be free of deadlock.
     #[error(
-        "the routes of this fabric need {needed} virtual channels to be free of deadlock; at most \
-         {most} are given"
+        "the routes of this fabric need {needed} virtual channels to be free of deadlock, but the \
+         maximum is {most}"
     )]
     Channels {
         /// Number of channels that the routes need.
@@ -173,7 +173,8 @@ pub enum PacketError {
     },
     /// Neither traffic nor a collective ends the simulation.
     #[error(
-        "traffic without a number of messages goes on until a collective ends; give one of both"
+        "traffic without a number of messages goes on until a collective ends; give a number of \
+         messages or a collective"
     )]
     Endless,
     /// More messages than 32 bits can number.
@@ -196,7 +197,7 @@ pub enum PacketError {
         names: String,
     },
     /// The caller stopped the simulation.
-    #[error("the simulation was broken off")]
+    #[error("the simulation was stopped")]
     Stopped,
     /// A time or a size exceeds 64 bits.
     #[error(transparent)]

@@ -216,7 +216,7 @@ pub(super) fn parse_positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
         _ => Err(format!(
-            "`{}` is no number greater than 0",
+            "`{}` is not a number greater than 0",
             terminal_text(text)
         )),
     }
@@ -233,7 +233,7 @@ pub(super) fn parse_whole<N: TryFrom<u64>>(text: &str, min: u64, max: u64) -> Re
         .and_then(|number| N::try_from(number).ok())
         .ok_or_else(|| {
             format!(
-                "`{}` is no whole number from {min} to {max}, such as 1000 or 1e3",
+                "`{}` is not a whole number from {min} to {max}, such as 1000 or 1e3",
                 terminal_text(text)
             )
         })

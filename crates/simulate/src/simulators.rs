@@ -139,7 +139,7 @@ pub fn run_watched(
     let fabric = &plan.fabric;
     let simulator = Simulator::of(fabric, method)?;
     let Some(run) = simulator.run else {
-        return Err(simulator.not_on(fabric, "it carries messages and bursts, no plans"));
+        return Err(simulator.not_on(fabric, "it carries messages and bursts, not plans"));
     };
     let outcome = run(Case {
         plan,

@@ -9,8 +9,7 @@
 //! use opticoll_simulate::table::{Described, Description};
 //! use opticoll_base::units::Time;
 //!
-//! opticoll_simulate::columns! {
-//!     /// One row per slot.
+//! opticoll_simulate::columns! {     /// A row per slot.
 //!     #[derive(Debug, Clone, PartialEq, Default)]
 //!     pub struct Slots {
 //!         /// Start of the slot.

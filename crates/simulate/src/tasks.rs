@@ -96,8 +96,8 @@ pub fn run_tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> 
             return Err(SimulationError::Fabric {
                 simulator: control::RECORD.name,
                 family: plan.fabric.family(),
-                hint: "a central controller would serve all tasks together, which are timed apart; \
-                       leave `controller` out",
+                hint: "a central controller would serve all tasks together, but tasks are timed \
+                       separately; leave `controller` out",
             });
         }
         let configuration = configuration(plan);

@@ -44,7 +44,9 @@ pub(super) const RULES: Rules = Rules {
 /// Returns the faults of light whose ports do not exist or are not joined by a switch.
 fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
     if light == SwitchedLight::BESIDE {
-        let problem = "goes beside the switch, where there is no network (beside_rate)".to_owned();
+        let problem = "is sent beside the switch, but the fabric has no network there (option \
+                       beside_rate)"
+            .to_owned();
         let has_network = switch.beside_rate.is_some();
         return match has_network {
             true => Vec::new(),
@@ -66,8 +68,8 @@ fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
         return Vec::new();
     }
     let problem = format!(
-        "joins port {source_port} on switch {} to port {destination_port} on switch {}, which \
-         nothing joins",
+        "joins port {source_port} of switch {} to port {destination_port} of switch {}, but no \
+         circuit joins two switches",
         planes[0], planes[1]
     );
     vec![(ViolationKind::Path, problem)]
@@ -129,7 +131,8 @@ impl Switches<'_> {
         });
         (one != other).then(|| {
             let text = format!(
-                "joins rank {} to rank {} on plane {plane}, where they are on two switches",
+                "joins rank {} to rank {} on plane {plane}, but the ranks are on different \
+                 switches of that plane",
                 hop.from, hop.to
             );
             (ViolationKind::Path, text)
@@ -206,10 +209,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
 /// Returns a fault if the transfer reaches a rank again in the same slot.
 fn repeated_rank(hop: Hop, passed: &[u32]) -> Option<Fault> {
     passed.contains(&hop.to).then(|| {
-        let text = format!(
-            "comes back to rank {} in the slot in which it was there",
-            hop.to
-        );
+        let text = format!("reaches rank {} twice in one slot", hop.to);
         (ViolationKind::Relays, text)
     })
 }

@@ -47,7 +47,7 @@ pub(super) fn verify(plan: &Plan) -> Vec<Violation> {
 
 fn check(representatives: &Plan, report: &mut Report) {
     let Some(ring) = representatives.fabric.downcast::<WdmRing>() else {
-        let sentence = "a folded plan needs a ring of wavelengths; unfold it";
+        let sentence = "a rotation-symmetric plan needs a wdm_ring; expand the plan";
         return report.add(ViolationKind::Symmetry, || {
             Violation::new(ViolationKind::Symmetry, sentence.into())
         });
@@ -55,8 +55,8 @@ fn check(representatives: &Plan, report: &mut Report) {
     let (rotations_found, ranks) = (representatives.repetition.rotations, ring.ranks);
     if rotations_found != ranks {
         let sentence = format!(
-            "a folded plan has rows in all {ranks} rotations, not in \
-                                {rotations_found}"
+            "the rows of a rotation-symmetric plan have all {ranks} rotations, not \
+             {rotations_found}"
         );
         return report.add(ViolationKind::Symmetry, || {
             Violation::new(ViolationKind::Symmetry, sentence)
@@ -66,8 +66,8 @@ fn check(representatives: &Plan, report: &mut Report) {
     let Some(block) = block(&collective) else {
         let kind = collective.kind();
         let sentence = format!(
-            "a folded plan needs a collective that looks the same from every rank; this {kind} in \
-             {} pieces does not",
+            "a rotation-symmetric plan needs a collective that looks the same from every rank; \
+             this {kind} in {} pieces does not",
             collective.pieces()
         );
         return report.add(ViolationKind::Symmetry, || {
@@ -78,8 +78,8 @@ fn check(representatives: &Plan, report: &mut Report) {
     let is_degraded = !degraded.links.is_empty() || !degraded.channels.is_empty();
     let is_uneven = spacing(ring).is_none() || is_degraded;
     if is_uneven || !ring.broken.is_empty() || !ring.dead.is_empty() || ring.multicast {
-        let sentence = "a folded plan needs a ring that looks the same from every rank, with all \
-                        its wavelengths and no light trees; unfold it";
+        let sentence = "a rotation-symmetric plan needs a ring that looks the same from every \
+                        rank, with all its wavelengths and no light trees; expand the plan";
         return report.add(ViolationKind::Symmetry, || {
             Violation::new(ViolationKind::Symmetry, sentence.into())
         });
@@ -158,7 +158,7 @@ fn check_representatives(
         } else if transfer.count > block - transfer.chunk % block {
             (
                 ViolationKind::ChunkRange,
-                "carries chunks of several blocks, some rotation of which do not exist",
+                "carries chunks of several blocks, so that some of its rotations do not exist",
             )
         } else {
             continue;
@@ -280,7 +280,8 @@ fn light(
         }
         if u64::from(ring.ranks) % links != 0 {
             let problem = format!(
-                "takes {links} links, which do not divide {}: its rotations collide",
+                "spans {links} links, and {links} does not divide {}, so that its rotations \
+                 collide",
                 ring.ranks
             );
             fault(
@@ -403,7 +404,8 @@ fn ports(representatives: &Plan, ring: &WdmRing, slot: &[usize], report: &mut Re
         return;
     }
     let problem = format!(
-        "is one of {} lightpaths that every rank sends at once, with {most} ports",
+        "is one of {} lightpaths that every rank sends at the same time, but a rank has {most} \
+         ports",
         sent.len()
     );
     fault(

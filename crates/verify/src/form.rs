@@ -170,7 +170,8 @@ fn steps(plan: &Plan, report: &mut Report) {
     let kind = ViolationKind::StepOrder;
     let (steps, ranges) = (plan.schedule.steps(), plan.step_slots.len());
     if steps != ranges {
-        let sentence = format!("the schedule has {steps} steps but the plan slots for {ranges}");
+        let sentence =
+            format!("the schedule has {steps} steps, but the plan has slots for {ranges} steps");
         report.add(kind, || Violation::new(kind, sentence));
     }
     let mut next = 0;
@@ -300,7 +301,7 @@ impl Ranges<'_> {
         if slot < self.slots {
             return Vec::new();
         }
-        let problem = format!("is in a slot that is not one of {}", up_to(self.slots));
+        let problem = format!("is in slot {slot}, but slots are {}", up_to(self.slots));
         vec![(ViolationKind::SlotRange, problem)]
     }
 

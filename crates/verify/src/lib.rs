@@ -260,8 +260,8 @@ pub fn verify(plan: &Plan) -> Vec<Violation> {
         (true, false) => folded::verify(plan),
         (false, true) => pipelined::verify(plan),
         (true, true) => {
-            let sentence =
-                "a plan repeats by rotations, or by stripes and pieces, not by both; write it out";
+            let sentence = "a plan repeats by rotations, or by stripes and pieces, not by both; \
+                            expand the plan";
             vec![Violation::new(ViolationKind::Symmetry, sentence.into())]
         }
     }
@@ -316,8 +316,7 @@ fn relays(plan: &Plan, report: &mut Report) {
     }
     report.add(ViolationKind::Relays, || {
         let sentence = format!(
-            "the plan has {} relays, the first of transfer {}, but on its fabric {} nothing is \
-             relayed",
+            "the plan has {} relays, the first of transfer {}, but its fabric {} has no relays",
             plan.relays.len(),
             relay.transfer,
             plan.fabric.family()

@@ -131,7 +131,7 @@ fn check(plan: &Plan, violations: &mut Vec<Violation>) {
     let first = plan;
     let Some(ring) = first.fabric.downcast::<WdmRing>() else {
         return violations.push(refused(
-            "a pipelined plan needs a ring of wavelengths; unfold it".into(),
+            "a pipelined plan needs a wdm_ring; expand the plan".into(),
         ));
     };
     let collective = first.schedule.collective;
@@ -260,18 +260,18 @@ fn wrong_block(plan: &Plan) -> String {
     let copies = u64::from(plan.repetition.stripes) * u64::from(plan.repetition.pieces);
     let pieces = collective.pieces();
     if collective.demand().is_some() {
-        return "blocks of a demand are of different sizes: a pipelined plan needs blocks of as \
-                many chunks each; unfold it"
+        return "the blocks of a demand differ in size, but a pipelined plan needs blocks with \
+                equal numbers of chunks; expand the plan"
             .into();
     }
     if copies == 0 {
-        return "a pipelined plan needs a piece on a wavelength at the least".into();
+        return "a pipelined plan needs at least one piece and one stripe".into();
     }
     let multiple = u64::from(pieces).next_multiple_of(copies);
     format!(
-        "each transfer of the plan stands for {copies} chunks, a piece in each of {} slots on \
-         each of {} wavelengths, but a block has {pieces} chunks, which is no multiple of \
-         {copies}; `pieces={multiple}` of the collective would be one",
+        "each transfer of the plan stands for {copies} chunks, a piece in each of {} slots on each \
+         of {} wavelengths, but a block has {pieces} chunks, which is not a multiple of {copies}; \
+         give the collective `pieces={multiple}`",
         plan.repetition.pieces, plan.repetition.stripes
     )
 }
@@ -344,7 +344,10 @@ fn light(plan: &Plan, ring: &WdmRing, violations: &mut Vec<Violation>) {
         if (ends, direction) == (others, other)
             && above - channel < u64::from(plan.repetition.stripes)
         {
-            let problem = format!("is on the circuit of transfer {}", named(first, pair[0].3));
+            let problem = format!(
+                "uses the same circuit as transfer {}",
+                named(first, pair[0].3)
+            );
             fault(first, ViolationKind::Symmetry, index, &problem, &mut report);
         }
     }
@@ -365,7 +368,7 @@ fn light(plan: &Plan, ring: &WdmRing, violations: &mut Vec<Violation>) {
             || above > u64::from(ring.wavelengths) * u64::from(ring.fibres)
         {
             let problem = format!(
-                "is not on the first of {} wavelengths that follow one another",
+                "is not on the first of {} consecutive wavelengths",
                 plan.repetition.stripes
             );
             let kind = ViolationKind::WavelengthRange;

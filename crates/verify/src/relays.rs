@@ -1,7 +1,7 @@
 //! Rules of relays: ranks that store the data of a transfer and send them on in a later slot of its
 //! step.
 
-use super::report::{Fault, Report};
+use super::report::{Fault, Report, up_to};
 use super::{Violation, ViolationKind};
 use opticoll_fabric::fabric::Hop;
 use opticoll_plan::plan::Plan;
@@ -34,7 +34,7 @@ pub(super) fn fault(
     let ranks = plan.fabric.ranks();
     if hop.from >= ranks || hop.to >= ranks {
         let rank = hop.from.max(hop.to);
-        let text = format!("is relayed by rank {rank}, but there are {ranks}, counted from 0");
+        let text = format!("is relayed by rank {rank}, but ranks are {}", up_to(ranks));
         return Some((ViolationKind::RankRange, text));
     }
     if hop.from == hop.to {

@@ -36,7 +36,7 @@ impl Report {
     /// Reports circuits of a family without rules.
     pub(super) fn unchecked(&mut self, family: &str) {
         self.add(ViolationKind::Unchecked, || {
-            let sentence = format!("nothing is known of the rules of circuits on {family}");
+            let sentence = format!("the verifier has no rules for circuits on {family}");
             Violation::new(ViolationKind::Unchecked, sentence)
         });
     }

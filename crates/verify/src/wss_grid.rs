@@ -289,7 +289,7 @@ impl HopUse {
             against(ViolationKind::Tuning, other, &|| {
                 format!(
                     "need the {plane} transmitter of rank {from} on wavelengths {tuned} and \
-                     {wavelength} at once"
+                     {wavelength} at the same time"
                 )
             });
         }
@@ -298,8 +298,8 @@ impl HopUse {
         if heard != from {
             against(ViolationKind::Receiver, other, &|| {
                 format!(
-                    "come to the {plane} receiver of rank {to} at once, from ranks {heard} and \
-                     {from}"
+                    "come to the {plane} receiver of rank {to} at the same time, from ranks \
+                     {heard} and {from}"
                 )
             });
         }

@@ -48,8 +48,8 @@ impl OverBursts {
         for (name, text) in settings {
             let phase_settings = ["congestion", "degrade_after", "replications"];
             if let Some(&setting) = phase_settings.iter().find(|&&setting| setting == name) {
-                let problem = "in a replay each message asks for one lightpath, once in each try; \
-                    leave it out";
+                let problem = "in a replay each message requests one lightpath at a time; leave it \
+                               out";
                 return Err(BurstError::Setting {
                     setting,
                     problem: problem.into(),

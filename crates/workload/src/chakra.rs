@@ -58,7 +58,9 @@ pub fn read(traces: &[&[u8]]) -> Result<Trace, TraceError> {
     if ranks == 0 || ranks > MAX_RANKS {
         return Err(TraceError::Binary {
             offset: 0,
-            problem: format!("there are traces of {ranks} ranks; 1 to {MAX_RANKS} are read"),
+            problem: format!(
+                "there are traces of {ranks} ranks, but the limit is 1 to {MAX_RANKS} ranks"
+            ),
         });
     }
     let files = traces.iter().enumerate().map(|(rank, bytes)| {
@@ -130,8 +132,8 @@ impl Groups {
                 let member = word.parse::<u32>().ok().filter(|member| *member < ranks);
                 members.push(member.ok_or_else(|| {
                     format!(
-                        "`{word}` of group `{name}` is none of {ranks} ranks; give the traces \
-                        of all ranks"
+                        "`{word}` of group `{name}` is not one of the {ranks} ranks; give the \
+                         traces of all ranks"
                     )
                 })?);
             }
@@ -145,7 +147,9 @@ impl Groups {
                 .entry(number)
                 .or_insert_with(|| members.clone());
             if *earlier != members {
-                return Err(format!("group `{name}` has other ranks elsewhere"));
+                return Err(format!(
+                    "group `{name}` has different ranks in another trace"
+                ));
             }
         }
         Ok(())
@@ -218,8 +222,8 @@ fn rank_events(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Order
             .for_each(|&place| sorted[place as usize] = true);
         let stuck = sorted.iter().position(|sorted| !sorted).unwrap_or(0);
         return Err(nodes[stuck].error(
-            "it waits for itself over others (data dependencies, and collectives of a group in \
-                the order of the file)",
+            "the node is part of a cycle of dependencies (data dependencies, and collectives of a \
+             group in the order of the file)",
         ));
     }
     let mut turn = vec![0u32; nodes.len()];
@@ -240,7 +244,7 @@ fn event(rank: u32, node: &ChakraNode, groups: &Groups) -> Result<Event, ChakraE
     let on_cpu = node.whole("is_cpu_op")?.is_some_and(|on_cpu| on_cpu != 0);
     let work = |processor: u8| {
         let compute = node.duration_us.checked_mul(PICOSECONDS_PER_MICROSECOND);
-        let compute = compute.ok_or_else(|| node.error("its duration leaves 64 bits"))?;
+        let compute = compute.ok_or_else(|| node.error("its duration exceeds 64 bits"))?;
         Ok(Event {
             compute,
             line: node.record,
@@ -271,9 +275,7 @@ fn event(rank: u32, node: &ChakraNode, groups: &Groups) -> Result<Event, ChakraE
             let index = usize::try_from(number).ok();
             let call = index.and_then(|number| COLLECTIVES.get(number).copied());
             let call = call.ok_or_else(|| {
-                node.error(format!(
-                    "comm_type is {number}; types are numbered from 0 to 9"
-                ))
+                node.error(format!("comm_type is {number}, but types are 0 to 9"))
             })?;
             let group = groups.named(node.text("pg_name"));
             let (communicator, members) = group.map_err(|problem| node.error(problem))?;

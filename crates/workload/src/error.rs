@@ -64,7 +64,7 @@ pub enum TraceError {
         problem: String,
     },
     /// Ranks wait for each other, or for something that never happens.
-    #[error("deadlock: {} nodes cannot go on; {}", stuck, chain(waiting))]
+    #[error("deadlock: {} nodes cannot continue; {}", stuck, chain(waiting))]
     Deadlock {
         /// Number of nodes that never end.
         stuck: usize,
@@ -75,13 +75,16 @@ pub enum TraceError {
     #[error(transparent)]
     Units(#[from] UnitError),
     /// The trace is too large.
-    #[error("the trace has more than {max_nodes} nodes, the most that can be replayed")]
+    #[error("the trace has more than {max_nodes} nodes, which is the maximum of a replay")]
     TooLarge {
         /// Maximum number of nodes.
         max_nodes: usize,
     },
     /// The trace has more ranks than the fabric.
-    #[error("the trace has {trace} ranks, the fabric {fabric}; it needs as many or more")]
+    #[error(
+        "the trace has {trace} ranks, but the fabric has {fabric} ranks; give a fabric with at \
+         least {trace} ranks"
+    )]
     Ranks {
         /// Number of ranks of the trace.
         trace: u32,

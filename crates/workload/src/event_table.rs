@@ -181,12 +181,12 @@ impl EventTable {
     /// Fails if the last row is no Alltoallv or sends a different total.
     pub fn sizes(&mut self, sizes: Vec<u64>) -> Result<(), String> {
         let rank = self.sizes_for.take();
-        let rank = rank.ok_or("sizes stand after an Alltoallv")?;
+        let rank = rank.ok_or("sizes must follow an Alltoallv")?;
         let sum: u128 = sizes.iter().map(|&size| u128::from(size)).sum();
         if let Some(event) = self.trace.ranks[rank].last_mut() {
             if sum != u128::from(event.bytes) {
                 return Err(format!(
-                    "the sizes make {sum} bytes, the Alltoallv before them sends {}",
+                    "the sizes add up to {sum} bytes, but the Alltoallv before them sends {} bytes",
                     event.bytes
                 ));
             }
@@ -239,7 +239,10 @@ impl EventTable {
             sorted.sort_unstable();
             sorted.dedup();
             if sorted.len() < members.len() || sorted.last().is_none_or(|&last| last >= ranks) {
-                let range = format!("its members are different ranks of 0 to {}", ranks - 1);
+                let range = format!(
+                    "its members must be different ranks from 0 to {}",
+                    ranks - 1
+                );
                 return Err(format!("communicator {id}: {range}"));
             }
         }
@@ -299,7 +302,7 @@ fn event(row: &EventRow, line: u32) -> Result<Event, String> {
         compute: row
             .compute_ns
             .checked_mul(1000)
-            .ok_or("the local work leaves 64 bits of picoseconds")?,
+            .ok_or("the local work exceeds 64 bits of picoseconds")?,
         bytes,
         peer: row.peer.unwrap_or(NONE),
         tag: row.tag,

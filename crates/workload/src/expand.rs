@@ -564,7 +564,10 @@ impl Expansion<'_> {
             };
             let node = Node {
                 amount: bytes.ok_or_else(|| {
-                    TraceError::at(place, "its sizes are fewer than members, or leave 64 bits")
+                    TraceError::at(
+                        place,
+                        "it has fewer sizes than members, or its sizes exceed 64 bits",
+                    )
                 })?,
                 peer: members[part.peer as usize],
                 tag,

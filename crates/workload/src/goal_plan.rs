@@ -166,15 +166,15 @@ fn write_message(
 pub fn read(text: &str) -> Result<Schedule, TraceError> {
     let Some((collective, size)) = stated_collective(text)? else {
         return Err(TraceError::Refused(
-            "no comment at its begin names a collective, such as `// all_gather ranks=4 \
-                size=4096`, so it is a trace and no schedule; `opticoll replay` takes it"
+            "the file does not begin with a comment that names a collective, such as `// \
+             all_gather ranks=4 size=4096`, so it is a trace, not a schedule; use `opticoll replay`"
                 .into(),
         ));
     };
     let program = goal_text::read(text)?;
     if program.ranks() != collective.ranks() {
         let (stated, ranks) = (collective.ranks(), program.ranks());
-        let problem = format!("the comment states {stated} ranks, and there are {ranks}");
+        let problem = format!("the comment states {stated} ranks, but there are {ranks} ranks");
         return Err(TraceError::Line { line: 1, problem });
     }
     let lines: Vec<&str> = text.lines().collect();
@@ -256,7 +256,7 @@ fn stated_collective(text: &str) -> Result<Option<(Collective, Bytes)>, TraceErr
             None => otherwise.ok_or_else(|| wrong(format!("the comment has no `{name}=`"))),
             Some(text) => text
                 .parse()
-                .map_err(|_| wrong(format!("`{name}={}` is no number", terminal_text(text)))),
+                .map_err(|_| wrong(format!("`{name}={}` is not a number", terminal_text(text)))),
         };
         let small = |name, otherwise| {
             let number = whole(name, otherwise)?;
@@ -290,8 +290,8 @@ impl StatedSend {
         node: &Node,
         program: &Program,
     ) -> Result<StatedSend, String> {
-        let lacking = "no comment above it says the step, the action and the chunks, as in `// \
-            step 0 copy 4+2`";
+        let lacking = "no comment above it states the step, the action and the chunks, as in `// \
+                       step 0 copy 4+2`";
         let comment = line.trim_start().strip_prefix("//").ok_or(lacking)?;
         let mut words = comment.split_whitespace();
         let step = (words.next() == Some("step")).then(|| words.next()?.parse().ok());
@@ -310,7 +310,7 @@ impl StatedSend {
             };
             range.filter(fits).ok_or_else(|| {
                 format!(
-                    "`{}` is no range of the {chunks} chunks",
+                    "`{}` is not a range of the {chunks} chunks",
                     terminal_text(word)
                 )
             })
@@ -323,7 +323,7 @@ impl StatedSend {
                 .map_err(|error| error.to_string())?;
             bytes = bytes
                 .checked_add(range.get())
-                .ok_or("the chunks leave 64 bits of bytes")?;
+                .ok_or("the bytes of the chunks exceed 64 bits")?;
         }
         if ranges.is_empty() {
             return Err(lacking.into());
@@ -390,7 +390,8 @@ fn check_order(program: &Program, rank: u32, step_of: &[u32]) -> Result<(), Trac
                 };
                 if required.is_some_and(|(last, _)| last >= step) {
                     let problem = format!(
-                        "the message of step {step} requires one that is not of an earlier step"
+                        "the message of step {step} requires a message that does not belong to an \
+                         earlier step"
                     );
                     return Err(refuse(message, problem));
                 }
@@ -402,8 +403,8 @@ fn check_order(program: &Program, rank: u32, step_of: &[u32]) -> Result<(), Trac
             }
             if let Some((last, count)) = before.filter(|(_, count)| met < *count) {
                 let problem = format!(
-                    "the message of step {step} must require all {count} messages that its rank \
-                        has in step {last}, not {met}"
+                    "the message of step {step} must require all {count} messages of its rank in \
+                     step {last}, not {met} of them"
                 );
                 return Err(refuse(message, problem));
             }

@@ -125,7 +125,7 @@ impl GoalParser {
                         && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
                     if !is_valid {
                         return Err(self.refuse(format!(
-                            "`{}` is no label: a letter, then letters, digits and _",
+                            "`{}` is not a label: a letter, then letters, digits and _",
                             terminal_text(label)
                         )));
                     }
@@ -135,7 +135,7 @@ impl GoalParser {
                     }
                     let operation = words
                         .next()
-                        .ok_or_else(|| self.refuse("nothing follows the label"))?;
+                        .ok_or_else(|| self.refuse("no statement follows the label"))?;
                     self.operation(operation, words)
                 }
                 None if matches!(first, "calc" | "send" | "recv") => self.operation(first, words),
@@ -148,7 +148,7 @@ impl GoalParser {
         let ranks: u32 = self.number(words.next(), "a number of ranks")?;
         if self.declared.is_some() || !(1..=MAX_RANKS).contains(&ranks) {
             return Err(self.refuse(format!(
-                "`num_ranks` stands once, with 1 to {MAX_RANKS} ranks"
+                "`num_ranks` occurs once, with 1 to {MAX_RANKS} ranks"
             )));
         }
         self.declared = Some(ranks);
@@ -162,8 +162,8 @@ impl GoalParser {
             .filter(|&ranks| self.ranks < ranks && !self.open);
         if expected.is_none() || rank != self.ranks || words.next() != Some("{") {
             return Err(self.refuse(format!(
-                "ranks stand in order, each as `rank R {{ ... }}`, after `num_ranks N`; the next \
-                    is {}",
+                "ranks must be in order, each as `rank R {{ ... }}`, after `num_ranks N`; the next \
+                 rank is {}",
                 self.ranks
             )));
         }
@@ -213,7 +213,7 @@ impl GoalParser {
                 let nanoseconds: u64 = self.number(amount, "a time in nanoseconds")?;
                 let picoseconds = nanoseconds.checked_mul(1000);
                 node.amount = picoseconds
-                    .ok_or_else(|| self.refuse("the work leaves 64 bits of picoseconds"))?;
+                    .ok_or_else(|| self.refuse("the work exceeds 64 bits of picoseconds"))?;
             }
             "send" | "recv" => {
                 let bytes = amount.and_then(|word| word.strip_suffix('b'));
@@ -230,7 +230,7 @@ impl GoalParser {
             }
             _ => {
                 return Err(self.refuse(format!(
-                    "`{}` is none of calc, send, recv",
+                    "`{}` is not calc, send or recv",
                     terminal_text(operation)
                 )));
             }
@@ -247,10 +247,9 @@ impl GoalParser {
                     self.number::<u8>(words.next(), "a nic from 0 to 255")?;
                 }
                 _ => {
-                    return Err(self.refuse(format!(
-                        "`{}` is none of tag, cpu, nic",
-                        terminal_text(word)
-                    )));
+                    return Err(
+                        self.refuse(format!("`{}` is not tag, cpu or nic", terminal_text(word)))
+                    );
                 }
             }
         }
@@ -310,7 +309,7 @@ impl GoalParser {
         match words.next() {
             None => Ok(()),
             Some(word) => Err(self.refuse(format!(
-                "`{}` stands after the end of the statement",
+                "`{}` follows the end of the statement",
                 terminal_text(word)
             ))),
         }
@@ -334,6 +333,7 @@ type GoalWords<'a> = std::str::SplitWhitespace<'a>;
 fn wildcard(place: Place) -> TraceError {
     TraceError::at(
         place,
-        "a receive from any rank or of any tag: trace the rank and the tag it got",
+        "a receive from any rank or of any tag is not supported: trace the rank and the tag that \
+         it received",
     )
 }

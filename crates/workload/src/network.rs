@@ -289,9 +289,8 @@ pub fn run(
 
 /// Returns the error for a program without calls over lightpaths.
 fn no_calls() -> TraceError {
-    let problem = "GOAL and Chakra traces have no calls one after another, for whose messages \
-                   lightpaths could be set up together; replay the event table or OTF2 archive of \
-                   the run";
+    let problem = "GOAL and Chakra traces have no sequence of calls, for whose messages lightpaths \
+                   could be set up together; replay the event table or OTF2 archive of the run";
     TraceError::Refused(problem.into())
 }
 
@@ -345,7 +344,7 @@ fn replay_program(
             }
             if request.settings.ends.eager != Eager::All {
                 let problem = "a lightpath joins two ranks that are both ready: no message is \
-                    eager; leave the eager limit out";
+                               eager; leave the eager limit out";
                 return Err(TraceError::Refused(problem.into()));
             }
             let ends = EndCosts {
@@ -394,7 +393,7 @@ pub fn on_fabric<'a>(
     fabric: &'a Fabric,
     method: &'a Method,
 ) -> Result<(Box<dyn Live + 'a>, &'static str), SimulationError> {
-    let applies_to = "plans; the ends of a replay have an overhead and an eager limit of their own";
+    let applies_to = "plans; a replay has an overhead and an eager limit of its own";
     let simulator = Simulator::of(fabric, method)?;
     let live = simulator.live.ok_or_else(|| {
         let hint = "replays run message by message: fluid and packet on electrical fabrics, \
@@ -415,7 +414,7 @@ impl Live for AsPlanned {
         _number: u32,
         _message: ReadyMessage,
     ) -> Result<Option<MessageTimes>, SimulationError> {
-        let problem = "a plan that is carried out has no messages of its own";
+        let problem = "a plan that is executed sends no messages of its own";
         Err(SimulationError::refused("replay", problem))
     }
 

@@ -73,7 +73,8 @@ impl PlanMessages {
     pub fn of(plan: &Plan, size: Bytes) -> Result<PlanMessages, TraceError> {
         let schedule = &plan.schedule;
         if schedule.collective.demand().is_some() {
-            let problem = "the comments of a file of messages have no words for blocks that differ";
+            let problem = "the comments of a file of messages cannot express blocks of different \
+                           sizes";
             return Err(TraceError::Refused(problem.into()));
         }
         let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;

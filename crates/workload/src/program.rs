@@ -412,7 +412,7 @@ fn match_messages(program: &mut Program) -> Result<(), TraceError> {
             let Some(channel) = channel.filter(|channel| channel.first != NONE) else {
                 let Node { peer, tag, .. } = receive;
                 let problem =
-                    format!("rank {peer} sends nothing that this receive takes (tag {tag})");
+                    format!("rank {peer} sends no message that matches this receive (tag {tag})");
                 return Err(TraceError::at(program.place(index), problem));
             };
             let send = channel.first;
@@ -445,7 +445,7 @@ fn unmatched_send(program: &Program, matched: usize) -> Result<(), TraceError> {
     });
     let index = unmatched.expect("fewer receives than sends");
     let Node { peer, tag, .. } = program.nodes[index as usize];
-    let problem = format!("no receive of rank {peer} takes this send (tag {tag})");
+    let problem = format!("no receive of rank {peer} matches this send (tag {tag})");
     Err(TraceError::at(program.place(index), problem))
 }
 

@@ -57,7 +57,7 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
             .filter(|&rank| rank < MAX_RANKS);
         let rank = rank.ok_or_else(|| {
             refuse(format!(
-                "`{}` is no rank below {MAX_RANKS}",
+                "`{}` is not a rank below {MAX_RANKS}",
                 terminal_text(words[0])
             ))
         })?;
@@ -264,7 +264,7 @@ impl ActionLine<'_> {
         };
         let bytes = self.bytes(size, kind)?.checked_mul(blocks);
         Ok(Event {
-            bytes: bytes.ok_or("the size leaves 64 bits")?,
+            bytes: bytes.ok_or("the size exceeds 64 bits")?,
             peer,
             call,
             ..event
@@ -285,7 +285,7 @@ impl ActionLine<'_> {
         let word = self.word(place)?;
         word.parse().map_err(|_| {
             format!(
-                "`{}` is no whole number; any rank or tag is not supported",
+                "`{}` is not a whole number; any rank or tag is not supported",
                 terminal_text(word)
             )
         })
@@ -309,19 +309,14 @@ impl ActionLine<'_> {
             .parse()
             .ok()
             .filter(|number: &f64| number.is_finite() && *number >= 0.0);
-        number.ok_or_else(|| {
-            format!(
-                "`{}` is no number that is not negative",
-                terminal_text(word)
-            )
-        })
+        number.ok_or_else(|| format!("`{}` is not a number of at least 0", terminal_text(word)))
     }
 
     fn bytes(&self, size: usize, kind: usize) -> Result<u64, String> {
         let elements = self.real(size)?;
         if elements.fract() != 0.0 || elements >= 2f64.powi(53) {
             return Err(format!(
-                "`{}` is no whole number of elements below 2^53",
+                "`{}` is not a whole number of elements below 2^53",
                 terminal_text(self.words[size])
             ));
         }
@@ -333,7 +328,10 @@ impl ActionLine<'_> {
             Some(&"3") => 2,
             Some(&"2" | &"6") => 1,
             Some(other) => {
-                return Err(format!("`{}` is no type from 0 to 6", terminal_text(other)));
+                return Err(format!(
+                    "`{}` is not a type from 0 to 6",
+                    terminal_text(other)
+                ));
             }
         };
         Ok(elements as u64 * width)
@@ -345,7 +343,7 @@ impl ActionLine<'_> {
         match picoseconds < 2f64.powi(63) {
             true => Ok(picoseconds.round() as u64),
             false => Err(
-                "the work leaves 64 bits of picoseconds; state the operations per second".into(),
+                "the work exceeds 64 bits of picoseconds; state the operations per second".into(),
             ),
         }
     }

@@ -92,7 +92,7 @@ impl Trace {
         let number = members.iter().position(|&member| member == rank);
         let number = number.ok_or_else(|| {
             refuse(format!(
-                "the rank is no member of communicator {communicator}"
+                "the rank is not a member of communicator {communicator}"
             ))
         })?;
         Ok((members, number as u32))

@@ -77,7 +77,7 @@ pub enum TrainingError {
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A text is no throughput or no rule for buckets, or stands for a value beyond 64 bits.
-    #[error("{what}: `{}` is none: {hint}", terminal_text(text))]
+    #[error("{what}: `{}` is not valid: {hint}", terminal_text(text))]
     Text {
         /// The expected kind of value.
         what: &'static str,
@@ -94,7 +94,7 @@ pub enum TrainingError {
     EmptyBatch,
     /// A throughput in samples cannot be divided among the layers, because the model does not
     /// compute.
-    #[error("the model has no layer that computes; give times of its layers")]
+    #[error("no layer of the model computes; give times of its layers")]
     NoComputation,
     /// Groups of ranks do not fit the fabric or the model.
     #[error("{0}")]

@@ -143,7 +143,7 @@ pub(super) fn bound(
         bound: TimeBound {
             time: over(bytes, best.rate)?,
             name: "concurrent_flow",
-            assumption: "the links carry all messages at once, whatever ways these take",
+            assumption: "the links must carry the messages of all pairs together, on any routes",
         },
         witness: Some(witness(&lengths)),
     }))

@@ -49,8 +49,8 @@ pub(super) fn bounds(
         TimeBound {
             time: distances::best(links, alone, collective, size)?,
             name: "latency",
-            assumption: "what a rank needs of another takes the latencies of a shortest way \
-                         between them",
+            assumption: "data from another rank take at least the latencies of a shortest route \
+                         from that rank",
         },
     ])
 }

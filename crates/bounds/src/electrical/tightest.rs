@@ -82,13 +82,13 @@ pub(super) fn best(
 ) -> Result<Option<WitnessedBound>, UnitError> {
     let assumption = match collective.kind() {
         CollectiveKind::AllReduce => {
-            "what one part of the ranks needs of the others crosses the links between them; the \
-             part is a tightest one of a reduce_scatter, an all_gather, a reduce or a broadcast, \
-             or the bound is that of all parts of the tightest partition together"
+            "the data that a part of the ranks needs from the other ranks cross the links between \
+             them; the bound is that of the tightest cut of a reduce_scatter, an all_gather, a \
+             reduce or a broadcast, or that of all parts of the tightest partition together"
         }
         _ => {
-            "what one part of the ranks needs of the others crosses the links between them; of \
-             all parts the one with the busiest links"
+            "the data that a part of the ranks needs from the other ranks cross the links between \
+             them; the bound is that of the part with the busiest links"
         }
     };
     let mut best: Option<WitnessedBound> = None;

@@ -40,7 +40,10 @@ pub fn best(
     }
     let most = partners.iter().flatten().copied().max().unwrap_or(0);
     if most == 0 {
-        return Ok(TimeBound::SINGLE_RANK);
+        return Ok(TimeBound {
+            assumption: "no rank sends anything to another",
+            ..TimeBound::SINGLE_RANK
+        });
     }
     let sending = over_ends(ring, &sent)?;
     let hop = ring.transmission().latency();
@@ -57,8 +60,8 @@ pub fn best(
     Ok(TimeBound {
         time: charged.plus(hop.times(slots)?)?.plus(sending)?,
         name: "demand",
-        assumption: "slots one after the other, each as long as its longest lightpath; blocks may \
-                     be cut at will",
+        assumption: "slots run one after the other, each as long as its longest lightpath; blocks \
+                     may be cut into any pieces",
     })
 }
 

@@ -70,7 +70,7 @@ pub fn times(
     let mut bounds = vec![TimeBound {
         time: once.plus(hop)?.plus(sending)?,
         name: "bandwidth",
-        assumption: "no rank sends or receives faster than all its channels at once",
+        assumption: "no rank sends or receives faster than all of its channels together",
     }];
     let light = propagation.times(farthest(ring, collective))?;
     let latency = |rounds: u64, charged: Time| {
@@ -78,7 +78,7 @@ pub fn times(
         Ok::<_, UnitError>(TimeBound {
             time: charged.plus(converted)?.plus(light)?,
             name: "latency",
-            assumption: "light takes its time over every link to the farthest rank",
+            assumption: "light needs the propagation time of all links to the farthest rank",
         })
     };
     if charge == ReconfigurationCost::OncePerPort {
@@ -97,15 +97,15 @@ pub fn times(
         bounds.push(TimeBound {
             time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
             name: "reach",
-            assumption: "slots one after the other, each as long as its longest lightpath; no \
-                         lightpath spans more links than the fabric lets light reach",
+            assumption: "slots run one after the other, each as long as its longest lightpath; no \
+                         lightpath is longer than the reach of the fabric",
         });
     }
     let rounds = super::slots_for_any_load(ring, collective).steps;
     bounds.push(TimeBound {
         time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
         name: "rounds",
-        assumption: "slots one after the other, each as long as its longest lightpath",
+        assumption: "slots run one after the other, each as long as its longest lightpath",
     });
     let charged = match charge {
         ReconfigurationCost::EverySlot => ring.reconfiguration.times(rounds)?,
@@ -121,12 +121,12 @@ pub fn times(
             },
             assumption: match ring.multicast {
                 false => {
-                    "slots one after the other, each as long as its longest lightpath; \
-                     lightpaths deliver at their end only; blocks may be cut at will"
+                    "slots run one after the other, each as long as its longest lightpath; \
+                     lightpaths deliver only at their end; blocks may be cut into any pieces"
                 }
                 true => {
-                    "slots one after the other, each as long as its longest lightpath; \
-                     blocks may be cut at will"
+                    "slots run one after the other, each as long as its longest lightpath; blocks \
+                     may be cut into any pieces"
                 }
             },
         });

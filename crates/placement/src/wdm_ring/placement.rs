@@ -71,7 +71,8 @@ pub const RECORDS: &[AssignmentRecord] = &[
     },
     AssignmentRecord {
         name: "optimal",
-        summary: "Construction for one-stage all-to-all that meets the load bound",
+        summary: "Construction for one-stage all-to-all with the number of wavelengths of the load \
+                  bound",
         citation: "The bound: Opatrny, Theoretical Computer Science 2003",
         assignment: Assignment::Optimal,
     },
@@ -185,8 +186,8 @@ fn refused(problem: PlacementProblem, sentence: impl std::fmt::Display) -> Place
 /// directions.
 pub fn broken(transfer: usize, source: u32, destination: u32) -> PlacementError {
     let sentence = format!(
-        "transfer {transfer} from rank {source} to {destination} would cross a broken fibre, and \
-         its algorithm has no other route"
+        "transfer {transfer} from rank {source} to {destination} would cross a broken fibre, which \
+         its algorithm cannot avoid"
     );
     refused(PlacementProblem::Unfit, sentence)
 }
@@ -232,8 +233,8 @@ impl StepAssignment<'_> {
                 if !ring.reaches(span) {
                     let sentence = format!(
                         "transfer {index} from rank {source} to {destination} spans {span} links, \
-                         but light reaches only {} (`reach`, or the loss budget); use an algorithm \
-                         with shorter lightpaths, such as ring",
+                         but the reach of light is {} (`reach`, or the loss budget); use an \
+                         algorithm with shorter lightpaths, such as ring",
                         ring.farthest(0)
                     );
                     return Err(refused(PlacementProblem::Unfit, sentence));

@@ -116,7 +116,7 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementE
                 .min_by_key(|placed| placed.last().map(|burst| burst.slot));
             let path = first_to_end.ok_or_else(|| {
                 unfit(format!(
-                    "no route from rank {source} to rank {destination}: all routes have dead \
+                    "no route leads from rank {source} to rank {destination}: all routes have dead \
                      transceivers or switch ports; leave one of the two nodes out"
                 ))
             })?;
@@ -251,7 +251,7 @@ impl Wavelengths {
         if needed > grid.wavelengths {
             let have = grid.wavelengths;
             return Err(unfit(format!(
-                "the plan needs {needed} wavelengths, the tunable source has {have}; give \
+                "the plan needs {needed} wavelengths, but the tunable source has {have}; give \
                  wavelengths={needed}, or use an algorithm with fewer partners"
             )));
         }

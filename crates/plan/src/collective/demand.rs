@@ -26,8 +26,8 @@ use opticoll_base::units::Bytes;
 pub enum DemandError {
     /// A rank of a pair does not exist.
     #[error(
-        "no demand goes from rank {source_rank} to rank {destination}: there are {ranks}, counted \
-         from 0"
+        "the demand from rank {source_rank} to rank {destination} has a rank that does not exist: \
+         there are {ranks} ranks, counted from 0"
     )]
     Rank {
         /// Sending rank.
@@ -39,8 +39,8 @@ pub enum DemandError {
     },
     /// Pairs are out of order, or a pair occurs twice.
     #[error(
-        "the demand from rank {source_rank} to rank {destination} comes twice or too late: pairs \
-         stand in the order of sources, then of destinations"
+        "the demand from rank {source_rank} to rank {destination} occurs twice or out of order: \
+         pairs must be ordered by source, then by destination"
     )]
     Order {
         /// Sending rank.
@@ -60,7 +60,7 @@ pub enum DemandError {
     #[error("the demand is zero for every pair of ranks: nothing is to be sent")]
     Nothing,
     /// The bytes exceed 64 bits, or the chunks 32 bits.
-    #[error("the demand leaves what can be counted: 2^64 bytes and 2^32 chunks in all")]
+    #[error("the demand is too large: the limits are 2^64 bytes and 2^32 chunks in all")]
     TooLarge,
     /// The name or the options of a generator were refused.
     #[error(transparent)]

@@ -23,9 +23,9 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 /// Option of every algorithm on a WDM ring: number of stripes.
 pub(crate) const STRIPES: OptionRecord = OptionRecord::new(
     "stripes",
-    "on a wdm_ring, wavelengths that carry the parts of each chunk side by side",
+    "number of wavelengths of a wdm_ring that carry parts of each chunk in parallel",
 )
-.range("1 to as many as the plan leaves free, all")
+.range("1 to the number that the plan leaves free, all")
 .default("1");
 
 /// Maximum number of lightpaths of a striped plan that has no rotation symmetry: 3.4 GB at about 25
@@ -216,7 +216,8 @@ pub(crate) fn plan(plan: Plan, stripes: Option<u32>) -> Result<Plan, PlannerErro
     let stripes = stripes.unwrap_or(max_stripes);
     let ranks = plan.schedule.collective.ranks();
     let reason = format!(
-        "its lightpaths leave room for {max_stripes} on these wavelengths, not for {stripes}"
+        "its lightpaths leave room for {max_stripes} stripes on these wavelengths, not for \
+         {stripes}"
     );
     ensure(stripes <= max_stripes, "stripes", ranks, reason)?;
     let Some(used_channels) = used_channels(&plan).filter(|_| stripes > 1) else {

@@ -26,7 +26,7 @@ pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "of",
-            "collective whose plan carries the signals; before a broadcast a reduce does",
+            "collective whose plan carries the signals; a broadcast is preceded by a reduce",
         )
         .range("all_reduce, all_gather, broadcast")
         .default("all_reduce"),
@@ -46,7 +46,7 @@ pub(crate) const PLANNER: Planner = Planner {
         "Signals",
         &[CollectiveKind::Barrier],
         "The lightpaths of the fastest all_reduce, all_gather, or reduce and broadcast, with \
-         signals in place of bytes",
+         signals instead of bytes",
         "opticoll",
         Scope::Any(|fabric| fabric.has_light(), plan, candidates),
     )
@@ -121,7 +121,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
             .into());
     };
     if kind != CollectiveKind::Broadcast && spec.option("first").is_some() {
-        let rule = "comes before a broadcast only: say of=broadcast";
+        let rule = "applies to of=broadcast only";
         return Err(spec.refuse("first", rule).into());
     }
     barrier_along(spec, kind, problem).map(Planned::from)
@@ -157,8 +157,8 @@ fn barrier_along(
             return Err(AlgorithmError::Refused {
                 name: NAME,
                 ranks,
-                reason: "of=broadcast joins two plans, and the switches of a wss_grid have one \
-                         setting for all"
+                reason: "of=broadcast joins two plans, but the switches of a wss_grid have one \
+                         setting for all slots"
                     .into(),
             }
             .into());

@@ -14,14 +14,14 @@ pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "pieces",
-            "chunks that the share of a channel is cut into, on a grid the share of each way; \
-             of a scatter or gather, each block",
+            "number of chunks of the share of a channel, or of the share of each direction on a \
+             grid; for a scatter or gather, number of chunks of each block",
         )
         .range("1 to 65536, on a grid 1 to 1048576")
-        .default("the number that takes the least time"),
+        .default("the number with the shortest time"),
         OptionRecord::new(
             SHAPE,
-            "how pieces go along a line of ranks of a grid; lines of other lengths than powers of \
+            "route of pieces along a line of ranks of a grid; lines whose length is not a power of \
              two are rings",
         )
         .range("hypercube, ring")
@@ -38,8 +38,8 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Gather,
             CollectiveKind::AllReduce,
         ],
-        "Pieces that follow one another both ways around a ring, along rows and columns at once, \
-         or along a hypercube",
+        "Pieces sent one after the other in both directions around a ring, along rows and columns \
+         at the same time, or along a hypercube",
         "opticoll; chains as in MPI libraries; along a line Johnsson and Ho, IEEE Transactions on \
          Computers 1989",
         Scope::Any(

@@ -67,15 +67,15 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("the fastest found"),
         OptionRecord::new(
             "cycles",
-            "times that a circuit switch goes through all settings; each carries as much of a \
-             block",
+            "number of cycles of a circuit switch through all settings; each cycle carries an \
+             equal part of a block",
         )
         .range("1 to 1024")
         .default("1"),
         OptionRecord::new(
             "relays",
-            "relays of a block on a circuit switch: the fewest, or all ranks, a part of the block \
-             each, in two cycles",
+            "relays of a block on a circuit switch: the fewest, or all ranks, each with a part of \
+             the block, in two cycles",
         )
         .range("fewest, all")
         .default("fewest"),
@@ -91,8 +91,8 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Scatter,
             CollectiveKind::Gather,
         ],
-        "Every rank sends to the ranks some places on, over a few settings of a switch or both \
-         planes of a grid at once",
+        "Every rank sends to ranks at fixed distances, over a few settings of a switch or over \
+         both planes of a grid at the same time",
         "opticoll; near to arXiv 2602.10468 and ReTri, arXiv 2605.26930; rotors: Mellette et al., \
          RotorNet, SIGCOMM 2017",
         Scope::Any(
@@ -126,13 +126,13 @@ impl<'a> ShiftMachine<'a> {
     /// A machine that cannot connect all ranks by the same shifts, and too many ranks.
     fn new(problem: &PlanningProblem<'a>) -> Result<ShiftMachine<'a>, AlgorithmError> {
         let ranks = problem.collective.ranks();
-        let reason = format!("its search is for {MAX_RANKS} ranks at most");
+        let reason = format!("its search supports at most {MAX_RANKS} ranks");
         ensure(ranks <= MAX_RANKS, NAME, ranks, reason)?;
         match problem.fabric.circuit_machine() {
             Some(CircuitMachine::CircuitSwitch(switch)) => {
                 check_joins_all(switch, NAME)?;
                 let is_all_to_all = problem.collective.kind() == CollectiveKind::AllToAll;
-                let reason = "on a circuit_switch it plans an all_to_all alone";
+                let reason = "on a circuit_switch it plans an all_to_all only";
                 ensure(is_all_to_all, NAME, ranks, reason)?;
                 Ok(ShiftMachine::Switch(switch))
             }
@@ -159,7 +159,7 @@ pub(crate) fn check_joins_all(
     switch: &CircuitSwitch,
     name: &'static str,
 ) -> Result<(), AlgorithmError> {
-    let reason = "it joins every rank to any other, for which each plane must be one switch: leave \
+    let reason = "it joins every rank to every other rank, so each plane must be one switch: leave \
                   switch_ports out";
     ensure(switch.is_one_switch(), name, switch.ranks, reason)?;
     let reason = "it joins all ranks over the same ports, but each port is dead at some rank";
@@ -173,8 +173,8 @@ pub(crate) fn ports_of_all(switch: &CircuitSwitch) -> Vec<u8> {
     ports.map(|port| port as u8).collect()
 }
 
-/// Returns the shifts of one setting, kept for the whole plan, with the fewest hops found. `None`
-/// if there are too many ranks for the search.
+/// Returns the shifts of one setting, kept for the whole plan, with the fewest hops
+/// found. `None` if there are too many ranks for the search.
 pub(crate) fn kept_setting_shifts(switch: &CircuitSwitch) -> Option<Vec<u32>> {
     if !(2..=MAX_RANKS).contains(&switch.ranks) {
         return None;

@@ -46,7 +46,7 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Broadcast,
             CollectiveKind::Reduce,
         ],
-        "Reduce_scatter or scatter, then all_gather or gather, each as fast as found",
+        "The fastest reduce_scatter or scatter found, then the fastest all_gather or gather",
         "Rabenseifner, ICCS 2004; van de Geijn, Journal of Parallel and Distributed Computing 1994",
         Scope::Any(|_| true, plan, candidates),
     )
@@ -149,8 +149,8 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
             let problem = PlanningProblem { limit, ..problem };
             match plan(&Spec::new(NAME), &problem) {
                 Err(PlannerError::NothingFits { .. }) if limit.is_some() => Ok(Built::NotExpected(
-                    "its two phases take longer one after the other, or save too little for so \
-                     many transfers",
+                    "its two phases take longer one after the other, or save too little time for \
+                     their number of transfers",
                 )),
                 planned => planned.map(|planned| Built::from(planned.plan)),
             }
@@ -204,7 +204,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     let Some((first, second)) = halves(collective.kind()) else {
         return Err(PlannerError::Collective {
             kind: collective.kind(),
-            hint: "two phases are an all_reduce, a broadcast or a reduce",
+            hint: "two_phases plans an all_reduce, a broadcast or a reduce",
         });
     };
     if let Some(half) = shared_half(spec, problem)? {
@@ -415,8 +415,8 @@ fn check_whole_blocks(half: &Schedule) -> Result<(), PlannerError> {
         1 => Ok(()),
         pieces => {
             let sentence = format!(
-                "a half that cuts blocks into {pieces} pieces does not compose; name a half of \
-                 whole blocks"
+                "a phase that cuts blocks into {pieces} pieces cannot be combined; name a phase \
+                 with whole blocks"
             );
             Err(PlacementError::new(PlacementProblem::Unfit, &sentence).into())
         }

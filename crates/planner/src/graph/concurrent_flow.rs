@@ -25,9 +25,9 @@ use opticoll_plan::schedule::{Schedule, Transfer};
 /// Declaration of the planner of concurrent flows.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
-        OptionRecord::new("chunks", "chunks that each block is cut into")
+        OptionRecord::new("chunks", "number of chunks of each block")
             .range("1 to 64")
-            .default("the fastest of 1, 2, 3, 4 and 8, on large fabrics of fewer"),
+            .default("the fastest of 1, 2, 3, 4 and 8, or of fewer numbers on large fabrics"),
     ],
     by_size: true,
     ..Planner::new(
@@ -38,7 +38,7 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Scatter,
             CollectiveKind::Gather,
         ],
-        "Every chunk on a route of its own, so that the busiest link is as little loaded as can be",
+        "A route for each chunk, so that the load of the busiest link is as small as possible",
         "Shahrokhi and Matula, The maximum concurrent flow problem, JACM 1990",
         Scope::Any(
             |fabric| fabric.network().and_then(ConcurrentFlow::of).is_some(),
@@ -171,7 +171,7 @@ impl<'a> Demands<'a> {
 }
 
 fn unreachable_ranks() -> PlannerError {
-    let sentence = "some ranks cannot be reached: there are no ways to them";
+    let sentence = "some ranks cannot be reached: no routes lead to them";
     PlacementError::new(PlacementProblem::Unfit, sentence).into()
 }
 
@@ -205,7 +205,7 @@ fn check_may_name_routes(problem: &PlanningProblem<'_>) -> Result<(), PlannerErr
     if problem.may_name_routes {
         return Ok(());
     }
-    let sentence = "it names routes, and here messages go by those of the fabric";
+    let sentence = "it names routes, but messages use the routes of the fabric here";
     Err(PlacementError::new(PlacementProblem::Unfit, sentence).into())
 }
 

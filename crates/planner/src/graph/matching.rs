@@ -45,25 +45,26 @@ pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "chunks",
-            "chunks that a block or the vector is cut into; of an all_reduce the part of each rank",
+            "number of chunks of a block or of the vector; for an all_reduce, of the part of each \
+             rank",
         )
         .range("1 to 4096")
         .default("the fastest of a few numbers"),
         OptionRecord::new(
             "seed",
-            "seed of what is drawn where chunks are equally good",
+            "seed of the random choice among equally good chunks",
         )
         .range("0 to 4294967295")
-        .default("the best of a few"),
+        .default("the fastest of a few seeds"),
         OptionRecord::new(
             "steps",
-            "steps of each spread, with few chunks on each link: a number, or the hops between the \
-             farthest ranks (fewest)",
+            "number of steps in which each block spreads, with few chunks on each link: a number, \
+             or the hops between the farthest ranks (fewest)",
         )
         .range("1 to 4294967295, fewest")
         .default(
-            "as many as keep links busy; the faster of these and the fewest where no option is \
-             given",
+            "the number that keeps links busy; without options, the faster plan of this number and \
+             the fewest",
         ),
     ],
     by_size: true,

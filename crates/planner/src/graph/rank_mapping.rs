@@ -61,7 +61,7 @@ pub const MAX_SITES: u32 = 512;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SiteError {
     /// More ranks than hosts.
-    #[error("{ranks} ranks cannot sit at {hosts} hosts; ask for fewer ranks or collectives")]
+    #[error("{ranks} ranks do not fit on {hosts} hosts; request fewer ranks or collectives")]
     Ranks {
         /// Number of ranks of all collectives.
         ranks: usize,
@@ -75,7 +75,7 @@ pub enum SiteError {
         hosts: u32,
     },
     /// Sites that do not exist, too few sites, or the same site twice.
-    #[error("{ranks} different sites below {sites} are needed for as many ranks")]
+    #[error("{ranks} ranks need {ranks} different sites below {sites}")]
     Start {
         /// Number of ranks of all collectives.
         ranks: usize,

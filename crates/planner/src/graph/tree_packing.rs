@@ -61,26 +61,28 @@ pub(crate) const PLANNER: Planner = Planner {
         OptionRecord::new("trees", "number of trees of each root")
             .range("1 to 4096")
             .default(
-                "the fastest of 1, 2, 4, 8 and the number k of the optimum; of trees of one root \
-                 (broadcast, reduce, roots=one) of 1, 2, 4, of k, 2 k, 4 k, 8 k and 16 k up to 32, \
-                 and of a tree over each other rank, or each of the root's group",
+                "the fastest of 1, 2, 4, 8 and the number k of the optimum; for trees of one root \
+                 (broadcast, reduce, roots=one) the fastest of 1, 2, 4, of k, 2 k, 4 k, 8 k and 16 \
+                 k up to 32, and of a tree through each other rank, or through each rank of the \
+                 root's group",
             ),
         OptionRecord::new(
             "chunks",
-            "chunks that one tree's part of a block is cut into",
+            "number of chunks of a tree's part of a block",
         )
-        .range("1 to 4096; of trees of one root also sizes, such as 1+2+4+2+1")
+        .range("1 to 4096; for trees of one root also sizes, such as 1+2+4+2+1")
         .default(
-            "the fastest of 1, 2, 4, 8, 16, 32 and 64; of trees of one root of four numbers and \
-             sizes that suit the latency",
+            "the fastest of 1, 2, 4, 8, 16, 32 and 64; for trees of one root the fastest of four \
+             numbers and of sizes that suit the latency",
         ),
         OptionRecord::new(
             "roots",
-            "of an all_reduce: every rank, a reduce_scatter and then an all_gather; or one, along \
-             whose trees pieces are summed up and spread at once, where ranks are joined directly",
+            "roots of an all_reduce: every, a reduce_scatter and then an all_gather; one, a root \
+             along whose trees pieces are reduced and broadcast at the same time, if ranks are \
+             connected directly",
         )
         .range("every, one")
-        .default("every; the faster where trees and chunks are not given either"),
+        .default("every; the faster one if trees and chunks are not given either"),
     ],
     by_size: true,
     ..Planner::new(
@@ -93,7 +95,8 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Broadcast,
             CollectiveKind::Reduce,
         ],
-        "Spanning trees packed into the links of any graph, as many as the throughput optimum has",
+        "Spanning trees packed into the links of any graph, in the number of the throughput \
+         optimum",
         "Edmonds, Edge-disjoint branchings, 1973; Zhao et al., ForestColl, arXiv 2402.06787",
         Scope::Any(|fabric| Links::of(fabric).is_some(), plan, candidates),
     )
@@ -257,8 +260,8 @@ impl<'a> PackingGraphs<'a> {
             let forests: Option<_> = forests.collect();
             forests.map(Rc::new).ok_or_else(|| {
                 let sentence = format!(
-                    "no forest with {count} trees of each root was found; where links into a \
-                     switch and out of it differ in rate there is none"
+                    "no forest with {count} trees of each root was found; none exists if links \
+                     into and out of a switch differ in rate"
                 );
                 unfit(PlacementProblem::Unfit, &sentence)
             })
@@ -312,7 +315,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     };
     let roots = opticoll_algorithms::choice(spec, "roots", &Roots::ALL)?;
     if roots == Roots::One && problem.collective.kind() != CollectiveKind::AllReduce {
-        let rule = "one is chosen for an all_reduce only";
+        let rule = "roots can be chosen for an all_reduce only";
         return Err(AlgorithmError::from(spec.refuse("roots", rule)).into());
     }
     let graphs = Rc::new(PackingGraphs::new(links.clone(), problem, roots, u64::MAX)?);
@@ -564,7 +567,7 @@ fn fastest_pipeline(
     fastest.ok_or_else(|| {
         unfit(
             PlacementProblem::Unfit,
-            "no chunks take a time that can be known",
+            "no number of chunks has a time that can be computed",
         )
     })
 }

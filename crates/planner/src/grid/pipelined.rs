@@ -84,7 +84,7 @@ impl Routes {
             reason: reason.into(),
         };
         if !is_planned(problem) {
-            return Err(refused("on a grid it plans a broadcast or a reduce"));
+            return Err(refused("on a grid it plans a broadcast or a reduce only"));
         }
         let grid = match problem.fabric.circuit_machine() {
             Some(LightPathGrid(grid)) => grid,
@@ -116,8 +116,9 @@ impl Routes {
             }),
             Shape::Ring if grid.ports > 1 => Ok(Routes::BothWays { line }),
             Shape::Ring => Err(refused(
-                "with one port a rank cannot send to the next and receive from the one before at \
-                 once: give a power of two ranks and shape=hypercube, or two ports",
+                "with one port a rank cannot send to the next rank and receive from the previous \
+                 rank at the same time: give a power of two ranks and shape=hypercube, or two \
+                 ports",
             )),
         }
     }

@@ -83,25 +83,25 @@ pub(crate) struct Bundles {
 
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
-        OptionRecord::new("group", "ranks whose blocks travel together")
+        OptionRecord::new("group", "number of ranks whose blocks travel together")
             .range("a divisor of the ranks")
             .default("the fastest found"),
         OptionRecord::new(
             "pieces",
-            "pieces of a block, which may take different lightpaths",
+            "number of pieces of a block, which may use different lightpaths",
         )
         .range("1 to 64")
-        .default("1; with no options at all, as many as the fastest found has"),
+        .default("1; without options, the number of the fastest plan found"),
         OptionRecord::new(
             "meeting",
-            "of an all_reduce: pieces of a lightpath in the one slot in which ranks exchange \
-             their sums",
+            "number of pieces of a lightpath in the slot in which the ranks of an all_reduce \
+             exchange their sums",
         )
         .range("1 to 4096")
         .default("the fastest found, or no such slot"),
         OptionRecord::new(
             "volumes",
-            "pieces of a lightpath in each slot after the first, such as 2x2x4",
+            "number of pieces of a lightpath in each slot after the first, such as 2x2x4",
         )
         .range("numbers joined by x, each 1 to 4096")
         .default("the fastest found"),
@@ -111,7 +111,7 @@ pub(crate) const PLANNER: Planner = Planner {
         Bundles::NAME,
         "Bundles",
         ALL_GATHER_KINDS,
-        "Blocks of neighbours travel together along one tree that is turned to all groups",
+        "Blocks of neighbouring ranks travel together along one tree, rotated to all groups",
         "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
         Scope::Rings(FamilyFunctions::new(named, candidates)),
     )
@@ -211,7 +211,7 @@ impl Recipe for Bundles {
         if ring.ports.is_some() {
             return Err(refusal(
                 ring,
-                "a tree of bundles takes all channels of a rank; it knows no `ports`",
+                "a tree of bundles uses all channels of a rank and does not support `ports`",
             ));
         }
         if spec.options().next().is_none() {
@@ -219,15 +219,15 @@ impl Recipe for Bundles {
         }
         let meeting = spec.count("meeting", 1, MAX_VOLUME)?;
         if meeting.is_some() && collective.kind() != CollectiveKind::AllReduce {
-            let error = "is for all_reduce: only sums meet";
+            let error = "applies to all_reduce only";
             return Err(spec.refuse("meeting", error).into());
         }
         let Some(volumes) = recipe::numbers(spec, "volumes", "2x2x4")? else {
-            let error = "are needed beside a group";
+            let error = "are needed with a group";
             return Err(spec.refuse("volumes", error).into());
         };
         if volumes.len() > MAX_SLOTS || volumes.iter().any(|volume| *volume > MAX_VOLUME) {
-            let error = format!("must be {MAX_SLOTS} at most, each {MAX_VOLUME} at most");
+            let error = format!("must be at most {MAX_SLOTS} numbers, each at most {MAX_VOLUME}");
             return Err(spec.refuse("volumes", error).into());
         }
         let group = spec.count("group", 1, MAX_VOLUME)?.unwrap_or(1);
@@ -338,10 +338,10 @@ fn named(
 
 /// Reason for the refusal of given options for which no tree was found.
 const NO_TREE_FOR_VOLUMES: &str =
-    "no tree was found with so few blocks on lightpaths; more of them or more slots will do";
+    "no tree was found with these volumes; use larger volumes or more slots";
 
 /// Reason for the refusal if the search over all options found no tree.
-const NO_TREE: &str = "no tree was found; rings of a prime number of ranks have no groups";
+const NO_TREE: &str = "no tree was found; a ring with a prime number of ranks has no groups";
 
 fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
     PlannerError::Algorithm(AlgorithmError::Refused {

@@ -61,12 +61,12 @@ pub(crate) const PLANNER: Planner = Planner {
         OptionRecord::new("group", "maximum number of ranks in a group")
             .range("2 or more")
             .default("the fastest found"),
-        OptionRecord::new("collectors", "collectors in each group")
+        OptionRecord::new("collectors", "number of collectors in each group")
             .range("1 to the ranks of a group")
             .default("1"),
         OptionRecord::new(
             "stripes",
-            "stripes of the three steps, in, across and out, such as 1x2x1",
+            "number of stripes in each of the three steps (in, across, out), such as 1x2x1",
         )
         .range("three numbers joined by x, each 1 to 4096")
         .default("1x1x1"),
@@ -80,7 +80,8 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::AllGather,
             CollectiveKind::ReduceScatter,
         ],
-        "Three steps: to collectors of the own group, across to those of others, out to members",
+        "Three steps: to collectors in the group, across to collectors of the other groups, out to \
+         members",
         "opticoll; several items per lightpath after Opatrny, TCS 2003",
         recipe::scope::<Collectors>(),
     )
@@ -122,17 +123,15 @@ impl Recipe for Collectors {
             return Ok(None);
         }
         let Some(group) = spec.count("group", 2, u32::MAX)? else {
-            return Err(spec
-                .refuse("group", "is needed beside other options")
-                .into());
+            return Err(spec.refuse("group", "is needed with other options").into());
         };
         if group > ring.ranks {
-            let error = format!("must be {} at most, the ranks of the ring", ring.ranks);
+            let error = format!("must be at most {}, the ranks of the ring", ring.ranks);
             return Err(spec.refuse("group", error).into());
         }
         let collectors = spec.count("collectors", 1, u32::MAX)?.unwrap_or(1);
         if groups(ring.ranks, group, collectors).is_none() {
-            let error = "must be as many as the ranks of the smallest group at most";
+            let error = "must be at most the number of ranks of the smallest group";
             return Err(spec.refuse("collectors", error).into());
         }
         let stripes = recipe::stripes(spec, 3)?;

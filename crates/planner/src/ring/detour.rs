@@ -53,7 +53,7 @@ pub(crate) const PLANNER: Planner = Planner {
         "algorithm planned on the ring without cuts, limits of reach and light trees, such as \
              grouped/groups=9",
     )
-    .range("algorithms of the collective; of its copying half where it combines")
+    .range("algorithms of the collective, or of its copying half if it combines data")
     .default("the fastest found")],
     by_size: true,
     ..Planner::new(
@@ -69,7 +69,8 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Gather,
             CollectiveKind::AllToAll,
         ],
-        "The plan of a ring without faults, led around cuts and relayed where light does not reach",
+        "The plan of a ring without faults, rerouted around cuts and relayed beyond the reach of \
+         light",
         "opticoll; list scheduling: Graham, SIAM Journal on Applied Mathematics 1969",
         Scope::Rings(FamilyFunctions {
             // Other rings need no detour.

@@ -60,15 +60,21 @@ pub(crate) struct GroupedLayout {
 
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
-        OptionRecord::new("groups", "ranks of a group on each level, such as 9x9")
-            .range("numbers joined by x")
-            .default("the fastest found"),
-        OptionRecord::new("owners", "owners in a group on each level, such as 1x1")
-            .range("numbers joined by x")
-            .default("1"),
+        OptionRecord::new(
+            "groups",
+            "number of ranks of a group on each level, such as 9x9",
+        )
+        .range("numbers joined by x")
+        .default("the fastest found"),
+        OptionRecord::new(
+            "owners",
+            "number of owners in a group on each level, such as 1x1",
+        )
+        .range("numbers joined by x")
+        .default("1"),
         OptionRecord::new(
             "stripes",
-            "stripes of each level and of the exchange, such as 16x16x3",
+            "number of stripes of each level and of the exchange, such as 16x16x3",
         )
         .range("numbers joined by x, each 1 to 4096")
         .default("1"),
@@ -78,7 +84,8 @@ pub(crate) const PLANNER: Planner = Planner {
         GroupedLayout::NAME,
         "Grouped",
         &[CollectiveKind::AllReduce],
-        "Few slots: collect in groups, exchange among their owners, hand back, striped",
+        "Few slots: collect in groups, exchange among the groups' owners, return the results, all \
+         striped",
         "opticoll; after WRHT, Dai et al., PPoPP 2023",
         recipe::scope::<GroupedLayout>(),
     )
@@ -151,8 +158,9 @@ impl Recipe for GroupedLayout {
         let stripes = stripes.last().copied().unwrap_or(1);
         let layout = GroupedLayout { levels, stripes };
         if !layout.fits(ring.ranks, ring.channels()) {
-            let error = "must be 2 or more and at most the ranks that are left, with at least \
-                           as many ranks in every group as owners, and a channel for each owner";
+            let error = "must be at least 2 and at most the number of remaining ranks, with at \
+                         least as many ranks in every group as owners, and a channel for each \
+                         owner";
             return Err(spec.refuse("groups", error).into());
         }
         Ok(Some(layout))

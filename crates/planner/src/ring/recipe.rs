@@ -262,13 +262,13 @@ pub(crate) fn plan<R: Recipe>(
     ring: &WdmRing,
 ) -> Result<Planned, PlannerError> {
     if !ring.broken.is_empty() && !R::SUPPORTS_CUTS {
-        let reason = "it needs a ring without broken links; `detour` leads its plan around them";
+        let reason = "it needs a ring without broken links; `detour` reroutes its plan around them";
         return Err(refuse::<R>(ring, reason.into()));
     }
     let too_far = |links: u32| {
         let reach = ring.longest();
         let reason = format!(
-            "its lightpaths span up to {links} links, but light reaches {reach} only; `detour` \
+            "its lightpaths span up to {links} links, but the reach of light is {reach}; `detour` \
              relays them"
         );
         refuse::<R>(ring, reason)
@@ -325,7 +325,7 @@ pub(crate) fn numbers(
         .split('x')
         .map(|number| number.parse().ok().filter(|&number: &u32| number > 0))
         .collect();
-    let error = || format!("must be whole numbers from 1 on, joined by x: {example}");
+    let error = || format!("must be whole numbers of at least 1, joined by x: {example}");
     Ok(Some(parsed.ok_or_else(|| spec.refuse(key, error()))?))
 }
 
@@ -353,7 +353,7 @@ pub(crate) fn numbers_for(
 pub(crate) fn stripes(spec: &Spec, count: usize) -> Result<Vec<u32>, PlannerError> {
     let stripes = numbers_for(spec, "stripes", count)?;
     if stripes.iter().any(|&stripes| stripes > MAX_STRIPES) {
-        let error = format!("must be {MAX_STRIPES} at most");
+        let error = format!("must be at most {MAX_STRIPES}");
         return Err(spec.refuse("stripes", error).into());
     }
     Ok(stripes)
@@ -372,6 +372,6 @@ pub(crate) fn radices(spec: &Spec, ranks: u32) -> Result<Option<Vec<(u32, u32)>>
     if crate::ring::radix_tree::are_sufficient(ranks, radices.iter().copied()) {
         return Ok(Some(radices.into_iter().zip(stripes).collect()));
     }
-    let error = format!("must reach all {ranks} ranks: their product must not be less");
+    let error = format!("must reach all {ranks} ranks: their product must be at least {ranks}");
     Err(spec.refuse("radices", error).into())
 }

@@ -32,11 +32,9 @@ use opticoll_plan::plan::Plan;
 use opticoll_simulate::Policy;
 
 pub(crate) const PLANNER: Planner = Planner {
-    options: &[
-        OptionRecord::new("pieces", "chunks that a block is cut into")
-            .range("1 to 4096")
-            .default("1"),
-    ],
+    options: &[OptionRecord::new("pieces", "number of chunks of a block")
+        .range("1 to 4096")
+        .default("1")],
     ..Planner::new(
         NAME,
         "Relay tree",
@@ -215,7 +213,7 @@ impl<'a> Gathering<'a> {
             transfers: gather.chunks().into(),
             make: Box::new(move |limit| match limit {
                 _ if saves_little => Ok(Built::NotExpected(
-                    "it is expected to save too little for so many transfers",
+                    "it is expected to save too little time for its number of transfers",
                 )),
                 Some(limit) if expected > limit => Ok(Built::NotExpected(
                     "its circuits are expected to change too often",

@@ -33,16 +33,16 @@ use opticoll_plan::schedule::Transfer;
 
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
-        OptionRecord::new("stride", "links of a far circuit")
+        OptionRecord::new("stride", "number of links of a far circuit")
             .range("1 to 64")
             .default("the fastest found"),
         OptionRecord::new(
             "lanes",
-            "far circuits side by side from each rank, each way",
+            "number of parallel far circuits of each rank in each direction",
         )
         .range("1 to 4096")
-        .default("as many as there is room for"),
-        OptionRecord::new("pieces", "chunks that a block is cut into")
+        .default("the maximum that fits"),
+        OptionRecord::new("pieces", "number of chunks of a block")
             .range("1 to 64")
             .default("1"),
     ],
@@ -51,7 +51,8 @@ pub(crate) const PLANNER: Planner = Planner {
         Relays::NAME,
         "Store and forward",
         &[CollectiveKind::AllToAll],
-        "Blocks passed from relay to relay, both ways around, over circuits that stay up",
+        "Blocks passed from relay to relay in both directions around the ring, over circuits that \
+         stay up",
         "opticoll; store-and-forward routing on rings",
         recipe::scope::<Relays>(),
     )
@@ -134,22 +135,20 @@ impl Recipe for Relays {
             return Ok(None);
         }
         let Some(stride) = spec.count("stride", 1, MAX_STRIDE)? else {
-            return Err(spec
-                .refuse("stride", "is needed beside other options")
-                .into());
+            return Err(spec.refuse("stride", "is needed with other options").into());
         };
         let max_lanes = max_lanes(ring, stride);
         if max_lanes == 0 || stride > ring.ranks / 2 {
             let error = format!(
-                "must divide N, be at most half of it and leave room for far circuits on {} \
-                 channels each way",
+                "must divide N, be at most N / 2 and leave room for far circuits on {} channels in \
+                 each direction",
                 ring.channels()
             );
             return Err(spec.refuse("stride", error).into());
         }
         let lanes = spec.count("lanes", 1, 4096)?.unwrap_or(max_lanes);
         if lanes > max_lanes {
-            let error = format!("must be {max_lanes} at most with stride={stride} here");
+            let error = format!("must be at most {max_lanes} with stride={stride} here");
             return Err(spec.refuse("lanes", error).into());
         }
         let pieces = spec.count("pieces", 1, 64)?.unwrap_or(1);

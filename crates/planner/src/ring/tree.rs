@@ -65,18 +65,21 @@ pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "radices",
-            "parts that each level divides its ranks into, from the root outwards, such \
-         as 9x11x11",
+            "number of parts into which each level divides its ranks, from the root outwards, such \
+             as 9x11x11",
         )
         .range("numbers joined by x")
         .default("the fastest found"),
-        OptionRecord::new("stripes", "stripes of each level, such as 16x12x12")
-            .range("numbers joined by x, each 1 to 4096")
-            .default("1"),
+        OptionRecord::new(
+            "stripes",
+            "number of stripes of each level, such as 16x12x12",
+        )
+        .range("numbers joined by x, each 1 to 4096")
+        .default("1"),
         OptionRecord::new(
             LIGHT_TREES,
-            "pieces of the vector of a broadcast, each of which goes to all ranks as light that \
-             they share; needs a ring with multicast",
+            "number of pieces of the vector of a broadcast, each of which reaches all ranks as \
+             light that they share; needs a ring with multicast",
         )
         .range("1 to twice the channels of a direction")
         .default("unassigned: lightpaths from rank to rank"),
@@ -91,7 +94,8 @@ pub(crate) const PLANNER: Planner = Planner {
             CollectiveKind::Reduce,
             CollectiveKind::Gather,
         ],
-        "A tree of any radices around the root, striped over the channels it leaves",
+        "A tree of any radices around the root, striped over the channels that the tree leaves \
+         free",
         "opticoll; growth after Bermond et al., Theoretical Computer Science 2000",
         Scope::Rings(FamilyFunctions::new(plan, candidates)),
     )

@@ -37,17 +37,16 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("16777216"),
         OptionRecord::new(
             "budget",
-            "time to search, counted as a million transfers planned and simulated in a \
-         second",
+            "time to search, where a million transfers planned and simulated count as a second",
         )
         .unit("time")
         .range("a time, such as 10s")
         .default("1min"),
         OptionRecord::new(
             "effort",
-            "what to try: enough, plans that could save more than 1 % of the time if they have \
-             4096 transfers, and more than 5 % if they have a million; full, all that could be \
-             faster",
+            "plans to try: enough, plans that could save more than 1 % of the time if they have \
+             4096 transfers, and more than 5 % if they have a million; full, all plans that could \
+             be faster",
         )
         .range("enough, full")
         .default("enough"),
@@ -59,7 +58,7 @@ pub(crate) const PLANNER: Planner = Planner {
         "auto",
         "Auto",
         &CollectiveKind::ALL,
-        "The fastest plan found for the size and the policy, of all that are known",
+        "The fastest plan of all algorithms and planners for the size and the policy",
         "opticoll",
         Scope::Any(|_| true, plan, |_| Ok(Vec::new())),
     )
@@ -371,8 +370,8 @@ fn reasons(
         best.time,
         plural(best.slots as usize, step),
         match timed {
-            1 => "the only plan simulated".to_owned(),
-            timed => format!("the least of {timed} plans simulated"),
+            1 => "the only simulated plan".to_owned(),
+            timed => format!("the shortest time of {timed} simulated plans"),
         },
     )];
     if let Some(next) = made.clone().nth(1) {
@@ -396,25 +395,25 @@ fn reasons(
         ),
         (
             count(|reason| matches!(reason, LeftOut::LittleGain)),
-            "could save too little for so many transfers",
+            "could save too little time for the number of transfers",
         ),
         (
             count(|reason| matches!(reason, LeftOut::Longer)),
-            "given up as taking longer",
+            "took longer than the plan chosen",
         ),
         (
             count(|reason| matches!(reason, LeftOut::NotExpected(_))),
-            "expected to be slower",
+            "would probably be slower",
         ),
         (
             count(|reason| matches!(reason, LeftOut::Refused(_))),
-            "impossible here",
+            "cannot run here",
         ),
     ];
     let others: Vec<String> = others
         .iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, why)| format!("{count} {why}"))
+        .map(|&(count, reason)| format!("{} that {reason}", plural(count, "candidate")))
         .collect();
     if !others.is_empty() {
         reasons.push(format!("not simulated to the end: {}", others.join(", ")));
@@ -425,7 +424,7 @@ fn reasons(
     let over_budget: Vec<&str> = over_budget.map(|result| result.name.as_str()).collect();
     if !over_budget.is_empty() {
         reasons.push(format!(
-            "the budget left out {}; a larger one (auto:budget=10min) tries them",
+            "not tried within the budget: {}; a larger budget (auto:budget=10min) includes them",
             over_budget.join(", ")
         ));
     }

@@ -75,8 +75,8 @@ pub(crate) fn plan(
         false => planned,
         true => Planned {
             reasons: vec![format!(
-                "{} takes {}, the least of {} for the fabric as it is, at full rates, and without \
-                 slower parts and links of one direction",
+                "{} takes {}, the shortest time of {} for the fabric as it is, at full rates, and \
+                 without slower parts and links of one direction",
                 candidates[0].name,
                 candidates[0].time,
                 plural(candidates.len(), "plan")

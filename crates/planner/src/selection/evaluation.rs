@@ -43,13 +43,13 @@ pub enum LeftOut {
     #[error("cannot be faster than the plan chosen")]
     Slower,
     /// Even its lower bound would save next to no time.
-    #[error("could save next to nothing of the time (auto:effort=full tries it)")]
+    #[error("could save too little time for its number of transfers (auto:effort=full tries it)")]
     LittleGain,
     /// The simulation was stopped at the time of the plan chosen.
     #[error("takes longer than the plan chosen")]
     Longer,
     /// The work exceeds the budget.
-    #[error("its {transfers} transfers are more than the budget allows")]
+    #[error("its {transfers} transfers exceed the budget")]
     Budget {
         /// Number of transfers built and timed.
         transfers: u64,

@@ -27,10 +27,13 @@ pub struct StatedBound {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoBound {
     /// The cables are not shared.
-    #[error("none: a cable of a rank gives each message its whole rate, however many there are")]
+    #[error(
+        "none: a cable of a rank gives each message its whole rate, regardless of the number of \
+         messages"
+    )]
     Unshared,
     /// No bound is known.
-    #[error("none is known for this fabric")]
+    #[error("no bound is known for this fabric")]
     Unknown,
     /// A time exceeds 64 bits.
     #[error(transparent)]

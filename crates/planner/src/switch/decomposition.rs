@@ -39,7 +39,7 @@ use opticoll_plan::schedule::{Schedule, Transfer};
 pub(crate) const PLANNER: Planner = Planner {
     options: &[OptionRecord::new(
         "longest",
-        "largest chunk into which blocks are cut, such as 1MiB; `whole` cuts none",
+        "maximum size of a chunk, into which blocks are cut, such as 1MiB; `whole` cuts no blocks",
     )
     .unit("bytes")
     .range("from 1B, or whole")
@@ -50,8 +50,8 @@ pub(crate) const PLANNER: Planner = Planner {
         NAME,
         "Decomposition",
         &[CollectiveKind::AllToAll],
-        "Blocks that differ over circuits without relays: chunks of like size in one setting, on \
-         planes side by side",
+        "Blocks of different sizes over circuits without relays: chunks of similar size in one \
+         setting, on parallel planes",
         "opticoll; decompositions of Birkhoff and von Neumann as in Spectra, arXiv 2603.07373",
         Scope::Any(
             |fabric| {
@@ -265,7 +265,9 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
                 if limit
                     .is_some_and(|limit| !costs.changes_port_by_port && least >= limit.ps() as f64)
                 {
-                    return Ok(Built::NotExpected("its fewest settings take longer"));
+                    return Ok(Built::NotExpected(
+                        "its minimum number of settings takes longer",
+                    ));
                 }
             }
             Ok(Built::from(plan(&Spec::new(NAME), &problem)?.plan))
@@ -314,9 +316,12 @@ impl Amounts {
         let longest: Bytes = text
             .parse()
             .map_err(|error| spec.refuse("longest", error))?;
-        let longest = self
-            .amount_of_bytes(longest, size)
-            .ok_or_else(|| spec.refuse("longest", "cuts a block into more than 4096 chunks"))?;
+        let longest = self.amount_of_bytes(longest, size).ok_or_else(|| {
+            spec.refuse(
+                "longest",
+                "cuts a block into more than 4096 chunks; give a larger size",
+            )
+        })?;
         Ok(Some(longest))
     }
 

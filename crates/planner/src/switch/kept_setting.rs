@@ -35,12 +35,12 @@ pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("topology", "graph of the circuits")
             .range("ring, shifts, kautz, hypercube, torus, demand")
-            .default("the fastest of those that the ports allow"),
+            .default("the fastest of the graphs that the ports allow"),
         OptionRecord::new("shifts", "shift of each port, such as 1+5; topology=shifts")
             .range("numbers below the number of ranks, joined by +")
-            .default("the fewest hops found"),
-        OptionRecord::new("on_links", "planner of the graph's links")
-            .range("tree_packing, matching; all_to_all, scatter and gather have none")
+            .default("the shifts with the fewest hops found"),
+        OptionRecord::new("on_links", "planner that uses the graph's links")
+            .range("tree_packing, matching; not for all_to_all, scatter and gather")
             .default("the fastest"),
     ],
     by_size: true,
@@ -93,7 +93,7 @@ fn plan(
     check(switch)?;
     let on_links = match spec.option("on_links") {
         Some(_) if uses_shortest_routes(problem) => {
-            let rule = "all_to_all, scatter and gather take shortest ways and no planner of links; \
+            let rule = "all_to_all, scatter and gather use shortest routes, without a planner; \
                         leave the option out";
             return Err(spec.refuse("on_links", rule).into());
         }

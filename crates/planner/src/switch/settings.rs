@@ -49,14 +49,14 @@ use steps::Step;
 /// Declaration of the planner of settings.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
-        OptionRecord::new("algorithm", "algorithm whose steps are carried out")
-            .range("any of the collective")
+        OptionRecord::new("algorithm", "algorithm whose steps are executed")
+            .range("any algorithm of the collective")
             .default("the fastest"),
         OptionRecord::new(
             "settings",
-            "setting of each step: best, as cheap as all steps together can be; one, the same for \
-             all; each, circuits for all messages of the step; beside, no circuits, but the \
-             network beside the switch",
+            "settings of the steps: best, those with the least cost for all steps together; one, \
+             the same setting for all steps; each, circuits for all messages of each step; beside, \
+             the network beside the switch, without circuits",
         )
         .range("best, one, each, beside")
         .default("best"),
@@ -67,8 +67,8 @@ pub(crate) const PLANNER: Planner = Planner {
         NAME,
         "Settings",
         &CollectiveKind::ALL,
-        "Steps of an algorithm over a circuit switch, the setting changed where that pays and \
-         shared by several hops where not",
+        "Steps of an algorithm over a circuit switch, which changes its setting where a change \
+         saves time, and otherwise relays messages over several circuits",
         "opticoll; for halving and doubling as in Short-circuiting Rings, arXiv 2510.03491",
         Scope::Switches(FamilyFunctions {
             applies: |switch| switch.planes == 1 || switch.beside_rate.is_some(),
@@ -246,7 +246,7 @@ fn route_steps(
     let settings = graphs::settings(switch, steps);
     let chosen = cheapest(problem, switch, steps, &settings, choice)?.ok_or_else(|| {
         let spec = problem.fabric.spec();
-        unfit(format!("no setting of {spec} carries out a step of {name}"))
+        unfit(format!("no setting of {spec} can carry a step of {name}"))
     })?;
     let route_step = |(step, setting): (&Step, Option<usize>)| {
         let Some(setting) = setting else {
@@ -258,7 +258,10 @@ fn route_steps(
         })
     };
     let routed: Option<Vec<RoutedStep>> = steps.iter().zip(chosen).map(route_step).collect();
-    Ok(routed.ok_or_else(|| unfit(format!("{name} would be relayed too often")))?)
+    Ok(
+        routed
+            .ok_or_else(|| unfit(format!("the messages of {name} would be relayed too often")))?,
+    )
 }
 
 /// Returns the settings of all steps that take the least time together; `None` for a step beside

@@ -49,7 +49,8 @@ impl<'a> Input<'a> {
         if count > self.bytes.len() {
             let remaining = self.bytes.len();
             return Err(self.error(&format!(
-                "{count} bytes should follow, {remaining} do: the file is cut short or damaged"
+                "{count} bytes should follow, but only {remaining} bytes do: the file is cut short \
+                 or damaged"
             )));
         }
         let (first, rest) = self.bytes.split_at(count);
@@ -73,7 +74,8 @@ impl<'a> Input<'a> {
                 return Ok(value);
             }
         }
-        Err(self.error("a number has more than 64 bits; this is no Chakra trace, or damaged"))
+        Err(self
+            .error("a number has more than 64 bits; this is not a Chakra trace, or it is damaged"))
     }
 
     /// Reads a length and a message of this length.
@@ -98,13 +100,13 @@ impl<'a> Input<'a> {
             5 => Wire::Fixed32,
             other => {
                 return Err(start.error(&format!(
-                    "a field of the kind {other}, which no Chakra trace has"
+                    "a field has the kind {other}, which no Chakra trace has"
                 )));
             }
         };
         let number = key >> 3;
         if number == 0 {
-            return Err(start.error("a field with the number 0: this is no Chakra trace"));
+            return Err(start.error("a field has the number 0: this is not a Chakra trace"));
         }
         Ok(Some(Field { number, wire }))
     }

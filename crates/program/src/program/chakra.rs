@@ -43,7 +43,7 @@ pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> 
     let files = files.map(|(rank, bytes)| ChakraFile::read(bytes).map_err(|error| at(rank, error)));
     let files: Vec<ChakraFile> = files.collect::<Result<_, _>>()?;
     let Some(first) = files.first() else {
-        let problem = "there is no trace of any rank";
+        let problem = "no trace of a rank was given";
         return Err(ProgramError::Refused(problem.into()));
     };
     for (rank, file) in files.iter().enumerate() {
@@ -91,7 +91,7 @@ pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> 
         ranks,
     };
     if !program.in_place && !program.out_of_place {
-        let problem = "the program is neither for calls in place nor for others";
+        let problem = "the program supports calls neither in place nor out of place";
         return Err(at(0, header(problem.into())));
     }
     Ok(program)
@@ -131,7 +131,7 @@ impl Reader {
         let ranks = files.len() as u32;
         if let Some(stated) = whole("ranks")?.filter(|stated| *stated != ranks.into()) {
             return wrong(format!(
-                "its header states {stated} ranks, and there are {ranks} traces; give the traces \
+                "its header states {stated} ranks, but there are {ranks} traces; give the traces \
                  of all ranks"
             ));
         }
@@ -273,7 +273,7 @@ impl Reader {
             let other = found.filter(|other| (0..MAX_NUMBER).contains(other));
             let other = other.ok_or_else(|| match found {
                 None => node.error(format!("it has no {name}")),
-                Some(other) => node.error(format!("{name} is {other}, which is no rank")),
+                Some(other) => node.error(format!("{name} is {other}, which is not a rank")),
             })?;
             Ok(other as u32)
         });
@@ -318,7 +318,7 @@ impl Reader {
             if count.is_some_and(|count| count != instruction.count.into()) {
                 let count = count.unwrap_or(0);
                 return Err(node.error(format!(
-                    "it has {count} chunks, the program in the header {}",
+                    "it has {count} chunks, but the program in the header has {} chunks",
                     instruction.count
                 )));
             }
@@ -333,8 +333,8 @@ impl Reader {
         }
         let Some(count) = count else {
             return Err(node.error(
-                "it does not say which chunks it carries (msg_chunk_cnt, msg_chunk_idx), nor does \
-                 a program in the header; such a trace cannot be proved",
+                "neither the node (msg_chunk_cnt, msg_chunk_idx) nor a program in the header \
+                 states the chunks that it carries; such a trace cannot be proved",
             ));
         };
         let parts = parts(self.collective.kind(), self.collective.ranks());
@@ -374,7 +374,7 @@ impl Reader {
             "i" => ChunkBuffer::Input,
             "o" => ChunkBuffer::Output,
             "s" => ChunkBuffer::Scratch,
-            _ => return Err(node.error(format!("{buffer} is none of i, o, s"))),
+            _ => return Err(node.error(format!("{buffer} is not i, o or s"))),
         };
         let offset = offset.ok_or_else(|| node.error("it has no msg_chunk_idx"))?;
         let offset = self.chunks(node, "the chunk", offset)?;
@@ -388,7 +388,9 @@ impl Reader {
         }
         if number > 0 && number % self.scale != 0 {
             let scale = self.scale;
-            return Err(node.error(format!("{what} is {number}, no multiple of {scale}")));
+            return Err(node.error(format!(
+                "{what} is {number}, which is not a multiple of {scale}"
+            )));
         }
         Ok(if number < 0 {
             -1
@@ -407,7 +409,7 @@ impl Reader {
         if bytes != chunk_bytes * count {
             let chunks = if count == 1 { "chunk" } else { "chunks" };
             return Err(node.error(format!(
-                "its {count} {chunks} have {bytes} bytes, which should be {}",
+                "its {count} {chunks} have {bytes} bytes, but should have {} bytes",
                 chunk_bytes * count
             )));
         }
@@ -444,8 +446,8 @@ fn operation(
         }
         NodeKind::Collective => {
             return Err(node.error(
-                "it is a whole collective; a schedule has nodes that send and receive. Workloads \
-                 are for opticoll replay",
+                "it is a whole collective, but a schedule has nodes that send and receive; use \
+                 opticoll replay for workloads",
             ));
         }
         NodeKind::Send | NodeKind::Receive => None,

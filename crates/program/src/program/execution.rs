@@ -91,7 +91,10 @@ impl<'a> Machine<'a> {
             let (input, _) = program.buffer_bytes(rank as u32, &settings);
             let given = inputs.get(rank).map_or(&[][..], |given| given);
             if given.len() != input {
-                let problem = format!("input of {} bytes, which must have {input}", given.len());
+                let problem = format!(
+                    "input of {} bytes, but {input} bytes are needed",
+                    given.len()
+                );
                 return Err(ProgramError::rank(rank as u32, problem));
             }
             let mut parts = FxHashMap::default();

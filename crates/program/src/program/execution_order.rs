@@ -133,7 +133,7 @@ pub(super) fn execution_order(
                 format!("thread block {}, step {}", on.thread_block, on.step)
             }
             (_, Some(from)) => format!("a message from rank {from}"),
-            _ => "another rank, of which it names none".to_owned(),
+            _ => "another rank, but it names no rank".to_owned(),
         };
         let problem =
             format!("thread block {block}, step {step} waits for {what}, which never comes");

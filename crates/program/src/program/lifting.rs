@@ -161,7 +161,7 @@ fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, Pr
             };
             let Some(value) = value else {
                 return Err(refused(format!(
-                    "rank {} reads what is not there",
+                    "rank {} reads data that have not been written",
                     current.rank
                 )));
             };

@@ -89,8 +89,8 @@ pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgr
         return Err(ProgramError::Refused(problem.into()));
     }
     if collective.demand().is_some() {
-        let problem =
-            "this plan has no program: its blocks differ, and chunks of a program are all alike";
+        let problem = "this plan has no program: its blocks differ in size, but all chunks of a \
+                       program have the same size";
         return Err(ProgramError::Refused(problem.into()));
     }
     let mut ranks: Vec<Lowered> = connect(schedule);

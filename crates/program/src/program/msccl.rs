@@ -49,7 +49,7 @@ pub(super) fn read(text: &str) -> Result<CollectiveProgram, ProgramError> {
         ..ParsingOptions::default()
     };
     let document = Document::parse_with_options(text, options).map_err(|error| {
-        let problem = format!("no XML of a program: {error}");
+        let problem = format!("the file is not XML of a program: {error}");
         ProgramError::Refused(terminal_text(&problem))
     })?;
     let reader = Reader {
@@ -133,7 +133,7 @@ impl Reader {
         let default = i64::from(!in_place);
         let out_of_place = self.number_or(algo, "outofplace", default, 0, 1)? == 1;
         if !in_place && !out_of_place {
-            let problem = "the program is neither for calls in place nor for others".into();
+            let problem = "the program supports calls neither in place nor out of place".into();
             return Err(self.error(algo, problem));
         }
         let gpus = self.numbered(algo, "gpu", "id", |gpu| self.rank(gpu, ranks))?;
@@ -180,7 +180,7 @@ impl Reader {
         let known = Operation::ALL.into_iter().find(|(_, known)| *known == name);
         let Some((operation, _)) = known else {
             let names = Operation::ALL.map(|(_, name)| name).join(", ");
-            let problem = format!("type `{name}` is none of {names}");
+            let problem = format!("type `{name}` is not one of {names}");
             return Err(self.error(step, problem));
         };
         let thread_block = self.number_or(step, "depid", -1, -1, MAX_NUMBER)?;
@@ -217,7 +217,7 @@ impl Reader {
             "o" => ChunkBuffer::Output,
             "s" => ChunkBuffer::Scratch,
             _ => {
-                let problem = format!("{buffer} `{name}` is none of i, o, s");
+                let problem = format!("{buffer} `{name}` is not i, o or s");
                 return Err(self.error(step, problem));
             }
         };
@@ -258,9 +258,9 @@ impl Reader {
             .find(|(place, (number, _))| place != number);
         if let Some((place, (found, child))) = gap {
             let problem = if *found < place {
-                format!("<{tag}> {found} is there twice")
+                format!("<{tag}> {found} occurs twice")
             } else {
-                format!("<{tag}> {place} is missing: they are numbered from 0 without gaps")
+                format!("<{tag}> {place} is missing: elements are numbered from 0 without gaps")
             };
             return Err(self.error(*child, problem));
         }
@@ -303,7 +303,7 @@ impl Reader {
         number
             .filter(|number| (min..=max).contains(number))
             .ok_or_else(|| {
-                let problem = format!("{name} `{value}` is no number from {min} to {max}");
+                let problem = format!("{name} `{value}` is not a number from {min} to {max}");
                 self.error(node, problem)
             })
     }

@@ -240,15 +240,15 @@ fn links(network: &dyn Network) -> Result<Vec<BurstLink>, String> {
         let name = network.link_name(number).replace("rank ", "node ");
         let (from, to) = network
             .ends(number)
-            .ok_or_else(|| format!("it is not known what {name} joins"))?;
+            .ok_or_else(|| format!("the ends of {name} are not known"))?;
         if network.leads_both_ways(number) {
             return Err(format!(
-                "{name} is half-duplex; light needs a fibre each way"
+                "{name} is half-duplex; light needs a fibre in each direction"
             ));
         }
         if link.sharing != Sharing::Shared {
             return Err(format!(
-                "{name} has no limit; what a burst link has is wavelengths=..."
+                "{name} has no limit; a burst link is limited by wavelengths=..."
             ));
         }
         links.push(BurstLink {
@@ -270,7 +270,7 @@ fn rate(network: &dyn Network) -> Result<Rate, String> {
     match links.iter().position(|link| link.rate != first.rate) {
         None => Ok(first.rate),
         Some(other) => Err(format!(
-            "{} has {} and {} has {}; a burst needs one rate on its whole way",
+            "{} has {} and {} has {}; a burst needs the same rate on its whole route",
             network.link_name(0),
             first.rate,
             network.link_name(other as u32),

@@ -12,58 +12,58 @@ pub struct Share {
 }
 
 crate::rows! {
-    /// One row per number of links on the way of a burst.
+    /// A row per number of links of a burst's route.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct HopShare {
         /// Number of links, from 0.
         pub links: usize,
-        /// Bursts whose end is known.
+        /// Number of bursts that arrived or were lost.
         pub offered: u64,
-        /// Bursts that were lost.
+        /// Number of lost bursts.
         pub lost: u64,
     }
 }
 
 crate::rows! {
-    /// One row per pair of nodes; a node is a pair with itself, too.
+    /// A row per ordered pair of nodes, including each node with itself.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct PairShare {
-        /// The node whose hosts send.
+        /// Node whose hosts send.
         pub source: usize,
-        /// The node whose hosts receive.
+        /// Node whose hosts receive.
         pub destination: usize,
-        /// Bursts whose end is known.
+        /// Number of bursts that arrived or were lost.
         pub offered: u64,
-        /// Bursts that were lost.
+        /// Number of lost bursts.
         pub lost: u64,
     }
 }
 
 crate::rows! {
-    /// One row per link.
+    /// A row per link.
     #[derive(Debug, Clone, PartialEq)]
     pub struct BurstLinkUse {
         /// Name of the link.
         pub link: String,
-        /// Share of all its wavelengths' time that was held.
+        /// Share of the link's wavelength-time that was held.
         pub utilisation: f64,
-        /// Share that was held for bursts that were lost further on.
+        /// Share of the link's wavelength-time that was held for bursts lost on a later link.
         pub wasted: f64,
-        /// Bursts that it blocked. A setup that no wavelength of the whole route could serve counts
-        /// at none of them.
+        /// Number of bursts blocked on the link. A setup without a wavelength for the whole route
+        /// counts on no link.
         pub blocked: u64,
     }
 }
 
 crate::rows! {
-    /// One row per round of all replications.
+    /// A row per round of bursts, summed over all replications.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Moment {
         /// Mean end of the round in the replications, from the beginning of measurement.
         pub end: Time,
-        /// Bursts of the round.
+        /// Number of bursts of the round.
         pub offered: u64,
-        /// Bursts that were lost.
+        /// Number of lost bursts.
         pub lost: u64,
     }
 }
@@ -108,29 +108,30 @@ crate::totals! {
     pub struct BurstOutcome {
         /// Specification of the network.
         pub network: String,
-        /// Bursts measured.
+        /// Number of measured bursts.
         pub bursts: u64,
-        /// Bursts that were lost.
+        /// Number of lost bursts.
         pub lost: u64,
         /// Share of bursts that were lost.
         pub loss: f64,
-        /// Lower end of the loss's interval of 95 %: the wider of batch means and exact binomial.
+        /// Lower end of the 95 % confidence interval of the loss: the wider interval of batch means
+        /// and exact binomial.
         pub loss_low: f64,
-        /// Upper end of the loss's interval of 95 %.
+        /// Upper end of the 95 % confidence interval of the loss.
         pub loss_high: f64,
-        /// Bursts lost since no wavelength was free.
+        /// Number of bursts lost because no wavelength was free.
         pub lost_at_links: u64,
-        /// Bursts lost since the wavelength was not free and no converter was left.
+        /// Number of bursts lost because their wavelength was taken and no converter was free.
         pub lost_at_converters: u64,
-        /// Bursts lost since all receivers were taken.
+        /// Number of bursts lost because all receivers were busy.
         pub lost_at_receivers: u64,
         /// Mean wait of a burst for its transmitter.
         pub mean_wait: Time,
-        /// Simulated time that was measured, in all replications together.
+        /// Measured simulated time, summed over replications.
         pub simulated_seconds: f64 as "s",
-        /// By the number of links, from 0.
+        /// Loss by number of links of the route, from 0.
         pub by_hops: Vec<HopShare>,
-        /// By pair of nodes, source by source.
+        /// Loss by pair of nodes, ordered by source.
         pub by_pair: Vec<PairShare>,
         /// Per link.
         pub links: Vec<BurstLinkUse>,

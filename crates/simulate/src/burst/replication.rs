@@ -272,14 +272,14 @@ fn check_times(
             true => Ok(()),
             false => refuse(
                 "bursts",
-                "so many bursts would take more than 46 simulated days; use shorter ones, or fewer",
+                "the bursts would take more than 46 simulated days; use shorter or fewer bursts",
             ),
         };
     };
     if settings.source == BurstSource::OnOff {
         return refuse(
             "source",
-            "given bursts are no on_off source: use transmitter or poisson",
+            "given bursts are not an on_off source: use transmitter or poisson",
         );
     }
     let mut sum = signalling;
@@ -301,7 +301,7 @@ fn check_times(
             return refuse("it has no length".into());
         }
         if number > 0 && burst.time < bursts[number - 1].time {
-            return refuse("it comes before the one given before it".into());
+            return refuse("it begins before the burst given before it".into());
         }
         sum += burst.length.ps() as f64 + signalling;
         if burst.time.ps() as f64 + sum > MAX_TIME_PS {

@@ -330,7 +330,7 @@ impl BurstAssembly {
         match (self.size, self.time_out) {
             _ if self.packet.get() == 0 => Err("a packet has at least one byte"),
             (None, None) => Err("give size=..., time_out=... or both, or no burst is ever ready"),
-            (_, Some(Time::ZERO)) => Err("time_out must be longer than nothing"),
+            (_, Some(Time::ZERO)) => Err("time_out must be greater than 0"),
             _ => Ok(()),
         }
     }

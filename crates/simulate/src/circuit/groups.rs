@@ -109,7 +109,7 @@ impl<'a> CircuitGroups<'a> {
                         let (_, transfer) = hop(self.plan, self.slots.hops(slot)[place]);
                         return Err(SimulationError::Transfer {
                             transfer: transfer as usize,
-                            problem: "a port of it holds another path in its slot",
+                            problem: "one of its ports has another circuit in this slot",
                         });
                     }
                     used.set(port, taken.place, slot);

@@ -46,8 +46,8 @@ pub(super) fn simulate(
     let transfers = plan.len() as u64 * u64::from(period);
     if transfers > MAX_TRANSFERS {
         let problem = format!(
-            "without barriers a plan with lightpaths of so many lengths is simulated as \
-             {transfers} transfers: {MAX_TRANSFERS} at most; another policy will do"
+            "without barriers a plan with lightpaths of different lengths is simulated as \
+             {transfers} transfers, and the maximum is {MAX_TRANSFERS}; use another policy"
         );
         return Err(SimulationError::refused("too_large", problem));
     }

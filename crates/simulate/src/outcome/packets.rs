@@ -153,7 +153,7 @@ impl Part for Distribution {
         };
         into.table(Table {
             name: field.name,
-            row: format!("{} One row per bin that is not empty.", field.sentence()),
+            row: format!("{} A row per bin that is not empty.", field.sentence()),
             shape,
             columns: vec![
                 column("first_ps", "ps", "Shortest time of the bin.", |bin| {
@@ -169,28 +169,28 @@ impl Part for Distribution {
 }
 
 crate::rows! {
-    /// One row per distribution of times. Percentiles are rounded up by at most 1/64.
+    /// A row per distribution of times. Percentiles are rounded up by at most 1/64.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Latency {
-        /// Of what: message, background, chunk.
+        /// Kind of the latency: message, background or chunk.
         pub of: &'static str,
-        /// How many times were measured.
+        /// Number of measured times.
         pub count: u64,
-        /// The mean, to the nearest picosecond.
+        /// Mean, to the nearest picosecond.
         pub mean: Time,
-        /// The longest.
+        /// Longest time.
         pub max: Time,
-        /// Not exceeded by 10 % of the times.
+        /// Time that 10 % of the times do not exceed.
         pub p10: Time,
-        /// Not exceeded by 50 % of the times.
+        /// Time that 50 % of the times do not exceed.
         pub p50: Time,
-        /// Not exceeded by 90 % of the times.
+        /// Time that 90 % of the times do not exceed.
         pub p90: Time,
-        /// Not exceeded by 95 % of the times.
+        /// Time that 95 % of the times do not exceed.
         pub p95: Time,
-        /// Not exceeded by 99 % of the times.
+        /// Time that 99 % of the times do not exceed.
         pub p99: Time,
-        /// Not exceeded by 99.9 % of the times.
+        /// Time that 99.9 % of the times do not exceed.
         pub p99_9: Time,
     }
 }
@@ -214,7 +214,7 @@ impl Latency {
 }
 
 crate::columns! {
-    /// One row per virtual channel, in order of link and channel number.
+    /// A row per virtual channel, in order of link and channel number.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct ChannelColumns {
         /// Index of the link in the network.
@@ -225,26 +225,27 @@ crate::columns! {
         pub bytes: u64 as "B",
         /// Chunks put on the link.
         pub chunks: u64,
-        /// How long chunks stood before a full buffer with nothing left to send in it.
+        /// Time for which chunks waited for room in the channel's buffer while the channel had
+        /// nothing left to send.
         pub stall: Time,
-        /// The most chunks that ever held its buffer.
+        /// Maximum number of chunks in the channel's buffer at the same time.
         pub peak_chunks: u32,
-        /// The chunks that its buffer has room for.
+        /// Number of chunks for which the channel's buffer has room.
         pub capacity_chunks: u32,
     }
 }
 
 crate::columns! {
-    /// One row per link of the network.
+    /// A row per link of the network.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct PacketLinks {
-        /// How long the link was sending.
+        /// Time for which the link was sending.
         pub busy: Time,
         /// Bytes put on the link.
         pub bytes: u64 as "B",
-        /// How long its channels were stalled, summed over them.
+        /// Time for which the link's channels were stalled, summed over channels.
         pub stall: Time,
-        /// What kind of link it is: injection, ejection, local, global.
+        /// Class of the link: injection, ejection, local or global.
         pub class: LinkClass,
     }
 }
@@ -298,22 +299,22 @@ impl PacketLinks {
 }
 
 crate::rows! {
-    /// One row per class of link that the network has.
+    /// A row per class of link that the network has.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ClassUse {
-        /// The class: injection, ejection, local, global.
+        /// Class: injection, ejection, local or global.
         pub class: LinkClass,
         /// Number of links.
         pub links: usize,
-        /// Bytes put on them.
+        /// Bytes put on the links.
         pub bytes: u64 as "B",
-        /// How long their channels were stalled, summed over channels.
+        /// Time for which the links' channels were stalled, summed over channels.
         pub stall: u128 as "ps",
     }
 }
 
 crate::columns! {
-    /// One row per class of link (injection, ejection, local, global) and bin of time.
+    /// A row per class of link (injection, ejection, local, global) and bin of time.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct BufferTimeline shaped {
         /// Mean number of bytes that held buffers.
@@ -335,52 +336,52 @@ pub struct PacketSteps {
 }
 
 crate::columns! {
-    /// One row per rank; per terminal where there is no collective.
+    /// A row per rank, or per terminal if there is no collective.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct FinishColumns {
-        /// Its last delivery or send.
+        /// Time of the last delivery or send.
         pub finish: Time,
     }
 }
 
 crate::totals! {
-    /// The result of a packet simulation.
+    /// Result of a packet simulation.
     #[derive(Debug, Clone, PartialEq)]
     pub struct PacketOutcome {
-        /// When the collective ended, or the last message was delivered where there is none.
+        /// End of the collective, or last delivery if there is no collective.
         pub time: Time,
-        /// Mean over ranks of the last delivery or send of each.
+        /// Mean over ranks of the time of a rank's last delivery or send.
         pub mean_finish: Time,
         /// Mean number of routers that a chunk passed.
         pub mean_hops: f64,
-        /// Chunks that arrived without a detour.
+        /// Number of chunks that arrived without a detour.
         pub minimal_chunks: u64,
-        /// Chunks that arrived by way of an intermediate group.
+        /// Number of chunks that arrived through an intermediate group.
         pub detoured_chunks: u64,
         /// Bytes handed to the network.
         pub bytes_sent: u64 as "B",
         /// Bytes that arrived.
         pub bytes_delivered: u64 as "B",
-        /// Chunks that routers sent on.
+        /// Number of times that routers forwarded a chunk.
         pub router_forwards: u64,
-        /// Events of the simulation.
+        /// Number of events of the simulation.
         pub events: u64,
-        /// The link that was sending longest; the first of equals.
+        /// Link that was sending longest (the first of several).
         pub bottleneck: Option<u32>,
-        /// How long it was sending.
+        /// Time for which the bottleneck link was sending.
         pub bottleneck_busy: Time,
-        /// Length of a bin of the time-line; none where no time-line was asked for.
+        /// Length of a bin of the time-line; empty if no time-line was requested.
         pub timeline_bin: Option<Time>,
         /// Per rank.
         pub ranks: FinishColumns,
-        /// Distributions in brief.
+        /// Summaries of the distributions of latencies.
         pub latencies: Vec<Latency>,
-        /// From the call that sends a message to the delivery of its last byte; of the collective,
-        /// or of the traffic where there is none.
+        /// Time from the call that sends a message to the delivery of its last byte, for messages
+        /// of the collective, or of the traffic if there is no collective.
         pub message_latency: Distribution,
-        /// The same, of traffic beside a collective.
+        /// Time from call to delivery, for messages of the background traffic of a collective.
         pub background_latency: Distribution,
-        /// From the making of a chunk's packet to the chunk's arrival.
+        /// Time from the creation of a chunk's packet to the arrival of the chunk.
         pub chunk_latency: Distribution,
         /// Per virtual channel.
         pub channels: ChannelColumns,
@@ -388,7 +389,7 @@ crate::totals! {
         pub links: PacketLinks,
         /// Per class of link.
         pub classes: Vec<ClassUse>,
-        /// Buffers and stalls over time; empty where not asked for.
+        /// Buffers and stalls over time; empty unless requested.
         pub timeline: BufferTimeline,
         ;
         /// Routers passed by all chunks that arrived.

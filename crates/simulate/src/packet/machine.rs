@@ -279,13 +279,13 @@ fn check_options(options: &PacketOptions) -> Result<(), PacketError> {
         }
     }
     if options.seed != PacketOptions::default().seed && options.routing == PacketRouting::Minimal {
-        let problem =
-            "minimal routes draw no groups; leave it out, or use valiant, adaptive or progressive";
+        let problem = "minimal routing draws no groups; leave it out, or use valiant, adaptive or \
+                       progressive";
         return refuse("routing_seed", problem.into());
     }
     if options.jitter.is_some() && options.overheads == Overheads::NONE {
         let problem =
-            "without small delays nothing is drawn; leave it out, or use small_delays=codes";
+            "without small delays the seed has no effect; leave it out, or use small_delays=codes";
         return refuse("jitter", problem.into());
     }
     if options.virtual_channels == Some(0) {

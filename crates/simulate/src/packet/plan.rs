@@ -56,7 +56,7 @@ pub fn simulate_plan(
         });
     };
     if !plan.routes.is_empty() {
-        let problem = "packets take the routes of the fabric, and this plan names others; use \
+        let problem = "packets use the routes of the fabric, but this plan names other routes; use \
                        fluid or bulk_synchronous";
         return Err(SimulationError::refused("named_routes", problem));
     }

@@ -66,7 +66,7 @@ pub(super) fn port(
     if wire.sharing != Sharing::Shared {
         return Err(PacketError::Link {
             link: network.link_name(link),
-            problem: "packets share links; a rate per flow has no meaning for them",
+            problem: "packets share links, so a rate per flow does not apply",
         });
     }
     check_time("latency", wire.latency)?;

@@ -15,7 +15,7 @@ pub(super) const RECORD: Simulator = Simulator::new(
                Communication over OBS Grid",
     |_, _| {
         Err(Unfit::Fabric(
-            "it carries bursts of light and single messages, no plans; use traffic, congestion or \
+            "it carries bursts of light and single messages, not plans; use traffic, congestion or \
              replay",
         ))
     },

@@ -39,7 +39,8 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
         return Err(SimulationError::invalid_value(
             "paths",
             format!(
-                "on {family} lightpaths change by slots, not one by one as on a light_path_grid"
+                "on {family} lightpaths change from slot to slot, not one by one as on a \
+                 light_path_grid"
             ),
         ));
     }

@@ -14,7 +14,9 @@ pub(super) const RECORD: Simulator = Simulator {
     beside_bound: |fabric, method| {
         let given = method.packet.placement.terminals(fabric.ranks()).is_some();
         let place = if given { "given" } else { "natural" };
-        Some(format!("ranks sit where the {place} placement puts them"))
+        Some(format!(
+            "ranks sit at the terminals of the {place} placement"
+        ))
     },
     ..Simulator::new(
         "packet",

@@ -85,7 +85,7 @@ pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut
         execution
             .findings
             .add_for_rank(ProgramFault::TooLarge, 0, || {
-                "what its chunks hold is more than the verifier can keep".into()
+                "the contents of its chunks exceed the memory limit of the verifier".into()
             });
     } else if complete {
         execution.results();
@@ -313,7 +313,8 @@ impl Execution<'_> {
             return one.max(other);
         }
         if let Some((rank, chunk)) = self.contents.common(one, other) {
-            let says = || format!("adds chunk {chunk} of rank {rank} to what has it already");
+            let says =
+                || format!("adds chunk {chunk} of rank {rank} to a chunk that already contains it");
             self.findings
                 .add_at(self.program, ProgramFault::DoubleReduction, site, says);
         }
@@ -338,7 +339,7 @@ impl Execution<'_> {
             if let Some(chunk) = held.iter().position(|&held| held == 0) {
                 let chunk = operand.offset as usize + chunk;
                 let name = operand.buffer.name();
-                let says = || format!("reads chunk {chunk} of {name}, in which nothing is yet");
+                let says = || format!("reads chunk {chunk} of {name}, which has not been written");
                 self.findings
                     .add_at(self.program, ProgramFault::NotWritten, site, says);
             }
@@ -360,7 +361,7 @@ impl Execution<'_> {
         let again = again.count();
         if effects.receives && again > 0 {
             let name = buffer.name();
-            let says = || format!("brings {again} chunks that are in {name} already");
+            let says = || format!("brings {again} chunks that {name} already holds");
             self.findings
                 .add_at(self.program, ProgramFault::Redundant, site, says);
         }
@@ -461,7 +462,7 @@ impl Execution<'_> {
             let says = || match sites.len() {
                 1 => "waits for itself".to_owned(),
                 many => format!(
-                    "waits in a circle of {many} instructions: for {}{}",
+                    "waits in a cycle of {many} instructions: for {}{}",
                     named.join("; then "),
                     if many > 4 { "; and so on" } else { "" }
                 ),
@@ -515,7 +516,7 @@ fn difference(held: &[Contribution], wanted: &[Contribution]) -> String {
         list.first()
             .map(|(rank, chunk)| format!("{rest} chunk {chunk} of rank {rank}{some}"))
     };
-    let parts = [first(&lacking, "without"), first(&more, "with too much:")];
+    let parts = [first(&lacking, "without"), first(&more, "with the surplus")];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     format!("ends {}", parts.join(" and "))
 }

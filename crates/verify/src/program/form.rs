@@ -134,8 +134,8 @@ fn connections(program: &CollectiveProgram, rank: u32, findings: &mut Findings) 
                     let does = if sends { "sends to" } else { "receives from" };
                     let channel = block.channel;
                     format!(
-                        "{does} rank {peer} on channel {channel} as thread block {other} does, \
-                         which leaves the order of messages open"
+                        "{does} rank {peer} on channel {channel} as thread block {other} does, so \
+                         that the order of messages is not defined"
                     )
                 });
             }
@@ -198,7 +198,7 @@ fn dependency(program: &CollectiveProgram, site: Site, one: &Instruction, findin
     let awaited = block.and_then(|block| block.instructions.get(waits.step as usize));
     let problem = match awaited {
         None => "does not exist",
-        Some(awaited) if !awaited.signals => "never tells that it is complete (hasdep)",
+        Some(awaited) if !awaited.signals => "never signals its completion (hasdep)",
         Some(_) => return,
     };
     findings.add_at(program, ProgramFault::Dependency, site, || {

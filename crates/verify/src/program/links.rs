@@ -37,7 +37,10 @@ pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &m
         for (&peer, &site) in apart {
             let says = || {
                 let name = &graph.name;
-                format!("sends to rank {peer}, but no link of {name} joins them, nor do switches")
+                format!(
+                    "sends to rank {peer}, but no links of {name} join the two ranks, directly or \
+                     through switches"
+                )
             };
             // Programs of plans are not read from a file and have no lines.
             match instruction(program, site).line {

@@ -426,8 +426,9 @@ fn crowded(
     transfers: Vec<usize>,
 ) -> Violation {
     let slot = plan.slot[transfers[0]];
-    let sentence =
-        format!("slot {slot}: rank {rank} {verb} {used} lightpaths at once, but has {most} ports");
+    let sentence = format!(
+        "slot {slot}: rank {rank} {verb} {used} lightpaths at the same time, but has {most} ports"
+    );
     Violation {
         transfers,
         slot: Some(slot),

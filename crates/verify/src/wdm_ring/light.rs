@@ -13,6 +13,7 @@ use super::super::report::{Report, transfer_violation};
 use super::super::{Violation, ViolationKind};
 use super::{LitLinks, link_at, link_name};
 use opticoll_base::interrupt;
+use opticoll_base::names::plural;
 use opticoll_fabric::family::wdm_ring::LossBudget;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll_plan::plan::Plan;
@@ -179,13 +180,15 @@ fn received(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &m
 pub(crate) fn too_far(ring: &WdmRing, links: u64, drops: u32) -> Option<String> {
     if let Some(reach) = ring.reach.filter(|&reach| links > reach.into()) {
         return Some(format!(
-            "spans {links} links, but light reaches {reach} only"
+            "spans {links} links, but the reach of light is {}",
+            plural(reach as usize, "link")
         ));
     }
     let spare = spare(ring.budget.as_ref()?, links, drops);
     (spare < 0).then(|| {
         format!(
-            "spans {links} links, over which light becomes {} millionths of a dB too weak",
+            "spans {links} links, after which the received power is {} millionths of a dB below \
+             the sensitivity",
             -spare
         )
     })

@@ -46,7 +46,7 @@ pub(super) fn agree(trace: &Trace) -> Result<Entered, TraceError> {
             let rooted = event.peer != NONE;
             if rooted && !members.contains(&event.peer) {
                 let problem = format!(
-                    "the root {} is no member of communicator {}",
+                    "the root {} is not a member of communicator {}",
                     event.peer, event.communicator
                 );
                 let place = trace.place(rank, index);

@@ -208,7 +208,7 @@ impl Expansion<'_> {
             }
             _ => Some(event.bytes),
         };
-        let too_large = || TraceError::at(place, "its sizes leave 64 bits");
+        let too_large = || TraceError::at(place, "its sizes exceed 64 bits");
         let size = size.ok_or_else(too_large)?;
         let spec = &self.algorithms.chosen[kind.name()];
         let planned_size = self.planned_size(spec, kind, size);

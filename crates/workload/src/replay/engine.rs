@@ -108,15 +108,15 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             let rank_factor = factors.get_mut(rank as usize);
             *rank_factor.ok_or_else(|| {
                 TraceError::Refused(format!(
-                    "rank {rank} has a factor of local work, but the trace has only {ranks} ranks; \
-                     count ranks from 0"
+                    "rank {rank} has a factor of local work, but the trace has only {ranks} ranks, \
+                     counted from 0"
                 ))
             })? = factor;
         }
         if let Some(&(numerator, _)) = factors.iter().find(|(_, denominator)| *denominator == 0) {
             return Err(TraceError::Refused(format!(
-                "local work cannot take {numerator} / 0 of its time; write 1 / 1 for the traced \
-                    time"
+                "the factor {numerator} / 0 of local work is not defined; write 1 / 1 for the \
+                 traced time"
             )));
         }
         let (nodes, in_order) = (&program.nodes, is_sequence(program));

@@ -163,7 +163,7 @@ pub fn throughput(text: &str) -> Result<ComputeRate, TrainingError> {
     let operations = u128::from(number) * u128::from(*rate) / u128::from(MILLION);
     match u64::try_from(operations) {
         Ok(operations) if operations > 0 => Ok(ComputeRate::Operations(operations)),
-        _ => Err(refuse("it is beyond 64 bits of operations per second")),
+        _ => Err(refuse("it exceeds 64 bits of operations per second")),
     }
 }
 

@@ -78,8 +78,8 @@ impl ExpertLoads {
                 let row = weights.get(source).unwrap_or(&weights[0]);
                 let mut shared = share(row, assignments, u128::from(tokens)).ok_or_else(|| {
                     TrainingError::Groups(format!(
-                        "the experts of layer {layer} take too few tokens: {} of them have a \
-                            weight, and each token goes to {}",
+                        "the experts of layer {layer} receive too few tokens: {} experts have a \
+                         weight, but each token goes to {} experts",
                         row.iter().filter(|weight| **weight > 0).count(),
                         shape.top_k
                     ))
@@ -152,7 +152,7 @@ fn weights(
         ExpertSkew::Zipf { exponent, seed } => {
             if !(exponent.is_finite() && *exponent >= 0.0) {
                 return Err(refuse(format!(
-                    "the exponent {exponent} is no number of at least 0"
+                    "the exponent {exponent} is not a number of at least 0"
                 )));
             }
             let order = shuffled(experts as u32, seed.wrapping_add(layer));
@@ -167,20 +167,20 @@ fn weights(
             if table.len() as u64 != layers {
                 let given = table.len();
                 return Err(refuse(format!(
-                    "the table has {given} layers, and the model has {layers} with experts"
+                    "the table has {given} layers, but the model has {layers} layers with experts"
                 )));
             }
             let rows = &table[layer as usize];
             if rows.len() != 1 && rows.len() != ranks as usize {
                 return Err(refuse(format!(
-                    "layer {layer} has {} sources; one for all, or {ranks}, one for each \
-                        expert-parallel rank, are needed",
+                    "layer {layer} has {} sources; give one source for all ranks, or {ranks} \
+                     sources, one for each expert-parallel rank",
                     rows.len()
                 )));
             }
             match rows.iter().find(|row| row.len() != experts) {
                 Some(row) => Err(refuse(format!(
-                    "layer {layer} has weights of {} experts, and the model has {experts}",
+                    "layer {layer} has weights of {} experts, but the model has {experts} experts",
                     row.len()
                 ))),
                 None => Ok(rows.clone()),

@@ -157,7 +157,8 @@ impl Groups {
                 return Ok(());
             }
             return Err(TrainingError::Groups(format!(
-                "{} is no transformer: tensor, pipeline and expert parallelism divide transformers",
+                "{} is not a transformer: tensor, pipeline and expert parallelism divide \
+                 transformers",
                 model.label
             )));
         };
@@ -262,7 +263,7 @@ fn divides(
         .map(|divisor| divisor.to_string())
         .collect();
     Err(TrainingError::Groups(format!(
-        "{option} {number} does not divide the {count} {what}; {} do",
+        "{option} {number} does not divide the {count} {what}; {} divide them",
         fitting.join(", ")
     )))
 }

@@ -65,7 +65,7 @@ const WIDTH: OptionRecord = OptionRecord::new("width", "values of a token betwee
     .default(REQUIRED);
 const HEADS: OptionRecord = OptionRecord::new(
     "heads",
-    "heads of attention, which only the memory depends on",
+    "number of heads of attention, which affects the memory only",
 )
 .range("1 to 262144")
 .default("width / 128, rounded up");
@@ -361,7 +361,7 @@ fn shape_from_options(
     if operations.max(parameters) >= 1 << 63 {
         return Err(TrainingError::Spec(spec.refuse(
             "experts",
-            "the experts are too large: fewer or narrower ones fit",
+            "the experts are too large: give fewer or narrower experts",
         )));
     }
     Ok(shape)

@@ -31,13 +31,13 @@ const SEED: OptionRecord = OptionRecord::new("seed", "seed of the random numbers
 pub const GENERATORS: &[DemandGenerator] = &[
     DemandGenerator {
         name: "uniform",
-        summary: "As much from every rank to every rank, itself included",
+        summary: "The same amount from every rank to every rank, itself included",
         options: &[],
         amounts: |ranks, _| Ok(vec![WHOLE; squared(ranks)]),
     },
     DemandGenerator {
         name: "random",
-        summary: "From every rank to every other an amount drawn evenly from [0, 1]",
+        summary: "From every rank to every other rank an amount drawn uniformly from [0, 1]",
         options: &[SEED],
         amounts: |ranks, spec| {
             let mut random = random(spec)?;
@@ -46,8 +46,8 @@ pub const GENERATORS: &[DemandGenerator] = &[
     },
     DemandGenerator {
         name: "zipf",
-        summary: "To the k-th most wanted rank an amount in proportion to k^-exponent from every \
-                  other: hot experts",
+        summary: "From every other rank to the k-th most wanted rank an amount proportional to \
+                  k^-exponent (hot experts)",
         options: &[
             OptionRecord::new("exponent", "exponent of Zipf's law")
                 .range("0 to 10")
@@ -58,7 +58,7 @@ pub const GENERATORS: &[DemandGenerator] = &[
     },
     DemandGenerator {
         name: "one_hot",
-        summary: "From every rank all to one other, which is drawn",
+        summary: "From every rank everything to one other rank, drawn at random",
         options: &[SEED],
         amounts: |ranks, spec| {
             let mut random = random(spec)?;

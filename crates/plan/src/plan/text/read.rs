@@ -176,7 +176,7 @@ fn read_slots(
                     return Err(word.wrong(format!("the steps take {slots} slots, counted from 0")));
                 }
                 if slot.is_some_and(|slot| number <= slot) {
-                    return Err(word.wrong("slots must stand in increasing order"));
+                    return Err(word.wrong("slots must be in increasing order"));
                 }
                 while number >= sink.rows().step_slots[step_of_slot].end {
                     step_of_slot += 1;
@@ -252,8 +252,8 @@ fn declared_lightpaths(text: &str, lines: &TextLines<'_>, most: u64) -> Result<u
     let count: u64 = word.number()?;
     if count > most {
         return Err(word.wrong(format!(
-            "a plan file holds at most {most} lightpaths, unless all are orbits of a folded plan, \
-             or copies in a pipelined plan"
+            "a plan file holds at most {most} lightpaths, unless all of them are copies in a \
+             rotation-symmetric or a pipelined plan"
         )));
     }
     Ok(count)
@@ -294,7 +294,7 @@ fn read_head(lines: &mut TextLines<'_>) -> Result<Plan, PlanTextError> {
             Word { text: "size", .. } => {
                 let word = words.next("a size")?;
                 if size.is_some() || !claimed.is_empty() {
-                    return Err(word.wrong("one size, before the claims"));
+                    return Err(word.wrong("a plan has one size, before the claims"));
                 }
                 size = Some(
                     word.text
@@ -305,7 +305,7 @@ fn read_head(lines: &mut TextLines<'_>) -> Result<Plan, PlanTextError> {
             Word { text: "claim", .. } => {
                 let name = read_claim(&mut words, &mut claims)?;
                 if claimed.contains(&name.text) {
-                    return Err(name.wrong("claimed twice"));
+                    return Err(name.wrong("this claim occurs twice"));
                 }
                 claimed.push(name.text);
             }
@@ -384,9 +384,9 @@ fn read_demand<'a>(
                 .last()
                 .map(|(source, destination, _)| (*source, *destination));
             if before.is_some_and(|before| before >= (source, destination)) {
-                return Err(
-                    word.wrong("sources increase from line to line, destinations in a line")
-                );
+                return Err(word.wrong(
+                    "sources must increase from line to line, and destinations within a line",
+                ));
             }
             if source.max(destination) >= collective.ranks() {
                 let ranks = collective.ranks();
@@ -395,7 +395,7 @@ fn read_demand<'a>(
             for amount in amounts.split('+') {
                 let amount = word.part(amount)?;
                 if amount == 0 {
-                    return Err(word.wrong("a chunk has a byte or more"));
+                    return Err(word.wrong("a chunk has at least one byte"));
                 }
                 chunks.push((source, destination, amount));
             }

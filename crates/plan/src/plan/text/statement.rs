@@ -244,7 +244,7 @@ fn read_field(
     let value: u32 = word.part(text)?;
     if value > field.max_number() {
         let (name, most) = (field.name, field.max_number());
-        return Err(word.wrong(format!("no {name} beyond {most} fits here")));
+        return Err(word.wrong(format!("{name} must be at most {most}")));
     }
     Ok(Some(value))
 }
@@ -266,16 +266,16 @@ fn read_repetitions(
         };
         total = total.saturating_mul(u64::from(count));
         if total == 0 {
-            return Err(word.wrong("a repetition stands for one lightpath at the least"));
+            return Err(word.wrong("a repetition stands for at least one lightpath"));
         }
         if total > room {
             return Err(word.wrong(format!(
-                "the `end` line says {most} transfers, this makes more"
+                "the `end` line says {most} transfers, but these repetitions make more"
             )));
         }
         if repetitions.len() == MAX_REPETITIONS {
             return Err(word.wrong(format!(
-                "at most {MAX_REPETITIONS} repetitions to a lightpath"
+                "a lightpath has at most {MAX_REPETITIONS} repetitions"
             )));
         }
         let (shift, over_slots) = read_shift(plan, words)?;
@@ -304,7 +304,7 @@ fn last_slot(
     let greatest = slots - 1;
     Err(word.wrong(format!(
         "the last of {count} copies would be in slot {last}, but the slots of the plan are 0 to \
-         {greatest}: x{most} at most in place of x{count}, or more slots in the line `steps`"
+         {greatest}: write at most x{most} instead of x{count}, or more slots in the line `steps`"
     )))
 }
 
@@ -332,7 +332,9 @@ fn read_shift<'a>(
                     let of_light = fields.iter().rev().filter(|field| field.shifts);
                     let known = SHIFTED.into_iter().chain(of_light.map(|field| field.name));
                     let known: Vec<&str> = known.collect();
-                    return Err(word.wrong(format!("what shifts is one of {}", known.join(", "))));
+                    return Err(
+                        word.wrong(format!("expected a shift of one of {}", known.join(", ")))
+                    );
                 }
             },
         };
@@ -363,7 +365,7 @@ fn whole_turn(turn: u32, collective: &Collective, word: &Word<'_>) -> PlanTextEr
     let ranks = collective.ranks();
     let same = turn % ranks;
     word.wrong(format!(
-        "a turn is 0 to {} on {ranks} ranks; turn+{same} leads to the same ranks",
+        "a turn on {ranks} ranks is 0 to {}; turn+{same} leads to the same ranks",
         ranks - 1
     ))
 }
@@ -387,13 +389,13 @@ fn check_range(
         .find(|&r| r >= ranks)
     {
         return Err(ranks_word.wrong(format!(
-            "there are {ranks} ranks, counted from 0: none is {rank}"
+            "rank {rank} does not exist: there are {ranks} ranks, counted from 0"
         )));
     }
     if transfer.chunk >= chunks {
         let chunk = transfer.chunk;
         return Err(chunks_word.wrong(format!(
-            "there are {chunks} chunks, counted from 0: none is {chunk}"
+            "chunk {chunk} does not exist: there are {chunks} chunks, counted from 0"
         )));
     }
     Ok(())

@@ -29,7 +29,7 @@ pub(super) fn check_characters(text: &str) -> Result<(), PlanTextError> {
                 line: index + 1,
                 column: place + 1,
                 problem: format!(
-                    "the character {} has no place in a plan; words are parted by blanks",
+                    "the character {} is not allowed in a plan file; separate words by blanks",
                     letter.escape_unicode()
                 ),
             });
@@ -113,7 +113,7 @@ impl Word<'_> {
         let number = text.parse().ok().filter(|_| digits);
         number.ok_or_else(|| {
             self.wrong(format!(
-                "`{}` is no number that fits here",
+                "`{}` is not a number, or is too large",
                 terminal_text(text)
             ))
         })

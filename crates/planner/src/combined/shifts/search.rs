@@ -127,7 +127,8 @@ impl<'a> Search<'a> {
         best.map(|(_, sequence, routes)| (sequence, routes))
     }
 
-    /// Returns the shifts of one setting with the fewest hops found, however many slots they take.
+    /// Returns the shifts of one setting with the fewest hops found, however many
+    /// slots they take.
     pub(super) fn best_single_setting(mut self) -> Option<Vec<u32>> {
         let (ranks, ports) = (self.ranks, self.ports as u64);
         let shape = Shape {

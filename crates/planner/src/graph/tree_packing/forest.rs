@@ -277,7 +277,7 @@ impl<'a> PackingGraph<'a> {
         let cut = cut.ok_or_else(|| {
             unfit(
                 PlacementProblem::Unfit,
-                "flows share no links: there is nothing to pack",
+                "flows share no links, so there are no links to pack",
             )
         })?;
         if cut.rate == 0 {
@@ -288,7 +288,7 @@ impl<'a> PackingGraph<'a> {
         }
         let unit = rates.iter().fold(0, |unit, link| gcd(unit, link.2.into()));
         if !cut.is_tightest {
-            let sentence = "too large a graph to look for trees, unless asked for them";
+            let sentence = "the graph is too large to search for trees unless trees are requested";
             return Err(unfit(PlacementProblem::Unfit, sentence));
         }
         Ok(PackingGraph {
@@ -315,7 +315,7 @@ impl<'a> PackingGraph<'a> {
         let unfit = |sentence| Err(unfit(PlacementProblem::Unfit, sentence));
         if links.vertices > links.ranks {
             return unfit(
-                "trees of one root for an all_reduce need ranks that are joined directly",
+                "trees of one root for an all_reduce need ranks that are connected directly",
             );
         }
         let cables = links.cables();

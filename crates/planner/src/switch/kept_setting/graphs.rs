@@ -135,7 +135,7 @@ impl Graph {
                 let fit = shifts.iter().all(|shift| (1..ranks).contains(shift));
                 if !fit || shifts.len() > ports as usize {
                     return Err(format!(
-                        "must be {ports} numbers at most, each from 1 to {}",
+                        "must be at most {ports} numbers, each from 1 to {}",
                         ranks - 1
                     ));
                 }
@@ -156,8 +156,8 @@ impl Graph {
             Topology::Hypercube => {
                 if !ranks.is_power_of_two() || ranks.ilog2() > ports {
                     return Err(format!(
-                        "hypercube needs a power of two of ranks, and a port for each of its bits; \
-                         there are {ranks} ranks and {ports} ports"
+                        "hypercube needs a power of two as the number of ranks, and a port for \
+                         each of its dimensions; there are {ranks} ranks and {ports} ports"
                     ));
                 }
                 let bits = ranks.ilog2();

@@ -126,7 +126,7 @@ fn check_limits(program: &CollectiveProgram) -> Result<(), ProgramError> {
     let within = |what: &str, number: u64, max: u64| match number <= max {
         true => Ok(()),
         false => Err(ProgramError::Refused(format!(
-            "MSCCL runtimes take at most {max} {what}, this program has {number}"
+            "MSCCL runtimes accept at most {max} {what}; this program has {number}"
         ))),
     };
     within(

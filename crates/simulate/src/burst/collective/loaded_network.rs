@@ -63,7 +63,7 @@ impl<'a> LoadedNetwork<'a> {
         if at as f64 > MAX_TIME_PS {
             return Err(BurstError::Setting {
                 setting: "size",
-                problem: "what is sent would take more than 46 simulated days".into(),
+                problem: "the messages and bursts would take more than 46 simulated days".into(),
             });
         }
         self.engine.run_until(at);

@@ -65,18 +65,18 @@ crate::totals! {
     pub struct CollectiveOutcome {
         /// Specification of the network.
         pub network: String,
-        /// Replications in which a job gave up.
+        /// Number of replications in which a job gave up.
         pub failed: u32,
-        /// Mean time of the others.
+        /// Mean time of the replications in which no job gave up.
         pub mean_seconds: Option<f64> as "s",
-        /// Lower end of the interval of 95 % of that mean by Student's t: replications are
-        /// independent, and their mean is taken for normal. None of fewer than two.
+        /// Lower end of the 95 % confidence interval of the mean by Student's t, which assumes
+        /// independent replications and a normal mean; empty for fewer than two.
         pub low_seconds: Option<f64> as "s",
-        /// Upper end of that interval.
+        /// Upper end of the 95 % confidence interval of the mean.
         pub high_seconds: Option<f64> as "s",
-        /// Sums over the jobs of each.
+        /// Replications, with sums over the jobs of each.
         pub runs: Vec<ReplicationSums>,
-        /// Why jobs gave up.
+        /// Reasons why jobs gave up.
         pub jobs: JobFailures,
         ;
         /// Outcomes of the replications, in order of their numbers.
@@ -85,39 +85,39 @@ crate::totals! {
 }
 
 crate::rows! {
-    /// One row per replication; sums over its jobs.
+    /// A row per replication, with sums over its jobs.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ReplicationSums {
-        /// When the last job had ended; none where one gave up.
+        /// End of the last job; empty if a job gave up.
         pub time: Option<Time>,
-        /// Requests that were blocked.
+        /// Number of blocked requests.
         pub blocked: u64,
-        /// Phases carried out.
+        /// Number of executed phases.
         pub phases: u64,
-        /// Phases cut since they were blocked.
+        /// Number of phases that were cut because they were blocked.
         pub degraded: u64,
-        /// Waiting for circuits that were granted.
+        /// Time spent waiting for circuits that were granted.
         pub waited: Time,
-        /// Bursts beside the jobs.
+        /// Number of bursts beside the jobs.
         pub bursts: u64,
-        /// Those that were lost.
+        /// Number of lost bursts.
         pub bursts_lost: u64,
     }
 }
 
 crate::columns! {
-    /// One row per replication and job; why it gave up, absent where it ended.
+    /// A row per replication and job, with the reason why the job gave up; empty if the job ended.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct JobFailures shaped {
-        /// The step that was to come first.
+        /// First step of the schedule that was not executed.
         pub step: Option<u32>,
-        /// One host of the circuit that was blocked.
+        /// Host at one end of the blocked circuit.
         pub source: Option<u32>,
-        /// The other host.
+        /// Host at the other end of the blocked circuit.
         pub destination: Option<u32>,
-        /// How often it was asked for.
+        /// Number of requests for the blocked circuit.
         pub tries: Option<u32>,
-        /// When, from the beginning of the jobs.
+        /// Time at which the job gave up, since the start of the jobs.
         pub at: Option<Time>,
     }
 }

@@ -44,21 +44,21 @@ crate::totals! {
     /// Use of circuits on request.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct RequestUse {
-        /// Circuits that were set up.
+        /// Number of circuits that were set up.
         pub set_ups: u64,
-        /// Time that setting up and releasing took, summed.
+        /// Time of setup and release, summed over circuits.
         pub setting_up: Time,
-        /// Circuits that were not granted at the instant of their first message.
+        /// Number of circuits that were not granted at the time of their first message.
         pub waited: u64,
-        /// Time of their waiting for ports and after blocking, summed.
+        /// Time that these circuits waited for ports and after blocking, summed over circuits.
         pub waiting: Time,
-        /// The most circuits that were up at once.
+        /// Maximum number of circuits that were up at the same time.
         pub most_at_once: u32,
-        /// Requests that were blocked.
+        /// Number of blocked requests.
         pub blocked: u64,
-        /// Bursts whose end became known meanwhile.
+        /// Number of bursts that arrived or were lost meanwhile.
         pub bursts: u64,
-        /// Those that were lost.
+        /// Number of lost bursts.
         pub bursts_lost: u64,
     }
 }

@@ -23,20 +23,21 @@ pub enum BlockingPolicy {
 pub const POLICIES: &[PolicyRecord<BlockingPolicy>] = &[
     PolicyRecord {
         name: "all_or_nothing",
-        summary: "All lightpaths of a phase at one instant or none; who waits holds nothing",
+        summary: "All lightpaths of a phase at one instant, or none; a waiting job holds nothing",
         citation: "",
         policy: BlockingPolicy::AllOrNothing,
     },
     PolicyRecord {
         name: "retry",
-        summary: "Each lightpath by itself; those granted are held while others are tried again",
+        summary: "Each lightpath by itself; granted lightpaths are held while others are requested \
+                  again",
         citation: "",
         policy: BlockingPolicy::Retry,
     },
     PolicyRecord {
         name: "degrade",
-        summary: "As all_or_nothing, with a port fewer and then half the paths after some blocked \
-                  requests",
+        summary: "As all_or_nothing; after some blocked requests with a port fewer, then with half \
+                  the lightpaths",
         citation: "",
         policy: BlockingPolicy::Degrade,
     },
