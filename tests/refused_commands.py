@@ -220,7 +220,7 @@ plan all_to_all --fabric {ONE} --algorithm shifts:shifts=9 => below
 plan all_to_all --fabric {ONE} --algorithm shifts:shifts=all,relays=2 => fewest
 plan all_to_all --fabric {ONE} --algorithm shifts:shifts=all,relays=all,cycles=3 => left out
 plan all_to_all --fabric {ONE} --algorithm shifts:cycles=3 => needs shifts=all
-plan all_gather --fabric {ONE} --algorithm shifts => an all_to_all alone
+plan all_gather --fabric {ONE} --algorithm shifts => an all_to_all only
 plan all_gather --fabric crossbar:ranks=4 --algorithm shifts => ports of a circuit_switch
 plan scatter --fabric wdm_ring:ranks=4,wavelengths=2 --algorithm tree:light_trees=2 => multicast
 plan all_to_all --fabric {TWO} --algorithm static => with planes=1
@@ -251,7 +251,7 @@ simulate all_gather --fabric {PATHS} --start step --algorithm ring => leave the 
 simulate all_gather --fabric {EIGHT} --policy establish_release --algorithm ring
     => establish_release for the ports of a light_path_grid
 simulate all_gather --fabric {EIGHT} --paths kept --algorithm ring
-    => paths: on wdm_ring lightpaths change by slots
+    => paths: on wdm_ring lightpaths change from slot to slot
 show all_gather --fabric {PATHS} --view ring --algorithm ring => --view ports
 show all_gather --fabric {PATHS} --view ports --slot 1 --algorithm ring => leave --slot out
 plan all_gather --fabric {PATHS} --wavelength first_fit --algorithm ring => leave the assignment

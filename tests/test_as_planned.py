@@ -199,7 +199,7 @@ def test_an_exchange_of_various_equal_blocks_is_an_exchange_of_equal_blocks(rank
 
 @pytest.mark.parametrize("fabric", ["wdm_ring:ranks=4,wavelengths=2", "crossbar:ranks=4"])
 def test_a_trace_of_more_ranks_than_the_fabric_says_so(fabric: str) -> None:
-    with pytest.raises(errors.TraceError, match="8 ranks, the fabric 4"):
+    with pytest.raises(errors.TraceError, match="8 ranks, but the fabric has 4"):
         opticoll.replay(program("all_reduce", 8, 1000), fabric)
 
 

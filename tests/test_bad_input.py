@@ -192,7 +192,7 @@ def test_too_many_chunks_are_counted_in_the_error(run: Run) -> None:
     finished = run("plan", "all_to_all", "--fabric", "wdm_ring:ranks=1000000,wavelengths=64")
     assert finished.code == 2
     chunks = 1_000_000**2
-    assert f"would have {chunks} chunks: there may be {2**32 - 1} at most" in finished.err
+    assert f"would have {chunks} chunks: the maximum is {2**32 - 1}" in finished.err
     assert "hint: try fewer ranks, or fewer pieces of a block" in finished.err
 
 

@@ -142,7 +142,7 @@ def test_settings_are_proved_as_circuits() -> None:
     relayed = next(line for line in few.splitlines() if re.match(r"copy \d+ 0>1>4", line))
     straight = re.sub(r"0>1>4 (\S+) .*", r"0>4 \1", relayed)
     found = _core.Plan.from_text(few.replace(relayed, straight)).verify()
-    assert "joins rank 0 to rank 4 on plane 0, where they are on two switches" in str(
+    assert "joins rank 0 to rank 4 on plane 0, but the ranks are on different switches" in str(
         [one.sentence for one in found]
     )
 

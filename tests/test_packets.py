@@ -43,7 +43,7 @@ def test_bounds_count_the_cables_where_ranks_sit(run: Run) -> None:
         assert row["bound_time_s"] == pytest.approx(bound_s, rel=1e-12)
         assert bound_s <= row["time_s"] < 1.001 * bound_s
         kind = "natural" if placement == "natural" else "given"
-        assert f"where the {kind} placement puts them" in row["bound_time_assumption"]
+        assert f"at the terminals of the {kind} placement" in row["bound_time_assumption"]
 
 
 def test_uniform_traffic_takes_what_it_takes_in_codes(run: Run) -> None:

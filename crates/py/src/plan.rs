@@ -51,7 +51,7 @@ use choice::{CandidateRow, Choice};
 /// >>> plan.candidates[0]
 /// ('ring_bidirectional', 2, 1727721600, '')
 /// >>> plan.reasons[1]
-/// 'not simulated to the end: 18 cannot be faster'
+/// 'not simulated to the end: 18 candidates that cannot be faster'
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Plan {
     plan: Arc<plan::Plan>,

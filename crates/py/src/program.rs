@@ -44,7 +44,7 @@ use crate::schedule::Schedule;
 /// ...     print(violation.kind, *place)
 /// ...     print(violation.sentence.split("; ")[0])
 /// not_written 1 0 0 7
-/// rank 1, thread block 0, step 0: reads chunk 0 of output, in which nothing is yet
+/// rank 1, thread block 0, step 0: reads chunk 0 of output, which has not been written
 /// wrong_result 0 0 1 5
 /// rank 0: output chunk 1 holds nothing at the end, not chunk 0 of rank 1
 #[pyclass(frozen, module = "opticoll._core")]

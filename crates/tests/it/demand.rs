@@ -181,7 +181,7 @@ fn a_line_of_demands_is_refused_with_its_place() {
         .unwrap();
     for (line, problem) in [
         ("demand 0 1", "expected a destination"),
-        ("demand 0 1=0", "a byte or more"),
+        ("demand 0 1=0", "at least one byte"),
         ("demand 0 9=1", "6 ranks"),
         ("demand 0 1=2 1=3", "increase"),
         ("demand 0", "the line ends"),

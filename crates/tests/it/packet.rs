@@ -594,7 +594,7 @@ fn options_out_of_range_are_refused_with_a_reason() {
                 seed: 2,
                 ..cut(2048, 512)
             },
-            "minimal routes draw no groups",
+            "minimal routing draws no groups",
         ),
         (
             good.clone(),

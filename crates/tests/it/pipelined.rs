@@ -415,9 +415,8 @@ fn what_is_wrong_with_a_large_pipelined_plan_is_said_in_plain_words() {
             plan(ring, 10, chain),
             2,
             4,
-            "each transfer of the plan stands for 8 chunks, a piece in each of 4 slots on each \
-             of 2 wavelengths, but a block has \
-             10 chunks, which is no multiple of 8; `pieces=16` of the collective would be one",
+            "each transfer of the plan stands for 8 chunks, a piece in each of 4 slots on each of 2 wavelengths, but a block has \
+             10 chunks, which is not a multiple of 8; give the collective `pieces=16`",
         ),
         (
             plan(ring, 120_000, chain),

@@ -144,32 +144,32 @@ const WRONG: &str = r"
 opticoll plan 1 | opticoll plan 2 | 1 | 1 | begins with `opticoll plan 1`
 all_gather | all_gatter | 2 | 12 | did you mean `all_gather`
 ranks=4 root | ranks=0 root | 2 | 23 | at least one rank
-root=0 | root=4 | 2 | 31 | no rank
+root=0 | root=4 | 2 | 31 | does not exist
 wdm_ring:ranks=4 | wdm_ring:ranks=5 | 3 | 8 | the fabric has 5 ranks
 size 4MiB | size 4M | 5 | 6 | 4MB or 4MiB
 neighbours_only | neighbors_only | 6 | 7 | known claims are
 size 4MiB | size 4MiB\nsize 5MiB | 6 | 6 | one size
-claim neighbours_only | claim neighbours_only\nclaim neighbours_only | 7 | 7 | claimed twice
-steps 1 1 1 | steps 1 -1 1 | 7 | 9 | no number that fits
+claim neighbours_only | claim neighbours_only\nclaim neighbours_only | 7 | 7 | occurs twice
+steps 1 1 1 | steps 1 -1 1 | 7 | 9 | not a number, or is too large
 slot 1 | slot 7 | 10 | 6 | 3 slots, counted from 0
 slot 1 | slot 0 | 10 | 6 | increasing order
 slot 0  # the first\n |  | 8 | 1 | needs a line `slot NUMBER`
 copy 0 0>1 | move 0 0>1 | 9 | 1 | expected slot, copy, reduce or end
 copy 0 0>1 | copy 0 0-1 | 9 | 8 | SOURCE>DESTINATION
-copy 0 0>1 | copy 0 0>4 | 9 | 8 | none is 4
-copy 0 0>1 | copy 4 0>1 | 9 | 6 | none is 4
-copy 0 0>1 | copy +1 0>1 | 9 | 6 | no number that fits
+copy 0 0>1 | copy 0 0>4 | 9 | 8 | rank 4 does not exist
+copy 0 0>1 | copy 4 0>1 | 9 | 6 | chunk 4 does not exist
+copy 0 0>1 | copy +1 0>1 | 9 | 6 | not a number, or is too large
 0>1 cw 0.0 | 0>1 up 0.0 | 9 | 12 | expected cw or ccw
 0>1 cw 0.0 | 0>1 cw 0 | 9 | 15 | FIBRE.WAVELENGTH
-0>1 cw 0.0 | 0>1 cw 0.99999 | 9 | 15 | no wavelength beyond 65534
-0>1 cw 0.0 | 0>1 cw 0.65535 | 9 | 15 | no wavelength beyond 65534
+0>1 cw 0.0 | 0>1 cw 0.99999 | 9 | 15 | wavelength must be at most 65534
+0>1 cw 0.0 | 0>1 cw 0.65535 | 9 | 15 | wavelength must be at most 65534
 cw 0.0 x4 | cw 0.0 x4294967295 | 9 | 19 | says 12 transfers
 end 12 | end 9999999999 | 15 | 5 | at most 134217728
-x4 chunk+1 rank+1\nslot 1 | x0 chunk+1 rank+1\nslot 1 | 9 | 19 | one lightpath at the least
+x4 chunk+1 rank+1\nslot 1 | x0 chunk+1 rank+1\nslot 1 | 9 | 19 | at least one lightpath
 x4 chunk+1 rank+1\nslot 1 | x4 chunk+1 rnk+1\nslot 1 | 9 | 30 | one of chunk, rank
 x4 chunk+1 rank+1\nslot 1 | x4 chunk+1 rank-1\nslot 1 | 9 | 30 | expected a shift
 x4 chunk+1 rank+1\nslot 1 | x4 chunk+1 turn+9\nslot 1 | 9 | 30
-    | `turn+9`: a turn is 0 to 3 on 4 ranks; turn+1 leads to the same ranks
+    | `turn+9`: a turn on 4 ranks is 0 to 3; turn+1 leads to the same ranks
 x4 chunk+1 rank+1\nslot 1 | x4 chunk+1 slot+1\nslot 1 | 9 | 30
     | the last of 4 copies would be in slot 3, but the slots of the plan are 0 to 2: x3 at most
 end 12 | end 13 | 15 | 5 | holds 12 transfers

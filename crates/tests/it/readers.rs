@@ -129,7 +129,7 @@ fn bytes_that_once_broke_a_rule_are_refused_in_one_line() {
         (
             "plan_text",
             b"opticoll plan 1\n\x1b[2K\rx 1",
-            "the character \\u{1b} has no place in a plan",
+            "the character \\u{1b} is not allowed in a plan file",
         ),
         (
             "event_table",

@@ -77,8 +77,7 @@ fn packets_refuse_named_routes_in_a_sentence() {
     let refused = simulate::run(&plan, Bytes::new(2_000_000), &method).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "packets take the routes of the fabric, and this plan names others; use fluid or \
-         bulk_synchronous"
+        "packets use the routes of the fabric, but this plan names other routes; use fluid or bulk_synchronous"
     );
 }
 
@@ -194,10 +193,10 @@ fn what_is_no_route_is_refused_with_its_place() {
             "copy 0 0>1 via",
             "the line ends where the links of a route, such as 3.7.12 was expected",
         ),
-        ("copy 0 0>1 via 0.", "`0.`: `` is no number that fits here"),
+        ("copy 0 0>1 via 0.", "`0.`: `` is not a number, or is too large here"),
         (
             "copy 0 0>1 via 0>3",
-            "`0>3`: `0>3` is no number that fits here",
+            "`0>3`: `0>3` is not a number, or is too large here",
         ),
         (
             "copy 0 0>1 via 0.3 via 4.7",

@@ -56,7 +56,7 @@ fn statements_of_light_are_refused_in_a_plan_without() {
         (
             "x4 chunk+1",
             "x4 wavelength+1 chunk+1",
-            "what shifts is one of chunk, rank",
+            "expected a shift of one of chunk, rank",
         ),
     ] {
         let error = text::read(&written.replacen(from, to, 1))

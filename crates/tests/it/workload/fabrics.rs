@@ -255,14 +255,12 @@ fn what_a_replay_cannot_have_is_refused() {
         (
             "crossbar:ranks=2",
             &[],
-            "the trace has 3 ranks, the fabric 2; it needs as many or more",
+            "the trace has 3 ranks, but the fabric has 2 ranks; give a fabric with at least 3 ranks",
         ),
         (
             "crossbar:ranks=3",
             &[("start", "step")],
-            "the fluid simulator does not know the setting `start`, which is one of plans; the \
-             ends of a replay have an overhead and an eager limit of their own; leave the start \
-             out",
+            "the fluid simulator does not know the setting `start`, which is one of plans; a replay has an overhead and an eager limit of its own; leave the start out",
         ),
         (
             "crossbar:ranks=3",
@@ -273,8 +271,7 @@ fn what_a_replay_cannot_have_is_refused() {
         (
             "wdm_ring:ranks=3,wavelengths=1,broken=0-1+1-2",
             &[],
-            "rank 0, event 0 (line 3): no lightpath leads from rank 0 to 1: both ways around are \
-             cut, beyond the reach of light or without wavelengths",
+            "rank 0, event 0 (line 3): no lightpath leads from rank 0 to 1: both directions around the ring are cut, beyond the reach of light or without wavelengths",
         ),
         (
             "crossbar:ranks=3",

@@ -165,7 +165,7 @@ fn wavelength_plans_that_do_not_join_or_lasers_that_do_not_reach_are_refused() {
     assert!(not_joined.to_string().contains(ports), "{not_joined}");
     let direct = Fabric::parse("wss_grid:rows=1,columns=4,wavelengths=2").unwrap();
     let few = planned(CollectiveKind::AllToAll, "direct", &direct).map(|_| ());
-    let said = "the plan needs 3 wavelengths, the tunable source has 2";
+    let said = "the plan needs 3 wavelengths, but the tunable source has 2";
     assert!(few.unwrap_err().to_string().starts_with(said));
     let cut = "wss_grid:rows=2,columns=2,dead_transceivers=3.row,dead_ports=column1.1";
     let cut = planned(
