@@ -148,7 +148,7 @@ fn text_that_is_no_goal_is_refused_with_its_line() {
         ),
         (
             "num_ranks 1\nrank 0 {\nrecv 1b from -1 tag 2\n}",
-            "rank 0, event 0 (line 3): a receive from any rank or of any tag: trace the rank and the tag it got",
+            "rank 0, event 0 (line 3): a receive from any rank or of any tag is not supported: trace the rank and the tag that it received",
         ),
         (
             "num_ranks 1\nrank 0 {\nsend 1b to 4\n}",
