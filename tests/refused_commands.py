@@ -373,18 +373,18 @@ train --model gpt2_small --batch 32 --fabric {SWITCH} --epochs 2 => samples
 # Training with groups of ranks.
 {GROUPED} --tensor-parallel 3 => does not divide the 8 ranks
 train --model gpt3_6_7b --batch 4 --fabric crossbar:ranks=12 --tensor-parallel 3
-    => 32 heads of attention; 1, 2, 4, 8, 16, 32 do
+    => 32 heads of attention; 1, 2, 4, 8, 16, 32 divide them
 train --model gpt3_6_7b --batch 4 --fabric crossbar:ranks=5 --pipeline-parallel 5
     => 32 blocks of the model; 1, 2, 4
 train --model mixtral_8x7b --batch 4 --fabric crossbar:ranks=12 --tensor-parallel 2
-    --expert-parallel 3 => 8 experts of a block; 1, 2, 4, 8 do
+    --expert-parallel 3 => 8 experts of a block; 1, 2, 4, 8 divide them
 train --model mixtral_8x7b --batch 4 --fabric crossbar:ranks=8 --tensor-parallel 2
-    --expert-parallel 8 => 4 replicas of the model; 1, 2, 4 do
+    --expert-parallel 8 => 4 replicas of the model; 1, 2, 4 divide them
 {GROUPED} --tensor-parallel 2 --data-parallel 2 => data-parallel 4 fits
 {GROUPED} --micro-batches 3 => does not divide the batch of 4
 {GROUPED} --sharded 4 => --sharded | 0..3
 {GROUPED} --expert-parallel 2 => has no experts
-{TRAINED} --tensor-parallel 2 => no transformer
+{TRAINED} --tensor-parallel 2 => not a transformer
 train --profile layers.csv --fabric {SWITCH} --sharded 1 => profile does not say how
 {GROUPED} --sharded 1 --algorithm ring+ring => --sharded 1 sends both
 {GROUPED} --expert-skew zip:exponent=1 => Zipf | .csv

@@ -418,7 +418,7 @@ def test_options_state_their_values_and_default_in_fields(run: Run, kind: str) -
 def test_list_shows_what_a_specification_names(run: Run) -> None:
     shown = run("list", "ring:stripes=all").out
     assert shown == run("list", "ring").out
-    assert re.search(r"^  stripes +on a wdm_ring", shown, re.MULTILINE)
+    assert re.search(r"^  stripes +number of wavelengths", shown, re.MULTILINE)
     for fabric in ("crossbar:ranks=4,rate=1Gb/s,latency=0s", "torus:dims=2x2"):
         asked = ("--fabric", fabric, "--algorithm", "ring:stripes=all")
         refused = run("plan", "all_gather", *asked)

@@ -216,8 +216,8 @@ def test_links_that_a_fabric_does_not_have_are_violations(run: Run) -> None:
     finished = run("verify", DATA / "all_gather.xml", "--fabric", "mesh:dims=3")
     assert finished.code == 1
     assert (
-        "no_link: rank 2, thread block 0, step 0: sends to rank 0, but no links of mesh join the two ranks"
-        in finished.out
+        "no_link: rank 2, thread block 0, step 0: sends to rank 0,"
+        " but no links of mesh join the two ranks" in finished.out
     )
     assert run("verify", DATA / "all_gather.xml", "--fabric", "crossbar:ranks=3").code == 0
 

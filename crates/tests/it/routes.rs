@@ -193,10 +193,13 @@ fn what_is_no_route_is_refused_with_its_place() {
             "copy 0 0>1 via",
             "the line ends where the links of a route, such as 3.7.12 was expected",
         ),
-        ("copy 0 0>1 via 0.", "`0.`: `` is not a number, or is too large here"),
+        (
+            "copy 0 0>1 via 0.",
+            "`0.`: `` is not a number, or is too large",
+        ),
         (
             "copy 0 0>1 via 0>3",
-            "`0>3`: `0>3` is not a number, or is too large here",
+            "`0>3`: `0>3` is not a number, or is too large",
         ),
         (
             "copy 0 0>1 via 0.3 via 4.7",
