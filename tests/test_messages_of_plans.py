@@ -348,7 +348,7 @@ def test_a_schedule_in_goal_that_is_wrong_is_rejected(run: Run, tmp_path: Path) 
         (RING.splitlines()[0] + "\n", "", "not a schedule; use `opticoll replay`"),
         ("ranks=3", "ranks=4", "states 4 ranks, but there are 3"),
         ("all_gather", "all_gathered", "line 1"),
-        ("size=10", "size=ten", "`size=ten` is no number"),
+        ("size=10", "size=ten", "`size=ten` is not a number"),
         (" size=10", "", "no `size=`"),
         ("// step 1 copy 2", "", "line 8: no comment above it states the step"),
         ("copy 2", "move 2", "line 8: no comment above it states the step"),
@@ -359,7 +359,7 @@ def test_a_schedule_in_goal_that_is_wrong_is_rejected(run: Run, tmp_path: Path) 
         ("step 1 copy 2", "step 0 copy 2", "does not belong to an earlier step"),
         ("l2 requires l0", "l2 irequires l0", "no `irequires`"),
         ("l2 requires l0\n", "l4: calc 5\nl2 requires l4\nl2 requires l0\n", "no local work"),
-        ("l0: send 10b to 1 tag 0", "l0: send 10b to 1 tag 9", "rank 0 sends nothing"),
+        ("l0: send 10b to 1 tag 0", "l0: send 10b to 1 tag 9", "rank 0 sends no message"),
     ],
 )
 def test_goal_that_does_not_do_what_it_states_is_refused(
