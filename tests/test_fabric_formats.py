@@ -134,14 +134,14 @@ def slow(**bandwidth: object) -> dict[str, Any]:
 
 BAD_INFRA: dict[str, tuple[dict[str, Any], str]] = {
     "no devices": ({"devices": []}, "devices | missing"),
-    "no set of fields": ({"devices": [3]}, "devices.0 | no set of fields"),
+    "not a set of fields": ({"devices": [3]}, "devices.0 | not a set of fields"),
     "another field": ({"device": 3}, "device | did you mean `devices`?"),
     "no such device": (hosts(2, "box"), "instances.0.device | no device `box`"),
     "two instances of a name": (
         {"instances": 2 * hosts(2)["instances"]},
         "instances.1.name | two of the name `host`",
     ),
-    "a count that is none": (hosts(-2), "instances.0.count | no whole number"),
+    "a count that is none": (hosts(-2), "instances.0.count | not a whole number"),
     "too many components": (hosts(65536), "instances.0.count | more than 65536 components"),
     "nothing, very often": (
         {
@@ -168,7 +168,7 @@ BAD_INFRA: dict[str, tuple[dict[str, Any], str]] = {
         at(component="nic.port"),
         "edges.0.ep1.component | no device around `port`",
     ),
-    "no slice": (at(component="nic[0:1:2:3]"), "edges.0.ep1.component | no name with a slice"),
+    "no slice": (at(component="nic[0:1:2:3]"), "edges.0.ep1.component | not a name with a slice"),
     "beyond the end": (at(component="nic[1]"), "edges.0.ep1.component | there are only 1"),
     "a step of 0": (at(instance="host[::0]"), "edges.0.ep1.instance | a step is not 0"),
     "unequal numbers": (at(instance="host[0]"), "edges.0.scheme | not 1 and 2"),

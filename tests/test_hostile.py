@@ -72,7 +72,7 @@ YAML: Cases = {
     "another version": (f"%YAML 9.1\n---\n{ON_RING}", "no YAML"),
     "nothing": ("", "expected fields"),
     "nothing but a word": ("word", "expected fields"),
-    "bytes that are no text": (b"\xff\xfe", "byte 0 is no UTF-8"),
+    "bytes that are no text": (b"\xff\xfe", "byte 0 is not UTF-8"),
     "an escape in a value": (ON_RING + r'policy: "\e[2K"' + "\n", "line 3 | \\u001b"),
     "a word of a megabyte": (f"{ON_RING}policy: {'x' * 10**6}\n", "line 3 | xx... "),
     "more bytes than are read": (b"#" * (8 * 2**20 + 1), "too large"),
@@ -412,14 +412,14 @@ TARS: dict[str, tuple[list[tarfile.TarInfo], str]] = {
     "a name above": ([member("a/../../planted")], "`a/../../planted` | below its own folder"),
     "a folder above": ([member("..", tarfile.DIRTYPE)], "`..` | below its own folder"),
     "a name with an escape": ([member("a" + ESCAPE)], "\\u001b | below its own folder"),
-    "one name twice": ([member("a"), member("a")], "no intact tar file | exists"),
-    "a file within a file": ([member("a"), member("a/b")], "no intact tar file"),
-    "a name too long for a folder": ([member("a" * 300)], "no intact tar file | too long"),
-    "a path too long": ([member(DEEP)], "no intact tar file | too long"),
+    "one name twice": ([member("a"), member("a")], "not an intact tar file | exists"),
+    "a file within a file": ([member("a"), member("a/b")], "not an intact tar file"),
+    "a name too long for a folder": ([member("a" * 300)], "not an intact tar file | too long"),
+    "a path too long": ([member(DEEP)], "not an intact tar file | too long"),
     "a file with holes": ([sparse()], "too large"),
     "no anchor": ([member("a")], "0 anchor files"),
     "two anchors": ([member("a.otf2"), member("b.otf2")], "2 anchor files"),
-    "an empty anchor": ([member("a.otf2")], "no intact OTF2 archive"),
+    "an empty anchor": ([member("a.otf2")], "not an intact OTF2 archive"),
 }
 
 
@@ -474,7 +474,9 @@ def test_a_damaged_archive_is_refused_in_one_line(tmp_path: Path) -> None:
         finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert (finished.returncode, finished.stdout) == (2, ""), damaged
         (line,) = finished.stderr.splitlines()
-        assert line.startswith(f"opticoll: error: `{path}` is no intact OTF2 archive: "), damaged
+        assert line.startswith(f"opticoll: error: `{path}` is not an intact OTF2 archive: "), (
+            damaged
+        )
 
 
 def test_an_archive_that_keeps_its_library_busy_is_given_up(

@@ -209,7 +209,7 @@ def test_tasks_on_other_ports_run_side_by_side() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "hint"),
     [
-        ("rounds: 3", "rounds: 0", "line 4, tasks.0.rounds: `0` is no whole number"),
+        ("rounds: 3", "rounds: 0", "line 4, tasks.0.rounds: `0` is not a whole number"),
         ("nodes: 0-7", "nodes: 0-17", "task 0 (upper)"),
         ("size: 16KiB", "size: 16K", "line 7, tasks.2.size"),
         ("request: 2us", "requests: 2us", "did you mean `request`"),

@@ -58,7 +58,12 @@ fn pieces_are_the_algorithms_choice() {
     let collective = opticoll::collective::Collective::new(AllGather, 4).unwrap();
     let collective = collective.with_pieces(2).unwrap();
     let refused = opticoll::algorithms::build(&"ring".parse().unwrap(), collective, &fabric);
-    assert!(refused.unwrap_err().to_string().contains("ask for one"));
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("request one piece")
+    );
 }
 
 /// A collective, an algorithm, ranks of a ring on which it does not run, and words of the error.
@@ -89,7 +94,7 @@ all_gather | optree:k=two | 1024 | auto, paper or a whole number
 all_gather | optree:radices=4x4 | 1024 | makes 16 leaves
 all_gather | optree:radices=4x1x4 | 1024 | whole numbers from 2
 all_gather | optree:radices=32x32x2 | 1024 | suffice
-all_gather | optree:radices=4x4x4x4x4,k=5 | 1024 | one of them
+all_gather | optree:radices=4x4x4x4x4,k=5 | 1024 | one of both
 all_gather | optree:radix=4 | 1024 | did you mean `radices`
 all_gather | optre | 1024 | did you mean `optree`
 all_gather | optree:depth=paper | 7 | undefined for 7 ranks

@@ -186,7 +186,7 @@ fn a_line_of_demands_is_refused_with_its_place() {
         ("demand 0 1=2 1=3", "increase"),
         ("demand 0", "the line ends"),
         ("demand 0 1=18446744073709551615 2=1", "2^64"),
-        ("demand 0 1=x", "no number"),
+        ("demand 0 1=x", "not a number"),
     ] {
         let error = text::read(&written.replacen(old, line, 1)).unwrap_err();
         assert_eq!(error.line, 1 + place, "{error}");

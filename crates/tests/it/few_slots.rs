@@ -371,82 +371,25 @@ fn small_all_reduces_take_a_third_of_the_named_algorithms_time() {
 /// A collective, a specification for a ring of 16 ranks, and a part of the refusal.
 const REFUSED: &str = "
 all_reduce | grouped:groups=9xx9 | joined by x
-all_reduce | grouped:groups=1 | must be 2 or more
+all_reduce | grouped:groups=1 | must be at least 2
 all_reduce | grouped:groups=4,owners=5 | as many ranks
 all_reduce | grouped:groups=4,owners=1x1 | one number for each level
 all_reduce | grouped:group=4 | did you mean `groups`
 broadcast | tree:radices=3x3 | reach all 16 ranks
 broadcast | tree:radices=4x4,stripes=1 | one number for each level
-broadcast | tree:radices=16,stripes=9999 | 4096 at most
-broadcast | tree:radices=0 | from 1 on
-all_to_all | collectors:group=17 | must be 16 at most
-all_to_all | store_and_forward:lanes=100 | is needed beside other options
+broadcast | tree:radices=16,stripes=9999 | at most 4096
+broadcast | tree:radices=0 | at least 1
+all_to_all | collectors:group=17 | must be at most 16
+all_to_all | store_and_forward:lanes=100 | is needed with other options
 broadcast | grouped | unknown algorithm
 ";
 
 #[test]
 fn what_does_not_fit_is_refused_with_the_reason() {
     let fabric = on(16, 4);
-    for (kind, spec, reason) in [
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=9xx9",
-            "joined by x",
-        ),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=1",
-            "must be at least 2",
-        ),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=4,owners=5",
-            "as many ranks",
-        ),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:groups=4,owners=1x1",
-            "one number for each level",
-        ),
-        (
-            CollectiveKind::AllReduce,
-            "grouped:group=4",
-            "did you mean `groups`",
-        ),
-        (
-            CollectiveKind::Broadcast,
-            "tree:radices=3x3",
-            "reach all 16 ranks",
-        ),
-        (
-            CollectiveKind::Broadcast,
-            "tree:radices=4x4,stripes=1",
-            "one number for each level",
-        ),
-        (
-            CollectiveKind::Broadcast,
-            "tree:radices=16,stripes=9999",
-            "4096 at most",
-        ),
-        (CollectiveKind::Broadcast, "tree:radices=0", "from 1 on"),
-        (
-            CollectiveKind::AllToAll,
-            "collectors:group=17",
-            "must be 16 at most",
-        ),
-        (
-            CollectiveKind::AllToAll,
-            "store_and_forward:lanes=100",
-            "is needed with other options",
-        ),
-        (CollectiveKind::Broadcast, "grouped", "unknown algorithm"),
-    ] {
-        let collective = Collective::new(kind, 16).unwrap();
-        let (spec, size) = (spec.parse().unwrap(), "1MiB".parse().unwrap());
-        let refused = planner::plan(&spec, &fabric, collective, size, &Policy::EveryStep.into());
-        let error = refused
-            .err()
-            .map_or_else(String::new, |error| error.to_string());
+    for [kind, spec, reason] in rows(REFUSED) {
+        let collective = Collective::new(kind.parse().unwrap(), 16).unwrap();
+        let error = refusal(spec, &fabric, collective, Some(Policy::EveryStep));
         assert!(error.contains(reason), "{kind} {spec}: `{error}`");
     }
     let collective = Collective::new(CollectiveKind::AllToAll, 128).unwrap();

@@ -603,7 +603,7 @@ fn options_out_of_range_are_refused_with_a_reason() {
                 overheads: packet::Overheads::NONE,
                 ..cut(2048, 512)
             },
-            "nothing is drawn",
+            "has no effect",
         ),
         (
             good,

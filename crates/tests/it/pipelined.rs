@@ -153,8 +153,7 @@ fn repetitions_over_slots_that_are_no_pipeline_are_written_out() {
     assert_eq!(
         error,
         "line 7, column 30: `slot+1`: the last of 2 copies would be in slot 2, but the slots of \
-         the plan are 0 to 1: x1 at most in \
-         place of x2, or more slots in the line `steps`"
+         the plan are 0 to 1: write at most x1 instead of x2, or more slots in the line `steps`"
     );
 }
 
@@ -415,15 +414,15 @@ fn what_is_wrong_with_a_large_pipelined_plan_is_said_in_plain_words() {
             plan(ring, 10, chain),
             2,
             4,
-            "each transfer of the plan stands for 8 chunks, a piece in each of 4 slots on each of 2 wavelengths, but a block has \
+            "each transfer of the plan stands for 8 chunks, a piece in each of 4 slots on each \
+             of 2 wavelengths, but a block has \
              10 chunks, which is not a multiple of 8; give the collective `pieces=16`",
         ),
         (
             plan(ring, 120_000, chain),
             3,
             40_000,
-            "slot 0: transfer 0 (rank 0 to 1) is not on the first of 3 wavelengths that follow \
-             one another (and likewise for \
+            "slot 0: transfer 0 (rank 0 to 1) is not on the first of 3 consecutive wavelengths (and likewise for \
              all pieces on all wavelengths)",
         ),
         // In slot 1 two transfers of each: the second chunk around the ring and the first one on.

@@ -171,7 +171,7 @@ x4 chunk+1 rank+1\nslot 1 | x4 chunk+1 rank-1\nslot 1 | 9 | 30 | expected a shif
 x4 chunk+1 rank+1\nslot 1 | x4 chunk+1 turn+9\nslot 1 | 9 | 30
     | `turn+9`: a turn on 4 ranks is 0 to 3; turn+1 leads to the same ranks
 x4 chunk+1 rank+1\nslot 1 | x4 chunk+1 slot+1\nslot 1 | 9 | 30
-    | the last of 4 copies would be in slot 3, but the slots of the plan are 0 to 2: x3 at most
+    | the last of 4 copies would be in slot 3, but the slots of the plan are 0 to 2: write at most x3
 end 12 | end 13 | 15 | 5 | holds 12 transfers
 end 12\n |  | 15 | 1 | cut short
 end 12\n | end 12\ncopy 0 0>1 cw 0.0\n | 16 | 1 | nothing may follow

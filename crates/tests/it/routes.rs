@@ -77,7 +77,8 @@ fn packets_refuse_named_routes_in_a_sentence() {
     let refused = simulate::run(&plan, Bytes::new(2_000_000), &method).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "packets use the routes of the fabric, but this plan names other routes; use fluid or bulk_synchronous"
+        "packets use the routes of the fabric, but this plan names other routes; use fluid or \
+         bulk_synchronous"
     );
 }
 

@@ -308,7 +308,6 @@ fn trees(ring: &WdmRing, cost: SlotCost, blocks: bool, size: Bytes) -> Vec<Estim
 }
 
 /// Search for the radices of the least time.
-
 struct RadixSearch<'a> {
     ring: &'a WdmRing,
     cost: SlotCost,

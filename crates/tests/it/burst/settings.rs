@@ -65,7 +65,7 @@ fn networks_that_bursts_cannot_travel_are_refused() {
         ("mesh:dims=2x2,wavelengths=4,sharing=per_flow", "no limit"),
         (
             "custom:ranks=3,links=0-1+1-2@40Gb/s,wavelengths=4",
-            "one rate",
+            "the same rate",
         ),
         ("mesh:dims=1x1,wavelengths=4", "two hosts"),
         ("mesh:dims=1x1,hosts=2,wavelengths=4", "no links"),
@@ -99,7 +99,7 @@ fn settings_that_make_no_sense_are_refused() {
         ("receivers=0", "receivers", "whole number"),
         ("assembly=packets:packet=1MB", "assembly", "no burst"),
         ("assembly=packets:size=1MB,wait=1s", "assembly", "no option"),
-        ("assembly=packets:time_out=0s", "assembly", "longer"),
+        ("assembly=packets:time_out=0s", "assembly", "greater"),
         (
             "source=on_off assembly=packets:size=1MB",
             "assembly",

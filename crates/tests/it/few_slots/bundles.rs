@@ -176,49 +176,17 @@ fn bundles_are_right_on_rings_of_all_kinds() {
 /// A specification, a ring, and a part of the refusal.
 const REFUSED: &str = "
 bundles:group=5,volumes=5x5 | ranks=64,wavelengths=8 | must divide the 64 ranks
-bundles:group=2 | ranks=64,wavelengths=8 | are needed beside a group
+bundles:group=2 | ranks=64,wavelengths=8 | are needed with a group
 bundles:group=2,volumes=1x1 | ranks=64,wavelengths=8 | no tree was found
-bundles:group=2,meeting=2,volumes=2x2 | ranks=64,wavelengths=8 | is for all_reduce
-bundles:volumes=2x5000 | ranks=64,wavelengths=8 | 4096 at most
+bundles:group=2,meeting=2,volumes=2x2 | ranks=64,wavelengths=8 | applies to all_reduce only
+bundles:volumes=2x5000 | ranks=64,wavelengths=8 | at most 4096
 bundles | ranks=97,wavelengths=8 | no tree was found
-bundles | ranks=64,wavelengths=8,ports=4 | knows no `ports`
+bundles | ranks=64,wavelengths=8,ports=4 | does not support `ports`
 ";
 
 #[test]
 fn bundles_refuse_what_has_no_tree() {
-    for (spec, options, reason) in [
-        (
-            "bundles:group=5,volumes=5x5",
-            "ranks=64,wavelengths=8",
-            "must divide the 64 ranks",
-        ),
-        (
-            "bundles:group=2",
-            "ranks=64,wavelengths=8",
-            "are needed with a group",
-        ),
-        (
-            "bundles:group=2,volumes=1x1",
-            "ranks=64,wavelengths=8",
-            "no tree was found",
-        ),
-        (
-            "bundles:group=2,meeting=2,volumes=2x2",
-            "ranks=64,wavelengths=8",
-            "is for all_reduce",
-        ),
-        (
-            "bundles:volumes=2x5000",
-            "ranks=64,wavelengths=8",
-            "4096 at most",
-        ),
-        ("bundles", "ranks=97,wavelengths=8", "no tree was found"),
-        (
-            "bundles",
-            "ranks=64,wavelengths=8,ports=4",
-            "does not support `ports`",
-        ),
-    ] {
+    for [spec, options, reason] in rows(REFUSED) {
         let fabric = Fabric::parse(&format!("wdm_ring:{options}")).unwrap();
         let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
         let error = refusal(spec, &fabric, collective, Some(Policy::EveryStep));

@@ -260,7 +260,8 @@ fn what_a_replay_cannot_have_is_refused() {
         (
             "crossbar:ranks=3",
             &[("start", "step")],
-            "the fluid simulator does not know the setting `start`, which is one of plans; a replay has an overhead and an eager limit of its own; leave the start out",
+            "the fluid simulator does not know the setting `start`, which is one of plans; \
+             a replay has an overhead and an eager limit of its own; leave the start out",
         ),
         (
             "crossbar:ranks=3",

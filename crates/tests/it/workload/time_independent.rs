@@ -57,17 +57,17 @@ fn a_time_independent_trace_is_the_same_program_as_its_table() {
 /// Actions, separated by ` / `, and the refusal.
 const REFUSED: &str = "
  | line 1: the text has no action
-x init | line 1: `x` is no rank below 1048576
+x init | line 1: `x` is not a rank below 1048576
 0 dance | line 1: unknown action `dance`
 0 | line 1: an action has a name
 0 init / 0 compute | line 2: `compute` needs 1 arguments or more
-0 compute -3 | line 1: `-3` is no number that is not negative
+0 compute -3 | line 1: `-3` is not a number of at least 0
 0 send 4 0 8 | line 1: there is no rank 4; ranks are 0 to 0
-0 recv -1 0 8 | line 1: `-1` is no whole number; any rank or tag is not supported
+0 recv -1 0 8 | line 1: `-1` is not a whole number; any rank or tag is not supported
 0 wait 0 0 3 | line 1: no request from 0 to 0 with tag 3 is open
-0 bcast 1.5 | line 1: `1.5` is no whole number of elements below 2^53
-0 bcast 2 0 9 | line 1: `9` is no type from 0 to 6
-0 compute 1e30 | line 1: the work leaves 64 bits of picoseconds; state the operations per second
+0 bcast 1.5 | line 1: `1.5` is not a whole number of elements below 2^53
+0 bcast 2 0 9 | line 1: `9` is not a type from 0 to 6
+0 compute 1e30 | line 1: the work exceeds 64 bits of picoseconds; state the operations per second
 ";
 
 #[test]

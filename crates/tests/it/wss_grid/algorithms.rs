@@ -173,7 +173,11 @@ fn wavelength_plans_that_do_not_join_or_lasers_that_do_not_reach_are_refused() {
         "ring",
         &Fabric::parse(cut).unwrap(),
     );
-    assert!(cut.unwrap_err().to_string().starts_with("no route from"));
+    assert!(
+        cut.unwrap_err()
+            .to_string()
+            .starts_with("no route leads from")
+    );
 }
 
 #[test]
@@ -245,7 +249,7 @@ fn what_is_left_of_a_grid_is_planned_around_what_is_not() {
                 if (accepts.unwrap().accepts)(parsed.ranks()).is_ok() {
                     // Where a wound cuts a node off, it is refused as such; elsewhere it is proved.
                     match planned(kind, algorithm, &parsed) {
-                        Err(error) if error.to_string().starts_with("no route from") => {
+                        Err(error) if error.to_string().starts_with("no route leads from") => {
                             assert!(nodes_cut_off(&parsed), "{fabric}")
                         }
                         _ => drop(proved(kind, algorithm, &fabric)),

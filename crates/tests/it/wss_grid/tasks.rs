@@ -298,7 +298,7 @@ fn failures_are_planned_around_and_cost_what_theory_says() {
     let (_, wavelengths) = replanned("xor", "leaving=0").unwrap();
     assert_ne!(wavelengths, "xor");
     let cut = replanned("edge_colouring", "dead_transceivers=5.row+5.column").unwrap_err();
-    assert!(cut.to_string().contains("no route from"), "{cut}");
+    assert!(cut.to_string().contains("no route leads from"), "{cut}");
 }
 
 #[test]
