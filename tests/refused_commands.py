@@ -220,7 +220,7 @@ plan all_to_all --fabric {ONE} --algorithm shifts:shifts=9 => below
 plan all_to_all --fabric {ONE} --algorithm shifts:shifts=all,relays=2 => fewest
 plan all_to_all --fabric {ONE} --algorithm shifts:shifts=all,relays=all,cycles=3 => left out
 plan all_to_all --fabric {ONE} --algorithm shifts:cycles=3 => needs shifts=all
-plan all_gather --fabric {ONE} --algorithm shifts => an all_to_all alone
+plan all_gather --fabric {ONE} --algorithm shifts => an all_to_all only
 plan all_gather --fabric crossbar:ranks=4 --algorithm shifts => ports of a circuit_switch
 plan scatter --fabric wdm_ring:ranks=4,wavelengths=2 --algorithm tree:light_trees=2 => multicast
 plan all_to_all --fabric {TWO} --algorithm static => with planes=1
@@ -251,7 +251,7 @@ simulate all_gather --fabric {PATHS} --start step --algorithm ring => leave the 
 simulate all_gather --fabric {EIGHT} --policy establish_release --algorithm ring
     => establish_release for the ports of a light_path_grid
 simulate all_gather --fabric {EIGHT} --paths kept --algorithm ring
-    => paths: on wdm_ring lightpaths change by slots
+    => paths: on wdm_ring lightpaths change from slot to slot
 show all_gather --fabric {PATHS} --view ring --algorithm ring => --view ports
 show all_gather --fabric {PATHS} --view ports --slot 1 --algorithm ring => leave --slot out
 plan all_gather --fabric {PATHS} --wavelength first_fit --algorithm ring => leave the assignment
@@ -285,7 +285,7 @@ show all_reduce --fabric {GRID} --algorithm ring --view space_time => give --fig
 {REPLAN} --failed dead_port=row1.1 => dead_ports
 {REPLAN} --failed leaving=3-1 => ends before
 {REPLAN} --failed leaving=0-15 => no node is left
-{REPLAN} --failed dead_transceivers=5.row+5.column => no route from
+{REPLAN} --failed dead_transceivers=5.row+5.column => no route leads from
 {REPLAN} --failed leaving=3 --instead fast => fast
 
 # Collectives over light paths that may be blocked.
@@ -373,18 +373,18 @@ train --model gpt2_small --batch 32 --fabric {SWITCH} --epochs 2 => samples
 # Training with groups of ranks.
 {GROUPED} --tensor-parallel 3 => does not divide the 8 ranks
 train --model gpt3_6_7b --batch 4 --fabric crossbar:ranks=12 --tensor-parallel 3
-    => 32 heads of attention; 1, 2, 4, 8, 16, 32 do
+    => 32 heads of attention; 1, 2, 4, 8, 16, 32 divide them
 train --model gpt3_6_7b --batch 4 --fabric crossbar:ranks=5 --pipeline-parallel 5
     => 32 blocks of the model; 1, 2, 4
 train --model mixtral_8x7b --batch 4 --fabric crossbar:ranks=12 --tensor-parallel 2
-    --expert-parallel 3 => 8 experts of a block; 1, 2, 4, 8 do
+    --expert-parallel 3 => 8 experts of a block; 1, 2, 4, 8 divide them
 train --model mixtral_8x7b --batch 4 --fabric crossbar:ranks=8 --tensor-parallel 2
-    --expert-parallel 8 => 4 replicas of the model; 1, 2, 4 do
+    --expert-parallel 8 => 4 replicas of the model; 1, 2, 4 divide them
 {GROUPED} --tensor-parallel 2 --data-parallel 2 => data-parallel 4 fits
 {GROUPED} --micro-batches 3 => does not divide the batch of 4
 {GROUPED} --sharded 4 => --sharded | 0..3
 {GROUPED} --expert-parallel 2 => has no experts
-{TRAINED} --tensor-parallel 2 => no transformer
+{TRAINED} --tensor-parallel 2 => not a transformer
 train --profile layers.csv --fabric {SWITCH} --sharded 1 => profile does not say how
 {GROUPED} --sharded 1 --algorithm ring+ring => --sharded 1 sends both
 {GROUPED} --expert-skew zip:exponent=1 => Zipf | .csv

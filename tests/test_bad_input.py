@@ -346,7 +346,7 @@ USER_CODE: dict[str, tuple[str, str, str]] = {
     "syntax error": ("def f(:\n", "f", "importing `broken` | SyntaxError"),
     "raises on import": ("raise OSError('no licence')\n", "f", "OSError | no licence"),
     "no such function": ("x = 1\n", "f", "`broken` has no `f`"),
-    "not callable": ("f = 7\n", "f", "no function | `int`"),
+    "not callable": ("f = 7\n", "f", "not a function | `int`"),
     "returns nothing": ("def f(c, m): pass\n", "f", "`NoneType` | opticoll.Schedule"),
     "raises": ("def f(c, m):\n    1 // 0\n", "f", "ZeroDivisionError | broken.py, line 2"),
     "exits": ("def f(c, m): raise SystemExit('bye')\n", "f", "SystemExit | bye"),

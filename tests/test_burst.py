@@ -46,7 +46,7 @@ def test_theory_is_that_of_the_literature() -> None:
 @pytest.mark.parametrize(
     ("settings", "setting", "problem"),
     [
-        ({"offered_load": "much"}, "offered_load", "no number"),
+        ({"offered_load": "much"}, "offered_load", "not a number"),
         ({"assignment": "first"}, "assignment", "did you mean `first_fit`"),
         ({"offered_lod": "1"}, None, "did you mean `offered_load`"),
     ],

@@ -169,13 +169,13 @@ WRONG = {
     "without comm_type": [trace(node(1, COLLECTIVE, comm_size=8))] * 2,
     "not defined": [trace(groups([0, 1]), gather(1, [], pg_name="7"))] * 2,
     "not in its group": [trace(groups([0]), gather(1, [], pg_name="0"))] * 2,
-    "none of 2 ranks": [trace(groups([0, 5]), gather(1, [], pg_name="0"))] * 2,
-    "other ranks elsewhere": [trace(groups([0, rank])) for rank in (0, 1)],
-    "waits for itself": [trace(work(1, [2], 1), work(2, [1], 1))],
+    "not one of the 2 ranks": [trace(groups([0, 5]), gather(1, [], pg_name="0"))] * 2,
+    "different ranks in another": [trace(groups([0, rank])) for rank in (0, 1)],
+    "part of a cycle": [trace(work(1, [2], 1), work(2, [1], 1))],
     "two nodes": [trace(work(1, [], 1), work(1, [], 1))],
     "no comm_dst": [trace(node(1, SEND, comm_size=4))],
     "comm_size is -1": [trace(node(1, COLLECTIVE, comm_type=0, comm_size=-1))] * 2,
-    "leaves 64 bits": [trace(work(1, [], 2**60))],
+    "exceeds 64 bits": [trace(work(1, [], 2**60))],
     "cut short": [trace(work(1, [], 1))[:-1]],
     "no comm_src": [trace(node(1, RECEIVE, comm_size=4))],
 }
@@ -190,7 +190,7 @@ def test_what_cannot_be_replayed_is_refused_with_its_place(tmp_path: Path, said:
 
 
 def test_lightpaths_are_set_up_for_calls_in_order_only(tmp_path: Path) -> None:
-    with pytest.raises(opticoll.errors.TraceError, match="one after another"):
+    with pytest.raises(opticoll.errors.TraceError, match="no sequence of calls"):
         replayed(tmp_path, [trace(gather(1, []))] * 2, "light_path_grid:ports=2")
 
 

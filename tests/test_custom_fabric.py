@@ -156,7 +156,7 @@ def one_edge(**attributes: object) -> str:
 
 NESTED = GRAPHML.replace('<node id="gpu0" />', '<node id="gpu0"><graph/></node>')
 BAD_GRAPHS: dict[str, tuple[str, str]] = {
-    "no JSON": ("{", "no JSON"),
+    "not valid JSON": ("{", "not valid JSON"),
     "a number": ("1", "no list `nodes`"),
     "no edges": ('{"nodes": []}', "`links` or `edges`"),
     "no nodes": (changed(nodes=[], edges=[]), "no ranks"),
@@ -167,8 +167,8 @@ BAD_GRAPHS: dict[str, tuple[str, str]] = {
     "edge without target": (changed(edges=[{"source": 1}]), "edges.0 | `target`"),
     "number for a rate": (one_edge(rate=100), "edges.0 | give the unit"),
     "unconnected": (one_edge(), "no links lead from gpu0 to gpu1"),
-    "no XML": ("<graphml>", "no XML"),
-    "another XML": ("<svg/>", "no GraphML"),
+    "not valid XML": ("<graphml>", "not valid XML"),
+    "another XML": ("<svg/>", "not a GraphML file"),
     "document type": ("<!DOCTYPE graphml>" + GRAPHML, "document type"),
     "nested graph": (NESTED, "graphs inside nodes"),
     "edge to no node": (GRAPHML.replace('t="leaf"', 't="leave"'), "edge.0 | did you mean `leaf`?"),

@@ -244,7 +244,7 @@ def test_a_ring_is_striped_over_every_wavelength_that_can_be_used(
     proved(plan)
     # Five slots: a reconfiguration each, and the part of a block on one wavelength at 1 B/ns.
     assert plan.simulate("840KB").time_ps == 5 * (25_000_000 + 840_000_000 // stripes)
-    with pytest.raises(errors.AlgorithmError, match=f"leave room for {stripes} on"):
+    with pytest.raises(errors.AlgorithmError, match=f"leave room for {stripes} stripes on"):
         opticoll.plan("all_gather", ring, f"ring:stripes={stripes + 1}", size="840KB")
 
 

@@ -62,14 +62,14 @@ YAML: Cases = {
     "a text called a list": (f"{ON_RING}root: !!seq abc\n", "line 3 | tag"),
     "bytes": (f"{ON_RING}root: !!binary aGk=\n", "line 3 | binary"),
     "half a character": (f'{ON_RING}policy: "\\ud800"\n', "line 3 | \\ud800 | do not print"),
-    "a character beyond all": (f'{ON_RING}policy: "\\Uffffffff"\n', "no YAML"),
-    "a control character": (f"{ON_RING}policy: \x07\n", "no YAML | #x0007"),
+    "a character beyond all": (f'{ON_RING}policy: "\\Uffffffff"\n', "not valid YAML"),
+    "a control character": (f"{ON_RING}policy: \x07\n", "not valid YAML | #x0007"),
     "fields that are merged": (f"x: &x {{root: 1}}\n<<: *x\n{ON_RING}", "line 2 | <<"),
     "a field given twice": (f"{ON_RING}fabric: {RING}\n", "line 3 | `fabric` | twice"),
     "a list as the name of a field": ("[a, b]: 1\n", "line 1 | name of a field"),
     "two documents": (f"{ON_RING}---\n{ON_RING}", "line 3 | another document"),
     "an unknown name": ("a: *b\n", "line 1 | undefined alias"),
-    "another version": (f"%YAML 9.1\n---\n{ON_RING}", "no YAML"),
+    "another version": (f"%YAML 9.1\n---\n{ON_RING}", "not valid YAML"),
     "nothing": ("", "expected fields"),
     "nothing but a word": ("word", "expected fields"),
     "bytes that are no text": (b"\xff\xfe", "byte 0 is not UTF-8"),
@@ -98,8 +98,8 @@ TASKS: Cases = {
 LAYERS: Cases = {
     "a cell of a megabyte": (f"{LAYER}{'x' * 10**6},1,1us,1us\n", "line 2 | field limit"),
     "a number of 5000 digits": (f"{LAYER}a,{'9' * 5000},1us,1us\n", "line 2 | 99..."),
-    "a quotation that does not end": (f'{LAYER}"a,1,1us,1us\n', "line 2 | no CSV"),
-    "a quotation that goes on": (f'{LAYER}"a"b,1,1us,1us\n', "line 2 | no CSV"),
+    "a quotation that does not end": (f'{LAYER}"a,1,1us,1us\n', "line 2 | not valid CSV"),
+    "a quotation that goes on": (f'{LAYER}"a"b,1,1us,1us\n', "line 2 | not valid CSV"),
     "a null character": (f"{LAYER}a\0,1,1us,1us\n", "line 2"),
     "a name in two lines": (f'{LAYER}"a\nb",1,1us,1us\n', "line 3 | do not print"),
     "a name for a terminal": (f"{LAYER}\x1b[2Kverified: yes,1,1us,1us\n", "line 2 | \\u001b"),
@@ -143,16 +143,16 @@ NODES = '<node id="a"/><node id="b"/>'
 HYPEREDGE = '<hyperedge><endpoint node="a"/></hyperedge>'
 
 GRAPHS: Cases = {
-    "a kind that is a list": (one_node(kind=["switch"]), "nodes.0.kind | no kind"),
-    "a kind that is a set of fields": (one_node(kind={"rank": 1}), "nodes.0.kind | no kind"),
-    "a kind that is a number": (one_node(kind=5), "nodes.0.kind | `5` is no kind"),
+    "a kind that is a list": (one_node(kind=["switch"]), "nodes.0.kind | not a kind"),
+    "a kind that is a set of fields": (one_node(kind={"rank": 1}), "nodes.0.kind | not a kind"),
+    "a kind that is a number": (one_node(kind=5), "nodes.0.kind | `5` is not a kind"),
     "half a character": (node_link(nodes=[{"id": "\ud800"}]), "nodes | do not print"),
     "half a character in an option": (node_link(graph={"rate": "\udfff"}), "graph.rate | \\udfff"),
     "a name that a terminal obeys": (one_node(id=ESCAPE), "nodes | \\u001b[2K | do not print"),
     "a name in two lines": (node_link(nodes=[{"id": "a\nb"}]), "do not print"),
     "a name from right to left": (node_link(nodes=[{"id": RIGHT_TO_LEFT}]), "nodes | \\u202e"),
-    "lists in lists": ("[" * 10**5, "no JSON | nested too deeply"),
-    "a number of 5000 digits": (f'{{"nodes": {"9" * 5000}}}', "no JSON"),
+    "lists in lists": ("[" * 10**5, "not valid JSON | nested too deeply"),
+    "a number of 5000 digits": (f'{{"nodes": {"9" * 5000}}}', "not valid JSON"),
     "a field given twice": ('{"nodes": [], "nodes": []}', "`nodes` is given twice"),
     "a direction that is text": (node_link(directed="false"), "directed"),
     "attributes that are a list": (node_link(graph=[]), "graph"),
@@ -161,12 +161,15 @@ GRAPHS: Cases = {
 }
 GRAPHML: Cases = {
     "an edge of three": (graphml(NODES + HYPEREDGE), "hyperedge.0 | two vertices"),
-    "an encoding that is none": (graphml(NODES, '<?xml version="1.0" encoding="\x01"?>'), "no XML"),
+    "an encoding that is none": (
+        graphml(NODES, '<?xml version="1.0" encoding="\x01"?>'),
+        "not valid XML",
+    ),
     "entities in entities": (
         graphml("&b;", '<!DOCTYPE x [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]>'),
         "document type",
     ),
-    "an unknown entity": (graphml("&b;"), "no XML | entity"),
+    "an unknown entity": (graphml("&b;"), "not valid XML | entity"),
     "elements in elements": (graphml("<graph>" * 10**5), "line 1 | more than 64 deep"),
     "a graph in a node": (graphml('<node id="a"><graph/></node>'), "graphs inside nodes"),
     "a name that turns the line": (graphml('<node id="a&#x202e;b"/>'), "node | \\u202e"),
@@ -192,7 +195,7 @@ PLANS: Cases = {
 RESULTS: Cases = {
     "JSON nested too deeply": (
         '{"7-Flows": ["Chunk 0 from 0 traveled over 0->1 in epoch 0"], "x": ' + "[" * 100_000,
-        "no JSON | nested too deeply",
+        "not valid JSON | nested too deeply",
     ),
 }
 
@@ -490,7 +493,7 @@ def test_an_archive_that_keeps_its_library_busy_is_given_up(
     path.write_bytes(pack(files))
     monkeypatch.setattr(otf2_archive, "LEAST_SECONDS", 1)
     monkeypatch.setattr(otf2_archive, "SECONDS_PER_MEGABYTE", 0)
-    check(shown(run), tmp_path, ["replay", str(path)], "no intact OTF2", "more than 1 s")
+    check(shown(run), tmp_path, ["replay", str(path)], "not an intact OTF2", "more than 1 s")
 
 
 def test_no_module_of_the_current_folder_reads_an_archive(

@@ -112,7 +112,7 @@ HOSTILE = {
     "document type": '<!DOCTYPE algo SYSTEM "file:///etc/passwd">\n' + pair(*RIGHT),
     "depth": "<algo>" * 100_000,
     "depth in attributes": '<algo a="/>">' * 100_000,
-    "no XML": "algo",
+    "not valid XML": "algo",
     "empty": "",
     "another element": "<system/>",
     "text inside": pair(*RIGHT).replace("<gpu", "words <gpu", 1),

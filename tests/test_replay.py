@@ -389,7 +389,7 @@ RECEIVE = "1,Recv,0,0,8,5,0,,1"
 # The rows of a table for two ranks, options, and words of the message.
 WRONG = f"""
 {SEND} => rank 0, event 0 (line 3) | no receive of rank 1
-{RECEIVE} => rank 1, event 0 (line 3) | sends nothing
+{RECEIVE} => rank 1, event 0 (line 3) | sends no message
 0,Wait,,0,0,,0,4,1 => rank 0, event 0 (line 3) | request 4, which is not open
 0,Barrier,,0,0,,0,,1 => rank 0, event 0 (line 3) | rank 1 never enters
 0,Barrier,,0,0,,7,,1 => rank 0, event 0 (line 3) | communicator 7 is not declared
@@ -398,7 +398,7 @@ WRONG = f"""
 0,Init,,0 => line 3 | ends before column `recv_bytes`
 {RECEIVE}; 1,Send,0,8,0,5,0,,1; 0,Recv,1,0,8,5,0,,1; {SEND}
     => deadlock | rank 0, event 0 (line 5) | rank 1, event 0 (line 3)
-{SEND}; {RECEIVE} --fabric crossbar:ranks=1 => 2 ranks | the fabric 1
+{SEND}; {RECEIVE} --fabric crossbar:ranks=1 => 2 ranks | the fabric has 1
 {SEND} --fabric crosbar:ranks=2 => crossbar
 {SEND} --fabric hockney:latency=1us => rate
 {SEND}; {RECEIVE} --simulator fluid => zero | leave the simulator out
@@ -474,7 +474,7 @@ def test_names_in_a_parquet_file_that_are_no_text_are_refused(run: Run, tmp_path
     as_parquet(real("ep"), path)
     table = parquet.read_table(path)
     parquet.write_table(table.replace_schema_metadata({b"r\xe2nks": b"16"}), path)
-    refused(run, tmp_path, ["replay", str(path)], "Parquet", "no event table")
+    refused(run, tmp_path, ["replay", str(path)], "Parquet", "not an event table")
     # The table has no copy of the schema in another encoding.
     parquet.write_table(table, path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"compute_ns", b"\xf4ompute_ns"))

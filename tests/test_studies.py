@@ -396,7 +396,7 @@ def test_what_is_no_store_is_refused_and_left_alone(
 DAMAGE = {
     "a text that is no UTF-8": "UPDATE results SET rows = CAST(x'5bff' AS TEXT)",
     "compressed rows cut short": "UPDATE results SET rows = x'28b52ffd04'",
-    "rows that are no JSON": "UPDATE results SET rows = '[{'",
+    "rows that are not valid JSON": "UPDATE results SET rows = '[{'",
     "axes that are no set": "UPDATE points SET axes = '[1]'",
     "a column that is missing": "ALTER TABLE runs RENAME COLUMN machine TO mashine",
 }

@@ -271,7 +271,7 @@ def test_only_trees_of_one_root_take_chunks_of_several_sizes() -> None:
         opticoll.plan("all_gather", "dgx_a100", "tree_packing:chunks=1+2")
     with pytest.raises(_core.AlgorithmError, match="for an all_reduce only"):
         opticoll.plan("broadcast", "mesh:dims=3x3", "tree_packing:roots=one")
-    with pytest.raises(_core.OpticollError, match="joined directly"):
+    with pytest.raises(_core.OpticollError, match="connected directly"):
         opticoll.plan("all_reduce", "dgx_a100", "tree_packing:roots=one")
 
 

@@ -123,9 +123,9 @@ opticoll_base::named_enum! {
     /// Kind of link that a channel belongs to.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum LinkClass {
-        /// From a terminal to its router.
+        /// Links from a terminal to its router.
         Injection = "injection",
-        /// From a router to a terminal.
+        /// Links from a router to a terminal.
         Ejection = "ejection",
         /// Within a group, or between routers of a network without groups.
         Local = "local",

@@ -68,8 +68,8 @@ pub(crate) fn within(
     Ok(better.unwrap_or(plan))
 }
 
-/// Plans an all_gather by rotations of one tree, or by [`irregular_ring`] on a ring that does not look
-/// the same from every rank.
+/// Plans an all_gather by rotations of one tree, or by [`irregular_ring`] on a ring that does not
+/// look the same from every rank.
 fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, PlannerError> {
     if collective.kind() != CollectiveKind::AllGather {
         return Err(PlannerError::Collective {
