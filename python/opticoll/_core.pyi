@@ -850,7 +850,7 @@ class Plan:
     >>> plan.candidates[0]
     ('ring_bidirectional', 2, 1727721600, '')
     >>> plan.reasons[1]
-    'not simulated to the end: 18 cannot be faster'
+    'not simulated to the end: 18 candidates that cannot be faster'
     """
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __copy__(self) -> Plan: ...
@@ -1440,7 +1440,7 @@ class Program:
     ...     print(violation.kind, *place)
     ...     print(violation.sentence.split("; ")[0])
     not_written 1 0 0 7
-    rank 1, thread block 0, step 0: reads chunk 0 of output, in which nothing is yet
+    rank 1, thread block 0, step 0: reads chunk 0 of output, which has not been written
     wrong_result 0 0 1 5
     rank 0: output chunk 1 holds nothing at the end, not chunk 0 of rank 1
     """
@@ -1892,7 +1892,7 @@ class Table:
     >>> list(links.columns)
     ['busy_ps', 'bytes']
     >>> outcome.ranks.row
-    'One row per rank.'
+    'A row per rank.'
     >>> next(iter(outcome.slots))
     {'start_ps': 0, 'end_ps': 863860800, 'reconfiguration_ps': 25000000, 'lightpaths': 16}
     """

@@ -48,9 +48,9 @@ app = App(
 )
 
 
-@app.command(name="--completion", help="Script that completes words in bash, zsh or fish.")
+@app.command(name="--completion", help="Script that completes command lines in bash, zsh or fish.")
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> Answer:
-    """Script that completes words in bash, zsh or fish."""
+    """Returns the script with which a shell completes words."""
     from opticoll.cli.completion import script
 
     return Answer(script(shell).rstrip("\n"), 0)
