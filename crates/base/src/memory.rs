@@ -1,10 +1,10 @@
 //! Forecasts of memory use, which stop a computation before an allocation exceeds the limit.
 //!
-//! Code that allocates large tables calls [`take`] first. If the forecast exceeds the limit, the
-//! work stops like interrupted work (see [`crate::interrupt`]) and returns [`MemoryLimitExceeded`]
-//! instead of a result, before the memory is allocated. Functions that cannot fail otherwise need
-//! no error for this case. Initially there is no limit; a program usually sets the limit to the
-//! free memory of the machine.
+//! Code that allocates large tables calls [`check_forecast`] first. If the forecast exceeds the
+//! limit, the work stops like interrupted work (see [`crate::interrupt`]) and returns
+//! [`MemoryLimitExceeded`] instead of a result, before the memory is allocated. Functions that
+//! cannot fail otherwise need no error for this case. Initially there is no limit; a program
+//! usually sets the limit to the free memory of the machine.
 //!
 //! ```
 //! use opticoll_base::interrupt::{Stopped, interruptible};
@@ -72,7 +72,7 @@ pub fn attempt<T>(work: impl FnOnce() -> T) -> Result<T, MemoryLimitExceeded> {
     })
 }
 
-/// Stops the work with the given forecast, as [`take`] does.
+/// Stops the work with the given forecast, as [`check_forecast`] does.
 pub fn refuse(exceeded: MemoryLimitExceeded) -> ! {
     resume_unwind(Box::new(exceeded))
 }
