@@ -1,5 +1,4 @@
-//! Holds what Cargo.toml cannot say of the crates: no circles inside one, engines apart, a verifier
-//! that asks for written fields.
+//! Rules of the crates beyond Cargo.toml: circles of imports, engines, calls of the verifier.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -64,8 +63,7 @@ fn paths(tree: &str) -> Vec<Vec<String>> {
     after.into_iter().map(with_word).collect()
 }
 
-/// Returns the imports inside a crate, by paths that begin with `crate` or `super`: the importing
-/// module and what it names.
+/// Returns the imports by `crate` or `super`: the importing module and the path that it names.
 fn imports(of_crate: &str) -> Vec<(Module, Module)> {
     let mut imports = Vec::new();
     for (from, code) in modules(of_crate, Path::new("")) {
@@ -123,8 +121,7 @@ fn engines_do_not_import_each_other() {
     }
 }
 
-/// Methods of machines that return what somebody wrote down, or whose names types of plans have,
-/// too.
+/// Methods of machines that return written fields, or have the name of a method of plans.
 const WRITTEN_DOWN: &str = "ranks family name light has_light downcast value millionths \
                             is_same_machine \
                             leads_both_ways network links ends columns count";
