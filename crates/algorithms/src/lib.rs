@@ -362,7 +362,8 @@ pub(crate) fn logarithmic_rounds(ranks: u32) -> u64 {
     u64::from(ranks) * u64::from(ranks.max(2).ilog2())
 }
 
-/// Maximum number of transfers of a schedule: about 7 GB with routes and wavelengths.
+/// Maximum number of transfers of a schedule, which take about 7 GB of memory with their routes and
+/// wavelengths.
 const MAX_TRANSFERS: u64 = 1 << 27;
 
 /// Fails if a schedule would have too many transfers.

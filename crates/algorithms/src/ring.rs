@@ -58,7 +58,7 @@ pub const RECORDS: &[Algorithm] = &[
 /// Costs of a ring all_gather, in any order.
 pub(super) const GATHERING: CostFormulas = CostFormulas::new("N - 1", "N - 1", "N - 1");
 
-/// Costs of a ring all_reduce, in any order.
+/// Costs of a ring all_reduce, whatever the order of the ranks.
 pub(super) const REDUCING: CostFormulas =
     CostFormulas::new("2 (N - 1)", "2 (N - 1) / N", "2 (N - 1) / N");
 

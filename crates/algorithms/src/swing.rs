@@ -101,8 +101,8 @@ impl Swing {
         2 * reversed.unwrap_or(0) + rank % 2
     }
 
-    /// Returns the places of the ranks that `rank` reaches in the steps after `step`, including
-    /// `rank`: the first place and their number.
+    /// Returns the range of places, in the order of `place`, of `rank` and of the ranks that it
+    /// reaches in the steps after `step`: the first place and the number of places.
     fn reached(self, rank: u32, step: u32) -> (u32, u32) {
         let count = self.ranks >> (step + 1);
         (self.place(rank) & !(count - 1), count)

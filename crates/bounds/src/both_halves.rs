@@ -77,8 +77,8 @@ fn reached(ranks: u64, ports: u64, slots: u64) -> Vec<f64> {
     reached
 }
 
-/// Returns the least mean of numbers e with which the mean of `gains[e]` is `wanted`; 0 if no gain
-/// reaches `wanted`.
+/// Returns the least mean of indices e, one for each rank, for which the mean of `gains[e]` is at
+/// least `wanted`; 0 if every gain is less than `wanted`.
 fn least_mean(gains: &[f64], wanted: f64) -> f64 {
     let mut least = f64::INFINITY;
     for (few, low) in gains.iter().enumerate() {

@@ -59,8 +59,8 @@ fn waiting(ranks: u64, ports: u64, growth: u64, slots: u64) -> f64 {
     windows.fold(1.0, f64::max)
 }
 
-/// Maximum number of slots for which the prices are searched; the bound "waiting" serves more
-/// slots.
+/// Maximum number of slots for which prices are searched. For more slots, the bound "waiting" is
+/// used.
 const MAX_PRICED_SLOTS: u64 = 64;
 
 /// Search for the prices of a given number of slots.

@@ -542,7 +542,8 @@ impl<'a> PlanningProblem<'a> {
         ring::slot_cost::SlotCost::new(ring, self.policy())
     }
 
-    /// Returns the picoseconds of each slot of a circuit switch, and of each change of its setting.
+    /// Returns the reconfiguration time in picoseconds that the policy charges for every slot of a
+    /// circuit switch, and for every change of its setting; at most one of them is not 0.
     fn switch_cost(&self, switch: &CircuitSwitch) -> Result<(u64, u64), PlannerError> {
         let set_up = switch.reconfiguration.time()?.ps();
         Ok(match switch.charge(self.policy().name()) {

@@ -231,7 +231,8 @@ struct HopUse {
 }
 
 impl HopUse {
-    /// Adds a hop and reports the resources that other hops use otherwise.
+    /// Adds a hop, and reports a violation for each resource (switch setting, port, transmitter,
+    /// receiver) that an earlier hop uses in a conflicting way.
     fn enter(
         &mut self,
         plan: &Plan,

@@ -77,7 +77,7 @@ def text_file(
     *,
     of_rows: bool = False,
 ) -> File[A, R]:
-    """Returns the file of an option for formats of one kind; only plans may have any ending."""
+    """Returns the file of an option that writes one kind of content; plans take any ending."""
     from opticoll.formats.atomic import check_writable, is_device
 
     known = suffixes(holds)

@@ -170,7 +170,7 @@ def _check_size(size: int, path: str | os.PathLike[str], most: int) -> None:
 
 
 def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
-    """Returns all bytes of a file, or the first ones if `most` is None."""
+    """Returns the beginning of a file if `most` is None, else all bytes, at most `most`."""
     try:
         with opened(path) as file:
             if most is not None:

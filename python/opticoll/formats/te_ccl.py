@@ -252,7 +252,7 @@ def _entries(
     kind: type[list[Any]] | type[dict[str, Any]],
     path: str | os.PathLike[str],
 ) -> list[Any]:
-    """Returns the entry whose key ends in `name`, whatever its number and case."""
+    """Returns the entry whose key is a number, a hyphen and `name`, in any letter case."""
     for key, value in content.items():
         if key.partition("-")[2].lower() == name and isinstance(value, kind):
             return [*value]

@@ -343,7 +343,7 @@ def _bars(rows: Sequence[Row]) -> "Figure":
 
 
 def _bar_panels(panels: "Sequence[Axes]", ordered: Sequence[Row], rows: Sequence[Row]) -> None:
-    """Draws the steps and the times of plans on one fabric, on the scales of all rows."""
+    """Draws the plans of one fabric as bars: steps on the left, times on the right."""
     left, right = panels
     places = range(len(ordered))
     looks = _looks({str(row["algorithm"]) for row in rows})

@@ -88,7 +88,7 @@ def plan(
 def outcome(
     measured: "Outcome", path: str | os.PathLike[str], plan: "Plan | None" = None, title: str = ""
 ) -> None:
-    """Draws what an outcome measured over time; a plan names the links, whose use is then drawn.
+    """Draws an outcome over time; the use of links needs the plan, which names the links.
 
     Of packets these are latencies and buffers, of bursts losses, and of plans the slots, or with
     the plan and a `link_bin` the use of links. Raises PlotError where there is nothing of these.

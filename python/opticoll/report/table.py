@@ -302,7 +302,7 @@ def _gaps(every: Sequence[Shown]) -> list[Shown]:
 
 @cache
 def _options(kind: type[Row]) -> frozenset[str]:
-    """Returns the names of options of the commands that give some rows, also in the singular."""
+    """Returns the names of the options of all commands with such rows, with and without an `s`."""
     names = {"collective"}
     for command in (name for name, given in kinds().items() if kind in given):
         parameters = import_module(f"opticoll.commands.{command}").COMMAND.parameters

@@ -1,5 +1,5 @@
-//! Bound of the quickest flow (theorem E7): all bytes of a rank must reach another rank, over links
-//! that they reach late.
+//! Bound of the quickest flow (theorem E7): rank v must receive all M bytes of rank u, over links
+//! that the bytes reach only after a latency.
 //!
 //! In the time T a link of rate c carries at most c max(0, T - w) of the bytes of rank u, with w =
 //! (least latency from u to the link) + (latency of the link) + (least latency from its end to any

@@ -47,7 +47,7 @@ pub(super) enum CountedBy {
     Crossings,
 }
 
-/// Bounds that were computed for a number of slots.
+/// Extent to which the bounds for one number of slots have been computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Progress {
     /// Bounds that are quick to compute.

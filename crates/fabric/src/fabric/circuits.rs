@@ -85,8 +85,8 @@ pub enum ReconfigurationCharge {
     ChangedCircuit,
     /// A charge for ports whose circuit changes; slots have no barrier between them.
     ChangedPort,
-    /// A charge for planes whose setting changes, which stops all ports of the plane; slots have no
-    /// barrier between them.
+    /// A charge for each plane whose setting changes. All ports of this plane stop meanwhile; slots
+    /// have no barrier between them.
     ChangedPlane,
     /// A charge for every group of slots in which no port changes its circuit.
     Groups {

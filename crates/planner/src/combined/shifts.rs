@@ -6,11 +6,12 @@
 //!
 //! **All_to_all.** The block for rank u + o travels over circuits of setting 1, then of setting 2,
 //! and so on; their shifts add up to o. The route is the same from every rank u. The sum of hops
-//! over all offsets o determines the time for the bytes, the number of slots the latencies, and the
-//! number of settings the reconfigurations. The lower bound of a circuit switch (theorem C1) has
-//! these three numbers, too. Within a setting every block makes its hops from the first slot on:
-//! with one port, slot t carries the blocks that make at least t hops in the setting. With
-//! cut-through all hops of a setting share a slot. On a grid each setting has one slot.
+//! over all offsets o determines the time for the bytes, the number of slots determines the sum of
+//! the latencies, and the number of settings determines the sum of the reconfigurations. The lower
+//! bound of a circuit switch (theorem C1) has these three numbers, too. Within a setting every
+//! block makes its hops from the first slot on: with one port, slot t carries the blocks that make
+//! at least t hops in the setting. With cut-through all hops of a setting share a slot. On a grid
+//! each setting has one slot.
 //!
 //! **Rotors.** `shifts=all` goes through the shifts 1, 2, ..., N - 1 in turn, whatever is sent: S =
 //! ceil((N - 1) / d) settings of d ports form a *cycle*, in which each block waits for the circuit
@@ -344,8 +345,9 @@ impl Default for Rotor {
 }
 
 impl Rotor {
-    /// Returns the legs of each piece of the block for the rank `after` ranks after the source. A
-    /// leg is a cycle and the number of ranks that the piece advances in the cycle.
+    /// Returns the legs of each piece of the block that `source` sends to rank `source` + `after`,
+    /// modulo `ranks`. A leg is a pair: a cycle, and the number of ranks by which the piece
+    /// advances in the cycle.
     fn legs(self, ranks: u32, source: u32, after: u32) -> Vec<Vec<(u32, u32)>> {
         if !self.is_relayed {
             return (0..self.cycles).map(|cycle| vec![(cycle, after)]).collect();

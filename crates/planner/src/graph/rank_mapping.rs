@@ -202,7 +202,8 @@ impl Problem {
         self.hops[from as usize * self.sites + to as usize].into()
     }
 
-    /// Returns the cost of both directions between two ranks.
+    /// Returns the cost, in bytes times hops, of the traffic in both directions between rank `a` at
+    /// site `at` and rank `b` at site `there`.
     fn between(&self, a: usize, at: u32, b: usize, there: u32) -> u128 {
         self.bytes(a, b) * self.hops(at, there) + self.bytes(b, a) * self.hops(there, at)
     }

@@ -349,7 +349,7 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
     Ok(fastest?.0.into())
 }
 
-/// Returns the plans as candidates of a choice, on graphs that are not too large.
+/// Returns the packings of trees as candidates; none if the graph is too large.
 fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, PlannerError> {
     let Some(links) = Links::of(problem.fabric).filter(|links| links.ranks > 1) else {
         return Ok(Vec::new());

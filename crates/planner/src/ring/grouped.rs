@@ -45,7 +45,7 @@ use search::layouts;
 pub(crate) struct GroupLevel {
     /// Maximum number of ranks in a group.
     pub(crate) group: u32,
-    /// Owners in each group.
+    /// Number of owners in each group.
     pub(crate) owners: u32,
     /// Stripes of a share.
     pub(crate) stripes: u32,

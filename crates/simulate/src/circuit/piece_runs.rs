@@ -182,7 +182,8 @@ pub(super) struct SlotSpans {
     long: BTreeMap<u64, Vec<LongRun>>,
 }
 
-/// Pieces of a run in `slots`. The piece of slot s starts at `start` + s times the interval.
+/// Long run of pieces, one in each slot of `slots`. The piece of slot s starts at `start` + s times
+/// the run's interval, in picoseconds.
 struct LongRun {
     slots: Range<usize>,
     start: i128,

@@ -100,7 +100,8 @@ fn period(plan: &Plan) -> Result<u32, SimulationError> {
     Ok(period)
 }
 
-/// Extends the columns of the transfers of `period` ranks to those of all transfers.
+/// Completes the columns, which so far count only the transfers from `period` sources: entries that
+/// are equal modulo `period` are combined, and each of them gets the result.
 fn spread(outcome: &mut Outcome, lines: Lines, period: u32) -> Result<(), UnitError> {
     let [_, (_, columns)] = lines.shape;
     let (columns, period) = (columns as usize, period as usize);

@@ -333,7 +333,8 @@ impl Arrivals {
         }
     }
 
-    /// Calls `tell` with the last arrivals of chunks at a rank.
+    /// Calls `tell` with the index of the last arrival of each chunk at a rank, once for chunks
+    /// that are stored as one range.
     fn each_last(&self, rank: u32, chunks: Range<u32>, mut tell: impl FnMut(u32)) {
         match &self.last {
             LastArrivals::Pages { page_of, pages } => {

@@ -131,8 +131,8 @@ impl ProtocolState {
         queue.get(self.sent[transmitter as usize] as usize).copied()
     }
 
-    /// Requests the next flow of a transmitter, or begins the flow on a kept circuit, if its data
-    /// are present.
+    /// If the data of the transmitter's next flow are present, requests a circuit for this flow, or
+    /// begins the flow at once on a circuit that the transmitter kept.
     fn start_next(
         &mut self,
         flows: &TransceiverFlows,

@@ -159,7 +159,8 @@ impl StepFlows {
         Ok(enough.then_some(StepFlows { flows, firsts }))
     }
 
-    /// Writes the results of each flow's colour for the flow, and the flow's bytes for its ranks.
+    /// Records each flow in the ledger: its bytes at its two ranks and, if the ledger records
+    /// flows, the results of the flow's colour.
     fn write_results(
         &self,
         partition: &Partition,

@@ -203,8 +203,9 @@ fn cuts(
     }))
 }
 
-/// Returns the position of the links between two neighbours. A ring of two ranks has two positions:
-/// 0-1 and 1-0.
+/// Returns the position of the links between two neighbours: the rank whose clockwise neighbour is
+/// the other rank. On a ring of two ranks, the order of the arguments decides: 0-1 is position 0,
+/// 1-0 is position 1.
 fn position(
     spec: &Spec,
     option: &str,

@@ -29,8 +29,8 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
     Ok(gathering.finish())
 }
 
-/// Reads a plan file. If its statements are those of rows that repeat, as [`write`](super::write)
-/// writes them, the rows are returned without expansion.
+/// Reads a plan file. If the file states repeated rows in the form that [`write`](super::write)
+/// produces, the rows are returned without expansion; otherwise every lightpath is, as in [`read`].
 ///
 /// # Errors
 /// As for [`read`].

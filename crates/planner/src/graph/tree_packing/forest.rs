@@ -239,7 +239,8 @@ pub(super) struct PackingGraph<'a> {
     /// Root of the trees; `None` if every rank is a root.
     pub(super) root: Option<u32>,
     reversed: bool,
-    /// Cables of trees that are used both away from the root and back; `None` for other plans.
+    /// Cables between ranks, if the trees reduce towards the root and then broadcast from it over
+    /// the same cables; otherwise `None`.
     cables: Option<Vec<Cable>>,
     /// Optimum time p / q of a block of one bit in seconds, reduced.
     ratio: (u128, u128),

@@ -12,7 +12,8 @@ pub(super) const PRICE_TOLERANCE: f32 = 1.001;
 /// Limits for one class of recipes and one number of pieces per block.
 #[derive(Clone, Default)]
 pub(super) struct PriceLimits {
-    /// Prices of a link in each slot, with the least price of a tree at these prices.
+    /// Known limits: for each, the price per link in every slot, and the least cost of a tree at
+    /// these prices.
     min_costs: Vec<(Vec<f32>, f32)>,
     /// Rooms of the slots, in links, in which no tree was found.
     failed: Vec<Vec<f32>>,

@@ -24,7 +24,7 @@ pub(crate) struct PlacedLightpath {
     pub(crate) edge: u32,
     /// Rank whose block the lightpath carries.
     pub(crate) origin: u32,
-    /// Channel of the direction.
+    /// Channel of the lightpath, numbered among the channels of its direction.
     pub(crate) channel: u32,
 }
 

@@ -1,5 +1,5 @@
-//! Network under the load of bursts, in which lightpaths are requested, and the waits after
-//! blocking.
+//! Network that carries bursts while lightpaths are requested in it, and the waits (back-off) after
+//! a request is blocked.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;

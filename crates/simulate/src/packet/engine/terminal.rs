@@ -62,7 +62,7 @@ impl Linked for PacketMessage {
 /// State of a terminal.
 pub(in super::super) struct Nic {
     pub(in super::super) link: u32,
-    /// Messages to be cut, in order.
+    /// Messages that remain to be cut into packets and chunks, in order.
     pub(in super::super) messages: List,
     /// Chunks to be sent, in order.
     pub(in super::super) queue: List,
