@@ -131,8 +131,8 @@ impl ProtocolState {
         queue.get(self.sent[transmitter as usize] as usize).copied()
     }
 
-    /// If the data of the transmitter's next flow are present, requests a circuit for this flow, or
-    /// begins the flow at once on a circuit that the transmitter kept.
+    /// Starts the transmitter's next flow if the data of this flow are present: requests a circuit,
+    /// or uses a circuit that the transmitter kept.
     fn start_next(
         &mut self,
         flows: &TransceiverFlows,
