@@ -48,7 +48,7 @@ app = App(
 )
 
 
-@app.command(name="--completion", help="Script that completes command lines in bash, zsh or fish.")
+@app.command(name="--completion", help="Script that completes words in bash, zsh or fish.")
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> Answer:
     """Returns the script with which a shell completes words."""
     from opticoll.cli.completion import script

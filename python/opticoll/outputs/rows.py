@@ -22,7 +22,7 @@ Bob            -
 ...     links: Count
 ...     lost: Count
 >>> plain(Hops.of({"links": 2, "offered": 9, "lost": 1})), columns(Hops)[1].meaning
-({'links': 2, 'lost': 1}, 'Bursts that were lost')
+({'links': 2, 'lost': 1}, 'Number of lost bursts')
 """
 
 from __future__ import annotations
