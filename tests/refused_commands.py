@@ -12,7 +12,7 @@ OTHER = "circuit_switch:ranks=8,startup=100ns,latency=100ns"
 ONE = "circuit_switch:ranks=6,startup=100ns,latency=100ns,reconfiguration=1us"
 TWO = "circuit_switch:ranks=6,ports=2,planes=2,latency=100ns"
 FEW = "circuit_switch:ranks=6,ports=2,planes=2,switch_ports=3,dead_ports=5.1"
-PATHS = "light_path_grid:ranks=8,ports=2"
+PATHS = "lightpath_grid:ranks=8,ports=2"
 STAR = "passive_star:ranks=6,wavelengths=3,transmitters=2,receivers=2"
 GRID = "wss_grid:rows=2,columns=2,rate=100Gb/s"
 REPLAN = (
@@ -210,8 +210,9 @@ plan all_gather --fabric {ONE},planes=2 => must divide ports=1
 plan all_gather --fabric {ONE},dead_ports=1.1 => `1.1` is not a port
 plan all_gather --fabric {ONE},dead_ports=1.0 => from rank 0 to rank 1
 plan all_gather --fabric {ONE},switch_ports=3 => need planes=2
-plan all_gather --fabric {ONE},beside_latency=1us => needs beside_rate
-plan all_gather --fabric {ONE} --algorithm settings:settings=beside => beside_rate
+plan all_gather --fabric {ONE},packet_latency=1us => needs packet_rate
+plan all_gather --fabric {ONE} --algorithm switch_configurations:configurations=packet
+    => packet_rate
 plan all_to_all --fabric {FEW} --algorithm shifts => leave switch_ports out
 simulate all_gather --fabric {ONE} --policy two_tier => use all_stop
 plan all_gather --fabric {ONE} --algorithm relay_tree => needs a wdm_ring
@@ -228,8 +229,9 @@ plan all_gather --fabric {ONE} --algorithm static:topology=star => kautz
 plan all_gather --fabric {ONE} --algorithm static:topology=hypercube => power
 plan all_gather --fabric {ONE} --algorithm static:shifts=2 => lead to all
 plan all_gather --fabric crossbar:ranks=4 --algorithm static => does not run here, on 4 ranks
-plan all_gather --fabric {ONE} --algorithm settings:algorithm=rnig => did you mean `ring`
-show all_reduce --fabric torus:dims=4x4 --view settings => --view settings: torus
+plan all_gather --fabric {ONE} --algorithm switch_configurations:algorithm=rnig
+    => did you mean `ring`
+show all_reduce --fabric torus:dims=4x4 --view configurations => --view configurations: torus
 
 # Demands.
 plan all_gather --demand random --fabric {FOUR} => only all_to_all takes a demand
@@ -237,19 +239,20 @@ plan all_to_all --demand randm --fabric {FOUR} => did you mean `random`
 plan all_to_all --demand zipf:exponent=x --fabric {FOUR} => exponent
 plan all_to_all --demand none.csv --fabric {FOUR} => none.csv
 plan all_to_all --demand random --algorithm shifts --fabric {FOUR} => decomposition
-plan all_to_all --demand random --algorithm decomposition:longest=0B --fabric {FOUR} => 4096 chunks
+plan all_to_all --demand random --algorithm decomposition:max_chunk=0B --fabric {FOUR}
+    => 4096 chunks
 
 # Grids of light paths.
 simulate all_gather --fabric {PATHS} --simulator fluid --algorithm ring => use circuit
-simulate all_gather --fabric {PATHS} --policy on_change --algorithm ring => establish_release
+simulate all_gather --fabric {PATHS} --policy on_change --algorithm ring => setup_teardown
 simulate all_gather --fabric {PATHS} --policy free --paths kept --algorithm ring
     => leave the setting paths out
 simulate all_gather --fabric {PATHS} --paths dropped --algorithm ring => released
 simulate all_gather --fabric {PATHS} --simulator control --algorithm ring
     => its lasers are not tuned flow by flow
 simulate all_gather --fabric {PATHS} --start step --algorithm ring => leave the start out
-simulate all_gather --fabric {EIGHT} --policy establish_release --algorithm ring
-    => establish_release for the ports of a light_path_grid
+simulate all_gather --fabric {EIGHT} --policy setup_teardown --algorithm ring
+    => setup_teardown for the ports of a lightpath_grid
 simulate all_gather --fabric {EIGHT} --paths kept --algorithm ring
     => paths: on wdm_ring lightpaths change from slot to slot
 show all_gather --fabric {PATHS} --view ring --algorithm ring => --view ports
@@ -308,7 +311,7 @@ congestion all_reduce --fabric ladder:rungs=5 => wavelengths=...
 congestion all_reduce --fabric wdm_ring:ranks=4,wavelengths=1 => wdm_ring
 {CONGESTION} --algorithm rung => did you mean `ring`
 {CONGESTION} --figure times.txt => .png
-{CONGESTION} --longest-back-off 1us => back_off
+{CONGESTION} --max-back-off 1us => back_off
 
 # Traffic of bursts.
 {BURSTS} --offered-load 0.9, => --offered-load | two commas

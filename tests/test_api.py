@@ -338,7 +338,7 @@ FOLDED = "wdm_ring:ranks=64,wavelengths=8"
 
 def test_folded_plans_look_like_any_other(tmp_path: Path) -> None:
     plan = opticoll.plan("all_reduce", FOLDED, "relay_tree:pieces=2", size="1MiB")
-    assert plan.folded
+    assert plan.rotation_symmetric
     assert plan.verify() == []
     assert len(plan) == 2 * 2 * 64 * 63
     assert plan.wavelengths_used == 8
@@ -356,7 +356,7 @@ def test_folded_plans_look_like_any_other(tmp_path: Path) -> None:
         plan.ends(len(plan))
     opticoll.write_plan(plan, tmp_path / "folded.plan")
     read = opticoll.read_plan(tmp_path / "folded.plan")
-    assert read.folded
+    assert read.rotation_symmetric
     assert read == plan
     assert read.to_text() == plan.to_text()
     # The reference verifier expands the file with a parser of its own.
@@ -364,7 +364,7 @@ def test_folded_plans_look_like_any_other(tmp_path: Path) -> None:
     # Without one rotation of a transfer the plan is neither rotation-symmetric nor right.
     text = plan.to_text().replace(" x64 ", " x63 ", 1).replace(f"end {len(plan)}", "end 16127")
     broken = opticoll.Plan.from_text(text)
-    assert not broken.folded
+    assert not broken.rotation_symmetric
     assert broken.verify() != []
 
 

@@ -73,7 +73,7 @@ def test_a_collective_on_light_takes_the_time_of_its_plan(fabric: str, collectiv
         RING,
         "torus:dims=4x2,rate=100Gb/s,latency=1us",
         "circuit_switch:ranks=8,ports=2",
-        "light_path_grid:ranks=8,ports=2",
+        "lightpath_grid:ranks=8,ports=2",
         "passive_star:ranks=8,wavelengths=4",
         "wss_grid:rows=2,columns=4",
     ],
@@ -87,11 +87,11 @@ def test_an_exported_plan_is_replayed_as_planned(
     path = plan.export(tmp_path / f"one.{ending}", size=size)[0]
     row = opticoll.replay(path, fabric)
     assert row.time_ps == plan.simulate(size).time_ps
-    assert "plan" in row.carried_out
+    assert "plan" in row.transport
     assert row.collectives[0].chosen == plan.algorithm
     # The plan counts on its own fabric only.
     elsewhere = opticoll.replay(path, "hockney:latency=1us,rate=10Gb/s")
-    assert elsewhere.carried_out == "message by message"
+    assert elsewhere.transport == "message by message"
 
 
 def test_a_trace_that_was_changed_is_replayed_message_by_message(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_trace_that_was_changed_is_replayed_message_by_message(tmp_path: Path)
     path.write_text(path.read_text().replace("calc 0", "calc 7"))
     row = opticoll.replay(path, RING)
     assert row.time_ps != plan.simulate().time_ps
-    assert row.carried_out == "each message by a lightpath of one wavelength"
+    assert row.transport == "each message by a lightpath of one wavelength"
 
 
 @pytest.mark.parametrize("collective", CALLS)
@@ -182,10 +182,10 @@ def test_a_plan_releases_the_ports_of_its_ranks() -> None:
     message = ("0,Send,7,1000,0,0,0,,0", "7,Recv,0,0,1000,0,0,,0")
     collective = [f"{rank},Allreduce,,1000000,1000000,0,1,,0" for rank in range(4)]
     trace = calls(8, {1: range(4)}, *message, *collective, *message)
-    for ports, set_ups in (("", 1), (",ports=1", 2)):
+    for ports, setups in (("", 1), (",ports=1", 2)):
         ring = f"wdm_ring:ranks=8,wavelengths=2{ports}"
-        used: Any = opticoll.replay(trace, ring, policy="on_change").light_paths
-        assert used.set_ups == set_ups
+        used: Any = opticoll.replay(trace, ring, policy="on_change").lightpath_setups
+        assert used.setups == setups
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
@@ -236,7 +236,7 @@ def test_an_export_takes_as_long_replayed_as_simulated_where_its_plan_fits(
 ) -> None:
     path, *_ = opticoll.plan("all_reduce", RING, size="1MiB").export(tmp_path / "one.goal")
     row = opticoll.replay(path, on)
-    assert ("by the plan that was exported" in row.carried_out) == fits
+    assert ("by the plan that was exported" in row.transport) == fits
     finished = run("simulate", path, "--fabric", on)
     assert finished.code == 0
     assert ("is not used: " in finished.err) != fits

@@ -191,7 +191,7 @@ def test_what_cannot_be_replayed_is_refused_with_its_place(tmp_path: Path, said:
 
 def test_lightpaths_are_set_up_for_calls_in_order_only(tmp_path: Path) -> None:
     with pytest.raises(opticoll.errors.TraceError, match="no sequence of calls"):
-        replayed(tmp_path, [trace(gather(1, []))] * 2, "light_path_grid:ports=2")
+        replayed(tmp_path, [trace(gather(1, []))] * 2, "lightpath_grid:ports=2")
 
 
 def test_the_command_line_reads_a_file_or_a_folder(run: Run, tmp_path: Path) -> None:

@@ -24,12 +24,12 @@ TWO = "circuit_switch:ranks=6,ports=2,planes=2,latency=100ns"
 DEAD = "circuit_switch:ranks=6,ports=2,planes=2,dead_ports=1.0+4.1,latency=100ns"
 FEW = "circuit_switch:ranks=6,ports=2,planes=2,switch_ports=3,dead_ports=5.1"
 CUT = "circuit_switch:ranks=6,latency=100ns,reconfiguration=1ms,forwarding=cut_through"
-BESIDE = "circuit_switch:ranks=6,latency=100ns,beside_rate=100Gb/s,beside_latency=1us"
+BESIDE = "circuit_switch:ranks=6,latency=100ns,packet_rate=100Gb/s,packet_latency=1us"
 CASES = [
-    ("all_reduce", "settings:algorithm=cyclic_doubling", BESIDE),
-    ("all_to_all", "settings:algorithm=direct,settings=beside", BESIDE),
+    ("all_reduce", "switch_configurations:algorithm=cyclic_doubling", BESIDE),
+    ("all_to_all", "switch_configurations:algorithm=direct,configurations=packet", BESIDE),
     ("all_to_all", "shifts:shifts=1x2", CUT),
-    ("all_reduce", "settings:algorithm=cyclic_doubling,settings=one", CUT),
+    ("all_reduce", "switch_configurations:algorithm=cyclic_doubling,configurations=one", CUT),
     ("all_to_all", "direct", f"{FEW},forwarding=cut_through"),
     ("all_to_all", "direct", DEAD),
     ("all_to_all", "direct", FEW),
@@ -37,7 +37,7 @@ CASES = [
     ("all_gather", "direct:order=at_once", TWO),
     ("all_to_all", "direct", TWO),
     ("all_to_all", "shifts:shifts=1x2", ONE),
-    ("all_reduce", "settings:algorithm=cyclic_doubling,settings=one", ONE),
+    ("all_reduce", "switch_configurations:algorithm=cyclic_doubling,configurations=one", ONE),
     ("all_to_all", "shifts:shifts=all,relays=all", "circuit_switch:ranks=4,latency=100ns"),
     ("all_gather", "static:topology=kautz", "circuit_switch:ranks=6,ports=2"),
     ("all_to_all", "static:topology=kautz", "circuit_switch:ranks=6,ports=2"),
@@ -52,7 +52,7 @@ def mutated(line: str, generator: random.Random) -> str:
             dead = f"dead_ports={generator.randrange(6)}.{generator.randrange(3)}"
             return re.sub(r"dead_ports=[0-9.]+", dead, line)
         if generator.random() < 0.5:
-            line = re.sub(r",beside_rate=[0-9]+Gb/s", "", line)
+            line = re.sub(r",packet_rate=[0-9]+Gb/s", "", line)
             return line.replace("cut_through", "store")
         return line.replace(",ports=2", f",ports={generator.choice((2, 4))}")
     words = line.split()
@@ -67,8 +67,8 @@ def mutated(line: str, generator: random.Random) -> str:
         ports, _, slot = words[place].partition("@")
         words[place] = f"{ports}@{max(0, int(slot) + generator.choice((-1, 1)))}"
     elif "." in words[place] and generator.random() < 0.2:
-        words[place] = "beside"
-    elif "." in words[place] or words[place] == "beside":
+        words[place] = "packet"
+    elif "." in words[place] or words[place] == "packet":
         words[place] = f"{generator.randrange(3)}.{generator.randrange(3)}"
     return " ".join(words)
 
@@ -149,7 +149,7 @@ def test_settings_are_proved_as_circuits() -> None:
 
 def test_messages_beside_the_switch_are_shown(run: Run, tmp_path: Path) -> None:
     command = ("show", "all_to_all", "--fabric", BESIDE, "--slot", "0", "--algorithm",
-               "settings:algorithm=direct,settings=beside")  # fmt: skip
+               "switch_configurations:algorithm=direct,configurations=packet")  # fmt: skip
     assert "beside the switch" in run(*command).out
     row = run_json(run, "show", *command)
     assert {one["source_port"] for one in row["lightpaths"]} == {_core.BESIDE}
@@ -165,7 +165,7 @@ def test_commands_take_a_circuit_switch(run: Run, tmp_path: Path) -> None:
     rows = run("compare", "all_reduce", "--fabric", ONE, "--size", "64KiB", "--figure",
                tmp_path / "compare.svg")  # fmt: skip
     assert rows.code == 0, rows.err
-    assert "settings" in rows.out
+    assert "configurations" in rows.out
     for view in ("ports",):
         drawn = run("show", "all_to_all", "--fabric", ONE, "--view", view, "--figure",
                     tmp_path / f"{view}.svg")  # fmt: skip
@@ -176,7 +176,7 @@ def test_commands_take_a_circuit_switch(run: Run, tmp_path: Path) -> None:
         timed = run("simulate", "all_to_all", "--fabric", TWO, "--policy", policy)
         assert timed.code == 0, (policy, timed.err)
     bound = run("bound", "all_to_all", "--fabric", ONE, "--size", "64KiB")
-    assert "settings" in bound.out
+    assert "configurations" in bound.out
     trained = run("train", "--model", "resnet50", "--batch", "64", "--fabric", ONE)
     assert trained.code == 0, trained.err
 
@@ -200,14 +200,15 @@ def test_a_preset_takes_the_time_of_its_source(preset: str, time_s: float, ranks
 
 
 def test_the_view_settings_lists_the_graph_of_each_setting(run: Run, tmp_path: Path) -> None:
-    figure = tmp_path / "settings.svg"
+    figure = tmp_path / "configurations.svg"
     fabric = "circuit_switch:ranks=8,startup=100ns,latency=100ns,reconfiguration=1us"
     asked = (
-        "show", "all_reduce", "--fabric", fabric, "--size", "1MiB", "--view", "settings",
-        "--algorithm", "settings:algorithm=cyclic_doubling,settings=each", "--figure", figure,
+        "show", "all_reduce", "--fabric", fabric, "--size", "1MiB", "--view", "configurations",
+        "--algorithm", "switch_configurations:algorithm=cyclic_doubling,configurations=each",
+        "--figure", figure,
     )  # fmt: skip
     row = run_json(run, "show", *asked)
-    settings = row["settings"]
+    settings = row["configurations"]
     # The distances of halving and doubling, each with a circuit of its own: 1, 2, 4, 4, 2, 1.
     distances = [
         {(one["destination"] - one["source"]) % 8 for one in setting["circuits"]}

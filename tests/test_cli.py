@@ -149,7 +149,7 @@ def test_a_plan_begins_with_a_line_that_says_all(
 OF_LINKS = ("tree_packing", "matching", "concurrent_flow")
 """Planners for fabrics with links only."""
 
-OF_SWITCHES = ("settings", "decomposition", "static")
+OF_SWITCHES = ("switch_configurations", "decomposition", "static")
 """Planners for circuit switches only."""
 
 OF_GRIDS = ("shifts",)
@@ -199,7 +199,7 @@ def test_plan_file_verifies_and_simulates_as_what_it_was_written_from(
     simulated = run_json(run, "simulate", "simulate", path)
     assert simulated.pop("command").endswith(name)
     # Only `plan` prints the time under another policy.
-    for name in ("command", "held_time_s", "held_algorithm"):
+    for name in ("command", "on_change_time_s", "on_change_algorithm"):
         del planned[name]
     assert {key: simulated[key] for key in planned} == planned
     assert simulated["size_bytes"] == 1_000_000

@@ -36,7 +36,7 @@ def test_compare_takes_every_algorithm_and_names_who_refuses(run: Run) -> None:
     names = {row["algorithm"].partition(":")[0] for row in rows}
     # Made for fabrics of links, for circuit switches or for grids: no row, and no word.
     others = odd | {
-        "tree_packing", "matching", "settings", "static", "shifts", "detour"
+        "tree_packing", "matching", "switch_configurations", "static", "shifts", "faulty_ring"
     }  # fmt: skip
     assert names >= set(algorithm_names("all_gather", "wdm_ring")) - others
     assert not names & others

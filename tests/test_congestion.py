@@ -62,7 +62,7 @@ def test_places_differ_and_the_best_is_never_worse() -> None:
     assert cost["spread"] == 8000 * 8 * (1 + 2 + 0)
     assert cost["best"] <= cost["natural"]
     assert rows["best"]["hop_bytes_bound"] <= cost["best"]
-    assert rows["best"]["hop_bytes_least"]
+    assert rows["best"]["hop_bytes_optimal"]
 
 
 def test_two_collectives_share_the_network_and_both_are_verified() -> None:

@@ -100,7 +100,7 @@ def test_both_verifiers_prove_demands(fabric: str, demand: str) -> None:
         assert again.simulate(1 << 16).time_ps == plan.simulate(1 << 16).time_ps
 
 
-@pytest.mark.parametrize("algorithm", ["decomposition", "decomposition:longest=1KiB", "direct"])
+@pytest.mark.parametrize("algorithm", ["decomposition", "decomposition:max_chunk=1KiB", "direct"])
 def test_both_verifiers_judge_changed_demands_alike(algorithm: str) -> None:
     text = opticoll.plan("all_to_all", TWO, algorithm, demand=MATRIX).to_text()
     assert text.count("demand ") == 3
@@ -128,9 +128,9 @@ def test_every_command_takes_a_demand(run: Run, tmp_path: Path) -> None:
     assert {one["size_bytes"] for one in compared} == {4096}
     assert min(one["time_s"] for one in compared) == row["time_s"]
     bounds = run_json(run, "bound", "bound", "all_to_all", *options)
-    assert {one["name"] for one in bounds["bounds"]} == {"settings", "direct"}
+    assert {one["name"] for one in bounds["bounds"]} == {"configurations", "direct"}
     least = {one["name"]: one["time_s"] for one in bounds["bounds"]}
-    assert least["settings"] <= row["time_s"]
+    assert least["configurations"] <= row["time_s"]
     # `auto` relays, where a change takes as long as 100 kB: no plan without relays is as fast.
     alone = run_json(run, "plan", "plan", "all_to_all", *options, "--algorithm", "decomposition")
     assert row["time_s"] < least["direct"] <= alone["time_s"]
@@ -217,14 +217,14 @@ def test_bounds_count_the_ports_of_a_rank_that_work(run: Run, tmp_path: Path) ->
     fabric = "circuit_switch:ranks=3,ports=2,dead_ports=0.1,reconfiguration=1us"
     row = run_json(run, "bound", "bound", "all_to_all", "--fabric", fabric, "--demand", matrix)
     bounds = {one["name"]: one["time_s"] for one in row["bounds"]}
-    assert bounds == {"settings": pytest.approx(20e-6), "direct": pytest.approx(21e-6)}
+    assert bounds == {"configurations": pytest.approx(20e-6), "direct": pytest.approx(21e-6)}
 
 
 def test_direct_bounds_nothing_where_no_switch_joins_a_pair(run: Run, tmp_path: Path) -> None:
     matrix = written(tmp_path / "one.csv", "0,0,0,1000\n0,0,0,0\n0,0,0,0\n0,0,0,0\n")
     fabric = "circuit_switch:ranks=4,ports=2,planes=2,switch_ports=2"
     row = run_json(run, "bound", "bound", "all_to_all", "--fabric", fabric, "--demand", matrix)
-    assert [one["name"] for one in row["bounds"]] == ["settings"]
+    assert [one["name"] for one in row["bounds"]] == ["configurations"]
 
 
 def test_ranks_at_other_places_have_no_bound(run: Run, tmp_path: Path) -> None:

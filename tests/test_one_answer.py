@@ -48,7 +48,7 @@ FABRICS: list[tuple[str, list[Settings]]] = [
         [{}, {"policy": "per_port"}, {"policy": "every_step"}],
     ),
     ("circuit_switch:ranks={},ports=2,planes=2", [{}, {"policy": "planes"}]),
-    ("light_path_grid:ranks={},ports=2", [{}]),
+    ("lightpath_grid:ranks={},ports=2", [{}]),
     ("passive_star:ranks={},wavelengths=3", [{}, {"policy": "free"}]),
     ("wss_grid:rows=2,columns=3", [{}, {"policy": "free"}]),
     ("crossbar:ranks={},latency=1us", ELECTRICAL),
@@ -353,7 +353,7 @@ METHODS = [
     ("all_to_all", "--fabric", SWITCH),
     ("all_gather", "--fabric", "fat_tree:down=2x2,up=1x2", "--simulator", "bulk_synchronous"),
     ("scatter", "--fabric", ROUTERS, "--size", "4KiB", "--simulator", "packet"),
-    ("gather", "--fabric", "light_path_grid:ranks=4,ports=2"),
+    ("gather", "--fabric", "lightpath_grid:ranks=4,ports=2"),
 ]
 """Collectives that together take every setting of a method."""
 

@@ -142,7 +142,7 @@ FABRICS = (
     "wdm_ring:ranks=8,wavelengths=2",
     "torus:dims=3x3",
     "wss_grid:rows=3,columns=3,wavelengths=4",
-    "light_path_grid:ranks=9,ports=2",
+    "lightpath_grid:ranks=9,ports=2",
     "passive_star:ranks=8,wavelengths=8",
 )
 

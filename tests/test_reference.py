@@ -21,7 +21,7 @@ from opticoll.reference import (
     circuit_switch,
     families,
     grid,
-    light_paths,
+    lightpath_grid,
     links,
     read,
     ring,
@@ -79,7 +79,7 @@ def read_cases() -> dict[str, tuple[str, list[str]]]:
 
 
 CASES = read_cases()
-JUDGES = (circuit_switch, grid, light_paths, links, ring, rules, star)
+JUDGES = (circuit_switch, grid, lightpath_grid, links, ring, rules, star)
 # Of these plans readers refuse the text; the core verifies them in memory.
 UNREADABLE = {
     "a source must be a rank",
@@ -177,7 +177,7 @@ def test_the_examples_of_the_format_are_proved_by_both_readers() -> None:
         plan = _core.Plan.from_text(f"{example}\n")
         assert plan.verify() == []
         assert plan.to_text() == f"{example}\n"
-        forms.append((plan.collective.kind, plan.folded, plan.pipelined))
+        forms.append((plan.collective.kind, plan.rotation_symmetric, plan.pipelined))
     assert forms == [
         ("all_gather", True, False),
         ("all_to_all", True, False),

@@ -63,7 +63,7 @@ def test_a_free_network_takes_as_long_as_an_independent_simulator_says(
 ) -> None:
     row = run_json(run, "replay", "replay", real(application))
     assert row["time_ps"] == 1000 * ZERO_COST[application]
-    assert (row["simulator"], row["light_paths"], row["ranks"]) == ("zero", None, 16)
+    assert (row["simulator"], row["lightpath_setups"], row["ranks"]) == ("zero", None, 16)
     assert sum(one["messages"] for one in row["per_call"]) == row["messages"]
     assert sum(one["bytes"] for one in row["per_rank"]) == row["bytes"]
 
@@ -73,7 +73,7 @@ FABRICS = [
     "fat_tree:down=4x4,up=1x2,rate=10Gb/s",
     "dragonfly:terminals_per_router=2,routers_per_group=2,groups=4,global_per_router=2",
     "wdm_ring:ranks=16,wavelengths=4,reconfiguration=25us",
-    "light_path_grid:ranks=16,ports=2",
+    "lightpath_grid:ranks=16,ports=2",
     "loggp:latency=1us,gap=100ns,rate=10Gb/s",
 ]
 SIMULATED = [(fabric, None) for fabric in FABRICS] + [(fabric, "packet") for fabric in FABRICS[:3]]
@@ -162,30 +162,28 @@ def test_ends_cost_what_is_asked(tmp_path: Path) -> None:
         assert row["time_ps"] == 1000 * nanoseconds, (eager, overhead)
 
 
-def test_light_paths_of_a_real_run_cost_ten_milliseconds_a_round() -> None:
+def test_lightpaths_of_a_real_run_cost_ten_milliseconds_a_round() -> None:
     """EP: five collectives of four rounds, which ranks enter nearly together."""
-    ideal = opticoll.replay(real("ep"), "light_path_grid:establish=0s", collectives=COMMON)[
-        "time_s"
-    ]
+    ideal = opticoll.replay(real("ep"), "lightpath_grid:setup=0s", collectives=COMMON)["time_s"]
     for ports, rounds in ((1, 4), (2, 2), (3, 2), (4, 1)):
-        row = opticoll.replay(real("ep"), f"light_path_grid:ports={ports}", collectives=COMMON)
+        row = opticoll.replay(real("ep"), f"lightpath_grid:ports={ports}", collectives=COMMON)
         added = row["time_s"] - ideal
         # A rank that comes early sets up while others still work: at most 5 ms of a run.
         assert 0.010 * 5 * rounds - 0.005 <= added <= 0.010 * 5 * rounds, ports
-        assert row["light_paths"] is not None
-        assert row["light_paths"]["set_ups"] == 16 * 5 * rounds
-        assert row["light_paths"]["setting_up_s"] == pytest.approx(16 * 5 * rounds * 0.010)
+        assert row["lightpath_setups"] is not None
+        assert row["lightpath_setups"]["setups"] == 16 * 5 * rounds
+        assert row["lightpath_setups"]["setup_s"] == pytest.approx(16 * 5 * rounds * 0.010)
 
 
-def test_light_paths_of_a_real_run_may_be_kept(run: Run) -> None:
+def test_lightpaths_of_a_real_run_may_be_kept(run: Run) -> None:
     """EP: every collective has the same four partners, which four ports hold."""
-    network = ("--fabric", "light_path_grid:ports=4,latency=0s")
-    set_ups = {}
+    network = ("--fabric", "lightpath_grid:ports=4,latency=0s")
+    setups = {}
     for paths in ("released", "kept", "warm", "predicted"):
         row = run_json(run, "replay", "replay", real("ep"), *network, *CHOSEN, "--paths", paths)
         assert row["settings"] == {"paths": paths}
-        set_ups[paths] = 0 if row["light_paths"] is None else row["light_paths"]["set_ups"]
-    assert set_ups == {"released": 16 * 5, "kept": 16, "warm": 0, "predicted": 16 * 5}
+        setups[paths] = 0 if row["lightpath_setups"] is None else row["lightpath_setups"]["setups"]
+    assert setups == {"released": 16 * 5, "kept": 16, "warm": 0, "predicted": 16 * 5}
 
 
 def test_predicted_paths_are_set_up_while_a_program_computes() -> None:
@@ -205,7 +203,7 @@ def test_predicted_paths_are_set_up_while_a_program_computes() -> None:
         ]
         trace = opticoll.read_trace("\n".join([header, *calls]).encode())
         for paths, milliseconds in (("released", released_ms), ("predicted", predicted_ms)):
-            row = opticoll.replay(trace, "light_path_grid:ports=1", paths=paths)
+            row = opticoll.replay(trace, "lightpath_grid:ports=1", paths=paths)
             assert row["time_s"] == pytest.approx(milliseconds / 1000), (compute_ms, paths)
 
 
@@ -228,7 +226,7 @@ def test_a_rule_by_size_names_the_algorithm_of_a_call(size: int, named: str) -> 
 LADDER = "ladder:rungs=4,hosts=2,wavelengths=64,rate=1Gb/s,latency=0s"
 
 
-def test_each_message_of_a_real_run_asks_for_a_light_path_among_bursts(run: Run) -> None:
+def test_each_message_of_a_real_run_asks_for_a_lightpath_among_bursts(run: Run) -> None:
     alone = run_json(
         run,
         "replay",
@@ -237,24 +235,24 @@ def test_each_message_of_a_real_run_asks_for_a_light_path_among_bursts(run: Run)
         "--fabric",
         LADDER,
         "--bursts",
-        "ports=15,release=0s",
+        "ports=15,teardown=0s",
         *CHOSEN,
     )
     # 5 ms until a path is there and 0.1 ms of latency, as nothing waits for another.
     model = opticoll.replay(real("ep"), "hockney:latency=5100us,rate=1Gb/s", collectives=COMMON)
     assert alone["time_ps"] == model["time_ps"]
     assert alone["simulator"] == "burst"
-    used = alone["light_paths"]
-    assert (used["set_ups"], used["blocked"], used["bursts"]) == (model["messages"], 0, 0)
+    used = alone["lightpath_setups"]
+    assert (used["setups"], used["blocked"], used["bursts"]) == (model["messages"], 0, 0)
     # All messages arrive, although bursts are blocked.
     narrow = LADDER.replace("64", "2")
     beside = {"offered_load": "0.5", "size": "100kB", "retries": "200", "seed": "3"}
     row = opticoll.replay(real("ep"), narrow, collectives=COMMON, bursts=beside)
     assert (row["messages"], row["bytes"]) == (model["messages"], model["bytes"])
-    assert row["light_paths"] is not None
-    assert row["light_paths"]["blocked"]
-    assert row["light_paths"]["bursts"]
-    assert 0 < (row["light_paths"]["burst_loss"] or 0) < 1
+    assert row["lightpath_setups"] is not None
+    assert row["lightpath_setups"]["blocked"]
+    assert row["lightpath_setups"]["bursts"]
+    assert 0 < (row["lightpath_setups"]["burst_loss"] or 0) < 1
     assert row["time_ps"] > alone["time_ps"]
     assert row == opticoll.replay(real("ep"), narrow, collectives=COMMON, bursts=beside)
 
@@ -415,7 +413,7 @@ WRONG = f"""
 {SEND} --cpu-factor 1,3 => --cpu-factor | write RANK=3
 {SEND} --cpu-factor one=3 => `one` | FIRST-LAST=2
 {SEND} --cpu-factor 3-1=3 => `3-1` | lower rank first
-{SEND}; {RECEIVE} --fabric light_path_grid --eager 8B => leave the eager limit out
+{SEND}; {RECEIVE} --fabric lightpath_grid --eager 8B => leave the eager limit out
 {SEND}; {RECEIVE} --fabric ladder:rungs=2 --bursts none => wavelengths=
 {SEND}; {RECEIVE} --fabric ladder:rungs=2,wavelengths=2 --bursts congestion=retry
     => congestion | leave it out

@@ -344,7 +344,7 @@ def test_a_plan_says_what_each_message_waits_for() -> None:
         (TORUS, "graph"),
         ("crossbar:ranks=8", "graph"),
         ("wss_grid:rows=3,columns=3", "grid"),
-        ("light_path_grid:ranks=8,ports=2", "circle"),
+        ("lightpath_grid:ranks=8,ports=2", "circle"),
         ("passive_star:ranks=8,wavelengths=4", "circle"),
     ],
 )

@@ -103,7 +103,7 @@ mpi4py = pytest.mark.skipif(
 @mpi4py
 @pytest.mark.parametrize(
     "fabric",
-    ["wdm_ring:ranks=4,wavelengths=2", "torus:dims=2x3", "light_path_grid:ranks=5,ports=2"],
+    ["wdm_ring:ranks=4,wavelengths=2", "torus:dims=2x3", "lightpath_grid:ranks=5,ports=2"],
 )
 def test_mpi_processes_give_the_bytes_of_the_definition_and_of_the_library(fabric: str) -> None:
     jobs = []

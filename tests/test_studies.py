@@ -280,7 +280,7 @@ def test_shards_merged_are_one_run(run: Run, tmp_path: Path) -> None:
     assert '"computed": 0' in finished.out
     whole = table(tmp_path / "whole.sqlite", run)
     assert table(tmp_path / "merged.sqlite", run) == whole
-    assert table(parts[0], run, "--beside", parts[1], "--beside", parts[2]) == whole
+    assert table(parts[0], run, "--also", parts[1], "--also", parts[2]) == whole
 
 
 def test_the_table_of_results_has_the_order_of_the_study_whatever_was_computed_first(

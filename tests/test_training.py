@@ -383,7 +383,7 @@ LIGHT = [
     "circuit_switch:ranks=8",
     "passive_star:ranks=8,wavelengths=4",
     "wss_grid:rows=2,columns=4,control=1us",
-    "light_path_grid:ranks=8,ports=2",
+    "lightpath_grid:ranks=8,ports=2",
 ]
 
 

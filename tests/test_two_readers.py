@@ -12,7 +12,7 @@ from opticoll.reference.families import read_fabric
 
 RING = "wdm_ring:ranks=3,wavelengths=2,fibres=2"
 GRID = "wss_grid:rows=2,columns=2"
-PATHS = "light_path_grid:ranks=3,ports=2"
+PATHS = "lightpath_grid:ranks=3,ports=2"
 
 
 def plan(
@@ -89,7 +89,7 @@ TAKEN = [
     plan(f"{RING},launch_power=-0.5dBm,sensitivity=-20dBm,through_loss=0.01dB,resonators=65536"),
     plan("crossbar:ranks=3,rate=4KiB/s,latency=0s", "copy 0+2 0>1"),
     plan(PATHS, "copy 0 0>1 255.65535"),
-    plan(PATHS + ",establish=1ms", "copy 0 0>1 0.1 x2 rank+1", end="end 2"),
+    plan(PATHS + ",setup=1ms", "copy 0 0>1 0.1 x2 rank+1", end="end 2"),
     of_grid(),
     of_grid(",plan=cyclic,dead_ports=row1.1+column0.0,dead_transceivers=3.row"),
     of_grid(line="copy 0 0>1>3 row.0 column.0@1"),
@@ -240,7 +240,7 @@ def test_the_reference_refuses_what_would_take_it_too_long() -> None:
 
 FABRICS = [
     *("wdm_ring:ranks=8,wavelengths=4", "wdm_ring:ranks=8,wavelengths=4,fibres=2,dead=0.1"),
-    *("wss_grid:rows=4,columns=4", "light_path_grid:ranks=8,ports=2"),
+    *("wss_grid:rows=4,columns=4", "lightpath_grid:ranks=8,ports=2"),
     *("passive_star:ranks=8,wavelengths=4", "circuit_switch:ranks=8,ports=2"),
     *("crossbar:ranks=4", "fully_connected:ranks=4", "electrical_ring:ranks=5"),
     *("torus:dims=3x3", "mesh:dims=3x3,terminals=2", "ladder:rungs=4", "ocs_torus:dims=4x4x4"),

@@ -123,4 +123,4 @@ def test_the_glossary_has_every_name_that_results_print() -> None:
 def test_the_patterns_find_what_they_are_for() -> None:
     assert found("Light\npaths on demand")
     assert found("When that is so opens the file")
-    assert not found("lightpaths and `light_path_grid`")
+    assert not found("lightpaths and `lightpath_grid`")

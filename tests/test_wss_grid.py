@@ -186,7 +186,7 @@ def test_a_task_waits_for_its_ports_and_for_those_that_asked_before(
     # The third task requests before the second task, which must wait.
     assert everyone["end_ps"] == upper["end_ps"] + slow + 2 * 15 * 1024 * 1000
     assert lower["end_ps"] == everyone["end_ps"] + slow + one
-    assert (upper["beside"], everyone["name"]) == ([], "all_reduce")
+    assert (upper["concurrent_tasks"], everyone["name"]) == ([], "all_reduce")
     # Two rows of four ports, and four columns of which the upper half uses two ports each.
     assert (upper["ports"], upper["arbiter_messages"]) == (16, 1 + 2 + 4)
     assert all(row["verified"] for row in (upper, lower, everyone))
@@ -202,7 +202,10 @@ def test_tasks_on_other_ports_run_side_by_side() -> None:
         asked = [Task("all_reduce", nodes=one, algorithm="ring", size=1000) for one in nodes]
         first, second = opticoll.tasks(SIXTEEN, asked)
         assert (first["admitted_s"], second["admitted_s"]) == (0, 0)
-        assert (first["beside"], second["beside"]) == (["all_reduce"], ["all_reduce"])
+        assert (first["concurrent_tasks"], second["concurrent_tasks"]) == (
+            ["all_reduce"],
+            ["all_reduce"],
+        )
         assert second["verified"]
 
 

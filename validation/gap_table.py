@@ -31,7 +31,7 @@ FABRICS = (
     "wdm_ring:ranks=64,wavelengths=8",
     "wdm_ring:ranks=64,wavelengths=8,broken=3-4",
     "wss_grid:rows=32,columns=32",
-    "light_path_grid:ranks=256",
+    "lightpath_grid:ranks=256",
     "circuit_switch:ranks=1024,ports=4,rate=200Gb/s,latency=500ns,reconfiguration=10us",
     f"crossbar:ranks=1024,{LINKS}",
     f"fat_tree:down=32x32,up=1x16,{LINKS}",

@@ -27,15 +27,13 @@ INJECTION = 800 * 10**9
 FABRICS = {
     "WDM ring": "wdm_ring:ranks=64,wavelengths=16,rate=25Gb/s,reconfiguration=10us",
     "WSS grid": "wss_grid:rows=8,columns=8,rate=400Gb/s",
-    "lightpaths, 5 ms": "light_path_grid:ranks=64,ports=8,rate=100Gb/s,latency=500ns",
-    "lightpaths, 10 us": (
-        "light_path_grid:ranks=64,ports=8,rate=100Gb/s,latency=500ns,establish=5us"
-    ),
+    "lightpaths, 5 ms": "lightpath_grid:ranks=64,ports=8,rate=100Gb/s,latency=500ns",
+    "lightpaths, 10 us": ("lightpath_grid:ranks=64,ports=8,rate=100Gb/s,latency=500ns,setup=5us"),
     "OCS, 1.2 ms": (
-        "circuit_switch:ranks=64,latency=500ns,reconfiguration=1200us,first_setting=charged"
+        "circuit_switch:ranks=64,latency=500ns,reconfiguration=1200us,first_configuration=charged"
     ),
     "OCS, 10 us": (
-        "circuit_switch:ranks=64,latency=500ns,reconfiguration=10us,first_setting=charged"
+        "circuit_switch:ranks=64,latency=500ns,reconfiguration=10us,first_configuration=charged"
     ),
     "OCS, 10 us, first setting there": (
         "circuit_switch:ranks=64,latency=500ns,reconfiguration=10us"
@@ -74,7 +72,8 @@ opticoll simulates the contention between groups.
 REMARKS = """\
 How to read the table:
 
-- On an OCS with `first_setting=charged`, each collective pays for its first setting, as if another
+- On an OCS with `first_configuration=charged`, each collective pays for its first configuration, as if
+  another
   collective had used the ports before. In the row `first setting there`, no collective pays for its
   first setting. The time of a real OCS lies between these rows.
 - In the row `lightpaths, 5 ms`, a setup takes 5 ms and a teardown takes 5 ms, as in [the

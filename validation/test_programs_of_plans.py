@@ -22,7 +22,7 @@ KINDS = [one["name"] for one in opticoll.records("collectives") if one["name"] !
 FABRICS = (
     "wdm_ring:ranks=16,wavelengths=4",
     "wss_grid:rows=3,columns=4,wavelengths=6",
-    "light_path_grid:ranks=12,ports=3",
+    "lightpath_grid:ranks=12,ports=3",
     "passive_star:ranks=8,wavelengths=8",
     "circuit_switch:ranks=8,ports=2",
     "crossbar:ranks=11",

@@ -14,7 +14,7 @@ SIZED = (
     "wdm_ring:ranks={ranks},wavelengths=4,ports=2",
     "wdm_ring:ranks={ranks},wavelengths=2,converters=full",
     "crossbar:ranks={ranks}",
-    "light_path_grid:ranks={ranks},ports=2",
+    "lightpath_grid:ranks={ranks},ports=2",
 )
 FABRICS = (
     *(one.format(ranks=n) for n in (1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 16, 17) for one in SIZED),

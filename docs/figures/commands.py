@@ -57,18 +57,18 @@ COMMANDS = {
         "--algorithm halving_doubling --view space_time --figure"
     ),
     "obs_grid_ports": (
-        "show all_gather --fabric light_path_grid:ranks=8,ports=2 "
+        "show all_gather --fabric lightpath_grid:ranks=8,ports=2 "
         "--algorithm recursive_doubling --size 100kB --figure"
     ),
     "circuit_switch_ports": (
         "show all_reduce --fabric "
         "circuit_switch:ranks=8,startup=100ns,latency=100ns,reconfiguration=1us --size 1MiB "
-        "--algorithm settings:algorithm=cyclic_doubling --figure"
+        "--algorithm switch_configurations:algorithm=cyclic_doubling --figure"
     ),
-    "circuit_switch_settings": (
+    "circuit_switch_configurations": (
         "show all_reduce --fabric "
         "circuit_switch:ranks=8,startup=100ns,latency=100ns,reconfiguration=1us --size 1MiB "
-        "--algorithm settings:algorithm=cyclic_doubling --view settings --figure"
+        "--algorithm switch_configurations:algorithm=cyclic_doubling --view configurations --figure"
     ),
     "replay_mg": (
         "replay crates/tests/data/traces/mg.A.16.csv.zst "
@@ -87,7 +87,7 @@ MAPS = {
     "circuit_switch_map": (
         "compare all_reduce --fabric circuit_switch:ranks=64,startup=100ns,latency=100ns "
         "--sizes 1KiB..1GiB --reconfiguration 10ns,100ns,1us,10us,100us,1ms,10ms "
-        "--algorithms ring,recursive_doubling,halving_doubling,settings:algorithm=cyclic_doubling "
+        "--algorithms ring,recursive_doubling,halving_doubling,switch_configurations:algorithm=cyclic_doubling "
         "--figure"
     ),
 }

@@ -317,7 +317,7 @@ class OwnRow(Row):
     """A plan of opticoll that is compared with the paper's numbers, and is not in the paper."""
 
     source: str = means("Source of the row: opticoll, not the paper")
-    beside: str = means("Table or figure of the paper that the row stands beside")
+    printed_in: str = means("Table or figure of the paper that the row stands beside")
     collective: str = means("Collective")
     algorithm: str = means("Algorithm as requested")
     chosen: str = means("Algorithm of the plan")
@@ -363,7 +363,7 @@ def own_rows(
     for size in sizes:
         plan = opticoll.plan(collective, ring, algorithm, size=size, policy=POLICY)
         row = opticoll.measure(plan, size, policy=POLICY)
-        rows.append(OwnRow.of(row, source="opticoll, not the paper", beside=beside))
+        rows.append(OwnRow.of(row, source="opticoll, not the paper", printed_in=beside))
     return rows
 
 

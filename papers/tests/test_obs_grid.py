@@ -54,17 +54,17 @@ def seconds(algorithm: str, size: float, way: str) -> float:
     message = LATENCY + size * BYTE
     match algorithm:
         case "linear":
-            time, set_ups = (RANKS - 1) * message, math.ceil((RANKS - 1) / ports)
+            time, setups = (RANKS - 1) * message, math.ceil((RANKS - 1) / ports)
         case "binomial_tree":
-            time, set_ups = rounds * message, math.ceil(rounds / ports)
+            time, setups = rounds * message, math.ceil(rounds / ports)
         case "recursive_doubling":
             time = rounds * LATENCY + (RANKS - 1) * block * BYTE
-            set_ups = math.ceil(rounds / ports)
+            setups = math.ceil(rounds / ports)
         case _:
             parts = 2 if ports == 1 else 1
             time = parts * (RANKS - 1) * (LATENCY + block * BYTE)
-            set_ups = 2 * (RANKS - 1) if ports == 1 else 1
-    return time + (0 if way == "ideal" else set_ups * SET_UP)
+            setups = 2 * (RANKS - 1) if ports == 1 else 1
+    return time + (0 if way == "ideal" else setups * SET_UP)
 
 
 def test_costs_are_those_of_the_formulas(results: Results) -> None:
@@ -158,7 +158,7 @@ def test_collectives_add_their_set_ups(results: Results) -> None:
         # Ranks of a real run arrive apart, and hide some of it.
         assert added - 1e-3 <= float(row["increase_s"]) <= added + 1e-9
         if each:
-            own = value(results, f"{name.lower()}.{row['way']}.set_ups")
+            own = value(results, f"{name.lower()}.{row['way']}.setups")
             assert own == pytest.approx(each, abs=0.01)
 
 

@@ -839,7 +839,7 @@ class Plan:
     ('all_gather', 16, 'optree:radices=4x4', 'optree:radices=4x4', None)
     >>> len(plan), plan.slots, plan.step_slots, plan.claimed_steps
     (240, 12, [4, 8], 12)
-    >>> plan.folded, plan.pipelined, plan.pipeline
+    >>> plan.rotation_symmetric, plan.pipelined, plan.pipeline
     (False, False, None)
     >>> plan.wavelengths_used, plan.configurations, plan.bound[:2]
     (2, 8, (5, 'relay_tree'))
@@ -1034,9 +1034,6 @@ class Plan:
     @property
     def fabric(self) -> Fabric:
         """The fabric, with all its options."""
-    @property
-    def folded(self) -> bool:
-        """True if the plan is rotation-symmetric and stored as the transfers of rank 0."""
     @staticmethod
     def from_text(text: str) -> Plan:
         """Reads the text of a plan file.
@@ -1185,6 +1182,9 @@ class Plan:
     @property
     def reasons(self) -> list[str]:
         """The reasons why `auto` chose this plan, as a list of sentences; empty for other algorithms."""
+    @property
+    def rotation_symmetric(self) -> bool:
+        """True if the plan is rotation-symmetric and stored as the transfers of rank 0."""
     def route(self, transfer: int) -> list[int]:
         """Returns the links that a transfer takes on an electrical fabric, in order; empty on other
         fabrics.
@@ -2467,7 +2467,7 @@ def replay_trace(
     **settings: Unpack[Settings],
 ) -> Outcome:
     """Replays a trace over a fabric, or over a cost model such as `zero`, `hockney:...`, `loggp:...`,
-    `light_path_grid:...`.
+    `lightpath_grid:...`.
 
     With `bursts`, the settings of lightpaths and bursts, the network is one of `simulate_bursts`,
     in which each message requests a lightpath. Raises FabricError, SimulationError, AlgorithmError,

@@ -54,7 +54,7 @@ def plans_by_size(algorithm: str) -> bool:
 def takes_all_stripes(algorithm: str) -> bool:
     """Returns whether an algorithm has the option `stripes=all`; planners do not.
 
-    >>> takes_all_stripes("ring"), takes_all_stripes("grouped")
+    >>> takes_all_stripes("ring"), takes_all_stripes("hierarchical")
     (True, False)
     """
     options = (

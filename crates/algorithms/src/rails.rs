@@ -62,7 +62,7 @@ pub const RECORDS: &[Algorithm] = &[
         options: &[
             SEGMENTS,
             OptionRecord::new(
-                "least",
+                "minimize",
                 "quantity to minimize between groups: bytes, in two steps; steps, in one step in \
                  which all ranks send whole sums",
             )
@@ -168,7 +168,11 @@ enum Phase {
 
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let rails = Rails::of(request)?;
-    let whole = choice(request.spec, "least", &[("bytes", false), ("steps", true)])?;
+    let whole = choice(
+        request.spec,
+        "minimize",
+        &[("bytes", false), ("steps", true)],
+    )?;
     let (ranks, segments, size) = (request.ranks(), rails.segments, rails.size);
     // Number of chunks of a rail's share of a segment.
     let chunks_per_share = if whole { 1 } else { rails.groups };

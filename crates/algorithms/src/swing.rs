@@ -47,7 +47,7 @@ pub const RECORDS: &[Algorithm] = &[
             and right in turn",
         citation: CITATION,
         options: &[OptionRecord::new(
-            "least",
+            "minimize",
             "quantity to minimize: bytes, halves of the vector; steps, whole vectors in \
          half as many steps",
         )
@@ -139,7 +139,11 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let swing = Swing::new(ranks);
-    let whole = choice(request.spec, "least", &[("bytes", false), ("steps", true)])?;
+    let whole = choice(
+        request.spec,
+        "minimize",
+        &[("bytes", false), ("steps", true)],
+    )?;
     let pieces = if whole { 1 } else { ranks };
     let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);
     let kept = |rank, step| match whole {

@@ -28,7 +28,7 @@ pub use crate::hop_counts::{fewest_hops, hop_orders, least_hops};
 use crate::{Bound, TimeBound, crossing_bytes, growth, over, phases};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
-use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstSetting, Forwarding};
+use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstConfiguration, Forwarding};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
 /// Returns the bound on slots: in a slot a rank informs at most d others.
@@ -39,13 +39,13 @@ pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
     };
     Bound {
         steps: match switch.forwarding {
-            _ if switch.beside_rate.is_some() => u64::from(reached > 1),
+            _ if switch.packet_rate.is_some() => u64::from(reached > 1),
             Forwarding::Store => growth(reached, switch.ports.into()),
             Forwarding::CutThrough => u64::from(reached > 1),
         },
         name: "growth",
         assumption: match switch.forwarding {
-            _ if switch.beside_rate.is_some() => {
+            _ if switch.packet_rate.is_some() => {
                 "any number of messages over the network beside the switch"
             }
             Forwarding::Store => {
@@ -90,7 +90,7 @@ pub fn best(
         ports: u64::from(switch.ports),
         rates: PortRates::new(switch, collective),
     };
-    if switch.beside_rate.is_some() {
+    if switch.packet_rate.is_some() {
         return Ok(TimeBound {
             time: problem.with_network(charge)?,
             name: "bandwidth",
@@ -120,7 +120,7 @@ pub fn best(
     }
     Ok(TimeBound {
         time: least.unwrap_or(Time::ZERO),
-        name: "settings",
+        name: "configurations",
         assumption: "no port is faster than its rate, and each setting gives a rank as many \
                      circuits as it has ports",
     })
@@ -149,9 +149,9 @@ impl Problem<'_> {
     ) -> Result<(Time, Time), UnitError> {
         let [fewest, most] = settings;
         let change = self.switch.reconfiguration.time()?;
-        let paid = match self.switch.first_setting {
-            FirstSetting::Free => change.times(fewest - 1)?,
-            FirstSetting::Charged => change.times(fewest)?,
+        let paid = match self.switch.first_configuration {
+            FirstConfiguration::Free => change.times(fewest - 1)?,
+            FirstConfiguration::Charged => change.times(fewest)?,
         };
         let growth = growth(self.reached, self.ports);
         let stores = self.switch.forwarding == Forwarding::Store;
@@ -200,7 +200,7 @@ impl Problem<'_> {
             _ => Time::ZERO,
         };
         let circuit = self.switch.startup.plus(self.switch.latency)?;
-        let first = circuit.min(self.switch.beside_latency);
+        let first = circuit.min(self.switch.packet_latency);
         let sent = self.sending(|_| u128::from(self.ranks))?;
         change.plus(first)?.plus(sent)
     }

@@ -4,12 +4,12 @@ use opticoll_base::units::{Bytes, UnitError};
 use opticoll_fabric::fabric::circuits::Paths;
 use opticoll_fabric::fabric::{Fabric, circuits};
 use opticoll_fabric::families::CircuitMachine::{
-    CircuitSwitch, LightPathGrid, PassiveStar, WdmRing, WssGrid,
+    CircuitSwitch, LightpathGrid, PassiveStar, WdmRing, WssGrid,
 };
 use opticoll_plan::collective::Collective;
 
 use crate::{Bound, TimeBound};
-use crate::{circuit_switch, light_path_grid, passive_star, wdm_ring, wss_grid};
+use crate::{circuit_switch, lightpath_grid, passive_star, wdm_ring, wss_grid};
 
 /// Question that a bound on the time answers: a collective, its size and the cost of circuits.
 pub struct CircuitProblem<'a> {
@@ -33,7 +33,7 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
         WdmRing(ring) if single => Some(wdm_ring::best(ring, collective)),
         WdmRing(ring) => Some(wdm_ring::slots_for_any_load(ring, collective)),
         WssGrid(grid) => Some(wss_grid::slots(grid, collective)),
-        LightPathGrid(_) => None,
+        LightpathGrid(_) => None,
         PassiveStar(star) if single => Some(passive_star::slots(star, collective)),
         PassiveStar(star) => Some(passive_star::slots_for_any_load(star, collective)),
     }
@@ -85,11 +85,9 @@ pub fn time_bound(
         WdmRing(ring) if has_demand => wdm_ring::demanded::best(ring, collective, size, least),
         WdmRing(ring) => wdm_ring::time::best(ring, collective, size, least),
         CircuitSwitch(switch) => circuit_switch::best(switch, collective, size, charge),
-        WssGrid(_) | LightPathGrid(_) | PassiveStar(_) if has_demand => return Ok(None),
+        WssGrid(_) | LightpathGrid(_) | PassiveStar(_) if has_demand => return Ok(None),
         WssGrid(grid) => wss_grid::best(grid, collective, size, least),
-        LightPathGrid(grid) => {
-            light_path_grid::best(grid, collective, size, (charge, paths).into())
-        }
+        LightpathGrid(grid) => lightpath_grid::best(grid, collective, size, (charge, paths).into()),
         PassiveStar(star) => passive_star::best(star, collective, size, least),
     }
     .map(Some)

@@ -9,7 +9,7 @@ pub mod concurrent_flow;
 pub mod electrical;
 mod families;
 pub mod hop_counts;
-pub mod light_path_grid;
+pub mod lightpath_grid;
 pub mod passive_star;
 pub(crate) mod phases;
 pub(crate) mod pieces;
@@ -70,7 +70,7 @@ impl TimeBound {
 
 impl From<circuits::ReconfigurationCharge> for ReconfigurationCost {
     /// Returns the minimum that a charge costs. `Groups` (lightpaths in groups) maps to `Never`:
-    /// `light_path_grid::SetUps` states its costs.
+    /// `lightpath_grid::Setups` states its costs.
     fn from(charge: circuits::ReconfigurationCharge) -> ReconfigurationCost {
         match charge {
             circuits::ReconfigurationCharge::EverySlot
@@ -167,7 +167,7 @@ impl VectorInSlots {
 
     /// Returns the minimum time over all numbers of slots S. In S slots the transmissions take at
     /// least `factor(S)` times the time of the vector (`None` if S slots are too few), and at least
-    /// `at_least` in any number of slots.
+    /// `optimum_lower_bound` in any number of slots.
     ///
     /// # Errors
     /// A time beyond 64 bits.

@@ -10,7 +10,7 @@ use crate::fabric::part::{DEGRADED, WITHOUT};
 use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::family;
 use crate::family::circuit_switch::CircuitSwitch;
-use crate::family::light_path_grid::LightPathGrid;
+use crate::family::lightpath_grid::LightpathGrid;
 use crate::family::passive_star::PassiveStar;
 use crate::family::wdm_ring::WdmRing;
 use crate::family::wss_grid::WssGrid;
@@ -32,7 +32,7 @@ pub const FAMILIES: &[&FamilyRecord] = &[
     &family::custom::RECORD,
     &family::gpu_servers::RECORD,
     &family::wss_grid::RECORD,
-    &family::light_path_grid::RECORD,
+    &family::lightpath_grid::RECORD,
     &family::passive_star::RECORD,
     &family::circuit_switch::RECORD,
     &family::message_cost::ZERO,
@@ -53,7 +53,7 @@ pub enum CircuitMachine<'a> {
     /// Grid of wavelength-selective switches.
     WssGrid(&'a WssGrid),
     /// Grid of lightpaths.
-    LightPathGrid(&'a LightPathGrid),
+    LightpathGrid(&'a LightpathGrid),
     /// Passive star.
     PassiveStar(&'a PassiveStar),
     /// Circuit switch.
@@ -65,7 +65,7 @@ impl Fabric {
     pub fn circuit_machine(&self) -> Option<CircuitMachine<'_>> {
         let ring = self.downcast().map(CircuitMachine::WdmRing);
         ring.or_else(|| self.downcast().map(CircuitMachine::WssGrid))
-            .or_else(|| self.downcast().map(CircuitMachine::LightPathGrid))
+            .or_else(|| self.downcast().map(CircuitMachine::LightpathGrid))
             .or_else(|| self.downcast().map(CircuitMachine::PassiveStar))
             .or_else(|| self.downcast().map(CircuitMachine::CircuitSwitch))
     }

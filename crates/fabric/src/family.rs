@@ -11,7 +11,7 @@ mod example;
 pub mod fat_tree;
 pub mod fully_connected;
 pub mod gpu_servers;
-pub mod light_path_grid;
+pub mod lightpath_grid;
 pub mod message_cost;
 pub mod ocs_torus;
 pub mod passive_star;

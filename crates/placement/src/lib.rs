@@ -3,17 +3,17 @@
 
 pub mod circuit_switch;
 mod error;
-pub mod light_path_grid;
+pub mod lightpath_grid;
 pub mod passive_star;
 mod slots;
 pub mod wdm_ring;
 pub mod wss_grid;
 
-use light_path_grid::placement::assign_ports;
+use lightpath_grid::placement::assign_ports;
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::families::CircuitMachine::{
-    CircuitSwitch, LightPathGrid, PassiveStar, WdmRing, WssGrid,
+    CircuitSwitch, LightpathGrid, PassiveStar, WdmRing, WssGrid,
 };
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
@@ -47,7 +47,7 @@ pub fn place(
             only_auto("assigns wavelengths by its wavelength plan")?;
             assign_on_grid(schedule, fabric, grid, algorithm)
         }
-        Some(LightPathGrid(grid)) => {
+        Some(LightpathGrid(grid)) => {
             only_auto("models ports only, not wavelengths")?;
             assign_ports(schedule, fabric, grid, algorithm)
         }

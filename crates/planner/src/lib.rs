@@ -212,22 +212,22 @@ fn ring_of(fabric: &Fabric) -> Option<&WdmRing> {
 /// All planners.
 pub const PLANNERS: &[Planner] = &[
     ring::relay_tree::PLANNER,
-    ring::grouped::PLANNER,
+    ring::hierarchical::PLANNER,
     ring::tree::PLANNER,
     combined::pipelined::PLANNER,
-    ring::detour::PLANNER,
+    ring::faulty_ring::PLANNER,
     combined::barrier_from_plan::PLANNER,
     ring::store_and_forward::PLANNER,
-    ring::collectors::PLANNER,
-    ring::bundles::PLANNER,
+    ring::gateways::PLANNER,
+    ring::aggregated_trees::PLANNER,
     graph::tree_packing::PLANNER,
     graph::matching::PLANNER,
     combined::two_phases::PLANNER,
     graph::concurrent_flow::PLANNER,
-    switch::settings::PLANNER,
+    switch::switch_configurations::PLANNER,
     combined::shifts::PLANNER,
     switch::decomposition::PLANNER,
-    switch::kept_setting::PLANNER,
+    switch::static_configuration::PLANNER,
     selection::auto::PLANNER,
 ];
 

@@ -1,9 +1,9 @@
 //! Planners for WDM rings.
 
-pub(super) mod bundles;
-pub(super) mod collectors;
-pub(super) mod detour;
-pub(super) mod grouped;
+pub(super) mod aggregated_trees;
+pub(super) mod faulty_ring;
+pub(super) mod gateways;
+pub(super) mod hierarchical;
 pub(super) mod pipelined;
 pub(super) mod radix_tree;
 pub(super) mod recipe;

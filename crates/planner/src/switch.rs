@@ -1,5 +1,5 @@
 //! Planners for circuit switches.
 
 pub(super) mod decomposition;
-pub(super) mod kept_setting;
-pub(super) mod settings;
+pub(super) mod static_configuration;
+pub(super) mod switch_configurations;

@@ -40,7 +40,7 @@ use choice::{CandidateRow, Choice};
 /// ('all_gather', 16, 'optree:radices=4x4', 'optree:radices=4x4', None)
 /// >>> len(plan), plan.slots, plan.step_slots, plan.claimed_steps
 /// (240, 12, [4, 8], 12)
-/// >>> plan.folded, plan.pipelined, plan.pipeline
+/// >>> plan.rotation_symmetric, plan.pipelined, plan.pipeline
 /// (False, False, None)
 /// >>> plan.wavelengths_used, plan.configurations, plan.bound[:2]
 /// (2, 8, (5, 'relay_tree'))
@@ -335,7 +335,7 @@ getters! { Plan |self|
             .map(|slots| slots.end - slots.start)
             .collect();
     /// True if the plan is rotation-symmetric and stored as the transfers of rank 0.
-    folded: bool = self.plan.repetition.is_rotation_symmetric();
+    rotation_symmetric: bool = self.plan.repetition.is_rotation_symmetric();
     /// True if the plan is pipelined and stored as the transfers of its first chunks.
     pipelined: bool = self.plan.repetition.is_pipelined();
     /// The number of steps that the paper of the algorithm states, or None.

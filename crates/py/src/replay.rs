@@ -275,7 +275,7 @@ pub(crate) fn read_goal_schedule(py: Python<'_>, text: &str) -> PyResult<Schedul
 }
 
 /// Replays a trace over a fabric, or over a cost model such as `zero`, `hockney:...`, `loggp:...`,
-/// `light_path_grid:...`.
+/// `lightpath_grid:...`.
 ///
 /// With `bursts`, the settings of lightpaths and bursts, the network is one of `simulate_bursts`,
 /// in which each message requests a lightpath. Raises FabricError, SimulationError, AlgorithmError,

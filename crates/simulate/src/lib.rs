@@ -209,7 +209,7 @@ pub enum Policy {
     TwoTier,
     /// Grids of lightpaths: each group of slots whose lightpaths fit the ports at the same time
     /// is charged once.
-    EstablishRelease,
+    SetupTeardown,
     /// Circuit switches: each group of slots whose circuits fit the ports at the same time is
     /// charged once, and nothing is sent during a reconfiguration.
     AllStop,
@@ -267,12 +267,12 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
         policy: Policy::TwoTier,
     },
     PolicyRecord {
-        name: "establish_release",
+        name: "setup_teardown",
         summary: "Lightpaths are set up, used and torn down, for as many partners at a time as \
                   a rank has ports",
         citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over \
                    OBS Grid",
-        policy: Policy::EstablishRelease,
+        policy: Policy::SetupTeardown,
     },
     PolicyRecord {
         name: "all_stop",

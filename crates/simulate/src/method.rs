@@ -70,7 +70,7 @@ const PLAN_SETTINGS: &[SettingDeclaration<Method>] = settings! {
     "policy" ["circuit", "control"] .policy: "Rule by which reconfiguration is charged, such as \
         every_step, per_port or free; see `opticoll list policies`",
         named(POLICIES) Some,
-        "the fabric's own: every_step, two_tier, establish_release or all_stop" => HelpLevel::Usual;
+        "the fabric's own: every_step, two_tier, setup_teardown or all_stop" => HelpLevel::Usual;
     "paths" ["circuit"] .paths: "Rule by which circuits are torn down: released, kept or warm \
         (kept by an earlier run)",
         text("released after their group of slots; kept, the most recently used, until \

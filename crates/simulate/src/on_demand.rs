@@ -44,17 +44,17 @@ use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
 crate::totals! {
     /// Costs of circuits on demand.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    pub struct LightPathUse {
+    pub struct LightpathUse {
         /// Number of circuits that were set up.
-        pub set_ups: u64,
+        pub setups: u64,
         /// Setup time, summed over messages.
-        pub setting_up: Time,
+        pub setup: Time,
         /// Number of messages and planned collectives that waited for a channel or a port.
         pub waited: u64,
         /// Time of these waits, summed.
         pub waiting: Time,
         /// Maximum number of circuits that carried data at the same time.
-        pub most_at_once: u32,
+        pub max_simultaneous: u32,
     }
 }
 
@@ -146,7 +146,7 @@ pub struct OnDemand<'a> {
     waiting: Vec<Request>,
     /// Lightpaths that stayed set, in the order in which they were used last.
     kept: BTreeMap<u64, SetPath>,
-    used: LightPathUse,
+    used: LightpathUse,
 }
 
 impl<'a> OnDemand<'a> {
@@ -179,7 +179,7 @@ impl<'a> OnDemand<'a> {
             use_count: 0,
             waiting: Vec::new(),
             kept: BTreeMap::new(),
-            used: LightPathUse::default(),
+            used: LightpathUse::default(),
         })
     }
 }
@@ -433,8 +433,8 @@ impl<'a> OnDemand<'a> {
         };
         let flight = flight.plus(transmission.time(message.bytes)?)?;
         let end = now.plus(reconfiguration)?.plus(flight)?;
-        self.used.set_ups += u64::from(set_up);
-        self.used.setting_up = self.used.setting_up.plus(reconfiguration)?;
+        self.used.setups += u64::from(set_up);
+        self.used.setup = self.used.setup.plus(reconfiguration)?;
         self.occupy(message, path, channel, end);
         Ok(true)
     }
@@ -468,7 +468,7 @@ impl<'a> OnDemand<'a> {
             }
         };
         self.ends.put(end.ps(), place);
-        self.used.most_at_once = self.used.most_at_once.max(self.ends.len() as u32);
+        self.used.max_simultaneous = self.used.max_simultaneous.max(self.ends.len() as u32);
     }
 
     /// Releases the resources of a message or collective that has ended; returns its number.

@@ -138,7 +138,7 @@ fn questions() -> Vec<Question> {
     let others = [
         "wss_grid:rows=3,columns=4",
         "wss_grid:rows=4,columns=4,control=2ns,latency=3ns",
-        "light_path_grid:ranks=8,ports=2",
+        "lightpath_grid:ranks=8,ports=2",
     ];
     let policies: Vec<Method> = Policy::ALL.into_iter().map(Method::from).collect();
     let starts: Vec<Method> = StartRule::ALL

@@ -1,8 +1,8 @@
 //! Plans on circuit switches: times equal formulas to the picosecond, settings are the best ones by
 //! search, and no plan is below its bounds.
 
-mod beside;
 mod forwarding;
+mod packet_network;
 mod wiring;
 
 use opticoll::bounds::circuit_switch;
@@ -148,7 +148,7 @@ fn exhaustive_on_planes(
 
 #[test]
 fn the_best_settings_are_those_of_an_exhaustive_search_under_every_policy() {
-    let algorithm = "settings:algorithm=cyclic_doubling";
+    let algorithm = "switch_configurations:algorithm=cyclic_doubling";
     for ranks in [4u64, 8] {
         for size in SIZES {
             for change in [0u64, 10, 100, 300, 1_000, 10_000, 100_000, 1_000_000] {
@@ -199,8 +199,9 @@ fn halving_and_doubling_takes_what_its_formulas_say() {
             ] {
                 let fabric = paper(ranks, text);
                 let cyclic = |settings: &str| {
-                    let algorithm =
-                        format!("settings:algorithm=cyclic_doubling,settings={settings}");
+                    let algorithm = format!(
+                        "switch_configurations:algorithm=cyclic_doubling,configurations={settings}"
+                    );
                     time(AllReduce, &algorithm, &fabric, size, Policy::AllStop)
                 };
                 let fixed = 2 * rounds * ALPHA + 2 * (ranks - 1) * DELTA + rounds * BETA * size;
@@ -231,7 +232,7 @@ fn the_best_settings_take_the_times_of_the_literature() {
         (1 << 30, "10us", 2_124_169_216),
         (1 << 30, "1ms", 2_881_981_376),
     ] {
-        let algorithm = "settings:algorithm=cyclic_doubling";
+        let algorithm = "switch_configurations:algorithm=cyclic_doubling";
         let found = time(
             AllReduce,
             algorithm,
@@ -457,7 +458,7 @@ fn uniform_all_to_alls_on_planes_take_no_more_than_rows_and_columns_ask_for() {
             let fabric = format!(
                 "ranks={ranks},ports={planes},planes={planes},rate=800Gb/s,\
                  reconfiguration=1us+1us+1us,\
-                 first_setting={first}"
+                 first_configuration={first}"
             );
             let found = time(AllToAll, "direct", &fabric, ranks * 1000, Policy::Planes);
             // (sum + settings R) / s, with (n - 1) divisible by s.
@@ -473,7 +474,8 @@ fn uniform_all_to_alls_on_planes_take_no_more_than_rows_and_columns_ask_for() {
 fn a_plane_changes_while_another_sends() {
     // Pairwise exchange on two planes: what follows needs what came before, so that each plane has
     // time to change.
-    let fabric = "ranks=5,ports=2,planes=2,rate=800Gb/s,reconfiguration=1us,first_setting=charged";
+    let fabric =
+        "ranks=5,ports=2,planes=2,rate=800Gb/s,reconfiguration=1us,first_configuration=charged";
     let size = 5 * 50_000;
     // Four messages of 500 ns over two planes that change for 1 us each.
     let together = time(AllToAll, "pairwise", fabric, size, Policy::AllStop);
@@ -492,7 +494,7 @@ fn every_collective_is_planned_and_above_its_bound() {
             "ranks=2",
             "ranks=6,startup=1us,latency=100ns",
             "ranks=8,ports=2,latency=1us,reconfiguration=1ms",
-            "ranks=9,ports=4,planes=2,reconfiguration=1us,first_setting=charged",
+            "ranks=9,ports=4,planes=2,reconfiguration=1us,first_configuration=charged",
         ] {
             for size in [64, 1 << 20] {
                 for policy in POLICIES {

@@ -169,7 +169,7 @@ fn every_option_is_correct_on_every_number_of_ranks() {
     for ranks in [1, 2, 4, 8, 16, 32, 64] {
         ranges(AllToAll, "pairwise:order=xor", ranks);
         ranges(ReduceScatter, "pairwise:order=xor", ranks);
-        ranges(AllReduce, "swing:least=steps", ranks);
+        ranges(AllReduce, "swing:minimize=steps", ranks);
     }
 }
 

@@ -34,7 +34,7 @@ wdm_ring:ranks=32,wavelengths=64 | all_gather | direct | -
 wdm_ring:ranks=32,wavelengths=64 | all_gather | direct | policy=per_port
 wss_grid:rows=4,columns=8 | all_gather | direct | simulator=circuit
 wss_grid:rows=4,columns=8 | all_gather | direct | simulator=control
-light_path_grid:ranks=32 | all_gather | ring | -
+lightpath_grid:ranks=32 | all_gather | ring | -
 ";
 
 #[test]

@@ -336,11 +336,11 @@ wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=1dBm,through_loss=1
 wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=1dB,drop_loss=9.1dB
     | does not reach the next rank
 # Grids and switches.
-light_path_grid | needs ranks=
-light_path_grid:ranks=4,ports=0 | ports=0
-light_path_grid:ranks=4,ports=257 | ports=257
-light_path_grid:ranks=4,rate=1 | rate=1
-light_path_grid:ranks=4,wavelengths=2 | has no option `wavelengths`
+lightpath_grid | needs ranks=
+lightpath_grid:ranks=4,ports=0 | ports=0
+lightpath_grid:ranks=4,ports=257 | ports=257
+lightpath_grid:ranks=4,rate=1 | rate=1
+lightpath_grid:ranks=4,wavelengths=2 | has no option `wavelengths`
 circuit_switch:ranks=8,dead_ports=8.0 | `8.0` is not a port of 8 ranks
 circuit_switch:ranks=8,dead_ports=3 | `3` is not a port of 8 ranks
 circuit_switch:ranks=8,dead_ports=3.0 | no circuits from rank 0 to rank 3
@@ -354,7 +354,7 @@ circuit_switch:ranks=8,ports=4,planes=2,switch_ports=3 | must be 4 or more
 circuit_switch:ranks=4,ports=2,planes=2,switch_ports=2,dead_ports=2.1+3.1 | from rank 0 to rank 2
 circuit_switch:ranks=8,ports=3,planes=2 | must divide ports=3
 circuit_switch:ranks=8,reconfiguration=1us+x | reconfiguration
-circuit_switch:ranks=8,beside_latency=1us | needs beside_rate
+circuit_switch:ranks=8,packet_latency=1us | needs packet_rate
 # Parts that are missing.
 ocs_torus:dims=4x4x8,without=cube 1 | the slice has none; give spares=1
 ocs_torus:dims=4x4x8,spares=1,without=cube 1+cube 0

@@ -1,7 +1,7 @@
 //! Plans of few slots with several chunks per lightpath: verified, never slower than a named
 //! algorithm, never below a bound, and with the number of slots that theory gives.
 
-mod bundles;
+mod aggregated_trees;
 mod circuits_that_stay;
 
 use crate::reconfiguration_cost;
@@ -51,7 +51,7 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
 
 const WAYS: [(CollectiveKind, &str); 16] = [
     (CollectiveKind::AllReduce, "pipelined:pieces=3"),
-    (CollectiveKind::AllReduce, "grouped"),
+    (CollectiveKind::AllReduce, "hierarchical"),
     (CollectiveKind::Broadcast, "tree"),
     (CollectiveKind::Reduce, "tree"),
     (CollectiveKind::Scatter, "tree"),
@@ -63,9 +63,9 @@ const WAYS: [(CollectiveKind, &str); 16] = [
     (CollectiveKind::Reduce, "pipelined"),
     (CollectiveKind::Scatter, "pipelined"),
     (CollectiveKind::Gather, "pipelined"),
-    (CollectiveKind::AllToAll, "collectors"),
-    (CollectiveKind::AllGather, "collectors"),
-    (CollectiveKind::ReduceScatter, "collectors"),
+    (CollectiveKind::AllToAll, "gateways"),
+    (CollectiveKind::AllGather, "gateways"),
+    (CollectiveKind::ReduceScatter, "gateways"),
 ];
 
 #[test]
@@ -125,27 +125,27 @@ fn fibres_ports_converters_and_delays_are_kept() {
 
 /// A collective, a specification, ranks, wavelengths, and the slots of the plan.
 const GIVEN: &str = "
-all_reduce | grouped:groups=5 | 25 | 4 | 3
-all_reduce | grouped:groups=5,stripes=2x1 | 25 | 4 | 3
-all_reduce | grouped:groups=5,stripes=3x1 | 25 | 4 | 5
-all_reduce | grouped:groups=5x5 | 25 | 2 | 4
-all_reduce | grouped:groups=4,owners=4 | 16 | 8 | 3
-all_reduce | grouped:groups=4,owners=4 | 16 | 4 | 4
-all_reduce | grouped:groups=129 | 1024 | 64 | 3
+all_reduce | hierarchical:groups=5 | 25 | 4 | 3
+all_reduce | hierarchical:groups=5,stripes=2x1 | 25 | 4 | 3
+all_reduce | hierarchical:groups=5,stripes=3x1 | 25 | 4 | 5
+all_reduce | hierarchical:groups=5x5 | 25 | 2 | 4
+all_reduce | hierarchical:groups=4,gateways=4 | 16 | 8 | 3
+all_reduce | hierarchical:groups=4,gateways=4 | 16 | 4 | 4
+all_reduce | hierarchical:groups=129 | 1024 | 64 | 3
 broadcast | tree:radices=5x5 | 25 | 2 | 2
 broadcast | tree:radices=129x8 | 1024 | 64 | 2
 reduce | tree:radices=5x5,stripes=1x2 | 25 | 2 | 3
 scatter | tree:radices=1024 | 1024 | 64 | 8
 gather | tree:radices=1024 | 1024 | 64 | 8
 # Owners at 1, 4, 6 of 8 have load 8; 8 groups around the ring have load 8.
-all_to_all | collectors:group=8,collectors=3 | 64 | 8 | 3
-all_gather | collectors:group=8,collectors=3 | 64 | 8 | 3
-reduce_scatter | collectors:group=8,collectors=3 | 64 | 8 | 3
-all_to_all | collectors:group=8,collectors=3,stripes=1x2x3 | 64 | 8 | 6
-all_to_all | collectors:group=47,collectors=4 | 1024 | 64 | 3
+all_to_all | gateways:group=8,gateways=3 | 64 | 8 | 3
+all_gather | gateways:group=8,gateways=3 | 64 | 8 | 3
+reduce_scatter | gateways:group=8,gateways=3 | 64 | 8 | 3
+all_to_all | gateways:group=8,gateways=3,stripes=1x2x3 | 64 | 8 | 6
+all_to_all | gateways:group=47,gateways=4 | 1024 | 64 | 3
 # Groups of 4 with load 2, 4 groups with load 2.
-all_to_all | collectors:group=4 | 16 | 2 | 3
-all_to_all | collectors:group=4,collectors=4 | 16 | 2 | 5
+all_to_all | gateways:group=4 | 16 | 2 | 3
+all_to_all | gateways:group=4,gateways=4 | 16 | 2 | 5
 ";
 
 #[test]
@@ -166,14 +166,14 @@ fn given_groups_radices_and_stages_take_the_slots_of_their_loads() {
 #[test]
 fn collectors_take_more_slots_only_for_more_lightpaths_than_ports() {
     // Each of 8 members sends to 7 others: two slots of 4 ports, in and out. 8 groups around the
-    // ring have load 8, 16 have load 32, with a lightpath or two for each collector: one slot
+    // ring have load 8, 16 have load 32, with a lightpath or two for each gateway: one slot
     // across.
     for (ranks, wavelengths) in [(64, 8), (128, 32)] {
         let fabric = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths},ports=4");
         let fabric = Fabric::parse(&fabric).unwrap();
         for kind in [CollectiveKind::AllToAll, CollectiveKind::AllGather] {
             let collective = Collective::new(kind, ranks).unwrap();
-            let spec = "collectors:group=8,collectors=8";
+            let spec = "gateways:group=8,gateways=8";
             let plan = check(spec, &fabric, collective, "1MiB", Policy::EveryStep);
             assert_eq!(plan.slots(), 5, "{kind} on {fabric}");
         }
@@ -216,7 +216,7 @@ fn small_all_to_alls_are_within_15_percent_of_the_bound() {
         let ring = fabric.downcast::<WdmRing>().unwrap();
         let collective = Collective::new(CollectiveKind::AllToAll, ranks).unwrap();
         for size in ["1KiB", "64KiB"] {
-            let plan = check("collectors", &fabric, collective, size, Policy::EveryStep);
+            let plan = check("gateways", &fabric, collective, size, Policy::EveryStep);
             let size = size.parse().unwrap();
             let took = simulate::simulate(&plan, size, Policy::EveryStep, "circuit").unwrap();
             let charge = reconfiguration_cost(ring, Policy::EveryStep);
@@ -362,7 +362,13 @@ fn small_all_reduces_take_a_third_of_the_named_algorithms_time() {
     // Three WRHT steps of 1 MB take 705 us, a grouped and striped plan of 5 slots 250 us.
     let fabric = Fabric::parse("optree_paper").unwrap();
     let collective = Collective::new(CollectiveKind::AllReduce, 1024).unwrap();
-    let plan = check("grouped", &fabric, collective, "1MB", Policy::EveryStep);
+    let plan = check(
+        "hierarchical",
+        &fabric,
+        collective,
+        "1MB",
+        Policy::EveryStep,
+    );
     let size = "1MB".parse().unwrap();
     let outcome = simulate::simulate(&plan, size, Policy::EveryStep, "circuit").unwrap();
     assert!(outcome.time.seconds() < 250e-6, "{}", outcome.time);
@@ -370,16 +376,16 @@ fn small_all_reduces_take_a_third_of_the_named_algorithms_time() {
 
 /// A collective, a specification for a ring of 16 ranks, and a part of the refusal.
 const REFUSED: &str = "
-all_reduce | grouped:groups=9xx9 | joined by x
-all_reduce | grouped:groups=1 | must be at least 2
-all_reduce | grouped:groups=4,owners=5 | as many ranks
-all_reduce | grouped:groups=4,owners=1x1 | one number for each level
-all_reduce | grouped:group=4 | did you mean `groups`
+all_reduce | hierarchical:groups=9xx9 | joined by x
+all_reduce | hierarchical:groups=1 | must be at least 2
+all_reduce | hierarchical:groups=4,gateways=5 | as many ranks
+all_reduce | hierarchical:groups=4,gateways=1x1 | one number for each level
+all_reduce | hierarchical:group=4 | did you mean `groups`
 broadcast | tree:radices=3x3 | reach all 16 ranks
 broadcast | tree:radices=4x4,stripes=1 | one number for each level
 broadcast | tree:radices=16,stripes=9999 | at most 4096
 broadcast | tree:radices=0 | at least 1
-all_to_all | collectors:group=17 | must be at most 16
+all_to_all | gateways:group=17 | must be at most 16
 all_to_all | store_and_forward:lanes=100 | is needed with other options
 broadcast | grouped | unknown algorithm
 ";
@@ -393,7 +399,7 @@ fn what_does_not_fit_is_refused_with_the_reason() {
         assert!(error.contains(reason), "{kind} {spec}: `{error}`");
     }
     let collective = Collective::new(CollectiveKind::AllToAll, 128).unwrap();
-    let spec = "collectors:group=16,collectors=16,stripes=4096x4096x4096"
+    let spec = "gateways:group=16,gateways=16,stripes=4096x4096x4096"
         .parse()
         .unwrap();
     let size = "1MiB".parse().unwrap();

@@ -1,8 +1,8 @@
 //! Light: the views and the kinds of a word agree, and words sort as the tuples of their fields do.
 
 use opticoll::fabric::{Light, LightKind};
-use opticoll::family::light_path_grid;
-use opticoll::family::light_path_grid::PortsLight;
+use opticoll::family::lightpath_grid;
+use opticoll::family::lightpath_grid::PortsLight;
 use opticoll::family::wdm_ring;
 use opticoll::family::wdm_ring::Direction;
 use opticoll::family::wdm_ring::{CONVERTED, WdmLight};
@@ -52,7 +52,7 @@ fn views_and_kinds_agree_on_every_field() {
             "255.65535",
         ),
         (
-            &light_path_grid::LIGHT,
+            &lightpath_grid::LIGHT,
             Light::from(ports),
             &[255, 256],
             "255.256",
@@ -76,7 +76,7 @@ fn views_and_kinds_agree_on_every_field() {
 proptest! {
     #[test]
     fn words_sort_as_their_fields_do(one in 0u32..1 << 25, other in 0u32..1 << 25) {
-        for kind in [&wdm_ring::LIGHT, &wss_grid::LIGHT, &light_path_grid::LIGHT] {
+        for kind in [&wdm_ring::LIGHT, &wss_grid::LIGHT, &lightpath_grid::LIGHT] {
             let bits: u8 = kind.fields.iter().map(|field| field.bits).sum();
             let [one, other] = [one, other].map(|word| Light(word & (u32::MAX >> (32 - bits))));
             prop_assert_eq!(one.cmp(&other), fields(kind, one).cmp(&fields(kind, other)));

@@ -106,10 +106,10 @@ fn every_setting_is_known_to_recorded_simulators_only() {
         "ring",
         "wss_grid:rows=2,columns=2",
     );
-    let light_paths = crate::light_path_grid::proved(
+    let lightpaths = crate::lightpath_grid::proved(
         CollectiveKind::AllGather,
         "ring",
-        "light_path_grid:ranks=4,ports=2",
+        "lightpath_grid:ranks=4,ports=2",
     );
     let value = |name| match name {
         "policy" => "free",
@@ -138,7 +138,7 @@ fn every_setting_is_known_to_recorded_simulators_only() {
     for setting in settings() {
         for simulator in SIMULATORS.iter().filter(|one| one.run.is_some()) {
             let plan = match (setting.name, simulator.name) {
-                ("paths", "circuit") => &light_paths,
+                ("paths", "circuit") => &lightpaths,
                 (_, "circuit") => &lit,
                 (_, "control") => &tunable,
                 _ => &electrical,

@@ -306,7 +306,7 @@ fn each_rank_receives_each_block_once_wherever_the_tree_runs() {
         ("fat_tree:down=4x4,up=1x2", 16),
         ("torus:dims=3x4", 12),
         ("circuit_switch:ranks=12,ports=3,rate=100Gb/s", 12),
-        ("light_path_grid:ranks=10,ports=2", 10),
+        ("lightpath_grid:ranks=10,ports=2", 10),
         ("wss_grid:rows=3,columns=4", 12),
         ("fully_connected:ranks=7", 7),
     ] {

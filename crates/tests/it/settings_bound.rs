@@ -165,7 +165,7 @@ impl DrawnPlan {
         let text = format!(
             "circuit_switch:ranks={},ports={ports},rate=800Gb/s,startup={startup}ps,\
              latency={latency}ps,\
-             reconfiguration={change}ps,first_setting={first}",
+             reconfiguration={change}ps,first_configuration={first}",
             self.ranks
         );
         Fabric::parse(&text).unwrap()

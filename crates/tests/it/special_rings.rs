@@ -169,7 +169,7 @@ fn what_light_does_not_reach_goes_over_relays() {
     // From rank 8 of 16 the farthest is 8 links away: 4 lightpaths of 2 links, one after the other.
     let fabric = "wdm_ring:ranks=16,wavelengths=8,reach=2";
     for kind in [CollectiveKind::Scatter, CollectiveKind::Gather] {
-        let plan = planned(fabric, kind, "detour:plan=direct", Policy::EveryStep).unwrap();
+        let plan = planned(fabric, kind, "faulty_ring:plan=direct", Policy::EveryStep).unwrap();
         assert_eq!(verify(&plan), []);
         assert_eq!(plan.slots(), 4, "{kind}");
     }
@@ -213,7 +213,7 @@ fn a_barrier_is_no_slower_than_what_carries_its_signals() {
             "wdm_ring:ranks=32,wavelengths=2,broken=3-4,reach=4",
             Policy::PerPort,
         ),
-        ("light_path_grid:ranks=16,ports=2", Policy::EstablishRelease),
+        ("lightpath_grid:ranks=16,ports=2", Policy::SetupTeardown),
         ("wss_grid:rows=4,columns=4,control=1us", Policy::TwoTier),
         ("circuit_switch:ranks=16,ports=2", Policy::AllStop),
         ("passive_star:ranks=16,wavelengths=4", Policy::EveryStep),
@@ -238,7 +238,7 @@ fn everyone_signals_to_everyone_in_one_step() {
     for fabric in [
         "crossbar:ranks=9",
         "torus:dims=3x3",
-        "light_path_grid:ranks=9,ports=8",
+        "lightpath_grid:ranks=9,ports=8",
     ] {
         let plan = planned(fabric, CollectiveKind::Barrier, "direct", None);
         let plan: Plan = plan.unwrap().into_expanded();
@@ -394,7 +394,7 @@ fn no_plan_takes_fewer_slots_than_an_optimum() {
         let spec = match kind {
             CollectiveKind::AllGather | CollectiveKind::ReduceScatter => "relay_tree",
             CollectiveKind::AllReduce | CollectiveKind::Reduce | CollectiveKind::Barrier => "auto",
-            _ => "detour:plan=direct",
+            _ => "faulty_ring:plan=direct",
         };
         let Ok(plan) = planned_from_0(fabric, kind, spec) else {
             continue;

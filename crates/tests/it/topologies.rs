@@ -141,7 +141,7 @@ fn rotors_take_what_their_formulas_say() {
             let sending = DELAY + block / cycles * BETA;
             let expected = cycles * slots * sending + changes * CHANGE;
             assert_eq!(found, expected, "{ranks} {ports} {cycles}");
-            let charged = format!("{fabric},first_setting=charged");
+            let charged = format!("{fabric},first_configuration=charged");
             let found = time_of(AllToAll, &algorithm, &charged, ranks * block);
             assert_eq!(found, expected + CHANGE, "{ranks} {ports} {cycles}");
         }

@@ -425,7 +425,7 @@ fn every_kind_is_named_and_tested() {
     tested.insert(ViolationKind::Unchecked.name());
     // By routes::a_route_must_lead_from_end_to_end_over_links_that_exist.
     tested.insert(ViolationKind::Route.name());
-    // By folded::an_orbit_must_leave_rank_0.
+    // By rotation_symmetric::an_orbit_must_leave_rank_0.
     tested.insert(ViolationKind::Symmetry.name());
     let names: BTreeSet<&str> = ViolationKind::ALL
         .into_iter()

@@ -45,9 +45,9 @@ pub(super) const RULES: Rules = Rules {
 fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
     if light == SwitchedLight::BESIDE {
         let problem = "is sent beside the switch, but the fabric has no network there (option \
-                       beside_rate)"
+                       packet_rate)"
             .to_owned();
-        let has_network = switch.beside_rate.is_some();
+        let has_network = switch.packet_rate.is_some();
         return match has_network {
             true => Vec::new(),
             false => vec![(ViolationKind::Path, problem)],

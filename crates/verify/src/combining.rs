@@ -11,7 +11,8 @@
 //!
 //! Sets are rows of bits, one bit per rank. Copies share a row, and a reduction writes into a row
 //! in place if no other rank uses it, so that a result for all ranks needs no further row. There
-//! are no sets if counting is enough (`counting`), or if a barrier is proved in part (`signals`).
+//! are no sets if counting is enough (`counting`), or if a barrier is proved in part
+//! (`barrier_from_plan`).
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -17,7 +17,7 @@
 //! - on a grid of tunable circuits the switches can be set for all lightpaths at the same time,
 //!   every laser is on one wavelength at a time and every receiver gets one burst at a time
 //!   (`wss_grid`),
-//! - on a grid of lightpaths every port holds one path at a time (`light_path_grid`),
+//! - on a grid of lightpaths every port holds one path at a time (`lightpath_grid`),
 //! - no rank sends what it does not hold, no rank receives what it has, every contribution is
 //!   combined exactly once, and at the end every rank has what the collective demands (`data`),
 //! - the claims of the schedule are true (`claims`).
@@ -25,8 +25,8 @@
 //! An electrical fabric has no light: its columns must be empty and every step must have one slot.
 //! Data and claims are checked in the same way, and so are the routes that a plan names (`routes`).
 //!
-//! A rotation-symmetric plan is proved by the transfers of rank 0 (`folded`), a pipelined plan by
-//! its first chunks (`pipelined`).
+//! A rotation-symmetric plan is proved by the transfers of rank 0 (`rotation_symmetric`), a
+//! pipelined plan by its first chunks (`pipelined`).
 //!
 //! A transfer that breaks a rule is still checked by every other rule that applies to it:
 //!
@@ -80,16 +80,16 @@ mod copying;
 mod counting;
 mod data;
 mod delivery;
-mod folded;
 mod form;
 mod intervals;
-mod light_path_grid;
+mod lightpath_grid;
 mod order;
 mod passive_star;
 mod pipelined;
 pub mod program;
 mod relays;
 mod report;
+mod rotation_symmetric;
 mod routes;
 mod rules;
 mod signals;
@@ -257,7 +257,7 @@ pub fn verify(plan: &Plan) -> Vec<Violation> {
         repetition.is_pipelined(),
     ) {
         (false, false) => full(plan),
-        (true, false) => folded::verify(plan),
+        (true, false) => rotation_symmetric::verify(plan),
         (false, true) => pipelined::verify(plan),
         (true, true) => {
             let sentence = "a plan repeats by rotations, or by stripes and pieces, not by both; \
@@ -271,7 +271,7 @@ pub fn verify(plan: &Plan) -> Vec<Violation> {
 const RULES: &[Rules] = &[
     wdm_ring::RULES,
     wss_grid::RULES,
-    light_path_grid::RULES,
+    lightpath_grid::RULES,
     passive_star::RULES,
     circuit_switch::RULES,
 ];

@@ -96,9 +96,9 @@ impl Algorithms {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetUp {
     /// Time to set up any number of paths at once.
-    pub establish: Time,
+    pub setup: Time,
     /// Time to release them.
-    pub release: Time,
+    pub teardown: Time,
     /// Number of ports of a rank, at least 1.
     pub ports: u32,
     /// Policy that releases paths.
@@ -455,9 +455,9 @@ impl Expansion<'_> {
         }
         let releases = change.releases || std::mem::take(&mut self.predicted.is_held);
         let time = |applies: bool, time: Time| if applies { time } else { Time::ZERO };
-        let release = time(releases, paths.release);
+        let release = time(releases, paths.teardown);
         let node = Node {
-            amount: release.plus(time(change.sets_up, paths.establish))?.ps(),
+            amount: release.plus(time(change.sets_up, paths.setup))?.ps(),
             kind: NodeKind::SetUp,
             tag: u32::from(change.sets_up),
             processor: if is_predicted {

@@ -7,7 +7,7 @@
 //!   other messages.
 //! * `loggp:latency=1us,gap=200ns,rate=10Gb/s` ([`LogGp`]): as `hockney`, through one sending port
 //!   and one receiving port per rank.
-//! * `light_path_grid:ports=2,...`: as `hockney` from the moment when both ends are ready,
+//! * `lightpath_grid:ports=2,...`: as `hockney` from the moment when both ends are ready,
 //!   occupying both ends. The program also spends time on setting up and releasing lightpaths
 //!   ([`SetUp`]); the setting `paths` decides when they are released.
 //! * A fabric with links, or a `wdm_ring`: the time that its simulator computes.
@@ -43,8 +43,8 @@ use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::families::Medium;
-use opticoll_fabric::family::light_path_grid;
-use opticoll_fabric::family::light_path_grid::LightPathGrid;
+use opticoll_fabric::family::lightpath_grid;
+use opticoll_fabric::family::lightpath_grid::LightpathGrid;
 use opticoll_fabric::family::message_cost::MessageCost;
 use opticoll_plan::plan::Plan;
 use opticoll_simulate::burst::BurstError;
@@ -78,7 +78,7 @@ pub enum Transport {
     /// A formula for the cost of each message.
     Messages(MessageCost),
     /// Lightpaths that programs set up and release.
-    LightPaths(LightPathGrid),
+    Lightpaths(LightpathGrid),
     /// A simulated fabric.
     Fabric(Box<Fabric>),
     /// A burst-switched network in which messages request lightpaths.
@@ -102,8 +102,8 @@ impl Transport {
                 Transport::Bursts(Box::new(OverBursts::new(&medium, [])?))
             }
             (Medium::Messages(cost), None) => Transport::Messages(cost),
-            (Medium::Fabric(fabric), None) => match fabric.downcast::<LightPathGrid>() {
-                Some(grid) => Transport::LightPaths(grid.clone()),
+            (Medium::Fabric(fabric), None) => match fabric.downcast::<LightpathGrid>() {
+                Some(grid) => Transport::Lightpaths(grid.clone()),
                 None => Transport::Fabric(Box::new(fabric)),
             },
         })
@@ -128,19 +128,19 @@ impl Transport {
             Transport::Messages(MessageCost::LogGp { latency, rate, .. }) => {
                 cables("crossbar", half(*latency), rate)
             }
-            Transport::LightPaths(grid) => {
-                let spec = cables(light_path_grid::RECORD.name, grid.latency, &grid.rate);
+            Transport::Lightpaths(grid) => {
+                let spec = cables(lightpath_grid::RECORD.name, grid.latency, &grid.rate);
                 spec.with("ports", grid.ports)
-                    .with("establish", grid.establish)
-                    .with("release", grid.release)
+                    .with("setup", grid.setup)
+                    .with("teardown", grid.teardown)
             }
             Transport::Bursts(over) => {
                 let congestion = &over.congestion;
                 let rate = over.network.rate();
-                cables(light_path_grid::RECORD.name, congestion.latency, &rate)
+                cables(lightpath_grid::RECORD.name, congestion.latency, &rate)
                     .with("ports", congestion.ports)
-                    .with("establish", congestion.establish)
-                    .with("release", congestion.release)
+                    .with("setup", congestion.setup)
+                    .with("teardown", congestion.teardown)
             }
             Transport::Fabric(_) => return None,
         })
@@ -160,7 +160,7 @@ impl fmt::Display for Transport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Transport::Messages(cost) => Medium::Messages(*cost).fmt(formatter),
-            Transport::LightPaths(grid) => Fabric::new(grid.clone()).fmt(formatter),
+            Transport::Lightpaths(grid) => Fabric::new(grid.clone()).fmt(formatter),
             Transport::Fabric(fabric) => fabric.fmt(formatter),
             Transport::Bursts(over) => formatter.write_str(over.network.specification()),
         }
@@ -232,11 +232,11 @@ opticoll_simulate::totals! {
 opticoll_simulate::totals! {
     /// Setups of lightpaths by the ranks.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct LightpathSetUps {
+    pub struct LightpathSetups {
         /// Number of setups, each of any number of lightpaths.
-        pub set_ups: u64,
+        pub setups: u64,
         /// Time spent on setup and release, summed over ranks.
-        pub setting_up: Time,
+        pub setup: Time,
     }
 }
 
@@ -261,9 +261,9 @@ pub fn run(
         resembles: resembles.as_ref(),
         method: Some(&method),
         set_up: match request.network {
-            Transport::LightPaths(grid) => Some(SetUp {
-                establish: grid.establish,
-                release: grid.release,
+            Transport::Lightpaths(grid) => Some(SetUp {
+                setup: grid.setup,
+                teardown: grid.teardown,
                 ports: grid.ports,
                 paths: request.method.paths.unwrap_or_default(),
             }),
@@ -337,7 +337,7 @@ fn replay_program(
                 }
             }
         }
-        Transport::LightPaths(ref grid) => {
+        Transport::Lightpaths(ref grid) => {
             let (trace, fabric) = (program.ranks(), grid.ranks);
             if trace > fabric {
                 return Err(TraceError::Ranks { trace, fabric });
@@ -367,7 +367,7 @@ fn replay_program(
                 latency: grid.latency,
                 rate: grid.rate,
             });
-            modelled(program, light_path_grid::RECORD.name, model, &request)
+            modelled(program, lightpath_grid::RECORD.name, model, &request)
         }
         Transport::Fabric(ref fabric) => {
             let (model, simulator) = on_fabric(fabric, request.method)?;
@@ -492,18 +492,15 @@ fn modelled(
     request.method.check_known_to(name)?;
     let replayed = replay(program, &mut model, request.settings.clone())?;
     let ranks = &replayed.ranks;
-    let set_ups = ranks.set_ups.iter().sum();
-    let mut setting_up = Time::ZERO;
-    for spent in &ranks.setting_up {
-        setting_up = setting_up.plus(*spent)?;
+    let setups = ranks.setups.iter().sum();
+    let mut setup = Time::ZERO;
+    for spent in &ranks.setup {
+        setup = setup.plus(*spent)?;
     }
-    let setups = LightpathSetUps {
-        set_ups,
-        setting_up,
-    };
-    let details = match set_ups {
+    let lightpaths = LightpathSetups { setups, setup };
+    let details = match setups {
         0 => Details::default(),
-        _ => Details::default().with(setups),
+        _ => Details::default().with(lightpaths),
     };
     Ok(outcome(replayed, name, details, program, request))
 }

@@ -120,14 +120,14 @@ opticoll_simulate::columns! {
         /// value is then the time from ready to end, summed over sends and receives.
         pub calls: Time,
         /// Time that the rank spent on setting up and releasing circuits.
-        pub setting_up: Time,
+        pub setup: Time,
         /// Number of messages sent, without those of planned collectives.
         pub messages: u64,
         /// Number of bytes sent.
         pub bytes: u64 as "B",
         /// Number of circuit setups, each of any number of circuits at the same time; 0 if the
         /// program sets up no circuits.
-        pub set_ups: u64,
+        pub setups: u64,
     }
 }
 

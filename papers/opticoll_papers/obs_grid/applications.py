@@ -37,7 +37,7 @@ MESSAGES = ("send", "irecv")
 MG_CALLS = ("all_reduce", "barrier", "broadcast", "irecv", "reduce", "send", "wait")
 """Of MG."""
 
-IDEAL = "light_path_grid:ranks=16,ports=4,establish=0s"
+IDEAL = "lightpath_grid:ranks=16,ports=4,setup=0s"
 WAYS = {"naive": 1, "2_ports": 2, "3_ports": 3, "4_ports": 4}
 LABELS = {"ideal": "Ideal", "naive": "Naive"} | {f"{k}_ports": f"{k} ports" for k in (2, 3, 4)}
 
@@ -70,7 +70,7 @@ def calls(row: Replayed) -> dict[str, Any]:
 
 def grid(ports: int) -> str:
     """Returns the specification of the paper's network."""
-    return f"light_path_grid:ranks=16,ports={ports}"
+    return f"lightpath_grid:ranks=16,ports={ports}"
 
 
 @cache
@@ -134,7 +134,7 @@ def _program(application: str, real: Mapping[str, int]) -> dict[str, Computed]:
         "equal": Computed(1000 * abs(added["2_ports"] - added["3_ports"])),
         "collectives": Computed(count),
         **{
-            f"{way}.set_ups": Computed(
+            f"{way}.setups": Computed(
                 added[way] / set_up_s / count, f"The trace takes {added[way]:.3f} s longer."
             )
             for way in WAYS
@@ -188,7 +188,7 @@ def _both_printed(results: Results) -> dict[str, Computed]:
 
 
 def _set_up_s() -> float:
-    return float(2 * Fabric(grid(1)).option("establish") / PICOSECONDS)
+    return float(2 * Fabric(grid(1)).option("setup") / PICOSECONDS)
 
 
 def _collectives(text: str) -> set[int]:
@@ -200,7 +200,7 @@ def _collectives(text: str) -> set[int]:
 def _together() -> dict[str, Computed]:
     """Computes the items that rest on EP, FT and MG together."""
     ep, ft = (increases(one) for one in PROGRAMS)
-    several = replayed(table("ep"), grid(4)).light_paths
+    several = replayed(table("ep"), grid(4)).lightpath_setups
     assert several is not None
     each = {one: _collectives(table(one)).pop() for one in PROGRAMS}
     rising = any(
@@ -228,7 +228,7 @@ def _together() -> dict[str, Computed]:
             100.0 if rising else left, "A third port leaves as much as two."
         ),
         "related.prediction": Computed(min(hidden), "EP {:.3g} %, FT {:.3g} %.".format(*hidden)),
-        "method.together": Computed(several.set_ups / 16 / each["ep"]),
+        "method.together": Computed(several.setups / 16 / each["ep"]),
         "method.kept": Computed(
             kept["mg", 4],
             f"EP, FT and MG with 1, 2 and 4 ports are {min(kept.values()):.3g} to "
@@ -273,12 +273,12 @@ def _simulator() -> dict[str, Computed]:
     rows = [replayed(table(one), grid(4)) for one in (*PROGRAMS, "mg")]
     algorithms = {one.collective: one.chosen for row in rows for one in row.collectives}
     whole, unreleased, free = (
-        replayed(_message(2**10), f"light_path_grid:ranks=2,{options}").time_ps
-        for options in ("ports=1", "ports=1,release=0s", "ports=1,establish=0s")
+        replayed(_message(2**10), f"lightpath_grid:ranks=2,{options}").time_ps
+        for options in ("ports=1", "ports=1,teardown=0s", "ports=1,setup=0s")
     )
     set_up, release = (unreleased - free) / PICOSECONDS, (whole - unreleased) / PICOSECONDS
     sent = tuple(
-        replayed(_message(size), "light_path_grid:ranks=2,ports=1,establish=0s").time_s
+        replayed(_message(size), "lightpath_grid:ranks=2,ports=1,setup=0s").time_s
         for size in (2**10, 2**20)
     )
     named = tuple(table(one).partition("app=")[2].partition(" ")[0] for one in PROGRAMS)

@@ -55,7 +55,7 @@ class CostRow(TypedDict):
     algorithm: str
     bytes: int
     way: str
-    set_ups: int
+    setups: int
     time_s: float
 
 
@@ -66,26 +66,26 @@ PROVED = "Constructed and verified: no rank holds paths to more others than it h
 def proved(name: str, ports: int, ranks: int = RANKS) -> Plan:
     """Returns a verified plan."""
     one = ALGORITHMS[name]
-    fabric = f"light_path_grid:ranks={ranks},ports={ports}"
+    fabric = f"lightpath_grid:ranks={ranks},ports={ports}"
     plan = opticoll.plan(one.collective, fabric, one.spelling)
     violations = plan.verify()
     assert not violations, violations
     return plan
 
 
-def simulated(name: str, ports: int, size: int, policy: str = "establish_release") -> Outcome:
+def simulated(name: str, ports: int, size: int, policy: str = "setup_teardown") -> Outcome:
     """Simulates a collective at a size in bytes, with a number of ports."""
     return proved(name, ports).simulate(ALGORITHMS[name].block(size), policy=policy)
 
 
 def exchange_alone(size: int) -> int:
     """Picoseconds of one message between two ranks over a path that is there."""
-    plan = opticoll.plan("broadcast", "light_path_grid:ranks=2,ports=1", "linear")
+    plan = opticoll.plan("broadcast", "lightpath_grid:ranks=2,ports=1", "linear")
     assert not plan.verify()
     return int(plan.simulate(size, policy="free").time_ps)
 
 
-def seconds(name: str, ports: int, size: int, policy: str = "establish_release") -> float:
+def seconds(name: str, ports: int, size: int, policy: str = "setup_teardown") -> float:
     """Returns the time of a collective in seconds."""
     return float(simulated(name, ports, size, policy).time_ps / 1e12)
 
@@ -127,7 +127,7 @@ def _hidden() -> dict[str, Computed]:
     """Computes the share of setups that a port hides while another port's messages are sent."""
     ideal, hidden, whole = (
         seconds("recursive_doubling", 2, RANKS * 10**6, policy)
-        for policy in ("free", "per_port", "establish_release")
+        for policy in ("free", "per_port", "setup_teardown")
     )
     return {
         "work.overlap": Computed(
@@ -139,12 +139,12 @@ def _hidden() -> dict[str, Computed]:
 
 def _row(name: str, size: int, way: str) -> CostRow:
     ports = {"ideal": 2, "naive": 1}.get(way) or int(way.partition("_")[0])
-    outcome = simulated(name, ports, size, "free" if way == "ideal" else "establish_release")
+    outcome = simulated(name, ports, size, "free" if way == "ideal" else "setup_teardown")
     return CostRow(
         algorithm=name,
         bytes=size,
         way=way,
-        set_ups=outcome.reconfigurations,
+        setups=outcome.reconfigurations,
         time_s=outcome.time_ps / 1e12,
     )
 
@@ -186,17 +186,17 @@ def _draw(
 
 def _network() -> dict[str, Computed]:
     """Computes what the model charges to a message, from plans of two ranks and of `linear`."""
-    fabric = Fabric(f"light_path_grid:ranks={RANKS}")
-    pair = opticoll.plan("broadcast", "light_path_grid:ranks=2", "linear")
-    exchange = opticoll.plan("all_gather", "light_path_grid:ranks=2", "recursive_doubling")
+    fabric = Fabric(f"lightpath_grid:ranks={RANKS}")
+    pair = opticoll.plan("broadcast", "lightpath_grid:ranks=2", "linear")
+    exchange = opticoll.plan("all_gather", "lightpath_grid:ranks=2", "recursive_doubling")
     assert not pair.verify()
     assert not exchange.verify()
     managed, plain = (
         tuple(pair.simulate(size, policy=policy).time_ps / 1e12 for size in FORMULA_BYTES)
-        for policy in ("establish_release", "free")
+        for policy in ("setup_teardown", "free")
     )
     ways = exchange.simulate(FORMULA_BYTES[-1], policy="free").time_ps / 1e12
-    set_ups = tuple(
+    setups = tuple(
         (seconds("linear", ports, 1024) - seconds("linear", ports, 1024, "free"))
         / simulated("linear", ports, 1024).reconfigurations
         for ports in PORTS
@@ -220,13 +220,13 @@ def _network() -> dict[str, Computed]:
         "network.processes": Computed(fabric.ranks // RANKS),
         "network.ports": Computed(tuple(_ports(ports) for ports in PORTS), PROVED),
         "network.duplex": Computed(ways / plain[-1]),
-        "network.constant": Computed(set_ups),
+        "network.constant": Computed(setups),
         "network.managed": Computed(managed, PROVED),
         "network.plain": Computed(plain, PROVED),
         "evaluation.processes": Computed(fabric.ranks),
         "evaluation.ports": Computed(
             tuple(
-                Fabric(f"light_path_grid:ranks={RANKS},ports={ports}").option("ports")
+                Fabric(f"lightpath_grid:ranks={RANKS},ports={ports}").option("ports")
                 for ports in PORTS
             )
         ),
@@ -285,7 +285,7 @@ def _algorithm(name: str) -> dict[str, Computed]:
         saved_times = [
             [
                 seconds(name, 1, size, policy) - seconds(name, 2, size, policy)
-                for policy in ("establish_release", "free")
+                for policy in ("setup_teardown", "free")
             ]
             for size in FORMULA_BYTES
         ]
@@ -393,7 +393,7 @@ def _mpich() -> dict[str, Computed]:
 
     sizes = [2**power for power in range(10, 25)]
     free, paths = (
-        [ratio(size, 2, policy) for size in sizes] for policy in ("free", "establish_release")
+        [ratio(size, 2, policy) for size in sizes] for policy in ("free", "setup_teardown")
     )
     return {
         "mpich.allgather": Computed(

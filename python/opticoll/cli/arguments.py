@@ -278,16 +278,16 @@ def algorithms_by_collective(
     return algorithms
 
 
-def carried_out(
+def describe_transport(
     fabric: Fabric, *, collectives: bool = True, messages: bool = True, whole: bool = False
 ) -> str:
     """Returns a sentence on how collectives and messages of a program travel over a fabric.
 
     `whole` says that some collective is among all ranks.
 
-    >>> carried_out(Fabric("crossbar:ranks=2"))
+    >>> describe_transport(Fabric("crossbar:ranks=2"))
     'messages over the routes of the fabric; collectives when both ends are ready'
-    >>> carried_out(Fabric("wdm_ring:ranks=2,wavelengths=1"), collectives=False)
+    >>> describe_transport(Fabric("wdm_ring:ranks=2,wavelengths=1"), collectives=False)
     'each message by a lightpath of one wavelength'
     """
     if fabric.electrical:

@@ -99,19 +99,19 @@ class BoundsRow(Row):
         "all_reduce: for a vector), as an exact fraction",
         absent="it is not known exactly",
     )
-    at_least: str | None = means(
+    optimum_lower_bound: str | None = means(
         "Lower bound on the optimum as a fraction, in the unit of `optimum`", absent="none is known"
     )
-    at_most: str | None = means(
+    optimum_upper_bound: str | None = means(
         "Upper bound on the optimum as a fraction, in the unit of `optimum`", absent="none is known"
     )
-    intact_at_least: str | None = means(
-        "Fraction `at_least` of the same fabric without broken parts",
+    intact_lower_bound: str | None = means(
+        "Fraction `optimum_lower_bound` of the same fabric without broken parts",
         absent="nothing is broken, or none is known",
     )
     algbw_bytes_per_s: float | None = means(
-        "Upper bound on the algorithm bandwidth in bytes per second, from `at_least`; a plan "
-        "reaches it if `optimum` is known",
+        "Upper bound on the algorithm bandwidth in bytes per second, from `optimum_lower_bound`; a "
+        "plan reaches it if `optimum` is known",
         absent="no fraction is known",
     )
     bounds: list[BoundRow] = means(
@@ -140,7 +140,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
             kind, parameters.demand, fabric.ranks, given_bytes
         )
     collective = _core.Collective(kind, fabric.ranks, root=root, demand=demand)
-    at_least, at_most = (None, None) if demand else optimum(kind, fabric, root)
+    lower, upper = (None, None) if demand else optimum(kind, fabric, root)
     broken = fabric.intact != fabric and demand is None
     before, _ = optimum(kind, fabric.intact, root) if broken else (None, None)
     # The buffer holds the blocks of all ranks.
@@ -170,11 +170,11 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[BoundsRow]:
         size_bytes=size_bytes,
         size_convention=collective.size_convention,
         policy=policy,
-        optimum=str(at_least) if at_least is not None and at_least == at_most else None,
-        intact_at_least=None if before is None else str(before),
-        at_least=None if at_least is None else str(at_least),
-        at_most=None if at_most is None else str(at_most),
-        algbw_bytes_per_s=float(buffer / at_least) if at_least else None,
+        optimum=str(lower) if lower is not None and lower == upper else None,
+        intact_lower_bound=None if before is None else str(before),
+        optimum_lower_bound=None if lower is None else str(lower),
+        optimum_upper_bound=None if upper is None else str(upper),
+        algbw_bytes_per_s=float(buffer / lower) if lower else None,
         # Bounds that hold for all plans come first.
         bounds=sorted(
             filter(lambda bound: bound.time_s > 0, bounds),
@@ -214,7 +214,7 @@ def _text(parameters: Parameters, rows: list[BoundsRow]) -> str:
     lines = [f"{row.collective} on {plural(row.ranks, 'rank')} of {fabric}"]
     least, most, before = (
         None if text is None else Fraction(text)
-        for text in (row.at_least, row.at_most, row.intact_at_least)
+        for text in (row.optimum_lower_bound, row.optimum_upper_bound, row.intact_lower_bound)
     )
     if least is not None:
         known = f"optimum: {seconds(least, most)} {unit(row.collective)}"

@@ -184,7 +184,7 @@ class CongestionRow(Row):
     )
     hop_bytes: Bytes = means("Bytes of all transfers times the links of their routes")
     hop_bytes_bound: Bytes = means("Lower bound on the bytes times links of any placement")
-    hop_bytes_least: bool = means(
+    hop_bytes_optimal: bool = means(
         "Whether the placement is proved to have the fewest bytes times links"
     )
     verified: bool = means(
@@ -224,7 +224,7 @@ class _Places:
     hosts: list[list[int]]
     hop_bytes: int
     hop_bytes_bound: int
-    hop_bytes_least: bool
+    hop_bytes_optimal: bool
 
 
 def compute(parameters: Congestion, watch: Watch) -> Iterator[CongestionRow]:
@@ -529,7 +529,7 @@ def _text(parameters: Congestion, rows: list[CongestionRow]) -> str:
 def _placement(row: CongestionRow) -> str:
     """Returns the product of bytes and hops of a placement, with its lower bound."""
     bound = f"lower bound {_megabytes(row.hop_bytes_bound)}"
-    least = "the minimum" if row.hop_bytes_least else bound
+    least = "the minimum" if row.hop_bytes_optimal else bound
     return f"placement {row.placement}: bytes times hops {_megabytes(row.hop_bytes)}, {least}"
 
 

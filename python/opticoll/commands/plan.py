@@ -49,13 +49,13 @@ UNHELD = (
 class PlannedRow(PlanRow):
     """A plan, and its time if circuits stay up between slots."""
 
-    held_time_s: Seconds | None = means(
+    on_change_time_s: Seconds | None = means(
         f"Time under the policy `{HELD_POLICY}`, with circuits that stay up until others are "
         "needed: of the same plan, or of the one that `auto` chooses for that policy within a "
         "budget of 10 s",
         absent=UNHELD,
     )
-    held_algorithm: str | None = means("Algorithm of that plan", absent=UNHELD)
+    on_change_algorithm: str | None = means("Algorithm of that plan", absent=UNHELD)
 
 
 def _key(parameters: Parameters) -> Hashable:
@@ -93,21 +93,24 @@ def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[s
         return {}
     if plan.verify():
         return {}
-    return {"held_time_s": outcome.time_ps / PICOSECONDS, "held_algorithm": plan.algorithm}
+    return {
+        "on_change_time_s": outcome.time_ps / PICOSECONDS,
+        "on_change_algorithm": plan.algorithm,
+    }
 
 
 def _text(parameters: Parameters, rows: list[PlannedRow]) -> str:
     (row,) = rows
     text = plan_summary(row.plan, row)
-    if row.held_time_s is None or row.time_s <= MIN_NOTED_RATIO * row.held_time_s:
+    if row.on_change_time_s is None or row.time_s <= MIN_NOTED_RATIO * row.on_change_time_s:
         return text
     sentence = (
         f"{PAPER_POLICY}, the rule of papers, sets up all circuits anew for every slot. If "
-        f"circuits stay up (--policy {HELD_POLICY}), {row.held_algorithm} takes "
-        f"{human_seconds(row.held_time_s)}"
+        f"circuits stay up (--policy {HELD_POLICY}), {row.on_change_algorithm} takes "
+        f"{human_seconds(row.on_change_time_s)}"
     )
-    if row.held_time_s:
-        sentence += f": {PAPER_POLICY} takes {row.time_s / row.held_time_s:.3g} times as long"
+    if row.on_change_time_s:
+        sentence += f": {PAPER_POLICY} takes {row.time_s / row.on_change_time_s:.3g} times as long"
     return "\n".join([text, "", *wrapped([sentence], 0)])
 
 

@@ -104,7 +104,7 @@ class ReplanRow(PlanRow):
     before_algorithm: str = means("Algorithm of the old plan")
     before_time_s: Seconds = means("Time of the old plan on the intact fabric")
     before_time_ps: Picoseconds = means("The same time, exact")
-    kept_time_s: Seconds | None = means(
+    old_plan_time_s: Seconds | None = means(
         "Time of the old plan on the damaged fabric",
         absent="the old plan is not valid there",
     )
@@ -150,7 +150,9 @@ def compute(parameters: Replan, watch: Watch) -> Iterator[ReplanRow]:
         before_algorithm=before.algorithm,
         before_time_s=before_ps / PICOSECONDS,
         before_time_ps=before_ps,
-        kept_time_s=kept.simulate(size_bytes, **settings).time_ps / PICOSECONDS if kept else None,
+        old_plan_time_s=kept.simulate(size_bytes, **settings).time_ps / PICOSECONDS
+        if kept
+        else None,
         before=before,
         slowdown=after_ps / before_ps if before_ps else 1.0,
         fibres_rematched=fibres(changes) if has_switches else OMITTED,
@@ -179,8 +181,8 @@ def _text(parameters: Replan, rows: list[ReplanRow]) -> str:
         [
             "old plan",
             "is not valid any more"
-            if row.kept_time_s is None
-            else f"{human_seconds(row.kept_time_s)} on the damaged fabric",
+            if row.old_plan_time_s is None
+            else f"{human_seconds(row.old_plan_time_s)} on the damaged fabric",
         ],
         ["now", f"{row.chosen}: {after}{among}, {row.slowdown:.4g} times as long"],
     ]

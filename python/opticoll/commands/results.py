@@ -36,7 +36,7 @@ class Parameters:
     """Parameters of `opticoll results`."""
 
     store: Path = argument("Store that `opticoll sweep` wrote")
-    beside: list[str] | None = option(
+    also: list[str] | None = option(
         "Further store, such as a shard's; one option for each (default: none)"
     )
     study: str | None = option("Name of a study (default: all in the store)")
@@ -61,7 +61,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ResultRow]:
         A store cannot be read, there is no such study, or nothing is to be shown.
     """
     found = table_of(
-        [parameters.store, *(parameters.beside or ())],
+        [parameters.store, *(parameters.also or ())],
         parameters.study,
         parameters.where,
         unfinished=parameters.unfinished,

@@ -51,12 +51,12 @@ MAX_CIRCUITS = 8
 class Show(FileSource):
     """Parameters of `opticoll show`."""
 
-    view: Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "settings"] | None = (
-        option(
-            "View: ring or grid (one slot), fabric (load of electrical links), trees (routes of "
-            "chunks), ports (circuits over time), settings (the circuits of each setting) or "
-            "space_time (all transfers over time) (default: by the fabric)"
-        )
+    view: (
+        Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "configurations"] | None
+    ) = option(
+        "View: ring or grid (one slot), fabric (load of electrical links), trees (routes of "
+        "chunks), ports (circuits over time), settings (the circuits of each setting) or "
+        "space_time (all transfers over time) (default: by the fabric)"
     )
     slot: int | None = option(
         "Slot, counted from 0 (default: 0; all slots in the view fabric)",
@@ -129,7 +129,7 @@ class PortCircuitRow(Row):
     destination: Count = means("Rank that receives")
 
 
-class CircuitSettingRow(Row):
+class ConfigurationRow(Row):
     """Circuits that are up together, over slots that follow one another."""
 
     slots: Pair = means("First slot, and last slot")
@@ -149,9 +149,9 @@ class SlotRow(PlanHead):
     trees: list[TreeRow] | None = means(
         "Trees of the rank or chunk", absent="the view is another than `trees`"
     )
-    settings: list[CircuitSettingRow] = means(
+    configurations: list[ConfigurationRow] = means(
         "Settings of the plan, in their order",
-        omitted="the view is another than `settings`",
+        omitted="the view is another than `configurations`",
         default=OMITTED,
     )
     switches: list[SwitchRow] = means(
@@ -189,7 +189,7 @@ def compute(parameters: Show, watch: Watch) -> Iterator[SlotRow]:
         slot=slot or 0,
         lightpaths=_lightpaths(plan, slot or 0),
         trees=None if shape != "trees" else _trees(plan, parameters),
-        settings=_settings(plan, parameters) if view == "settings" else OMITTED,
+        configurations=_configurations(plan, parameters) if view == "configurations" else OMITTED,
         view=shape,
         switches=switches(plan.fabric) or OMITTED,
         loaded=shape == "fabric" and slot is None and ("figure" in watch.files or view is not None),
@@ -203,10 +203,10 @@ def _trees(plan: Plan, parameters: Show) -> list[TreeRow]:
     ]
 
 
-def _settings(plan: Plan, parameters: Show) -> list[CircuitSettingRow]:
+def _configurations(plan: Plan, parameters: Show) -> list[ConfigurationRow]:
     slots = plan.simulate(size_of(plan, parameters.size, parameters.demand)).slots
     return [
-        CircuitSettingRow(
+        ConfigurationRow(
             slots=[setting.first, setting.last],
             start_s=int(slots["start_ps"][setting.first]) / PICOSECONDS,
             end_s=int(slots["end_ps"][setting.last]) / PICOSECONDS,
@@ -219,7 +219,7 @@ def _settings(plan: Plan, parameters: Show) -> list[CircuitSettingRow]:
     ]
 
 
-def _setting_lines(listed: list[CircuitSettingRow]) -> str:
+def _configuration_lines(listed: list[ConfigurationRow]) -> str:
     """Returns a table of the settings, with their times and their first circuits."""
     cells = []
     for number, item in enumerate(listed[:MAX_STEPS]):
@@ -282,8 +282,8 @@ def _text(parameters: Show, rows: list[SlotRow]) -> str:
     head = _head(row.plan)
     if parameters.view == "space_time":
         return head
-    if parameters.view == "settings":
-        return f"{head}\n\n{_setting_lines(row.settings)}"
+    if parameters.view == "configurations":
+        return f"{head}\n\n{_configuration_lines(row.configurations)}"
     if row.trees is not None:
         return "\n\n".join([head, _tree_lines(row.trees), *_other_trees(parameters, row)])
     parts = [head, _slot_lines(row)]

@@ -374,7 +374,7 @@ def _summary(row: SimulateRow) -> str:
         ["utilisation", f"{row.utilisation:.1%} of link-wavelength-slots carry light"],
         ["critical path", plural(len(path), "transfer")],
     ]
-    if "establish" in plan.fabric.options:
+    if "setup" in plan.fabric.options:
         facts = [*_path_facts(outcome), facts[2]]
     if row.start is not None:
         facts = [*_flow_facts(row), facts[2]]

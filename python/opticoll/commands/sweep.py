@@ -97,8 +97,8 @@ class SweepRow(Row):
         "Why the first of them did", absent="it was no dry run, or none failed"
     )
     point_s: Seconds | None = means("Mean time of a point of the sample", absent=NOT_DRY)
-    least_point_s: Seconds | None = means("Least time of a point", absent=NOT_DRY)
-    most_point_s: Seconds | None = means("Most time of a point", absent=NOT_DRY)
+    min_point_s: Seconds | None = means("Least time of a point", absent=NOT_DRY)
+    max_point_s: Seconds | None = means("Most time of a point", absent=NOT_DRY)
     forecast_s: Seconds | None = means(
         "Time that the missing points take by the sample", absent=NOT_DRY
     )
@@ -268,7 +268,7 @@ def _text(parameters: Sweep, rows: list[SweepRow]) -> str:
     ]
     if row.forecast_s is not None and row.point_s is not None:
         least = "" if row.sample_complete else "at least "
-        span = f"{human_seconds(row.least_point_s or 0)} to {human_seconds(row.most_point_s or 0)}"
+        span = f"{human_seconds(row.min_point_s or 0)} to {human_seconds(row.max_point_s or 0)}"
         workers = plural(row.workers, "worker")
         ends = [
             progress.duration(bound_s or 0) for bound_s in (row.forecast_low_s, row.forecast_high_s)

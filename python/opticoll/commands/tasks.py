@@ -75,10 +75,14 @@ class TaskRow(Row):
     round_s: Seconds = means("Length of one round")
     round_ps: Picoseconds = means("The same length, exact", "a round")
     ports: Count = means("Number of switch ports used")
-    settings: Count = means("Number of switch settings: an input, a wavelength and an output")
+    connections: Count = means(
+        "Number of connections in switches: an input, a wavelength and an output"
+    )
     arbiter_messages: Count = means("Messages of the arbiter: an answer, and one to each switch")
     control_messages_per_rank: Count = means("Most control messages of a rank in one round")
-    beside: list[str] = means("Names of the tasks that hold ports at some of the same time")
+    concurrent_tasks: list[str] = means(
+        "Names of the tasks that hold ports at some of the same time"
+    )
     verified: bool = means("Whether the plan is right and shares no port with a task beside it")
     violations: list[str] = means("What is wrong, one sentence each")
     command: str = command_field(default=OMITTED)
@@ -145,10 +149,10 @@ def compute(parameters: Tasks, watch: Watch) -> Iterator[TaskRow]:
             round_s=outcome.time_ps / PICOSECONDS,
             round_ps=outcome.time_ps,
             ports=ports,
-            settings=settings,
+            connections=settings,
             arbiter_messages=arbiter,
             control_messages_per_rank=outcome.totals.get("control_messages_per_rank", 0),
-            beside=[_name(tasks[other]) for other in beside],
+            concurrent_tasks=[_name(tasks[other]) for other in beside],
             verified=not problems,
             violations=[problem.sentence for problem in problems],
         )

@@ -40,7 +40,7 @@ def replay(
         A trace that `read_trace` has read, or its file or folder.
     fabric
         A fabric, its specification or file, a graph of NetworkX, or a cost model such as
-        `hockney:latency=1us,rate=10Gb/s` (`zero`, `hockney`, `loggp`, `light_path_grid`).
+        `hockney:latency=1us,rate=10Gb/s` (`zero`, `hockney`, `loggp`, `lightpath_grid`).
     collectives
         The algorithm of each collective by its name, such as `{"all_reduce": "ring"}`; the other
         collectives have `auto`, the fastest plan found for their ranks and their size.

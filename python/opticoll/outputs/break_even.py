@@ -40,8 +40,8 @@ Case = tuple[str, int]
 def kind(row: Row) -> str:
     """Returns the plan of a row without the numbers in its options.
 
-    >>> kind({"chosen": "settings:algorithm=swing,settings=one"})
-    'settings:algorithm=swing,settings=one'
+    >>> kind({"chosen": "switch_configurations:algorithm=swing,configurations=one"})
+    'switch_configurations:algorithm=swing,configurations=one'
     >>> kind({"chosen": "shifts:shifts=1x15x11"})
     'shifts'
     """

@@ -445,7 +445,7 @@ def latency_fact(seconds: float) -> list[str]:
 
 def _transfers(row: PlanRow) -> str:
     """Returns the number of transfers of a plan, and how many of them are stored."""
-    if row.form == "folded":
+    if row.form == "rotation_symmetric":
         kept = row.transfers // row.ranks
         return f"{row.transfers}, kept as {kept} of rank 0 that rotate to every rank"
     if row.pipeline_wavelengths is not None and row.pipeline_pieces is not None:

@@ -23,11 +23,11 @@ MAX_VIOLATIONS = 20
 
 Mode = Literal["in place", "out of place"]
 
-Form = Literal["full", "folded", "pipelined"]
+Form = Literal["full", "rotation_symmetric", "pipelined"]
 
 FORM = (
-    "Form in which the plan is kept: `full` with every transfer, `folded` with the transfers of "
-    "rank 0 and their rotations, `pipelined` with the transfers of the first chunks"
+    "Form in which the plan is kept: `full` with every transfer, `rotation_symmetric` with the "
+    "transfers of rank 0 and their rotations, `pipelined` with the transfers of the first chunks"
 )
 ON_WAVELENGTHS = "Number of wavelengths on which each transfer of a pipelined plan repeats"
 PIPELINE_PIECES = (
@@ -92,7 +92,11 @@ def head(plan: Plan) -> dict[str, Any]:
         "wavelengths": plan.fabric.option("wavelengths"),
         "steps": plan.slots,
         "transfers": len(plan),
-        "form": "folded" if plan.folded else "pipelined" if plan.pipelined else "full",
+        "form": "rotation_symmetric"
+        if plan.rotation_symmetric
+        else "pipelined"
+        if plan.pipelined
+        else "full",
         "pipeline_wavelengths": wavelengths,
         "pipeline_pieces": pieces,
         "plan": plan,

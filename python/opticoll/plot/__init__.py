@@ -13,7 +13,7 @@ from opticoll.plot.bars import BarPanel, stacked_bars
 from opticoll.plot.comparison import comparison
 from opticoll.plot.fabric import fabric
 from opticoll.plot.grid import grid, grid_space_time
-from opticoll.plot.light_paths import light_paths
+from opticoll.plot.lightpath_timeline import lightpath_timeline
 from opticoll.plot.link_use import link_use
 from opticoll.plot.loads import Loss, MeanTime, losses, mean_times
 from opticoll.plot.output import PlotError, formats
@@ -41,7 +41,7 @@ __all__ = [
     "grid_space_time",
     "iteration_timeline",
     "latencies",
-    "light_paths",
+    "lightpath_timeline",
     "link_use",
     "losses",
     "mean_times",

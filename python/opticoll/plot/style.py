@@ -180,8 +180,8 @@ def algorithm_name(spelled: str, collective: str | None = None) -> str:
 
     Four or more equal numbers in a row are written as a power, which keeps long names short:
 
-    >>> algorithm_name("bundles:group=2,volumes=2x3x3x3x3x4")
-    'Bundles (group=2,volumes=2x3^4x4)'
+    >>> algorithm_name("aggregated_trees:group=2,per_lightpath=2x3x3x3x3x4")
+    'Bundles (group=2,per_lightpath=2x3^4x4)'
     """
     name, _, options = spelled.partition(":")
     options = re.sub(
@@ -232,7 +232,7 @@ def thinner(index: int) -> dict[str, Any]:
 ALGORITHM_COLOURS = tuple(colour for colour in COLOURS if colour != "#000000")
 """Colours of algorithms that have a name of their own."""
 
-TITLE_OPTIONS = ("rate", "reconfiguration", "tuning", "slow_switch", "establish")
+TITLE_OPTIONS = ("rate", "reconfiguration", "tuning", "slow_switch", "setup")
 """Options of fabrics that titles always state."""
 
 WORDED_OPTIONS = ("ranks", "wavelengths", "rows", "columns")

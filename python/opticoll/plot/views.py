@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from opticoll.plot.fabric import fabric as draw_fabric
 from opticoll.plot.fabric import trees
 from opticoll.plot.grid import grid, grid_space_time
-from opticoll.plot.light_paths import light_paths, setting_graphs
+from opticoll.plot.lightpath_timeline import configuration_graphs, lightpath_timeline
 from opticoll.plot.link_use import link_use
 from opticoll.plot.output import PlotError
 from opticoll.plot.packets import one_loss, packets
@@ -24,7 +24,7 @@ VIEWS = {
 }
 """Usual view of a plan whose light has a field, and a description of its fabric."""
 
-OVER_TIME = ("ports", "settings", "space_time", "trees")
+OVER_TIME = ("ports", "configurations", "space_time", "trees")
 """Views that show all slots."""
 
 ELECTRICAL = ("fabric", "is an electrical fabric without light")
@@ -37,7 +37,7 @@ def views_of(fabric: "Fabric") -> tuple[tuple[str, ...], str]:
     usual, about = next(lit, ELECTRICAL if fabric.electrical else SLOTS)
     views = (usual,) if usual in OVER_TIME else (usual, "space_time")
     if usual == "ports":
-        views = ("ports", "settings")
+        views = ("ports", "configurations")
     return (*views, "trees") if fabric.electrical else views, about
 
 
@@ -64,11 +64,11 @@ def plan(
     size = plan.size_bytes if size is None else size
     match view or known[0]:
         case "ports" if size is not None:
-            light_paths(plan, path, size=size)
+            lightpath_timeline(plan, path, size=size)
         case "ports":
             raise PlotError("the plan has no size of its own: give one")
-        case "settings":
-            setting_graphs(plan, path)
+        case "configurations":
+            configuration_graphs(plan, path)
         case "ring":
             ring(plan, slot or 0, path)
         case "grid":

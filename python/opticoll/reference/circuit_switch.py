@@ -2,7 +2,7 @@
 
 The light of a transfer is the two ports of its circuit, as in `copy 5 0>4 0.1`. If other ranks
 relay it, the ports and the slot of each further circuit follow: `copy 5 0>1>4 0.0 0.1@3`.
-A message beside the switch has `beside` in place of ports.
+A message beside the switch has `packet` in place of ports.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ OPTIONS: dict[str, Check] = {
     "degraded": len,
     "rate": rate,
     "reconfiguration": _parts,
-    "first_setting": one_of("free", "charged"),
+    "first_configuration": one_of("free", "charged"),
     "forwarding": one_of("store", "cut_through"),
-    "beside_rate": rate,
-    **dict.fromkeys(("startup", "latency", "beside_latency"), time),
+    "packet_rate": rate,
+    **dict.fromkeys(("startup", "latency", "packet_latency"), time),
 }
 
 
@@ -76,8 +76,8 @@ class CircuitSwitch(Fabric):
         planes = whole(options.get("planes", "1"))
         expect(self.ports % planes == 0, "the planes must share the ports evenly")
         self.ports_of_plane = self.ports // planes
-        self.has_network = "beside_rate" in options
-        expect(self.has_network or "beside_latency" not in options, "there is no network")
+        self.has_network = "packet_rate" in options
+        expect(self.has_network or "packet_latency" not in options, "there is no network")
         self.stores = options.get("forwarding", "store") == "store"
         ports = options.get("switch_ports")
         joined = self.ranks if ports is None else whole(ports) // self.ports_of_plane
@@ -228,7 +228,7 @@ def _digits(ranks: int, joined: int, planes: int) -> int:
 
 
 def _ports(word: str) -> tuple[int, int]:
-    if word == "beside":
+    if word == "packet":
         return BESIDE
     source, _, destination = word.partition(".")
     return whole(source, 2**9 - 1), whole(destination, 2**9 - 1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from opticoll.reference import circuit_switch, grid, light_paths, links, ring, star
+from opticoll.reference import circuit_switch, grid, lightpath_grid, links, ring, star
 from opticoll.reference.plan import Fabric
 from opticoll.reference.words import Check, expect, plain
 
 FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]] = {
     "wdm_ring": (ring.OPTIONS, ring.Ring),
     "wss_grid": (grid.OPTIONS, grid.Grid),
-    "light_path_grid": (light_paths.OPTIONS, light_paths.LightPaths),
+    "lightpath_grid": (lightpath_grid.OPTIONS, lightpath_grid.LightpathGrid),
     "passive_star": (star.OPTIONS, star.Star),
     "circuit_switch": (circuit_switch.OPTIONS, circuit_switch.CircuitSwitch),
     **{

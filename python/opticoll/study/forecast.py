@@ -1,7 +1,7 @@
 """Forecast of the time and memory of a study, measured on a sample of its points.
 
 >>> forecast = Forecast(
-...     missing=100, sampled=4, sample_failed=0, point_s=0.5, least_point_s=0.1, most_point_s=0.9,
+...     missing=100, sampled=4, sample_failed=0, point_s=0.5, min_point_s=0.1, max_point_s=0.9,
 ...     error_s=0.1, peak_bytes=2**28, sample_complete=True, sample_error=None
 ... )
 >>> forecast.seconds(workers=2), forecast.interval(workers=2)
@@ -42,8 +42,8 @@ class Forecast:
     sampled: int
     sample_failed: int
     point_s: float
-    least_point_s: float
-    most_point_s: float
+    min_point_s: float
+    max_point_s: float
     error_s: float
     """Standard error of the mean."""
     peak_bytes: int | None
@@ -53,7 +53,7 @@ class Forecast:
 
     def seconds(self, workers: int) -> float:
         """Returns the seconds that the missing points take on `workers` workers."""
-        return max(self.most_point_s, self.missing * self.point_s / workers)
+        return max(self.max_point_s, self.missing * self.point_s / workers)
 
     def interval(self, workers: int) -> tuple[float, float]:
         """Returns the ends of the 95 % confidence interval of these seconds."""
@@ -114,8 +114,8 @@ def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) 
         sampled=len(solved),
         sample_failed=sum(result.error is not None for result in solved),
         point_s=sum(seconds) / max(1, len(seconds)),
-        least_point_s=min(seconds, default=0.0),
-        most_point_s=max(seconds, default=0.0),
+        min_point_s=min(seconds, default=0.0),
+        max_point_s=max(seconds, default=0.0),
         error_s=_error(seconds, len(missing)),
         peak_bytes=peak,
         sample_complete=complete,

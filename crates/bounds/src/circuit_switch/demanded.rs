@@ -4,9 +4,9 @@
 //! together. A rank has d working ports of rate B; R is the reconfiguration, alpha the start-up of
 //! a message and delta the latency of a circuit.
 //!
-//! **Any plan.** In the bound `settings` ([`super`]) k + 1 takes the place of n, and the largest
-//! blocks take the fewest hops. A rank may send all its data to one other rank that relays them, so
-//! that the pairs of its line do not bound its settings.
+//! **Any plan.** In the bound `configurations` ([`super`]) k + 1 takes the place of n, and the
+//! largest blocks take the fewest hops. A rank may send all its data to one other rank that relays
+//! them, so that the pairs of its line do not bound its settings.
 //!
 //! **Plans without relays.** Each pair of a line has a circuit of its own. With ports, or planes,
 //! that change one by one, T >= alpha + delta + (m / B + (k - c) R) / d, with c = d if the first
@@ -17,13 +17,13 @@
 use crate::{TimeBound, over};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
-use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstSetting};
+use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstConfiguration};
 use opticoll_plan::collective::Collective;
 
 /// Bound of a demand in which no rank sends to another rank.
 pub(super) const NOTHING: TimeBound = TimeBound {
     time: Time::ZERO,
-    name: "settings",
+    name: "configurations",
     assumption: "no rank sends anything to another",
 };
 
@@ -94,7 +94,7 @@ pub fn direct(
     size: Bytes,
     charge: ReconfigurationCharge,
 ) -> Result<Option<TimeBound>, UnitError> {
-    let needs_circuit = |from, to| from != to && switch.beside_rate.is_none();
+    let needs_circuit = |from, to| from != to && switch.packet_rate.is_none();
     let mut pairs = collective.demanded(size);
     if pairs.any(|(from, to, _)| needs_circuit(from, to) && !switch.joins([from, to])) {
         return Ok(None);
@@ -126,11 +126,11 @@ fn line_time(
 ) -> Result<Time, UnitError> {
     let (ports, pairs) = (u64::from(switch.ports_alive(rank)), line.len() as u64);
     let change = switch.reconfiguration.time()?;
-    let is_free = switch.first_setting == FirstSetting::Free;
+    let is_free = switch.first_configuration == FirstConfiguration::Free;
     let delays = switch.startup.plus(switch.latency)?;
     let sending = over(line.iter().sum(), rank_rate(switch, rank))?;
-    if switch.beside_rate.is_some() {
-        return delays.min(switch.beside_latency).plus(sending);
+    if switch.packet_rate.is_some() {
+        return delays.min(switch.packet_latency).plus(sending);
     }
     let settings = pairs.div_ceil(ports);
     let changes = match charge {

@@ -62,7 +62,7 @@ pub struct Change {
     /// Time to set up circuits.
     pub set_up: Time,
     /// Time to release circuits.
-    pub release: Time,
+    pub teardown: Time,
     /// Time to set slow switches once per plan. Results state this time separately from the plan's
     /// time.
     pub slow_switches: Option<Time>,
@@ -97,7 +97,7 @@ pub enum ReconfigurationCharge {
 
 opticoll_base::named_enum! {
     /// Lifetime of the lightpaths that a group of slots sets up, under the policy
-    /// `establish_release`.
+    /// `setup_teardown`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
     pub enum Paths {
         /// Lightpaths are released after the group of slots for which they were set up.

@@ -16,7 +16,7 @@
 //! let bursts = Medium::parse("ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s")?;
 //! assert_eq!(Medium::parse(&bursts.to_string())?, bursts);
 //! // The number of ranks may be omitted if it is known.
-//! let paths = Medium::parse_for("light_path_grid:ports=2", 8)?;
+//! let paths = Medium::parse_for("lightpath_grid:ports=2", 8)?;
 //! assert!(paths.to_string().contains("ranks=8"));
 //! # Ok::<(), opticoll_fabric::fabric::FabricError>(())
 //! ```

@@ -48,7 +48,7 @@ pub struct CircuitSwitch {
     /// Time of a change of the setting, alpha_r.
     pub reconfiguration: Reconfiguration,
     /// Charge for the first setting.
-    pub first_setting: FirstSetting,
+    pub first_configuration: FirstConfiguration,
     /// Delay of a message, once regardless of its number of circuits, alpha.
     pub startup: Time,
     /// Delay of each circuit, delta.
@@ -57,9 +57,9 @@ pub struct CircuitSwitch {
     pub forwarding: Forwarding,
     /// Rate of each rank's port to a packet network beside the switch, which joins all ranks;
     /// `None` if there is no such network.
-    pub beside_rate: Option<Rate>,
+    pub packet_rate: Option<Rate>,
     /// Delay of a message on the network beside the switch.
-    pub beside_latency: Time,
+    pub packet_latency: Time,
 }
 
 /// Time of a change of the setting, as consecutive parts: control, switching and lock of the
@@ -114,7 +114,7 @@ impl Quantity for Reconfiguration {
 opticoll_base::named_enum! {
     /// Charge for the first setting.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum FirstSetting {
+    pub enum FirstConfiguration {
         /// The first setting is up at the start.
         Free = "free",
         /// The first setting is charged like any other.
@@ -136,7 +136,7 @@ pub const LIGHT: LightKind = LightKind {
     form: "{source_port}.{destination_port}",
     example: "0.1",
     relays: true,
-    words: &[("beside", SwitchedLight::BESIDE)],
+    words: &[("packet", SwitchedLight::BESIDE)],
     fields: &[
         LightField {
             name: "source_port",
@@ -211,9 +211,9 @@ pub const RECORD: FamilyRecord = FamilyRecord {
             return Err(spec.refuse("planes", rule).into());
         }
         switch.reaches_all(spec)?;
-        if switch.beside_rate.is_none() && spec.option("beside_latency").is_some() {
-            let rule = "needs beside_rate=..., the rate of a port of the packet network";
-            return Err(spec.refuse("beside_latency", rule).into());
+        if switch.packet_rate.is_none() && spec.option("packet_latency").is_some() {
+            let rule = "needs packet_rate=..., the rate of a port of the packet network";
+            return Err(spec.refuse("packet_latency", rule).into());
         }
         Ok(Fabric::new(switch))
     },
@@ -245,8 +245,8 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         reconfiguration "reconfiguration"
             value(Printed(Reconfiguration::new(Time::from_ps(10_000_000)))) Reconfiguration
             "time to reconfigure, or its parts: control+switching+lock" source CHOSEN;
-        first_setting "first_setting"
-            word(&FirstSetting::WORDS, Silent(FirstSetting::Free)) Reconfiguration
+        first_configuration "first_configuration"
+            word(&FirstConfiguration::WORDS, Silent(FirstConfiguration::Free)) Reconfiguration
             "charge for the first setting: free (up at the start) or charged";
         startup "startup" value(Silent(Time::ZERO))
             "delay of a message, once regardless of its number of circuits";
@@ -254,13 +254,13 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         forwarding "forwarding" word(&Forwarding::WORDS, Silent(Forwarding::Store))
             "forwarding at ranks: store (after the whole message has arrived) or cut_through \
              (while it arrives)";
-        beside_rate "beside_rate" option(
-            |spec| Ok(spec.value("beside_rate")?),
+        packet_rate "packet_rate" option(
+            |spec| Ok(spec.value("packet_rate")?),
             |rate| rate.map(|rate: Rate| rate.to_string()))
             "rate of each rank's port into a packet network that joins all ranks, in addition to \
              the switch"
             unit "b/s" range "1b/s or more" default "none";
-        beside_latency "beside_latency" value(Silent(Time::ZERO))
+        packet_latency "packet_latency" value(Silent(Time::ZERO))
             "delay of a message in the packet network";
     }
     Ok(CircuitSwitch {
@@ -272,12 +272,12 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         degraded,
         rate,
         reconfiguration,
-        first_setting,
+        first_configuration,
         startup,
         latency,
         forwarding,
-        beside_rate,
-        beside_latency,
+        packet_rate,
+        packet_latency,
     })
 }
 
@@ -304,7 +304,7 @@ impl Machine for CircuitSwitch {
 
     fn description(&self) -> String {
         let beside = self
-            .beside_rate
+            .packet_rate
             .map(|rate| format!(", packet network of {}", rate.words()));
         format!(
             "{}, {} of {} each, {}, {} to reconfigure{}",

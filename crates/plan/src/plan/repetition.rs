@@ -13,7 +13,7 @@
 //!
 //! A plan repeats by rotations, or by stripes and pieces, never by both. The verifier decides
 //! whether the rows are enough to prove the plan: `opticoll-verify` states the conditions and
-//! proves them (`folded.rs`, `pipelined.rs`). In short:
+//! proves them (`rotation_symmetric.rs`, `pipelined.rs`). In short:
 //!
 //! - Rotations need a collective that looks the same from every rank ([`chunks_per_rank`]) and a
 //!   fabric whose ranks and links are alike. Then a rotation maps the plan to itself, except for

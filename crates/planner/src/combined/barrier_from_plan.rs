@@ -25,14 +25,14 @@ use std::collections::BTreeSet;
 pub(crate) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
-            "of",
+            "collective",
             "collective whose plan carries the signals; a broadcast is preceded by a reduce",
         )
         .range("all_reduce, all_gather, broadcast")
         .default("all_reduce"),
         OptionRecord::new(
             "plan",
-            "algorithm of that collective, such as grouped/groups=17",
+            "algorithm of that collective, such as hierarchical/groups=17",
         )
         .range("algorithms of that collective")
         .default("the fastest found"),
@@ -52,7 +52,7 @@ pub(crate) const PLANNER: Planner = Planner {
     )
 };
 
-const NAME: &str = "signals";
+const NAME: &str = "barrier_from_plan";
 
 /// Collectives whose plans carry signals.
 const CARRIERS: [CollectiveKind; 3] = [
@@ -76,7 +76,7 @@ fn candidates<'a>(problem: &PlanningProblem<'a>) -> Result<Vec<Candidate<'a>>, P
         return Ok(Vec::new());
     }
     let candidate = |kind: CollectiveKind| {
-        let spec = Spec::new(NAME).with("of", kind);
+        let spec = Spec::new(NAME).with("collective", kind);
         let problem = PlanningProblem {
             max_work: problem
                 .max_work
@@ -114,10 +114,10 @@ fn plan(spec: &Spec, problem: &PlanningProblem<'_>) -> Result<Planned, PlannerEr
         let EvaluationOutcome { fastest, .. } = evaluation.run(candidates, Vec::new())?;
         return Ok(fastest?.0.into());
     }
-    let of = spec.option("of").unwrap_or("all_reduce");
+    let of = spec.option("collective").unwrap_or("all_reduce");
     let Some(kind) = CARRIERS.into_iter().find(|kind| kind.name() == of) else {
         return Err(spec
-            .refuse("of", "must be all_reduce, all_gather or broadcast")
+            .refuse("collective", "must be all_reduce, all_gather or broadcast")
             .into());
     };
     if kind != CollectiveKind::Broadcast && spec.option("first").is_some() {
@@ -147,7 +147,7 @@ fn barrier_along(
         Ok(planned.plan.into_expanded())
     };
     let ranks = problem.collective.ranks();
-    let mut named = Spec::new(NAME).with("of", kind);
+    let mut named = Spec::new(NAME).with("collective", kind);
     let mut carriers = Vec::new();
     if kind == CollectiveKind::AllGather {
         problem.fits(u64::from(ranks).pow(2))?;

@@ -6,7 +6,7 @@ use crate::ring::{pipelined, recipe};
 use crate::selection::evaluation::Candidate;
 use crate::{Planned, Planner, PlannerError, PlanningProblem, Scope, ring_of};
 use opticoll_base::spec::{OptionRecord, Spec};
-use opticoll_fabric::families::CircuitMachine::{LightPathGrid, WdmRing, WssGrid};
+use opticoll_fabric::families::CircuitMachine::{LightpathGrid, WdmRing, WssGrid};
 use opticoll_plan::collective::CollectiveKind;
 
 /// Declaration of the planner of pipelines.
@@ -45,7 +45,7 @@ pub(crate) const PLANNER: Planner = Planner {
         Scope::Any(
             |fabric| {
                 let machine = fabric.circuit_machine();
-                matches!(machine, Some(WdmRing(_) | WssGrid(_) | LightPathGrid(_)))
+                matches!(machine, Some(WdmRing(_) | WssGrid(_) | LightpathGrid(_)))
             },
             plan,
             candidates,

@@ -32,7 +32,7 @@ use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::circuits::ReconfigurationCharge;
-use opticoll_fabric::families::CircuitMachine::{LightPathGrid, WssGrid};
+use opticoll_fabric::families::CircuitMachine::{LightpathGrid, WssGrid};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Schedule, Transfer};
 use opticoll_simulate::Policy;
@@ -46,7 +46,7 @@ pub(crate) const SHAPE: &str = "shape";
 const SHAPES: [(&str, Shape); 2] = [("hypercube", Shape::Hypercube), ("ring", Shape::Ring)];
 
 const NO_HYPERCUBE: &str = "shape=hypercube needs a power of two ranks in a row or a column, on a \
-     light_path_grid in all; shape=ring takes any number";
+     lightpath_grid in all; shape=ring takes any number";
 
 /// Maximum number of pieces of a part; the option's range states it.
 const MAX_PIECES: u32 = 1 << 20;
@@ -87,7 +87,7 @@ impl Routes {
             return Err(refused("on a grid it plans a broadcast or a reduce only"));
         }
         let grid = match problem.fabric.circuit_machine() {
-            Some(LightPathGrid(grid)) => grid,
+            Some(LightpathGrid(grid)) => grid,
             Some(WssGrid(grid)) => {
                 let rule = "every place of the grid must have a rank whose two transceivers work";
                 let (at_row, at_column) = grid.place(root);
@@ -101,7 +101,7 @@ impl Routes {
                 };
             }
             _ => {
-                let reason = "it plans on a wdm_ring, a wss_grid or a light_path_grid";
+                let reason = "it plans on a wdm_ring, a wss_grid or a lightpath_grid";
                 return Err(refused(reason));
             }
         };
@@ -360,7 +360,7 @@ fn slot_cost(problem: &PlanningProblem<'_>, routes: Routes) -> Result<SlotCost, 
         Routes::Parts { .. } => false,
         Routes::BothWays { .. } => true,
     };
-    let set_up = change.set_up.plus(change.release)?;
+    let set_up = change.set_up.plus(change.teardown)?;
     let (per_slot, once) = match circuits.charge(policy.name()) {
         Ok(ReconfigurationCharge::Never) => (Time::ZERO, Time::ZERO),
         Ok(ReconfigurationCharge::ChangedCircuit) if stays_up => {

@@ -262,14 +262,15 @@ pub(crate) fn plan<R: Recipe>(
     ring: &WdmRing,
 ) -> Result<Planned, PlannerError> {
     if !ring.broken.is_empty() && !R::SUPPORTS_CUTS {
-        let reason = "it needs a ring without broken links; `detour` reroutes its plan around them";
+        let reason =
+            "it needs a ring without broken links; `faulty_ring` reroutes its plan around them";
         return Err(refuse::<R>(ring, reason.into()));
     }
     let too_far = |links: u32| {
         let reach = ring.longest();
         let reason = format!(
-            "its lightpaths span up to {links} links, but the reach of light is {reach}; `detour` \
-             relays them"
+            "its lightpaths span up to {links} links, but the reach of light is {reach}; \
+             `faulty_ring` relays them"
         );
         refuse::<R>(ring, reason)
     };

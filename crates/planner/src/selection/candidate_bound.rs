@@ -73,7 +73,7 @@ pub(crate) fn slots_time(
     let sending = Time::from_ps(sending.unwrap_or(u64::MAX));
     let once = match policy {
         _ if slots == 0 => Time::ZERO,
-        Policy::Free | Policy::TwoTier | Policy::EstablishRelease => Time::ZERO,
+        Policy::Free | Policy::TwoTier | Policy::SetupTeardown => Time::ZERO,
         _ => ring.reconfiguration,
     };
     let setting_up = match policy {
@@ -128,7 +128,7 @@ pub(crate) fn formula_bound(
         blocks * formula_unit_bytes(record.collective, problem.size, ranks) as f64 * (1.0 - 1e-9);
     if let Some(CircuitMachine::CircuitSwitch(switch)) = problem.fabric.circuit_machine() {
         // A network beside the switch carries bytes, too.
-        if switch.beside_rate.is_some() {
+        if switch.packet_rate.is_some() {
             return Ok((Time::ZERO, slots));
         }
         return Ok((port_time(switch, problem.policy(), slots, bytes)?, slots));
@@ -408,7 +408,7 @@ fn port_bound(
     problem: &PlanningProblem<'_>,
 ) -> Result<Time, PlannerError> {
     let has_barriers = !matches!(problem.policy(), Policy::Planes | Policy::PerPort);
-    let has_more = switch.beside_rate.is_some() || problem.collective.demand().is_some();
+    let has_more = switch.packet_rate.is_some() || problem.collective.demand().is_some();
     if !has_barriers || has_more {
         return Ok(Time::ZERO);
     }

@@ -30,7 +30,7 @@ use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Light;
 use opticoll_fabric::fabric::circuits::{Circuits, ReconfigurationCharge};
 use opticoll_fabric::families::CircuitMachine;
-use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
+use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstConfiguration, SwitchedLight};
 use opticoll_plan::collective::{CollectiveKind, DemandMatrix};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Schedule, Transfer};
@@ -38,7 +38,7 @@ use opticoll_plan::schedule::{Schedule, Transfer};
 /// Declaration of the planner of demands.
 pub(crate) const PLANNER: Planner = Planner {
     options: &[OptionRecord::new(
-        "longest",
+        "max_chunk",
         "maximum size of a chunk, into which blocks are cut, such as 1MiB; `whole` cuts no blocks",
     )
     .unit("bytes")
@@ -112,7 +112,7 @@ impl SwitchCosts {
         let change = switch.reconfiguration.time()?.ps() as f64;
         let delays = switch.startup.plus(switch.latency)?.ps() as f64;
         let ps_per_byte = 8e12 / switch.rate.bits_per_second() as f64;
-        let is_free = switch.first_setting == FirstSetting::Free;
+        let is_free = switch.first_configuration == FirstConfiguration::Free;
         let (per_slot, change) = match charge {
             Ok(ReconfigurationCharge::Never) => (0.0, 0.0),
             Ok(ReconfigurationCharge::EverySlot) => (change, 0.0),
@@ -308,17 +308,17 @@ impl Amounts {
     /// Returns the largest chunk that the option requests, in the units of the demand; `None`
     /// without the option.
     fn longest(&self, spec: &Spec, size: Bytes) -> Result<Option<u64>, PlannerError> {
-        let text = match spec.option("longest") {
+        let text = match spec.option("max_chunk") {
             None => return Ok(None),
             Some("whole") => return Ok(Some(u64::MAX)),
             Some(text) => text,
         };
         let longest: Bytes = text
             .parse()
-            .map_err(|error| spec.refuse("longest", error))?;
+            .map_err(|error| spec.refuse("max_chunk", error))?;
         let longest = self.amount_of_bytes(longest, size).ok_or_else(|| {
             spec.refuse(
-                "longest",
+                "max_chunk",
                 "cuts a block into more than 4096 chunks; give a larger size",
             )
         })?;

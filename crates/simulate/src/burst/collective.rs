@@ -14,19 +14,19 @@
 //!
 //! **Phases.** With k ports, a host holds lightpaths to at most k other hosts. Successive steps
 //! form a *phase* as long as no host needs more ports; a single step that needs more is cut (see
-//! `phases`). When all lightpaths of a phase are granted, their setup takes `establish`. Then the
+//! `phases`). When all lightpaths of a phase are granted, their setup takes `setup`. Then the
 //! steps are executed one after the other: a step begins when the step before has ended at all
 //! hosts, and a message of m bytes takes `latency`, the propagation delay of its route, and m bytes
-//! divided by the rate. The wavelengths are free again after `release`. Without blocking, a job
+//! divided by the rate. The wavelengths are free again after `teardown`. Without blocking, a job
 //! with R rounds in P phases takes
 //!
-//! P (establish + release) + sum over the R rounds of (latency + the time of the longest message).
+//! P (setup + teardown) + sum over the R rounds of (latency + the time of the longest message).
 //!
 //! For k ports, this is the time given by Matsuoka, Takizawa, Nakada, Koga and Takada (MPI
 //! Collective Communication over OBS Grid) wherever they state one.
 //!
 //! **Blocking.** The [`Congestion`] settings define the policy. After the i-th blocking, the wait
-//! is min(longest_back_off, back_off 2^(i-1)) U, where U is drawn for each wait, uniformly from
+//! is min(max_back_off, back_off 2^(i-1)) U, where U is drawn for each wait, uniformly from
 //! [1/2, 3/2).
 //!
 //! - `retry` requests each lightpath by itself and holds the granted ones. A blocked lightpath

@@ -389,7 +389,7 @@ impl<'a> TransferTimeline<'a> {
         let receiver = receive(leader);
         let retune = match (&self.planes, changes) {
             (None, true) if !is_fixed && releases => {
-                self.change.release.plus(self.change.set_up)?
+                self.change.teardown.plus(self.change.set_up)?
             }
             (None, true) if !is_fixed => self.change.set_up,
             _ => Time::ZERO,

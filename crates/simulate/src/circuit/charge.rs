@@ -80,12 +80,12 @@ impl<'a> Charging<'a> {
             }
             ChargeState::Groups(groups) => {
                 let mut changes = groups.enter(slot);
-                if changes.set_ups > 0 && std::mem::take(&mut self.is_free) {
-                    changes.set_ups = 0;
+                if changes.setups > 0 && std::mem::take(&mut self.is_free) {
+                    changes.setups = 0;
                 }
-                self.reconfigurations += changes.set_ups;
-                let released = self.change.release.times(changes.releases)?;
-                return released.plus(self.change.set_up.times(changes.set_ups)?);
+                self.reconfigurations += changes.setups;
+                let released = self.change.teardown.times(changes.releases)?;
+                return released.plus(self.change.set_up.times(changes.setups)?);
             }
             ChargeState::Never | ChargeState::EachCircuit | ChargeState::ChangedCircuit { .. } => {
                 false
@@ -132,7 +132,7 @@ impl<'a> Charging<'a> {
     /// Returns the charge after the last message of a slot.
     pub(super) fn charge_after(&self, slot: u32) -> Time {
         match &self.state {
-            ChargeState::Groups(groups) if groups.releases_after(slot) => self.change.release,
+            ChargeState::Groups(groups) if groups.releases_after(slot) => self.change.teardown,
             _ => Time::ZERO,
         }
     }

@@ -25,7 +25,7 @@ use opticoll_plan::plan::Plan;
 #[derive(Clone, Copy, Default)]
 pub(super) struct CircuitChanges {
     pub(super) releases: u64,
-    pub(super) set_ups: u64,
+    pub(super) setups: u64,
 }
 
 /// Circuits that are up, slot by slot.
@@ -140,14 +140,14 @@ impl<'a> CircuitGroups<'a> {
             (false, _) => CircuitChanges::default(),
             (true, Paths::Released) => CircuitChanges {
                 releases: 0,
-                set_ups: 1,
+                setups: 1,
             },
             (true, Paths::Kept | Paths::Warm) => self.replace(slot),
             (true, Paths::Predicted) => {
                 let replaced = u64::from(std::mem::replace(&mut self.has_begun, true));
                 CircuitChanges {
                     releases: replaced,
-                    set_ups: replaced,
+                    setups: replaced,
                 }
             }
         }
@@ -168,7 +168,7 @@ impl<'a> CircuitGroups<'a> {
                 if tuning.is_fixed || self.held.take(tuning.transmitter, |()| ()).holds {
                     continue;
                 }
-                changes.set_ups = 1;
+                changes.setups = 1;
                 for port in [tuning.transmitter, tuning.receiver] {
                     let taken = self.held.take(port, |()| ());
                     self.held.set(port, taken.place, ());

@@ -40,7 +40,7 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
             "paths",
             format!(
                 "on {family} lightpaths change from slot to slot, not one by one as on a \
-                 light_path_grid"
+                 lightpath_grid"
             ),
         ));
     }

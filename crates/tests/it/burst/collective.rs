@@ -164,7 +164,7 @@ fn a_refused_path_is_asked_for_after_waits_that_double_up_to_the_longest() {
     for policy in POLICIES {
         for seed in 0..20 {
             let text = format!(
-                "congestion={} back_off=8ms longest_back_off=30ms latency=0s seed={seed}",
+                "congestion={} back_off=8ms max_back_off=30ms latency=0s seed={seed}",
                 policy.name
             );
             let runs = alone(PAIR, &jobs, &text);
@@ -268,7 +268,7 @@ fn a_burst_announced_ahead_keeps_its_wavelength() {
     }]);
     let network = "custom:ranks=2,links=0-1,hosts=2,wavelengths=1,rate=10Gb/s,latency=0s";
     let text = "replications=1 source=poisson signalling=jet offset=40ms back_off=1ms \
-                longest_back_off=1ms retries=100 latency=0s";
+                max_back_off=1ms retries=100 latency=0s";
     // Within its node for 10.8 ms, then as long over the link.
     let mut schedule = Schedule::new(Collective::new(CollectiveKind::Broadcast, 3).unwrap());
     schedule.push(Transfer::copy(0, 0, 1));
@@ -301,8 +301,8 @@ fn phases_that_take_no_time_leave_nothing_behind() {
     for signalling in ["jet", "two_way"] {
         for converters in ["none", "1"] {
             let text = format!(
-                "signalling={signalling} converters={converters} latency=0s establish=0s \
-                 release=0s congestion=degrade"
+                "signalling={signalling} converters={converters} latency=0s setup=0s \
+                 teardown=0s congestion=degrade"
             );
             let run = &alone(network, &[job(&barrier, &[0, 1, 2, 3], "1B")], &text)[0];
             // What waits has met its own other paths, and all are free again after their phase.
@@ -351,7 +351,7 @@ fn every_collective_ends_with_the_right_data_or_says_why_not() {
             for ports in [1, 2, 4] {
                 let text = format!(
                     "congestion={} ports={ports} offered_load=0.7 size=1MB warm_up=2000 retries=8 \
-                     replications=3 back_off=1ms longest_back_off=20ms establish=1ms release=1ms",
+                     replications=3 back_off=1ms max_back_off=20ms setup=1ms teardown=1ms",
                     policy.name
                 );
                 let outcome =
@@ -526,7 +526,7 @@ fn what_does_not_fit_is_refused() {
         (slice::from_ref(&fits), "back_off=0s", "without a wait"),
         (
             slice::from_ref(&fits),
-            "longest_back_off=1us",
+            "max_back_off=1us",
             "less than back_off",
         ),
         (

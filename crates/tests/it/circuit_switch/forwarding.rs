@@ -23,7 +23,7 @@ fn messages_that_share_circuits_take_what_the_formula_of_halving_and_doubling_sa
         let rounds = u64::from(ranks.ilog2());
         for size in SIZES {
             let fabric = cut(ranks, "10us");
-            let one = "settings:algorithm=cyclic_doubling,settings=one";
+            let one = "switch_configurations:algorithm=cyclic_doubling,configurations=one";
             let plan = proved(AllReduce, one, &fabric, size, Policy::AllStop);
             // All h circuits of a message are in the slot of its step.
             assert_eq!(u64::from(plan.slots()), 2 * rounds);
@@ -44,7 +44,7 @@ fn messages_that_share_circuits_take_what_the_formula_of_halving_and_doubling_sa
     }
     for change in [0u64, 1_000, 10_000, 1_000_000] {
         for size in SIZES {
-            let best = "settings:algorithm=cyclic_doubling";
+            let best = "switch_configurations:algorithm=cyclic_doubling";
             let fabric = cut(8, &format!("{change}ns"));
             let found = time(AllReduce, best, &fabric, size, Policy::AllStop);
             let least = exhaustive(&steps(8, size), 3, change * 1000, None);
@@ -139,7 +139,7 @@ fn no_plan_with_cut_through_is_below_its_bound() {
     for kind in [AllGather, AllReduce, AllToAll, Broadcast] {
         for fabric in [
             "ranks=7,latency=1us",
-            "ranks=8,ports=2,latency=1us,reconfiguration=1ms,startup=1us,first_setting=charged",
+            "ranks=8,ports=2,latency=1us,reconfiguration=1ms,startup=1us,first_configuration=charged",
             "ranks=9,ports=4,planes=2,latency=100ns,reconfiguration=1us,switch_ports=6",
             "ranks=9,ports=2,planes=2,latency=100ns,switch_ports=3",
         ] {

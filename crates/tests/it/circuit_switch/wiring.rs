@@ -24,7 +24,7 @@ fn all_collectives_go_around_dead_ports() {
         "ranks=6,ports=2,dead_ports=3.0",
         "ranks=6,ports=2,planes=2,dead_ports=3.0,latency=100ns",
         "ranks=5,ports=2,planes=2,dead_ports=0.1+1.0,reconfiguration=1us",
-        "ranks=7,ports=4,planes=2,dead_ports=0.0+0.1+2.3+6.0+6.2+6.3,first_setting=charged",
+        "ranks=7,ports=4,planes=2,dead_ports=0.0+0.1+2.3+6.0+6.2+6.3,first_configuration=charged",
         "ranks=9,ports=2,planes=2,switch_ports=3,dead_ports=4.0",
         "ranks=11,ports=4,planes=4,switch_ports=4,dead_ports=0.0+5.1+5.3+10.2",
     ] {

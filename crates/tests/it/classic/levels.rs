@@ -99,8 +99,8 @@ fn rails_take_a_step_for_each_level_and_direction() {
             (ReduceScatter, "rails:segments=3", 4),
             (AllReduce, "rails", 4),
             (AllReduce, "rails:segments=3", 6),
-            (AllReduce, "rails:least=steps", 3),
-            (AllReduce, "rails:segments=3,least=steps", 5),
+            (AllReduce, "rails:minimize=steps", 3),
+            (AllReduce, "rails:segments=3,minimize=steps", 5),
         ] {
             let schedule = proved(kind, spec, &fabric, 0);
             assert_eq!(schedule.steps(), steps, "{kind} {spec} on {fabric}");
@@ -127,15 +127,15 @@ fn rails_of_two_servers_take_their_formula() {
     let within = 1e-6 + 7.0 / 8.0 * bytes / 450e9;
     let whole = 2.0 * within + 2e-6 + bytes / 8.0 / 50e9;
     check_time(
-        time(AllReduce, "rails:least=steps", fabric, size.into()),
+        time(AllReduce, "rails:minimize=steps", fabric, size.into()),
         whole,
-        "least=steps",
+        "minimize=steps",
     );
     let halves = 2.0 * within + 2.0 * (2e-6 + bytes / 16.0 / 50e9);
     check_time(
         time(AllReduce, "rails", fabric, size.into()),
         halves,
-        "least=bytes",
+        "minimize=bytes",
     );
 }
 

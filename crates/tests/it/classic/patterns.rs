@@ -195,7 +195,7 @@ fn swing_goes_as_far_as_its_paper_says() {
     });
     check(
         AllReduce,
-        "swing:least=steps",
+        "swing:minimize=steps",
         POWERS,
         u32::ilog2,
         |n, s, r| (swung(n, s, r), n.into()),

@@ -51,18 +51,22 @@ fn on_128_ranks_the_gap_to_the_bound_is_15_percent_at_most() {
 #[test]
 fn equal_blocks_take_the_least_time_without_relays_where_planes_divide_them() {
     for (ranks, planes) in [(9u64, 1), (9, 2), (9, 4), (13, 3), (17, 8)] {
-        for first_setting in ["free", "charged"] {
+        for first_configuration in ["free", "charged"] {
             let fabric = format!(
                 "ranks={ranks},ports={planes},planes={planes},reconfiguration=3us,\
-                 first_setting={first_setting}"
+                 first_configuration={first_configuration}"
             );
             let size = ranks << 16;
             let uniform = generated("uniform", ranks as u32);
             let (time, _) = against_the_bound(&fabric, uniform, size, Policy::Planes);
-            let free = if first_setting == "free" { planes } else { 0 };
+            let free = if first_configuration == "free" {
+                planes
+            } else {
+                0
+            };
             let expected =
                 ((ranks - 1) * BETA * (1 << 16) + (ranks - 1 - free) * 3_000_000) / planes;
-            assert_eq!(time, expected, "{ranks} {planes} {first_setting}");
+            assert_eq!(time, expected, "{ranks} {planes} {first_configuration}");
         }
     }
 }
@@ -90,10 +94,10 @@ fn bounds_by_hand() {
     let relayed = 7 + 2 * 5 + 4 * BETA;
     assert_eq!(
         bounds(fabric, Policy::AllStop),
-        [("settings", relayed), ("direct", direct)]
+        [("configurations", relayed), ("direct", direct)]
     );
-    let charged = format!("{fabric},first_setting=charged");
-    let both = [("settings", relayed + 100), ("direct", direct + 100)];
+    let charged = format!("{fabric},first_configuration=charged");
+    let both = [("configurations", relayed + 100), ("direct", direct + 100)];
     assert_eq!(bounds(&charged, Policy::AllStop), both);
     assert_eq!(
         bounds(&charged, Policy::PerPort)[1],
@@ -207,7 +211,7 @@ fn no_sequence_of_settings_goes_below_the_bound() {
                 let matrix = DemandMatrix::from_matrix(ranks as u32, &shares).unwrap();
                 let size = matrix.largest();
                 let fabric = format!(
-                    "ranks={ranks},reconfiguration={}ns,first_setting=charged",
+                    "ranks={ranks},reconfiguration={}ns,first_configuration=charged",
                     10 * change
                 );
                 let (time, bound) = against_the_bound(&fabric, matrix, size, Policy::AllStop);

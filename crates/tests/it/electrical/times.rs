@@ -156,7 +156,7 @@ fn swing_takes_less_on_a_ring_than_halving() {
     assert!(time("halving_doubling") > 2.0 * 8e-3 * 1.5);
     // Whole vectors: 1 + 1 + 2 + 3.
     let whole = 7.0 * 8e-3;
-    assert!((time("swing:least=steps") - whole).abs() <= 1e-9 * whole);
+    assert!((time("swing:minimize=steps") - whole).abs() <= 1e-9 * whole);
 }
 
 /// Bruck sends ranges of chunks that wrap around after the last chunk: two transfers, but one

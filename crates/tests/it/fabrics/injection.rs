@@ -20,7 +20,7 @@ wdm_ring:ranks=8,wavelengths=4,rate=40Gb/s,broken=3-4 | 4*40
 wss_grid:rows=4,columns=4,rate=100Gb/s | 2*100
 wss_grid:rows=1,columns=4,rate=100Gb/s | 100
 wss_grid:rows=4,columns=4,rate=100Gb/s,dead_transceivers=5.row | 100
-light_path_grid:ranks=16,ports=3,rate=10Gb/s | 3*10
+lightpath_grid:ranks=16,ports=3,rate=10Gb/s | 3*10
 crossbar:ranks=8,rate=100Gb/s | 100
 crossbar:ranks=8,rate=100Gb/s,duplex=half | 100
 fat_tree:down=4x4,up=1x2,rate=100Gb/s | 100
@@ -71,7 +71,7 @@ dgx2:boxes=2 | 300 + 2600 + 300
 wdm_ring:ranks=8,wavelengths=4 | 0
 wdm_ring:ranks=8,wavelengths=4,propagation=10ns,conversion=3ns | 4*10 + 3
 wdm_ring:ranks=8,wavelengths=4,propagation=10ns,reach=2 | 2*10
-light_path_grid:ranks=16,ports=3,latency=100us | 100000
+lightpath_grid:ranks=16,ports=3,latency=100us | 100000
 circuit_switch:ranks=8,ports=2,rate=400Gb/s,latency=500ns | 500
 passive_star:ranks=8,wavelengths=4,latency=70ns | 70
 wss_grid:rows=4,columns=4,latency=90ns | 90

@@ -139,7 +139,7 @@ one bounded elsewhere leaves the rest | full full | 0-2-1000 cap=2Gb/s, 0-2-3000
 a cap above the link's rate is none | full full | 0-2-1000 cap=80Gb/s | 1us
 a link that flows do not share | private full | 0-2-1000, 0-2-3000 | 1us, 3us
 latency first, at half the rate after | full slow | 1-2-1000 | 2.1us
-released later | full full | 0-2-1000 release=500ns, 0-2-1000 | 2us, 1.5us
+released later | full full | 0-2-1000 teardown=500ns, 0-2-1000 | 2us, 1.5us
 one after the other, and a last one without bytes | full full
     | 0-2-1000 after=1, 0-2-500, 0-2-0 after=0+1 | 1.5us, 500ns, 1.5us
 no link at all | full full | 0-1-1000 | 0s
@@ -154,7 +154,7 @@ fn flow_of(text: &str) -> (Flow, Vec<u32>) {
     for (key, value) in words.map(|word| word.split_once('=').unwrap()) {
         match key {
             "cap" => flow.rate_cap = Some(value.parse().unwrap()),
-            "release" => flow.release = time(value),
+            "teardown" => flow.release = time(value),
             "after" => after.extend(value.split('+').map(number::<u32>)),
             _ => panic!("{text}"),
         }

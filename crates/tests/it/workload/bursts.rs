@@ -31,7 +31,7 @@ fn carried(program: &Program, over: &OverBursts) -> Result<(Replayed, u64, u64),
     let replayed = replay(program, &mut network, ReplaySettings::default())?;
     let found = Box::new(network).close(replayed.time).unwrap();
     let used = found.get::<RequestUse>().unwrap();
-    Ok((replayed, used.set_ups, used.blocked))
+    Ok((replayed, used.setups, used.blocked))
 }
 
 fn ms(milliseconds: u64) -> Time {
@@ -49,14 +49,14 @@ fn recursive_doubling_takes_its_formula() {
         for ports in 1..=4u64 {
             let settings = [
                 ("ports", ports.to_string()),
-                ("establish", "2ms".into()),
-                ("release", "3ms".into()),
+                ("setup", "2ms".into()),
+                ("teardown", "3ms".into()),
                 ("latency", "0s".into()),
             ];
             let settings = settings
                 .each_ref()
                 .map(|(name, text)| (*name, text.as_str()));
-            let (replayed, set_ups, blocked) = carried(&program, &over(WIDE, &settings)).unwrap();
+            let (replayed, setups, blocked) = carried(&program, &over(WIDE, &settings)).unwrap();
             // With one port the path of the next step waits for the release of the last; with two,
             // that of the last step but one is long released.
             let expected = match ports {
@@ -64,7 +64,7 @@ fn recursive_doubling_takes_its_formula() {
                 _ => rounds * (2 + 1),
             };
             assert_eq!(replayed.time, ms(expected), "{ranks} ranks, {ports} ports");
-            assert_eq!((set_ups, blocked), (rounds * u64::from(ranks), 0));
+            assert_eq!((setups, blocked), (rounds * u64::from(ranks), 0));
         }
     }
 }
@@ -74,8 +74,8 @@ fn with_ports_and_wavelengths_for_all_a_real_run_takes_latency_and_rate() {
     // The ranks of EP send to each other one message at a time, so that each has a path of its own.
     let trace = csv::read(&table("ep")).unwrap();
     let program = expand(&trace, &Algorithms::default()).unwrap();
-    let settings = [("ports", "15"), ("release", "0s")];
-    let (replayed, set_ups, blocked) = carried(&program, &over(WIDE, &settings)).unwrap();
+    let settings = [("ports", "15"), ("teardown", "0s")];
+    let (replayed, setups, blocked) = carried(&program, &over(WIDE, &settings)).unwrap();
     // 5 ms until a path is there, 0.1 ms of latency.
     let mut model = Hockney {
         latency: Time::from_ps(5_100_000_000),
@@ -84,7 +84,7 @@ fn with_ports_and_wavelengths_for_all_a_real_run_takes_latency_and_rate() {
     let expected = run(&program, &mut model);
     assert_eq!(replayed.time, expected.time);
     assert_eq!(replayed.ranks.finish, expected.ranks.finish);
-    assert_eq!((set_ups, blocked), (replayed.messages, 0));
+    assert_eq!((setups, blocked), (replayed.messages, 0));
 }
 
 #[test]
@@ -96,14 +96,14 @@ fn every_message_is_delivered_once_whatever_bursts_refuse() {
     for offered_load in ["0", "0.3", "0.6"] {
         let settings = [
             ("ports", "2"),
-            ("establish", "100us"),
-            ("release", "100us"),
+            ("setup", "100us"),
+            ("teardown", "100us"),
             ("back_off", "1ms"),
             ("retries", "1000"),
             ("size", "1MB"),
             ("offered_load", offered_load),
         ];
-        let (replayed, set_ups, blocked) = carried(&program, &over(NARROW, &settings)).unwrap();
+        let (replayed, setups, blocked) = carried(&program, &over(NARROW, &settings)).unwrap();
         assert_eq!(
             (replayed.messages, replayed.bytes),
             (free.messages, free.bytes)
@@ -115,7 +115,7 @@ fn every_message_is_delivered_once_whatever_bursts_refuse() {
                 .collect()
         };
         assert_eq!(by_kind(&replayed), by_kind(&free), "by kind of call");
-        assert!(set_ups <= replayed.messages);
+        assert!(setups <= replayed.messages);
         assert!(blocked > 0 || offered_load == "0");
         times.push(replayed.time);
     }
@@ -134,7 +134,7 @@ fn a_path_that_is_refused_too_often_ends_the_replay() {
     let settings = [
         ("retries", "3"),
         ("back_off", "10ms"),
-        ("longest_back_off", "10ms"),
+        ("max_back_off", "10ms"),
     ];
     let error = carried(&program, &over(network, &settings)).unwrap_err();
     assert!(matches!(
@@ -150,7 +150,7 @@ fn a_path_that_is_refused_too_often_ends_the_replay() {
     let patient = [
         ("retries", "1000"),
         ("back_off", "10ms"),
-        ("longest_back_off", "10ms"),
+        ("max_back_off", "10ms"),
     ];
     let (replayed, _, blocked) = carried(&program, &over(network, &patient)).unwrap();
     assert!(replayed.time > Time::from_ps(8_000_000_000_000));
@@ -169,7 +169,7 @@ fn settings_of_phases_are_refused() {
     }
 }
 
-/// Times in ns to establish a lightpath, for a message to arrive, and to release the lightpath. A
+/// Times in ns to setup a lightpath, for a message to arrive, and to release the lightpath. A
 /// byte takes 8 ns.
 const ESTABLISH: u64 = 8_000;
 const LATENCY: u64 = 16_000;
@@ -258,9 +258,9 @@ fn quickly(ports: usize, asked: &[((u32, u32), u64, u64)]) -> Vec<u64> {
     let ports = ports.to_string();
     let settings = [
         ("ports", ports.as_str()),
-        ("establish", "8us"),
+        ("setup", "8us"),
         ("latency", "16us"),
-        ("release", "24us"),
+        ("teardown", "24us"),
     ];
     let over = over(WIDE, &settings);
     let mut paths =

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 use super::real::table;
 use super::transport;
-use crate::light_path_grid::proved;
+use crate::lightpath_grid::proved;
 
 fn replayed(text: &str, network: &str, paths: &str, algorithms: &Algorithms) -> ReplayOutcome {
     let trace = csv::read(text).unwrap();
@@ -45,9 +45,8 @@ fn a_collective_alone_takes_as_long_as_its_plan() {
     for (kind, call, algorithm) in cases {
         for ranks in [2, 4, 8, 16] {
             for ports in 1..=5 {
-                let fabric = format!(
-                    "light_path_grid:ranks={ranks},ports={ports},establish=7ms,release=3ms"
-                );
+                let fabric =
+                    format!("lightpath_grid:ranks={ranks},ports={ports},setup=7ms,teardown=3ms");
                 let plan = proved(kind, algorithm, &fabric);
                 let row = |rank| {
                     let (sent, received) = match (kind, rank) {
@@ -137,16 +136,16 @@ proptest! {
             }
             rows.push(format!("{to},Recv,{from},0,8,1,0,,0"));
         }
-        let network = format!("light_path_grid:ports={ports},establish=3ms,release=2ms");
+        let network = format!("lightpath_grid:ports={ports},setup=3ms,teardown=2ms");
         let paths = if warm { "warm" } else { "kept" };
         let text = program(RANKS, &rows);
         let done = replayed(&text, &network, paths, &Algorithms::default());
         for (rank, groups) in groups.iter().enumerate() {
-            let (set_ups, releases) = slowly(groups, ports, 1 + usize::from(warm));
+            let (setups, releases) = slowly(groups, ports, 1 + usize::from(warm));
             let found = &done.replayed.ranks;
-            prop_assert_eq!(found.set_ups[rank], set_ups);
-            let spent = found.setting_up[rank].ps() / 1_000_000_000;
-            prop_assert_eq!(spent, 3 * set_ups + 2 * releases);
+            prop_assert_eq!(found.setups[rank], setups);
+            let spent = found.setup[rank].ps() / 1_000_000_000;
+            prop_assert_eq!(spent, 3 * setups + 2 * releases);
         }
     }
 }
@@ -165,14 +164,11 @@ fn a_path_with_an_open_request_stays() {
         "2,Recv,0,0,8,2,0,,0",
     ]
     .map(String::from);
-    let network = "light_path_grid:ports=1,establish=3ms,release=2ms";
+    let network = "lightpath_grid:ports=1,setup=3ms,teardown=2ms";
     let done = replayed(&program(3, &rows), network, "kept", &Algorithms::default());
     let found = done.replayed.ranks;
-    assert_eq!(found.set_ups, [2, 1, 1]);
-    let milliseconds = found
-        .setting_up
-        .iter()
-        .map(|time| time.ps() / 1_000_000_000);
+    assert_eq!(found.setups, [2, 1, 1]);
+    let milliseconds = found.setup.iter().map(|time| time.ps() / 1_000_000_000);
     assert!(milliseconds.eq([3 + 3 + 2, 3, 3]));
 }
 
@@ -185,11 +181,11 @@ fn what_the_run_before_never_waited_for_is_over() {
         "2,Recv,0,0,8,1,0,,0",
     ]
     .map(String::from);
-    let network = "light_path_grid:ports=1";
+    let network = "lightpath_grid:ports=1";
     let done = replayed(&program(3, &rows), network, "warm", &Algorithms::default());
     // With one port rank 0 leaves rank 1 for rank 2, and comes back; the others have their only
     // path.
-    assert_eq!(done.replayed.ranks.set_ups, [2, 0, 0]);
+    assert_eq!(done.replayed.ranks.setups, [2, 0, 0]);
 }
 
 #[test]
@@ -197,10 +193,10 @@ fn real_runs_pay_less_for_paths_that_stay() {
     for application in ["ep", "ft", "mg"] {
         let text = table(application);
         let of = |paths| {
-            let network = "light_path_grid:ports=4";
+            let network = "lightpath_grid:ports=4";
             let done = replayed(&text, network, paths, &Algorithms::default());
-            let set_ups: u64 = done.replayed.ranks.set_ups.iter().sum();
-            (done.replayed.time, set_ups, done.replayed.messages)
+            let setups: u64 = done.replayed.ranks.setups.iter().sum();
+            (done.replayed.time, setups, done.replayed.messages)
         };
         let (released, kept, warm) = (of("released"), of("kept"), of("warm"));
         assert!(kept < released && warm <= kept, "{application}");
@@ -224,9 +220,9 @@ fn within_a_collective_too_the_path_used_last_stays() {
         rows.push(format!("{to},Recv,0,0,8,1,0,,0"));
     }
     let algorithms = Algorithms::default().with(AllReduce, "halving_doubling".parse().unwrap());
-    let network = "light_path_grid:ports=3,establish=3ms,release=2ms";
+    let network = "lightpath_grid:ports=3,setup=3ms,teardown=2ms";
     let done = replayed(&program(8, &rows), network, "kept", &algorithms);
     let found = done.replayed.ranks;
-    assert_eq!(found.set_ups[0], 2);
-    assert_eq!(found.setting_up[0].ps() / 1_000_000_000, 3 + 2 + 3);
+    assert_eq!(found.setups[0], 2);
+    assert_eq!(found.setup[0].ps() / 1_000_000_000, 3 + 2 + 3);
 }

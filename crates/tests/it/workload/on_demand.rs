@@ -92,7 +92,7 @@ fn arrivals(ring: &WdmRing, policy: Policy, asked: &[Asked]) -> Vec<u64> {
 }
 
 #[test]
-fn light_paths_are_set_up_when_there_is_room() {
+fn lightpaths_are_set_up_when_there_is_room() {
     for [name, options, policy, asked, expected] in rows(CASES) {
         let asked: Vec<Asked> = asked
             .split(", ")

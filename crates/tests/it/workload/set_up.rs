@@ -35,7 +35,7 @@ fn replayed(
 }
 
 fn over_ports(text: &str, ports: &str, algorithms: &Algorithms) -> ReplayOutcome {
-    let network = format!("light_path_grid:{ports}");
+    let network = format!("lightpath_grid:{ports}");
     replayed(text, &network, algorithms, EndCosts::default()).unwrap()
 }
 
@@ -87,8 +87,8 @@ fn a_collective_takes_what_its_formula_says() {
                 if by_rounds && !ranks.is_power_of_two() {
                     continue;
                 }
-                let (sending, set_ups) = formula(kind, algorithm, ranks.into(), ports, whole);
-                let time = Time::from_ps(sending + set_ups * G);
+                let (sending, setups) = formula(kind, algorithm, ranks.into(), ports, whole);
+                let time = Time::from_ps(sending + setups * G);
                 let algorithms = Algorithms::default().with(kind, algorithm.parse().unwrap());
                 let text = calls(ranks, &[(call, 1000)]);
                 let done = over_ports(&text, &format!("ports={ports}"), &algorithms);
@@ -146,7 +146,7 @@ fn without_skew_ports_cost_what_the_published_table_counts() {
     );
     for (made, expected) in cases {
         let text = calls(16, made);
-        let ideal = over_ports(&text, "establish=0s", &algorithms).replayed.time;
+        let ideal = over_ports(&text, "setup=0s", &algorithms).replayed.time;
         for (ports, expected) in (1..=4).zip(expected) {
             let done = over_ports(&text, &format!("ports={ports}"), &algorithms);
             let added = done.replayed.time.ps() - ideal.ps();
@@ -166,10 +166,10 @@ fn set_ups_of_single_messages_are_those_of_their_calls() {
         let header = "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns";
         let text = format!("# app=test ranks=2\n{header}\n{rows}");
         let algorithms = Algorithms::default();
-        let done = over_ports(&text, "latency=0s,establish=3ms,release=2ms", &algorithms);
+        let done = over_ports(&text, "latency=0s,setup=3ms,teardown=2ms", &algorithms);
         (
             done.replayed.time.ps() / 1_000_000_000,
-            done.replayed.ranks.set_ups,
+            done.replayed.ranks.setups,
         )
     };
     let cases = [
@@ -195,8 +195,8 @@ fn set_ups_of_single_messages_are_those_of_their_calls() {
             [2, 2],
         ),
     ];
-    for (rows, milliseconds, set_ups) in cases {
-        assert_eq!(added(rows), (milliseconds, set_ups.to_vec()), "{rows}");
+    for (rows, milliseconds, setups) in cases {
+        assert_eq!(added(rows), (milliseconds, setups.to_vec()), "{rows}");
     }
 }
 
@@ -211,7 +211,7 @@ fn real_runs_end_and_pay_for_each_call_of_the_busiest_rank() {
         let text = table(application);
         let algorithms = Algorithms::default();
         let naive = over_ports(&text, "ports=1", &algorithms);
-        let ideal = over_ports(&text, "establish=0s", &algorithms);
+        let ideal = over_ports(&text, "setup=0s", &algorithms);
         assert_eq!(
             naive.replayed.messages, ideal.replayed.messages,
             "{application}"
@@ -226,7 +226,7 @@ fn real_runs_end_and_pay_for_each_call_of_the_busiest_rank() {
 }
 
 #[test]
-fn what_light_paths_cannot_have_is_refused() {
+fn what_lightpaths_cannot_have_is_refused() {
     let text = calls(4, &[("Barrier", 0)]);
     let eager = EndCosts {
         eager: Eager::UpTo(Bytes::new(8)),
@@ -234,13 +234,13 @@ fn what_light_paths_cannot_have_is_refused() {
     };
     let algorithms = Algorithms::default();
     let error = |network: &str, ends| replayed(&text, network, &algorithms, ends).unwrap_err();
-    let refused = error("light_path_grid", eager).to_string();
+    let refused = error("lightpath_grid", eager).to_string();
     assert!(refused.ends_with("leave the eager limit out"), "{refused}");
     let few = TraceError::Ranks {
         trace: 4,
         fabric: 3,
     };
-    assert_eq!(error("light_path_grid:ranks=3", EndCosts::default()), few);
+    assert_eq!(error("lightpath_grid:ranks=3", EndCosts::default()), few);
     for (spelling, expected) in [
         (
             "zero:rate=1Gb/s",
@@ -250,7 +250,7 @@ fn what_light_paths_cannot_have_is_refused() {
             "hockney:latency=1us",
             "`hockney` needs rate=..., for example rate=10Gb/s",
         ),
-        ("light_path_grid:ports=0", "ports"),
+        ("lightpath_grid:ports=0", "ports"),
         ("hockney:rate=fast", "rate"),
     ] {
         let error = Medium::parse_for(spelling, 4).unwrap_err().to_string();

@@ -159,8 +159,8 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
                 calls: vec![Time::ZERO; ranks],
                 messages: vec![0; ranks],
                 bytes: vec![0; ranks],
-                set_ups: vec![0; ranks],
-                setting_up: vec![Time::ZERO; ranks],
+                setups: vec![0; ranks],
+                setup: vec![Time::ZERO; ranks],
             },
             call_totals: vec![[(0, Time::ZERO); Call::ALL.len()]; ranks],
             sent: [SentMessages::default(); Call::ALL.len()],
@@ -317,8 +317,8 @@ impl<'a, C: Live + ?Sized> ReplayEngine<'a, C> {
             }
             NodeKind::SetUp => {
                 let rank = self.rank_of.get(self.program, node) as usize;
-                self.ranks.set_ups[rank] += u64::from(operation.tag);
-                let spent = &mut self.ranks.setting_up[rank];
+                self.ranks.setups[rank] += u64::from(operation.tag);
+                let spent = &mut self.ranks.setup[rank];
                 *spent = spent.plus(Time::from_ps(operation.amount))?;
                 let end = self.plus(self.now, operation.amount)?;
                 self.schedule(end, END | u64::from(node));

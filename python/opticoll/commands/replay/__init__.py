@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from opticoll import _core, exports
 from opticoll._core import Fabric, Outcome, Trace, format_size, replay_trace
-from opticoll.cli.arguments import algorithms_by_collective, carried_out, key_values
+from opticoll.cli.arguments import algorithms_by_collective, describe_transport, key_values
 from opticoll.cli.option_types import argument, count, option, text
 from opticoll.cli.options import FURTHER, REPLAY
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file, text_file
@@ -71,7 +71,7 @@ __all__ = [
     "compute",
 ]
 
-MODELS = ("zero", "hockney", "loggp", "light_path_grid")
+MODELS = ("zero", "hockney", "loggp", "lightpath_grid")
 """Networks that are formulas of the time of a message, in addition to fabrics."""
 
 MAX_COLLECTIVES = 12
@@ -94,7 +94,7 @@ class Parameters:
     )
     fabric: str = option(
         "Fabric, or cost model: zero, hockney:latency=1us,rate=10Gb/s, "
-        "loggp:gap=1us,rate=10Gb/s or light_path_grid:ports=2",
+        "loggp:gap=1us,rate=10Gb/s or lightpath_grid:ports=2",
         default="zero",
     )
     collectives: list[str] | None = option(
@@ -149,16 +149,16 @@ class ReplayRankRow(Row, core="replay.ranks"):
     finish_s: Seconds = means(heading="ends")
     compute_s: Seconds = means(heading="local work")
     calls_s: Seconds = means(heading="in calls")
-    setting_up_s: Seconds = means(heading="of that setting up")
+    setup_s: Seconds = means(heading="of that setting up")
     messages: Count
     bytes: Bytes
 
 
-class LightPathRow(Row, core="requests"):
+class LightpathSetupsRow(Row, core="requests"):
     """Number and time of the setups of lightpaths in a replay."""
 
-    set_ups: Count
-    setting_up_s: Seconds = means(
+    setups: Count
+    setup_s: Seconds = means(
         "Time for setup and teardown, summed over ranks; on a ring, over messages"
     )
     waited: Count | None = means(
@@ -166,7 +166,7 @@ class LightPathRow(Row, core="requests"):
         absent="waiting is not simulated",
     )
     waiting_s: Seconds | None = means(absent="waiting is not simulated")
-    most_at_once: Count | None = means(absent="waiting is not simulated")
+    max_simultaneous: Count | None = means(absent="waiting is not simulated")
     blocked: Count | None = means(absent="the fabric is not a network of bursts")
     bursts: Count | None = means(absent="the fabric is not a network of bursts")
     burst_loss: Fraction | None = means(
@@ -193,7 +193,7 @@ class ReplayRow(Row, core="replay"):
 
     trace: str | None = means("File or folder of the trace", absent="it was no file")
     fabric: str = means(
-        "Complete specification of the network: a fabric, or zero, hockney, loggp, light_path_grid"
+        "Complete specification of the network: a fabric, or zero, hockney, loggp, lightpath_grid"
         " with options"
     )
     injection_bandwidth: BitsPerSecond | None = means(
@@ -207,7 +207,7 @@ class ReplayRow(Row, core="replay"):
     collectives: list[CollectiveRow] = means(
         "Algorithms of collectives, for each number of ranks and size planned for"
     )
-    carried_out: str = means("Transport of collectives and messages over the network")
+    transport: str = means("Transport of collectives and messages over the network")
     cpu_factor: str = means(
         "Factor of local work, as a fraction; then those of some ranks, such as 1,3=3/2,8-15=2"
     )
@@ -231,7 +231,7 @@ class ReplayRow(Row, core="replay"):
         "Share of that link's rate that is used over the whole time",
         absent="there are no electrical links, or none is used",
     )
-    light_paths: LightPathRow | None = means(
+    lightpath_setups: LightpathSetupsRow | None = means(
         "Number and time of the setups of lightpaths",
         absent="there is no light, or the program sets up none",
     )
@@ -307,7 +307,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ReplayRow]:
             "leave them out to share its links"
         )
     measured = done.simulator not in (*MODELS, "burst")
-    light = done.network.startswith("light_path_grid")
+    light = done.network.startswith("lightpath_grid")
     shown = {name: str(value) for name, value in settings.items() if name != "simulator"}
     ranks = [ReplayRankRow.of(rank_row, rank=rank) for rank, rank_row in enumerate(done.ranks)]
     yield ReplayRow.of(
@@ -317,13 +317,13 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ReplayRow]:
         ranks=trace.ranks,
         trace_events=trace.events,
         compute_s=max(rank.compute_s for rank in ranks),
-        light_paths=_light_paths(done.totals),
+        lightpath_setups=_lightpath_setups(done.totals),
         per_call=[CallRow.of(kind) for kind in done.kinds],
         per_rank=ranks,
         trace=None if isinstance(parameters.trace, Trace) else os.fspath(parameters.trace),
         settings=shown | (bursts or {}),
         injection_bandwidth=Fabric(done.network).injection_bandwidth if measured else None,
-        carried_out=_carried_out(trace, done, measured=measured),
+        transport=_transport(trace, done, measured=measured),
         fabric_latency_s=latency_s(Fabric(done.network)) if measured else None,
         cpu_factor=_spell_factors(factor, of_ranks),
         eager=_spell_eager(eager_bytes, none=rendezvous or light),
@@ -333,7 +333,7 @@ def compute(parameters: Parameters, watch: Watch) -> Iterator[ReplayRow]:
     )
 
 
-def _carried_out(trace: Trace, done: Outcome, *, measured: bool) -> str:
+def _transport(trace: Trace, done: Outcome, *, measured: bool) -> str:
     if trace.plan is not None and trace.plan.fabric.spec == done.network:
         return "the collective by the plan that was exported as this trace"
     if not measured:
@@ -341,7 +341,7 @@ def _carried_out(trace: Trace, done: Outcome, *, measured: bool) -> str:
     collectives, (messages, _) = bool(done.collectives), trace.messages
     fabric = Fabric(done.network)
     whole = any(row["ranks"] == fabric.ranks for row in done.collectives.rows())
-    return carried_out(fabric, collectives=collectives, messages=messages > 0, whole=whole)
+    return describe_transport(fabric, collectives=collectives, messages=messages > 0, whole=whole)
 
 
 def _burst_settings(text: str | None) -> dict[str, str] | None:
@@ -430,11 +430,11 @@ def _spell_eager(limit: int | None, *, none: bool) -> str:
     return "all" if limit is None else _core.format_size(limit)
 
 
-def _light_paths(used: dict[str, Any]) -> LightPathRow | None:
-    if "set_ups" not in used:
+def _lightpath_setups(used: dict[str, Any]) -> LightpathSetupsRow | None:
+    if "setups" not in used:
         return None
     loss = used["bursts_lost"] / used["bursts"] if used.get("bursts") else None
-    return LightPathRow.of(used, burst_loss=loss)
+    return LightpathSetupsRow.of(used, burst_loss=loss)
 
 
 def _amount(count: int) -> str:
@@ -476,7 +476,7 @@ def _text(parameters: Parameters, rows: list[ReplayRow]) -> str:
         *([] if injected is None else [["injection", f"{format_rate(injected)} per rank"]]),
         *([] if row.fabric_latency_s is None else [latency_fact(row.fabric_latency_s)]),
         *labelled("collectives", _collectives(row.collectives) or ["none"]),
-        ["carried out", row.carried_out],
+        ["transport", row.transport],
         ["compute scale", row.cpu_factor],
         ["overhead", f"{duration(row.overhead_s)} per message sent or received"],
         ["eager", EAGER.get(row.eager, f"messages of up to {row.eager}")],
@@ -484,10 +484,10 @@ def _text(parameters: Parameters, rows: list[ReplayRow]) -> str:
     if row.busiest_link is not None:
         share = row.busiest_link_utilisation or 0.0
         facts.append(["busiest link", f"{row.busiest_link}, {share:.2%} of its rate used"])
-    if row.light_paths is not None:
+    if row.lightpath_setups is not None:
         facts.append(["lightpaths", _light(row)])
-        if row.light_paths.blocked is not None:
-            facts.append(["blocked", _blocked(row.light_paths)])
+        if row.lightpath_setups.blocked is not None:
+            facts.append(["blocked", _blocked(row.lightpath_setups)])
     return "\n\n".join(
         [head, align(facts), _ranks(row) if parameters.per == "rank" else _calls(row)]
     )
@@ -509,27 +509,27 @@ def _collectives(rows: Sequence[CollectiveRow]) -> list[str]:
 
 
 def _light(row: ReplayRow) -> str:
-    used = row.light_paths
+    used = row.lightpath_setups
     assert used is not None
-    words = f"{plural(used.set_ups, 'setup')}, {duration(used.setting_up_s)} in total"
+    words = f"{plural(used.setups, 'setup')}, {duration(used.setup_s)} in total"
     if used.waited is None or used.waiting_s is None:
-        longest = max(rank.setting_up_s for rank in row.per_rank)
+        longest = max(rank.setup_s for rank in row.per_rank)
         return f"{words}; at most {duration(longest)} at one rank"
     if used.blocked is not None:
         return (
             f"{words}; {used.waited:,} of them waited for ports or after blocking, "
-            f"{duration(used.waiting_s)} in total; at most {used.most_at_once} at a time"
+            f"{duration(used.waiting_s)} in total; at most {used.max_simultaneous} at a time"
         )
     waited = plural(used.waited, "request")
     return (
         f"{words}; {waited} waited for lightpaths, {duration(used.waiting_s)} in total; "
-        f"at most {used.most_at_once} at a time"
+        f"at most {used.max_simultaneous} at a time"
     )
 
 
-def _blocked(used: LightPathRow) -> str:
-    blocked, set_ups = used.blocked or 0, used.set_ups
-    share = blocked / max(blocked + set_ups, 1)
+def _blocked(used: LightpathSetupsRow) -> str:
+    blocked, setups = used.blocked or 0, used.setups
+    share = blocked / max(blocked + setups, 1)
     words = f"{plural(blocked, 'request')}, blocking probability {share:.3g}"
     if not used.bursts:
         return f"{words}; no bursts"
@@ -553,9 +553,9 @@ def _calls(row: ReplayRow) -> str:
 
 
 def _ranks(row: ReplayRow) -> str:
-    lit = row.light_paths is not None and any(rank_row.setting_up_s for rank_row in row.per_rank)
-    names = ["rank", "finish_s", "compute_s", "calls_s", "setting_up_s", "messages", "bytes"]
-    shown = [name for name in names if lit or name != "setting_up_s"]
+    lit = row.lightpath_setups is not None and any(rank_row.setup_s for rank_row in row.per_rank)
+    names = ["rank", "finish_s", "compute_s", "calls_s", "setup_s", "messages", "bytes"]
+    shown = [name for name in names if lit or name != "setup_s"]
     lines = table(row.per_rank[:MAX_RANKS], shown)
     return "\n".join([lines, *and_more(row.ranks, MAX_RANKS, " ranks")])
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
     from opticoll.inputs.settings import Settings
 
-STATIC_ALGORITHM = "settings:settings=one"
+STATIC_ALGORITHM = "switch_configurations:configurations=one"
 """Planner of a single setting for all steps of a plan."""
 
 

@@ -71,7 +71,7 @@ class GroupsRow(Row, core="groups"):
     alone: str | None = means(
         "Why groups are timed one by one", absent="all groups are simulated together"
     )
-    carried_out: str = means(
+    transport: str = means(
         "Transport of the collectives and messages of the groups over the fabric"
     )
     expert_skew: str | None = means("Skew of tokens among experts", absent="all experts are alike")

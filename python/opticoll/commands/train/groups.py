@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from opticoll import _core
 from opticoll._core import Fabric, GroupedTraining, Outcome, carries_messages
-from opticoll.cli.arguments import algorithms_by_collective, carried_out
+from opticoll.cli.arguments import algorithms_by_collective, describe_transport
 from opticoll.commands.train.experts import capacity_millionths, read_skew
 from opticoll.commands.train.group_prices import GroupPrices
 from opticoll.commands.train.group_rows import (
@@ -264,7 +264,9 @@ def _row(
         data=data,
         sharded=parameters.sharded or 0,
         contention="simulated" if method.alone is None else "none",
-        carried_out=carried_out(fabric) if method.alone is None else "each collective by its plan",
+        transport=describe_transport(fabric)
+        if method.alone is None
+        else "each collective by its plan",
         dropped=dropped / assigned if assigned else None,
         bubble=(pipeline - 1) / (batches + pipeline - 1),
         parts=parts,

@@ -157,7 +157,7 @@ def _group_facts(groups: GroupsRow) -> list[list[str]]:
         ["batches", batches],
         *experts,
         ["contention", contention],
-        ["carried out", groups.carried_out],
+        ["transport", groups.transport],
     ]
 
 

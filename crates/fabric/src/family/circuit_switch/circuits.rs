@@ -2,7 +2,7 @@
 //! startup once. On the network beside the switch, a message takes the latency of this network +
 //! bytes / rate.
 
-use super::{CircuitSwitch, FirstSetting, Forwarding, LIGHT, SwitchedLight};
+use super::{CircuitSwitch, FirstConfiguration, Forwarding, LIGHT, SwitchedLight};
 use crate::fabric::Transmission;
 use crate::fabric::circuits::{
     Capacity, Change, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port,
@@ -34,7 +34,7 @@ impl Circuits for CircuitSwitch {
     fn lines(&self) -> Lines {
         Lines {
             shape: [
-                ("port", self.ports + u32::from(self.beside_rate.is_some())),
+                ("port", self.ports + u32::from(self.packet_rate.is_some())),
                 ("rank", self.ranks),
             ],
             channels: 1,
@@ -72,7 +72,7 @@ impl Circuits for CircuitSwitch {
     }
 
     fn side_network(&self) -> Option<(Light, Transmission)> {
-        let rate = self.beside_rate?;
+        let rate = self.packet_rate?;
         Some((SwitchedLight::BESIDE, Transmission::at(rate)))
     }
 
@@ -88,7 +88,7 @@ impl Circuits for CircuitSwitch {
     fn change(&self) -> Result<Change, UnitError> {
         Ok(Change {
             set_up: self.reconfiguration.time()?,
-            first_free: self.first_setting == FirstSetting::Free,
+            first_free: self.first_configuration == FirstConfiguration::Free,
             ..Change::default()
         })
     }
@@ -99,7 +99,7 @@ impl Circuits for CircuitSwitch {
             let ports = [light.source_port, light.destination_port].map(u32::from);
             let is_beside = hop.light == SwitchedLight::BESIDE;
             let has_ports = match is_beside {
-                true => self.beside_rate.is_some(),
+                true => self.packet_rate.is_some(),
                 false => ports[0].max(ports[1]) < self.ports,
             };
             if hop.from.max(hop.to) >= self.ranks || !has_ports {
@@ -109,7 +109,7 @@ impl Circuits for CircuitSwitch {
                 });
             }
             let (row, delay) = match is_beside {
-                true => (self.ports, self.beside_latency),
+                true => (self.ports, self.packet_latency),
                 false => (ports[0], self.latency),
             };
             let line = row * self.ranks + hop.from;

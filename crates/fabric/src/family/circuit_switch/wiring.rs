@@ -163,7 +163,7 @@ impl CircuitSwitch {
 
     /// Returns the rate in bits per second of a rank on the network beside the switch.
     pub fn bits_beside(&self) -> u128 {
-        let rate = self.beside_rate.map(|rate| rate.bits_per_second());
+        let rate = self.packet_rate.map(|rate| rate.bits_per_second());
         rate.unwrap_or(0).into()
     }
 

@@ -103,8 +103,8 @@ impl Circuits for WdmRing {
         match self.converters {
             true => "with converters a lightpath has no wavelength of its own; use on_change",
             false => {
-                "two_tier is for the tunable lasers of a wss_grid, establish_release for the \
-                 ports of a light_path_grid; on a ring use per_port or on_change"
+                "two_tier is for the tunable lasers of a wss_grid, setup_teardown for the \
+                 ports of a lightpath_grid; on a ring use per_port or on_change"
             }
         }
     }

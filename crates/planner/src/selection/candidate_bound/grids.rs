@@ -42,7 +42,7 @@ impl<'a> GridSlot<'a> {
             return Ok(None);
         };
         let (latency, ports, switches) = match fabric.circuit_machine() {
-            Some(CircuitMachine::LightPathGrid(grid)) => (grid.latency, grid.ports, None),
+            Some(CircuitMachine::LightpathGrid(grid)) => (grid.latency, grid.ports, None),
             Some(CircuitMachine::WssGrid(grid)) => (grid.latency, 2, Some(grid)),
             _ => return Ok(None),
         };
@@ -53,7 +53,7 @@ impl<'a> GridSlot<'a> {
         let delay = match charge {
             ReconfigurationCharge::EachCircuit => change.set_up.plus(latency)?,
             ReconfigurationCharge::Groups { each_slot: true } => {
-                change.set_up.plus(change.release)?.plus(latency)?
+                change.set_up.plus(change.teardown)?.plus(latency)?
             }
             ReconfigurationCharge::Never | ReconfigurationCharge::Groups { each_slot: false } => {
                 latency

@@ -79,7 +79,7 @@ impl<'a> LoadedNetwork<'a> {
     pub(super) fn back_off(&mut self, blocked: u32) -> u64 {
         let doubled = 1u64.checked_shl(blocked - 1).unwrap_or(u64::MAX);
         let mean = self.congestion.back_off.ps().saturating_mul(doubled);
-        let mean = mean.min(self.congestion.longest_back_off.ps());
+        let mean = mean.min(self.congestion.max_back_off.ps());
         // Factor: a multiple of 2^-53 from 1/2 up to 3/2.
         let factor = 0.5 + (self.random.random::<u64>() >> 11) as f64 / (1u64 << 53) as f64;
         ((mean as f64 * factor).round() as u64).max(1)

@@ -4,9 +4,9 @@
 //!
 //! A message from one host to another needs a lightpath in that direction: a route and a
 //! wavelength, requested and held like the lightpaths of [collectives](super), while the bursts of
-//! the settings' source continue. The setup of a granted lightpath takes `establish`. A message
+//! the settings' source continue. The setup of a granted lightpath takes `setup`. A message
 //! takes `latency`, the propagation delay of the route, and its bytes divided by the rate. The
-//! wavelengths are free `release` after the last message. A lightpath carries one message at a
+//! wavelengths are free `teardown` after the last message. A lightpath carries one message at a
 //! time: messages for the same host that become ready while the lightpath is up wait for their turn
 //! on it. When none is left, the lightpath is released.
 //!
@@ -14,7 +14,7 @@
 //! directions. If either end has no free port, the message waits. When ports become free, the
 //! waiting lightpaths are requested in the order of their first requests.
 //!
-//! After its i-th blocking, a lightpath waits for min(longest_back_off, back_off 2^(i-1)) U as in
+//! After its i-th blocking, a lightpath waits for min(max_back_off, back_off 2^(i-1)) U as in
 //! [collectives](super), and holds neither wavelengths nor ports meanwhile. After more than
 //! `retries` blocked requests, the run ends with an error that names the hosts. Because lightpaths
 //! are requested one at a time, `congestion` and `degrade_after` have no effect.
@@ -45,15 +45,15 @@ crate::totals! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct RequestUse {
         /// Number of circuits that were set up.
-        pub set_ups: u64,
+        pub setups: u64,
         /// Time of setup and release, summed over circuits.
-        pub setting_up: Time,
+        pub setup: Time,
         /// Number of circuits that were not granted at the time of their first message.
         pub waited: u64,
         /// Time that these circuits waited for ports and after blocking, summed over circuits.
         pub waiting: Time,
         /// Maximum number of circuits that were up at the same time.
-        pub most_at_once: u32,
+        pub max_simultaneous: u32,
         /// Number of blocked requests.
         pub blocked: u64,
         /// Number of bursts that arrived or were lost meanwhile.
@@ -85,7 +85,7 @@ enum RequestEvent {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum LightPathState {
+enum LightpathState {
     /// No message is to be sent.
     #[default]
     Dark,
@@ -102,7 +102,7 @@ enum LightPathState {
 /// Lightpath of a direction, with the messages that wait for it.
 #[derive(Debug, Default)]
 struct RequestedPath {
-    state: LightPathState,
+    state: LightpathState,
     messages: VecDeque<RequestedMessage>,
     blocked: u32,
     /// Serial number of its first request.
@@ -179,7 +179,7 @@ impl Live for OnRequest<'_> {
             bytes: message.bytes,
             asked,
         });
-        if path.state == LightPathState::Dark {
+        if path.state == LightpathState::Dark {
             self.begin_request(direction)?;
         }
         Ok(None)
@@ -246,7 +246,7 @@ impl OnRequest<'_> {
         };
         let entry = (path.order, direction);
         if !possible {
-            path.state = LightPathState::WaitingForPorts;
+            path.state = LightpathState::WaitingForPorts;
             for end in [from, to] {
                 self.waiting_for_ports[end as usize].insert(entry);
             }
@@ -259,7 +259,7 @@ impl OnRequest<'_> {
             return self.grant(direction);
         }
         self.loaded.engine.undo(&mut path.held);
-        path.state = LightPathState::BackingOff;
+        path.state = LightpathState::BackingOff;
         path.blocked += 1;
         self.used.blocked += 1;
         let blocked = path.blocked;
@@ -285,23 +285,23 @@ impl OnRequest<'_> {
         }
         let now = self.loaded.engine.now;
         let Congestion {
-            establish, release, ..
+            setup, teardown, ..
         } = *self.congestion;
         if let Some(path) = self.paths.get_mut(&direction) {
-            path.state = LightPathState::Up;
+            path.state = LightpathState::Up;
             let asked = path.messages.front().map_or(now, |message| message.asked);
             self.used.waited += u64::from(asked < now);
             self.used.waiting = self.used.waiting.plus(Time::from_ps(now - asked))?;
         }
-        self.used.set_ups += 1;
-        self.used.setting_up = self.used.setting_up.plus(establish)?.plus(release)?;
+        self.used.setups += 1;
+        self.used.setup = self.used.setup.plus(setup)?.plus(teardown)?;
         self.active_circuits += 1;
-        self.used.most_at_once = self.used.most_at_once.max(self.active_circuits);
-        self.carry(direction, establish)?;
+        self.used.max_simultaneous = self.used.max_simultaneous.max(self.active_circuits);
+        self.carry(direction, setup)?;
         // The opposite direction needs no further port.
         let back = (direction.1, direction.0);
         match self.paths.get(&back).map(|path| path.state) {
-            Some(LightPathState::WaitingForPorts) => self.request(back),
+            Some(LightpathState::WaitingForPorts) => self.request(back),
             _ => Ok(()),
         }
     }
@@ -332,8 +332,8 @@ impl OnRequest<'_> {
         };
         let arrived = path.messages.pop_front().map(|message| message.number);
         if path.messages.is_empty() {
-            path.state = LightPathState::Releasing;
-            let at = self.after(self.congestion.release)?;
+            path.state = LightpathState::Releasing;
+            let at = self.after(self.congestion.teardown)?;
             self.put(at, direction, RequestEvent::Released);
         } else {
             self.carry(direction, Time::ZERO)?;
@@ -347,7 +347,7 @@ impl OnRequest<'_> {
         };
         self.loaded.engine.release(&mut path.held);
         self.active_circuits -= 1;
-        path.state = LightPathState::Dark;
+        path.state = LightpathState::Dark;
         let more = !path.messages.is_empty();
         let directions = self.active_directions.entry(pair(direction)).or_default();
         *directions -= 1;
@@ -362,7 +362,7 @@ impl OnRequest<'_> {
                 waiting.into_iter().flatten().copied().collect();
             for (_, waits) in waiting {
                 let state = self.paths.get(&waits).map(|path| path.state);
-                if state == Some(LightPathState::WaitingForPorts) {
+                if state == Some(LightpathState::WaitingForPorts) {
                     self.request(waits)?;
                 }
             }

@@ -200,7 +200,7 @@ impl JobDriver<'_> {
         let held = job.held.iter().flatten();
         let propagation: Vec<u64> = held.flat_map(|held| held.propagation_ps.clone()).collect();
         let passed: BTreeMap<(u32, u32), u64> = directions.into_iter().zip(propagation).collect();
-        let mut began = Time::from_ps(now - start).plus(self.congestion.establish)?;
+        let mut began = Time::from_ps(now - start).plus(self.congestion.setup)?;
         for round in &phase.rounds {
             let first = job.run.delivered.len();
             let mut last = began;
@@ -225,7 +225,7 @@ impl JobDriver<'_> {
         }
         let released = Time::from_ps(start)
             .plus(began)?
-            .plus(self.congestion.release)?;
+            .plus(self.congestion.teardown)?;
         self.put(released.ps(), number, PhaseEvent::Released);
         Ok(())
     }

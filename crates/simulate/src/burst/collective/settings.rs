@@ -53,15 +53,15 @@ pub struct Congestion {
     /// Time of a message in addition to propagation and transmission.
     pub latency: Time,
     /// Time from the grant of a phase's lightpaths until they carry light.
-    pub establish: Time,
+    pub setup: Time,
     /// Time from the end of a phase until its wavelengths are free.
-    pub release: Time,
+    pub teardown: Time,
     /// Maximum number of retries of a blocked request.
     pub retries: u32,
     /// Mean wait after the first blocking.
     pub back_off: Time,
     /// Maximum of the mean wait.
-    pub longest_back_off: Time,
+    pub max_back_off: Time,
     /// Number of blocked requests after which a phase is cut.
     pub degrade_after: u32,
 }
@@ -74,11 +74,11 @@ impl Default for Congestion {
             policy: BlockingPolicy::AllOrNothing,
             ports: 1,
             latency: Time::from_ps(100_000_000),
-            establish: Time::from_ps(5_000_000_000),
-            release: Time::from_ps(5_000_000_000),
+            setup: Time::from_ps(5_000_000_000),
+            teardown: Time::from_ps(5_000_000_000),
             retries: 20,
             back_off: Time::from_ps(10_000_000_000),
-            longest_back_off: Time::from_ps(1_000_000_000_000),
+            max_back_off: Time::from_ps(1_000_000_000_000),
             degrade_after: 3,
         }
     }
@@ -92,13 +92,13 @@ pub const SETTINGS: &[SettingDeclaration<Congestion>] = settings! {
     "ports" .ports: "Number of circuits that a host can have at the same time",
         whole(1, 1 << 20), "1" => HelpLevel::Usual;
     "latency" .latency: "Latency of a message beyond propagation", time, "100us";
-    "establish" .establish: "Setup time of granted circuits", time, "5ms";
-    "release" .release: "Time to release the wavelengths of a completed phase", time, "5ms";
+    "setup" .setup: "Setup time of granted circuits", time, "5ms";
+    "teardown" .teardown: "Time to release the wavelengths of a completed phase", time, "5ms";
     "retries" .retries: "Maximum number of retries of a blocked request",
         whole(0, 1 << 20), "20" => HelpLevel::Usual;
     "back_off" .back_off: "Mean wait after the first blocking, doubled after each further one",
         time, "10ms";
-    "longest_back_off" .longest_back_off: "Maximum of the mean wait", time, "1s";
+    "max_back_off" .max_back_off: "Maximum of the mean wait", time, "1s";
     "degrade_after" .degrade_after: "Number of blocked requests after which degrade requests \
         fewer lightpaths",
         whole(1, 1 << 20), "3";
@@ -161,8 +161,8 @@ impl Congestion {
                 "without a wait all retries would come at one instant; give 1us or more",
             );
         }
-        if self.longest_back_off < self.back_off {
-            return refuse("longest_back_off", "must not be less than back_off");
+        if self.max_back_off < self.back_off {
+            return refuse("max_back_off", "must not be less than back_off");
         }
         Ok(())
     }

@@ -1,0 +1,281 @@
+//! Lower bounds for grids of lightpaths, in the cost model of the simulator `circuit`.
+//!
+//! N >= 2 ranks have k ports each. Slots follow one another; a slot takes the latency a and its
+//! longest message, one message per path and direction at rate B. A path takes E to set up and R to
+//! release, in both directions; a rank has at most k paths at a time, of which several may lead to
+//! the same rank. A rank forwards only data that arrived in an earlier slot.
+//!
+//! - **rounds** (theorem L1). A *phase* is the time between two instants at which paths are set up.
+//!   In a phase of s slots something of one rank comes to at most n(s) ranks (Moore's bound,
+//!   `within`). With S(P) slots in P phases (`phases`) that cost c(P): T >= min over P of c(P) +
+//!   S(P) a + m / (k B):
+//!
+//!   | paths | c(P) |
+//!   |---|---|
+//!   | released after their group | P (E + R) |
+//!   | kept | P E |
+//!   | kept, and there at first | (P - 1) E |
+//!   | set up for every slot | (E + R) for each, so that each is a phase |
+//!   | known in advance | (P - 1) (E + R) |
+//!   | free | 0; phases of one slot |
+//!
+//! - **per_port** (theorem L2). T >= E + max(a + (S - 1) (a + \[k = 1\] (R + E)), a + m / (k B)),
+//!   with (1 + k)^S >= N.
+//! - **hops** (theorem L3). In an all_to_all m counts every hop of the blocks
+//!   ([`crate::hop_counts`]).
+//! - **both_halves**, **pieces** (theorem L3). In few slots an all_reduce sends more bytes
+//!   (`crate::both_halves`), and the vector of one rank waits longer (`crate::pieces`).
+
+use crate::{
+    TimeBound, VectorBound, VectorInSlots, crossing_bytes, growth, hop_counts, least_over_slots,
+    max_with_slot_bounds, over, phases,
+};
+use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_fabric::fabric::circuits::{Paths, ReconfigurationCharge};
+use opticoll_fabric::family::lightpath_grid::LightpathGrid;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+
+/// Cost of setting up and releasing lightpaths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setups {
+    /// Set-up and release, in every phase.
+    Released,
+    /// Set-up, in every phase.
+    Kept,
+    /// Set-up, in every phase but the first.
+    Warm,
+    /// Set-up and release, in every phase but the first.
+    Predicted,
+    /// Set-up and release, in every slot.
+    EverySlot,
+    /// Set-up and release, for every change of a port, while other ports send.
+    PerPort,
+    /// No cost.
+    Never,
+}
+
+impl From<(ReconfigurationCharge, Paths)> for Setups {
+    /// Returns the cost of lightpaths under a charge; charges of other fabrics cost nothing here.
+    fn from((charge, paths): (ReconfigurationCharge, Paths)) -> Setups {
+        match (charge, paths) {
+            (ReconfigurationCharge::Groups { each_slot: true }, _) => Setups::EverySlot,
+            (ReconfigurationCharge::Groups { .. }, Paths::Released) => Setups::Released,
+            (ReconfigurationCharge::Groups { .. }, Paths::Kept) => Setups::Kept,
+            (ReconfigurationCharge::Groups { .. }, Paths::Warm) => Setups::Warm,
+            (ReconfigurationCharge::Groups { .. }, Paths::Predicted) => Setups::Predicted,
+            (ReconfigurationCharge::ChangedPort, _) => Setups::PerPort,
+            _ => Setups::Never,
+        }
+    }
+}
+
+/// Returns the greatest bound on the time of a collective of a size.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub fn best(
+    grid: &LightpathGrid,
+    collective: &Collective,
+    size: Bytes,
+    setups: Setups,
+) -> Result<TimeBound, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    if ranks < 2 {
+        return Ok(TimeBound::SINGLE_RANK);
+    }
+    let problem = Problem {
+        grid,
+        size,
+        setups,
+        ranks,
+        ports: u64::from(grid.ports).clamp(1, ranks - 1),
+    };
+    // Several paths between two ranks add bandwidth, but no partners.
+    let sending = sending(grid, collective, size)?;
+    if setups == Setups::PerPort {
+        return problem.per_port(sending);
+    }
+    let rounds = TimeBound {
+        time: problem.rounds()?.plus(sending)?,
+        name: "rounds",
+        assumption: "slots run one after the other, each as long as its longest message; a rank \
+                     forwards data only in a later slot than the one in which it received them",
+    };
+    let rate = u128::from(grid.rate.bits_per_second()) * u128::from(grid.ports);
+    let vector = over(size.get().into(), rate)?;
+    let of_vector = |bound| problem.over_slots(vector, bound);
+    max_with_slot_bounds(rounds, collective.kind(), of_vector, || problem.hops())
+}
+
+/// Planning problem whose time is bounded.
+struct Problem<'a> {
+    grid: &'a LightpathGrid,
+    size: Bytes,
+    setups: Setups,
+    ranks: u64,
+    /// Maximum number of ranks that a rank is connected to at a time.
+    ports: u64,
+}
+
+impl Problem<'_> {
+    /// Returns the cost c(P) of P phases.
+    fn paid(&self, phases: u64) -> Result<Time, UnitError> {
+        let set_up_and_release = self.grid.setup.plus(self.grid.teardown)?;
+        match self.setups {
+            Setups::Released | Setups::EverySlot => set_up_and_release.times(phases),
+            Setups::Kept => self.grid.setup.times(phases),
+            Setups::Warm => self.grid.setup.times(phases - 1),
+            Setups::Predicted => set_up_and_release.times(phases - 1),
+            Setups::PerPort | Setups::Never => Ok(Time::ZERO),
+        }
+    }
+
+    /// Returns the bound of theorem L2, for ports that change independently. `sending` is the time
+    /// of the bytes of the collective over all ports.
+    fn per_port(&self, sending: Time) -> Result<TimeBound, UnitError> {
+        let LightpathGrid {
+            latency,
+            setup,
+            teardown,
+            ..
+        } = *self.grid;
+        let again = match self.ports {
+            1 => latency.plus(teardown)?.plus(setup)?,
+            _ => latency,
+        };
+        let rounds = again.times(growth(self.ranks, self.ports) - 1)?;
+        Ok(TimeBound {
+            time: setup.plus(latency)?.plus(rounds.max(sending))?,
+            name: "per_port",
+            assumption: "a port carries one message at a time in each direction; a rank forwards \
+                         only messages that have arrived completely",
+        })
+    }
+
+    /// Returns whether each slot is a phase: every slot is charged, none is, or a phase of several
+    /// slots reaches no more ranks than a phase of one slot.
+    fn is_slot_a_phase(&self) -> bool {
+        matches!(self.setups, Setups::EverySlot | Setups::Never) || self.ports == 1
+    }
+
+    /// Returns the minimum over P of c(P) + S(P) a.
+    fn rounds(&self) -> Result<Time, UnitError> {
+        let most = growth(self.ranks, self.ports);
+        let phases = match self.setups {
+            Setups::EverySlot | Setups::Never => most..=most,
+            _ => 1..=most,
+        };
+        let mut least: Option<Time> = None;
+        for phases in phases {
+            let Some(slots) = least_slots(self.ranks, self.ports, phases) else {
+                continue;
+            };
+            let time = self.paid(phases)?.plus(self.grid.latency.times(slots)?)?;
+            least = Some(least.map_or(time, |least| least.min(time)));
+        }
+        Ok(least.unwrap_or(Time::ZERO))
+    }
+
+    /// Returns the minimum time of a vector, by a bound that counts slots. `sending` is the time of
+    /// the vector over all ports.
+    fn over_slots(&self, sending: Time, bound: VectorBound) -> Result<Option<Time>, UnitError> {
+        let (ranks, ports, latency) = (self.ranks, self.ports, self.grid.latency);
+        let most = growth(ranks, ports);
+        let vector = |fewest, per_slot| VectorInSlots {
+            ranks,
+            ports,
+            fewest,
+            per_slot,
+            sending,
+        };
+        if self.is_slot_a_phase() {
+            let each = self.paid(2)?.ps() - self.paid(1)?.ps();
+            let first_free = each - self.paid(1)?.ps();
+            let per_slot = Time::from_ps(each).plus(latency)?;
+            let time = bound(&vector(most, per_slot))?;
+            return Ok(time.map(|time| Time::from_ps(time.ps() - first_free)));
+        }
+        let mut least: Option<Time> = None;
+        for phases in 1..=most {
+            let Some(slots) = least_slots(ranks, ports, phases) else {
+                continue;
+            };
+            if let Some(time) = bound(&vector(slots, latency))? {
+                let time = time.plus(self.paid(phases)?)?;
+                least = Some(least.map_or(time, |least| least.min(time)));
+            }
+        }
+        Ok(least)
+    }
+
+    /// Returns the minimum time of an all_to_all.
+    fn hops(&self) -> Result<Option<Time>, UnitError> {
+        let (ranks, ports) = (self.ranks, self.ports);
+        let block = u128::from(self.size.get()) / u128::from(ranks);
+        let rate = u128::from(self.grid.rate.bits_per_second()) * u128::from(self.grid.ports);
+        let fewest = match self.is_slot_a_phase() {
+            true => growth(ranks, ports),
+            false => 1,
+        };
+        least_over_slots(fewest, |phases| {
+            let slots = match self.is_slot_a_phase() {
+                true => Some(phases),
+                false => least_slots(ranks, ports, phases),
+            };
+            let hops = match self.is_slot_a_phase() {
+                true => hop_counts::fewest_hops(ranks - 1, ports, phases, phases),
+                false => Some(hop_counts::least_hops(u128::from(ranks - 1), |far| {
+                    let routes = hop_counts::hop_orders(far, phases);
+                    routes.saturating_mul(hop_counts::power(ports, far))
+                })),
+            };
+            let (Some(slots), Some(hops)) = (slots, hops) else {
+                return Ok(None);
+            };
+            let latency = self.grid.latency.times(slots)?;
+            let time = self
+                .paid(phases)?
+                .plus(latency)?
+                .plus(over(hops * block, rate)?)?;
+            let each = self.grid.latency.times(phases.min(slots))?;
+            let direct = over(u128::from(ranks - 1) * block, rate)?;
+            Ok(Some((time, self.paid(phases)?.plus(each)?.plus(direct)?)))
+        })
+    }
+}
+
+/// Returns S(P): the least number of slots in P phases after which all ranks may have something of
+/// one rank; `None` if no number is enough.
+pub fn least_slots(ranks: u64, ports: u64, phases: u64) -> Option<u64> {
+    phases::least_slots(ranks, phases, |slots| within(ports, slots))
+}
+
+/// Returns n(s): the maximum number of ranks within s edges of a rank, itself included; `u128::MAX`
+/// if the number exceeds 128 bits.
+fn within(ports: u64, edges: u64) -> u128 {
+    let (mut total, mut outermost) = (1u128, u128::from(ports));
+    match ports {
+        1 => 1 + u128::from(edges.min(1)),
+        2 => 1 + 2 * u128::from(edges),
+        _ => {
+            for _ in 0..edges.min(128) {
+                total = total.saturating_add(outermost);
+                outermost = outermost.saturating_mul(u128::from(ports - 1));
+            }
+            total
+        }
+    }
+}
+
+/// Returns m / (k B), the time of the bytes of a rank; in an all_reduce at least that of all ranks.
+fn sending(grid: &LightpathGrid, collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
+    let rank_rate = u128::from(grid.rate.bits_per_second()) * u128::from(grid.ports);
+    let rank_time = |is_root| over(crossing_bytes(collective, size, 1, is_root), rank_rate);
+    let time = rank_time(true)?.max(rank_time(false)?);
+    if collective.kind() != CollectiveKind::AllReduce {
+        return Ok(time);
+    }
+    let ranks = u128::from(collective.ranks());
+    let together = over(2 * (ranks - 1) * u128::from(size.get()), rank_rate * ranks)?;
+    Ok(time.max(together))
+}

@@ -1,0 +1,169 @@
+//! Ranks joined by lightpaths that are set up on demand and released afterwards: the grid over an
+//! optical burst-switched network.
+//!
+//! A lightpath joins a port of one rank to a port of another rank and carries data both ways at the
+//! same time (full duplex). A rank has k ports, and therefore holds lightpaths to at most k other
+//! ranks at a time. Setting up any number of lightpaths at the same time takes time `setup`;
+//! releasing them takes time `teardown`. The network between the ranks is not modelled: every
+//! lightpath is available.
+
+mod circuits;
+
+use crate::fabric::light::{Light, LightField, LightKind};
+use crate::fabric::options;
+use crate::fabric::options::DefaultRule::*;
+use crate::fabric::options::{Options, declare};
+use crate::fabric::wiring::MAX_RANKS;
+use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
+use opticoll_base::names::plural;
+use opticoll_base::spec::{OptionRecord, Role, Spec};
+use opticoll_base::units::{Rate, Time};
+
+/// Ranks with ports for lightpaths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LightpathGrid {
+    /// Number of ranks, p.
+    pub ranks: u32,
+    /// Number of ports of a rank, k; each port holds one lightpath.
+    pub ports: u32,
+    /// Delay from the first bit sent to the first bit received, alpha.
+    pub latency: Time,
+    /// Rate of a lightpath in each direction, 1 / beta.
+    pub rate: Rate,
+    /// Time to set up any number of lightpaths at the same time.
+    pub setup: Time,
+    /// Time to release any number of lightpaths at the same time; gamma = setup + teardown.
+    pub teardown: Time,
+}
+
+/// Format of the light of a transfer: the ports at the two ends of its lightpath.
+pub const LIGHT: LightKind = LightKind {
+    words: &[],
+    form: "{source_port}.{destination_port}",
+    example: "0.1",
+    relays: false,
+    fields: &[
+        LightField {
+            name: "source_port",
+            bits: 8,
+            names: &[],
+            star: false,
+            shifts: false,
+            meaning: "the port of the rank that sends",
+        },
+        LightField {
+            name: "destination_port",
+            bits: 16,
+            names: &[],
+            star: false,
+            shifts: false,
+            meaning: "the port of the rank that receives",
+        },
+    ],
+};
+
+/// Light of a transfer: the ports that its lightpath joins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortsLight {
+    /// Port of the sending rank, 0..ports.
+    pub source_port: u8,
+    /// Port of the receiving rank, 0..ports.
+    pub destination_port: u16,
+}
+
+impl From<Light> for PortsLight {
+    #[inline]
+    fn from(Light(word): Light) -> PortsLight {
+        PortsLight {
+            source_port: (word >> 16) as u8,
+            destination_port: word as u16,
+        }
+    }
+}
+
+impl From<PortsLight> for Light {
+    #[inline]
+    fn from(light: PortsLight) -> Light {
+        Light(u32::from(light.source_port) << 16 | u32::from(light.destination_port))
+    }
+}
+
+/// Maximum number of ports of a rank: plans number ports with 8 bits.
+const MAX_PORTS: u32 = 1 << 8;
+
+/// Record of the family. The defaults are the values of the paper.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "lightpath_grid",
+    summary: "Ranks with a few ports each, joined by lightpaths that are set up and torn down",
+    citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS \
+        Grid",
+    example: "lightpath_grid:ranks=64,ports=2",
+    options: || options::list(&RECORD, declared),
+    build: |spec| options::read(spec, &RECORD, declared).map(Fabric::new),
+    presets: &[],
+};
+
+fn declared(options: &mut Options<'_, LightpathGrid>) -> Result<LightpathGrid, FabricError> {
+    declare! { options of LightpathGrid;
+        ranks "ranks" count(MAX_RANKS, Required) "number of ranks";
+        ports "ports" count(MAX_PORTS, Printed(1))
+            "ports of a rank, each for one lightpath at a time";
+        latency "latency" value(Printed(Time::from_ps(100_000_000))) "latency of a message";
+        rate "rate" value(Printed(Rate::gigabits(1))) "rate of a lightpath, in each direction";
+        setup "setup" value(Printed(Time::from_ps(5_000_000_000))) Reconfiguration
+            "time to set up any number of lightpaths at the same time";
+        teardown "teardown" value(Silent(setup)) Reconfiguration
+            "time to tear down any number of lightpaths at the same time" default "setup";
+    }
+    Ok(LightpathGrid {
+        ranks,
+        ports,
+        latency,
+        rate,
+        setup,
+        teardown,
+    })
+}
+
+impl Named for LightpathGrid {
+    const NAME: &'static str = RECORD.name;
+}
+
+impl Machine for LightpathGrid {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn nature(&self) -> &'static str {
+        "a lightpath grid, which models ports only, not routes or wavelengths"
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn description(&self) -> String {
+        format!(
+            "{}, {} each, {} per lightpath, latency {}, {} to set up, {} to tear down",
+            plural(self.ranks as usize, "rank"),
+            plural(self.ports as usize, "port"),
+            self.rate.words(),
+            self.latency,
+            self.setup,
+            self.teardown
+        )
+    }
+
+    /// Returns the sum of the rates of a rank's ports.
+    fn injection_bandwidth(&self) -> u128 {
+        u128::from(self.ports) * u128::from(self.rate.bits_per_second())
+    }
+
+    fn circuits(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+}

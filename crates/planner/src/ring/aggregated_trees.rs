@@ -1,0 +1,435 @@
+//! Plans in which the blocks of g neighbouring ranks travel together, as a *bundle*.
+//!
+//! A ring of N ranks is cut into N / g groups of g ranks. In the first slot every rank sends its
+//! block to a few *roots*, each of which then has all blocks of the group. In the later slots a
+//! tree of lightpaths spreads the bundle from the roots to all other ranks: each rank receives the
+//! bundle over one lightpath. All groups use the same tree, rotated by multiples of g ranks.
+//!
+//! **Loads.** A lightpath of l links has N / g rotations, which load each link of its direction
+//! l / g times in the mean. A slot in which a lightpath carries v blocks therefore has room for
+//! tree edges of 2 c v links in all, with c channels in each direction. The lower bound on time
+//! ([`opticoll_bounds::wdm_ring::multi_block`]) counts in the same way. With g = 1 (rotated trees
+//! of single blocks) the v blocks of a lightpath must belong to edges of equal length. With g > 1 a
+//! lightpath carries several blocks of one bundle, and may be up to c g links long. Module `tree`
+//! finds trees, `closed_walks` assigns their channels, and `recipes` chooses g and v for the least
+//! time.
+//!
+//! **Volumes.** The *volume* v of a slot is the maximum number of pieces on a lightpath. If v
+//! divides g, a bundle uses g / v lightpaths between the same ranks. If g divides v, a lightpath is
+//! shared by v / g tree edges of the same length whose senders are congruent modulo g, because
+//! their rotations coincide.
+//!
+//! Every block reaches every rank exactly once. Reversed in time, the plan is a reduce_scatter; the
+//! reversed plan followed by the plan is an all_reduce. In the middle of an all_reduce, roots send
+//! sums to the owners of the blocks, and owners send the results back. Alternatively the roots
+//! exchange their sums in one slot, the *meeting*: every root sends its sums of the bundle to all
+//! other roots and adds what it receives. Module `root_choice` chooses roots for both variants.
+//!
+//! **Pieces.** A slot of volume v costs its reconfiguration plus v d / B, with blocks of d bytes
+//! and B bytes per second on a channel. If the transmission of a block takes longer than a
+//! reconfiguration, trees of many slots with less than a block on a lightpath are the fastest.
+//! Blocks are then cut into pieces, and v counts pieces.
+
+mod cache;
+mod closed_walks;
+mod gaps;
+mod grouping;
+mod price_limits;
+mod recipe_search;
+mod recipes;
+mod root_choice;
+mod slot_filling;
+mod time_model;
+mod tree;
+
+use std::ops::Range;
+
+use crate::building::assembly::{Assembly, SharedMove};
+use crate::building::time_reversal;
+use crate::ring::gateways::Gateways;
+use crate::ring::hierarchical::HierarchicalLayout;
+use crate::ring::recipe::{self, Estimate, Recipe};
+use crate::selection::evaluation::Candidate;
+use crate::{
+    ALL_GATHER_KINDS, FamilyFunctions, Planned, Planner, PlannerError, PlanningProblem, Scope,
+};
+use grouping::Grouping;
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Time;
+use opticoll_fabric::fabric::Light;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
+use opticoll_simulate::Policy;
+use slot_filling::EdgeClass;
+use time_model::TimeModel;
+use tree::BundleTree;
+
+/// Recipe of a plan: the size of a group, the number of pieces of a block, and the volume of every
+/// slot after the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bundles {
+    group: u32,
+    pieces: u32,
+    /// Maximum number of pieces on a lightpath in the slot in which roots exchange their sums;
+    /// `None` if owners collect the sums.
+    meeting: Option<u32>,
+    volumes: Vec<u32>,
+    /// The tree that the search found; `None` if options give the recipe.
+    tree: Option<BundleTree>,
+}
+
+pub(crate) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new("group", "number of ranks whose blocks travel together")
+            .range("a divisor of the ranks")
+            .default("the fastest found"),
+        OptionRecord::new(
+            "pieces",
+            "number of pieces of a block, which may use different lightpaths",
+        )
+        .range("1 to 64")
+        .default("1; without options, the number of the fastest plan found"),
+        OptionRecord::new(
+            "exchange",
+            "number of pieces of a lightpath in the slot in which the ranks of an all_reduce \
+             exchange their sums",
+        )
+        .range("1 to 4096")
+        .default("the fastest found, or no such slot"),
+        OptionRecord::new(
+            "per_lightpath",
+            "number of pieces of a lightpath in each slot after the first, such as 2x2x4",
+        )
+        .range("numbers joined by x, each 1 to 4096")
+        .default("the fastest found"),
+    ],
+    by_size: true,
+    ..Planner::new(
+        Bundles::NAME,
+        "Bundles",
+        ALL_GATHER_KINDS,
+        "Blocks of neighbouring ranks travel together along one tree, rotated to all groups",
+        "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
+        Scope::Rings(FamilyFunctions::new(named, candidates)),
+    )
+};
+
+/// Tree with the grouping of the ranks for which it was made.
+struct Tree {
+    grouping: Grouping,
+    tree: BundleTree,
+    /// True if roots exchange sums in the first slot, so that no rank has its own block before
+    /// other ranks.
+    is_meeting: bool,
+}
+
+/// Largest accepted value of the options `group`, `exchange` and `per_lightpath`, in ranks or
+/// pieces.
+const MAX_VOLUME: u32 = 4096;
+
+/// Largest accepted value of the option `pieces`.
+const MAX_PIECES: u32 = 64;
+
+/// Maximum number of slots that the option `per_lightpath` may list.
+const MAX_SLOTS: usize = 64;
+
+/// Maximum number of ranks of rings on which every search is worth its time. On larger rings a
+/// search without gain takes 8 s of 15 s (measured with 1,024 ranks, 1 KiB, `on_change`).
+const MAX_RANKS_OF_UNCONDITIONAL_SEARCH: u32 = 64;
+
+/// Minimum ratio of the time of other planners' plans to the least estimated time of bundles from
+/// which on larger rings are searched.
+const MIN_TIME_RATIO: f64 = 1.03;
+
+impl Recipe for Bundles {
+    const NAME: &'static str = "aggregated_trees";
+
+    fn longest(&self, ring: &WdmRing) -> u32 {
+        ring.longest().min(ring.ranks.saturating_sub(1))
+    }
+
+    fn spec(&self) -> Spec {
+        let spec = Spec::new(Bundles::NAME).with("group", self.group);
+        let spec = match self.pieces {
+            1 => spec,
+            pieces => spec.with("pieces", pieces),
+        };
+        let spec = match self.meeting {
+            Some(meeting) => spec.with("exchange", meeting),
+            None => spec,
+        };
+        spec.with(
+            "per_lightpath",
+            recipe::joined(self.volumes.iter().copied()),
+        )
+    }
+
+    fn transfers(&self, ranks: u64) -> u64 {
+        let group = u64::from(self.group);
+        let min_volume = self.volumes.iter().min().copied().unwrap_or(1);
+        let stripes = (group * u64::from(self.pieces)).div_ceil(min_volume.into());
+        // In the first slot a rank sends to several roots, up to about g + 8.
+        let gathering = ranks.saturating_mul(group + 8);
+        let spreading = ranks.saturating_mul(ranks / group).saturating_mul(stripes);
+        // An all_reduce sends every block twice.
+        gathering.saturating_add(spreading).saturating_mul(2)
+    }
+
+    fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
+        let blocks = Collective::new(CollectiveKind::AllGather, collective.ranks())?
+            .with_pieces(self.pieces)?;
+        let tree = match ring.ranks {
+            0 | 1 => None,
+            _ => Some(recipes::tree(ring, self).ok_or_else(|| refusal(ring, NO_TREE_FOR_VOLUMES))?),
+        };
+        let slots_from = |first: usize| {
+            let mut assembly = Assembly::new(ring, blocks);
+            if let Some(tree) = &tree {
+                tree.assemble(ring, first, &mut assembly);
+            }
+            assembly.finish(self.spec().to_string())
+        };
+        match collective.kind() {
+            CollectiveKind::AllReduce if self.meeting.is_some() => {
+                // Roots exchange sums; the results follow the rest of the tree.
+                let (reduced, spread) = interrupt::join(
+                    || time_reversal::reduce_scatter(&slots_from(0)),
+                    || slots_from(1),
+                );
+                time_reversal::joined(reduced?, spread)
+            }
+            CollectiveKind::AllReduce => time_reversal::all_reduce(&slots_from(0)),
+            CollectiveKind::ReduceScatter => time_reversal::reduce_scatter(&slots_from(0)),
+            _ => Ok(slots_from(0)),
+        }
+    }
+
+    fn from_options(
+        spec: &Spec,
+        ring: &WdmRing,
+        collective: Collective,
+    ) -> Result<Option<Bundles>, PlannerError> {
+        if ring.ports.is_some() {
+            return Err(refusal(
+                ring,
+                "a tree of bundles uses all channels of a rank and does not support `ports`",
+            ));
+        }
+        if spec.options().next().is_none() {
+            return Ok(None);
+        }
+        let meeting = spec.count("exchange", 1, MAX_VOLUME)?;
+        if meeting.is_some() && collective.kind() != CollectiveKind::AllReduce {
+            let error = "applies to all_reduce only";
+            return Err(spec.refuse("exchange", error).into());
+        }
+        let Some(volumes) = recipe::numbers(spec, "per_lightpath", "2x2x4")? else {
+            let error = "are needed with a group";
+            return Err(spec.refuse("per_lightpath", error).into());
+        };
+        if volumes.len() > MAX_SLOTS || volumes.iter().any(|volume| *volume > MAX_VOLUME) {
+            let error = format!("must be at most {MAX_SLOTS} numbers, each at most {MAX_VOLUME}");
+            return Err(spec.refuse("per_lightpath", error).into());
+        }
+        let group = spec.count("group", 1, MAX_VOLUME)?.unwrap_or(1);
+        if ring.ranks % group != 0 {
+            let error = format!("must divide the {} ranks of the ring", ring.ranks);
+            return Err(spec.refuse("group", error).into());
+        }
+        let pieces = spec.count("pieces", 1, MAX_PIECES)?.unwrap_or(1);
+        Ok(Some(Bundles {
+            group,
+            pieces,
+            meeting,
+            volumes,
+            tree: None,
+        }))
+    }
+
+    fn estimates(ring: &WdmRing, problem: &PlanningProblem<'_>) -> Vec<Estimate<Bundles>> {
+        if ring.ports.is_some() || ring.ranks < 4 {
+            return Vec::new();
+        }
+        let model = time_model(ring, problem);
+        let halves = model.halves;
+        let fastest = recipes::fastest(ring, &model);
+        let estimate = fastest.map(|(time, recipe)| Estimate {
+            time,
+            slots: (recipe.volumes.len() as u64 + 1) * halves - u64::from(recipe.meeting.is_some()),
+            recipe,
+        });
+        estimate.into_iter().collect()
+    }
+}
+
+/// Returns the size of a block in bytes.
+fn block(ring: &WdmRing, problem: &PlanningProblem<'_>) -> u64 {
+    match problem.collective.kind() {
+        CollectiveKind::AllGather => problem.size.get(),
+        _ => problem.size.get().div_ceil(ring.ranks.into()),
+    }
+}
+
+fn time_model(ring: &WdmRing, problem: &PlanningProblem<'_>) -> TimeModel {
+    TimeModel {
+        cost: problem.slot_cost(ring),
+        block: block(ring, problem),
+        hops: u64::from(ring.ranks / 2),
+        halves: 1 + u64::from(problem.collective.kind() == CollectiveKind::AllReduce),
+    }
+}
+
+fn candidates<'a>(
+    problem: &PlanningProblem<'a>,
+    ring: &'a WdmRing,
+) -> Result<Vec<Candidate<'a>>, PlannerError> {
+    if ring.ports.is_some() || !ring.broken.is_empty() || ring.ranks < 4 {
+        return Ok(Vec::new());
+    }
+    if ring.ranks > MAX_RANKS_OF_UNCONDITIONAL_SEARCH && !is_promising(ring, problem) {
+        return Ok(Vec::new());
+    }
+    // All lightpaths of a slot may be short, so that the lower bound counts no propagation.
+    let without_propagation = TimeModel {
+        hops: 0,
+        ..time_model(ring, problem)
+    };
+    let min_time = recipes::min_time(ring, &without_propagation) as u64;
+    Ok(vec![recipe::searched_contender::<Bundles>(
+        problem, ring, min_time,
+    )])
+}
+
+/// Returns whether slots cost a reconfiguration, and bundles may take less time than the other
+/// plans of few slots.
+fn is_promising(ring: &WdmRing, problem: &PlanningProblem<'_>) -> bool {
+    let is_charged = problem.policy() != Policy::Free && ring.reconfiguration > Time::ZERO;
+    let others = match problem.collective.kind() {
+        CollectiveKind::AllReduce => min_time(HierarchicalLayout::estimates(ring, problem)),
+        _ => min_time(Gateways::estimates(ring, problem)),
+    };
+    let bundles = recipes::min_time(ring, &time_model(ring, problem));
+    is_charged && bundles * MIN_TIME_RATIO < others as f64
+}
+
+/// Returns the least of the estimated times, in picoseconds.
+fn min_time<R>(estimates: Vec<Estimate<R>>) -> u64 {
+    let times = estimates.iter().map(|estimate| estimate.time);
+    times.min().unwrap_or(u64::MAX)
+}
+
+/// Returns the plan that a specification names.
+fn named(
+    spec: &Spec,
+    problem: &PlanningProblem<'_>,
+    ring: &WdmRing,
+) -> Result<Planned, PlannerError> {
+    let is_searched =
+        spec.options().next().is_none() && ring.ports.is_none() && ring.broken.is_empty();
+    recipe::plan::<Bundles>(spec, problem, ring).map_err(|error| match error {
+        PlannerError::NothingFits { .. }
+        | PlannerError::Algorithm(AlgorithmError::Refused { .. })
+            if is_searched =>
+        {
+            refusal(ring, NO_TREE)
+        }
+        error => error,
+    })
+}
+
+/// Reason for the refusal of given options for which no tree was found.
+const NO_TREE_FOR_VOLUMES: &str =
+    "no tree was found with these volumes; use larger volumes or more slots";
+
+/// Reason for the refusal if the search over all options found no tree.
+const NO_TREE: &str = "no tree was found; a ring with a prime number of ranks has no groups";
+
+fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
+    PlannerError::Algorithm(AlgorithmError::Refused {
+        name: Bundles::NAME,
+        ranks: ring.ranks,
+        reason: reason.into(),
+    })
+}
+
+impl Tree {
+    /// Adds the slots of the tree from index `first` on to the plan.
+    fn assemble(&self, ring: &WdmRing, first: usize, assembly: &mut Assembly) {
+        for (index, slot) in self.tree.slots.iter().enumerate().skip(first) {
+            let mut moves = Vec::new();
+            for edge_class in &slot.edge_classes {
+                interrupt::check();
+                match index == 0 && !self.is_meeting {
+                    true => self.gather(ring, edge_class, &mut moves),
+                    false => self.spread(ring, edge_class, &mut moves),
+                }
+            }
+            let nonempty = moves.iter().filter(|(shared, _)| !shared.chunks.is_empty());
+            assembly.add_placed(nonempty.map(|(shared, light)| (shared, *light, 0)));
+        }
+    }
+
+    /// Returns source, destination and channels of the lightpaths of an edge class, rotated by
+    /// `turn` groups.
+    fn ends(&self, ring: &WdmRing, edge_class: &EdgeClass, turn: u32) -> (u32, u32, Vec<Light>) {
+        let Grouping { ranks, group, .. } = self.grouping;
+        let source = (edge_class.senders[0] + turn * group) % ranks;
+        let direction = Direction::BOTH[usize::from(!edge_class.clockwise)];
+        let destination = ring.rank_after(source, direction, edge_class.length);
+        let rank_position = self.grouping.position(source, edge_class.clockwise);
+        let lightpaths = edge_class.lightpaths.iter();
+        let light = lightpaths.map(|(first, position)| {
+            ring.light(
+                direction,
+                first + position.channel(ranks, group, rank_position),
+            )
+        });
+        (source, destination, light.collect())
+    }
+
+    /// Returns the pieces of a range of blocks.
+    fn pieces(&self, blocks: Range<u32>) -> Range<u32> {
+        let pieces = self.grouping.pieces;
+        blocks.start * pieces..blocks.end * pieces
+    }
+
+    /// Adds the transfers of the first slot, from owners to roots.
+    fn gather(&self, ring: &WdmRing, edge_class: &EdgeClass, moves: &mut Vec<(SharedMove, Light)>) {
+        for turn in 0..self.grouping.ranks / self.grouping.group {
+            let (source, destination, light) = self.ends(ring, edge_class, turn);
+            let block = SharedMove {
+                source,
+                destination,
+                chunks: vec![self.pieces(source..source + 1)],
+            };
+            moves.extend(light.first().map(|light| (block, *light)));
+        }
+    }
+
+    /// Adds the transfers of a later slot, from ranks that have bundles to other ranks. A rank that
+    /// sent its own block to the roots does not receive that block.
+    fn spread(&self, ring: &WdmRing, edge_class: &EdgeClass, moves: &mut Vec<(SharedMove, Light)>) {
+        let Grouping { ranks, group, .. } = self.grouping;
+        for turn in 0..ranks / group {
+            let (source, destination, light) = self.ends(ring, edge_class, turn);
+            let bundles = edge_class.senders.iter().map(|sender| {
+                let owners = (source + ranks - sender) % ranks;
+                let destination_block = match self.is_meeting {
+                    true => 0..0,
+                    false => destination..destination + 1,
+                };
+                [
+                    owners..destination_block.start.clamp(owners, owners + group),
+                    destination_block.end.clamp(owners, owners + group)..owners + group,
+                ]
+            });
+            let blocks = bundles.flatten().filter(|blocks| !blocks.is_empty());
+            let chunks = blocks.map(|blocks| self.pieces(blocks));
+            let cut = SharedMove::cut(source, destination, chunks.collect(), light.len() as u32);
+            moves.extend(cut.into_iter().zip(light));
+        }
+    }
+}

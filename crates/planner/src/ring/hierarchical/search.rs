@@ -1,0 +1,188 @@
+//! Search for the groups, owners and stripes of the least time by the model of [`super`].
+//!
+//! Levels are searched depth first. The best layout below a level depends only on the ring of
+//! owners (its ranks, its channels, the share of the vector), so that each such subproblem is
+//! solved once for every number of levels. Group sizes are all sizes up to 24, then each about 9 %
+//! larger than the one before.
+
+use std::collections::BTreeMap;
+
+use super::{GroupLevel, HierarchicalLayout, groups, load};
+use crate::ring::recipe::Estimate;
+use crate::ring::slot_cost::{SlotCost, spread};
+use opticoll_base::interrupt;
+use opticoll_base::units::Bytes;
+use opticoll_fabric::family::wdm_ring::WdmRing;
+
+/// Maximum number of levels: up to 10^6 ranks, further levels cost more slots than they save.
+const MAX_LEVELS: u32 = 3;
+
+/// Subproblem below some levels: the ring of owners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Subproblem {
+    ranks: u32,
+    channels: u32,
+    /// Number of shares of the vector.
+    shares: u32,
+    levels: u32,
+}
+
+struct GroupedSearch<'a> {
+    ring: &'a WdmRing,
+    cost: SlotCost,
+    /// Bytes of the vector.
+    size: Bytes,
+    solved: BTreeMap<Subproblem, Option<Estimate<HierarchicalLayout>>>,
+}
+
+/// Returns the best layout for every number of levels, the fastest first.
+pub(crate) fn layouts(
+    ring: &WdmRing,
+    cost: SlotCost,
+    size: Bytes,
+) -> Vec<Estimate<HierarchicalLayout>> {
+    let mut search = GroupedSearch {
+        ring,
+        cost,
+        size,
+        solved: BTreeMap::new(),
+    };
+    let mut estimates: Vec<Estimate<HierarchicalLayout>> = (0..=MAX_LEVELS)
+        .filter_map(|levels| {
+            search.solve(Subproblem {
+                ranks: ring.ranks,
+                channels: ring.channels(),
+                shares: 1,
+                levels,
+            })
+        })
+        .collect();
+    estimates.sort_by_key(|estimate| (estimate.time, estimate.slots));
+    estimates
+}
+
+impl GroupedSearch<'_> {
+    /// Returns the best layout of exactly `subproblem.levels` levels.
+    fn solve(&mut self, subproblem: Subproblem) -> Option<Estimate<HierarchicalLayout>> {
+        if let Some(solution) = self.solved.get(&subproblem) {
+            return solution.clone();
+        }
+        let solution = if subproblem.levels == 0 {
+            Some(self.exchange(subproblem))
+        } else {
+            self.level(subproblem)
+        };
+        self.solved.insert(subproblem, solution.clone());
+        solution
+    }
+
+    /// Returns the best layout that begins with a level of groups.
+    fn level(&mut self, subproblem: Subproblem) -> Option<Estimate<HierarchicalLayout>> {
+        let mut best: Option<Estimate<HierarchicalLayout>> = None;
+        let widest = subproblem.ranks.min(4 * subproblem.channels + 1);
+        for group in spread(widest) {
+            for owners in owners(group) {
+                interrupt::check();
+                let Some(count) = groups(subproblem.ranks, group, owners) else {
+                    continue;
+                };
+                let below = Subproblem {
+                    ranks: count,
+                    channels: subproblem.channels / owners,
+                    shares: subproblem.shares.saturating_mul(owners),
+                    levels: subproblem.levels - 1,
+                };
+                if below.channels == 0 || count == 1 && below.levels > 0 {
+                    continue;
+                }
+                let size = subproblem.ranks.div_ceil(count);
+                let (time, slots, stripes) = self.stripes(subproblem, size, owners);
+                if best.as_ref().is_some_and(|best| best.time <= time) {
+                    continue;
+                }
+                let Some(inner) = self.solve(below) else {
+                    continue;
+                };
+                let time = time.saturating_add(inner.time);
+                if best.as_ref().is_none_or(|best| time < best.time) {
+                    let level = GroupLevel {
+                        group,
+                        owners,
+                        stripes,
+                    };
+                    best = Some(Estimate {
+                        time,
+                        slots: slots + inner.slots,
+                        recipe: HierarchicalLayout {
+                            levels: [vec![level], inner.recipe.levels].concat(),
+                            stripes: inner.recipe.stripes,
+                        },
+                    });
+                }
+            }
+        }
+        best
+    }
+
+    /// Returns the time in picoseconds and the slots of the ways up and down a level, with the best
+    /// number of stripes.
+    fn stripes(&self, subproblem: Subproblem, size: u32, owners: u32) -> (u64, u64, u32) {
+        let load = u64::from(load(size, owners)).max(1);
+        let channels = u64::from(subproblem.channels);
+        let ports = self.ring.ports.map(u64::from);
+        let spacing = u64::from(self.ring.ranks / subproblem.ranks.max(1));
+        let hops = u64::from(size) * spacing;
+        let mut best = (u64::MAX, u64::MAX, 1);
+        for slots in 1..=4 {
+            let stripes = (slots * channels / load).max(1);
+            let stripes_by_ports =
+                ports.map_or(stripes, |ports| slots * ports / u64::from(size - 1).max(1));
+            let stripes = stripes.min(stripes_by_ports).max(1);
+            let slots = (stripes * load)
+                .div_ceil(channels)
+                .max(ports.map_or(1, |ports| (stripes * u64::from(size - 1)).div_ceil(ports)));
+            let parts = u64::from(subproblem.shares) * u64::from(owners) * stripes;
+            let bytes = Bytes::new(self.size.get().div_ceil(parts));
+            let time = self.cost.slots(slots, bytes, hops).saturating_mul(2);
+            if time < best.0 {
+                best = (time, 2 * slots, u32::try_from(stripes).unwrap_or(u32::MAX));
+            }
+        }
+        best
+    }
+
+    /// Returns the exchange, with as many stripes as fit.
+    fn exchange(&self, subproblem: Subproblem) -> Estimate<HierarchicalLayout> {
+        let estimate = |time, slots, stripes| Estimate {
+            time,
+            slots,
+            recipe: HierarchicalLayout {
+                levels: Vec::new(),
+                stripes,
+            },
+        };
+        if subproblem.ranks < 2 {
+            return estimate(0, 0, 1);
+        }
+        let ranks = u64::from(subproblem.ranks);
+        let load = (ranks * ranks / 4).div_ceil(2);
+        let channels = u64::from(subproblem.channels);
+        let ports = self.ring.ports.map_or(u64::MAX, u64::from);
+        let hops = u64::from(self.ring.ranks / 2);
+        let stripes = (channels / load).min(ports / (ranks - 1)).max(1);
+        let slots_by_ports = (stripes * (ranks - 1)).div_ceil(ports);
+        let slots = (stripes * load).div_ceil(channels).max(slots_by_ports);
+        let parts = u64::from(subproblem.shares) * stripes;
+        let bytes = Bytes::new(self.size.get().div_ceil(parts));
+        estimate(self.cost.slots(slots, bytes, hops), slots, stripes as u32)
+    }
+}
+
+/// Returns the numbers of owners that are tried for a group.
+fn owners(group: u32) -> Vec<u32> {
+    let mut owners = vec![1, 2, 3, 4, 6, 8, 12, 16, group / 2, group];
+    owners.retain(|&owners| (1..=group).contains(&owners));
+    owners.sort_unstable();
+    owners.dedup();
+    owners
+}

@@ -1,0 +1,273 @@
+//! Routes of the messages of a step over the circuits of a setting, and their slots.
+//!
+//! Each message takes a shortest route. With cut-through all messages share a slot and the
+//! circuits: two slots in sequence would not end earlier, since each takes the longest message and
+//! the latency of a circuit. Otherwise a circuit carries one message in a slot, and the messages
+//! with the longest route ahead go first. If every rank u sends the same number of bytes to rank
+//! u + o, over circuits to rank u + a, the step takes h slots with h a = o modulo N.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::graphs::Setting;
+use super::steps::{Step, StepMessage};
+use opticoll_base::interrupt;
+use opticoll_base::units::Bytes;
+use opticoll_fabric::fabric::circuits::Circuits;
+use opticoll_fabric::family::circuit_switch::CircuitSwitch;
+
+/// Maximum number of hops of a step with relays.
+const MAX_HOPS: u64 = 1 << 22;
+
+/// Maximum number of ranks for which shortest routes are searched: the search takes a step over all
+/// circuits for each source.
+const MAX_SEARCHED_RANKS: u32 = 512;
+
+/// Route of a message.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Route {
+    pub(super) hops: Vec<RouteHop>,
+}
+
+/// A circuit in a slot; slots count from the first slot of the step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RouteHop {
+    pub(super) slot: u32,
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+/// Returns the picoseconds of a step on a setting, with `per_slot` picoseconds for each slot;
+/// `None` if some message cannot reach its destination.
+pub(super) fn time(
+    step: &Step,
+    setting: &Setting,
+    switch: &CircuitSwitch,
+    per_slot: u64,
+) -> Option<u64> {
+    let transmission = switch.transmission();
+    if switch.cuts_through() {
+        return cut_through_time(step, &rank_routes(step, setting)?, switch, per_slot);
+    }
+    let slot_time = |bytes: Bytes| {
+        let sending = u64::try_from(transmission.ps(bytes)).ok()?;
+        sending
+            .checked_add(switch.latency.ps())?
+            .checked_add(per_slot)
+    };
+    if let (Some((after, bytes)), Some(shift)) = (step.shift, setting.shift) {
+        let hops = hops_of_shift(after, shift, step.ranks)?;
+        if u64::from(hops) * u64::from(step.ranks) > MAX_HOPS && hops > 1 {
+            return None;
+        }
+        let total = slot_time(bytes)?.checked_mul(hops.into())?;
+        return total.checked_add(switch.startup.ps());
+    }
+    let routes = routes(step, setting, switch)?;
+    let mut slots: Vec<(Bytes, bool)> = Vec::new();
+    for (message, route) in step.messages.iter().zip(&routes) {
+        for (place, hop) in route.hops.iter().enumerate() {
+            let slot = hop.slot as usize;
+            if slots.len() <= slot {
+                slots.resize(slot + 1, (Bytes::new(0), false));
+            }
+            slots[slot].0 = slots[slot].0.max(message.bytes);
+            slots[slot].1 |= place == 0;
+        }
+    }
+    slots.into_iter().try_fold(0u64, |total, (bytes, begins)| {
+        let startup = if begins { switch.startup.ps() } else { 0 };
+        total.checked_add(slot_time(bytes)?)?.checked_add(startup)
+    })
+}
+
+/// Returns the picoseconds of a step whose messages all use the network beside the switch; `None`
+/// without such a network.
+pub(super) fn beside(step: &Step, switch: &CircuitSwitch, per_slot: u64) -> Option<u64> {
+    let (_, transmission) = switch.side_network()?;
+    let mut shared = [0, 1].map(|_| vec![0u64; step.ranks as usize]);
+    for message in &step.messages {
+        for (end, rank) in [message.from, message.to].into_iter().enumerate() {
+            let bytes = &mut shared[end][rank as usize];
+            *bytes = bytes.checked_add(message.bytes.get())?;
+        }
+    }
+    let max_bytes = shared.iter().flatten().copied().max().unwrap_or(0);
+    let sending = u64::try_from(transmission.ps(Bytes::new(max_bytes))).ok()?;
+    let slot = sending.checked_add(switch.packet_latency.ps())?;
+    slot.checked_add(per_slot)
+}
+
+/// Returns a route of one hop for each message.
+pub(super) fn direct(step: &Step) -> Vec<Route> {
+    let hop = |message: &StepMessage| RouteHop {
+        slot: 0,
+        from: message.from,
+        to: message.to,
+    };
+    let messages = step.messages.iter();
+    messages
+        .map(|message| Route {
+            hops: vec![hop(message)],
+        })
+        .collect()
+}
+
+/// Returns the picoseconds of a step with cut-through.
+fn cut_through_time(
+    step: &Step,
+    rank_routes: &[Vec<u32>],
+    switch: &CircuitSwitch,
+    per_slot: u64,
+) -> Option<u64> {
+    let mut loads: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+    for (message, ranks) in step.messages.iter().zip(rank_routes) {
+        for ends in ranks.windows(2) {
+            let load = loads.entry((ends[0], ends[1])).or_default();
+            *load = load.checked_add(message.bytes.get())?;
+        }
+    }
+    let route_time = |ranks: &Vec<u32>| {
+        let loads = ranks.windows(2).map(|ends| loads[&(ends[0], ends[1])]);
+        let bytes = Bytes::new(loads.max().unwrap_or(0));
+        let sending = u64::try_from(switch.transmission().ps(bytes)).ok()?;
+        let hops = switch.latency.ps().checked_mul(ranks.len() as u64 - 1)?;
+        sending.checked_add(hops)
+    };
+    let longest = rank_routes
+        .iter()
+        .map(route_time)
+        .try_fold(0, |longest, time| Some(time?.max(longest)))?;
+    let startup = match step.messages.is_empty() {
+        true => 0,
+        false => switch.startup.ps(),
+    };
+    longest.checked_add(startup)?.checked_add(per_slot)
+}
+
+/// Returns the least h with h a = o modulo N, for `after` = o and `shift` = a.
+fn hops_of_shift(after: u32, shift: u32, ranks: u32) -> Option<u32> {
+    let mut at = 0u64;
+    for hops in 1..=ranks {
+        at = (at + u64::from(shift)) % u64::from(ranks);
+        if at == u64::from(after) {
+            return Some(hops);
+        }
+        if at == 0 {
+            return None;
+        }
+    }
+    None
+}
+
+/// Returns the routes of all messages of a step, in order; `None` if some message cannot reach its
+/// destination, or if there are too many hops.
+pub(super) fn routes(step: &Step, setting: &Setting, switch: &CircuitSwitch) -> Option<Vec<Route>> {
+    let rank_routes = rank_routes(step, setting)?;
+    Some(match switch.cuts_through() {
+        true => one_slot_routes(&rank_routes),
+        false => slotted_routes(&rank_routes),
+    })
+}
+
+/// Returns the ranks on the routes of all messages.
+fn rank_routes(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
+    if setting.joins_all(step) {
+        let direct_route = |message: &StepMessage| vec![message.from, message.to];
+        return Some(step.messages.iter().map(direct_route).collect());
+    }
+    let rank_routes: Vec<Vec<u32>> = match (step.shift, setting.shift) {
+        (Some((after, _)), Some(shift)) => {
+            let hops = hops_of_shift(after, shift, step.ranks)?;
+            let at = |from: u32, hop: u32| {
+                let position = u64::from(from) + u64::from(hop) * u64::from(shift);
+                (position % u64::from(step.ranks)) as u32
+            };
+            let ranks =
+                |message: &StepMessage| (0..=hops).map(|hop| at(message.from, hop)).collect();
+            step.messages.iter().map(ranks).collect()
+        }
+        _ if step.ranks > MAX_SEARCHED_RANKS => return None,
+        _ => shortest(step, setting)?,
+    };
+    let hops = rank_routes
+        .iter()
+        .map(|ranks| ranks.len() as u64)
+        .sum::<u64>();
+    (hops <= MAX_HOPS).then_some(rank_routes)
+}
+
+/// Returns the routes if all circuits are used in one slot.
+fn one_slot_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
+    let hop = |ends: &[u32]| RouteHop {
+        slot: 0,
+        from: ends[0],
+        to: ends[1],
+    };
+    let route = |ranks: &Vec<u32>| Route {
+        hops: ranks.windows(2).map(hop).collect(),
+    };
+    rank_routes.iter().map(route).collect()
+}
+
+/// Returns the routes with slots: in each slot the messages with the longest route ahead go first.
+fn slotted_routes(rank_routes: &[Vec<u32>]) -> Vec<Route> {
+    let mut routes = vec![Route::default(); rank_routes.len()];
+    let mut open: Vec<usize> = (0..rank_routes.len()).collect();
+    let mut busy: FxHashSet<(u32, u32)> = FxHashSet::default();
+    let mut slot = 0;
+    while !open.is_empty() {
+        interrupt::check();
+        busy.clear();
+        open.sort_by_key(|message| {
+            let hops_left = rank_routes[*message].len() - 1 - routes[*message].hops.len();
+            (Reverse(hops_left), *message)
+        });
+        for &message in &open {
+            let place = routes[message].hops.len();
+            let (from, to) = (rank_routes[message][place], rank_routes[message][place + 1]);
+            if busy.insert((from, to)) {
+                routes[message].hops.push(RouteHop { slot, from, to });
+            }
+        }
+        open.retain(|message| routes[*message].hops.len() + 1 < rank_routes[*message].len());
+        slot += 1;
+    }
+    routes
+}
+
+/// Returns a shortest route of each message; among equal routes the one over the lowest ranks.
+fn shortest(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
+    let mut rank_routes = Vec::with_capacity(step.messages.len());
+    for source_messages in step.messages.chunk_by(|one, other| one.from == other.from) {
+        interrupt::check();
+        let from = source_messages[0].from;
+        let mut previous = vec![u32::MAX; step.ranks as usize];
+        previous[from as usize] = from;
+        let mut open = VecDeque::from([from]);
+        while let Some(rank) = open.pop_front() {
+            for &next in &setting.next[rank as usize] {
+                if previous[next as usize] == u32::MAX {
+                    previous[next as usize] = rank;
+                    open.push_back(next);
+                }
+            }
+        }
+        for message in source_messages {
+            let mut ranks = vec![message.to];
+            let mut at = message.to;
+            while at != from {
+                at = previous[at as usize];
+                if at == u32::MAX {
+                    return None;
+                }
+                ranks.push(at);
+            }
+            ranks.reverse();
+            rank_routes.push(ranks);
+        }
+    }
+    Some(rank_routes)
+}

@@ -1,0 +1,153 @@
+"""Circuits of a grid of lightpaths or a circuit switch: ports over time, and each setting."""
+
+import os
+from math import cos, pi, sin
+from typing import TYPE_CHECKING, Any
+
+from opticoll.outputs.circuit_settings import CircuitSetting, circuits, settings
+from opticoll.plot import style
+from opticoll.plot.output import PlotError, drawn, headed, sheet
+from opticoll.plot.panels import legend_below, panels, time_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from opticoll._core import Plan
+
+_MAX_ROWS = 96
+_MAX_PANELS = 12
+_MAX_RANKS = 256
+_MAX_NAMED_RANKS = 32
+_COLUMNS = 4
+_PALE = "0.78"
+
+
+@drawn
+def lightpath_timeline(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Figure":
+    """Draws a row for each port: pale while it holds a circuit, full while data moves over it.
+
+    Colours are the ranks at the other end, grey the time in which circuits are set up and released.
+    The times are those of the fabric's usual policy. Of a circuit switch the ports out are drawn.
+
+    Raises PlotError for another fabric, nothing to draw, or more ports than lines on paper.
+    """
+    fabric = plan.fabric
+    ports, setup = fabric.option("ports"), fabric.option("setup")
+    teardown = 0
+    if setup is not None:
+        teardown = fabric.option("teardown" if "teardown" in fabric.options else "setup")
+    rows = fabric.ranks * ports
+    if rows > _MAX_ROWS:
+        raise PlotError(f"{rows} ports are too many to draw: {_MAX_ROWS} at most")
+    if not len(plan):
+        raise PlotError("there is nothing to draw: nothing is sent")
+    outcome = plan.simulate(size)
+    scale, unit = style.unit_ps(outcome.time_ps)
+    colours = style.wavelength_colours(fabric.ranks)
+    figure = sheet(9.6, max(3.6, 0.16 * rows + 1.9))
+    axes = figure.subplots()
+    for group in settings(plan):
+        waits = int(outcome.slots["reconfiguration_ps"][group.first])
+        before = waits if setup is None else setup
+        _draw(axes, plan, group, outcome.slots, (ports, before, teardown, scale), colours)
+    for rank in range(1, fabric.ranks):
+        axes.axhline(rank * ports - 0.5, color=style.INK, linewidth=0.4)
+    places = [rank * ports + (ports - 1) / 2 for rank in range(fabric.ranks)]
+    ticks = {place: f"rank {rank}" for rank, place in enumerate(places)}
+    time_line(axes, outcome.time_ps / scale, unit, rows, ticks, margin=0.5)
+    axes.tick_params("y", labelsize=8)
+    headed(
+        figure,
+        f"{style.heading(plan)}, {style.size_text(size)}, {style.counted(ports, 'port')} per rank\n"
+        f"{style.conditions(fabric.spec)}; pale: circuit up, full: data on it",
+    )
+    named = fabric.ranks if fabric.ranks < 33 else 0
+    shades: dict[str, Any] = {f"to rank {rank}": colours(rank) for rank in range(named)}
+    shades["reconfiguration" if setup is None else "setup and teardown"] = _PALE
+    legend_below(figure, 6, colours=shades)
+    return figure
+
+
+def _draw(
+    axes: Any,
+    plan: "Plan",
+    group: CircuitSetting,
+    slots: dict[str, Any],
+    constants: tuple[int, int, int, int],
+    colours: Any,
+) -> None:
+    """Draws a setting; `constants` are ports per rank, setup and release in ps, ps of a unit."""
+    ports, setup, teardown, scale = constants
+    start, end = int(slots["start_ps"][group.first]), int(slots["end_ps"][group.last])
+    up, down = start + setup, end - teardown
+    for (rank, port), peer in group.peers.items():
+        row = rank * ports + port
+        for begin, finish in ((start, up), (down, end)):
+            width = (finish - begin) / scale
+            axes.barh(row, width, 0.8, begin / scale, color=_PALE, edgecolor="white", linewidth=0.6)
+        width = (down - up) / scale
+        axes.barh(row, width, 0.8, up / scale, color=colours(peer), alpha=0.3, linewidth=0)
+    for slot in range(group.first, group.last + 1):
+        begin = up if slot == group.first else int(slots["start_ps"][slot])
+        finish = down if slot == group.last else int(slots["end_ps"][slot])
+        for (rank, port), peer in circuits(plan, slot)[0].items():
+            width = (finish - begin) / scale
+            axes.barh(rank * ports + port, width, 0.8, begin / scale, color=colours(int(peer)))
+
+
+@drawn
+def configuration_graphs(plan: "Plan", path: str | os.PathLike[str]) -> "Figure":
+    """Draws the circuits of the first 12 settings, in the colours of their ports.
+
+    Raises PlotError for nothing to draw, or more ranks than a circle has place for.
+    """
+    listed = settings(plan)
+    if not listed:
+        raise PlotError("there is nothing to draw: nothing is sent")
+    ranks = plan.fabric.ranks
+    if ranks > _MAX_RANKS:
+        raise PlotError(f"{ranks} ranks are too many to draw: {_MAX_RANKS} at most")
+    shown = listed[:_MAX_PANELS]
+    wide = max(2.9, 6.0 / len(shown))
+    figure, grid = panels(len(shown), _COLUMNS, (wide, 3.0), (0.0, 0.7))
+    for number, (axes, setting) in enumerate(zip(grid, shown, strict=True)):
+        _graph(axes, setting, ranks)
+        axes.set_title(f"setting {number}: {_slots(setting)}", fontsize=10)
+    count = style.counted(len(listed), "setting")
+    more = f", the first {len(shown)} of {count}" if len(listed) > len(shown) else f", {count}"
+    headed(figure, f"{style.heading(plan)}{more}\n{style.conditions(plan.fabric.spec)}")
+    return figure
+
+
+def _slots(setting: CircuitSetting) -> str:
+    if setting.first == setting.last:
+        return f"slot {setting.first}"
+    return f"slots {setting.first} to {setting.last}"
+
+
+def _graph(axes: "Axes", setting: CircuitSetting, ranks: int) -> None:
+    places = [(sin(2 * pi * rank / ranks), cos(2 * pi * rank / ranks)) for rank in range(ranks)]
+    ports = style.wavelength_colours(1 + max(port for _, port in setting.peers))
+    for (rank, port), peer in setting.peers.items():
+        look = {
+            "arrowstyle": "-|>",
+            "color": ports(port),
+            "linewidth": 1.2 if ranks <= _MAX_NAMED_RANKS else 0.5,
+            "mutation_scale": 10 if ranks <= _MAX_NAMED_RANKS else 4,
+            "shrinkA": 3,
+            "shrinkB": 3,
+            # The curves of both directions between two ranks bend to different sides.
+            "connectionstyle": "arc3,rad=0.12",
+        }
+        axes.annotate("", xy=places[peer], xytext=places[rank], arrowprops=look)
+    across, upwards = zip(*places, strict=True)
+    size = 4 if ranks <= _MAX_NAMED_RANKS else 2
+    axes.plot(across, upwards, "o", markersize=size, color=style.INK)
+    if ranks <= _MAX_NAMED_RANKS:
+        for rank, (right, up) in enumerate(places):
+            axes.text(1.16 * right, 1.16 * up, str(rank), ha="center", va="center", fontsize=8)
+    axes.set_xlim(-1.3, 1.3)
+    axes.set_ylim(-1.3, 1.3)
+    axes.set_aspect("equal")
+    axes.axis("off")
