@@ -72,10 +72,9 @@ opticoll simulates the contention between groups.
 REMARKS = """\
 How to read the table:
 
-- On an OCS with `first_configuration=charged`, each collective pays for its first configuration, as if
-  another
-  collective had used the ports before. In the row `first setting there`, no collective pays for its
-  first setting. The time of a real OCS lies between these rows.
+- On an OCS with `first_configuration=charged`, each collective pays for its first configuration,
+  as if another collective had used the ports before. In the row `first setting there`, no
+  collective pays for its first configuration. The time of a real OCS lies between these rows.
 - In the row `lightpaths, 5 ms`, a setup takes 5 ms and a teardown takes 5 ms, as in [the
   paper](obs-grid.md). In the row `lightpaths, 10 us`, each takes 5 us.
 - The load of the experts is skewed. The devices of popular experts compute longer, and on every

@@ -87,8 +87,8 @@ MAPS = {
     "circuit_switch_map": (
         "compare all_reduce --fabric circuit_switch:ranks=64,startup=100ns,latency=100ns "
         "--sizes 1KiB..1GiB --reconfiguration 10ns,100ns,1us,10us,100us,1ms,10ms "
-        "--algorithms ring,recursive_doubling,halving_doubling,switch_configurations:algorithm=cyclic_doubling "
-        "--figure"
+        "--algorithms ring,recursive_doubling,halving_doubling,"
+        "switch_configurations:algorithm=cyclic_doubling --figure"
     ),
 }
 """Commands whose figure takes some minutes, by the figure whose path follows them."""
